@@ -1,0 +1,153 @@
+//! A packet as the fabric and the hosts see it: one cache line, no pointers, no payload.
+//!
+//! The header fields are those of IPv4 (RFC 791), TCP (RFC 9293) with timestamps (RFC 7323) and SACK (RFC 2018),
+//! and ECN (RFC 3168). A real kernel's packet is parsed into the same record once, at the fabric's edge.
+
+use firstlight_units::{Bytes, Time};
+
+/// A host, and the fabric's port that it stands at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct HostId(pub u16);
+
+impl HostId {
+    /// As an index into per-host tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: dropped where others are marked.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, ECT(1).
+    Ect1 = 1,
+    /// ECN-capable, ECT(0).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// TCP header flags, in the wire's bit positions.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: TcpFlags = TcpFlags(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: TcpFlags = TcpFlags(0x02);
+    /// Push: the sender's application has written up to here.
+    pub const PSH: TcpFlags = TcpFlags(0x08);
+    /// The acknowledgement number is valid.
+    pub const ACK: TcpFlags = TcpFlags(0x10);
+    /// ECN-Echo.
+    pub const ECE: TcpFlags = TcpFlags(0x40);
+    /// Congestion window reduced.
+    pub const CWR: TcpFlags = TcpFlags(0x80);
+
+    /// True when all of `flags` are set.
+    pub const fn has(self, flags: TcpFlags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// Sets `flags`.
+    pub const fn insert(&mut self, flags: TcpFlags) {
+        self.0 |= flags.0;
+    }
+}
+
+impl std::ops::BitOr for TcpFlags {
+    type Output = TcpFlags;
+    fn bitor(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
+    }
+}
+
+impl std::fmt::Debug for TcpFlags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = [
+            (Self::SYN, 'S'),
+            (Self::FIN, 'F'),
+            (Self::PSH, 'P'),
+            (Self::ACK, '.'),
+            (Self::ECE, 'E'),
+            (Self::CWR, 'W'),
+        ];
+        names.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, c)| write!(f, "{c}"))
+    }
+}
+
+/// A SACK block: sequence numbers `start..end` have arrived (RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub start: u32,
+    /// The sequence number after its last.
+    pub end: u32,
+}
+
+/// One packet. Exactly one cache line: a hop touches one line of memory.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub struct Packet {
+    /// The fabric's own stamp: when the packet entered the queue that its latency is counted from.
+    pub stamp: Time,
+    /// IP length in bytes: what links serialize.
+    pub size: u16,
+    /// How much of `size` is IP and TCP header, options included.
+    pub header: u8,
+    /// How many of `sack` are valid.
+    pub sacks: u8,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Sender's TCP port.
+    pub sport: u16,
+    /// Receiver's TCP port.
+    pub dport: u16,
+    /// Sequence number of the first payload byte.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Receive window as it stands in the header, before scaling.
+    pub window: u16,
+    /// TCP flags.
+    pub flags: TcpFlags,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
+    /// Timestamp value (RFC 7323).
+    pub tsval: u32,
+    /// Timestamp echo reply (RFC 7323).
+    pub tsecr: u32,
+    /// SACK blocks, most recent first.
+    pub sack: [SackBlock; 3],
+}
+
+const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
+
+impl Packet {
+    /// Bytes that links serialize.
+    pub const fn bytes(&self) -> Bytes {
+        Bytes::new(self.size as u64)
+    }
+
+    /// TCP payload bytes.
+    pub const fn payload(&self) -> u32 {
+        self.size as u32 - self.header as u32
+    }
+
+    /// True for a packet that carries payload.
+    pub const fn is_data(&self) -> bool {
+        self.size > self.header as u16
+    }
+
+    /// The valid SACK blocks.
+    pub fn sack_blocks(&self) -> &[SackBlock] {
+        &self.sack[..self.sacks as usize]
+    }
+}
