@@ -1,0 +1,193 @@
+//! CUBIC (RFC 9438), with HyStart.
+//!
+//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations, both Linux's: the
+//! Reno-friendly estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section
+//! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
+
+use super::hystart::HyStart;
+use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use firstlight_units::Time;
+
+/// Section 5.1: how fast the cubic grows, in packets per second cubed.
+const C: f64 = 0.4;
+
+/// Parameters of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicConfig {
+    /// The window's factor at congestion (section 4.6: 0.7).
+    pub beta: f64,
+    /// Give up bandwidth faster when the window shrinks from one congestion to the next (section 4.7).
+    pub fast_convergence: bool,
+    /// Leave slow start by HyStart.
+    pub hystart: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        CubicConfig { beta: 0.7, fast_convergence: true, hystart: true }
+    }
+}
+
+/// What holds since the last congestion: the "epoch" of section 4.2.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// The plateau of the curve.
+    w_max: f64,
+    /// Seconds from the epoch's start to the plateau.
+    k: f64,
+    /// The window that Reno would have reached (section 4.3).
+    w_est: f64,
+}
+
+/// The state of CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    epoch: Option<Epoch>,
+    /// The window before the last congestion, less after fast convergence; 0 when there was none.
+    w_max: f64,
+    /// Its value before the last congestion, for undo.
+    w_max_before: f64,
+    /// Fractions of a packet that the window has still to grow.
+    fraction: f64,
+    hystart: HyStart,
+}
+
+impl Cubic {
+    /// A controller for one connection.
+    pub fn new(config: CubicConfig) -> Self {
+        Cubic { config, epoch: None, w_max: 0.0, w_max_before: 0.0, fraction: 0.0, hystart: HyStart::new() }
+    }
+
+    /// Section 4.3: the additive increase that gives Reno's average rate with this beta.
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.config.beta) / (1.0 + self.config.beta)
+    }
+
+    fn begin_epoch(&mut self, cwnd: f64, now: Time) -> Epoch {
+        self.fraction = 0.0;
+        let w_max = self.w_max.max(cwnd);
+        Epoch { start: now, w_max, k: libm::cbrt((w_max - cwnd) / C), w_est: cwnd }
+    }
+
+    /// Sections 4.2 to 4.5.
+    fn avoid_congestion(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
+        let cwnd = f64::from(window.cwnd);
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(cwnd, ack.now));
+        epoch.w_est += self.alpha() * f64::from(acked) / cwnd;
+        self.epoch = Some(epoch);
+        let t = (ack.now - epoch.start).as_secs_f64();
+        let w_cubic = |t: f64| C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + epoch.w_max;
+        if w_cubic(t) < epoch.w_est {
+            window.cwnd = window.cwnd.max(epoch.w_est as u32);
+            return;
+        }
+        let rtt = ack.srtt.map_or(0.0, |rtt| rtt.as_secs_f64());
+        let target = w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+        self.fraction += (target - cwnd) / cwnd * f64::from(acked);
+        let whole = self.fraction as u32;
+        window.cwnd += whole;
+        self.fraction -= f64::from(whole);
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if self.config.hystart && window.in_slow_start() {
+            self.hystart.on_ack(window, ack);
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        let mut acked = ack.delivered;
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+        }
+        if acked > 0 {
+            self.avoid_congestion(window, acked, ack);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
+        let cwnd = f64::from(window.cwnd);
+        let shrunk = self.config.fast_convergence && cwnd < self.w_max;
+        self.w_max_before = self.w_max;
+        self.w_max = if shrunk { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        self.epoch = None;
+        ((cwnd * self.config.beta) as u32).max(MIN_SSTHRESH)
+    }
+
+    fn on_timeout(&mut self) {
+        // Section 4.8: the first epoch after a timeout has its plateau where it starts.
+        self.w_max = 0.0;
+        self.epoch = None;
+        self.hystart.reset();
+    }
+
+    fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
+        self.w_max = self.w_max_before;
+        self.epoch = None;
+        window.cwnd.max(prior_cwnd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_units::Span;
+
+    fn ack(now: Time, delivered: u32) -> Ack {
+        let rtt = Some(Span::from_ms(10));
+        Ack { now, delivered, rtt, srtt: rtt, ece: false, una: 0, next: 0 }
+    }
+
+    /// RFC 9438 figure 1 by hand: after a fall from 1000 packets to 700, K = cbrt(300 / 0.4) = 9.086 s, and the window
+    /// is back at 1000 after K.
+    #[test]
+    fn returns_to_the_plateau_after_k() {
+        let mut cubic = Cubic::new(CubicConfig { hystart: false, ..CubicConfig::default() });
+        let mut window = Window { cwnd: 1000, ssthresh: 500, credit: 0 };
+        window.ssthresh = cubic.ssthresh(&window, false);
+        window.cwnd = window.ssthresh;
+        assert_eq!(window.cwnd, 700);
+        let mut now = Time::ZERO;
+        let k = 9.086;
+        let mut halfway = 0;
+        while now.as_secs_f64() < k {
+            cubic.grow(&mut window, &ack(now, 1));
+            now += Span::from_us(100);
+            if (now.as_secs_f64() - k / 2.0).abs() < 1e-4 {
+                halfway = window.cwnd;
+            }
+        }
+        // Halfway the curve lies an eighth of the fall below the plateau: 1000 - 300 / 8.
+        assert!((958..=965).contains(&halfway), "halfway {halfway}");
+        assert!((997..=1001).contains(&window.cwnd), "at K {}", window.cwnd);
+    }
+
+    #[test]
+    fn small_windows_grow_as_reno_would_at_this_beta() {
+        let mut cubic = Cubic::new(CubicConfig::default());
+        let mut window = Window { cwnd: 10, ssthresh: 5, credit: 0 };
+        window.ssthresh = cubic.ssthresh(&window, false);
+        window.cwnd = window.ssthresh;
+        // 100 round trips of 100 us: the cubic has not moved; alpha = 0.529 packets per round trip.
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            for _ in 0..window.cwnd {
+                cubic.grow(&mut window, &ack(now, 1));
+            }
+            now += Span::from_us(100);
+        }
+        assert!((57..=62).contains(&window.cwnd), "{}", window.cwnd);
+    }
+
+    #[test]
+    fn fast_convergence_lowers_the_plateau() {
+        let mut cubic = Cubic::new(CubicConfig::default());
+        cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, credit: 0 }, false);
+        cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, credit: 0 }, false);
+        assert!((cubic.w_max - 68.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,109 @@
+//! DCTCP: the window shrinks in proportion to the share of marked packets (RFC 8257).
+//!
+//! Section 3.3: alpha <- (1 - g) alpha + g M once per window of data, where M is the marked share; on a mark, once per
+//! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5). M is counted in packets, as the window is.
+
+use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+
+/// Parameters of DCTCP.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpConfig {
+    /// Gain of the moving average (RFC 8257, section 4.2: 1/16).
+    pub g: f64,
+    /// The estimate before the first window (section 4.2: 1).
+    pub initial_alpha: f64,
+}
+
+impl Default for DctcpConfig {
+    fn default() -> Self {
+        DctcpConfig { g: 1.0 / 16.0, initial_alpha: 1.0 }
+    }
+}
+
+/// The state of DCTCP.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    g: f64,
+    /// Estimated share of marked packets.
+    alpha: f64,
+    /// The observation window ends when this stream offset is acknowledged.
+    window_end: u64,
+    delivered: u32,
+    marked: u32,
+    reno: NewReno,
+}
+
+impl Dctcp {
+    /// A controller for one connection.
+    pub fn new(config: DctcpConfig) -> Self {
+        Dctcp {
+            g: config.g,
+            alpha: config.initial_alpha,
+            window_end: 0,
+            delivered: 0,
+            marked: 0,
+            reno: NewReno::new(NewRenoConfig {}),
+        }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        self.delivered += ack.delivered;
+        if ack.ece {
+            self.marked += ack.delivered;
+        }
+        if ack.una > self.window_end {
+            let share = f64::from(self.marked) / f64::from(self.delivered.max(1));
+            self.alpha += self.g * (share - self.alpha);
+            self.delivered = 0;
+            self.marked = 0;
+            self.window_end = ack.next;
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        self.reno.grow(window, ack);
+    }
+
+    fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
+        if !marked {
+            return self.reno.ssthresh(window, marked);
+        }
+        let cwnd = f64::from(window.cwnd);
+        ((cwnd - cwnd * self.alpha / 2.0) as u32).max(MIN_SSTHRESH)
+    }
+
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Precise
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_units::Time;
+
+    fn ack(delivered: u32, ece: bool, una: u64, next: u64) -> Ack {
+        Ack { now: Time::ZERO, delivered, rtt: None, srtt: None, ece, una, next }
+    }
+
+    #[test]
+    fn alpha_follows_equation_of_section_3_3() {
+        let mut dctcp = Dctcp::new(DctcpConfig::default());
+        let mut window = Window::new(10);
+        dctcp.on_ack(&mut window, &ack(1, false, 1, 11));
+        assert_eq!(dctcp.alpha, 15.0 / 16.0);
+        // A window of 10 packets, 4 of them marked.
+        dctcp.on_ack(&mut window, &ack(6, false, 7, 17));
+        dctcp.on_ack(&mut window, &ack(4, true, 11, 21));
+        dctcp.on_ack(&mut window, &ack(0, false, 12, 22));
+        let expected = 15.0 / 16.0 * (1.0 - 1.0 / 16.0) + 0.4 / 16.0;
+        assert!((dctcp.alpha - expected).abs() < 1e-12);
+        assert_eq!(
+            dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, credit: 0 }, true),
+            (100.0 - 50.0 * expected) as u32
+        );
+        assert_eq!(dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, credit: 0 }, false), 50);
+    }
+}

@@ -1,0 +1,80 @@
+//! HyStart: leaving slow start before it overshoots (Ha and Rhee, "Taming the elephants: new TCP slow start",
+//! Computer Networks 55(9), 2011).
+//!
+//! Two signs are watched for in each round of slow start, from a window of 16 packets on: an ACK train (ACKs that come
+//! close together) longer than half the smallest round-trip time, and a rise of the round's smallest RTT (over its
+//! first 8 samples) by an eighth, bounded to 4..16 ms.
+
+use super::{Ack, Window};
+use firstlight_units::{Span, Time};
+
+const LOW_WINDOW: u32 = 16;
+const MIN_SAMPLES: u32 = 8;
+const TRAIN_GAP: Span = Span::from_ms(2);
+const DELAY_MIN: Span = Span::from_ms(4);
+const DELAY_MAX: Span = Span::from_ms(16);
+
+/// The state of one connection's HyStart.
+#[derive(Clone, Debug)]
+pub(super) struct HyStart {
+    round_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    round_rtt: Span,
+    samples: u32,
+    min_rtt: Span,
+}
+
+impl HyStart {
+    pub(super) fn new() -> Self {
+        HyStart {
+            round_end: 0,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            round_rtt: Span::MAX,
+            samples: 0,
+            min_rtt: Span::MAX,
+        }
+    }
+
+    /// Begin anew, after a timeout: a new slow start measures a new path.
+    pub(super) fn reset(&mut self) {
+        self.round_end = 0;
+    }
+
+    /// An ACK during slow start; ends it by lowering the threshold to the window when a sign is seen.
+    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        self.min_rtt = self.min_rtt.min(rtt);
+        if ack.una > self.round_end {
+            self.round_end = ack.next;
+            self.round_start = ack.now;
+            self.last_ack = ack.now;
+            self.round_rtt = Span::MAX;
+            self.samples = 0;
+        }
+        if window.cwnd < LOW_WINDOW {
+            return;
+        }
+        if self.long_train(ack.now) || self.delay_rises(rtt) {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn long_train(&mut self, now: Time) -> bool {
+        if now.saturating_since(self.last_ack) > TRAIN_GAP {
+            return false;
+        }
+        self.last_ack = now;
+        now.saturating_since(self.round_start) > self.min_rtt / 2
+    }
+
+    fn delay_rises(&mut self, rtt: Span) -> bool {
+        self.round_rtt = self.round_rtt.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.round_rtt > self.min_rtt + (self.min_rtt / 8).clamp(DELAY_MIN, DELAY_MAX)
+    }
+}

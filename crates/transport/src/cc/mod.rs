@@ -1,0 +1,190 @@
+//! Congestion control: one file per algorithm, one line per algorithm in the registry below.
+//!
+//! A controller owns no clock and no packets. The endpoint tells it of every ACK ([`CongestionControl::on_ack`]), asks
+//! it to raise the window when that is allowed ([`CongestionControl::grow`]) and what to fall to when there was
+//! congestion ([`CongestionControl::ssthresh`]); how the window gets there (proportional rate reduction) is the
+//! endpoint's. A controller's configuration is its factory.
+
+mod cubic;
+mod dctcp;
+mod hystart;
+mod newreno;
+mod retcp;
+#[cfg(test)]
+mod suite;
+
+pub use cubic::{Cubic, CubicConfig};
+pub use dctcp::{Dctcp, DctcpConfig};
+pub use newreno::{NewReno, NewRenoConfig};
+pub use retcp::{ReTcp, ReTcpConfig};
+
+use firstlight_units::{Span, Time};
+
+/// No controller shrinks the window below this many packets.
+pub const MIN_SSTHRESH: u32 = 2;
+
+/// The congestion window, in packets as Linux counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Packets that may be in flight.
+    pub cwnd: u32,
+    /// Slow start below, congestion avoidance from here on.
+    pub ssthresh: u32,
+    /// Packets acknowledged towards the next increase of `cwnd` in congestion avoidance.
+    pub credit: u32,
+}
+
+impl Window {
+    /// A window at the start of a connection.
+    pub const fn new(initial: u32) -> Self {
+        Window { cwnd: initial, ssthresh: u32::MAX, credit: 0 }
+    }
+
+    /// True below the threshold.
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start (RFC 5681, section 3.1, with byte counting's spirit: a packet more for each packet acknowledged), up
+    /// to the threshold; returns the acknowledged packets that are left over.
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let step = acked.min(self.ssthresh.saturating_sub(self.cwnd));
+        self.cwnd += step;
+        acked - step
+    }
+
+    /// One packet more for each `per` packets acknowledged.
+    pub fn additive_increase(&mut self, per: u32, acked: u32) {
+        self.credit += acked;
+        let per = per.max(1);
+        if self.credit >= per {
+            self.cwnd += self.credit / per;
+            self.credit %= per;
+        }
+    }
+}
+
+/// What an ACK told the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// The host's clock.
+    pub now: Time,
+    /// Packets that it newly reports as delivered, cumulatively or by SACK.
+    pub delivered: u32,
+    /// Round-trip time of the newest packet that it acknowledges, if that was sent once.
+    pub rtt: Option<Span>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// It carried ECN-Echo.
+    pub ece: bool,
+    /// Everything before this stream offset is acknowledged.
+    pub una: u64,
+    /// The next stream offset to be sent.
+    pub next: u64,
+}
+
+/// How a controller uses ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnUse {
+    /// RFC 3168 when the endpoint is told to negotiate it.
+    Classic,
+    /// Always negotiated; the receiver echoes each mark precisely (RFC 8257, section 3.2).
+    Precise,
+    /// Never negotiated: ECN-Echo means something else to this controller.
+    OwnMeaning,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionControl {
+    /// Every ACK, in every state, before the window may be raised. Most need nothing here.
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+
+    /// Raise the window for `ack.delivered` packets: the connection is limited by it and not reducing it.
+    fn grow(&mut self, window: &mut Window, ack: &Ack);
+
+    /// Congestion was found (loss, or a mark when `marked`): the threshold to fall to.
+    fn ssthresh(&mut self, window: &Window, marked: bool) -> u32;
+
+    /// The retransmission timer expired; `ssthresh` was asked before.
+    fn on_timeout(&mut self) {}
+
+    /// The reduction was spurious: the window to go back to, given the one before it.
+    fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
+        window.cwnd.max(prior_cwnd)
+    }
+
+    /// How it uses ECN.
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Classic
+    }
+}
+
+/// Declares the algorithms: the name that users write, the controller, its configuration.
+macro_rules! registry {
+    ($($name:literal => $Controller:ident, $Config:ident;)*) => {
+        /// The configuration of a congestion controller, and the factory of its controllers.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum CcConfig {
+            $(#[doc = concat!("`", $name, "`")] $Controller($Config),)*
+        }
+
+        impl CcConfig {
+            /// The names of all controllers.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// The controller of that name with its default parameters.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(CcConfig::$Controller($Config::default())),)*
+                    _ => None,
+                }
+            }
+
+            /// The name by which users know it.
+            pub const fn name(&self) -> &'static str {
+                match self { $(CcConfig::$Controller(_) => $name,)* }
+            }
+
+            /// A new controller for one connection.
+            pub(crate) fn build(&self) -> Controller {
+                match self { $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config)),)* }
+            }
+        }
+
+        /// One connection's controller. An enum and not a trait object: it lies in the connection's own memory.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Controller {
+            $($Controller($Controller),)*
+        }
+
+        impl CongestionControl for Controller {
+            #[inline]
+            fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+                match self { $(Controller::$Controller(c) => c.on_ack(window, ack),)* }
+            }
+            #[inline]
+            fn grow(&mut self, window: &mut Window, ack: &Ack) {
+                match self { $(Controller::$Controller(c) => c.grow(window, ack),)* }
+            }
+            fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
+                match self { $(Controller::$Controller(c) => c.ssthresh(window, marked),)* }
+            }
+            fn on_timeout(&mut self) {
+                match self { $(Controller::$Controller(c) => c.on_timeout(),)* }
+            }
+            fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
+                match self { $(Controller::$Controller(c) => c.undo(window, prior_cwnd),)* }
+            }
+            fn ecn(&self) -> EcnUse {
+                match self { $(Controller::$Controller(c) => c.ecn(),)* }
+            }
+        }
+    };
+}
+
+registry! {
+    "newreno" => NewReno, NewRenoConfig;
+    "cubic" => Cubic, CubicConfig;
+    "dctcp" => Dctcp, DctcpConfig;
+    "retcp" => ReTcp, ReTcpConfig;
+}

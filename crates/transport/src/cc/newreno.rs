@@ -1,0 +1,36 @@
+//! NewReno: additive increase, multiplicative decrease (RFC 5681, section 3.1; RFC 6582).
+//!
+//! Loss recovery itself is the endpoint's and uses SACK; what is left of NewReno here is how the window moves.
+
+use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+
+/// NewReno has no parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NewRenoConfig {}
+
+/// The state of NewReno: none but the window.
+#[derive(Clone, Debug)]
+pub struct NewReno {}
+
+impl NewReno {
+    /// A controller for one connection.
+    pub fn new(_config: NewRenoConfig) -> Self {
+        NewReno {}
+    }
+}
+
+impl CongestionControl for NewReno {
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        let mut acked = ack.delivered;
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+        }
+        if acked > 0 {
+            window.additive_increase(window.cwnd, acked);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
+        (window.cwnd / 2).max(MIN_SSTHRESH)
+    }
+}

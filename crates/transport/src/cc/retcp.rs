@@ -1,0 +1,63 @@
+//! reTCP: TCP for reconfigurable datacenter networks (Mukerjee et al., "Adapting TCP for Reconfigurable Datacenter
+//! Networks", NSDI 2020, section 5.3).
+//!
+//! The switch sets ECN-Echo on ACKs while a circuit is up (or about to come up) for the data's direction. reTCP is an
+//! edge detector on that bit: it multiplies the window by alpha when marks begin and by beta when they end, and is
+//! NewReno otherwise. ECN is not negotiated: the bit means only this. The paper leaves open what happens to the slow
+//! start threshold; here it stays, so that a raised window goes on in congestion avoidance.
+
+use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+
+/// Parameters of reTCP.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReTcpConfig {
+    /// The window's factor when a circuit is announced; at least 1.
+    pub alpha: f64,
+    /// The window's factor when it ends; between 0 and 1.
+    pub beta: f64,
+}
+
+impl Default for ReTcpConfig {
+    fn default() -> Self {
+        ReTcpConfig { alpha: 2.0, beta: 0.5 }
+    }
+}
+
+/// The state of reTCP.
+#[derive(Clone, Debug)]
+pub struct ReTcp {
+    config: ReTcpConfig,
+    reno: NewReno,
+    circuit: bool,
+}
+
+impl ReTcp {
+    /// A controller for one connection.
+    pub fn new(config: ReTcpConfig) -> Self {
+        ReTcp { config, reno: NewReno::new(NewRenoConfig {}), circuit: false }
+    }
+}
+
+impl CongestionControl for ReTcp {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.ece == self.circuit {
+            return;
+        }
+        self.circuit = ack.ece;
+        let factor = if ack.ece { self.config.alpha } else { self.config.beta };
+        // A float-to-integer cast saturates, so that no alpha overflows the window.
+        window.cwnd = ((f64::from(window.cwnd) * factor) as u32).max(MIN_SSTHRESH);
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        self.reno.grow(window, ack);
+    }
+
+    fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
+        self.reno.ssthresh(window, marked)
+    }
+
+    fn ecn(&self) -> EcnUse {
+        EcnUse::OwnMeaning
+    }
+}

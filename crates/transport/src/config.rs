@@ -1,0 +1,121 @@
+//! What a TCP endpoint can be told. Defaults are those of a Linux kernel out of the box.
+
+use firstlight_net::HostId;
+use firstlight_units::{Bytes, Span};
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Endpoint {
+    /// The host.
+    pub host: HostId,
+    /// The TCP port on that host.
+    pub port: u16,
+}
+
+/// IPv4 and TCP header with the timestamp option: 20 + 20 + 12 bytes.
+pub(crate) const HEADER: u16 = 52;
+/// A SYN carries MSS, window scale, SACK-permitted and timestamps: 20 + 20 + 20 bytes.
+pub(crate) const SYN_HEADER: u16 = 60;
+
+/// Settings of an endpoint. All times are of the host's own clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TcpConfig {
+    /// Largest IP packet in bytes; the largest segment is 52 bytes less (IP, TCP, timestamps).
+    pub mtu: u16,
+    /// Initial congestion window in packets (RFC 6928).
+    pub initial_window: u32,
+    /// Receive window offered, fixed for the connection's life.
+    pub receive_window: Bytes,
+    /// Floor under the variance term of the retransmission timeout (Linux: 200 ms), so that RTO >= SRTT + this.
+    pub rto_min: Span,
+    /// Timeout before the first RTT sample (RFC 6298, section 2.1).
+    pub rto_initial: Span,
+    /// Ceiling of the backed-off timeout.
+    pub rto_max: Span,
+    /// Longest delay of an ACK (Linux: 40 ms).
+    pub delayed_ack: Span,
+    /// Packets that are acknowledged at once when a connection starts or duplicates arrive (Linux: 16).
+    pub quick_acks: u32,
+    /// Granularity of the timers: deadlines fall on its multiples (Linux with HZ=1000: 1 ms). Zero: exact.
+    pub tick: Span,
+    /// Slack added to probe and reordering timeouts (Linux: 2 ms).
+    pub timer_slack: Span,
+    /// Negotiate ECN (RFC 3168). A controller that needs it, like DCTCP, turns it on by itself.
+    pub ecn: bool,
+    /// Forward RTO-recovery, the detection of spurious timeouts (RFC 5682).
+    pub frto: bool,
+    /// Tail loss probes (RFC 8985, section 7).
+    pub tail_loss_probe: bool,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        TcpConfig {
+            mtu: 9000,
+            initial_window: 10,
+            receive_window: Bytes::new(6 << 20),
+            rto_min: Span::from_ms(200),
+            rto_initial: Span::from_secs(1),
+            rto_max: Span::from_secs(120),
+            delayed_ack: Span::from_ms(40),
+            quick_acks: 16,
+            tick: Span::from_ms(1),
+            timer_slack: Span::from_ms(2),
+            ecn: false,
+            frto: true,
+            tail_loss_probe: true,
+        }
+    }
+}
+
+/// A setting that no endpoint can work with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The MTU leaves no room for payload.
+    #[error("an MTU of {0} B leaves no payload: headers take 60 B, so use at least 100 B")]
+    Mtu(u16),
+    /// The initial window is zero.
+    #[error("an initial window of 0 packets never sends: use at least 1")]
+    InitialWindow,
+    /// The receive window is out of range.
+    #[error("a receive window of {0} cannot be offered: use at least one segment and at most 1 GiB (RFC 7323)")]
+    ReceiveWindow(Bytes),
+    /// A timeout is zero.
+    #[error("{0} must be longer than zero")]
+    ZeroTimeout(&'static str),
+}
+
+impl TcpConfig {
+    /// Payload bytes of a full segment.
+    pub const fn mss(&self) -> u32 {
+        (self.mtu - HEADER) as u32
+    }
+
+    /// Checks that an endpoint can work with these settings.
+    ///
+    /// # Errors
+    /// The first setting that it cannot work with.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.mtu < 100 {
+            return Err(ConfigError::Mtu(self.mtu));
+        }
+        if self.initial_window == 0 {
+            return Err(ConfigError::InitialWindow);
+        }
+        let window = self.receive_window.get();
+        if window < u64::from(self.mss()) || window > 1 << 30 {
+            return Err(ConfigError::ReceiveWindow(self.receive_window));
+        }
+        let timeouts = [("rto_min", self.rto_min), ("rto_initial", self.rto_initial), ("rto_max", self.rto_max)];
+        match timeouts.iter().find(|(_, span)| span.is_zero()) {
+            Some((name, _)) => Err(ConfigError::ZeroTimeout(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The window scale that lets `receive_window` fit in 16 bits (RFC 7323, section 2).
+    pub(crate) fn window_scale(&self) -> u8 {
+        let bits = 64 - self.receive_window.get().leading_zeros() as u8;
+        bits.saturating_sub(16)
+    }
+}

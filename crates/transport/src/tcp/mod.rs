@@ -1,0 +1,334 @@
+//! TCP (RFC 9293), sans I/O.
+//!
+//! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_packet`] or
+//! [`Connection::on_timeout`] when something happens, then [`Connection::poll_transmit`] until it yields nothing, then
+//! [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
+
+mod prr;
+mod rack;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+mod seq;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use crate::cc::{CcConfig, CongestionControl, EcnUse};
+use crate::config::{Endpoint, HEADER, SYN_HEADER, TcpConfig};
+use firstlight_net::{Ecn, Packet, TcpFlags};
+use firstlight_units::{Span, Time};
+use receiver::{Echo, Receiver};
+use sender::{Outgoing, Sender};
+use timer::{Purpose, Timer, timestamp};
+
+/// What a connection counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Data packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Tail loss probes.
+    pub probes: u64,
+    /// Loss recoveries entered without a timeout.
+    pub recoveries: u64,
+    /// Reductions taken back because they were spurious.
+    pub undos: u64,
+    /// Duplicates reported by the receiver.
+    pub duplicates: u64,
+    /// Deliveries out of order that were no losses.
+    pub reorderings: u64,
+    /// SYN and SYN-ACK packets sent again.
+    pub syn_retransmits: u64,
+}
+
+/// Where the handshake stands (RFC 9293, section 3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// A client before `connect`, or a server that waits.
+    Closed,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    local: Endpoint,
+    remote: Endpoint,
+    state: State,
+    /// A SYN or SYN-ACK is due.
+    syn_due: bool,
+    syn_sent: Time,
+    syn_retries: u32,
+    /// Receive window in the header's units.
+    window_field: u16,
+    config: TcpConfig,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Connection {
+    /// One end of a connection. The client's calls [`Connection::connect`]; the server's waits for its SYN.
+    pub fn new(tcp: &TcpConfig, cc: &CcConfig, local: Endpoint, remote: Endpoint, isn: u32) -> Self {
+        let scaled = tcp.receive_window.get() >> tcp.window_scale();
+        Connection {
+            local,
+            remote,
+            state: State::Closed,
+            syn_due: false,
+            syn_sent: Time::ZERO,
+            syn_retries: 0,
+            window_field: scaled.min(u64::from(u16::MAX)) as u16,
+            config: *tcp,
+            sender: Sender::new(tcp, cc.build(), isn),
+            receiver: Receiver::new(tcp.quick_acks),
+        }
+    }
+
+    /// Starts the handshake.
+    pub fn connect(&mut self, now: Time) {
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.send_syn(now);
+        }
+    }
+
+    /// The application hands over `bytes`; `u64::MAX` never ends. `now` matters after an idle time (RFC 5681, 4.1).
+    pub fn write(&mut self, bytes: u64, now: Time) {
+        self.sender.write(bytes, now, &self.config);
+    }
+
+    /// A packet for this connection arrived.
+    pub fn on_packet(&mut self, p: &Packet, now: Time) {
+        if self.state != State::Established || p.flags.has(TcpFlags::SYN) {
+            self.on_handshake(p, now);
+            if self.state != State::Established || p.flags.has(TcpFlags::SYN) {
+                return;
+            }
+        }
+        if p.flags.has(TcpFlags::ACK) {
+            self.sender.on_ack(p, now, &self.config);
+        }
+        if p.is_data() {
+            let rto = self.sender.rtt.rto();
+            self.receiver.on_data(p, now, &self.config, rto);
+        }
+    }
+
+    /// The time of [`Connection::poll_timeout`] has come. Earlier calls do nothing.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.receiver.deadline().is_some_and(|at| at <= now) {
+            self.receiver.ack_now();
+        }
+        if self.sender.timer.at > now {
+            return;
+        }
+        if self.state == State::Established {
+            self.sender.on_timer(now, &self.config);
+        } else {
+            self.syn_retries += 1;
+            self.sender.stats.syn_retransmits += 1;
+            self.send_syn(now);
+        }
+    }
+
+    /// When [`Connection::on_timeout`] is to be called, unless something happens before.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let at = self.receiver.deadline().unwrap_or(Time::MAX).min(self.sender.timer.at);
+        (at < Time::MAX).then_some(at)
+    }
+
+    /// The next packet to put on the wire. Call until it yields nothing after each other call.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        if self.state != State::Established {
+            return self.poll_handshake(now);
+        }
+        if let Some(out) = self.sender.poll(now, timestamp(now), &self.config) {
+            return Some(self.data_packet(out, now));
+        }
+        self.receiver.wants_ack().then(|| {
+            let mut p = self.packet(HEADER, self.sender.next, now);
+            if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
+                p.ecn = Ecn::Ect0;
+            }
+            self.receiver.write_ack(&mut p);
+            p
+        })
+    }
+
+    /// Bytes received in order and handed to the application.
+    pub fn bytes_received(&self) -> u64 {
+        self.receiver.bytes()
+    }
+
+    /// Bytes that the peer has acknowledged.
+    pub fn bytes_acked(&self) -> u64 {
+        self.sender.una.saturating_sub(1)
+    }
+
+    /// True once the handshake is complete on this end.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Congestion window in packets.
+    pub fn cwnd(&self) -> u32 {
+        self.sender.window.cwnd
+    }
+
+    /// Slow start threshold in packets; `None` before the first congestion.
+    pub fn ssthresh(&self) -> Option<u32> {
+        Some(self.sender.window.ssthresh).filter(|&threshold| threshold < u32::MAX)
+    }
+
+    /// Packets believed to be in the network.
+    pub fn in_flight(&self) -> u32 {
+        self.sender.board.in_flight()
+    }
+
+    /// Smoothed round-trip time, on the host's clock.
+    pub fn srtt(&self) -> Option<Span> {
+        self.sender.rtt.smoothed()
+    }
+
+    /// Smallest round-trip time, on the host's clock.
+    pub fn min_rtt(&self) -> Option<Span> {
+        Some(self.sender.rtt.min()).filter(|&rtt| rtt < Span::MAX)
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> &Stats {
+        &self.sender.stats
+    }
+
+    /// A packet without payload at stream offset `seq`.
+    fn packet(&self, header: u16, seq: u64, now: Time) -> Packet {
+        Packet {
+            size: header,
+            header: header as u8,
+            src: self.local.host,
+            dst: self.remote.host,
+            sport: self.local.port,
+            dport: self.remote.port,
+            seq: self.sender.map.wire(seq),
+            window: self.window_field,
+            tsval: timestamp(now),
+            ..Packet::default()
+        }
+    }
+
+    fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet {
+        let mut p = self.packet(HEADER, out.start, now);
+        p.size += out.len as u16;
+        if out.start + u64::from(out.len) == self.sender.written {
+            p.flags.insert(TcpFlags::PSH);
+        }
+        if self.sender.ecn {
+            // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; DCTCP's are.
+            if !out.retransmission || self.sender.cc.ecn() == EcnUse::Precise {
+                p.ecn = Ecn::Ect0;
+            }
+            if self.sender.cwr_due && !out.retransmission {
+                self.sender.cwr_due = false;
+                p.flags.insert(TcpFlags::CWR);
+            }
+        }
+        self.receiver.write_ack(&mut p);
+        p
+    }
+
+    fn wants_ecn(&self) -> bool {
+        match self.sender.cc.ecn() {
+            EcnUse::Precise => true,
+            EcnUse::Classic => self.config.ecn,
+            EcnUse::OwnMeaning => false,
+        }
+    }
+
+    fn send_syn(&mut self, now: Time) {
+        self.syn_due = true;
+        self.syn_sent = now;
+        let timeout = self.config.rto_initial.saturating_mul(1 << self.syn_retries.min(16)).min(self.config.rto_max);
+        self.sender.timer = Timer { purpose: Purpose::Retransmit, at: now + timeout };
+    }
+
+    /// RFC 9293, section 3.10.7, and RFC 3168, section 6.1.1, for ECN.
+    fn on_handshake(&mut self, p: &Packet, now: Time) {
+        let is_syn = p.flags.has(TcpFlags::SYN);
+        match self.state {
+            State::Closed | State::SynReceived if is_syn => {
+                let offered = p.flags.has(TcpFlags::ECE | TcpFlags::CWR);
+                self.receiver.start(p.seq, p.tsval);
+                self.agree_on_ecn(offered);
+                self.sender.window_end = 1 + u64::from(p.window);
+                if self.state == State::Closed {
+                    self.state = State::SynReceived;
+                    self.send_syn(now);
+                } else {
+                    self.syn_due = true;
+                }
+            }
+            State::SynSent if is_syn && p.flags.has(TcpFlags::ACK) => {
+                self.receiver.start(p.seq, p.tsval);
+                self.agree_on_ecn(p.flags.has(TcpFlags::ECE));
+                self.establish(now);
+                self.sender.window_end = 1 + u64::from(p.window);
+                self.receiver.ack_now();
+            }
+            State::SynReceived if p.flags.has(TcpFlags::ACK) => self.establish(now),
+            // A SYN-ACK again: our ACK was lost.
+            State::Established => self.receiver.ack_now(),
+            _ => {}
+        }
+    }
+
+    fn agree_on_ecn(&mut self, peer: bool) {
+        self.sender.ecn = peer && self.wants_ecn();
+        self.receiver.echo = match (self.sender.ecn, self.sender.cc.ecn()) {
+            (false, _) => Echo::Off,
+            (true, EcnUse::Precise) => Echo::Precise,
+            (true, _) => Echo::Classic,
+        };
+    }
+
+    fn establish(&mut self, now: Time) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.sender.una = 1;
+        self.sender.next = 1;
+        self.sender.timer = Timer::IDLE;
+        if self.syn_retries == 0 {
+            let rtt = now.saturating_since(self.syn_sent);
+            self.sender.rtt.on_sample(rtt, self.config.rto_min, self.config.rto_max);
+            self.sender.rtt.on_min_sample(rtt);
+        }
+    }
+
+    fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
+        if !std::mem::take(&mut self.syn_due) {
+            return None;
+        }
+        let mut p = self.packet(SYN_HEADER, 0, now);
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        p.window = self.config.receive_window.get().min(u64::from(u16::MAX)) as u16;
+        p.flags.insert(TcpFlags::SYN);
+        if self.state == State::SynReceived {
+            self.receiver.write_ack(&mut p);
+            if self.sender.ecn {
+                p.flags.insert(TcpFlags::ECE);
+            }
+        } else if self.wants_ecn() {
+            p.flags.insert(TcpFlags::ECE | TcpFlags::CWR);
+        }
+        Some(p)
+    }
+}

@@ -1,0 +1,159 @@
+//! RACK: a packet is lost when one sent sufficiently later has been delivered (RFC 8985, section 6).
+
+use super::scoreboard::{Mark, Segment};
+use super::sender::{Phase, Sender};
+use super::timer::{Purpose, Tick, Timer};
+use crate::config::TcpConfig;
+use firstlight_units::{Span, Time};
+
+/// Duplicate acknowledgements that make loss certain while no reordering was seen (RFC 8985: DupThresh).
+pub(crate) const DUP_THRESHOLD: u32 = 3;
+/// Recoveries for which a widened reordering window is kept (RFC 8985: reo_wnd_persist).
+const KEEP_WIDENED: u32 = 16;
+
+/// RACK's state (section 5.3).
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    /// When the most recently sent of the delivered packets was sent, and where it ended.
+    sent: Time,
+    end: u64,
+    rtt: Span,
+    /// Highest stream offset that was delivered.
+    highest: u64,
+    pub(crate) reordering_seen: bool,
+    /// Packets by which delivery has been out of order, at most.
+    pub(crate) reordering: u32,
+    /// Quarters of the smallest RTT that the reordering window spans.
+    widen: u32,
+    keep: u32,
+    duplicate_seen: bool,
+    /// Widen only once per round trip: not before this offset is acknowledged.
+    widen_after: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            sent: Time::ZERO,
+            end: 0,
+            rtt: Span::ZERO,
+            highest: 0,
+            reordering_seen: false,
+            reordering: DUP_THRESHOLD,
+            widen: 1,
+            keep: 0,
+            duplicate_seen: false,
+            widen_after: 0,
+        }
+    }
+}
+
+impl Sender {
+    /// Section 6.2, steps 1 to 3: a segment was delivered, cumulatively or by SACK.
+    pub(crate) fn rack_delivered(&mut self, segment: &Segment, now: Time) {
+        let retransmitted = segment.marks.has(Mark::EVER_RETRANSMITTED);
+        let rtt = now.saturating_since(segment.sent);
+        if retransmitted {
+            // The ACK may be for the original: too short a time tells. (Step 2 of the RFC also compares the echoed
+            // timestamp, but what is echoed for a packet out of order is that of an earlier one.)
+            if rtt < self.rtt.min() {
+                return;
+            }
+        } else if segment.end() < self.rack.highest {
+            let behind = self.rack.highest - segment.end();
+            self.note_reordering(behind, segment.len);
+        }
+        self.rack.highest = self.rack.highest.max(segment.end());
+        if (segment.sent, segment.end()) > (self.rack.sent, self.rack.end) {
+            self.rack.sent = segment.sent;
+            self.rack.end = segment.end();
+            self.rack.rtt = rtt;
+        }
+    }
+
+    fn note_reordering(&mut self, behind: u64, len: u32) {
+        self.rack.reordering_seen = true;
+        let packets = behind.div_ceil(u64::from(len.max(1))).min(300) as u32;
+        self.rack.reordering = self.rack.reordering.max(packets);
+        self.stats.reorderings += 1;
+    }
+
+    /// A DSACK tells of a needless retransmission: the window was too narrow (section 6.2, step 4).
+    pub(crate) fn rack_saw_duplicate(&mut self) {
+        self.rack.duplicate_seen = true;
+    }
+
+    /// A reduction turned out spurious through duplicates: keep the widened window for a while.
+    pub(crate) fn rack_keep_widened(&mut self) {
+        self.rack.keep = KEEP_WIDENED;
+    }
+
+    /// A recovery ended: one less to keep the widened window for.
+    pub(crate) fn rack_recovery_ended(&mut self) {
+        if self.rack.keep > 0 {
+            self.rack.keep -= 1;
+        }
+    }
+
+    /// Section 6.2, step 4: adapts the reordering window.
+    pub(crate) fn rack_adapt(&mut self) {
+        if self.una < self.rack.widen_after {
+            self.rack.duplicate_seen = false;
+        }
+        if self.rack.duplicate_seen {
+            self.rack.widen = (self.rack.widen + 1).min(255);
+            self.rack.duplicate_seen = false;
+            self.rack.widen_after = self.next;
+            self.rack_keep_widened();
+        } else if self.rack.keep == 0 {
+            self.rack.widen = 1;
+        }
+    }
+
+    fn reordering_window(&self) -> Span {
+        if !self.rack.reordering_seen && (self.phase >= Phase::Recovery || self.board.sacked() >= self.rack.reordering)
+        {
+            return Span::ZERO;
+        }
+        let quarter = if self.rtt.min() == Span::MAX { Span::ZERO } else { self.rtt.min() / 4 };
+        (quarter * u64::from(self.rack.widen)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
+    }
+
+    /// How much longer a packet sent at `sent` may take before it counts as lost; zero: it is lost.
+    pub(crate) fn rack_patience(&self, segment: &Segment, now: Time) -> Span {
+        let window = self.rack.rtt + self.reordering_window();
+        window.saturating_sub(now.saturating_since(segment.sent))
+    }
+
+    /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked.
+    pub(crate) fn rack_detect(&mut self, now: Time, config: &TcpConfig) -> u32 {
+        let mut marked = 0;
+        let mut wait = Span::ZERO;
+        for i in 0..self.board.len() as usize {
+            let segment = *self.board.get(i);
+            if (segment.sent, segment.end()) >= (self.rack.sent, self.rack.end) {
+                // Original transmissions are in order of their sending; a retransmission may come before older ones.
+                if !segment.marks.has(Mark::EVER_RETRANSMITTED) {
+                    break;
+                }
+                continue;
+            }
+            let waiting_for_copy = segment.marks.has(Mark::LOST) && !segment.marks.has(Mark::RETRANSMITTED);
+            if segment.marks.has(Mark::SACKED) || waiting_for_copy {
+                continue;
+            }
+            let patience = self.rack_patience(&segment, now);
+            if patience.is_zero() {
+                self.board.mark_lost(i);
+                marked += 1;
+            } else {
+                wait = wait.max(patience);
+            }
+        }
+        if !wait.is_zero() {
+            let at = Tick(config.tick).after(now, wait + config.timer_slack);
+            self.timer = Timer { purpose: Purpose::Reorder, at };
+        }
+        marked
+    }
+}

@@ -1,0 +1,178 @@
+//! The receiving half: reassembly, and when to acknowledge.
+//!
+//! ACKs follow RFC 9293 (section 3.8.6.3) and RFC 5681 (section 4.2): at once for every second full segment, for
+//! anything out of order, for what fills a gap and at the end of an application's write; else delayed. As in Linux, the
+//! first packets of a connection and those after a duplicate are acknowledged at once. ECN is echoed as RFC 3168
+//! (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
+
+use super::reassembly::{Arrival, Reassembly};
+use super::seq::SeqMap;
+use super::timer::Tick;
+use crate::config::TcpConfig;
+use firstlight_net::{Ecn, Packet, TcpFlags};
+use firstlight_units::{Span, Time};
+
+/// How marks are echoed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Echo {
+    /// ECN was not negotiated.
+    Off,
+    /// From a mark until CWR arrives.
+    Classic,
+    /// Each packet's mark as it is.
+    Precise,
+}
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    stream: Reassembly,
+    map: SeqMap,
+    pub(crate) echo: Echo,
+    /// ECE is set on what is sent now.
+    ece: bool,
+    /// Stream offset of the last acknowledgement sent.
+    acked: u64,
+    /// An acknowledgement is due at once.
+    ack_now: bool,
+    /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
+    ack_before_change: Option<u64>,
+    /// When a delayed acknowledgement is due.
+    deadline: Option<Time>,
+    quick: u32,
+    last_arrival: Option<Time>,
+    /// The timestamp to echo (RFC 7323, section 4.3).
+    ts_recent: u32,
+}
+
+impl Receiver {
+    pub(crate) fn new(quick: u32) -> Self {
+        Receiver {
+            stream: Reassembly::new(0),
+            map: SeqMap::new(0),
+            echo: Echo::Off,
+            ece: false,
+            acked: 0,
+            ack_now: false,
+            ack_before_change: None,
+            deadline: None,
+            quick,
+            last_arrival: None,
+            ts_recent: 0,
+        }
+    }
+
+    /// The peer's SYN arrived: its stream starts.
+    pub(crate) fn start(&mut self, initial: u32, tsval: u32) {
+        self.map = SeqMap::new(initial);
+        self.stream = Reassembly::new(1);
+        self.ts_recent = tsval;
+    }
+
+    /// Bytes received in order.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.stream.next().saturating_sub(1)
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    pub(crate) fn wants_ack(&self) -> bool {
+        self.ack_now || self.ack_before_change.is_some()
+    }
+
+    /// Acknowledge at once: the delay is over, or the handshake asks for it.
+    pub(crate) fn ack_now(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// A data segment arrived. `rto` tells how long a silence is long.
+    pub(crate) fn on_data(&mut self, p: &Packet, now: Time, config: &TcpConfig, rto: Span) {
+        let start = self.map.offset(p.seq, self.stream.next());
+        let end = start + u64::from(p.payload());
+        if start <= self.acked {
+            self.ts_recent = p.tsval;
+        }
+        self.on_ecn(p, config);
+        if self.last_arrival.is_some_and(|last| now.saturating_since(last) > rto) {
+            self.quick = config.quick_acks;
+        }
+        self.last_arrival = Some(now);
+        match self.stream.insert(start, end) {
+            Arrival::InOrder { filled_gap } => {
+                let waiting = self.stream.next() - self.ack_before_change.unwrap_or(self.acked);
+                let pushed = p.flags.has(TcpFlags::PSH);
+                if filled_gap || pushed || waiting > u64::from(config.mss()) || self.quick > 0 || self.stream.has_gap()
+                {
+                    self.ack_now = true;
+                } else if self.deadline.is_none() {
+                    self.deadline = Some(Tick(config.tick).after(now, config.delayed_ack));
+                }
+            }
+            Arrival::OutOfOrder => self.ack_now = true,
+            Arrival::Duplicate => {
+                self.quick = config.quick_acks;
+                self.ack_now = true;
+            }
+        }
+    }
+
+    /// Follows the marks.
+    fn on_ecn(&mut self, p: &Packet, config: &TcpConfig) {
+        let marked = p.ecn == Ecn::Ce;
+        match self.echo {
+            Echo::Off => {}
+            Echo::Classic => {
+                if p.flags.has(TcpFlags::CWR) {
+                    self.ece = false;
+                }
+                if marked && !self.ece {
+                    self.ece = true;
+                    self.quick = self.quick.max(2.min(config.quick_acks));
+                }
+            }
+            Echo::Precise => {
+                if marked != self.ece {
+                    if self.stream.next() > self.acked {
+                        self.ack_before_change = Some(self.stream.next());
+                        self.deadline = None;
+                    } else {
+                        self.ece = marked;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
+    /// room, SACK.
+    pub(crate) fn write_ack(&mut self, p: &mut Packet) {
+        p.flags.insert(TcpFlags::ACK);
+        p.tsecr = self.ts_recent;
+        if self.ece {
+            p.flags.insert(TcpFlags::ECE);
+        }
+        let upto = match self.ack_before_change.take() {
+            Some(upto) => {
+                self.ece = !self.ece;
+                upto
+            }
+            None => {
+                self.ack_now = false;
+                self.deadline = None;
+                self.stream.next()
+            }
+        };
+        p.ack = self.map.wire(upto);
+        if upto > self.acked {
+            self.quick = self.quick.saturating_sub(1);
+            self.acked = upto;
+        }
+        if !p.is_data() {
+            let option = self.stream.write_sack(p, self.map);
+            p.header += option;
+            p.size += u16::from(option);
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! What an ACK or a timer does to the sender: acknowledgement, loss recovery and its undoing.
+//!
+//! Recovery is entered when RACK finds a loss (RFC 8985) and repairs under proportional rate reduction; a timeout falls
+//! back to slow start under the suspicion of F-RTO (RFC 5682); both are undone when duplicates (RFC 2883) or timestamps
+//! (Eifel, RFC 3522) show that they were needless. The phases and their transitions are those that Linux is known for.
+
+use super::scoreboard::Mark;
+use super::sender::{Phase, Sender};
+use super::timer::{Purpose, is_before, timestamp};
+use crate::cc::{Ack, CongestionControl};
+use crate::config::TcpConfig;
+use firstlight_net::{Packet, TcpFlags};
+use firstlight_units::{Span, Time};
+
+/// What one ACK told.
+#[derive(Default)]
+struct News {
+    /// It acknowledged new data cumulatively.
+    advanced: bool,
+    /// Packets newly known to be delivered.
+    delivered: u32,
+    /// Some of these by SACK.
+    sacked: bool,
+    /// A duplicate was reported.
+    duplicate: bool,
+    /// A packet that was sent once and before this phase was delivered.
+    original: bool,
+    /// It acknowledged a packet that had been retransmitted.
+    retransmitted: bool,
+    /// When the oldest and the newest of the newly acknowledged packets were sent (sent once, not SACKed before).
+    acked_sent: Option<(Time, Time)>,
+    /// The same of the newly SACKed packets.
+    sacked_sent: Option<(Time, Time)>,
+    /// It echoes congestion.
+    marked: bool,
+    /// The timer is to be armed anew.
+    arm: bool,
+}
+
+fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
+    let (oldest, newest) = range.unwrap_or((sent, sent));
+    *range = Some((oldest.min(sent), newest.max(sent)));
+}
+
+impl Sender {
+    /// An ACK arrived.
+    pub(crate) fn on_ack(&mut self, p: &Packet, now: Time, config: &TcpConfig) {
+        let ack = self.map.offset(p.ack, self.una);
+        if ack > self.next {
+            return;
+        }
+        let prior_una = self.una;
+        let prior_lost = self.board.lost();
+        let ece = p.flags.has(TcpFlags::ECE);
+        let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
+        if ack >= self.una {
+            self.window_end = self.window_end.max(ack + (u64::from(p.window) << config.window_scale()));
+        }
+        if p.sacks > 0 {
+            self.on_sack(p, ack, now, &mut news);
+        }
+        if ack > self.una {
+            self.on_cumulative(ack, now, &mut news);
+        }
+        let rtt = self.sample_rtt(&news, p.tsecr, now, config);
+        let told =
+            Ack { now, delivered: news.delivered, rtt, srtt: self.rtt.smoothed(), ece, una: self.una, next: self.next };
+        self.cc.on_ack(&mut self.window, &told);
+        if self.probe_end.is_some() {
+            self.on_probe_answer(ack, &news);
+        }
+        self.new_data_first = false;
+        if self.phase != Phase::Open || news.marked || p.sacks > 0 {
+            self.rack_adapt();
+            self.react(&mut news, prior_una, p.tsecr, now, config);
+        }
+        if news.arm {
+            self.arm(now, config);
+        }
+        if self.in_reduction() {
+            self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost);
+        } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
+            self.cc.grow(&mut self.window, &told);
+        }
+    }
+
+    fn may_raise(&self, news: &News) -> bool {
+        news.advanced || self.rack.reordering > super::rack::DUP_THRESHOLD
+    }
+
+    /// Removes what `ack` covers.
+    fn on_cumulative(&mut self, ack: u64, now: Time, news: &mut News) {
+        while let Some(&segment) = self.board.front() {
+            if segment.end() > ack {
+                if segment.start < ack {
+                    self.board.trim_front(ack);
+                }
+                break;
+            }
+            self.board.pop();
+            let sacked = segment.marks.has(Mark::SACKED);
+            if segment.marks.has(Mark::EVER_RETRANSMITTED) {
+                news.retransmitted = true;
+            } else if !sacked {
+                widen(&mut news.acked_sent, segment.sent);
+                news.original |= segment.end() <= self.phase_end;
+            }
+            if !sacked {
+                news.delivered += 1;
+                self.rack_delivered(&segment, now);
+            }
+        }
+        self.una = ack;
+        self.retries = 0;
+        news.advanced = true;
+        news.arm = true;
+    }
+
+    /// Takes in the SACK blocks (RFC 2018) and finds duplicates reported in the first (RFC 2883, section 4).
+    fn on_sack(&mut self, p: &Packet, ack: u64, now: Time, news: &mut News) {
+        let at = |wire| self.map.offset(wire, self.una);
+        let mut blocks = [(0, 0); 3];
+        for (block, wire) in blocks.iter_mut().zip(p.sack_blocks()) {
+            *block = (at(wire.start), at(wire.end));
+        }
+        let blocks = &blocks[..p.sacks as usize];
+        let first = blocks[0];
+        let within = |outer: (u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
+        let duplicate = first.1 <= ack || blocks.get(1).is_some_and(|&second| within(second));
+        if duplicate {
+            self.on_duplicate(first.1, news);
+        }
+        for &(start, end) in &blocks[usize::from(duplicate)..] {
+            if start < end && end <= self.next && start >= self.una {
+                self.sack_range(start, end, now, news);
+            }
+        }
+    }
+
+    fn on_duplicate(&mut self, end: u64, news: &mut News) {
+        news.duplicate = true;
+        self.stats.duplicates += 1;
+        self.rack_saw_duplicate();
+        if self.undo_from.is_some_and(|from| end > from)
+            && let Some(left) = &mut self.undo_retransmits
+        {
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    fn sack_range(&mut self, start: u64, end: u64, now: Time, news: &mut News) {
+        for i in self.board.index_from(start)..self.board.len() as usize {
+            let segment = *self.board.get(i);
+            if segment.end() > end {
+                break;
+            }
+            if segment.marks.has(Mark::SACKED) {
+                continue;
+            }
+            self.board.mark_sacked(i);
+            self.rack_delivered(&segment, now);
+            news.delivered += 1;
+            news.sacked = true;
+            if !segment.marks.has(Mark::EVER_RETRANSMITTED) {
+                widen(&mut news.sacked_sent, segment.sent);
+                news.original |= segment.end() <= self.phase_end;
+            }
+        }
+        // What was sent after the oldest segment's last transmission tells nothing of that one: leave its timer alone.
+        if let (Some((_, newest)), Some(front)) = (news.sacked_sent, self.board.front()) {
+            news.arm |= newest < front.sent;
+        }
+    }
+
+    /// Feeds the estimator; returns the round-trip time of the newest packet acknowledged.
+    fn sample_rtt(&mut self, news: &News, tsecr: u32, now: Time, config: &TcpConfig) -> Option<Span> {
+        let acked = news.acked_sent.filter(|_| !news.retransmitted);
+        let newest = news.sacked_sent.or(acked).map(|(_, newest)| now.saturating_since(newest));
+        let sample = match acked.or(news.sacked_sent) {
+            Some((oldest, _)) => Some(now.saturating_since(oldest)),
+            // A retransmitted packet's echo still tells the time, to a millisecond (RFC 7323, section 4.1).
+            None if news.advanced && tsecr != 0 => {
+                let elapsed = timestamp(now).wrapping_sub(tsecr).max(1);
+                Some(Span::from_ms(u64::from(elapsed)))
+            }
+            None => None,
+        };
+        if let Some(newest) = newest {
+            self.rtt.on_min_sample(newest);
+        }
+        if let Some(sample) = sample {
+            self.rtt.on_sample(sample, config.rto_min, config.rto_max);
+            self.backoff = 0;
+        }
+        newest
+    }
+
+    /// RFC 8985, section 7.4: did the probe repair a loss?
+    fn on_probe_answer(&mut self, ack: u64, news: &News) {
+        let Some(end) = self.probe_end.filter(|&end| ack >= end) else { return };
+        if !self.probe_was_copy || news.duplicate {
+            self.probe_end = None;
+        } else if ack > end {
+            // The copy filled a hole that nobody else noticed: one reduction, at once.
+            self.prior_ssthresh = None;
+            self.begin_reduction(Phase::Reduced, false);
+            self.end_reduction();
+            self.keep_open();
+        } else if !news.advanced && !news.sacked {
+            self.probe_end = None;
+        }
+    }
+
+    /// Something is unusual: moves between the phases.
+    fn react(&mut self, news: &mut News, prior_una: u64, tsecr: u32, now: Time, config: &TcpConfig) {
+        if news.marked {
+            self.prior_ssthresh = None;
+        }
+        if self.una >= self.phase_end {
+            match self.phase {
+                // One more than the phase's data, so that CWR has reached the receiver.
+                Phase::Reduced if self.una > self.phase_end => {
+                    self.end_reduction();
+                    self.phase = Phase::Open;
+                }
+                Phase::Recovery => {
+                    self.leave_recovery(tsecr);
+                    self.end_reduction();
+                }
+                _ => {}
+            }
+        }
+        match self.phase {
+            Phase::Recovery => {
+                if news.advanced && self.undo_from.is_some() && self.copy_was_needless(tsecr) {
+                    self.undo(true);
+                    self.keep_open();
+                    return;
+                }
+                if self.undo_by_duplicates() {
+                    self.keep_open();
+                }
+            }
+            Phase::Loss => {
+                self.after_timeout(news, tsecr);
+                if self.phase == Phase::Loss {
+                    self.detect(news, now, config);
+                    return;
+                }
+            }
+            Phase::Open | Phase::Disorder => {
+                self.undo_by_duplicates();
+            }
+            Phase::Reduced => {}
+        }
+        self.detect(news, now, config);
+        if self.phase == Phase::Recovery {
+            return;
+        }
+        if self.board.lost() > 0 {
+            self.enter_recovery(news.marked);
+        } else if news.marked && self.phase < Phase::Reduced {
+            self.undo_from = None;
+            self.begin_reduction(Phase::Reduced, true);
+        } else if self.phase != Phase::Reduced {
+            self.keep_open();
+        }
+        debug_assert!(self.una >= prior_una);
+    }
+
+    fn detect(&mut self, news: &mut News, now: Time, config: &TcpConfig) {
+        self.rack_detect(now, config);
+        if self.timer.purpose == Purpose::Reorder {
+            news.arm = false;
+        }
+    }
+
+    fn keep_open(&mut self) {
+        let quiet = self.board.sacked() + self.board.lost() + self.board.retransmitted() == 0;
+        let phase = if quiet { Phase::Open } else { Phase::Disorder };
+        if self.phase != phase {
+            self.phase = phase;
+            self.phase_end = self.next;
+        }
+    }
+
+    fn enter_recovery(&mut self, marked: bool) {
+        self.stats.recoveries += 1;
+        self.prior_ssthresh = None;
+        self.watch_for_undo();
+        if self.in_reduction() {
+            self.phase = Phase::Recovery;
+            self.phase_end = self.next;
+            return;
+        }
+        if !marked {
+            self.prior_ssthresh = Some(self.current_ssthresh());
+        }
+        self.begin_reduction(Phase::Recovery, marked);
+    }
+
+    /// The threshold that an undo would go back to.
+    fn current_ssthresh(&self) -> u32 {
+        let cwnd = self.window.cwnd;
+        if self.in_reduction() { self.window.ssthresh } else { self.window.ssthresh.max(cwnd / 2 + cwnd / 4) }
+    }
+
+    fn watch_for_undo(&mut self) {
+        self.undo_from = Some(self.una);
+        let under_way = self.board.retransmitted();
+        self.undo_retransmits = (under_way > 0).then_some(under_way);
+        if under_way == 0 {
+            self.first_retransmit_ts = 0;
+        }
+    }
+
+    /// The echoed timestamp is older than the first retransmission: the original had arrived (Eifel).
+    fn copy_was_needless(&self, tsecr: u32) -> bool {
+        self.first_retransmit_ts != 0 && tsecr != 0 && is_before(tsecr, self.first_retransmit_ts)
+    }
+
+    fn may_undo(&self, tsecr: u32) -> bool {
+        self.undo_from.is_some() && (self.undo_retransmits == Some(0) || self.copy_was_needless(tsecr))
+    }
+
+    /// The reduction was needless: go back.
+    fn undo(&mut self, nothing_lost: bool) {
+        if nothing_lost {
+            self.board.unmark_lost();
+        }
+        if let Some(prior) = self.prior_ssthresh {
+            self.window.cwnd = self.cc.undo(&self.window, self.prior_cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(prior);
+            self.cwr_due = false;
+        }
+        self.undo_from = None;
+        self.stats.undos += 1;
+    }
+
+    fn undo_by_duplicates(&mut self) -> bool {
+        let all_needless = self.undo_from.is_some() && self.undo_retransmits == Some(0);
+        if all_needless {
+            self.rack_keep_widened();
+            self.undo(false);
+        }
+        all_needless
+    }
+
+    /// Everything of the phase is acknowledged.
+    fn leave_recovery(&mut self, tsecr: u32) {
+        if self.may_undo(tsecr) {
+            self.undo(false);
+        } else {
+            self.rack_recovery_ended();
+        }
+        self.phase = Phase::Open;
+    }
+
+    /// An ACK after a timeout (RFC 5682, section 3.1, steps 2 and 3).
+    fn after_timeout(&mut self, news: &News, tsecr: u32) {
+        let recovered = self.una >= self.phase_end;
+        if news.advanced && self.may_undo(tsecr) {
+            return self.leave_loss_by_undo();
+        }
+        if self.frto {
+            if news.original {
+                return self.leave_loss_by_undo();
+            }
+            if self.next > self.phase_end {
+                if news.sacked || !news.advanced {
+                    self.frto = false;
+                }
+            } else if news.advanced && !recovered {
+                self.phase_end = self.next;
+                self.new_data_first = true;
+                return;
+            }
+        }
+        if recovered {
+            self.leave_recovery(tsecr);
+        }
+    }
+
+    fn leave_loss_by_undo(&mut self) {
+        self.undo(true);
+        self.retries = 0;
+        self.frto = false;
+        self.phase = Phase::Open;
+    }
+
+    /// The timer expired.
+    pub(crate) fn on_timer(&mut self, now: Time, config: &TcpConfig) {
+        match self.timer.purpose {
+            Purpose::Idle => {}
+            Purpose::Probe => self.probe_due = true,
+            Purpose::Retransmit => self.on_retransmission_timeout(now, config),
+            Purpose::Reorder => self.on_reordering_timeout(now, config),
+        }
+    }
+
+    /// RFC 8985, section 6.3: what waited for the reordering window is lost.
+    fn on_reordering_timeout(&mut self, now: Time, config: &TcpConfig) {
+        self.arm_retransmit(now, config);
+        if self.rack_detect(now, config) > 0 && self.phase != Phase::Recovery {
+            self.enter_recovery(false);
+            self.reduce(1, false);
+        }
+    }
+
+    /// RFC 6298, section 5.4 to 5.7, with RFC 8985's section 6.3: what was sent recently is not yet lost.
+    fn on_retransmission_timeout(&mut self, now: Time, config: &TcpConfig) {
+        self.stats.timeouts += 1;
+        let fresh = self.phase < Phase::Recovery;
+        if self.board.front().is_some_and(|s| s.marks.has(Mark::SACKED)) {
+            self.board.unmark_sacked();
+        }
+        for i in 0..self.board.len() as usize {
+            let segment = *self.board.get(i);
+            let recent = i > 0 && !self.rack_patience(&segment, now).is_zero();
+            if !segment.marks.has(Mark::SACKED) && !recent {
+                self.board.mark_lost(i);
+            }
+        }
+        if self.phase <= Phase::Disorder
+            || self.una >= self.phase_end
+            || (self.phase == Phase::Loss && self.retries == 0)
+        {
+            self.prior_ssthresh = Some(self.current_ssthresh());
+            self.prior_cwnd = self.window.cwnd;
+            self.window.ssthresh = self.cc.ssthresh(&self.window, false);
+            self.cc.on_timeout();
+            self.watch_for_undo();
+        }
+        if self.phase <= Phase::Disorder && self.board.sacked() >= super::rack::DUP_THRESHOLD {
+            self.rack.reordering = super::rack::DUP_THRESHOLD;
+        }
+        self.window.cwnd = self.board.in_flight() + 1;
+        self.window.credit = 0;
+        self.phase = Phase::Loss;
+        self.phase_end = self.next;
+        self.probe_end = None;
+        self.new_data_first = false;
+        self.cwr_due |= self.marks_mean_congestion();
+        self.frto = config.frto && (fresh || self.retries > 0);
+        self.retries += 1;
+        self.backoff += 1;
+        self.arm_retransmit(now, config);
+    }
+}

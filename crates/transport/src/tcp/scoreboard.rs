@@ -1,0 +1,188 @@
+//! The segments in flight and what is known of each (RFC 6675's scoreboard, one record per segment).
+
+use firstlight_units::Time;
+use std::collections::VecDeque;
+
+/// What is known of a segment in flight. A segment can be lost and retransmitted at once: then a copy is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Mark(u8);
+
+impl Mark {
+    pub(crate) const SACKED: Mark = Mark(1);
+    pub(crate) const LOST: Mark = Mark(2);
+    /// A retransmission is under way.
+    pub(crate) const RETRANSMITTED: Mark = Mark(4);
+    /// It was retransmitted at some time.
+    pub(crate) const EVER_RETRANSMITTED: Mark = Mark(8);
+
+    pub(crate) const fn has(self, mark: Mark) -> bool {
+        self.0 & mark.0 != 0
+    }
+}
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// Its first stream offset.
+    pub(crate) start: u64,
+    /// When it was last sent.
+    pub(crate) sent: Time,
+    /// Payload bytes.
+    pub(crate) len: u32,
+    pub(crate) marks: Mark,
+}
+
+impl Segment {
+    pub(crate) const fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+}
+
+/// The segments in flight, in stream order without gaps, with counts by mark.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    /// No segment before this index is lost and not retransmitted.
+    first_lost: usize,
+}
+
+impl Scoreboard {
+    pub(crate) fn len(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    pub(crate) const fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub(crate) const fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    pub(crate) const fn retransmitted(&self) -> u32 {
+        self.retransmitted
+    }
+
+    /// Packets believed to be in the network (RFC 6675's pipe).
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.len() - self.sacked - self.lost + self.retransmitted
+    }
+
+    pub(crate) fn front(&self) -> Option<&Segment> {
+        self.segments.front()
+    }
+
+    pub(crate) fn get(&self, i: usize) -> &Segment {
+        &self.segments[i]
+    }
+
+    pub(crate) fn push(&mut self, segment: Segment) {
+        self.segments.push_back(segment);
+    }
+
+    /// Removes the first segment: it is acknowledged.
+    pub(crate) fn pop(&mut self) -> Option<Segment> {
+        let segment = self.segments.pop_front()?;
+        self.count(segment.marks, -1);
+        self.first_lost = self.first_lost.saturating_sub(1);
+        Some(segment)
+    }
+
+    fn count(&mut self, marks: Mark, by: i32) {
+        if marks.0 == 0 {
+            return;
+        }
+        let add = |count: &mut u32, mark| {
+            if marks.has(mark) {
+                *count = count.wrapping_add_signed(by);
+            }
+        };
+        add(&mut self.sacked, Mark::SACKED);
+        add(&mut self.lost, Mark::LOST);
+        add(&mut self.retransmitted, Mark::RETRANSMITTED);
+    }
+
+    fn set(&mut self, i: usize, marks: Mark) {
+        let old = self.segments[i].marks;
+        self.count(old, -1);
+        self.count(marks, 1);
+        self.segments[i].marks = marks;
+    }
+
+    /// The index of the segment that starts at `offset` or, if none does, of the first that starts after it.
+    pub(crate) fn index_from(&self, offset: u64) -> usize {
+        self.segments.partition_point(|s| s.start < offset)
+    }
+
+    /// The segment has arrived: it is neither lost nor on its way.
+    pub(crate) fn mark_sacked(&mut self, i: usize) {
+        let ever = self.segments[i].marks.0 & Mark::EVER_RETRANSMITTED.0;
+        self.set(i, Mark(ever | Mark::SACKED.0));
+    }
+
+    /// The segment, or its latest copy, is lost.
+    pub(crate) fn mark_lost(&mut self, i: usize) {
+        let marks = self.segments[i].marks;
+        self.set(i, Mark((marks.0 | Mark::LOST.0) & !Mark::RETRANSMITTED.0));
+        self.first_lost = self.first_lost.min(i);
+    }
+
+    /// A copy of the segment was sent.
+    pub(crate) fn mark_retransmitted(&mut self, i: usize, now: Time) {
+        let marks = self.segments[i].marks;
+        self.set(i, Mark(marks.0 | Mark::RETRANSMITTED.0 | Mark::EVER_RETRANSMITTED.0));
+        self.segments[i].sent = now;
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn unmark_lost(&mut self) {
+        for i in 0..self.segments.len() {
+            let marks = self.segments[i].marks;
+            self.set(i, Mark(marks.0 & !Mark::LOST.0));
+        }
+    }
+
+    /// The peer has taken back what it had reported (RFC 2018, section 8).
+    pub(crate) fn unmark_sacked(&mut self) {
+        for i in 0..self.segments.len() {
+            let marks = self.segments[i].marks;
+            self.set(i, Mark(marks.0 & !Mark::SACKED.0));
+        }
+    }
+
+    /// The first segment that is lost and has no copy under way.
+    pub(crate) fn next_lost(&mut self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        let to_send = |s: &Segment| s.marks.has(Mark::LOST) && !s.marks.has(Mark::RETRANSMITTED);
+        let found = (self.first_lost..self.segments.len()).find(|&i| to_send(&self.segments[i]));
+        self.first_lost = found.unwrap_or(self.segments.len());
+        found
+    }
+
+    /// The first part of the segment is acknowledged.
+    pub(crate) fn trim_front(&mut self, upto: u64) {
+        if let Some(front) = self.segments.front_mut() {
+            front.len -= (upto - front.start) as u32;
+            front.start = upto;
+        }
+    }
+
+    /// Recounts everything; the counts that are kept must agree.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        let count = |mark| self.segments.iter().filter(|s| s.marks.has(mark)).count() as u32;
+        assert_eq!((self.sacked, self.lost), (count(Mark::SACKED), count(Mark::LOST)), "scoreboard counts");
+        assert_eq!(self.retransmitted, count(Mark::RETRANSMITTED), "retransmitted count");
+        assert!(self.segments.iter().zip(self.segments.iter().skip(1)).all(|(a, b)| a.end() == b.start), "no gaps");
+        assert!(!self.segments.iter().any(|s| s.marks.has(Mark::SACKED) && s.marks.has(Mark::LOST)), "sacked and lost");
+    }
+}

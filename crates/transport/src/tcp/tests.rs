@@ -1,0 +1,433 @@
+//! Scenarios: two connections over a wire that loses, marks and delays what it is told to. A failing scenario prints
+//! the history of its packets.
+
+use super::*;
+use crate::cc::CcConfig;
+use firstlight_net::HostId;
+use firstlight_units::Bytes;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const MS: Span = Span::from_ms(1);
+const US: Span = Span::from_us(1);
+
+/// A wire between two connections: every packet takes `delay`, data packets also `spacing` after the one before.
+struct Wire {
+    now: Time,
+    ends: [Connection; 2],
+    flying: BTreeMap<(Time, u64), (usize, Packet)>,
+    count: u64,
+    delay: Span,
+    spacing: Span,
+    free: Time,
+    /// Data packets sent so far, copies included: the numbers by which the wire is told what to do.
+    data: u64,
+    lose: BTreeSet<u64>,
+    mark: BTreeSet<u64>,
+    hold: BTreeMap<u64, Span>,
+    /// Everything is lost from..to.
+    blackout: Option<(Time, Time)>,
+    /// ECN-Echo is set on every ACK from..to, as a circuit's switch would.
+    echo: Option<(Time, Time)>,
+    history: Vec<String>,
+}
+
+impl Wire {
+    fn new(cc: &str, tcp: TcpConfig) -> Self {
+        Self::with_isn(cc, tcp, 1000)
+    }
+
+    fn with_isn(cc: &str, tcp: TcpConfig, isn: u32) -> Self {
+        let cc = CcConfig::from_name(cc).unwrap();
+        let end = |host| Endpoint { host: HostId(host), port: 10_000 };
+        let connection = |a, b, isn| Connection::new(&tcp, &cc, end(a), end(b), isn);
+        let mut wire = Wire {
+            now: Time::ZERO,
+            ends: [connection(0, 1, isn), connection(1, 0, isn.wrapping_mul(7))],
+            flying: BTreeMap::new(),
+            count: 0,
+            delay: US * 50,
+            spacing: US * 7,
+            free: Time::ZERO,
+            data: 0,
+            lose: BTreeSet::new(),
+            mark: BTreeSet::new(),
+            hold: BTreeMap::new(),
+            blackout: None,
+            echo: None,
+            history: Vec::new(),
+        };
+        wire.ends[0].connect(Time::ZERO);
+        wire.pump(0);
+        wire
+    }
+
+    fn lose(mut self, packets: impl IntoIterator<Item = u64>) -> Self {
+        self.lose.extend(packets);
+        self
+    }
+
+    fn send(mut self, packets: u64) -> Self {
+        let mss = u64::from(self.ends[0].config.mss());
+        let now = self.now;
+        self.ends[0].write(packets * mss, now);
+        self.pump(0);
+        self
+    }
+
+    fn during(range: Option<(Time, Time)>, now: Time) -> bool {
+        range.is_some_and(|(from, to)| (from..to).contains(&now))
+    }
+
+    fn pump(&mut self, from: usize) {
+        while let Some(mut p) = self.ends[from].poll_transmit(self.now) {
+            let mut at = self.now;
+            let mut fate = "";
+            if p.is_data() {
+                self.data += 1;
+                at = self.free.max(self.now) + self.spacing;
+                self.free = at;
+                at += self.hold.get(&self.data).copied().unwrap_or(Span::ZERO);
+                if self.mark.contains(&self.data) && p.ecn != Ecn::NotEct {
+                    p.ecn = Ecn::Ce;
+                    fate = "marked";
+                }
+            }
+            if from == 1 && Self::during(self.echo, self.now) {
+                p.flags.insert(TcpFlags::ECE);
+            }
+            let lost = (p.is_data() && self.lose.contains(&self.data)) || Self::during(self.blackout, self.now);
+            if lost {
+                fate = "lost";
+            }
+            let (n, now) = (if p.is_data() { self.data } else { 0 }, self.now);
+            let (seq, ack, flags, cwnd) = (p.seq, p.ack, p.flags, self.ends[from].cwnd());
+            let sack = p.sack_blocks();
+            self.history.push(format!("{now} {from} #{n} seq {seq} ack {ack} {flags:?} {sack:?} cwnd {cwnd} {fate}"));
+            if !lost {
+                self.count += 1;
+                self.flying.insert((at + self.delay, self.count), (1 - from, p));
+            }
+        }
+        self.ends[from].sender.board.check();
+    }
+
+    /// Runs until `until`.
+    fn run(mut self, until: Time) -> Self {
+        loop {
+            let arrival = self.flying.first_key_value().map(|(&key, _)| key);
+            let timeouts = [0, 1].map(|i| self.ends[i].poll_timeout().unwrap_or(Time::MAX));
+            let next = arrival.map_or(Time::MAX, |(at, _)| at).min(timeouts[0]).min(timeouts[1]);
+            if next > until {
+                self.now = until;
+                return self;
+            }
+            assert!(next >= self.now, "time runs forward");
+            self.now = next;
+            if let Some(key) = arrival.filter(|&(at, _)| at == next) {
+                let (to, p) = self.flying.remove(&key).unwrap();
+                self.ends[to].on_packet(&p, next);
+                self.pump(to);
+            } else {
+                let i = usize::from(timeouts[0] != next);
+                self.history.push(format!("{next} {i} timeout {:?}", self.ends[i].sender.timer.purpose));
+                self.ends[i].on_timeout(next);
+                self.pump(i);
+                assert!(self.ends[i].poll_timeout() != Some(next), "a timer that fired is armed for later");
+            }
+        }
+    }
+
+    fn run_for(self, span: Span) -> Self {
+        let until = self.now + span;
+        self.run(until)
+    }
+
+    fn stats(&self) -> Stats {
+        *self.ends[0].stats()
+    }
+
+    fn received_packets(&self) -> u64 {
+        self.ends[1].bytes_received() / u64::from(self.ends[0].config.mss())
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let skip = self.history.len().saturating_sub(120);
+            eprintln!("the last packets of {}:\n{}", self.history.len(), self.history[skip..].join("\n"));
+        }
+    }
+}
+
+fn after_ms(ms: u64) -> Time {
+    Time::ZERO + MS * ms
+}
+
+#[test]
+fn handshake_then_the_initial_window() {
+    let wire = Wire::new("newreno", TcpConfig::default()).run(after_ms(1));
+    assert!(wire.ends.iter().all(Connection::is_established));
+    assert_eq!(wire.ends[0].srtt(), Some(US * 100));
+    // The initial window is 10, but a SYN's receive window is not scaled: 65535 bytes hold 7 segments of 8948.
+    let wire = wire.send(100).run_for(US * 10);
+    assert_eq!((wire.ends[0].cwnd(), wire.data), (10, 7));
+    let wire = wire.run_for(MS * 5);
+    assert_eq!(wire.received_packets(), 100);
+    assert_eq!(wire.ends[0].bytes_acked(), wire.ends[1].bytes_received());
+    assert_eq!(wire.stats(), Stats { packets_sent: 100, ..Stats::default() });
+}
+
+/// Slow start by hand: 7 packets (see above) raise 10 to 17, and these 17 raise it to 33, for the last is odd and its ACK
+/// is delayed.
+#[test]
+fn slow_start_adds_what_is_acknowledged() {
+    let mut wire = Wire::new("newreno", TcpConfig::default());
+    wire.spacing = Span::ZERO;
+    let wire = wire.run(after_ms(1)).send(1000).run_for(US * 99);
+    assert_eq!(wire.ends[0].cwnd(), 10);
+    let wire = wire.run_for(US * 100);
+    assert_eq!(wire.ends[0].cwnd(), 17);
+    let wire = wire.run_for(US * 100);
+    assert_eq!(wire.ends[0].cwnd(), 33);
+}
+
+#[test]
+fn one_loss_is_one_recovery_and_no_timeout() {
+    for cc in CcConfig::NAMES {
+        let wire = Wire::new(cc, TcpConfig::default()).lose([40]).send(200).run(after_ms(20));
+        assert_eq!(wire.received_packets(), 200, "{cc}");
+        let Stats { retransmits, timeouts, recoveries, undos, .. } = wire.stats();
+        assert_eq!((retransmits, timeouts, recoveries, undos), (1, 0, 1, 0), "{cc}");
+    }
+}
+
+#[test]
+fn recovery_ends_at_the_threshold() {
+    let mut wire = Wire::new("newreno", TcpConfig::default()).lose([60]).send(10_000);
+    while wire.stats().recoveries == 0 {
+        wire = wire.run_for(US * 5);
+    }
+    let (threshold, before) = (wire.ends[0].ssthresh().unwrap(), wire.ends[0].sender.prior_cwnd);
+    assert_eq!(threshold, before / 2);
+    while wire.ends[0].sender.phase == sender::Phase::Recovery {
+        wire = wire.run_for(US);
+    }
+    assert!((threshold..=threshold + 1).contains(&wire.ends[0].cwnd()), "{} of {before}", wire.ends[0].cwnd());
+}
+
+#[test]
+fn many_losses_in_a_window_are_repaired_in_one_recovery() {
+    let wire = Wire::new("cubic", TcpConfig::default()).lose((60..80).step_by(2)).send(400).run(after_ms(30));
+    assert_eq!(wire.received_packets(), 400);
+    assert_eq!((wire.stats().retransmits, wire.stats().timeouts), (10, 0));
+}
+
+#[test]
+fn a_lost_retransmission_is_found_without_a_timeout() {
+    // Packet 40 is lost, and its copy (about a round trip later) is among those lost too.
+    let mut wire = Wire::new("newreno", TcpConfig::default()).lose([40]).send(2000);
+    while wire.stats().retransmits == 0 {
+        let next = wire.data + 1;
+        wire.lose.insert(next);
+        wire = wire.run_for(US);
+        if wire.stats().retransmits == 0 {
+            wire.lose.remove(&next);
+        }
+    }
+    let wire = wire.run(after_ms(60));
+    assert_eq!(wire.received_packets(), 2000);
+    assert_eq!(wire.stats().timeouts, 0);
+}
+
+#[test]
+fn a_probe_repairs_a_lost_tail() {
+    let wire = Wire::new("cubic", TcpConfig::default()).lose([19, 20]).send(20).run(after_ms(20));
+    assert_eq!(wire.received_packets(), 20);
+    assert_eq!((wire.stats().timeouts, wire.stats().probes), (0, 1));
+}
+
+#[test]
+fn a_lone_packet_is_repaired_by_the_timeout() {
+    let wire = Wire::new("cubic", TcpConfig::default()).run(after_ms(10)).lose([1]).send(1);
+    // SRTT 100 us + floor 200 ms, in ticks of 1 ms: due at 10 + 201 ms.
+    let wire = wire.run(after_ms(211) - US);
+    assert_eq!(wire.stats().timeouts, 0);
+    let wire = wire.run(after_ms(211) + US * 60);
+    assert_eq!((wire.stats().timeouts, wire.received_packets()), (1, 1));
+}
+
+#[test]
+fn timeouts_back_off_and_the_flow_comes_back() {
+    let mut wire = Wire::new("newreno", TcpConfig::default()).send(100_000).run(after_ms(20));
+    wire.blackout = Some((after_ms(20), after_ms(2000)));
+    // From about 20 ms: after 0.2 s, then 0.4, 0.8 and 1.6 s.
+    let wire = wire.run(after_ms(2000));
+    assert_eq!(wire.stats().timeouts, 3);
+    let received = wire.received_packets();
+    let wire = wire.run(after_ms(3200));
+    assert_eq!(wire.stats().timeouts, 4);
+    assert!(wire.received_packets() > received + 1000);
+}
+
+/// All packets of a while are held 300 ms: the timeout is spurious, F-RTO finds out and the window is restored.
+#[test]
+fn a_spurious_timeout_is_undone() {
+    let mut wire = Wire::new("newreno", TcpConfig::default()).send(100_000).run(after_ms(3));
+    let first = wire.data + 1;
+    wire.hold.extend((first..first + 40_000).map(|n| (n, MS * 300)));
+    let before = wire.ends[0].cwnd();
+    let wire = wire.run(after_ms(400));
+    assert!(wire.stats().timeouts >= 1);
+    assert!(wire.stats().undos >= 1);
+    assert!(wire.ends[0].cwnd() >= before, "{} was {before}", wire.ends[0].cwnd());
+}
+
+/// One packet is overtaken by many: a needless retransmission is undone by DSACK and the window comes back.
+#[test]
+fn reordering_is_undone() {
+    let mut wire = Wire::new("newreno", TcpConfig::default()).send(100_000);
+    wire.hold.insert(60, US * 90);
+    let mut before = 0;
+    while wire.stats().recoveries == 0 {
+        before = wire.ends[0].cwnd();
+        wire = wire.run_for(US);
+    }
+    let wire = wire.run_for(MS);
+    assert_eq!((wire.stats().undos, wire.stats().timeouts), (1, 0));
+    assert!(wire.ends[0].cwnd() >= before, "{} was {before}", wire.ends[0].cwnd());
+}
+
+#[test]
+fn acks_are_delayed_after_the_first_packets() {
+    let tcp = TcpConfig { quick_acks: 0, tail_loss_probe: false, ..TcpConfig::default() };
+    let mut wire = Wire::new("newreno", tcp).run(after_ms(10)).lose([4]);
+    let mss = u64::from(wire.ends[0].config.mss());
+    // Of four packets the last, which alone is pushed, is lost: the third waits for the timer, 40 ticks after the tick
+    // that it came in.
+    wire = wire.send(4).run_for(MS);
+    assert_eq!(wire.ends[0].bytes_acked(), 2 * mss);
+    assert_eq!(wire.ends[1].poll_timeout(), Some(after_ms(50)));
+    wire = wire.run(after_ms(50) + US * 49);
+    assert_eq!(wire.ends[0].bytes_acked(), 2 * mss);
+    wire = wire.run(after_ms(50) + US * 51);
+    assert_eq!(wire.ends[0].bytes_acked(), 3 * mss);
+}
+
+#[test]
+fn marks_reduce_once_per_window() {
+    let tcp = TcpConfig { ecn: true, ..TcpConfig::default() };
+    let mut wire = Wire::new("newreno", tcp).send(100_000);
+    wire.mark.extend(60..70);
+    let wire = wire.run(after_ms(3));
+    assert_eq!((wire.stats().retransmits, wire.stats().recoveries), (0, 0));
+    let cwnd = wire.ends[0].cwnd();
+    let threshold = wire.ends[0].ssthresh().unwrap();
+    assert!(cwnd >= threshold && threshold >= 10, "one halving: {cwnd} {threshold}");
+    assert!(wire.history.iter().filter(|line| line.contains('W') && line.contains("seq")).count() <= 3, "CWR once");
+}
+
+#[test]
+fn without_ecn_nothing_is_marked() {
+    let mut wire = Wire::new("newreno", TcpConfig::default()).send(1000);
+    wire.mark.extend(60..70);
+    let wire = wire.run(after_ms(20));
+    assert_eq!(wire.ends[0].ssthresh(), None);
+    assert!(!wire.history.iter().any(|line| line.contains("marked")));
+}
+
+/// RFC 8257, section 3.2: the echo changes with the mark, and delayed ACKs do not blur where.
+#[test]
+fn dctcp_echoes_each_mark() {
+    let mut wire = Wire::new("dctcp", TcpConfig { quick_acks: 0, ..TcpConfig::default() }).send(1000);
+    wire.mark.extend(31..=35);
+    let wire = wire.run(after_ms(20));
+    assert_eq!(wire.received_packets(), 1000);
+    let mss = wire.ends[0].config.mss();
+    let echoed: Vec<u32> = wire
+        .history
+        .iter()
+        .filter(|line| line.contains(" 1 #0 ") && line.contains(" .E "))
+        .map(|line| line.split("ack ").nth(1).unwrap().split(' ').next().unwrap().parse::<u32>().unwrap())
+        .map(|ack| (ack - 1001) / mss)
+        .collect();
+    assert_eq!((echoed.first().copied(), echoed.last().copied()), (Some(32), Some(35)), "{echoed:?}");
+}
+
+/// The window doubles when marks begin and halves when they end, and only then (NSDI 2020, section 5.3).
+#[test]
+fn retcp_acts_on_edges() {
+    let mut wire = Wire::new("retcp", TcpConfig::default()).send(u64::MAX / 100_000);
+    wire.ends[0].sender.window.ssthresh = 8;
+    wire = wire.run(after_ms(2));
+    let before = wire.ends[0].cwnd();
+    wire.echo = Some((after_ms(2), after_ms(3)));
+    wire = wire.run(after_ms(2) + US * 110);
+    let raised = wire.ends[0].cwnd();
+    assert!((2 * before..=2 * before + 3).contains(&raised), "{before} -> {raised}");
+    wire = wire.run(after_ms(3) + US * 40);
+    let later = wire.ends[0].cwnd();
+    wire = wire.run(after_ms(3) + US * 110);
+    let lowered = wire.ends[0].cwnd();
+    assert!((later / 2..=later / 2 + 2).contains(&lowered), "{later} -> {lowered}");
+}
+
+#[test]
+fn a_lost_handshake_is_repeated() {
+    let mut wire = Wire::new("cubic", TcpConfig::default());
+    wire.blackout = Some((Time::ZERO, after_ms(500)));
+    wire.flying.clear();
+    let wire = wire.send(10).run(after_ms(1500));
+    assert_eq!((wire.stats().syn_retransmits, wire.received_packets()), (1, 10));
+}
+
+/// The stream crosses 2^32 on the wire, losses included.
+#[test]
+fn sequence_numbers_wrap() {
+    let wire = Wire::with_isn("cubic", TcpConfig::default(), u32::MAX - 500_000).lose([50, 55, 56, 57, 58, 59]);
+    let wire = wire.send(300).run(after_ms(50));
+    assert_eq!(wire.received_packets(), 300);
+    assert_eq!(wire.stats().timeouts, 0);
+}
+
+#[test]
+fn the_receive_window_is_respected() {
+    let tcp = TcpConfig { receive_window: Bytes::new(40_000), ..TcpConfig::default() };
+    let mut wire = Wire::new("newreno", tcp).send(200);
+    while wire.received_packets() < 200 {
+        wire = wire.run_for(US);
+        assert!(wire.ends[0].sender.next - wire.ends[0].sender.una <= 40_000);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is lost, marked or late: everything arrives, nothing is sent without need when nothing was lost or
+    /// late, and the books agree after every packet (`Wire::pump` recounts them).
+    #[test]
+    fn everything_arrives(
+        cc in prop::sample::select(CcConfig::NAMES),
+        isn: u32,
+        ecn: bool,
+        tick in prop::sample::select(vec![0u64, 1, 4]),
+        lose in prop::collection::btree_set(1u64..300, 0..40),
+        mark in prop::collection::btree_set(1u64..300, 0..40),
+        hold in prop::collection::btree_map(1u64..300, 1u64..2000, 0..10),
+        packets in 1u64..300,
+    ) {
+        let tcp = TcpConfig { ecn, tick: MS * tick, ..TcpConfig::default() };
+        let quiet = lose.is_empty() && hold.is_empty();
+        let mut wire = Wire::with_isn(cc, tcp, isn).lose(lose);
+        wire.mark = mark;
+        wire.hold = hold.into_iter().map(|(n, us)| (n, US * us)).collect();
+        let wire = wire.send(packets).run(Time::ZERO + Span::from_secs(600));
+        prop_assert_eq!(wire.received_packets(), packets);
+        prop_assert_eq!(wire.ends[0].bytes_acked(), wire.ends[1].bytes_received());
+        prop_assert_eq!(wire.ends[0].in_flight(), 0);
+        if quiet {
+            prop_assert_eq!(wire.stats().retransmits, 0);
+        }
+    }
+}
