@@ -1,15 +1,28 @@
 //! CUBIC (RFC 9438), with HyStart.
 //!
-//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations, both Linux's: the
-//! Reno-friendly estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section
-//! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
+//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's: the Reno-friendly
+//! estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section 4.3 then sets it
+//! to 1), as in RFC 8312; and a window of two packets is the least to fall to.
+//!
+//! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of 1 ms, and
+//! while the window stands still only every 1/32 s; in between the window grows at the pace found last. On wide-area
+//! paths that cannot be seen. On a path of 100 us a window can stand still for 300 round trips, and one that is about to
+//! grow goes on at the pace of its first packet for the rest of the tick, 10 round trips.
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
-use firstlight_units::Time;
+use firstlight_units::{Span, Time};
 
 /// Section 5.1: how fast the cubic grows, in packets per second cubed.
 const C: f64 = 0.4;
+/// Coarse evaluation: the curve is evaluated at most once per tick,
+const TICK: Span = Span::from_ms(1);
+/// and the pace found for a window is kept for so long while the window stands still.
+const KEEP: Span = Span::from_ms(32);
+/// Packets acknowledged per packet of growth, for each packet of the window, where the curve asks for none.
+const STANDSTILL: u32 = 100;
+/// The slowest pace (packets per packet) before the first congestion, when the plateau is not known.
+const PROBING: u32 = 20;
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,11 +33,13 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// Leave slow start by HyStart.
     pub hystart: bool,
+    /// Evaluate the curve as coarsely as Linux does; off: at every ACK, exactly.
+    pub coarse: bool,
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
-        CubicConfig { beta: 0.7, fast_convergence: true, hystart: true }
+        CubicConfig { beta: 0.7, fast_convergence: true, hystart: true, coarse: true }
     }
 }
 
@@ -40,6 +55,17 @@ struct Epoch {
     w_est: f64,
 }
 
+/// Coarse evaluation: what was found last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// Packets to be acknowledged for each packet that the window grows.
+    per: u32,
+    /// For this window,
+    cwnd: u32,
+    /// in the tick that starts here.
+    tick: Time,
+}
+
 /// The state of CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
@@ -49,15 +75,24 @@ pub struct Cubic {
     w_max: f64,
     /// Its value before the last congestion, for undo.
     w_max_before: f64,
-    /// Fractions of a packet that the window has still to grow.
+    /// Exact evaluation: fractions of a packet that the window has still to grow.
     fraction: f64,
+    pace: Pace,
     hystart: HyStart,
 }
 
 impl Cubic {
     /// A controller for one connection.
     pub fn new(config: CubicConfig) -> Self {
-        Cubic { config, epoch: None, w_max: 0.0, w_max_before: 0.0, fraction: 0.0, hystart: HyStart::new() }
+        Cubic {
+            config,
+            epoch: None,
+            w_max: 0.0,
+            w_max_before: 0.0,
+            fraction: 0.0,
+            pace: Pace::default(),
+            hystart: HyStart::new(),
+        }
     }
 
     /// Section 4.3: the additive increase that gives Reno's average rate with this beta.
@@ -74,21 +109,59 @@ impl Cubic {
     /// Sections 4.2 to 4.5.
     fn avoid_congestion(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
         let cwnd = f64::from(window.cwnd);
+        let fresh = self.epoch.is_none();
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(cwnd, ack.now));
         epoch.w_est += self.alpha() * f64::from(acked) / cwnd;
         self.epoch = Some(epoch);
-        let t = (ack.now - epoch.start).as_secs_f64();
-        let w_cubic = |t: f64| C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + epoch.w_max;
-        if w_cubic(t) < epoch.w_est {
+        if self.config.coarse {
+            self.find_pace(&epoch, window.cwnd, ack, fresh);
+            window.additive_increase(self.pace.per, acked);
+        } else if epoch.w_cubic((ack.now - epoch.start).as_secs_f64()) < epoch.w_est {
             window.cwnd = window.cwnd.max(epoch.w_est as u32);
+        } else {
+            self.fraction += (epoch.target(ack).clamp(cwnd, 1.5 * cwnd) - cwnd) / cwnd * f64::from(acked);
+            let whole = self.fraction as u32;
+            window.cwnd += whole;
+            self.fraction -= f64::from(whole);
+        }
+    }
+
+    /// The coarse evaluation.
+    fn find_pace(&mut self, epoch: &Epoch, cwnd: u32, ack: &Ack, fresh: bool) {
+        let age = ack.now.saturating_since(self.pace.tick);
+        if !fresh && self.pace.cwnd == cwnd && age < KEEP {
             return;
         }
+        if fresh || age >= TICK {
+            // The distance to the plateau is rounded down, to the plateau's side.
+            let target = epoch.target(ack).ceil() as u32;
+            self.pace.per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(STANDSTILL) };
+            if self.w_max == 0.0 {
+                self.pace.per = self.pace.per.min(PROBING);
+            }
+            self.pace.tick = Time::from_ps(ack.now.as_ps() - ack.now.as_ps() % TICK.as_ps());
+        }
+        let friendly = epoch.w_est as u32;
+        if friendly > cwnd {
+            self.pace.per = self.pace.per.min(cwnd / (friendly - cwnd));
+        }
+        // Section 4.4: at most 1.5 times the window in a round trip.
+        self.pace.per = self.pace.per.max(2);
+        self.pace.cwnd = cwnd;
+    }
+}
+
+impl Epoch {
+    /// Section 4.2, figure 1: the window `t` seconds into the epoch.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let t = t - self.k;
+        C * t * t * t + self.w_max
+    }
+
+    /// Section 4.2: the window to be reached a round trip later.
+    fn target(&self, ack: &Ack) -> f64 {
         let rtt = ack.srtt.map_or(0.0, |rtt| rtt.as_secs_f64());
-        let target = w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
-        self.fraction += (target - cwnd) / cwnd * f64::from(acked);
-        let whole = self.fraction as u32;
-        window.cwnd += whole;
-        self.fraction -= f64::from(whole);
+        self.w_cubic((ack.now - self.start).as_secs_f64() + rtt)
     }
 }
 
@@ -146,7 +219,7 @@ mod tests {
     /// is back at 1000 after K.
     #[test]
     fn returns_to_the_plateau_after_k() {
-        let mut cubic = Cubic::new(CubicConfig { hystart: false, ..CubicConfig::default() });
+        let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() });
         let mut window = Window { cwnd: 1000, ssthresh: 500, credit: 0 };
         window.ssthresh = cubic.ssthresh(&window, false);
         window.cwnd = window.ssthresh;
@@ -168,7 +241,7 @@ mod tests {
 
     #[test]
     fn small_windows_grow_as_reno_would_at_this_beta() {
-        let mut cubic = Cubic::new(CubicConfig::default());
+        let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() });
         let mut window = Window { cwnd: 10, ssthresh: 5, credit: 0 };
         window.ssthresh = cubic.ssthresh(&window, false);
         window.cwnd = window.ssthresh;

@@ -53,10 +53,14 @@ impl Window {
         acked - step
     }
 
-    /// One packet more for each `per` packets acknowledged.
+    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one packet.
     pub fn additive_increase(&mut self, per: u32, acked: u32) {
-        self.credit += acked;
         let per = per.max(1);
+        if self.credit >= per {
+            self.credit = 0;
+            self.cwnd += 1;
+        }
+        self.credit += acked;
         if self.credit >= per {
             self.cwnd += self.credit / per;
             self.credit %= per;

@@ -89,7 +89,7 @@ impl Connection {
             window_field: scaled.min(u64::from(u16::MAX)) as u16,
             config: *tcp,
             sender: Sender::new(tcp, cc.build(), isn),
-            receiver: Receiver::new(tcp.quick_acks),
+            receiver: Receiver::new(tcp),
         }
     }
 
@@ -149,20 +149,29 @@ impl Connection {
 
     /// The next packet to put on the wire. Call until it yields nothing after each other call.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        let mut p = Packet::default();
+        self.transmit(now, &mut p).then_some(p)
+    }
+
+    /// Writes the next packet to be put on the wire into `p`, in place; false when there is none (`p` is then
+    /// undefined). Call until there is none after each other call.
+    pub fn transmit(&mut self, now: Time, p: &mut Packet) -> bool {
         if self.state != State::Established {
-            return self.poll_handshake(now);
+            return self.transmit_handshake(now, p);
         }
-        if let Some(out) = self.sender.poll(now, timestamp(now), &self.config) {
-            return Some(self.data_packet(out, now));
+        if let Some(out) = self.sender.poll(now, &self.config) {
+            self.write_data(p, out, now);
+            return true;
         }
-        self.receiver.wants_ack().then(|| {
-            let mut p = self.packet(HEADER, self.sender.next, now);
-            if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
-                p.ecn = Ecn::Ect0;
-            }
-            self.receiver.write_ack(&mut p);
-            p
-        })
+        if !self.receiver.wants_ack() {
+            return false;
+        }
+        self.write_header(p, HEADER, self.sender.next, now);
+        if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
+            p.ecn = Ecn::Ect0;
+        }
+        self.receiver.write_ack(p);
+        true
     }
 
     /// Bytes received in order and handed to the application.
@@ -211,8 +220,9 @@ impl Connection {
     }
 
     /// A packet without payload at stream offset `seq`.
-    fn packet(&self, header: u16, seq: u64, now: Time) -> Packet {
-        Packet {
+    #[inline]
+    fn write_header(&self, p: &mut Packet, header: u16, seq: u64, now: Time) {
+        *p = Packet {
             size: header,
             header: header as u8,
             src: self.local.host,
@@ -223,11 +233,11 @@ impl Connection {
             window: self.window_field,
             tsval: timestamp(now),
             ..Packet::default()
-        }
+        };
     }
 
-    fn data_packet(&mut self, out: Outgoing, now: Time) -> Packet {
-        let mut p = self.packet(HEADER, out.start, now);
+    fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
+        self.write_header(p, HEADER, out.start, now);
         p.size += out.len as u16;
         if out.start + u64::from(out.len) == self.sender.written {
             p.flags.insert(TcpFlags::PSH);
@@ -242,8 +252,7 @@ impl Connection {
                 p.flags.insert(TcpFlags::CWR);
             }
         }
-        self.receiver.write_ack(&mut p);
-        p
+        self.receiver.write_ack(p);
     }
 
     fn wants_ecn(&self) -> bool {
@@ -313,22 +322,22 @@ impl Connection {
         }
     }
 
-    fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
+    fn transmit_handshake(&mut self, now: Time, p: &mut Packet) -> bool {
         if !std::mem::take(&mut self.syn_due) {
-            return None;
+            return false;
         }
-        let mut p = self.packet(SYN_HEADER, 0, now);
+        self.write_header(p, SYN_HEADER, 0, now);
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         p.window = self.config.receive_window.get().min(u64::from(u16::MAX)) as u16;
         p.flags.insert(TcpFlags::SYN);
         if self.state == State::SynReceived {
-            self.receiver.write_ack(&mut p);
+            self.receiver.write_ack(p);
             if self.sender.ecn {
                 p.flags.insert(TcpFlags::ECE);
             }
         } else if self.wants_ecn() {
             p.flags.insert(TcpFlags::ECE | TcpFlags::CWR);
         }
-        Some(p)
+        true
     }
 }

@@ -2,7 +2,7 @@
 
 use super::scoreboard::{Mark, Segment};
 use super::sender::{Phase, Sender};
-use super::timer::{Purpose, Tick, Timer};
+use super::timer::{Purpose, Timer};
 use crate::config::TcpConfig;
 use firstlight_units::{Span, Time};
 
@@ -151,7 +151,7 @@ impl Sender {
             }
         }
         if !wait.is_zero() {
-            let at = Tick(config.tick).after(now, wait + config.timer_slack);
+            let at = self.ticks.after(now, wait + config.timer_slack);
             self.timer = Timer { purpose: Purpose::Reorder, at };
         }
         marked

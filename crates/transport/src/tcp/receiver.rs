@@ -7,7 +7,7 @@
 
 use super::reassembly::{Arrival, Reassembly};
 use super::seq::SeqMap;
-use super::timer::Tick;
+use super::timer::Ticks;
 use crate::config::TcpConfig;
 use firstlight_net::{Ecn, Packet, TcpFlags};
 use firstlight_units::{Span, Time};
@@ -40,13 +40,14 @@ pub(crate) struct Receiver {
     /// When a delayed acknowledgement is due.
     deadline: Option<Time>,
     quick: u32,
+    ticks: Ticks,
     last_arrival: Option<Time>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
 }
 
 impl Receiver {
-    pub(crate) fn new(quick: u32) -> Self {
+    pub(crate) fn new(config: &TcpConfig) -> Self {
         Receiver {
             stream: Reassembly::new(0),
             map: SeqMap::new(0),
@@ -56,7 +57,8 @@ impl Receiver {
             ack_now: false,
             ack_before_change: None,
             deadline: None,
-            quick,
+            quick: config.quick_acks,
+            ticks: Ticks::new(config.tick),
             last_arrival: None,
             ts_recent: 0,
         }
@@ -107,7 +109,7 @@ impl Receiver {
                 {
                     self.ack_now = true;
                 } else if self.deadline.is_none() {
-                    self.deadline = Some(Tick(config.tick).after(now, config.delayed_ack));
+                    self.deadline = Some(self.ticks.after(now, config.delayed_ack));
                 }
             }
             Arrival::OutOfOrder => self.ack_now = true,

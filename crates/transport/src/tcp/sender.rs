@@ -3,7 +3,7 @@
 use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Scoreboard, Segment};
 use super::seq::SeqMap;
-use super::timer::{Purpose, Tick, Timer};
+use super::timer::{Purpose, Ticks, Timer, timestamp};
 use super::{Stats, rack::Rack};
 use crate::cc::{CongestionControl, Controller, EcnUse, Window};
 use crate::config::TcpConfig;
@@ -50,6 +50,7 @@ pub(crate) struct Sender {
     pub(crate) rtt: RttEstimator,
     pub(crate) rack: Rack,
     pub(crate) timer: Timer,
+    pub(crate) ticks: Ticks,
     pub(crate) phase: Phase,
     /// What was in flight when this phase began ends here.
     pub(crate) phase_end: u64,
@@ -101,6 +102,7 @@ impl Sender {
             rtt: RttEstimator::new(config.rto_initial),
             rack: Rack::default(),
             timer: Timer::IDLE,
+            ticks: Ticks::new(config.tick),
             phase: Phase::Open,
             phase_end: 0,
             retries: 0,
@@ -142,10 +144,10 @@ impl Sender {
     }
 
     /// The next segment that may be sent, if any.
-    pub(crate) fn poll(&mut self, now: Time, now_ts: u32, config: &TcpConfig) -> Option<Outgoing> {
+    pub(crate) fn poll(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
         if self.probe_due {
             self.probe_due = false;
-            return self.send_probe(now, now_ts, config);
+            return self.send_probe(now, config);
         }
         let in_flight = self.board.in_flight();
         if in_flight >= self.window.cwnd {
@@ -166,7 +168,7 @@ impl Sender {
             && !(self.frto && self.next > self.phase_end)
             && let Some(i) = self.board.next_lost()
         {
-            return Some(self.retransmit(i, now, now_ts, config));
+            return Some(self.retransmit(i, now, config));
         }
         self.send_new(now, config)
     }
@@ -196,10 +198,10 @@ impl Sender {
         Some(Outgoing { start, len: len as u32, retransmission: false })
     }
 
-    fn retransmit(&mut self, i: usize, now: Time, now_ts: u32, config: &TcpConfig) -> Outgoing {
+    fn retransmit(&mut self, i: usize, now: Time, config: &TcpConfig) -> Outgoing {
         self.board.mark_retransmitted(i, now);
         if self.first_retransmit_ts == 0 {
-            self.first_retransmit_ts = now_ts.max(1);
+            self.first_retransmit_ts = timestamp(now);
         }
         self.undo_retransmits = Some(self.undo_retransmits.unwrap_or(0) + 1);
         if self.in_reduction() {
@@ -215,7 +217,7 @@ impl Sender {
     }
 
     /// RFC 8985, section 7.3: a probe is new data if there are any, else the last segment again.
-    fn send_probe(&mut self, now: Time, now_ts: u32, config: &TcpConfig) -> Option<Outgoing> {
+    fn send_probe(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
         if self.board.is_empty() || self.probe_end.is_some() {
             self.arm_retransmit(now, config);
             return None;
@@ -223,7 +225,7 @@ impl Sender {
         self.stats.probes += 1;
         let new = self.send_new(now, config);
         self.probe_was_copy = new.is_none();
-        let sent = new.unwrap_or_else(|| self.retransmit(self.board.len() as usize - 1, now, now_ts, config));
+        let sent = new.unwrap_or_else(|| self.retransmit(self.board.len() as usize - 1, now, config));
         self.probe_end = Some(self.next);
         self.arm_retransmit(now, config);
         Some(sent)
@@ -270,18 +272,17 @@ impl Sender {
             Some(srtt) => srtt * 2 + config.timer_slack,
             None => config.rto_initial,
         };
-        if timeout >= self.timeout(config) {
-            return self.arm_retransmit(now, config);
-        }
-        self.timer = Timer { purpose: Purpose::Probe, at: Tick(config.tick).after(now, timeout) };
+        let timeout = timeout.min(self.timeout(config));
+        self.timer = Timer { purpose: Purpose::Probe, at: self.ticks.after(now, timeout) };
     }
 
     /// Arms the retransmission timeout, counted from `now`.
     pub(crate) fn arm_retransmit(&mut self, now: Time, config: &TcpConfig) {
+        let timeout = self.timeout(config);
         self.timer = if self.board.is_empty() {
             Timer::IDLE
         } else {
-            Timer { purpose: Purpose::Retransmit, at: Tick(config.tick).after(now, self.timeout(config)) }
+            Timer { purpose: Purpose::Retransmit, at: self.ticks.after(now, timeout) }
         };
     }
 
