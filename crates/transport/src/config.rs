@@ -36,6 +36,8 @@ pub struct TcpConfig {
     pub delayed_ack: Span,
     /// Packets that are acknowledged at once when a connection starts or duplicates arrive (Linux: 16).
     pub quick_acks: u32,
+    /// Hold back ACKs that only report more data out of order, beyond the first three for a gap (Linux since 4.18).
+    pub compress_sacks: bool,
     /// Granularity of the timers: deadlines fall on its multiples (Linux with HZ=1000: 1 ms). Zero: exact.
     pub tick: Span,
     /// Slack added to probe and reordering timeouts (Linux: 2 ms).
@@ -59,6 +61,7 @@ impl Default for TcpConfig {
             rto_max: Span::from_secs(120),
             delayed_ack: Span::from_ms(40),
             quick_acks: 16,
+            compress_sacks: true,
             tick: Span::from_ms(1),
             timer_slack: Span::from_ms(2),
             ecn: false,

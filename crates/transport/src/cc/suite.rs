@@ -127,7 +127,7 @@ fn golden_windows() {
     let exact_cubic = CcConfig::Cubic(CubicConfig { coarse: false, ..CubicConfig::default() });
     let named = |name| CcConfig::from_name(name).unwrap();
     let reno = [50, 45, 42, 41, 40, 40, 40, 40, 40, 40, 40, 40];
-    let golden: [(&str, CcConfig, u64, bool, [u32; 12], std::ops::RangeInclusive<u32>); 5] = [
+    let golden = [
         ("newreno", named("newreno"), 100, false, reno, 37..=40),
         ("retcp", named("retcp"), 100, false, reno, 37..=40),
         ("cubic", named("cubic"), 10_000, false, [79, 64, 53, 46, 41, 37, 34, 32, 31, 30, 30, 30], 28..=36),

@@ -118,14 +118,13 @@ impl Connection {
             self.sender.on_ack(p, now, &self.config);
         }
         if p.is_data() {
-            let rto = self.sender.rtt.rto();
-            self.receiver.on_data(p, now, &self.config, rto);
+            self.receiver.on_data(p, now, &self.config, &self.sender.rtt);
         }
     }
 
     /// The time of [`Connection::poll_timeout`] has come. Earlier calls do nothing.
     pub fn on_timeout(&mut self, now: Time) {
-        if self.receiver.deadline().is_some_and(|at| at <= now) {
+        if self.receiver.deadline() <= now {
             self.receiver.ack_now();
         }
         if self.sender.timer.at > now {
@@ -143,7 +142,7 @@ impl Connection {
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let at = self.receiver.deadline().unwrap_or(Time::MAX).min(self.sender.timer.at);
+        let at = self.receiver.deadline().min(self.sender.timer.at);
         (at < Time::MAX).then_some(at)
     }
 

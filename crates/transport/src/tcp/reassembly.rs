@@ -19,7 +19,11 @@ pub(crate) enum Arrival {
         filled_gap: bool,
     },
     /// It lies beyond a gap.
-    OutOfOrder,
+    OutOfOrder {
+        /// It neither extended one of the two latest intervals nor is one of these: the next SACK option will leave out
+        /// what this one could still report.
+        crowded: bool,
+    },
     /// All of it had arrived before.
     Duplicate,
 }
@@ -66,6 +70,7 @@ impl Reassembly {
             return Arrival::Duplicate;
         }
         let mut merged = segment;
+        let crowded = !self.beyond.iter().take(2).any(|i| i.end == start || i.start == end) && self.beyond.len() >= 2;
         self.beyond.retain(|i| {
             let touches = i.start <= merged.end && merged.start <= i.end;
             if touches {
@@ -74,7 +79,7 @@ impl Reassembly {
             !touches
         });
         self.beyond.insert(0, merged);
-        Arrival::OutOfOrder
+        Arrival::OutOfOrder { crowded }
     }
 
     /// Moves the in-order point over the intervals that it has reached.
@@ -111,9 +116,9 @@ mod tests {
         let map = SeqMap::new(0);
         let mut stream = Reassembly::new(1);
         assert_eq!(stream.insert(1, 11), Arrival::InOrder { filled_gap: false });
-        assert_eq!(stream.insert(21, 31), Arrival::OutOfOrder);
-        assert_eq!(stream.insert(41, 51), Arrival::OutOfOrder);
-        assert_eq!(stream.insert(31, 36), Arrival::OutOfOrder);
+        assert_eq!(stream.insert(21, 31), Arrival::OutOfOrder { crowded: false });
+        assert_eq!(stream.insert(41, 51), Arrival::OutOfOrder { crowded: false });
+        assert_eq!(stream.insert(31, 36), Arrival::OutOfOrder { crowded: false });
         assert_eq!(stream.insert(1, 11), Arrival::Duplicate);
         let mut packet = Packet::default();
         assert_eq!(stream.write_sack(&mut packet, map), 28);
@@ -121,6 +126,7 @@ mod tests {
         assert_eq!(packet.sack_blocks(), &[block(1, 11), block(21, 36), block(41, 51)]);
         let mut packet = Packet::default();
         assert_eq!(stream.write_sack(&mut packet, map), 20);
+        assert_eq!(stream.insert(61, 71), Arrival::OutOfOrder { crowded: true });
         assert_eq!(stream.insert(11, 21), Arrival::InOrder { filled_gap: true });
         assert_eq!(stream.next(), 36);
     }

@@ -2,15 +2,40 @@
 //!
 //! ACKs follow RFC 9293 (section 3.8.6.3) and RFC 5681 (section 4.2): at once for every second full segment, for
 //! anything out of order, for what fills a gap and at the end of an application's write; else delayed. As in Linux, the
-//! first packets of a connection and those after a duplicate are acknowledged at once. ECN is echoed as RFC 3168
+//! first packets of a connection and those after a duplicate are acknowledged at once, and ACKs that would only report
+//! more of what lies beyond a gap are held back for a twentieth of a round trip after the first three, as long as the
+//! SACK option has room for all that they would say. ECN is echoed as RFC 3168
 //! (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
 
 use super::reassembly::{Arrival, Reassembly};
+use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::timer::Ticks;
 use crate::config::TcpConfig;
 use firstlight_net::{Ecn, Packet, TcpFlags};
 use firstlight_units::{Span, Time};
+
+/// ACKs for out-of-order data that go out at once for each gap: what fast retransmit needs.
+const UNCOMPRESSED: u32 = 3;
+/// ACKs that are held back at most,
+const MOST_COMPRESSED: u32 = 44;
+/// and how long at most, a twentieth of the round-trip time being less.
+const LONGEST_COMPRESSION: Span = Span::from_ms(1);
+/// The slack with which the timer for it expires.
+const COMPRESSION_SLACK: Span = Span::from_us(100);
+
+/// ACKs that are being held back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compression {
+    /// The gap begins here,
+    gap: u64,
+    /// so many ACKs went out for it,
+    sent: u32,
+    /// so many wait,
+    held: u32,
+    /// until now.
+    until: Option<Time>,
+}
 
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +64,7 @@ pub(crate) struct Receiver {
     ack_before_change: Option<u64>,
     /// When a delayed acknowledgement is due.
     deadline: Option<Time>,
+    compression: Compression,
     quick: u32,
     ticks: Ticks,
     last_arrival: Option<Time>,
@@ -57,6 +83,7 @@ impl Receiver {
             ack_now: false,
             ack_before_change: None,
             deadline: None,
+            compression: Compression::default(),
             quick: config.quick_acks,
             ticks: Ticks::new(config.tick),
             last_arrival: None,
@@ -76,8 +103,10 @@ impl Receiver {
         self.stream.next().saturating_sub(1)
     }
 
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        self.deadline
+    /// When [`Receiver::ack_now`] is to be called; [`Time::MAX`] for never.
+    pub(crate) fn deadline(&self) -> Time {
+        let never = Time::MAX;
+        self.deadline.unwrap_or(never).min(self.compression.until.unwrap_or(never))
     }
 
     pub(crate) fn wants_ack(&self) -> bool {
@@ -89,15 +118,15 @@ impl Receiver {
         self.ack_now = true;
     }
 
-    /// A data segment arrived. `rto` tells how long a silence is long.
-    pub(crate) fn on_data(&mut self, p: &Packet, now: Time, config: &TcpConfig, rto: Span) {
+    /// A data segment arrived. `rtt` tells how long a silence is long and a delay short.
+    pub(crate) fn on_data(&mut self, p: &Packet, now: Time, config: &TcpConfig, rtt: &RttEstimator) {
         let start = self.map.offset(p.seq, self.stream.next());
         let end = start + u64::from(p.payload());
         if start <= self.acked {
             self.ts_recent = p.tsval;
         }
         self.on_ecn(p, config);
-        if self.last_arrival.is_some_and(|last| now.saturating_since(last) > rto) {
+        if self.last_arrival.is_some_and(|last| now.saturating_since(last) > rtt.rto()) {
             self.quick = config.quick_acks;
         }
         self.last_arrival = Some(now);
@@ -112,11 +141,37 @@ impl Receiver {
                     self.deadline = Some(self.ticks.after(now, config.delayed_ack));
                 }
             }
-            Arrival::OutOfOrder => self.ack_now = true,
+            Arrival::OutOfOrder { crowded } => {
+                if crowded || self.quick > 0 || !config.compress_sacks {
+                    self.ack_now = true;
+                } else {
+                    self.compress(now, rtt);
+                }
+            }
             Arrival::Duplicate => {
                 self.quick = config.quick_acks;
                 self.ack_now = true;
             }
+        }
+    }
+
+    /// More beyond a gap: acknowledge now or with what follows.
+    fn compress(&mut self, now: Time, rtt: &RttEstimator) {
+        let c = &mut self.compression;
+        if c.gap != self.stream.next() {
+            *c = Compression { gap: self.stream.next(), ..Compression::default() };
+        }
+        if c.sent < UNCOMPRESSED {
+            c.sent += 1;
+            self.ack_now = true;
+            return;
+        }
+        c.held += 1;
+        if c.held >= MOST_COMPRESSED {
+            self.ack_now = true;
+        } else if c.until.is_none() {
+            let delay = rtt.smoothed().map_or(LONGEST_COMPRESSION, |rtt| (rtt / 20).min(LONGEST_COMPRESSION));
+            c.until = Some(now + delay + COMPRESSION_SLACK);
         }
     }
 
@@ -163,6 +218,8 @@ impl Receiver {
             None => {
                 self.ack_now = false;
                 self.deadline = None;
+                self.compression.held = 0;
+                self.compression.until = None;
                 self.stream.next()
             }
         };

@@ -316,6 +316,25 @@ fn acks_are_delayed_after_the_first_packets() {
     assert_eq!(wire.ends[0].bytes_acked(), 3 * mss);
 }
 
+/// Of the ACKs for one gap three go out at once; the others wait for a twentieth of the round trip and 100 us of slack.
+#[test]
+fn acks_beyond_a_gap_are_held_back() {
+    let acks = |compress_sacks| {
+        let tcp = TcpConfig { quick_acks: 0, compress_sacks, ..TcpConfig::default() };
+        let mut wire = Wire::new("newreno", tcp).lose([201]).send(2000);
+        while wire.stats().retransmits == 0 {
+            wire = wire.run_for(US);
+        }
+        let wire = wire.run_for(US * 50);
+        assert_eq!(wire.stats().timeouts, 0);
+        wire.history.iter().filter(|line| line.contains("SackBlock")).count()
+    };
+    let (held, all) = (acks(true), acks(false));
+    // A gap of a round trip of 100 us and more at 7 us a packet; one bundle may follow after 105 us.
+    assert!((3..=4).contains(&held), "{held} of {all}");
+    assert!(all >= 14, "{all}");
+}
+
 #[test]
 fn marks_reduce_once_per_window() {
     let tcp = TcpConfig { ecn: true, ..TcpConfig::default() };
