@@ -1,5 +1,31 @@
 //! Packets, and the pieces that carry them: queues, ports, links.
+//!
+//! Everything here is pure: `now` is an argument, packets are known by their number, and whoever holds the records and
+//! the clock (the engine in `sim`) schedules the one event that each piece asks for.
 
+mod line;
 mod packet;
+mod port;
+mod queue;
+mod ring;
+mod round_robin;
+mod serialize;
 
+pub use line::Line;
 pub use packet::{Ecn, HostId, Packet, SackBlock, TcpFlags};
+pub use port::{FifoLimits, FifoPort, QueueFull};
+pub use queue::{Voq, VoqCounts, VoqLimits};
+pub use ring::Ring;
+pub use round_robin::RoundRobin;
+pub use serialize::Serializer;
+
+/// A packet's place in the arena that holds its record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct PacketId(pub u32);
+
+impl PacketId {
+    /// As an index into per-packet tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,1 +1,30 @@
-//! placeholder
+//! The engine: a fabric stepped through discrete events, and the simulated hosts at its edge.
+//!
+//! [`Fabric`] is all that lies between the hosts; whoever owns the clock steps it. [`World`] (feature `hosts`) is its
+//! first driver: simulated TCP endpoints, run as fast as they can.
+
+mod arena;
+mod capture;
+mod config;
+mod conserve;
+mod digest;
+mod events;
+mod fabric;
+mod meter;
+mod report;
+mod series;
+mod stream;
+#[cfg(feature = "hosts")]
+mod world;
+
+pub use capture::{CaptureSink, Direction};
+pub use config::{
+    CircuitConfig, ConfigError, HostLinks, HybridConfig, MeterConfig, PacketConfig, Resize, SeriesConfig, StarConfig,
+    VoqConfig,
+};
+pub use conserve::Imbalance;
+pub use fabric::{Exit, Fabric};
+pub use report::{MeterReport, NetworkReport, PairReport, PortKind, PortReport, SeriesReport, Totals};
+pub use stream::{stream, uniform};
+#[cfg(feature = "hosts")]
+pub use world::{FlowConfig, FlowReport, World};

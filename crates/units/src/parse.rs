@@ -138,7 +138,7 @@ impl FromStr for Bytes {
 
 /// Writes `value` in the largest unit that leaves no fraction; zero in `zero`'s unit.
 pub(crate) fn write_exact(f: &mut fmt::Formatter<'_>, value: u64, units: Units, zero: &str) -> fmt::Result {
-    match units.iter().find(|(_, size)| value != 0 && value % size == 0) {
+    match units.iter().find(|(_, size)| value != 0 && value.is_multiple_of(*size)) {
         Some((name, size)) => f.pad(&format!("{}{name}", value / size)),
         None => f.pad(&format!("0{zero}")),
     }

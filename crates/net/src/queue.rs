@@ -1,0 +1,173 @@
+//! A VOQ: the packets of one pair of racks, waiting at the source's ToR.
+//!
+//! Tail drop and threshold marking, both counted in packets, and a capacity that the schedule changes (Etalon,
+//! NSDI'20, section 5.1). Shrinking keeps the oldest packets and drops the excess from the tail.
+
+use crate::{Ecn, Packet, PacketId, Ring};
+
+/// Capacity and marking threshold, in packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VoqLimits {
+    /// Drop beyond this many.
+    pub capacity: u32,
+    /// Mark beyond this many; `None` for no marks.
+    pub ecn: Option<u32>,
+}
+
+/// What happened to a VOQ's packets since the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VoqCounts {
+    /// Packets that came.
+    pub offered: u64,
+    /// Packets taken for transmission.
+    pub taken: u64,
+    /// Dropped because the queue was full.
+    pub dropped_full: u64,
+    /// Dropped because the queue shrank.
+    pub dropped_shrink: u64,
+    /// CE-marked.
+    pub marked: u64,
+    /// Most packets that ever waited.
+    pub peak: u32,
+}
+
+/// The queue.
+#[derive(Clone, Debug)]
+pub struct Voq {
+    packets: Ring<PacketId>,
+    limits: VoqLimits,
+    counts: VoqCounts,
+}
+
+impl Voq {
+    /// An empty queue.
+    pub fn new(limits: VoqLimits) -> Self {
+        Voq { packets: Ring::with_capacity(16), limits, counts: VoqCounts::default() }
+    }
+
+    /// Queues a packet; false when the queue is full and the packet lost.
+    #[inline]
+    #[must_use]
+    pub fn offer(&mut self, id: PacketId, packet: &mut Packet) -> bool {
+        self.counts.offered += 1;
+        if self.len() >= self.limits.capacity {
+            self.counts.dropped_full += 1;
+            return false;
+        }
+        self.packets.push(id);
+        self.counts.peak = self.counts.peak.max(self.len());
+        if self.limits.ecn.is_some_and(|threshold| self.len() > threshold) && packet.ecn != Ecn::NotEct {
+            self.counts.marked += u64::from(packet.ecn != Ecn::Ce);
+            packet.ecn = Ecn::Ce;
+        }
+        true
+    }
+
+    /// The packet that would be taken next.
+    #[inline]
+    pub fn front(&self) -> Option<PacketId> {
+        self.packets.front()
+    }
+
+    /// Takes the oldest packet.
+    #[inline]
+    pub fn take(&mut self) -> Option<PacketId> {
+        let id = self.packets.pop()?;
+        self.counts.taken += 1;
+        Some(id)
+    }
+
+    /// Changes the limits. Call [`Voq::drop_excess`] until it is empty-handed.
+    pub fn set_limits(&mut self, limits: VoqLimits) {
+        self.limits = limits;
+    }
+
+    /// Drops the youngest packet if more wait than may.
+    pub fn drop_excess(&mut self) -> Option<PacketId> {
+        if self.len() <= self.limits.capacity {
+            return None;
+        }
+        self.counts.dropped_shrink += 1;
+        self.packets.pop_back()
+    }
+
+    /// Packets waiting.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.packets.len()
+    }
+
+    /// True when none waits.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> VoqLimits {
+        self.limits
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> VoqCounts {
+        self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Offer(Ecn),
+        Take,
+        Resize(u32, Option<u32>),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ce)];
+        prop_oneof![
+            4 => ecn.prop_map(Op::Offer),
+            2 => Just(Op::Take),
+            1 => (0u32..20, prop::option::of(0u32..20)).prop_map(|(c, e)| Op::Resize(c, e)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_is_accounted_for_and_order_holds(ops in prop::collection::vec(op(), 0..300)) {
+            let mut voq = Voq::new(VoqLimits { capacity: 8, ecn: Some(3) });
+            let (mut next, mut model) = (0, std::collections::VecDeque::new());
+            for op in ops {
+                match op {
+                    Op::Offer(ecn) => {
+                        let mut packet = Packet { ecn, ..Packet::default() };
+                        let limits = voq.limits();
+                        let fits = (model.len() as u32) < limits.capacity;
+                        prop_assert_eq!(voq.offer(PacketId(next), &mut packet), fits);
+                        if fits {
+                            model.push_back(PacketId(next));
+                            let over = limits.ecn.is_some_and(|k| model.len() as u32 > k);
+                            let ce = ecn == Ecn::Ce || over && ecn != Ecn::NotEct;
+                            prop_assert_eq!(packet.ecn == Ecn::Ce, ce);
+                        }
+                        next += 1;
+                    }
+                    Op::Take => prop_assert_eq!(voq.take(), model.pop_front()),
+                    Op::Resize(capacity, ecn) => {
+                        voq.set_limits(VoqLimits { capacity, ecn });
+                        while let Some(id) = voq.drop_excess() {
+                            prop_assert_eq!(Some(id), model.pop_back());
+                        }
+                        prop_assert!(model.len() as u32 <= capacity);
+                    }
+                }
+                let c = voq.counts();
+                prop_assert_eq!(voq.len() as usize, model.len());
+                prop_assert_eq!(c.offered, c.taken + c.dropped_full + c.dropped_shrink + u64::from(voq.len()));
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! How long a packet lasts on a link.
+
+use firstlight_units::{Rate, Span};
+
+/// Serialization times of one link, exact: rounded up to the picosecond as [`Rate::tx_time`] does, then stretched.
+#[derive(Clone, Copy, Debug)]
+pub struct Serializer {
+    /// Picoseconds per byte, stretched, where that is a whole number; otherwise 0.
+    per_byte: u64,
+    rate: Rate,
+    scale: u32,
+}
+
+impl Serializer {
+    /// Serialization at `rate`, every time stretched `scale`-fold.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn new(rate: Rate, scale: u32) -> Self {
+        assert!(rate.as_bps() > 0, "a link of zero rate never sends");
+        let per_byte = 8_000_000_000_000;
+        let whole = per_byte % rate.as_bps() == 0;
+        let per_byte = if whole { per_byte / rate.as_bps() * u64::from(scale) } else { 0 };
+        Serializer { per_byte, rate, scale }
+    }
+
+    /// How long `bytes` last.
+    #[inline]
+    pub fn time(&self, bytes: u16) -> Span {
+        if self.per_byte != 0 { Span::from_ps(self.per_byte * u64::from(bytes)) } else { self.time_rounded(bytes) }
+    }
+
+    #[cold]
+    fn time_rounded(&self, bytes: u16) -> Span {
+        self.rate.tx_time(firstlight_units::Bytes::new(u64::from(bytes))) * u64::from(self.scale)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_units::Bytes;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_papers_packets() {
+        assert_eq!(Serializer::new(Rate::from_gbps(10), 1).time(9000), Span::from_ns(7200));
+        assert_eq!(Serializer::new(Rate::from_gbps(80), 1).time(9000), Span::from_ns(900));
+        assert_eq!(Serializer::new(Rate::from_gbps(80), 20).time(9000), Span::from_us(18));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_rate(bps in 1_000_000u64..1 << 40, bytes in any::<u16>(), scale in 1u32..50, round in any::<bool>()) {
+            let rate = Rate::from_bps(if round { bps / 1_000_000 * 1_000_000 } else { bps });
+            let expected = rate.tx_time(Bytes::new(u64::from(bytes))) * u64::from(scale);
+            prop_assert_eq!(Serializer::new(rate, scale).time(bytes), expected);
+        }
+    }
+}

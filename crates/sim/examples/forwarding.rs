@@ -1,0 +1,121 @@
+//! The floor of our own engine: the benchmark's two workloads, forwarded without TCP.
+//!
+//! Senders keep a fixed window of packets on their way, about as many as TCP keeps there, and receivers answer each with
+//! an ACK: FIFO ports, VOQs, tail drop and marking tests, the calendar, and nothing else. What a run with TCP costs beyond
+//! this is TCP. The queues have room for all windows together, so nothing is lost.
+//!
+//!     cargo run --release --example forwarding --no-default-features -- incast|etalon-pair [million data packets]
+//!
+//! prints one JSON object.
+
+use firstlight_circuits::Week;
+use firstlight_net::{Ecn, HostId, Packet};
+use firstlight_sim::{CircuitConfig, Fabric, HostLinks, HybridConfig, PacketConfig, StarConfig, VoqConfig};
+use firstlight_units::{Rate, Span, Time};
+
+/// Packets that each sender keeps on their way.
+const WINDOW: u32 = 4;
+const SENDERS: u16 = 20;
+const PAIR_SENDERS: u16 = 16;
+/// IP, TCP and timestamps.
+const HEADER: u8 = 52;
+
+/// A fabric, who sends to whom over it, and in packets of which size.
+struct Workload {
+    fabric: Fabric,
+    flows: Vec<(HostId, HostId)>,
+    mtu: u16,
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_else(|| "incast".into());
+    let millions: u64 = arguments.next().map_or(5, |text| text.parse().expect("the second argument is a whole number"));
+    let workload = match name.as_str() {
+        "incast" => incast(),
+        "etalon-pair" => etalon_pair(),
+        other => panic!("no workload `{other}`: incast or etalon-pair"),
+    };
+    run(&name, workload, millions * 1_000_000);
+}
+
+/// As `benches/incast.toml`.
+fn incast() -> Workload {
+    let links = HostLinks { rate: Rate::from_gbps(10), delay: Span::from_us(5), loss: 0.0 };
+    let hosts = usize::from(SENDERS) + 1;
+    let config = StarConfig { hosts, links, queue: Some(1000), ecn: Some(65), time_scale: 1, seed: 1 };
+    let fabric = Fabric::star(&config).expect("the example's own settings are legal");
+    let flows = (0..SENDERS).map(|sender| (HostId(sender), HostId(SENDERS))).collect();
+    Workload { fabric, flows, mtu: 1500 }
+}
+
+/// As `benches/etalon-pair.toml`, but with a VOQ that holds all windows.
+fn etalon_pair() -> Workload {
+    let small = u32::from(PAIR_SENDERS) * WINDOW;
+    let config = HybridConfig {
+        racks: 3,
+        hosts_per_rack: usize::from(PAIR_SENDERS),
+        links: HostLinks { rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
+        packet: PacketConfig { rate: Rate::from_gbps(10), delay: Span::from_us(5), switch_queue: 3, switched: true },
+        circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: Span::from_us(30) },
+        week: Week::etalon(25, Span::from_us(180), Span::from_us(20)).expect("the example's own week is legal"),
+        voq: VoqConfig { small, resize: None, ecn_small: None, ecn_large: None },
+        marks: None,
+        time_scale: 1,
+        seed: 1,
+    };
+    let fabric = Fabric::hybrid(&config).expect("the example's own settings are legal");
+    let flows = (0..PAIR_SENDERS).map(|sender| (HostId(sender), HostId(PAIR_SENDERS + sender))).collect();
+    Workload { fabric, flows, mtu: 9000 }
+}
+
+fn run(name: &str, Workload { mut fabric, flows, mtu }: Workload, packets: u64) {
+    for seq in 0..WINDOW {
+        for &(src, dst) in &flows {
+            fabric.inject(src, data(src, dst, seq, mtu), Time::ZERO);
+        }
+    }
+    let before = user_seconds();
+    let mut delivered = 0u64;
+    while delivered < packets {
+        let now = fabric.run_to_exit(Time::from_ps(u64::MAX - 1));
+        while let Some(exit) = fabric.poll_exit() {
+            let packet = fabric.packet(exit.packet);
+            let answer = if packet.size == mtu {
+                delivered += 1;
+                Packet { src: packet.dst, dst: packet.src, size: u16::from(HEADER), ecn: Ecn::NotEct, ..*packet }
+            } else {
+                data(packet.dst, packet.src, packet.seq + WINDOW, mtu)
+            };
+            fabric.release(exit.packet);
+            fabric.inject(exit.host, answer, now);
+        }
+    }
+    report(name, &fabric, delivered, user_seconds() - before);
+}
+
+fn data(src: HostId, dst: HostId, seq: u32, size: u16) -> Packet {
+    Packet { src, dst, seq, size, header: HEADER, ecn: Ecn::Ect0, ..Packet::default() }
+}
+
+fn report(name: &str, fabric: &Fabric, delivered: u64, seconds: f64) {
+    let totals = fabric.totals();
+    assert!(totals.imbalances.is_empty() && totals.dropped == 0, "{:?}", totals.imbalances);
+    println!(
+        "{{\"bench\": \"forwarding\", \"workload\": \"{name}\", \"packet_hops\": {}, \"events\": {}, \
+         \"delivered_data_packets\": {delivered}, \"user_cpu_s\": {seconds:.2}, \"ns_per_hop\": {:.2}, \
+         \"digest\": \"{:016x}\"}}",
+        totals.hops,
+        totals.events,
+        seconds * 1e9 / totals.hops as f64,
+        fabric.digest(),
+    );
+}
+
+/// This process's user CPU time; hundredths of a second, as Linux tells it.
+fn user_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("the benchmark runs on Linux");
+    let fields = stat.rsplit(')').next().expect("the command's name is in brackets");
+    let ticks: f64 = fields.split_whitespace().nth(11).and_then(|ticks| ticks.parse().ok()).expect("field 14 is utime");
+    ticks / 100.0
+}

@@ -1,0 +1,143 @@
+//! What a fabric is made of, in the experiment's own units.
+//!
+//! Every span here is the fabric's own time; [`time_scale`](HybridConfig::time_scale) stretches all of them against
+//! the clock that the engine and the hosts share.
+
+use firstlight_circuits::{RackId, Week};
+use firstlight_units::{Rate, Span};
+
+/// The links between hosts and their switch, both directions alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostLinks {
+    /// Rate of the host's interface and of the switch's port towards it.
+    pub rate: Rate,
+    /// Propagation delay of one direction.
+    pub delay: Span,
+    /// Probability that a packet is lost on its way into the network (fault injection); 0 on a sound network.
+    pub loss: f64,
+}
+
+/// Hosts around one output-queued switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StarConfig {
+    /// How many hosts.
+    pub hosts: usize,
+    /// Their links.
+    pub links: HostLinks,
+    /// How many packets may wait at each of the switch's ports, the one in service not counted.
+    pub queue: Option<u32>,
+    /// Mark an ECN-capable packet when more than this many packets would wait with it.
+    pub ecn: Option<u32>,
+    /// Stretches the fabric's times against the engine's clock; 1 for none.
+    pub time_scale: u32,
+    /// Seeds the fabric's random streams (loss).
+    pub seed: u64,
+}
+
+/// Racks of hosts behind ToR switches, joined by a packet network and by a circuit switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HybridConfig {
+    /// How many racks.
+    pub racks: usize,
+    /// Hosts in each rack: host h of rack r is `HostId(r * hosts_per_rack + h)`.
+    pub hosts_per_rack: usize,
+    /// The hosts' links. The ToR's queues towards its hosts are unlimited.
+    pub links: HostLinks,
+    /// The packet network.
+    pub packet: PacketConfig,
+    /// The circuit switch.
+    pub circuit: CircuitConfig,
+    /// The schedule of the circuit switch.
+    pub week: Week,
+    /// The queues between them.
+    pub voq: VoqConfig,
+    /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
+    pub marks: Option<Span>,
+    /// Stretches the fabric's times against the engine's clock; 1 for none.
+    pub time_scale: u32,
+    /// Seeds the fabric's random streams (loss).
+    pub seed: u64,
+}
+
+/// The packet network of a hybrid fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketConfig {
+    /// Rate of each rack's uplink and downlink.
+    pub rate: Rate,
+    /// Propagation delay of each link.
+    pub delay: Span,
+    /// Packets that each input queue of a downlink holds before its VOQ is held; those on the uplink then find headroom.
+    pub switch_queue: u32,
+    /// With `false` (two racks only) the uplink ends at the other ToR: one link, no switch in between.
+    pub switched: bool,
+}
+
+/// The circuit switch of a hybrid fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CircuitConfig {
+    /// Rate of a circuit.
+    pub rate: Rate,
+    /// Propagation delay of a circuit, from ToR to ToR.
+    pub delay: Span,
+}
+
+/// The VOQs of a hybrid fabric, in packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VoqConfig {
+    /// Capacity.
+    pub small: u32,
+    /// Larger capacity before and during a pair's day.
+    pub resize: Option<Resize>,
+    /// Mark an ECN-capable packet when the queue would exceed this with it, while small.
+    pub ecn_small: Option<u32>,
+    /// The same while large.
+    pub ecn_large: Option<u32>,
+}
+
+/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resize {
+    /// Capacity from `advance` before the day until the day's end.
+    pub large: u32,
+    /// How long before the day (the paper's tau).
+    pub advance: Span,
+}
+
+/// What to measure of one pair of racks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeterConfig {
+    /// Source and destination.
+    pub pair: (RackId, RackId),
+    /// The folded series, if wanted.
+    pub series: Option<SeriesConfig>,
+}
+
+/// Samples of sequence number and VOQ length, folded over some weeks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesConfig {
+    /// Between samples.
+    pub every: Span,
+    /// How many weeks make one repetition.
+    pub fold: u32,
+}
+
+/// Why a fabric or a world cannot be built. `key` is the place in the experiment that is to blame.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A value out of its range.
+    #[error("{key}: {problem}")]
+    Value {
+        /// Which setting.
+        key: &'static str,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// A flow that cannot be.
+    #[error("flow {index}: {problem}")]
+    Flow {
+        /// The flow, counted from 0.
+        index: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}

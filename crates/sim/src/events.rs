@@ -1,0 +1,227 @@
+//! The event set: which source has work when, earliest first.
+//!
+//! Each source (a port, a link, a transmitter, the calendar) has at most one pending event, so an event is its source
+//! and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its traffic.
+//!
+//! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1): every source has a leaf, every inner node holds
+//! the earlier of the two below it, and the root the earliest of all. A change plays the matches on one path again: as
+//! many steps as the tree is deep, without a branch that data decide, its loads independent of each other.
+
+use firstlight_units::Time;
+use std::hint::select_unpredictable;
+
+/// What an event is about. The order is that of events at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// The schedule's next operations.
+    Calendar,
+    /// A packet arrives at the switch from a host.
+    Nic,
+    /// A rack's uplink is free.
+    UplinkFree,
+    /// A packet arrives at the end of an uplink.
+    Uplink,
+    /// A downlink is free.
+    DownlinkFree,
+    /// A packet arrives at the end of a downlink.
+    Downlink,
+    /// A rack's port of the circuit switch is free.
+    CircuitFree,
+    /// A packet arrives at the end of a circuit.
+    Circuit,
+    /// A packet arrives at a host.
+    HostPort,
+    /// The series takes a sample: after everything else of its instant.
+    Sample,
+    /// A connection's timer, in a set of the hosts' own.
+    Timer,
+}
+
+/// By number; padded, so that looking one up needs no check.
+const KINDS: [Kind; 16] = {
+    let mut kinds = [Kind::Timer; 16];
+    let all = [
+        Kind::Calendar,
+        Kind::Nic,
+        Kind::UplinkFree,
+        Kind::Uplink,
+        Kind::DownlinkFree,
+        Kind::Downlink,
+        Kind::CircuitFree,
+        Kind::Circuit,
+        Kind::HostPort,
+        Kind::Sample,
+        Kind::Timer,
+    ];
+    let mut i = 0;
+    while i < all.len() {
+        kinds[i] = all[i];
+        i += 1;
+    }
+    kinds
+};
+
+/// When which source has work. Events sort by time, then by source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Event {
+    at: Time,
+    /// Kind and index.
+    source: u64,
+}
+
+/// "Never", and less than [`Time::MAX`] so that one may be added.
+const NEVER: Time = Time::from_ps(u64::MAX - 1);
+
+impl Event {
+    #[inline]
+    pub(crate) fn new(at: Time, kind: Kind, index: usize) -> Self {
+        Event { at, source: (kind as u64) << 32 | index as u64 }
+    }
+
+    #[inline]
+    pub(crate) fn at(self) -> Time {
+        self.at
+    }
+
+    #[inline]
+    pub(crate) fn kind(self) -> Kind {
+        KINDS[(self.source >> 32) as usize % KINDS.len()]
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.source as u32 as usize
+    }
+}
+
+/// The tournament.
+#[derive(Clone, Debug)]
+pub(crate) struct Events {
+    /// Node n stands in pair n / 2, beside its rival. Node 1 is the root, the nodes below node n are 2 n and 2 n + 1, and
+    /// the second half of all nodes are the leaves.
+    pairs: Vec<[Event; 2]>,
+    /// The first leaf of each kind's sources.
+    first: [u32; KINDS.len()],
+}
+
+impl Events {
+    /// A set for so many sources of these kinds, none pending.
+    pub(crate) fn new(sources: &[(Kind, usize)]) -> Self {
+        let mut sources = sources.to_vec();
+        sources.sort_unstable();
+        let leaves = sources.iter().map(|(_, n)| n).sum::<usize>().next_power_of_two().max(2);
+        let mut first = [0; KINDS.len()];
+        let mut nodes = vec![Event { at: NEVER, source: u64::MAX }; leaves];
+        for (kind, n) in sources {
+            first[kind as usize] = nodes.len() as u32;
+            nodes.extend((0..n).map(|index| Event::new(NEVER, kind, index)));
+        }
+        nodes.resize(leaves * 2, nodes[0]);
+        let pairs = nodes.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+        Events { pairs, first }
+    }
+
+    #[inline]
+    fn node(&self, n: usize) -> Event {
+        self.pairs[n / 2][n % 2]
+    }
+
+    #[inline]
+    fn leaf(&self, kind: Kind, index: usize) -> usize {
+        self.first[kind as usize] as usize + index
+    }
+
+    /// Whether this source has work pending.
+    #[inline]
+    pub(crate) fn is_pending(&self, kind: Kind, index: usize) -> bool {
+        self.node(self.leaf(kind, index)).at < NEVER
+    }
+
+    /// The time of the earliest event; `None` when nothing is pending.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Time> {
+        Some(self.node(1).at).filter(|at| *at < NEVER)
+    }
+
+    /// The earliest event, if it is due by `limit`. It stays until its source's time is set anew.
+    #[inline]
+    pub(crate) fn due(&self, limit: Time) -> Option<Event> {
+        let event = self.node(1);
+        (event.at <= limit && event.at < NEVER).then_some(event)
+    }
+
+    /// Sets when this source has work; `None` for never.
+    #[inline]
+    pub(crate) fn set(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+        let mut n = self.leaf(kind, index);
+        let mut winner = Event::new(at.unwrap_or(NEVER), kind, index);
+        while n > 1 {
+            let pair = &mut self.pairs[n / 2];
+            pair[n % 2] = winner;
+            let rival = pair[(n + 1) % 2];
+            // Leaves stand in the order of their sources: a rival on the left wins a tie.
+            let loses = rival.at.as_ps() < winner.at.as_ps() + (n % 2) as u64;
+            winner.at = select_unpredictable(loses, rival.at, winner.at);
+            winner.source = select_unpredictable(loses, rival.source, winner.source);
+            n /= 2;
+        }
+        self.pairs[0][1] = winner;
+    }
+
+    /// Sets when this source has work if that is earlier than it was.
+    #[inline]
+    #[cfg(feature = "hosts")]
+    pub(crate) fn set_if_earlier(&mut self, at: Time, kind: Kind, index: usize) {
+        if at < self.node(self.leaf(kind, index)).at {
+            self.set(Some(at), kind, index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn an_event_keeps_its_parts() {
+        for (i, kind) in KINDS.into_iter().take(Kind::Timer as usize + 1).enumerate() {
+            assert_eq!(kind as usize, i, "the table is in the order of the kinds");
+            let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
+            assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));
+        }
+        assert!(Event::new(Time::ZERO, Kind::Sample, 0) > Event::new(Time::ZERO, Kind::HostPort, 9));
+        assert_eq!(Events::new(&[]).next(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_sorted_set(
+            ops in prop::collection::vec((any::<bool>(), any::<bool>(), 0usize..20, prop::option::of(0u64..50)), 1..300),
+            nics in 1usize..20, ports in 1usize..20,
+        ) {
+            let mut events = Events::new(&[(Kind::HostPort, ports), (Kind::Nic, nics)]);
+            let mut model = BTreeSet::new();
+            for (take, nic, index, at) in ops {
+                let at = at.map(Time::from_ps);
+                if let (true, Some(limit)) = (take, at) {
+                    let due = events.due(limit);
+                    prop_assert_eq!(due, model.first().copied().filter(|first: &Event| first.at() <= limit));
+                    if let Some(due) = due {
+                        model.remove(&due);
+                        events.set(None, due.kind(), due.index());
+                    }
+                    continue;
+                }
+                let (kind, index) = if nic { (Kind::Nic, index % nics) } else { (Kind::HostPort, index % ports) };
+                model.retain(|e| (e.kind(), e.index()) != (kind, index));
+                model.extend(at.map(|at| Event::new(at, kind, index)));
+                events.set(at, kind, index);
+                prop_assert_eq!(events.is_pending(kind, index), at.is_some());
+                prop_assert_eq!(events.next(), model.first().map(|first| first.at()));
+            }
+        }
+    }
+}

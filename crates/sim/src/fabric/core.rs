@@ -1,0 +1,262 @@
+//! What every fabric has: the events, the packets, the hosts' links and the way out.
+
+use super::Exit;
+use crate::arena::Arena;
+use crate::capture::{CaptureSink, Direction};
+use crate::config::{ConfigError, HostLinks};
+use crate::digest::{Digest, End};
+use crate::events::{Event, Events, Kind};
+use crate::report::{PortKind, PortReport};
+use crate::stream::{Chance, stream};
+use firstlight_net::{FifoLimits, FifoPort, HostId, Packet, PacketId, Serializer};
+use firstlight_units::{Rate, Time};
+
+/// The part that is the same in every fabric.
+pub(crate) struct Core {
+    pub(super) events: Events,
+    pub(super) arena: Arena,
+    /// Hosts' interfaces, into the network.
+    pub(super) nics: Vec<FifoPort>,
+    /// Switch ports towards the hosts.
+    pub(super) host_ports: Vec<FifoPort>,
+    pub(super) exits: Exits,
+    pub(super) capture: Option<Box<dyn CaptureSink>>,
+    pub(super) now: Time,
+    pub(super) scale: u32,
+    pub(super) digest: Digest,
+    pub(super) counts: Counts,
+    loss: Option<Chance>,
+    last: Event,
+}
+
+/// Packets of the whole fabric since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) injected: u64,
+    pub(super) exited: u64,
+    pub(super) dropped: u64,
+    pub(super) lost: u64,
+    pub(super) released: u64,
+    pub(super) events: u64,
+}
+
+/// Packets that have left and wait to be taken, in order.
+#[derive(Debug, Default)]
+pub(super) struct Exits {
+    queue: Vec<Exit>,
+    taken: usize,
+}
+
+impl Exits {
+    #[inline]
+    fn push(&mut self, exit: Exit) {
+        self.queue.push(exit);
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Exit> {
+        let exit = self.queue.get(self.taken).copied();
+        self.taken += 1;
+        if self.taken >= self.queue.len() {
+            self.queue.clear();
+            self.taken = 0;
+        }
+        exit
+    }
+}
+
+/// Packets come to a switch from a host's interface, and everything that follows.
+pub(super) trait Shape {
+    /// Carries out one event.
+    fn on_event(&mut self, core: &mut Core, event: Event);
+}
+
+impl Core {
+    pub(super) fn new(
+        hosts: usize,
+        links: &HostLinks,
+        limits: FifoLimits,
+        scale: u32,
+        seed: u64,
+        racks: usize,
+    ) -> Result<Self, ConfigError> {
+        check_range("hosts", hosts, 1, 1 << 16)?;
+        check_range("time_scale", scale as usize, 1, 1_000_000)?;
+        if !(0.0..1.0).contains(&links.loss) {
+            let problem = format!("{} is not a probability below 1", links.loss);
+            return Err(ConfigError::Value { key: "hosts.loss", problem });
+        }
+        let serializer = serializer("hosts.rate", links.rate, scale)?;
+        let delay = links.delay * u64::from(scale);
+        let of_racks =
+            [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
+        let mut sources = vec![(Kind::Nic, hosts), (Kind::HostPort, hosts), (Kind::Calendar, 1), (Kind::Sample, 1)];
+        sources.extend(of_racks.map(|kind| (kind, racks)));
+        Ok(Core {
+            events: Events::new(&sources),
+            arena: Arena::default(),
+            nics: (0..hosts).map(|_| FifoPort::new(serializer, delay, FifoLimits::default())).collect(),
+            host_ports: (0..hosts).map(|_| FifoPort::new(serializer, delay, limits)).collect(),
+            exits: Exits::default(),
+            capture: None,
+            now: Time::ZERO,
+            scale,
+            digest: Digest::new(),
+            counts: Counts::default(),
+            loss: Chance::new(stream(seed, "hosts", "loss"), links.loss),
+            last: Event::new(Time::ZERO, Kind::Calendar, 0),
+        })
+    }
+
+    /// Carries out what is due until `limit`; with `to_exit` only until packets have left, the rest of that instant
+    /// included.
+    #[inline]
+    pub(super) fn run<S: Shape>(&mut self, shape: &mut S, limit: Time, to_exit: bool) {
+        loop {
+            // Packets that have left stop the run, once all that is due at their moment is done.
+            let until = if to_exit && !self.exits.is_empty() { self.now } else { limit };
+            let Some(event) = self.events.due(until) else { break };
+            debug_assert!(event >= self.last, "events come in their order: {event:?} after {:?}", self.last);
+            if cfg!(debug_assertions) {
+                self.last = event;
+            }
+            self.now = event.at();
+            self.counts.events += 1;
+            shape.on_event(self, event);
+        }
+        if self.exits.is_empty() || !to_exit {
+            self.now = self.now.max(limit);
+        }
+    }
+
+    /// A source that waits for nothing has work at `at`, if at all.
+    #[inline]
+    pub(super) fn schedule(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+        if at.is_some() {
+            debug_assert!(!self.is_scheduled(kind, index), "a source has one pending event: {kind:?} {index}");
+            self.reschedule(at, kind, index);
+        }
+    }
+
+    /// The source of the present event has work next at `at`; `None` for nothing to wait for.
+    #[inline]
+    pub(super) fn reschedule(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+        debug_assert!(at.is_none_or(|at| at >= self.now), "an event of the past: {kind:?} {index}");
+        self.events.set(at, kind, index);
+    }
+
+    /// Whether a source has a pending event; the one that is being carried out counts until it is rescheduled.
+    #[inline]
+    pub(super) fn is_scheduled(&self, kind: Kind, index: usize) -> bool {
+        self.events.is_pending(kind, index)
+    }
+
+    #[inline]
+    pub(super) fn inject(&mut self, host: HostId, packet: Packet, now: Time) -> Option<PacketId> {
+        assert!(packet.dst.index() < self.host_ports.len(), "{:?} is no host of this fabric", packet.dst);
+        debug_assert!(
+            now >= self.now && self.events.next().is_none_or(|at| at >= now),
+            "run the fabric up to {now} before injecting"
+        );
+        debug_assert_eq!(packet.src, host, "a host sends in its own name");
+        self.now = now;
+        self.counts.injected += 1;
+        if let Some(sink) = &mut self.capture {
+            sink.packet(&packet, now, host, Direction::Sent);
+        }
+        let id = self.arena.insert(packet);
+        if self.loss.as_mut().is_some_and(Chance::happens) {
+            self.counts.lost += 1;
+            self.discard(id, Kind::Nic, host.index());
+            return None;
+        }
+        let port = &mut self.nics[host.index()];
+        let alone = port.offer(id, self.arena.get_mut(id), now).expect("a host's interface queues without limit");
+        self.schedule(alone, Kind::Nic, host.index());
+        Some(id)
+    }
+
+    /// The packet that a host's interface brings to the switch now.
+    #[inline]
+    pub(super) fn on_nic_arrival(&mut self, host: usize) -> PacketId {
+        let (id, next) = self.nics[host].arrive();
+        self.reschedule(next, Kind::Nic, host);
+        id
+    }
+
+    /// Queues a packet at the port of its destination.
+    #[inline]
+    pub(super) fn forward_to_host(&mut self, id: PacketId) {
+        let packet = self.arena.get_mut(id);
+        let host = packet.dst.index();
+        match self.host_ports[host].offer(id, packet, self.now) {
+            Ok(arrival) => self.schedule(arrival, Kind::HostPort, host),
+            Err(_) => self.lose(id, Kind::HostPort, host),
+        }
+    }
+
+    /// A packet arrives at its host: out of the fabric.
+    #[inline]
+    pub(super) fn on_exit(&mut self, index: usize) {
+        let (id, next) = self.host_ports[index].arrive();
+        self.reschedule(next, Kind::HostPort, index);
+        let (packet, host) = (self.arena.get(id), HostId(index as u16));
+        self.digest.packet(packet, self.now, End::Exit);
+        self.counts.exited += 1;
+        if let Some(sink) = &mut self.capture {
+            sink.packet(packet, self.now, host, Direction::Received);
+        }
+        self.exits.push(Exit { host, packet: id });
+    }
+
+    /// A queue of this kind and index has dropped a packet.
+    #[cold]
+    pub(super) fn lose(&mut self, id: PacketId, kind: Kind, index: usize) {
+        self.counts.dropped += 1;
+        self.discard(id, kind, index);
+    }
+
+    /// Every packet that does not reach its host ends here.
+    fn discard(&mut self, id: PacketId, kind: Kind, index: usize) {
+        self.digest.packet(self.arena.get(id), self.now, End::Drop((kind as usize) << 32 | index));
+        self.arena.release(id);
+    }
+
+    pub(super) fn port_reports(&self) -> Vec<PortReport> {
+        let report = |kind, name: &str, (i, port): (usize, &FifoPort)| PortReport {
+            name: format!("host{i}.{name}"),
+            kind,
+            offered: port.offered(),
+            delivered: port.delivered(),
+            dropped: port.dropped(),
+            held: port.held(),
+            marked: port.marked(),
+            peak_queue: port.peak(),
+            hops: port.offered() - port.dropped() - u64::from(port.waiting_at(self.now)),
+        };
+        let nics = self.nics.iter().enumerate().map(|port| report(PortKind::HostNic, "nic", port));
+        let ports = self.host_ports.iter().enumerate().map(|port| report(PortKind::HostPort, "port", port));
+        nics.chain(ports).collect()
+    }
+}
+
+/// A serializer for the rate that the setting `key` gives.
+pub(super) fn serializer(key: &'static str, rate: Rate, scale: u32) -> Result<Serializer, ConfigError> {
+    if rate.as_bps() == 0 {
+        return Err(ConfigError::Value { key, problem: "a link of zero rate never sends".into() });
+    }
+    Ok(Serializer::new(rate, scale))
+}
+
+/// An error unless `value` of the setting `key` is in `least..=most`.
+pub(super) fn check_range(key: &'static str, value: usize, least: usize, most: usize) -> Result<(), ConfigError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Value { key, problem: format!("{value} is not between {least} and {most}") })
+}

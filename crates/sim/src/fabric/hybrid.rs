@@ -1,0 +1,252 @@
+//! The hybrid fabric of Etalon (NSDI'20, section 2): racks whose ToRs reach each other over a packet network and over
+//! a circuit switch that realizes one matching at a time.
+//!
+//! A ToR keeps one VOQ per destination rack. Routing is not segregated: a pair of racks uses the circuit or the packet
+//! network, never both. Its packet path is off from the night before its day to the day's end. Neither network
+//! reorders a pair's packets, but where a pair changes from one to the other, packets can overtake; `order.rs` counts.
+
+use super::circuit::CircuitPort;
+use super::core::{Core, Shape, check_range, serializer};
+use super::order::Order;
+use super::packet_network::{Downlink, Uplink};
+use super::schedule::Schedule;
+use crate::config::{ConfigError, HybridConfig, MeterConfig, VoqConfig};
+use crate::events::{Event, Kind};
+use crate::meter::{Meter, Network, PairTotals};
+use crate::report::MeterReport;
+use crate::series::Series;
+use firstlight_net::{FifoLimits, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
+use firstlight_units::{Span, Time};
+
+/// A pair of racks: the VOQ at the source's ToR, and what the schedule says about it.
+pub(super) struct Pair {
+    pub(super) voq: Voq,
+    /// Nights and days that keep the packet path off.
+    pub(super) off: u16,
+    /// Coming and present days that want the VOQ large.
+    pub(super) claims: u16,
+    /// Coming and present days that want returning packets marked.
+    pub(super) marks: u16,
+    pub(super) order: Order,
+    pub(super) circuit_packets: u64,
+    pub(super) packet_packets: u64,
+}
+
+/// The racks and all that joins them. Pairs are indexed by source * racks + destination.
+pub(super) struct Hybrid {
+    pub(super) racks: usize,
+    /// The rack of each host.
+    rack_of: Vec<u16>,
+    pub(super) pairs: Vec<Pair>,
+    pub(super) uplinks: Vec<Uplink>,
+    /// None when the uplinks end at the other ToR.
+    pub(super) downlinks: Vec<Downlink>,
+    pub(super) circuits: Vec<CircuitPort>,
+    pub(super) schedule: Schedule,
+    pub(super) meter: Option<Box<Meter>>,
+    /// Packets between hosts of one rack.
+    pub(super) local: u64,
+    /// Length of the week on the engine's clock.
+    week: Span,
+}
+
+impl Hybrid {
+    pub(super) fn build(config: &HybridConfig) -> Result<(Core, Hybrid), ConfigError> {
+        check(config)?;
+        let (racks, scale) = (config.racks, config.time_scale);
+        let hosts = racks * config.hosts_per_rack;
+        let mut core = Core::new(hosts, &config.links, FifoLimits::default(), scale, config.seed, racks)?;
+        let stretched = |span: Span| span * u64::from(scale);
+        let packet = serializer("packet.rate", config.packet.rate, scale)?;
+        let packet = Line::new(packet, stretched(config.packet.delay));
+        let circuit = serializer("circuit.rate", config.circuit.rate, scale)?;
+        let circuit = Line::new(circuit, stretched(config.circuit.delay));
+        let downlinks = if config.packet.switched { racks } else { 0 };
+        let limits = small(&config.voq);
+        let hybrid = Hybrid {
+            racks,
+            rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
+            pairs: (0..racks * racks).map(|_| Pair::new(limits)).collect(),
+            uplinks: (0..racks).map(|_| Uplink::new(packet.clone(), racks)).collect(),
+            downlinks: (0..downlinks)
+                .map(|_| Downlink::new(packet.clone(), racks, config.packet.switch_queue))
+                .collect(),
+            circuits: (0..racks).map(|_| CircuitPort::new(circuit.clone())).collect(),
+            schedule: Schedule::new(config),
+            meter: None,
+            local: 0,
+            week: stretched(config.week.length()),
+        };
+        core.schedule(Some(hybrid.schedule.next_due()), Kind::Calendar, 0);
+        Ok((core, hybrid))
+    }
+
+    #[inline]
+    pub(super) fn pair(&self, src: usize, dst: usize) -> usize {
+        src * self.racks + dst
+    }
+
+    #[inline]
+    pub(super) fn rack(&self, host: HostId) -> usize {
+        usize::from(self.rack_of[host.index()])
+    }
+
+    /// A packet arrives at its ToR from a host of the rack.
+    #[inline]
+    fn on_host_packet(&mut self, core: &mut Core, id: PacketId) {
+        let now = core.now;
+        let packet = core.arena.get_mut(id);
+        let (src, dst) = (self.rack(packet.src), self.rack(packet.dst));
+        if src == dst {
+            self.local += 1;
+            return core.forward_to_host(id);
+        }
+        let index = self.pair(src, dst);
+        let pair = &mut self.pairs[index];
+        packet.stamp = now;
+        if !pair.voq.offer(id, packet) {
+            return core.lose(id, Kind::UplinkFree, index);
+        }
+        if self.circuits[src].is_up_to(dst) {
+            return self.wake_circuit(core, src);
+        }
+        if pair.voq.len() == 1 {
+            self.refresh(src, dst);
+        }
+        self.wake_uplink(core, src);
+    }
+
+    /// A packet from `src` arrives at the destination's ToR.
+    #[inline]
+    pub(super) fn on_rack_arrival(&mut self, core: &mut Core, id: PacketId, src: usize, network: Network) {
+        let packet = core.arena.get_mut(id);
+        let dst = self.rack(packet.dst);
+        let (index, back) = (self.pair(src, dst), self.pair(dst, src));
+        self.pairs[index].order.on_arrival(network);
+        if self.pairs[back].marks > 0 {
+            packet.flags.insert(TcpFlags::ECE);
+        }
+        if let Some(meter) = &mut self.meter
+            && meter.pair == (src, dst)
+        {
+            meter.on_arrival(packet, network, core.now);
+        }
+        core.forward_to_host(id);
+    }
+
+    pub(super) fn set_meter(&mut self, core: &mut Core, config: &MeterConfig) -> Result<(), ConfigError> {
+        let (src, dst) = (config.pair.0.index(), config.pair.1.index());
+        check_range("measure.pair", src.max(dst), 0, self.racks - 1)?;
+        if src == dst {
+            return Err(ConfigError::Value { key: "measure.pair", problem: "a rack has no VOQ to itself".into() });
+        }
+        let scale = core.scale;
+        let series = match &config.series {
+            None => None,
+            Some(series) if series.every.is_zero() || series.fold == 0 => {
+                let problem = "samples need a time between them and a fold of at least a week".into();
+                return Err(ConfigError::Value { key: "measure.series", problem });
+            }
+            Some(series) => {
+                core.reschedule(Some(Time::ZERO), Kind::Sample, 0);
+                Some(Series::new(series.every * u64::from(scale), self.week * u64::from(series.fold)))
+            }
+        };
+        self.meter = Some(Box::new(Meter::new((src, dst), series, scale)));
+        Ok(())
+    }
+
+    fn metered_totals(&self, pair: (usize, usize)) -> PairTotals {
+        let pair = &self.pairs[self.pair(pair.0, pair.1)];
+        let counts = pair.voq.counts();
+        PairTotals { drops: counts.dropped_full + counts.dropped_shrink, overtakings: pair.order.packet_overtakings }
+    }
+
+    pub(super) fn reset_meter(&mut self, now: Time) {
+        if let Some(pair) = self.meter.as_ref().map(|meter| meter.pair) {
+            let totals = self.metered_totals(pair);
+            self.meter.iter_mut().for_each(|meter| meter.reset(now, totals));
+        }
+    }
+
+    pub(super) fn meter_report(&self, now: Time) -> Option<MeterReport> {
+        self.meter.as_ref().map(|meter| meter.report(now, self.metered_totals(meter.pair)))
+    }
+
+    fn on_sample(&mut self, core: &mut Core) {
+        let Some(meter) = self.meter.as_mut() else { return };
+        let voq = self.pairs[meter.pair.0 * self.racks + meter.pair.1].voq.len();
+        let next = meter.series.as_mut().map(|series| series.sample(core.now, voq));
+        core.reschedule(next, Kind::Sample, 0);
+    }
+}
+
+impl Shape for Hybrid {
+    #[inline]
+    fn on_event(&mut self, core: &mut Core, event: Event) {
+        let (kind, index) = (event.kind(), event.index());
+        match kind {
+            Kind::Nic => {
+                let id = core.on_nic_arrival(index);
+                self.on_host_packet(core, id);
+            }
+            Kind::HostPort => core.on_exit(index),
+            Kind::UplinkFree => self.on_uplink_free(core, index),
+            Kind::Uplink => self.on_uplink_arrival(core, index),
+            Kind::DownlinkFree => self.on_downlink_free(core, index),
+            Kind::Downlink => self.on_downlink_arrival(core, index),
+            Kind::CircuitFree => self.on_circuit_free(core, index),
+            Kind::Circuit => self.on_circuit_arrival(core, index),
+            Kind::Calendar => self.on_calendar(core),
+            Kind::Sample => self.on_sample(core),
+            Kind::Timer => unreachable!("timers are the hosts'"),
+        }
+    }
+}
+
+impl Pair {
+    fn new(limits: VoqLimits) -> Self {
+        Pair {
+            voq: Voq::new(limits),
+            off: 0,
+            claims: 0,
+            marks: 0,
+            order: Order::default(),
+            circuit_packets: 0,
+            packet_packets: 0,
+        }
+    }
+}
+
+/// The limits of a VOQ that no day claims.
+pub(super) fn small(config: &VoqConfig) -> VoqLimits {
+    VoqLimits { capacity: config.small, ecn: config.ecn_small }
+}
+
+fn check(config: &HybridConfig) -> Result<(), ConfigError> {
+    let fail = |key, problem: String| Err(ConfigError::Value { key, problem });
+    check_range("fabric.racks", config.racks, 2, 1 << 12)?;
+    check_range("fabric.hosts_per_rack", config.hosts_per_rack, 1, 1 << 16)?;
+    check_range("fabric.hosts_per_rack", config.racks * config.hosts_per_rack, 1, 1 << 16)?;
+    check_range("packet.switch_queue", config.packet.switch_queue as usize, 1, 1 << 20)?;
+    check_range("voq.small", config.voq.small as usize, 1, 1 << 24)?;
+    if config.week.racks() != config.racks {
+        return fail("schedule", format!("it is of {} racks, the fabric has {}", config.week.racks(), config.racks));
+    }
+    if !config.packet.switched && config.racks != 2 {
+        return fail("packet.switched", format!("a line without a switch joins 2 racks, not {}", config.racks));
+    }
+    let week = config.week.length();
+    if let Some(resize) = &config.voq.resize {
+        check_range("voq.large", resize.large as usize, config.voq.small as usize, 1 << 24)?;
+        if resize.advance > week {
+            return fail("voq.advance", format!("{} is longer than the week of {week}", resize.advance));
+        }
+    }
+    match config.marks {
+        Some(advance) if advance > week => {
+            fail("marks.advance", format!("{advance} is longer than the week of {week}"))
+        }
+        _ => Ok(()),
+    }
+}

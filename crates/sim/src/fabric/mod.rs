@@ -1,0 +1,213 @@
+//! A fabric: all that is between the hosts. It is stepped from outside.
+//!
+//! Whoever owns the clock asks [`Fabric::next`] when there is work, calls [`Fabric::run`] when that time has come,
+//! takes the packets that have left with [`Fabric::poll_exit`], and hands in the hosts' packets with
+//! [`Fabric::inject`]. Nothing of a host's TCP crosses this boundary, and nothing here knows which kind of host stands
+//! at a port. No call recurses, blocks or starts a thread.
+
+mod circuit;
+mod core;
+mod hybrid;
+mod order;
+mod packet_network;
+mod reports;
+mod schedule;
+mod star;
+
+use self::core::Core;
+use crate::capture::CaptureSink;
+use crate::config::{ConfigError, HybridConfig, MeterConfig, StarConfig};
+use crate::report::{MeterReport, PairReport, PortReport, Totals};
+use firstlight_net::{HostId, Packet, PacketId};
+use firstlight_units::{Span, Time};
+use hybrid::Hybrid;
+use star::Star;
+
+/// A packet that has left the fabric. Read it with [`Fabric::packet`], then [`Fabric::release`] it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exit {
+    /// The host it arrived at.
+    pub host: HostId,
+    /// The packet.
+    pub packet: PacketId,
+}
+
+enum Kind {
+    Star(Star),
+    Hybrid(Box<Hybrid>),
+}
+
+/// A fabric of any kind.
+///
+/// The order of calls at one moment `t`: `run(t)`, `poll_exit()` until it is empty-handed, then any number of
+/// `inject(.., t)`. All times are on the engine's clock, which the hosts share; the fabric's own spans are stretched by
+/// [`Fabric::time_scale`] against it.
+pub struct Fabric {
+    core: Core,
+    kind: Kind,
+}
+
+impl Fabric {
+    /// Hosts around one switch.
+    ///
+    /// # Errors
+    /// When a value is out of its range.
+    pub fn star(config: &StarConfig) -> Result<Self, ConfigError> {
+        let (core, star) = Star::build(config)?;
+        Ok(Fabric { core, kind: Kind::Star(star) })
+    }
+
+    /// Racks joined by a packet network and a circuit switch.
+    ///
+    /// # Errors
+    /// When a value is out of its range.
+    pub fn hybrid(config: &HybridConfig) -> Result<Self, ConfigError> {
+        let (core, hybrid) = Hybrid::build(config)?;
+        Ok(Fabric { core, kind: Kind::Hybrid(Box::new(hybrid)) })
+    }
+
+    /// How many hosts there are: `HostId(0)` to `HostId(hosts - 1)`.
+    pub fn hosts(&self) -> usize {
+        self.core.nics.len()
+    }
+
+    /// How much longer a span of the fabric lasts on the engine's clock.
+    pub fn time_scale(&self) -> u32 {
+        self.core.scale
+    }
+
+    /// The moment that is `span` of the fabric's own time after the start.
+    pub fn at(&self, span: Span) -> Time {
+        Time::ZERO + span * u64::from(self.core.scale)
+    }
+
+    /// How far the fabric has been run.
+    pub fn now(&self) -> Time {
+        self.core.now
+    }
+
+    /// When there is work next; `None` while nothing moves.
+    #[inline]
+    pub fn next(&self) -> Option<Time> {
+        self.core.events.next()
+    }
+
+    /// Does all that is due up to and at `now`.
+    pub fn run(&mut self, now: Time) {
+        self.advance(now, false);
+    }
+
+    /// Runs up to `limit`, or to the first moment at which packets leave; all that is due at that moment is done.
+    /// Tells which moment that was. The same as calling [`Fabric::run`] at every [`Fabric::next`], but faster.
+    pub fn run_to_exit(&mut self, limit: Time) -> Time {
+        self.advance(limit, true);
+        self.core.now
+    }
+
+    #[inline]
+    fn advance(&mut self, limit: Time, to_exit: bool) {
+        match &mut self.kind {
+            Kind::Star(star) => self.core.run(star, limit, to_exit),
+            Kind::Hybrid(hybrid) => self.core.run(&mut **hybrid, limit, to_exit),
+        }
+    }
+
+    /// A host hands a packet to its interface, which queues it without limit. `None` when an injected fault has lost
+    /// it.
+    ///
+    /// # Panics
+    /// When the packet's destination, or the host, is none of the fabric's.
+    #[inline]
+    pub fn inject(&mut self, host: HostId, packet: Packet, now: Time) -> Option<PacketId> {
+        self.core.inject(host, packet, now)
+    }
+
+    /// The next packet that has left, in the order of leaving.
+    #[inline]
+    pub fn poll_exit(&mut self) -> Option<Exit> {
+        self.core.exits.pop()
+    }
+
+    /// The record of a packet inside the fabric, or of one that has left and is not yet released.
+    #[inline]
+    pub fn packet(&self, id: PacketId) -> &Packet {
+        self.core.arena.get(id)
+    }
+
+    /// Gives back the record of a packet that has left.
+    #[inline]
+    pub fn release(&mut self, id: PacketId) {
+        self.core.counts.released += 1;
+        self.core.arena.release(id);
+    }
+
+    /// Measures a pair of racks from now on. Call it before the run.
+    ///
+    /// # Errors
+    /// On a fabric without racks, or for a pair that it does not have.
+    pub fn set_meter(&mut self, config: &MeterConfig) -> Result<(), ConfigError> {
+        match &mut self.kind {
+            Kind::Star(_) => {
+                Err(ConfigError::Value { key: "measure.pair", problem: "a star has no pairs of racks".into() })
+            }
+            Kind::Hybrid(hybrid) => hybrid.set_meter(&mut self.core, config),
+        }
+    }
+
+    /// Forgets what the meter saw, but not where the flows stand: the end of a warm-up.
+    pub fn reset_meter(&mut self) {
+        if let Kind::Hybrid(hybrid) = &mut self.kind {
+            hybrid.reset_meter(self.core.now);
+        }
+    }
+
+    /// What the meter saw, if there is one.
+    pub fn meter(&self) -> Option<MeterReport> {
+        match &self.kind {
+            Kind::Star(_) => None,
+            Kind::Hybrid(hybrid) => hybrid.meter_report(self.core.now),
+        }
+    }
+
+    /// Lets `sink` see every packet at the hosts' edge from now on.
+    pub fn set_capture(&mut self, sink: Box<dyn CaptureSink>) {
+        self.core.capture = Some(sink);
+    }
+
+    /// Ends the capture.
+    pub fn take_capture(&mut self) -> Option<Box<dyn CaptureSink>> {
+        self.core.capture.take()
+    }
+
+    /// Counts of every port, link and queue.
+    pub fn ports(&self) -> Vec<PortReport> {
+        let mut ports = self.core.port_reports();
+        if let Kind::Hybrid(hybrid) = &self.kind {
+            ports.extend(hybrid.port_reports());
+        }
+        ports
+    }
+
+    /// Counts of every pair of racks; none on a star.
+    pub fn pairs(&self) -> Vec<PairReport> {
+        match &self.kind {
+            Kind::Star(_) => Vec::new(),
+            Kind::Hybrid(hybrid) => hybrid.pair_reports(),
+        }
+    }
+
+    /// Counts of the whole, with the conservation identities checked.
+    pub fn totals(&self) -> Totals {
+        reports::totals(self)
+    }
+
+    /// Events carried out so far: what a run costs.
+    pub fn events(&self) -> u64 {
+        self.core.counts.events
+    }
+
+    /// One number for all that happened so far: the same spec, seed and version give the same one on any machine.
+    pub fn digest(&self) -> u64 {
+        self.core.digest.value()
+    }
+}

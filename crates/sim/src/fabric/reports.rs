@@ -1,0 +1,133 @@
+//! Counting up: ports, pairs, and the identities that must hold between them.
+
+use super::hybrid::Hybrid;
+use super::{Fabric, Kind};
+use crate::conserve::Ledger;
+use crate::report::{PairReport, PortKind, PortReport, Totals};
+use firstlight_circuits::RackId;
+
+impl Hybrid {
+    /// All pairs of two racks, in order.
+    fn pairs_of_two(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.racks).flat_map(|src| (0..self.racks).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst)
+    }
+
+    pub(super) fn pair_reports(&self) -> Vec<PairReport> {
+        let report = |(src, dst): (usize, usize)| {
+            let pair = &self.pairs[self.pair(src, dst)];
+            let counts = pair.voq.counts();
+            PairReport {
+                src: RackId(src as u16),
+                dst: RackId(dst as u16),
+                offered: counts.offered,
+                dropped_full: counts.dropped_full,
+                dropped_shrink: counts.dropped_shrink,
+                marked: counts.marked,
+                circuit_packets: pair.circuit_packets,
+                packet_packets: pair.packet_packets,
+                overtakings: pair.order.packet_overtakings,
+                circuit_overtakings: pair.order.circuit_overtakings,
+                peak: u64::from(counts.peak),
+                held: u64::from(pair.voq.len()),
+            }
+        };
+        self.pairs_of_two().map(report).collect()
+    }
+
+    pub(super) fn port_reports(&self) -> Vec<PortReport> {
+        let mut reports: Vec<PortReport> = self.pairs_of_two().map(|(src, dst)| self.voq_report(src, dst)).collect();
+        for (src, uplink) in self.uplinks.iter().enumerate() {
+            let offered = self.pairs[self.pair(src, 0)..][..self.racks].iter().map(|pair| pair.packet_packets).sum();
+            let name = format!("uplink.{src}");
+            reports.push(line_report(PortKind::Uplink, name, offered, &uplink.line));
+        }
+        for (dst, downlink) in self.downlinks.iter().enumerate() {
+            let waiting: u64 = downlink.inputs.iter().map(|input| u64::from(input.len())).sum();
+            let name = format!("downlink.{dst}");
+            let line = line_report(PortKind::Downlink, name, downlink.entered, &downlink.line);
+            reports.push(PortReport { held: line.held + waiting, peak_queue: u64::from(downlink.peak), ..line });
+        }
+        for (src, circuit) in self.circuits.iter().enumerate() {
+            let offered = self.pairs[self.pair(src, 0)..][..self.racks].iter().map(|pair| pair.circuit_packets).sum();
+            let name = format!("circuit.{src}");
+            reports.push(line_report(PortKind::Circuit, name, offered, &circuit.line));
+        }
+        reports
+    }
+
+    fn voq_report(&self, src: usize, dst: usize) -> PortReport {
+        let voq = &self.pairs[self.pair(src, dst)].voq;
+        let counts = voq.counts();
+        PortReport {
+            name: format!("voq.{src}.{dst}"),
+            kind: PortKind::Voq,
+            offered: counts.offered,
+            delivered: counts.taken,
+            dropped: counts.dropped_full + counts.dropped_shrink,
+            held: u64::from(voq.len()),
+            marked: counts.marked,
+            peak_queue: u64::from(counts.peak),
+            hops: 0,
+        }
+    }
+}
+
+fn line_report(kind: PortKind, name: String, offered: u64, line: &firstlight_net::Line) -> PortReport {
+    let (delivered, held, hops) = (line.arrived(), line.held(), line.sent());
+    PortReport { name, kind, offered, delivered, dropped: 0, held, marked: 0, peak_queue: 0, hops }
+}
+
+/// The fabric's counts, and every identity that fails.
+pub(super) fn totals(fabric: &Fabric) -> Totals {
+    let (ports, counts) = (fabric.ports(), &fabric.core.counts);
+    let sum = |kinds: &[PortKind], of: fn(&PortReport) -> u64| -> u64 {
+        ports.iter().filter(|port| kinds.contains(&port.kind)).map(of).sum()
+    };
+    let all = |of: fn(&PortReport) -> u64| -> u64 { ports.iter().map(of).sum() };
+    let (nic, host) = ([PortKind::HostNic], [PortKind::HostPort]);
+    let (offered, delivered) = (|p: &PortReport| p.offered, |p: &PortReport| p.delivered);
+    let mut ledger = Ledger::default();
+    for port in &ports {
+        let parts = port.delivered + port.dropped + port.held;
+        ledger.check(&port.name, "offered = delivered + dropped + held", port.offered, parts);
+    }
+    let held = all(|p| p.held);
+    let parts = counts.exited + counts.dropped + counts.lost + held;
+    ledger.check("fabric", "injected = exited + dropped + lost + held", counts.injected, parts);
+    ledger.check("fabric", "drops = drops of all ports", counts.dropped, all(|p| p.dropped));
+    ledger.check("fabric", "exits = deliveries of host ports", counts.exited, sum(&host, delivered));
+    ledger.check(
+        "fabric",
+        "injected = lost + offered to interfaces",
+        counts.injected,
+        counts.lost + sum(&nic, offered),
+    );
+    let records = held + counts.exited - counts.released;
+    ledger.check("fabric", "records = held + exits not released", fabric.core.arena.live(), records);
+    match &fabric.kind {
+        Kind::Star(_) => ledger.check("switch", "in = out", sum(&nic, delivered), sum(&host, offered)),
+        Kind::Hybrid(hybrid) => {
+            use PortKind::{Circuit, Downlink, Uplink, Voq};
+            let local = hybrid.local;
+            ledger.check("tor", "from hosts = VOQs + local", sum(&nic, delivered), sum(&[Voq], offered) + local);
+            ledger.check("tor", "VOQs = uplinks + circuits", sum(&[Voq], delivered), sum(&[Uplink, Circuit], offered));
+            let last = if hybrid.downlinks.is_empty() { Uplink } else { Downlink };
+            let arrived = sum(&[last, Circuit], delivered);
+            ledger.check("tor", "to hosts = arrived + local", sum(&host, offered), arrived + local);
+            if last == Downlink {
+                ledger.check("packet switch", "in = out", sum(&[Uplink], delivered), sum(&[Downlink], offered));
+            }
+        }
+    }
+    Totals {
+        injected: counts.injected,
+        exited: counts.exited,
+        dropped: counts.dropped,
+        lost: counts.lost,
+        held,
+        marked: all(|p| p.marked),
+        hops: all(|p| p.hops),
+        events: counts.events,
+        imbalances: ledger.failures(),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a fabric counted, as plain records. Times in them are the fabric's own (divided by the time scale).
+
+use crate::conserve::Imbalance;
+use firstlight_circuits::RackId;
+use firstlight_units::Span;
+
+/// What kind of element a [`PortReport`] is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortKind {
+    /// A host's interface, into the network.
+    HostNic,
+    /// A switch's port towards a host.
+    HostPort,
+    /// A VOQ of a ToR.
+    Voq,
+    /// A rack's uplink into the packet network.
+    Uplink,
+    /// A downlink of the packet switch, its input queues included.
+    Downlink,
+    /// A rack's port of the circuit switch.
+    Circuit,
+}
+
+impl PortKind {
+    /// As written in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PortKind::HostNic => "nic",
+            PortKind::HostPort => "host_port",
+            PortKind::Voq => "voq",
+            PortKind::Uplink => "uplink",
+            PortKind::Downlink => "downlink",
+            PortKind::Circuit => "circuit",
+        }
+    }
+}
+
+/// Packets of one port, link or queue since the start of the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortReport {
+    /// `host3.nic`, `host3.port`, `voq.0.1`, `uplink.0`, `downlink.1`, `circuit.0`.
+    pub name: String,
+    /// What it is.
+    pub kind: PortKind,
+    /// Packets that came.
+    pub offered: u64,
+    /// Packets that left at the far end.
+    pub delivered: u64,
+    /// Packets lost here.
+    pub dropped: u64,
+    /// Packets inside: waiting, in service, in flight.
+    pub held: u64,
+    /// Packets CE-marked here.
+    pub marked: u64,
+    /// Most packets that ever waited.
+    pub peak_queue: u64,
+    /// Transmissions begun: packet-hops.
+    pub hops: u64,
+}
+
+/// Packets of one pair of racks since the start of the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairReport {
+    /// Source rack.
+    pub src: RackId,
+    /// Destination rack.
+    pub dst: RackId,
+    /// Packets that came to the VOQ.
+    pub offered: u64,
+    /// Dropped because the VOQ was full.
+    pub dropped_full: u64,
+    /// Dropped from the tail when the VOQ became small.
+    pub dropped_shrink: u64,
+    /// CE-marked at the VOQ.
+    pub marked: u64,
+    /// Sent over the circuit.
+    pub circuit_packets: u64,
+    /// Sent over the packet network.
+    pub packet_packets: u64,
+    /// Packets that came over the packet network before an earlier one of the circuit.
+    pub overtakings: u64,
+    /// Packets that came over the circuit before an earlier one of the packet network.
+    pub circuit_overtakings: u64,
+    /// Most packets that ever waited in the VOQ.
+    pub peak: u64,
+    /// Packets waiting in the VOQ now.
+    pub held: u64,
+}
+
+/// The whole fabric's counts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Totals {
+    /// Packets handed in by hosts.
+    pub injected: u64,
+    /// Packets handed out to hosts.
+    pub exited: u64,
+    /// Packets lost to full queues or to a VOQ's shrinking.
+    pub dropped: u64,
+    /// Packets lost to injected faults.
+    pub lost: u64,
+    /// Packets inside.
+    pub held: u64,
+    /// Packets CE-marked.
+    pub marked: u64,
+    /// Transmissions over a link: packet-hops.
+    pub hops: u64,
+    /// Events carried out.
+    pub events: u64,
+    /// Every identity that does not hold: empty on a sound run.
+    pub imbalances: Vec<Imbalance>,
+}
+
+/// What the meter saw of its pair since [`crate::Fabric::reset_meter`].
+#[derive(Clone, Debug)]
+pub struct MeterReport {
+    /// How long it measured.
+    pub elapsed: Span,
+    /// Data packets that came over the circuit.
+    pub circuit: NetworkReport,
+    /// Data packets that came over the packet network.
+    pub packet: NetworkReport,
+    /// Packets of the pair that were dropped at its VOQ, ACKs included.
+    pub voq_drops: u64,
+    /// Packets of the pair that came over the packet network before an earlier one of the circuit.
+    pub overtakings: u64,
+    /// The folded series, when it was asked for.
+    pub series: Option<SeriesReport>,
+}
+
+/// Data packets of the measured pair over one of the two networks.
+#[derive(Clone, Debug)]
+pub struct NetworkReport {
+    /// How many arrived.
+    pub packets: u64,
+    /// Their payload in bytes, retransmissions included.
+    pub payload: u64,
+    /// From arrival at the VOQ to arrival at the destination's ToR, in nanoseconds, to three digits.
+    pub latency: hdrhistogram::Histogram<u64>,
+    /// The longest latency, exactly.
+    pub longest: Span,
+}
+
+/// The measured pair over the time since the fold's start, averaged over repetitions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SeriesReport {
+    /// Between samples; the first is at the fold's start.
+    pub every: Span,
+    /// Whole folds averaged.
+    pub repetitions: u64,
+    /// Mean over flows of the in-order bytes that have arrived at the destination's ToR since the fold's start.
+    pub sequence: Vec<f64>,
+    /// Packets in the VOQ.
+    pub voq: Vec<f64>,
+}

@@ -1,0 +1,364 @@
+//! The fabric against arithmetic done by hand, to the picosecond.
+
+mod harness;
+
+use firstlight_circuits::{Day, Matching, RackId, Week};
+use firstlight_net::{Ecn, Packet, TcpFlags};
+use firstlight_sim::{ConfigError, Fabric, HybridConfig, PairReport, PortKind, Resize};
+use firstlight_units::{Rate, Span, Time};
+use harness::*;
+
+/// 9000 B last 1.8 us on a host link of 40 Gb/s, 7.2 us on the packet network, 0.9 us on a circuit.
+const HOST: u64 = 1_800;
+const PACKET: u64 = 7_200;
+const CIRCUIT: u64 = 900;
+
+fn only(left: &[Left]) -> Span {
+    assert_eq!(left.len(), 1);
+    left[0].0 - Time::ZERO
+}
+
+fn pair_report(fabric: &Fabric, src: u16, dst: u16) -> PairReport {
+    let pairs = fabric.pairs();
+    pairs.into_iter().find(|pair| (pair.src, pair.dst) == (RackId(src), RackId(dst))).unwrap()
+}
+
+/// One packet from rack 0 to rack 1, handed in at `sent`.
+fn lone(config: &HybridConfig, sent: Span) -> Span {
+    let mut fabric = Fabric::hybrid(config).unwrap();
+    let left = drive(&mut fabric, &[(at(sent), packet(0, 1, 9000, 0))], at(us(6000)));
+    assert_conserved(&fabric);
+    only(&left)
+}
+
+/// Enough of rack 0's packets to rack 1 to keep its VOQ full from `from` to `until`.
+fn flood(from: Span, until: Span) -> Vec<(Time, Packet)> {
+    let step = HOST * 1000;
+    let times = (from.as_ps()..until.as_ps()).step_by(step as usize);
+    times.enumerate().map(|(k, ps)| (Time::from_ps(ps), packet(0, 1, 9000, k as u32))).collect()
+}
+
+#[test]
+fn a_lone_packet_by_each_network() {
+    let by_packet = ns(HOST + PACKET + 5000 + PACKET + 5000 + HOST);
+    assert_eq!(lone(&paper(1), us(1000)), us(1000) + by_packet);
+    let by_circuit = ns(HOST + CIRCUIT + 30_000 + HOST);
+    assert_eq!(lone(&paper(1), us(4700)), us(4700) + by_circuit);
+    let mut line = paper(1);
+    line.racks = 2;
+    line.packet.switched = false;
+    line.week = Week::strobe(2, us(180), us(4620)).unwrap();
+    assert_eq!(lone(&line, Span::ZERO), us(4620) + ns(CIRCUIT + 30_000 + HOST), "the night before its day");
+}
+
+#[test]
+fn a_line_without_a_switch_is_one_hop() {
+    let mut line = paper(1);
+    line.racks = 2;
+    line.packet.switched = false;
+    let both = Matching::new(2, &[(RackId(0), RackId(1)), (RackId(1), RackId(0))]).unwrap();
+    let phase = |matching| Day { night: Span::ZERO, day: us(100), matching };
+    line.week = Week::new(vec![phase(both), phase(Matching::new(2, &[]).unwrap())]).unwrap();
+    assert_eq!(lone(&line, us(10)), us(10) + ns(HOST + CIRCUIT + 30_000 + HOST));
+    assert_eq!(lone(&line, us(110)), us(110) + ns(HOST + PACKET + 5000 + HOST));
+}
+
+#[test]
+fn a_packet_of_the_night_waits_for_the_day() {
+    // The ToR has it at 4601 + 1.8 us; the day begins at 4620 us.
+    assert_eq!(lone(&paper(1), us(4601)), us(4620) + ns(CIRCUIT + 30_000 + HOST));
+    // Too late for the circuit by one picosecond: it goes by packet once the day has ended, at 4800 us.
+    let latest = us(4800) - ns(HOST + CIRCUIT);
+    assert_eq!(lone(&paper(1), latest), us(4800) + ns(30_000 + HOST));
+    assert_eq!(lone(&paper(1), latest + Span::from_ps(1)), us(4800) + ns(2 * PACKET + 10_000 + HOST));
+}
+
+#[test]
+fn hosts_of_one_rack_meet_at_the_tor() {
+    let mut fabric = Fabric::hybrid(&paper(2)).unwrap();
+    let left = drive(&mut fabric, &[(at(us(7)), packet(2, 3, 9000, 0))], at(us(100)));
+    assert_eq!(only(&left), us(7) + ns(2 * HOST));
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn a_day_carries_what_fits() {
+    for (size, fits) in [(9000u16, 200), (7000, 257), (8999, 200), (9001, 199)] {
+        let tx = Rate::from_gbps(80).tx_time(firstlight_units::Bytes::new(size.into()));
+        assert_eq!(us(180).as_ps() / tx.as_ps(), fits, "the expectation itself");
+        let mut config = paper(1);
+        config.voq.small = 10_000;
+        let mut fabric = Fabric::hybrid(&config).unwrap();
+        let sends: Vec<_> = (0..3000).map(|k| (Time::ZERO, packet(0, 1, size, k))).collect();
+        drive(&mut fabric, &sends, at(us(4800)));
+        assert_eq!(pair_report(&fabric, 0, 1).circuit_packets, fits);
+        assert_conserved(&fabric);
+    }
+}
+
+#[test]
+fn nothing_crosses_at_night() {
+    let mut config = paper(1);
+    config.voq.small = 10_000;
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let sends: Vec<_> = (0..3000).map(|k| (Time::ZERO, packet(0, 1, 9000, k))).collect();
+    let mut left = drive(&mut fabric, &sends, at(us(4610)));
+    let sent = |fabric: &Fabric| {
+        let pair = pair_report(fabric, 0, 1);
+        (pair.circuit_packets, pair.packet_packets)
+    };
+    let (before, packets) = sent(&fabric);
+    left.extend(drive(&mut fabric, &[], at(us(4620)) - Span::from_ps(1)));
+    assert_eq!(sent(&fabric), (before, packets), "not a packet starts between 4610 and 4620 us");
+    drive(&mut fabric, &[], at(us(4620)));
+    assert_eq!(sent(&fabric), (1, packets), "the first one starts with the day");
+    drive(&mut fabric, &[], at(us(4800)) - Span::from_ps(1));
+    assert_eq!(sent(&fabric), (200, packets));
+    drive(&mut fabric, &[], at(us(4800)));
+    assert_eq!(sent(&fabric), (200, packets + 1), "the packet path is on the moment the day ends");
+}
+
+#[test]
+fn latency_of_a_full_static_voq() {
+    // One host keeps the VOQ full. Its packets come every 1.8 us, in step with departures every 7.2 us; one that comes
+    // together with a departure finds the queue full still, so that the luckiest comes 1.8 us after a departure.
+    for q in [4u32, 16, 64] {
+        let mut config = paper(1);
+        config.voq.small = q;
+        let mut fabric = measured(&config);
+        drive(&mut fabric, &flood(Span::ZERO, us(4000)), at(us(4100)));
+        let meter = fabric.meter().unwrap();
+        assert_eq!(meter.packet.longest, ns(PACKET * u64::from(q) - HOST + 24_400), "7.2 q + 24.4 us less 1.8 us");
+        assert_eq!(meter.circuit.packets, 0);
+        assert_eq!(pair_report(&fabric, 0, 1).peak, u64::from(q));
+        assert_conserved(&fabric);
+    }
+}
+
+#[test]
+fn the_packet_path_can_overtake_at_a_days_end() {
+    let mut config = paper(1);
+    config.voq.small = 10_000;
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let sends: Vec<_> = (0..3000).map(|k| (Time::ZERO, packet(0, 1, 9000, k))).collect();
+    let left = drive(&mut fabric, &sends, at(us(5200)));
+    // The circuit's last packet starts at 4799.1 us and arrives at 4830; the first by packet arrives at 4824.4, the
+    // second at 4831.6. So one passes those seven of the circuit that arrive after it, at 4824.6, 4825.5 .. 4830 us.
+    let pair = pair_report(&fabric, 0, 1);
+    assert_eq!((pair.overtakings, pair.circuit_overtakings), (1, 0));
+    let numbers: Vec<u32> = left.iter().map(|(_, _, p)| p.seq).collect();
+    let back = numbers.windows(2).filter(|w| w[1] < w[0]).count();
+    assert_eq!(back, 1);
+    let early = numbers.windows(2).position(|w| w[1] > w[0] + 1).unwrap();
+    assert_eq!(numbers[early + 1] - numbers[early], 8);
+}
+
+#[test]
+fn a_voq_is_large_from_the_advance_to_the_days_end() {
+    let mut config = paper(1);
+    config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    drive(&mut fabric, &flood(Span::ZERO, us(4020)), at(us(4020)));
+    assert_eq!(pair_report(&fabric, 0, 1).peak, 16, "until 600 us before the day");
+    drive(&mut fabric, &flood(us(4020), us(7000)), at(us(4500)));
+    assert_eq!(pair_report(&fabric, 0, 1).peak, 50);
+    assert_eq!(pair_report(&fabric, 0, 1).dropped_shrink, 0);
+    // During the day at 80 Gb/s nothing of 40 Gb/s of arrivals queues; so let two hosts' worth of packets come.
+    let mut config = paper(2);
+    config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+    config.circuit.rate = Rate::from_gbps(40);
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let mut sends = flood(us(4000), us(7000));
+    sends.extend(
+        flood(us(4000), us(7000)).into_iter().map(|(t, p)| (t, Packet { src: firstlight_net::HostId(1), ..p })),
+    );
+    sends.sort_by_key(|send| send.0);
+    let sends: Vec<_> = sends.into_iter().map(|(t, p)| (t, Packet { dst: firstlight_net::HostId(2), ..p })).collect();
+    drive(&mut fabric, &sends, at(us(4800)) - Span::from_ps(1));
+    assert_eq!(pair_report(&fabric, 0, 1).held, 50);
+    drive(&mut fabric, &[], at(us(4800)));
+    let pair = pair_report(&fabric, 0, 1);
+    assert_eq!((pair.dropped_shrink, pair.held), (34, 15), "16 are kept, and one of them leaves at once");
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn an_advance_reaches_back_across_the_week() {
+    let mut config = paper(1);
+    config.week = Week::etalon(4, us(180), us(20)).unwrap(); // 0 > 1 has its day at 420..600 us
+    config.voq.resize = Some(Resize { large: 50, advance: us(450) }); // large at -30 -> 0, small at 600, large at 570 + ..
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let sends = flood(Span::ZERO, us(3000));
+    drive(&mut fabric, &sends, at(us(400)));
+    assert_eq!(pair_report(&fabric, 0, 1).held, 50);
+    drive(&mut fabric, &flood(us(400), us(3000)), at(us(1000)));
+    let pair = pair_report(&fabric, 0, 1);
+    assert_eq!((pair.held, pair.dropped_shrink), (50, 0), "the next week's claim came at 570 us, before the day's end");
+}
+
+#[test]
+fn the_voqs_threshold_follows_its_size() {
+    let mut config = paper(1);
+    config.voq.ecn_small = Some(10);
+    config.voq.ecn_large = Some(31);
+    config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    // 200 B come every 40 ns and leave every 160 ns, the first at once. When packet k comes, 1 + (k - 1) / 4 have left
+    // (one that comes together with a departure comes first).
+    let burst = |from: Span, n: u32| -> Vec<_> { (0..n).map(|k| (at(from), packet(0, 1, 200, k))).collect() };
+    let queue_with = |k: u32| k + 1 - k.div_ceil(4);
+    for (from, n, threshold) in [(1000, 17, 10), (4100, 60, 31), (4900, 17, 10)] {
+        let left = drive(&mut fabric, &burst(us(from), n), at(us(from + 300)));
+        let marked: Vec<u32> = left.iter().filter(|(_, _, p)| p.ecn == Ecn::Ce).map(|(_, _, p)| p.seq).collect();
+        let expected: Vec<u32> = (0..n).filter(|k| queue_with(*k) > threshold).collect();
+        assert!(!expected.is_empty() && expected.len() < n as usize / 2);
+        assert_eq!(marked, expected, "at {from} us");
+    }
+}
+
+#[test]
+fn acks_are_marked_while_the_other_way_has_a_circuit_or_soon_will() {
+    let mut config = paper(1);
+    config.marks = Some(us(600));
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    // Rack 1 to rack 0, a small packet every 10 us.
+    let sends: Vec<_> = (0..960).map(|k| (at(us(10 * k)), packet(1, 0, 52, k as u32))).collect();
+    let left = drive(&mut fabric, &sends, at(us(9700)));
+    // The ToR has it one host link (10.4 ns) before the host does.
+    let at_tor = |t: Time| t - Time::ZERO - Span::from_ps(10_400);
+    for (t, _, p) in &left {
+        let phase = Span::from_ps(at_tor(*t).as_ps() % us(4800).as_ps());
+        let expected = phase >= us(4020) && phase < us(4800);
+        assert_eq!(p.flags.has(TcpFlags::ECE), expected, "at {phase}");
+    }
+    let marked = left.iter().filter(|(_, _, p)| p.flags.has(TcpFlags::ECE)).count();
+    assert!((150..=160).contains(&marked), "two weeks of 780 us: {marked}");
+}
+
+#[test]
+fn two_racks_share_a_downlink_and_the_switch_never_drops() {
+    let mut fabric = Fabric::hybrid(&paper(1)).unwrap();
+    // Racks 0 and 2 flood rack 1. Pair 2 > 1 has circuits on 23 days, 0 > 1 has none: nights and days of the week's first
+    // part leave the packet path to 0 > 1 alone, so use the night before the last day on, when 1 > 2 and 2 > 0 meet.
+    let from = us(4601);
+    let sends: Vec<_> = flood(from, us(4790))
+        .into_iter()
+        .flat_map(|(t, p)| [(t, Packet { src: firstlight_net::HostId(2), ..p }), (t, packet(0, 1, 9000, 0))])
+        .collect();
+    drive(&mut fabric, &sends, at(us(4790)));
+    let downlink = fabric.ports().into_iter().find(|port| port.name == "downlink.1").unwrap();
+    assert_eq!((downlink.kind, downlink.dropped), (PortKind::Downlink, 0));
+    assert!(downlink.peak_queue <= 4, "3, and one that was on the uplink");
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn an_overloaded_downlink_is_shared_fairly() {
+    // Without circuits: four racks flood rack 4.
+    let mut config = paper(1);
+    config.racks = 5;
+    let idle = Day { night: Span::ZERO, day: us(100), matching: Matching::new(5, &[]).unwrap() };
+    config.week = Week::new(vec![idle]).unwrap();
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let sends: Vec<_> = flood(Span::ZERO, us(3000))
+        .into_iter()
+        .flat_map(|(t, _)| (0..4).map(move |r| (t, packet(r, 4, 9000, 0))))
+        .collect();
+    let left = drive(&mut fabric, &sends, at(us(3000)));
+    let from = |rack: u16| left.iter().filter(|(_, _, p)| p.src.0 == rack).count();
+    let counts: Vec<usize> = (0..4).map(from).collect();
+    assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+    // The downlink is never idle once it runs: 9 + 5 us of uplink first, 5 + 1.8 us to the host at the end.
+    let busy = us(3000) - ns(HOST + PACKET + 5000 + 5000 + HOST);
+    assert_eq!(left.len() as u64, busy.as_ps() / ns(PACKET).as_ps());
+    let ports = fabric.ports();
+    let downlink = ports.iter().find(|port| port.name == "downlink.4").unwrap();
+    assert_eq!((downlink.peak_queue, downlink.dropped), (4, 0));
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn small_packets_fill_the_packet_network() {
+    // ACKs of 52 B last 41.6 ns at 10 Gb/s: 24,038 of them a millisecond, however long the uplink's delay.
+    let mut config = paper(1);
+    config.voq.small = 100_000;
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let sends: Vec<_> = (0..50_000).map(|k| (Time::ZERO, packet(0, 1, 52, k))).collect();
+    let left = drive(&mut fabric, &sends, at(us(1000)));
+    let first = Span::from_ps(2 * 10_400 + 2 * 41_600) + us(10);
+    assert_eq!(left[0].0, at(first));
+    let expected = (us(1000) - first).as_ps() / 41_600 + 1;
+    assert_eq!(left.len() as u64, expected);
+}
+
+#[test]
+fn every_time_is_stretched_alike() {
+    let sends = flood(us(3900), us(5000));
+    let run = |scale: u32| {
+        let mut config = paper(1);
+        config.time_scale = scale;
+        config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+        config.marks = Some(us(600));
+        let mut fabric = measured(&config);
+        let k = u64::from(scale);
+        let sends: Vec<_> = sends.iter().map(|(t, p)| (Time::from_ps(t.as_ps() * k), *p)).collect();
+        let until = fabric.at(us(5200));
+        let left = drive(&mut fabric, &sends, until);
+        let times: Vec<(u64, u32)> = left.iter().map(|(t, _, p)| (t.as_ps() / k, p.seq)).collect();
+        assert!(left.iter().all(|(t, _, _)| t.as_ps() % k == 0));
+        let meter = fabric.meter().unwrap();
+        (times, meter.elapsed, meter.packet.longest, meter.circuit.latency.max(), meter.packet.payload)
+    };
+    assert_eq!(run(1), run(20));
+}
+
+#[test]
+fn an_incast_drops_and_marks_at_the_port() {
+    let mut fabric = Fabric::star(&star(4, Some(5), Some(2))).unwrap();
+    // Three senders at once, four packets each: the first is in service, 5 wait, the queue drains one per 1.2 us.
+    let sends: Vec<_> = (0..4).flat_map(|k| (0..3).map(move |h| (Time::ZERO, packet(h, 3, 1500, k)))).collect();
+    let left = drive(&mut fabric, &sends, at(us(100)));
+    // Three come every 1.2 us, one leaves: waiting 2 after the first round, then 4, then 5 (one dropped), then 5 (two).
+    let port = fabric.ports().into_iter().find(|port| port.name == "host3.port").unwrap();
+    assert_eq!((port.offered, port.delivered, port.dropped, port.peak_queue), (12, 9, 3, 5));
+    let marks = left.iter().filter(|(_, _, p)| p.ecn == Ecn::Ce).count();
+    assert_eq!((marks as u64, port.marked), (5, 5), "those that made it more than 2: 2 + 2 + 1");
+    let times: Vec<u64> = left.iter().map(|(t, _, _)| t.as_ps() / 1000).collect();
+    let expected: Vec<u64> = (0..9).map(|k| 1200 + 1000 + 1200 * (k + 1) + 1000).collect();
+    assert_eq!(times, expected);
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn faults_lose_the_share_they_were_told() {
+    let mut config = star(2, None, None);
+    config.links.loss = 0.1;
+    let mut fabric = Fabric::star(&config).unwrap();
+    let sends: Vec<_> = (0..10_000).map(|k| (at(us(k)), packet(0, 1, 1000, k as u32))).collect();
+    let left = drive(&mut fabric, &sends, at(us(20_000)));
+    let totals = fabric.totals();
+    assert!((900..1100).contains(&totals.lost), "{}", totals.lost);
+    assert_eq!(left.len() as u64 + totals.lost, 10_000);
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn impossible_fabrics_are_refused() {
+    let text = |change: fn(&mut HybridConfig)| {
+        let mut config = paper(1);
+        change(&mut config);
+        Fabric::hybrid(&config).err().map(|e: ConfigError| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(text(|_| {}), "");
+    assert_eq!(text(|c| c.hosts_per_rack = 0), "fabric.hosts_per_rack: 0 is not between 1 and 65536");
+    assert_eq!(text(|c| c.voq.small = 0), "voq.small: 0 is not between 1 and 16777216");
+    assert_eq!(text(|c| c.racks = 4), "schedule: it is of 3 racks, the fabric has 4");
+    assert_eq!(text(|c| c.packet.switched = false), "packet.switched: a line without a switch joins 2 racks, not 3");
+    assert_eq!(text(|c| c.circuit.rate = Rate::from_bps(0)), "circuit.rate: a link of zero rate never sends");
+    assert_eq!(text(|c| c.links.loss = 1.5), "hosts.loss: 1.5 is not a probability below 1");
+    assert_eq!(text(|c| c.marks = Some(us(5000))), "marks.advance: 5ms is longer than the week of 4800us");
+    let late = |c: &mut HybridConfig| c.voq.resize = Some(Resize { large: 50, advance: us(5000) });
+    assert_eq!(text(late), "voq.advance: 5ms is longer than the week of 4800us");
+    let smaller = |c: &mut HybridConfig| c.voq.resize = Some(Resize { large: 5, advance: us(50) });
+    assert_eq!(text(smaller), "voq.large: 5 is not between 16 and 16777216");
+}

@@ -1,0 +1,84 @@
+//! A driver without TCP: hands packets in at given moments and collects those that leave.
+
+#![allow(dead_code)]
+
+use firstlight_circuits::{RackId, Week};
+use firstlight_net::{Ecn, HostId, Packet};
+use firstlight_sim::{
+    CircuitConfig, Fabric, HostLinks, HybridConfig, MeterConfig, PacketConfig, StarConfig, VoqConfig,
+};
+use firstlight_units::{Rate, Span, Time};
+
+pub fn us(n: u64) -> Span {
+    Span::from_us(n)
+}
+
+pub fn ns(n: u64) -> Span {
+    Span::from_ns(n)
+}
+
+pub fn at(span: Span) -> Time {
+    Time::ZERO + span
+}
+
+/// The paper's fabric, as its three-rack testbed plays it: hosts at 40 Gb/s, static VOQs of 16 packets.
+pub fn paper(hosts_per_rack: usize) -> HybridConfig {
+    HybridConfig {
+        racks: 3,
+        hosts_per_rack,
+        links: HostLinks { rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
+        packet: PacketConfig { rate: Rate::from_gbps(10), delay: us(5), switch_queue: 3, switched: true },
+        circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: us(30) },
+        week: Week::etalon(25, us(180), us(20)).unwrap(),
+        voq: VoqConfig { small: 16, resize: None, ecn_small: None, ecn_large: None },
+        marks: None,
+        time_scale: 1,
+        seed: 1,
+    }
+}
+
+pub fn star(hosts: usize, queue: Option<u32>, ecn: Option<u32>) -> StarConfig {
+    let links = HostLinks { rate: Rate::from_gbps(10), delay: us(1), loss: 0.0 };
+    StarConfig { hosts, links, queue, ecn, time_scale: 1, seed: 1 }
+}
+
+pub fn measured(config: &HybridConfig) -> Fabric {
+    let mut fabric = Fabric::hybrid(config).unwrap();
+    fabric.set_meter(&MeterConfig { pair: (RackId(0), RackId(1)), series: None }).unwrap();
+    fabric
+}
+
+/// A packet of `size` bytes, numbered `seq`.
+pub fn packet(src: u16, dst: u16, size: u16, seq: u32) -> Packet {
+    Packet { src: HostId(src), dst: HostId(dst), size, header: 52, seq, ecn: Ecn::Ect0, ..Packet::default() }
+}
+
+/// A packet that has left: when, where, which.
+pub type Left = (Time, HostId, Packet);
+
+/// Runs `fabric` up to `until`, handing in `sends` (in time order) at their hosts, one event time after the other.
+pub fn drive(fabric: &mut Fabric, sends: &[(Time, Packet)], until: Time) -> Vec<Left> {
+    let mut left = Vec::new();
+    let mut sends = sends.iter().copied().peekable();
+    loop {
+        let now = fabric.next().unwrap_or(Time::MAX).min(sends.peek().map_or(Time::MAX, |send| send.0)).min(until);
+        fabric.run(now);
+        while let Some(exit) = fabric.poll_exit() {
+            left.push((now, exit.host, *fabric.packet(exit.packet)));
+            fabric.release(exit.packet);
+        }
+        while let Some((_, packet)) = sends.next_if(|send| send.0 <= now) {
+            fabric.inject(packet.src, packet, now);
+        }
+        if now == until {
+            return left;
+        }
+    }
+}
+
+/// Fails with the list when an identity of conservation does not hold.
+pub fn assert_conserved(fabric: &Fabric) {
+    let totals = fabric.totals();
+    let failures: Vec<String> = totals.imbalances.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{failures:#?}");
+}

@@ -1,0 +1,210 @@
+//! Conservation, order and determinism over random fabrics, schedules, VOQ sizes, losses and traffic.
+//!
+//! Tests run with debug assertions: that a source has one pending event, and that events come in their order, is checked
+//! at every step of every run here.
+
+mod harness;
+
+use firstlight_circuits::{Day, Matching, RackId, Week};
+use firstlight_net::{HostId, Packet};
+use firstlight_sim::{
+    CaptureSink, CircuitConfig, Direction, Fabric, HostLinks, HybridConfig, MeterConfig, PacketConfig, Resize,
+    SeriesConfig, VoqConfig,
+};
+use firstlight_units::{Rate, Span, Time};
+use harness::*;
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// A matching of `racks` racks in which some are idle: a permutation without its fixed points and without every pair
+/// whose source is not in `mask`.
+fn matching(racks: usize) -> impl Strategy<Value = Matching> {
+    (Just((0..racks as u16).collect::<Vec<_>>()).prop_shuffle(), any::<u8>()).prop_map(move |(to, mask)| {
+        let pairs: Vec<_> = (0..racks as u16)
+            .filter(|src| to[usize::from(*src)] != *src && mask >> src & 1 == 1)
+            .map(|src| (RackId(src), RackId(to[usize::from(src)])))
+            .collect();
+        Matching::new(racks, &pairs).unwrap()
+    })
+}
+
+fn week(racks: usize) -> impl Strategy<Value = Week> {
+    let day = (matching(racks), 1u64..60, 0u64..25);
+    let day = day.prop_map(|(matching, day, night)| Day { night: us(night), day: us(day), matching });
+    prop::collection::vec(day, 1..5).prop_map(|days| Week::new(days).unwrap())
+}
+
+prop_compose! {
+    fn fabric(hosts_per_rack: usize)(racks in 2usize..6)(
+        racks in Just(racks),
+        week in week(racks),
+        (host, packet, circuit) in (1u64..50, 1u64..30, 1u64..100),
+        (packet_delay, circuit_delay) in (0u64..20, 0u64..40),
+        (switch_queue, switched) in (1u32..5, any::<bool>()),
+        (small, more) in (1u32..20, prop::option::of(0u32..40)),
+        (advance, marks) in (0u64..100, prop::option::of(0u64..100)),
+        ecn_small in prop::option::of(0u32..20),
+        loss in prop_oneof![Just(0.0), 0.0..0.3],
+        time_scale in prop_oneof![Just(1u32), Just(20)],
+    ) -> HybridConfig {
+        let advance = us(advance).min(week.length());
+        HybridConfig {
+            racks,
+            hosts_per_rack,
+            links: HostLinks { rate: Rate::from_gbps(host), delay: Span::ZERO, loss },
+            packet: PacketConfig {
+                rate: Rate::from_gbps(packet),
+                delay: us(packet_delay),
+                switch_queue,
+                switched: switched || racks > 2,
+            },
+            circuit: CircuitConfig { rate: Rate::from_gbps(circuit), delay: us(circuit_delay) },
+            voq: VoqConfig { small, resize: more.map(|more| Resize { large: small + more, advance }), ecn_small, ecn_large: None },
+            marks: marks.map(|marks| us(marks).min(week.length())),
+            week,
+            time_scale,
+            seed: 5,
+        }
+    }
+}
+
+/// Random traffic between hosts: (gap in ns, source, destination, size).
+type Traffic = Vec<(u64, u16, u16, u16)>;
+
+fn traffic() -> impl Strategy<Value = Traffic> {
+    prop::collection::vec((0u64..3000, any::<u16>(), any::<u16>(), 52u16..9001), 1..400)
+}
+
+fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+    let hosts = (config.racks * config.hosts_per_rack) as u16;
+    let mut now = Time::ZERO;
+    let number = |(k, (gap, src, dst, size)): (usize, &(u64, u16, u16, u16))| {
+        now += ns(*gap) * u64::from(config.time_scale);
+        (now, packet(src % hosts, dst % hosts, *size, k as u32))
+    };
+    traffic.iter().enumerate().map(number).filter(|(_, p)| p.src != p.dst).collect()
+}
+
+/// Packets that left before one of the same pair that was sent earlier.
+fn overtakers(left: &[Left], src: u16, dst: u16) -> (u64, Vec<u32>, Vec<u32>) {
+    let of_pair: Vec<u32> = left.iter().filter(|l| (l.2.src.0, l.2.dst.0) == (src, dst)).map(|l| l.2.seq).collect();
+    let overtook = |k: usize| of_pair[k + 1..].iter().any(|later| *later < of_pair[k]);
+    let (ahead, rest): (Vec<usize>, Vec<usize>) = (0..of_pair.len()).partition(|k| overtook(*k));
+    let numbers = |of: Vec<usize>| of.into_iter().map(|k| of_pair[k]).collect::<Vec<_>>();
+    (ahead.len() as u64, numbers(ahead), numbers(rest))
+}
+
+/// What a capture saw.
+type Seen = Vec<(Time, HostId, Direction, u32)>;
+
+struct Tape(Arc<Mutex<Seen>>);
+
+impl CaptureSink for Tape {
+    fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {
+        self.0.lock().unwrap().push((at, host, direction, packet.seq));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_packet_appears_or_vanishes(config in fabric(2), traffic in traffic(), stops in prop::collection::vec(0u64..900, 0..4)) {
+        let mut fabric = Fabric::hybrid(&config).unwrap();
+        let sends = sends(&config, &traffic);
+        let mut stops: Vec<Time> = stops.into_iter().map(|stop| fabric.at(us(stop))).collect();
+        stops.sort_unstable();
+        let mut from = 0;
+        for stop in stops {
+            let until = sends.partition_point(|send| send.0 <= stop).max(from);
+            drive(&mut fabric, &sends[from..until], stop);
+            from = until;
+            assert_conserved(&fabric);
+        }
+        let end = fabric.at(us(100_000));
+        drive(&mut fabric, &sends[from..], end);
+        assert_conserved(&fabric);
+        let totals = fabric.totals();
+        prop_assert_eq!(totals.injected, sends.len() as u64);
+        for port in fabric.ports() {
+            prop_assert!(port.name.starts_with("voq") || port.name.ends_with("port") || port.dropped == 0, "{:?}", port);
+        }
+    }
+
+    #[test]
+    fn each_network_keeps_a_pairs_order(config in fabric(1), traffic in traffic()) {
+        // One host a rack, so that the order at the host is the order at the ToR.
+        let mut fabric = Fabric::hybrid(&config).unwrap();
+        let end = fabric.at(us(100_000));
+        let left = drive(&mut fabric, &sends(&config, &traffic), end);
+        for pair in fabric.pairs() {
+            let (count, ahead, rest) = overtakers(&left, pair.src.0, pair.dst.0);
+            prop_assert_eq!(count, pair.overtakings + pair.circuit_overtakings);
+            prop_assert!(pair.circuit_overtakings > 0 || ahead.is_sorted() && rest.is_sorted());
+            prop_assert!(count == 0 || pair.circuit_packets > 0 && pair.packet_packets > 0);
+        }
+    }
+
+    #[test]
+    fn watching_changes_nothing(config in fabric(2), traffic in traffic(), every in 1u64..50) {
+        let sends = sends(&config, &traffic);
+        let run = |watch: bool, in_steps: bool| {
+            let mut fabric = Fabric::hybrid(&config).unwrap();
+            let tape = Arc::new(Mutex::new(Seen::new()));
+            if watch {
+                let series = Some(SeriesConfig { every: us(every), fold: 2 });
+                fabric.set_meter(&MeterConfig { pair: (RackId(0), RackId(1)), series }).unwrap();
+                fabric.set_capture(Box::new(Tape(tape.clone())));
+            }
+            let end = fabric.at(us(3000));
+            let left = if in_steps { drive(&mut fabric, &sends, end) } else { drive_to_exits(&mut fabric, &sends, end) };
+            let order: Vec<_> = left.iter().map(|(t, host, p)| (*t, *host, p.seq)).collect();
+            let seen = tape.lock().unwrap().len();
+            (fabric.digest(), fabric.totals().exited, order, seen)
+        };
+        let plain = run(false, true);
+        let watched = run(true, true);
+        prop_assert_eq!((plain.0, plain.1, &plain.2), (watched.0, watched.1, &watched.2));
+        prop_assert_eq!(watched.3 as u64, sends.len() as u64 + watched.1);
+        let fast = run(true, false);
+        prop_assert_eq!((plain.0, &plain.2), (fast.0, &fast.2));
+    }
+
+    #[test]
+    fn the_digest_tells_runs_apart(config in fabric(2), traffic in traffic(), which in any::<prop::sample::Index>()) {
+        let run = |traffic: &Traffic| {
+            let mut fabric = Fabric::hybrid(&HybridConfig { links: HostLinks { loss: 0.0, ..config.links.clone() }, ..config.clone() }).unwrap();
+            let end = fabric.at(us(100_000));
+            drive(&mut fabric, &sends(&config, traffic), end);
+            (fabric.digest(), fabric.totals().held)
+        };
+        let mut other = traffic.clone();
+        let changed = &mut other[which.index(traffic.len())];
+        changed.3 ^= 1;
+        let hosts = (config.racks * 2) as u16;
+        let counts = changed.1 % hosts != changed.2 % hosts;
+        let (a, b) = (run(&traffic), run(&other));
+        prop_assert!(!counts || a.0 != b.0 || a.1 > 0);
+        prop_assert_eq!(a, run(&traffic));
+    }
+}
+
+/// As [`drive`], by the fast call that our own loop uses.
+fn drive_to_exits(fabric: &mut Fabric, sends: &[(Time, Packet)], until: Time) -> Vec<Left> {
+    let mut left = Vec::new();
+    let mut sends = sends.iter().copied().peekable();
+    loop {
+        let now = fabric.run_to_exit(sends.peek().map_or(Time::MAX, |send| send.0).min(until));
+        assert!(fabric.next().is_none_or(|next| next > now), "all that is due at {now} is done");
+        while let Some(exit) = fabric.poll_exit() {
+            left.push((now, exit.host, *fabric.packet(exit.packet)));
+            fabric.release(exit.packet);
+        }
+        while let Some((_, packet)) = sends.next_if(|send| send.0 <= now) {
+            fabric.inject(packet.src, packet, now);
+        }
+        if now == until {
+            return left;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Simulated hosts on a fabric: transfers, flow completion times, determinism.
+
+#![cfg(feature = "hosts")]
+
+mod harness;
+
+use firstlight_circuits::RackId;
+use firstlight_net::HostId;
+use firstlight_sim::{
+    Fabric, FlowConfig, HostLinks, HybridConfig, MeterConfig, Resize, SeriesConfig, StarConfig, World,
+};
+use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_units::{Bytes, Span, Time};
+use harness::*;
+use proptest::prelude::*;
+
+fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
+    FlowConfig {
+        src: HostId(src),
+        dst: HostId(dst),
+        tcp: TcpConfig::default(),
+        cc: CcConfig::from_name("cubic").unwrap(),
+        size: size.map(Bytes::new),
+        start: Span::ZERO,
+        jitter: Span::ZERO,
+    }
+}
+
+fn assert_world_conserved(world: &World) {
+    assert_conserved(world.fabric());
+    for flow in world.flows() {
+        assert!(flow.bytes_acked <= flow.bytes_received, "{flow:?}");
+    }
+    assert_eq!(world.strays(), 0);
+}
+
+#[test]
+fn completion_time_of_a_lone_flow() {
+    for (packets, scale) in [(1u64, 1u32), (2, 1), (10, 1), (10, 20)] {
+        let k = u64::from(scale);
+        let fabric = Fabric::star(&StarConfig { time_scale: scale, ..star(2, None, None) }).unwrap();
+        let mut config = flow(0, 1, Some(packets * 8948));
+        config.start = us(50);
+        let mut world = World::new(fabric, vec![config], 1).unwrap();
+        world.run_until_finished(at(us(10_000) * k));
+        // SYN and SYN-ACK of 60 B, then the initial window at line rate: 9000 B last 7.2 us on each of two links of 1 us.
+        let handshake = (ns(48) + us(1)) * 4;
+        let data = ns(7200) * (packets + 1) + us(2);
+        let report = &world.flows()[0];
+        assert_eq!(report.start, at(us(50) * k));
+        assert_eq!(report.finish, Some(at((us(50) + handshake + data) * k)));
+        assert_eq!(world.now(), report.finish.unwrap());
+        assert_eq!(report.bytes_received, packets * 8948);
+        world.run_until(at(us(100_000) * k));
+        assert_eq!(world.flows()[0].bytes_acked, packets * 8948);
+        assert_eq!(world.fabric().totals().held, 0, "all is quiet at the end");
+        assert_world_conserved(&world);
+    }
+}
+
+#[test]
+fn a_bulk_transfer_fills_its_link() {
+    let fabric = Fabric::star(&star(2, Some(100), None)).unwrap();
+    let mut world = World::new(fabric, vec![flow(0, 1, None)], 1).unwrap();
+    world.run_until(at(Span::from_ms(20)));
+    let before = world.flows()[0].bytes_received;
+    world.run_until(at(Span::from_ms(120)));
+    let flow = &world.flows()[0];
+    // 100 ms of 10 Gb/s in packets of 9000 B with 8948 B of payload.
+    let fits = 125_000_000 / 9000 * 8948;
+    let got = flow.bytes_received - before;
+    assert!(got <= fits + 8948 && got > fits * 99 / 100, "{got} of {fits}");
+    assert_eq!(flow.sender.timeouts, 0);
+    assert_world_conserved(&world);
+}
+
+#[test]
+fn flows_share_an_incast() {
+    let fabric = Fabric::star(&star(9, Some(100), Some(20))).unwrap();
+    let mut config = flow(0, 8, None);
+    config.cc = CcConfig::from_name("dctcp").unwrap();
+    config.jitter = us(100);
+    let flows = (0..8).map(|src| FlowConfig { src: HostId(src), ..config.clone() }).collect();
+    let mut world = World::new(fabric, flows, 3).unwrap();
+    world.run_until(at(Span::from_ms(200)));
+    let reports = world.flows();
+    let total: u64 = reports.iter().map(|flow| flow.bytes_received).sum();
+    assert!(total > 250_000_000 / 9000 * 8948 * 95 / 100, "{total}");
+    let least = reports.iter().map(|flow| flow.bytes_received).min().unwrap();
+    assert!(least * 8 > total / 2, "{least} of {total}");
+    let starts: std::collections::BTreeSet<Time> = reports.iter().map(|flow| flow.start).collect();
+    assert!(starts.len() == 8 && starts.last() <= Some(&at(us(100))), "jitter spreads the starts");
+    assert_world_conserved(&world);
+}
+
+fn hybrid_world(seed: u64, watch: bool) -> World {
+    let mut fabric = Fabric::hybrid(&paper(4)).unwrap();
+    if watch {
+        let series = Some(SeriesConfig { every: us(5), fold: 3 });
+        fabric.set_meter(&MeterConfig { pair: (RackId(0), RackId(1)), series }).unwrap();
+    }
+    let flows = (0..4).map(|h| FlowConfig { jitter: us(50), ..flow(h, 4 + h, None) }).collect();
+    World::new(fabric, flows, seed).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed, watch, pieces: u64| {
+        let mut world = hybrid_world(seed, watch);
+        (1..=pieces).for_each(|k| world.run_until(at(us(60_000 / pieces * k))));
+        assert_world_conserved(&world);
+        (world.fabric().digest(), world.fabric().totals().exited)
+    };
+    let first = run(1, false, 1);
+    assert!(first.1 > 10_000);
+    assert_eq!(first, run(1, false, 1));
+    assert_eq!(first, run(1, true, 1), "the meter changes nothing");
+    assert_eq!(first, run(1, false, 6), "nor does running in pieces");
+    assert_ne!(first.0, run(2, false, 1).0);
+}
+
+#[test]
+fn the_meter_agrees_with_the_receivers() {
+    let mut world = hybrid_world(1, true);
+    world.run_until(at(us(4800 * 3)));
+    let before: u64 = world.flows().iter().map(|flow| flow.bytes_received).sum();
+    world.fabric_mut().reset_meter();
+    world.run_until(at(us(4800 * 9)));
+    let after: u64 = world.flows().iter().map(|flow| flow.bytes_received).sum();
+    let meter = world.fabric().meter().unwrap();
+    assert_eq!(meter.elapsed, us(4800 * 6));
+    let series = meter.series.unwrap();
+    assert_eq!((series.repetitions, series.sequence.len()), (2, 4800 * 3 / 5));
+    assert!(series.sequence.is_sorted() && series.sequence[0] == 0.0);
+    // Bytes in order at the ToR and at the hosts differ by what is on the last link or out of order at one of the ends.
+    let payload = meter.circuit.payload + meter.packet.payload;
+    let resent: u64 = world.flows().iter().map(|flow| flow.sender.retransmits * 8948).sum();
+    assert!(payload.abs_diff(after - before) <= resent + 400 * 8948, "{payload} {}", after - before);
+    let last = series.sequence.last().unwrap() * 4.0;
+    let half = (after - before) as f64 / 2.0;
+    assert!((last - half).abs() < half * 0.05, "the series ends where half of the bytes are: {last} {half}");
+    assert!(meter.packet.longest <= us(1) * 140 && meter.packet.longest > us(100), "{}", meter.packet.longest);
+}
+
+#[test]
+fn losses_are_repaired() {
+    let mut config = star(2, Some(100), None);
+    config.links.loss = 0.01;
+    let fabric = Fabric::star(&config).unwrap();
+    let mut world = World::new(fabric, vec![flow(0, 1, Some(8_948_000))], 1).unwrap();
+    world.run_until_finished(at(Span::from_secs(100)));
+    let report = &world.flows()[0];
+    assert!(report.finish.is_some() && report.sender.retransmits > 0, "{report:?}");
+    assert_eq!(report.bytes_received, 8_948_000);
+    assert_world_conserved(&world);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_sized_flow_completes_over_any_fabric(
+        small in 2u32..20, more in prop::option::of(0u32..40), advance in 0u64..2000, loss in prop_oneof![Just(0.0), 0.0..0.05],
+        cc in prop::sample::select(vec!["newreno", "cubic", "dctcp", "retcp"]), ecn in prop::option::of(1u32..10),
+        marks in prop::option::of(0u64..2000), flows in prop::collection::vec((0u16..12, 0u16..12, 1u64..2_000_000, 0u64..5000), 1..12),
+        scale in prop_oneof![Just(1u32), Just(20)], seed in any::<u64>(),
+    ) {
+        let config = paper(4);
+        let links = HostLinks { loss, ..config.links.clone() };
+        let mut voq = config.voq.clone();
+        voq.small = small;
+        voq.ecn_small = ecn;
+        voq.resize = more.map(|more| Resize { large: small + more, advance: us(advance) });
+        let fabric = Fabric::hybrid(&HybridConfig { links, voq, marks: marks.map(us), time_scale: scale, ..config }).unwrap();
+        let flows: Vec<FlowConfig> = flows
+            .into_iter()
+            .filter(|(src, dst, _, _)| src != dst)
+            .map(|(src, dst, size, start)| FlowConfig {
+                cc: CcConfig::from_name(cc).unwrap(),
+                start: us(start),
+                jitter: us(100),
+                ..flow(src, dst, Some(size))
+            })
+            .collect();
+        let mut world = World::new(fabric, flows, seed).unwrap();
+        world.run_until_finished(at(Span::from_secs(200)));
+        assert_world_conserved(&world);
+        for flow in world.flows() {
+            prop_assert!(flow.finish.is_some(), "{:?}", flow);
+            prop_assert_eq!(flow.bytes_received, flow.size.unwrap().get());
+        }
+    }
+}
+
+#[test]
+fn impossible_flows_are_refused() {
+    let text = |flows| {
+        let fabric = Fabric::star(&star(2, None, None)).unwrap();
+        World::new(fabric, flows, 1).err().unwrap().to_string()
+    };
+    assert_eq!(text(vec![flow(0, 2, None)]), "flow 0: host 2 does not exist: there are hosts 0 to 1");
+    assert_eq!(text(vec![flow(0, 1, None), flow(1, 1, None)]), "flow 1: host 1 sends to itself");
+    assert_eq!(text(vec![flow(0, 1, Some(0))]), "flow 0: it has nothing to send");
+}
