@@ -1,1 +1,65 @@
-//! placeholder
+//! An experiment, from its file to its tables: text, [`Spec`], fabric and flows, run, [`Outcome`].
+//!
+//! One direction, no way back: [`spec`] reads and checks, [`build()`] makes the world, [`simulate`] runs it and counts,
+//! [`measure`] turns counts into tables, [`manifest()`] says what was run and why it can be trusted.
+
+mod build;
+mod capture;
+mod error;
+mod inspect;
+mod manifest;
+pub mod measure;
+mod run;
+pub mod spec;
+mod table;
+mod version;
+mod warnings;
+
+pub use build::build;
+pub use capture::address;
+pub use error::LabError;
+pub use inspect::inspect;
+pub use manifest::manifest;
+pub use run::{Counters, Progress, simulate};
+pub use spec::{Spec, SpecError};
+pub use table::{Column, Table};
+pub use version::version;
+
+use serde_json::Value as Json;
+use spec::Overrides;
+use std::path::Path;
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run, and the evidence that it is sound.
+    pub manifest: Json,
+    /// What was measured.
+    pub tables: Vec<Table>,
+}
+
+impl Outcome {
+    /// The table of that name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The value of a metric of the summary.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        measure::metric(self.table("summary")?, name)
+    }
+}
+
+/// Runs a checked experiment to its result. `overrides` are those it was read with, for the manifest.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn run(
+    spec: &Spec,
+    overrides: &Overrides,
+    capture: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome, LabError> {
+    let counters = simulate(spec, capture, progress)?;
+    Ok(Outcome { manifest: manifest(spec, overrides, &counters), tables: measure::tables(spec, &counters) })
+}

@@ -1,0 +1,36 @@
+//! From the checked experiment to a world that can run.
+
+use crate::error::LabError;
+use crate::spec::{Flow, Network, Spec};
+use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, World};
+
+/// The fabric with its hosts and flows, and with what is to be measured.
+///
+/// # Errors
+/// When the engine refuses the configuration.
+pub fn build(spec: &Spec) -> Result<World, LabError> {
+    world(spec).map_err(|source| LabError::Build { path: spec.name.clone(), source })
+}
+
+fn world(spec: &Spec) -> Result<World, ConfigError> {
+    let mut fabric = match &spec.network {
+        Network::Star(star) => Fabric::star(star)?,
+        Network::Hybrid(hybrid) => Fabric::hybrid(hybrid)?,
+    };
+    if let Some(pair) = spec.measure.pair {
+        fabric.set_meter(&MeterConfig { pair, series: spec.measure.series.clone() })?;
+    }
+    World::new(fabric, spec.flows.iter().map(|flow| flow_config(spec, flow)).collect(), spec.seed)
+}
+
+fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
+    FlowConfig {
+        src: flow.src,
+        dst: flow.dst,
+        tcp: spec.tcp,
+        cc: flow.cc,
+        size: flow.size,
+        start: flow.start,
+        jitter: flow.jitter,
+    }
+}

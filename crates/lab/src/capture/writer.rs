@@ -1,0 +1,167 @@
+//! The capture's file. It is written beside its name and takes the name when it is whole.
+
+use super::headers::Wire;
+use crate::error::LabError;
+use crate::spec::{Network, Spec};
+use firstlight_net::{HostId, Packet};
+use firstlight_sim::Direction;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
+use pcap_file::{DataLink, Endianness, PcapError, PcapResult};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tempfile::NamedTempFile;
+
+/// Largest IPv4 and TCP header together: nothing else is in the file.
+const SNAP_LENGTH: u32 = 120;
+/// `if_tsresol`: timestamps in 10^-9 seconds.
+const NANOSECONDS: u8 = 9;
+/// `epb_flags`: direction, seen from the host.
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+type File = PcapNgWriter<BufWriter<NamedTempFile>>;
+
+/// Writes packets; clones write to the same file.
+#[derive(Clone)]
+pub struct CaptureWriter {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    path: PathBuf,
+    wire: Wire,
+    /// None once it is finished, or has failed.
+    file: Option<File>,
+    failure: Option<io::Error>,
+    bytes: Vec<u8>,
+}
+
+impl CaptureWriter {
+    /// Begins a capture that will be at `path`, with one interface for each host.
+    ///
+    /// # Errors
+    /// When the directory cannot be written to.
+    pub fn create(path: &Path, spec: &Spec) -> Result<Self, LabError> {
+        let file = open(path, spec).map_err(|source| LabError::Capture { path: path.into(), source })?;
+        let state = State { path: path.into(), wire: wire(spec), file: Some(file), failure: None, bytes: vec![] };
+        Ok(CaptureWriter { state: Arc::new(Mutex::new(state)) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no writer of a capture panics")
+    }
+
+    /// Records a packet at `at_ns` nanoseconds. A failure is kept for [`CaptureWriter::finish`].
+    pub(super) fn write(&self, packet: &Packet, at_ns: u64, host: HostId, direction: Direction) {
+        let mut state = self.state();
+        if let Err(error) = state.write(packet, at_ns, host, direction) {
+            state.failure = Some(error);
+            state.file = None;
+        }
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// When the file, or a packet before, could not be written.
+    pub fn finish(self) -> Result<(), LabError> {
+        let mut state = self.state();
+        state.finish().map_err(|source| LabError::Capture { path: state.path.clone(), source })
+    }
+}
+
+impl State {
+    fn write(&mut self, packet: &Packet, at_ns: u64, host: HostId, direction: Direction) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        self.bytes.clear();
+        let original_len = self.wire.write(packet, &mut self.bytes);
+        let flags = match direction {
+            Direction::Sent => OUTBOUND,
+            Direction::Received => INBOUND,
+        };
+        let block = EnhancedPacketBlock {
+            interface_id: host.0.into(),
+            timestamp: Duration::from_nanos(at_ns),
+            original_len,
+            data: Cow::Borrowed(&self.bytes),
+            options: vec![EnhancedPacketOption::Flags(flags)],
+        };
+        file.write_block(&block.into_block()).map_err(io_error)?;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let mut buffer = file.into_inner();
+        buffer.flush()?;
+        let file = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+fn wire(spec: &Spec) -> Wire {
+    let hosts_per_rack = spec.hosts_per_rack();
+    // IP and TCP headers without options (RFC 6691).
+    let mss = spec.tcp.mtu - 40;
+    Wire { hosts_per_rack, mss, window_scale: window_scale(spec.tcp.receive_window.get()) }
+}
+
+/// The smallest shift that lets a window fit in 16 bits (RFC 7323, section 2).
+fn window_scale(window: u64) -> u8 {
+    (0..=14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+}
+
+fn open(path: &Path, spec: &Spec) -> io::Result<File> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".capture-").suffix(".pcapng");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let file = BufWriter::new(builder.tempfile_in(folder)?);
+    let mut file = PcapNgWriter::with_endianness(file, Endianness::Little).map_err(io_error)?;
+    for host in 0..spec.hosts() {
+        interface(&mut file, host, spec).map_err(io_error)?;
+    }
+    Ok(file)
+}
+
+fn interface(file: &mut File, host: usize, spec: &Spec) -> PcapResult<usize> {
+    let block = InterfaceDescriptionBlock {
+        linktype: DataLink::IPV4,
+        snaplen: SNAP_LENGTH,
+        options: vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(host_name(host, spec))),
+            InterfaceDescriptionOption::IfSpeed(spec.links().rate.as_bps()),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
+    };
+    file.write_pcapng_block(block)
+}
+
+/// `rack0.host3`; `host3` on a star.
+fn host_name(host: usize, spec: &Spec) -> String {
+    let per_rack = spec.hosts_per_rack();
+    match spec.network {
+        Network::Star(_) => format!("host{host}"),
+        Network::Hybrid(_) => format!("rack{}.host{}", host / per_rack, host % per_rack),
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}

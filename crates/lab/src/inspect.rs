@@ -1,0 +1,117 @@
+//! What an experiment would build: hosts, rates, week, bandwidth-delay products, flows.
+
+use crate::measure::matching_text;
+use crate::spec::{Network, Spec};
+use crate::warnings;
+use firstlight_circuits::Week;
+use firstlight_sim::{HybridConfig, StarConfig};
+use firstlight_units::{Bytes, Rate, Span};
+use serde_json::{Value as Json, json};
+
+/// More flows than this are counted, not listed.
+const MOST_FLOWS: usize = 1000;
+
+/// A description of what would be built.
+pub fn inspect(spec: &Spec) -> Json {
+    let (fabric, rates, week, bdp) = match &spec.network {
+        Network::Star(star) => {
+            (json!({"kind": "star", "hosts": star.hosts}), star_rates(star), json!([]), star_bdp(spec, star))
+        }
+        Network::Hybrid(hybrid) => {
+            let fabric = json!({"kind": "hybrid", "racks": hybrid.racks, "hosts_per_rack": hybrid.hosts_per_rack});
+            (fabric, hybrid_rates(hybrid), week(&hybrid.week), hybrid_bdp(spec, hybrid))
+        }
+    };
+    json!({
+        "name": spec.name,
+        "seed": spec.seed,
+        "duration_us": spec.duration.as_us_f64(),
+        "warmup_us": spec.warmup.as_us_f64(),
+        "time_scale": spec.time_scale,
+        "fabric": fabric,
+        "hosts": spec.hosts(),
+        "rates": rates,
+        "week": week,
+        "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Star(_) => None },
+        "bdp": bdp,
+        "flows": flows(spec),
+        "flow_count": spec.flows.len(),
+        "measure": measure(spec),
+        "spec": spec.resolved,
+        "notes": warnings::of_spec(spec),
+    })
+}
+
+fn star_rates(star: &StarConfig) -> Json {
+    json!({"host": {"rate": star.links.rate.to_string(), "delay_us": star.links.delay.as_us_f64()}})
+}
+
+fn hybrid_rates(hybrid: &HybridConfig) -> Json {
+    let simple = |rate: Rate, delay: Span| json!({"rate": rate.to_string(), "delay_us": delay.as_us_f64()});
+    json!({
+        "host": simple(hybrid.links.rate, hybrid.links.delay),
+        "packet": simple(hybrid.packet.rate, hybrid.packet.delay),
+        "circuit": simple(hybrid.circuit.rate, hybrid.circuit.delay),
+    })
+}
+
+fn week(week: &Week) -> Json {
+    let day = |(day, (begins, ends)): (&firstlight_circuits::Day, (Span, Span))| {
+        json!({
+            "start_us": begins.as_us_f64(), "end_us": ends.as_us_f64(), "night_us": day.night.as_us_f64(),
+            "matching": matching_text(&day.matching),
+        })
+    };
+    week.days().iter().zip(week.day_times()).map(day).collect()
+}
+
+/// A path's product of bottleneck rate and round trip without queues, both ways over the same network.
+fn product(spec: &Spec, rate: Rate, one_way: Span) -> Json {
+    let mtu = Bytes::new(spec.tcp.mtu.into());
+    let round_trip = one_way * 2;
+    let bytes = rate.bytes_in(round_trip).get();
+    json!({
+        "rate": rate.to_string(), "one_way_us": one_way.as_us_f64(), "round_trip_us": round_trip.as_us_f64(),
+        "bytes": bytes, "packets": bytes as f64 / mtu.get() as f64, "packet_us": rate.tx_time(mtu).as_us_f64(),
+    })
+}
+
+fn star_bdp(spec: &Spec, star: &StarConfig) -> Json {
+    json!({"star": product(spec, star.links.rate, star.links.delay * 2)})
+}
+
+fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
+    let hosts = hybrid.links.delay * 2;
+    let links = if hybrid.packet.switched { 2 } else { 1 };
+    let mut bdp = json!({
+        "packet": product(spec, hybrid.packet.rate, hosts + hybrid.packet.delay * links),
+        "circuit": product(spec, hybrid.circuit.rate, hosts + hybrid.circuit.delay),
+    });
+    if let Some((src, dst)) = spec.measure.pair {
+        let mtu = Bytes::new(spec.tcp.mtu.into());
+        let day = hybrid.week.days().iter().find(|day| day.matching.destination(src) == Some(dst));
+        let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(mtu).as_ps());
+        bdp["day_packets"] = json!(packets);
+        bdp["circuit_share"] = json!(hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64());
+    }
+    bdp
+}
+
+fn flows(spec: &Spec) -> Json {
+    let flow = |flow: &crate::spec::Flow| {
+        json!({
+            "entry": flow.entry, "src": flow.src.0, "dst": flow.dst.0, "cc": flow.cc.name(),
+            "size": flow.size.map(|size| size.to_string()), "start_us": flow.start.as_us_f64(), "jitter_us": flow.jitter.as_us_f64(),
+        })
+    };
+    spec.flows.iter().take(MOST_FLOWS).map(flow).collect()
+}
+
+fn measure(spec: &Spec) -> Json {
+    json!({
+        "pair": spec.measure.pair.map(|(src, dst)| [src.0, dst.0]),
+        "series_us": spec.measure.series.as_ref().map(|series| series.every.as_us_f64()),
+        "fold": spec.measure.series.as_ref().map(|series| series.fold),
+        "capture": spec.measure.capture,
+    })
+}

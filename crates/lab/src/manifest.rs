@@ -1,0 +1,66 @@
+//! The manifest of a result: what was run, by which version, and the evidence that it is sound.
+
+use crate::run::Counters;
+use crate::spec::{OverrideValue, Overrides, Spec};
+use crate::version::version;
+use crate::warnings;
+use serde_json::{Map, Value as Json, json};
+
+/// The manifest's layout; a change that readers must know of counts it up.
+const FORMAT: u32 = 1;
+
+/// The manifest.
+pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Json {
+    let totals = &counters.totals;
+    json!({
+        "format": FORMAT,
+        "name": spec.name,
+        "version": version(),
+        "seed": spec.seed,
+        "digest": format!("{:016x}", counters.digest),
+        "time_scale": spec.time_scale,
+        "duration_us": spec.duration.as_us_f64(),
+        "warmup_us": spec.warmup.as_us_f64(),
+        "elapsed_us": counters.elapsed.as_us_f64(),
+        "measured_us": counters.measured.as_us_f64(),
+        "finished": counters.unfinished == 0,
+        "warnings": warnings::of_run(spec, counters),
+        "conservation": {
+            "offered": totals.injected,
+            "delivered": totals.exited,
+            "dropped": totals.dropped,
+            "lost": totals.lost,
+            "held": totals.held,
+            "ok": totals.imbalances.is_empty(),
+        },
+        "counts": {
+            "events": totals.events,
+            "packet_hops": totals.hops,
+            "delivered_data_packets": delivered_data_packets(spec, counters),
+            "marked": totals.marked,
+        },
+        "overrides": overrides_json(overrides),
+        "spec": spec.resolved,
+    })
+}
+
+/// Full segments that receivers have in order, for costs per delivered packet.
+fn delivered_data_packets(spec: &Spec, counters: &Counters) -> u64 {
+    counters.flows.iter().map(|flow| flow.bytes_received.div_ceil(u64::from(spec.tcp.mss()))).sum()
+}
+
+fn overrides_json(overrides: &Overrides) -> Json {
+    Json::Object(overrides.iter().map(|(key, value)| (key.clone(), override_json(value))).collect::<Map<_, _>>())
+}
+
+fn override_json(value: &OverrideValue) -> Json {
+    match value {
+        OverrideValue::Text(text) => json!(text),
+        OverrideValue::Integer(n) => json!(n),
+        OverrideValue::Float(x) => json!(x),
+        OverrideValue::Flag(flag) => json!(flag),
+        OverrideValue::List(items) => items.iter().map(override_json).collect(),
+        OverrideValue::Table(entries) => overrides_json(entries),
+        OverrideValue::Remove => Json::Null,
+    }
+}

@@ -1,0 +1,24 @@
+//! Table `latency`: how many packets of the measured pair took how long, for each network.
+//!
+//! Latency runs from arrival at the ToR's VOQ to arrival at the destination's ToR (queueing, serialization and
+//! propagation, no host), data packets only, in bins of three significant digits.
+
+use super::numbers;
+use crate::table::{Column, Table};
+use firstlight_sim::MeterReport;
+
+/// One row for each occupied bin.
+pub(super) fn table(meter: &MeterReport) -> Table {
+    let (mut network, mut latency, mut packets) = (vec![], vec![], vec![]);
+    for (name, report) in [("circuit", &meter.circuit), ("packet", &meter.packet)] {
+        for bin in report.latency.iter_recorded() {
+            network.push(name.to_string());
+            latency.push(bin.value_iterated_to() as f64 * 1e-3);
+            packets.push(i64::try_from(bin.count_at_value()).unwrap_or(i64::MAX));
+        }
+    }
+    Table::new("latency")
+        .with("network", Column::Text(network))
+        .with("latency_us", numbers(latency))
+        .with("packets", Column::Integer(packets))
+}

@@ -1,0 +1,38 @@
+//! From what a run counted to the tables of its result.
+//!
+//! Times are the experiment's own (divided by `time_scale`), those of the hosts' TCP too. Definitions are Etalon's
+//! (NSDI'20, section 4); each table's file states them.
+
+mod fabric;
+mod flows;
+mod latency;
+mod series;
+mod summary;
+
+use crate::run::Counters;
+use crate::spec::{Network, Spec};
+use crate::table::{Column, Table};
+
+/// All tables of a result.
+pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
+    let mut tables = vec![summary::table(spec, counters), flows::table(spec, counters), fabric::ports(counters)];
+    if let Network::Hybrid(hybrid) = &spec.network {
+        tables.push(fabric::pairs(counters));
+        tables.push(fabric::week(&hybrid.week));
+    }
+    if let Some(meter) = &counters.meter {
+        tables.push(latency::table(meter));
+        if let Some(series) = &meter.series {
+            tables.push(series::table(spec, series));
+        }
+    }
+    tables
+}
+
+pub(crate) use fabric::matching_text;
+pub use summary::metric;
+
+/// A column of numbers.
+fn numbers(values: impl IntoIterator<Item = f64>) -> Column {
+    Column::Number(values.into_iter().collect())
+}

@@ -1,0 +1,134 @@
+//! Table `summary`: one row for each metric of the run. A metric that does not apply has no row.
+//!
+//! Circuit utilization (Etalon, NSDI'20, section 4): TCP payload that the measured pair got over the circuit, retransmissions
+//! included, divided by what its circuit could carry in its days, over the measured time. Latency: see `latency`.
+
+use super::flows::completion;
+use super::numbers;
+use crate::run::Counters;
+use crate::spec::{Network, Spec};
+use crate::table::{Column, Table};
+use firstlight_sim::{HybridConfig, MeterReport, NetworkReport, PortKind};
+use firstlight_units::Span;
+
+/// The quantiles that are reported.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
+/// Rows of the summary.
+struct Rows(Vec<(String, &'static str, f64)>);
+
+impl Rows {
+    fn add(&mut self, metric: impl Into<String>, unit: &'static str, value: f64) {
+        self.0.push((metric.into(), unit, value));
+    }
+}
+
+/// The summary.
+pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
+    let mut rows = Rows(vec![]);
+    if let (Network::Hybrid(hybrid), Some(meter)) = (&spec.network, &counters.meter) {
+        pair(&mut rows, spec, hybrid, meter);
+    }
+    rows.add("goodput_gbps", "Gb/s", goodput(counters));
+    completions(&mut rows, spec, counters);
+    fabric(&mut rows, spec, counters);
+    let Rows(rows) = rows;
+    Table::new("summary")
+        .text("metric", &rows, |row| row.0.clone())
+        .text("unit", &rows, |row| row.1.into())
+        .with("value", numbers(rows.iter().map(|row| row.2)))
+}
+
+/// The value of a metric in a summary.
+pub fn metric(summary: &Table, name: &str) -> Option<f64> {
+    let (Some(Column::Text(names)), Some(Column::Number(values))) = (summary.column("metric"), summary.column("value"))
+    else {
+        return None;
+    };
+    names.iter().position(|metric| metric == name).map(|row| values[row])
+}
+
+fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport) {
+    if let Some(utilization) = utilization(spec, hybrid, meter) {
+        rows.add("circuit_utilization_pct", "%", utilization * 100.0);
+    }
+    let mut all = meter.circuit.latency.clone();
+    all.add(&meter.packet.latency).expect("a histogram that resizes takes every value");
+    let longest = meter.circuit.longest.max(meter.packet.longest);
+    let networks = [
+        ("all", &all, longest),
+        ("circuit", &meter.circuit.latency, meter.circuit.longest),
+        ("packet", &meter.packet.latency, meter.packet.longest),
+    ];
+    for (network, histogram, longest) in networks {
+        if histogram.is_empty() {
+            continue;
+        }
+        rows.add(format!("mean_{network}_us"), "us", histogram.mean() * 1e-3);
+        for (name, quantile) in QUANTILES {
+            let nanoseconds = histogram.value_at_quantile(quantile) as f64;
+            rows.add(format!("{name}_{network}_us"), "us", (nanoseconds * 1e-3).min(longest.as_us_f64()));
+        }
+        rows.add(format!("max_{network}_us"), "us", longest.as_us_f64());
+    }
+    rows.add("circuit_packets", "packets", meter.circuit.packets as f64);
+    rows.add("packet_packets", "packets", meter.packet.packets as f64);
+    rows.add("circuit_goodput_gbps", "Gb/s", rate(&meter.circuit, meter.elapsed));
+    rows.add("packet_goodput_gbps", "Gb/s", rate(&meter.packet, meter.elapsed));
+    rows.add("overtakings", "packets", meter.overtakings as f64);
+    rows.add("voq_drops", "packets", meter.voq_drops as f64);
+}
+
+/// Payload of a network over time, in Gb/s.
+fn rate(network: &NetworkReport, elapsed: Span) -> f64 {
+    if elapsed.is_zero() { 0.0 } else { network.payload as f64 * 8e-9 / elapsed.as_secs_f64() }
+}
+
+/// The part of its circuit's capacity that the measured pair used; none when it has no day.
+fn utilization(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport) -> Option<f64> {
+    let (src, dst) = spec.measure.pair?;
+    let share = hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64();
+    let capacity = hybrid.circuit.rate.as_bps() as f64 * share * meter.elapsed.as_secs_f64();
+    (capacity > 0.0).then(|| meter.circuit.payload as f64 * 8.0 / capacity)
+}
+
+/// In-order payload that all receivers got in the measured time, in Gb/s.
+fn goodput(counters: &Counters) -> f64 {
+    let pairs = counters.flows.iter().zip(&counters.warm);
+    let bytes: u64 = pairs.map(|(end, warm)| end.bytes_received - warm.bytes_received).sum();
+    if counters.measured.is_zero() { 0.0 } else { bytes as f64 * 8e-9 / counters.measured.as_secs_f64() }
+}
+
+/// Completion times of sized flows.
+fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
+    let mut times: Vec<Span> = counters.flows.iter().filter_map(|flow| completion(spec, flow)).collect();
+    times.sort_unstable();
+    let Some(longest) = times.last() else { return };
+    let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
+    rows.add("fct_mean_us", "us", mean);
+    for (name, quantile) in [("fct_p50_us", 0.5), ("fct_p99_us", 0.99)] {
+        // The smallest time that this part of the flows does not exceed.
+        let rank = (quantile * times.len() as f64).ceil() as usize;
+        rows.add(name, "us", times[rank.clamp(1, times.len()) - 1].as_us_f64());
+    }
+    rows.add("fct_max_us", "us", longest.as_us_f64());
+    let last = counters.flows.iter().filter_map(|flow| flow.finish).max().map_or(Span::ZERO, |at| spec.own_time(at));
+    rows.add("fct_last_s", "s", last.as_secs_f64());
+    rows.add("flows_complete", "flows", times.len() as f64);
+}
+
+/// Counts of the whole fabric since the start of the run.
+fn fabric(rows: &mut Rows, spec: &Spec, counters: &Counters) {
+    let contended = match spec.network {
+        Network::Star(_) => PortKind::HostPort,
+        Network::Hybrid(_) => PortKind::Voq,
+    };
+    let peaks = counters.ports.iter().filter(|port| port.kind == contended).map(|port| port.peak_queue);
+    rows.add("queue_peak_packets", "packets", peaks.max().unwrap_or(0) as f64);
+    rows.add("dropped_packets", "packets", counters.totals.dropped as f64);
+    rows.add("lost_packets", "packets", counters.totals.lost as f64);
+    rows.add("marked_packets", "packets", counters.totals.marked as f64);
+    let sum = |of: fn(&firstlight_sim::FlowReport) -> u64| counters.flows.iter().map(of).sum::<u64>() as f64;
+    rows.add("retransmits", "packets", sum(|flow| flow.sender.retransmits));
+    rows.add("timeouts", "timeouts", sum(|flow| flow.sender.timeouts));
+}

@@ -1,0 +1,164 @@
+//! The run: warm-up, measurement, and what was counted.
+//!
+//! Time is cut into slices so that somebody can watch and stop the run. A slice is as long as a fixed number of events
+//! takes; where it ends changes nothing in the run.
+
+use crate::build::build;
+use crate::capture::{Capture, CaptureWriter};
+use crate::error::LabError;
+use crate::spec::Spec;
+use firstlight_sim::{FlowReport, MeterReport, PairReport, PortReport, Totals, World};
+use firstlight_units::{Span, Time};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Events of one slice: some tens of milliseconds.
+const SLICE_EVENTS: u64 = 300_000;
+/// The first slice is this part of the run, and none is longer than the second.
+const FIRST_SLICE: u64 = 10_000;
+const LONGEST_SLICE: u64 = 50;
+
+/// Called after every slice with the part of the run that is done, 0 to 1; [`ControlFlow::Break`] cancels.
+pub type Progress<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
+
+/// What a run counted.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// How long the network ran, warm-up included, in the experiment's own time.
+    pub elapsed: Span,
+    /// The part after the warm-up.
+    pub measured: Span,
+    /// The flows when the warm-up ended.
+    pub warm: Vec<FlowReport>,
+    /// The flows at the end.
+    pub flows: Vec<FlowReport>,
+    /// Sized flows that are not complete.
+    pub unfinished: usize,
+    /// What was seen of the measured pair.
+    pub meter: Option<MeterReport>,
+    /// Every port, link and queue.
+    pub ports: Vec<PortReport>,
+    /// Every pair of racks.
+    pub pairs: Vec<PairReport>,
+    /// The whole fabric.
+    pub totals: Totals,
+    /// Packets for a port where nobody listens.
+    pub strays: u64,
+    /// The run's digest.
+    pub digest: u64,
+}
+
+/// Runs an experiment, and writes packets to `capture` when it names a file.
+///
+/// # Errors
+/// When the engine refuses the experiment, the capture cannot be written, the run is cancelled, or packets are not
+/// conserved.
+pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>) -> Result<Counters, LabError> {
+    if spec.measure.capture && capture.is_none() {
+        return Err(LabError::NoCaptureFile);
+    }
+    let mut world = build(spec)?;
+    let writer = capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
+    let sized = spec.flows.iter().all(|flow| flow.size.is_some());
+    let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0 };
+    runner.run(spec.warmup, false)?;
+    runner.world.fabric_mut().reset_meter();
+    let warm = runner.world.flows();
+    runner.run(spec.duration, sized)?;
+    let mut world = runner.world;
+    if let Some(writer) = writer {
+        drop(world.fabric_mut().take_capture());
+        writer.finish()?;
+    }
+    counters(spec, &world, warm)
+}
+
+fn start_capture(spec: &Spec, world: &mut World, path: &Path) -> Result<CaptureWriter, LabError> {
+    let writer = CaptureWriter::create(path, spec)?;
+    let sink = Capture::new(writer.clone(), spec, &world.flows());
+    world.fabric_mut().set_capture(Box::new(sink));
+    Ok(writer)
+}
+
+fn first_slice(spec: &Spec) -> Span {
+    Span::from_ps((spec.duration.as_ps() / FIRST_SLICE).max(1))
+}
+
+struct Runner<'a, 'p> {
+    spec: &'a Spec,
+    world: World,
+    progress: &'a mut Progress<'p>,
+    slice: Span,
+    events: u64,
+}
+
+impl Runner<'_, '_> {
+    /// Runs up to `end`, in the experiment's time, or until all flows are complete if that is enough.
+    fn run(&mut self, end: Span, until_finished: bool) -> Result<(), LabError> {
+        let scale = u64::from(self.spec.time_scale);
+        loop {
+            let now = Span::from_ps(self.world.now().as_ps() / scale);
+            if now >= end || (until_finished && self.world.unfinished() == 0) {
+                return Ok(());
+            }
+            let next = Span::from_ps(now.as_ps().saturating_add(self.slice.as_ps())).min(end);
+            let until = self.world.fabric().at(next);
+            if until_finished {
+                self.world.run_until_finished(until)
+            } else {
+                self.world.run_until(until)
+            }
+            self.adapt();
+            let done = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.duration).as_secs_f64();
+            if (self.progress)(done.min(1.0)).is_break() {
+                return Err(LabError::Cancelled);
+            }
+        }
+    }
+
+    /// Makes the next slice about as long as [`SLICE_EVENTS`] take.
+    fn adapt(&mut self) {
+        let events = self.world.fabric().totals().events;
+        let passed = events - self.events;
+        self.events = events;
+        let longest = (self.spec.duration.as_ps() / LONGEST_SLICE).max(1);
+        let slice = self.slice.as_ps();
+        let next = if passed < SLICE_EVENTS / 2 {
+            slice * 2
+        } else if passed > SLICE_EVENTS * 2 {
+            slice / 2
+        } else {
+            slice
+        };
+        self.slice = Span::from_ps(next.clamp(1, longest));
+    }
+}
+
+fn counters(spec: &Spec, world: &World, warm: Vec<FlowReport>) -> Result<Counters, LabError> {
+    let totals = world.fabric().totals();
+    if !totals.imbalances.is_empty() {
+        let texts: Vec<String> = totals.imbalances.iter().map(ToString::to_string).collect();
+        return Err(LabError::Conservation(texts.join("; ")));
+    }
+    let elapsed = spec.own_time(world.now());
+    Ok(Counters {
+        elapsed,
+        measured: elapsed.saturating_sub(spec.warmup),
+        warm,
+        flows: world.flows(),
+        unfinished: world.unfinished(),
+        meter: world.fabric().meter(),
+        ports: world.fabric().ports(),
+        pairs: world.fabric().pairs(),
+        totals,
+        strays: world.strays(),
+        digest: world.fabric().digest(),
+    })
+}
+
+impl Spec {
+    /// A moment of the engine's clock as a span of the experiment's own time since the start.
+    pub fn own_time(&self, at: Time) -> Span {
+        Span::from_ps(at.as_ps() / u64::from(self.time_scale))
+    }
+}

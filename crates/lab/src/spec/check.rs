@@ -1,0 +1,241 @@
+//! Values that are right each by itself and wrong together.
+
+use super::error::{Problem, SpecError};
+use super::keys::Kind;
+use super::registry::{MOST_HOSTS, keys};
+use super::values::Values;
+use firstlight_circuits::{Day, Matching, RackId, Week, WeekError};
+use firstlight_transport::ConfigError;
+use firstlight_units::{Bytes, Span};
+
+/// Longest run on the engine's clock, which ends after 213 days.
+const LONGEST_RUN: Span = Span::from_secs(100 * 86_400);
+/// Longest of all other spans there.
+const LONGEST_SPAN: Span = Span::from_secs(10 * 86_400);
+/// Longest serialization of one packet there.
+const LONGEST_PACKET: Span = Span::from_secs(1);
+
+/// Below this a lost packet would be sent again for ever, at every moment.
+const SHORTEST_RTO_MAX: Span = Span::from_ms(1);
+/// Most samples of a series.
+const MOST_SAMPLES: u64 = 1_000_000;
+
+/// Checks the network; gives the week of a hybrid fabric.
+pub(crate) fn values(values: &Values) -> Result<Option<Week>, SpecError> {
+    let mut check = Check { values, problems: vec![] };
+    check.run_length();
+    check.loss();
+    check.tcp();
+    check.clock();
+    check.slowest_packet();
+    let hybrid = values.text("fabric.kind") == "hybrid";
+    let week = if hybrid { check.hybrid() } else { None };
+    if check.problems.is_empty() { Ok(week) } else { Err(SpecError { problems: check.problems }) }
+}
+
+struct Check<'a> {
+    values: &'a Values,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn wrong(&mut self, path: &str, text: impl Into<String>) {
+        self.problems.push(self.values.problem(path, text));
+    }
+
+    fn scale(&self) -> u64 {
+        self.values.integer("time_scale")
+    }
+
+    fn run_length(&mut self) {
+        let (warmup, duration) = (self.values.span("warmup"), self.values.span("duration"));
+        if warmup >= duration {
+            self.wrong("warmup", format!("{warmup} leaves nothing to measure of a duration of {duration}: use less"));
+        }
+    }
+
+    fn loss(&mut self) {
+        if self.values.number("hosts.loss") >= 1.0 {
+            self.wrong("hosts.loss", "at 1 nothing ever arrives: use less than 1");
+        }
+    }
+
+    fn tcp(&mut self) {
+        let [most, least, initial] = ["tcp.rto_max", "tcp.rto_min", "tcp.rto_initial"].map(|key| self.values.span(key));
+        let floor = least.max(initial).max(SHORTEST_RTO_MAX);
+        if most < floor {
+            let text =
+                format!("{most} is too short: use at least rto_min, rto_initial and {SHORTEST_RTO_MAX}, here {floor}");
+            self.wrong("tcp.rto_max", text);
+        }
+        match super::tcp(self.values).validate() {
+            Err(error @ ConfigError::ReceiveWindow(_)) => self.wrong("tcp.receive_window", error.to_string()),
+            Err(error) => self.wrong("tcp", error.to_string()),
+            Ok(()) => {}
+        }
+    }
+
+    /// No span leaves the engine's clock when it is stretched.
+    fn clock(&mut self) {
+        let scale = self.scale();
+        let times: Vec<String> = self
+            .values
+            .given
+            .iter()
+            .filter(|(_, given)| matches!(given.key.kind, Kind::Time { .. }))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in times {
+            let span = self.values.span(&path);
+            let by = if path.starts_with("tcp.") { 1 } else { scale };
+            let most = if matches!(path.as_str(), "duration" | "warmup") { LONGEST_RUN } else { LONGEST_SPAN };
+            if span > most / by {
+                let stretched = if by > 1 { format!(" times time_scale = {by}") } else { String::new() };
+                let days = most.as_ps() / Span::from_secs(86_400).as_ps();
+                self.wrong(
+                    &path,
+                    format!("{span}{stretched} is too long for the engine's clock: use at most {days} days"),
+                );
+            }
+        }
+    }
+
+    /// No link is so slow that one packet takes for ever.
+    fn slowest_packet(&mut self) {
+        let mtu = self.values.size("hosts.mtu");
+        let least = (u128::from(mtu.get()) * 8 * u128::from(self.scale())) as u64;
+        let rates = keys().iter().filter(|key| key.kind == Kind::Rate && self.values.has(key.path));
+        for key in rates.collect::<Vec<_>>() {
+            let rate = self.values.rate(key.path);
+            if rate.as_bps() < least {
+                let text = format!(
+                    "at {rate} one packet of {mtu} takes longer than {LONGEST_PACKET}, time_scale included: use at least {least}bps"
+                );
+                self.wrong(key.path, text);
+            }
+        }
+    }
+
+    fn hybrid(&mut self) -> Option<Week> {
+        let racks = self.values.integer("fabric.racks");
+        let hosts = racks * self.values.integer("fabric.hosts_per_rack");
+        if hosts > MOST_HOSTS {
+            self.wrong("fabric.hosts_per_rack", format!("{hosts} hosts in all are too many: use at most {MOST_HOSTS}"));
+        }
+        if !self.values.flag("packet.switched") && racks != 2 {
+            self.wrong(
+                "packet.switched",
+                format!("a network without a switch joins two racks, not {racks}: use fabric.racks = 2 or take it out"),
+            );
+        }
+        self.pair(racks);
+        self.voq();
+        let week = self.week(racks as usize);
+        if let Some(week) = &week {
+            self.days(week);
+            self.advances(week);
+            self.samples(week);
+        }
+        week
+    }
+
+    fn pair(&mut self, racks: u64) {
+        let Some((src, dst)) = self.values.pair_opt("measure.pair") else { return };
+        if let Some(rack) = [src, dst].into_iter().find(|rack| u64::from(*rack) >= racks) {
+            self.wrong("measure.pair", format!("there is no rack {rack}: the fabric has racks 0 to {}", racks - 1));
+        } else if src == dst {
+            self.wrong("measure.pair", format!("[{src}, {dst}] is one rack, not a pair: write for example [0, 1]"));
+        }
+    }
+
+    fn voq(&mut self) {
+        match (self.values.packets_opt("voq.large"), self.values.has("voq.advance")) {
+            (Some(_), false) => {
+                self.wrong("voq.large", "has no effect without voq.advance: add for example advance = \"600us\"")
+            }
+            (None, true) => self.wrong("voq.advance", "has no effect without voq.large: add for example large = 50"),
+            (Some(large), true) if large < self.values.packets("voq.small") => {
+                let small = self.values.packets("voq.small");
+                self.wrong(
+                    "voq.large",
+                    format!("{large} packets are fewer than voq.small = {small}: use at least {small}"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn week(&mut self, racks: usize) -> Option<Week> {
+        let night = self.values.span("schedule.night");
+        let equal = || self.values.span("schedule.day");
+        let (key, week) = match self.values.text("schedule.kind").as_str() {
+            "strobe" => ("schedule.day", Week::strobe(racks, equal(), night)),
+            "etalon" => {
+                if racks != 3 {
+                    self.wrong(
+                        "fabric.racks",
+                        format!("the etalon schedule is of 3 racks that stand for more, not of {racks}: use racks = 3"),
+                    );
+                    return None;
+                }
+                (
+                    "schedule.stands_for",
+                    Week::etalon(self.values.integer("schedule.stands_for") as usize, equal(), night),
+                )
+            }
+            _ => ("schedule.days", self.listed_week(racks, night)?),
+        };
+        week.map_err(|error| self.wrong(key, error.to_string())).ok()
+    }
+
+    fn listed_week(&mut self, racks: usize, night: Span) -> Option<Result<Week, WeekError>> {
+        let count = self.values.count("schedule.days");
+        let mut days = vec![];
+        for index in 0..count {
+            let path = format!("schedule.days.{index}.matching");
+            let pairs: Vec<_> = self.values.matching(&path).iter().map(|&(a, b)| (RackId(a), RackId(b))).collect();
+            match Matching::new(racks, &pairs) {
+                Ok(matching) => {
+                    let own = self.values.span_opt(&format!("schedule.days.{index}.day"));
+                    let day = own.unwrap_or_else(|| self.values.span("schedule.day"));
+                    days.push(Day { night, day, matching });
+                }
+                Err(error) => self.wrong(&path, error.to_string()),
+            }
+        }
+        (days.len() == count).then(|| Week::new(days))
+    }
+
+    /// Every day holds at least one packet.
+    fn days(&mut self, week: &Week) {
+        let rate = self.values.rate("circuit.rate");
+        let mtu: Bytes = self.values.size("hosts.mtu");
+        let packet = rate.tx_time(mtu);
+        let Some(short) = week.days().iter().position(|day| day.day < packet) else { return };
+        let own = format!("schedule.days.{short}.day");
+        let path = if self.values.has(&own) { own } else { "schedule.day".into() };
+        let day = week.days()[short].day;
+        self.wrong(&path, format!("{day} is shorter than one packet: {mtu} at {rate} take {packet}"));
+    }
+
+    fn advances(&mut self, week: &Week) {
+        for path in ["voq.advance", "marks.advance"] {
+            let advance = self.values.has(path).then(|| self.values.span(path));
+            if let Some(advance) = advance.filter(|advance| *advance > week.length()) {
+                self.wrong(path, format!("{advance} is longer than the week, {}: use at most that", week.length()));
+            }
+        }
+    }
+
+    /// The series fits in memory.
+    fn samples(&mut self, week: &Week) {
+        let Some(every) = self.values.span_opt("measure.series") else { return };
+        let fold = week.length().saturating_mul(self.values.integer("measure.fold"));
+        if fold.as_ps() / every.as_ps() > MOST_SAMPLES {
+            let least = Span::from_ps(fold.as_ps().div_ceil(MOST_SAMPLES));
+            let text =
+                format!("{every} makes more than {MOST_SAMPLES} samples in a fold of {fold}: use at least {least}");
+            self.wrong("measure.series", text);
+        }
+    }
+}

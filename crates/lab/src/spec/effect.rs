@@ -1,0 +1,147 @@
+//! Keys that are missing, and keys that have no effect in the setting that the others make.
+
+use super::error::{Problem, SpecError};
+use super::keys::{Fallback, Key, When};
+use super::registry::{TABLES, keys};
+use super::values::{Values, pattern_of};
+use std::collections::BTreeSet;
+
+/// What decides whether a key has an effect.
+pub(crate) struct Setting {
+    fabric: String,
+    schedule: Option<String>,
+    common_day: bool,
+    large: bool,
+    series: bool,
+    controllers: BTreeSet<String>,
+    default_cc: bool,
+}
+
+/// Checks that every key that is needed is there, and that every key that is there has an effect.
+pub(crate) fn check(values: &Values) -> Result<Setting, SpecError> {
+    let kind = keys().iter().find(|key| key.path == "fabric.kind").expect("a key of the registry");
+    let Some(fabric) = values.text_opt(kind.path) else { return Err(missing(values, kind, kind.path).into()) };
+    let setting = Setting::of(values, fabric);
+    let absent = |key: &&Key| key.fallback == Fallback::Required && setting.counts(key);
+    let mut problems: Vec<Problem> = vec![];
+    for key in keys().iter().filter(absent) {
+        let instances = values.instances(key);
+        problems.extend(instances.iter().filter(|path| !values.has(path)).map(|path| missing(values, key, path)));
+    }
+    if values.count("flows") == 0 {
+        let write = "no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\"";
+        problems.push(values.problem("flows", write));
+    }
+    if setting.holds(When::List) && values.count("schedule.days") == 0 {
+        problems.push(values.problem("schedule.days", "no day: add [[schedule.days]] with matching and day"));
+    }
+    if problems.is_empty() {
+        problems = idle(values, &setting);
+    }
+    if problems.is_empty() { Ok(setting) } else { Err(SpecError { problems }) }
+}
+
+fn missing(values: &Values, key: &Key, path: &str) -> Problem {
+    let (table, leaf) = path.rsplit_once('.').unwrap_or(("", path));
+    let place = if table.is_empty() { "at the top".into() } else { format!("in [{}]", header(table)) };
+    values.problem(path, format!("missing: write for example {leaf} = {} {place}", key.kind.example()))
+}
+
+/// `flows.0` is written as `[flows]`.
+fn header(table: &str) -> String {
+    match table.rsplit_once('.') {
+        Some((list, index)) if index.bytes().all(|b| b.is_ascii_digit()) => format!("[{list}]"),
+        _ => table.into(),
+    }
+}
+
+/// One problem for each table that is idle as a whole, and for each key that is idle in another.
+fn idle(values: &Values, setting: &Setting) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = vec![];
+    let mut whole: Vec<&str> = vec![];
+    for (path, origin) in &values.tables {
+        let pattern = pattern_of(path);
+        let Some(table) = TABLES.iter().find(|table| table.path == pattern && !setting.holds(table.when)) else {
+            continue;
+        };
+        let place = values.document.place_of(origin);
+        problems.push(Problem { key: path.clone(), place, problem: setting.no_effect(table.when) });
+        whole.push(path);
+    }
+    for (path, given) in &values.given {
+        let covered = whole.iter().any(|table| path.starts_with(&format!("{table}.")));
+        if !covered && !setting.holds(given.key.when) {
+            problems.push(values.problem(path, setting.no_effect(given.key.when)));
+        }
+    }
+    problems
+}
+
+impl Setting {
+    fn of(values: &Values, fabric: String) -> Self {
+        let flows = values.count("flows");
+        let named = |index: usize| values.text_opt(&format!("flows.{index}.cc"));
+        let default_cc = (0..flows).any(|index| named(index).is_none());
+        let mut controllers: BTreeSet<String> = (0..flows).filter_map(named).collect();
+        if default_cc {
+            controllers.insert(values.text("tcp.cc"));
+        }
+        let schedule = values.text_opt("schedule.kind");
+        let own = |index: usize| values.has(&format!("schedule.days.{index}.day"));
+        let common_day = match schedule.as_deref() {
+            Some("list") => !(0..values.count("schedule.days")).all(own),
+            kind => kind.is_some(),
+        };
+        Setting {
+            fabric,
+            schedule,
+            common_day,
+            large: values.has("voq.large"),
+            series: values.has("measure.series"),
+            controllers,
+            default_cc,
+        }
+    }
+
+    fn scheduled(&self, kinds: &[&str]) -> bool {
+        self.fabric == "hybrid" && self.schedule.as_deref().is_some_and(|kind| kinds.contains(&kind))
+    }
+
+    fn holds(&self, when: When) -> bool {
+        match when {
+            When::Always => true,
+            When::Hybrid => self.fabric == "hybrid",
+            When::Star => self.fabric == "star",
+            When::CommonDay => self.fabric == "hybrid" && self.common_day,
+            When::Etalon => self.scheduled(&["etalon"]),
+            When::List => self.scheduled(&["list"]),
+            When::Large => self.large,
+            When::Uses(cc) => self.controllers.contains(cc),
+            When::DefaultCc => self.default_cc,
+            When::Series => self.series,
+        }
+    }
+
+    pub(crate) fn counts(&self, key: &Key) -> bool {
+        self.holds(key.table().when) && self.holds(key.when)
+    }
+
+    fn no_effect(&self, when: When) -> String {
+        let found = match when {
+            When::Hybrid | When::Star => format!("fabric.kind is \"{}\"", self.fabric),
+            When::Etalon | When::List => {
+                format!("schedule.kind is \"{}\"", self.schedule.as_deref().unwrap_or("none"))
+            }
+            When::CommonDay => "each of schedule.days has its own".into(),
+            When::Large => "there is no voq.large".into(),
+            When::Uses(_) => {
+                let used: Vec<&str> = self.controllers.iter().map(String::as_str).collect();
+                format!("the flows use {}", used.join(", "))
+            }
+            When::DefaultCc => "every flow names its own".into(),
+            When::Series => "there is no measure.series".into(),
+            When::Always => String::new(),
+        };
+        format!("has no effect: it counts only when {when}, but {found}; take it out")
+    }
+}

@@ -1,0 +1,82 @@
+//! What is wrong with an experiment: each problem names key, place, what is wrong and what would be right.
+
+use std::fmt;
+
+/// Where a problem is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the file, at a line and column (counted from 1, columns in characters).
+    Line {
+        /// The file.
+        path: String,
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// Something that the file does not have.
+    File {
+        /// The file.
+        path: String,
+    },
+    /// In an override.
+    Set {
+        /// The file that was overridden.
+        path: String,
+        /// The override's key.
+        key: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line { path, line, column } => write!(f, "{path}:{line}:{column}"),
+            Place::File { path } => write!(f, "{path}"),
+            Place::Set { path, key } => write!(f, "{path}, from --set {key}"),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The key's path; empty when the file is no TOML at all.
+    pub key: String,
+    /// Where.
+    pub place: Place,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.as_str() {
+            "" => write!(f, "{}: {}", self.place, self.problem),
+            key => write!(f, "{}: {key}: {}", self.place, self.problem),
+        }
+    }
+}
+
+/// Why an experiment cannot be read: at least one problem, all of the same stage of reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// The problems, in the order of the file where they have one.
+    pub problems: Vec<Problem>,
+}
+
+impl std::error::Error for SpecError {}
+
+impl fmt::Display for SpecError {
+    /// One line for each problem.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.problems.iter().map(Problem::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl From<Problem> for SpecError {
+    fn from(problem: Problem) -> Self {
+        SpecError { problems: vec![problem] }
+    }
+}

@@ -1,0 +1,119 @@
+//! What is known of a key of an experiment: its type, default, condition and meaning. The keys themselves are in
+//! [`super::registry`].
+
+use std::fmt;
+
+/// What a key's value is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// One of these names.
+    Name(&'static [&'static str]),
+    /// A whole number from `least` to `most` of something.
+    Count {
+        /// Smallest.
+        least: u64,
+        /// Largest.
+        most: u64,
+        /// What is counted, for messages; may be empty.
+        of: &'static str,
+    },
+    /// A number from `least` to `most`.
+    Number {
+        /// Smallest.
+        least: f64,
+        /// Largest.
+        most: f64,
+    },
+    /// True or false.
+    Flag,
+    /// A span of time; `positive` when zero makes no sense.
+    Time {
+        /// Whether it must be longer than zero.
+        positive: bool,
+    },
+    /// A rate above zero.
+    Rate,
+    /// An amount of data from `least` to `most` bytes.
+    Size {
+        /// Smallest.
+        least: u64,
+        /// Largest.
+        most: u64,
+    },
+    /// Source and destination rack.
+    Pair,
+    /// A matching: a list of pairs.
+    Matching,
+    /// Hosts: `rack0`, `host3`, `rack0.host3`, `all`.
+    Hosts,
+}
+
+/// When a key has an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// In every experiment.
+    Always,
+    /// `fabric.kind = "hybrid"`.
+    Hybrid,
+    /// `fabric.kind = "star"`.
+    Star,
+    /// A day of the schedule has no length of its own.
+    CommonDay,
+    /// `schedule.kind = "etalon"`.
+    Etalon,
+    /// `schedule.kind = "list"`.
+    List,
+    /// `voq.large` is given.
+    Large,
+    /// A flow uses that controller.
+    Uses(&'static str),
+    /// A flow names no `cc` of its own.
+    DefaultCc,
+    /// `measure.series` is given.
+    Series,
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            When::Always => "",
+            When::Hybrid => "fabric.kind = \"hybrid\"",
+            When::Star => "fabric.kind = \"star\"",
+            When::CommonDay => "a day has no length of its own",
+            When::Etalon => "schedule.kind = \"etalon\"",
+            When::List => "schedule.kind = \"list\"",
+            When::Large => "voq.large is given",
+            When::Uses(cc) => return write!(f, "a flow uses {cc}"),
+            When::DefaultCc => "a flow names no cc of its own",
+            When::Series => "measure.series is given",
+        })
+    }
+}
+
+/// What holds when a key is not given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// It must be given (where its condition holds).
+    Required,
+    /// This value, as written in TOML.
+    Value(String),
+    /// No value; the text says what that means.
+    Absent(&'static str),
+}
+
+/// One key.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Dotted path; `*` stands for an index of a list.
+    pub path: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What holds without it.
+    pub fallback: Fallback,
+    /// When it has an effect.
+    pub when: When,
+    /// What it does.
+    pub doc: &'static str,
+}

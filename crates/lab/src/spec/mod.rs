@@ -1,0 +1,260 @@
+//! The experiment as a checked value: everything that can be wrong with a file is found here, before anything is built.
+//!
+//! Reading goes in stages; each reports all that it finds, with place, before the next begins: TOML with its spans
+//! (`document`), overrides laid over it, every value sorted to its key and type (`walk`), keys that are missing or
+//! idle (`effect`), and values that do not fit each other (`check`).
+
+mod check;
+mod document;
+mod effect;
+mod error;
+mod flows;
+mod keys;
+mod overrides;
+mod reference;
+mod registry;
+mod resolved;
+mod value;
+mod values;
+mod walk;
+
+pub use error::{Place, Problem, SpecError};
+pub use flows::Flow;
+pub use keys::{Fallback, Key, Kind, When};
+pub use overrides::{OverrideValue, Overrides};
+pub use reference::{keys_json, reference};
+pub use registry::keys;
+
+use document::Document;
+use firstlight_circuits::{RackId, Week};
+use firstlight_sim::{
+    CircuitConfig, HostLinks, HybridConfig, PacketConfig, Resize, SeriesConfig, StarConfig, VoqConfig,
+};
+use firstlight_transport::TcpConfig;
+use firstlight_units::Span;
+use serde_json::Value as Json;
+use std::path::Path;
+use values::Values;
+
+/// A checked experiment. Its spans are the experiment's own, not stretched by `time_scale`.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Its name.
+    pub name: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// How long the network runs, warm-up included.
+    pub duration: Span,
+    /// The part at the start that is not measured.
+    pub warmup: Span,
+    /// How much the fabric's times are stretched against the hosts' clocks.
+    pub time_scale: u32,
+    /// The network.
+    pub network: Network,
+    /// The hosts' TCP.
+    pub tcp: TcpConfig,
+    /// One entry for each connection.
+    pub flows: Vec<Flow>,
+    /// What is recorded.
+    pub measure: Measure,
+    /// The experiment with all its defaults, as nested tables.
+    pub resolved: Json,
+    /// The keys to sweep with their values, when that was allowed.
+    pub sweep: Vec<(String, Vec<Json>)>,
+}
+
+/// The network of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Network {
+    /// Hosts around one switch.
+    Star(StarConfig),
+    /// Racks joined by a packet network and a circuit switch.
+    Hybrid(HybridConfig),
+}
+
+/// What is recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// The measured pair of racks; none on a star, or when no flow leaves its rack.
+    pub pair: Option<(RackId, RackId)>,
+    /// The folded series.
+    pub series: Option<SeriesConfig>,
+    /// Whether to write a packet capture.
+    pub capture: bool,
+    /// Where packets are captured.
+    pub side: CaptureSide,
+}
+
+/// At which end of a flow packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaptureSide {
+    /// At the host that sends the data, as tcpdump there would.
+    Sender,
+    /// At the host that receives the data.
+    Receiver,
+    /// At both: every packet is seen twice.
+    Both,
+}
+
+impl Spec {
+    /// Reads an experiment from its text; `path` is for messages. `[sweep]` is an error.
+    ///
+    /// # Errors
+    /// Everything that one stage of reading finds wrong.
+    pub fn read(text: &str, path: &str, overrides: &Overrides) -> Result<Spec, SpecError> {
+        Self::read_with(text, path, overrides, false)
+    }
+
+    /// As [`Spec::read`]; with `allow_sweep` a `[sweep]` table is checked and handed over in [`Spec::sweep`].
+    ///
+    /// # Errors
+    /// Everything that one stage of reading finds wrong.
+    pub fn read_with(text: &str, path: &str, overrides: &Overrides, allow_sweep: bool) -> Result<Spec, SpecError> {
+        let mut document = Document::parse(text, path)?;
+        document.apply(overrides)?;
+        let values = Values::collect(document, allow_sweep)?;
+        let setting = effect::check(&values)?;
+        let week = check::values(&values)?;
+        let flows = flows::expand(&values)?;
+        Ok(Spec::of(&values, &setting, week, flows))
+    }
+
+    fn of(values: &Values, setting: &effect::Setting, week: Option<Week>, flows: Vec<Flow>) -> Spec {
+        let network = match week {
+            Some(week) => Network::Hybrid(hybrid(values, week)),
+            None => Network::Star(star(values)),
+        };
+        let measure = measure(values, &network, &flows);
+        Spec {
+            name: name(values),
+            seed: values.integer("seed"),
+            duration: values.span("duration"),
+            warmup: values.span("warmup"),
+            time_scale: time_scale(values),
+            tcp: tcp(values),
+            resolved: resolved::json(values, setting, &name(values), measure.pair),
+            sweep: values.sweep.clone(),
+            network,
+            flows,
+            measure,
+        }
+    }
+
+    /// Hosts in each rack; all of them on a star.
+    pub fn hosts_per_rack(&self) -> usize {
+        match &self.network {
+            Network::Star(star) => star.hosts,
+            Network::Hybrid(hybrid) => hybrid.hosts_per_rack,
+        }
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        match &self.network {
+            Network::Star(star) => star.hosts,
+            Network::Hybrid(hybrid) => hybrid.racks * hybrid.hosts_per_rack,
+        }
+    }
+
+    /// The hosts' links.
+    pub fn links(&self) -> &HostLinks {
+        match &self.network {
+            Network::Star(star) => &star.links,
+            Network::Hybrid(hybrid) => &hybrid.links,
+        }
+    }
+
+    /// The part of the run that is measured.
+    pub fn measured(&self) -> Span {
+        self.duration.saturating_sub(self.warmup)
+    }
+}
+
+fn name(values: &Values) -> String {
+    let stem = Path::new(&values.document.path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    values.text_opt("name").or(stem).unwrap_or_else(|| "experiment".into())
+}
+
+fn time_scale(values: &Values) -> u32 {
+    u32::try_from(values.integer("time_scale")).expect("the registry bounds the time scale")
+}
+
+fn index(values: &Values, path: &str) -> usize {
+    usize::try_from(values.integer(path)).expect("the registry bounds it")
+}
+
+fn links(values: &Values) -> HostLinks {
+    HostLinks { rate: values.rate("hosts.rate"), delay: values.span("hosts.delay"), loss: values.number("hosts.loss") }
+}
+
+fn star(values: &Values) -> StarConfig {
+    StarConfig {
+        hosts: index(values, "fabric.hosts"),
+        links: links(values),
+        queue: values.packets_opt("switch.queue"),
+        ecn: values.packets_opt("switch.ecn"),
+        time_scale: time_scale(values),
+        seed: values.integer("seed"),
+    }
+}
+
+fn hybrid(values: &Values, week: Week) -> HybridConfig {
+    let resize = values.packets_opt("voq.large").zip(values.span_opt("voq.advance"));
+    HybridConfig {
+        racks: index(values, "fabric.racks"),
+        hosts_per_rack: index(values, "fabric.hosts_per_rack"),
+        links: links(values),
+        packet: PacketConfig {
+            rate: values.rate("packet.rate"),
+            delay: values.span("packet.delay"),
+            switch_queue: values.packets("packet.switch_queue"),
+            switched: values.flag("packet.switched"),
+        },
+        circuit: CircuitConfig { rate: values.rate("circuit.rate"), delay: values.span("circuit.delay") },
+        week,
+        voq: VoqConfig {
+            small: values.packets("voq.small"),
+            resize: resize.map(|(large, advance)| Resize { large, advance }),
+            ecn_small: values.packets_opt("voq.ecn_small"),
+            ecn_large: values.packets_opt("voq.ecn_large"),
+        },
+        marks: values.tables.contains_key("marks").then(|| values.span("marks.advance")),
+        time_scale: time_scale(values),
+        seed: values.integer("seed"),
+    }
+}
+
+fn tcp(values: &Values) -> TcpConfig {
+    TcpConfig {
+        mtu: u16::try_from(values.size("hosts.mtu").get()).expect("the registry bounds the MTU"),
+        initial_window: values.packets("tcp.initial_window"),
+        receive_window: values.size("tcp.receive_window"),
+        rto_min: values.span("tcp.rto_min"),
+        rto_initial: values.span("tcp.rto_initial"),
+        rto_max: values.span("tcp.rto_max"),
+        delayed_ack: values.span("tcp.delayed_ack"),
+        quick_acks: values.packets("tcp.quick_acks"),
+        tick: values.span("tcp.tick"),
+        timer_slack: values.span("tcp.timer_slack"),
+        ecn: values.flag("tcp.ecn"),
+        frto: values.flag("tcp.frto"),
+        tail_loss_probe: values.flag("tcp.tail_loss_probe"),
+        compress_sacks: values.flag("tcp.compress_sacks"),
+    }
+}
+
+fn measure(values: &Values, network: &Network, flows: &[Flow]) -> Measure {
+    let given = values.pair_opt("measure.pair").map(|(a, b)| (RackId(a), RackId(b)));
+    let pair = match network {
+        Network::Star(_) => None,
+        Network::Hybrid(hybrid) => given.or_else(|| flows.iter().find_map(|flow| flow.racks(hybrid.hosts_per_rack))),
+    };
+    let series =
+        values.span_opt("measure.series").map(|every| SeriesConfig { every, fold: values.packets("measure.fold") });
+    let side = match values.text("measure.capture_side").as_str() {
+        "sender" => CaptureSide::Sender,
+        "receiver" => CaptureSide::Receiver,
+        _ => CaptureSide::Both,
+    };
+    Measure { pair, series, capture: values.flag("measure.capture"), side }
+}

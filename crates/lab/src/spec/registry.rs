@@ -1,0 +1,335 @@
+//! The registry of an experiment's keys: from it come the detection of unknown keys, the suggestions, the defaults and
+//! the reference (`docs/reference/spec.md`).
+
+use super::keys::{Fallback, Key, Kind, When};
+use firstlight_transport::cc::{CubicConfig, DctcpConfig, ReTcpConfig};
+use firstlight_transport::{CcConfig, TcpConfig};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// Names of fabrics.
+pub(crate) const FABRICS: &[&str] = &["hybrid", "star"];
+/// Names of schedules.
+pub(crate) const SCHEDULES: &[&str] = &["strobe", "etalon", "list"];
+/// Where packets are captured.
+pub(crate) const SIDES: &[&str] = &["sender", "receiver", "both"];
+/// Most packets that a queue can be given.
+const MOST_PACKETS: u64 = 1 << 24;
+/// Most racks of a fabric: there is a VOQ for each pair.
+const MOST_RACKS: u64 = 4096;
+/// Most hosts of a fabric: a host's number has 16 bits.
+pub(crate) const MOST_HOSTS: u64 = 65_535;
+
+/// All keys, in the order of the reference.
+pub fn keys() -> &'static [Key] {
+    static KEYS: OnceLock<Vec<Key>> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let groups = [experiment(), fabric(), hybrid(), schedule(), queues(), tcp(), controllers(), flows(), measure()];
+        groups.into_iter().flatten().collect()
+    })
+}
+
+/// A table of the experiment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table {
+    /// Dotted path; `*` stands for an index of a list.
+    pub path: &'static str,
+    /// What it holds.
+    pub doc: &'static str,
+    /// When its keys have an effect.
+    pub when: When,
+}
+
+const fn table(path: &'static str, when: When, doc: &'static str) -> Table {
+    Table { path, doc, when }
+}
+
+/// All tables, in the order of the reference.
+pub(crate) const TABLES: &[Table] = &[
+    table("", When::Always, "The experiment"),
+    table("fabric", When::Always, "The network's shape"),
+    table("hosts", When::Always, "The hosts' links, and what may pass them"),
+    table("packet", When::Hybrid, "The packet network of a hybrid fabric"),
+    table("circuit", When::Hybrid, "The circuit switch of a hybrid fabric"),
+    table("schedule", When::Hybrid, "When the circuit switch connects whom, week after week"),
+    table("schedule.days.*", When::List, "One day of a list, after its night"),
+    table("voq", When::Hybrid, "The virtual output queues: one for each pair of racks, at the source's ToR"),
+    table("switch", When::Star, "The ports of the star's switch"),
+    table(
+        "marks",
+        When::Hybrid,
+        "ECE marks on returning packets, which reTCP needs. The table's presence turns them on",
+    ),
+    table(
+        "tcp",
+        When::Always,
+        "The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them",
+    ),
+    table("cubic", When::Uses("cubic"), "CUBIC (RFC 9438)"),
+    table("dctcp", When::Uses("dctcp"), "DCTCP (RFC 8257)"),
+    table("retcp", When::Uses("retcp"), "reTCP (Etalon, NSDI'20, section 5.2)"),
+    table("flows.*", When::Always, "Who sends what to whom; at least one"),
+    table("measure", When::Always, "What is recorded"),
+    table("sweep", When::Always, "Lists of values for other keys: `firstlight sweep` runs every combination"),
+];
+
+fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { path, kind, fallback: Fallback::Required, when: When::Always, doc }
+}
+
+impl Key {
+    fn or(mut self, value: impl fmt::Display) -> Self {
+        let value = value.to_string();
+        let bare = matches!(self.kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Flag);
+        self.fallback = Fallback::Value(if bare { value } else { format!("\"{value}\"") });
+        self
+    }
+
+    fn or_none(mut self, meaning: &'static str) -> Self {
+        self.fallback = Fallback::Absent(meaning);
+        self
+    }
+
+    fn when(mut self, when: When) -> Self {
+        self.when = when;
+        self
+    }
+}
+
+const fn packets(least: u64) -> Kind {
+    Kind::Count { least, most: MOST_PACKETS, of: "packets" }
+}
+
+const SPAN: Kind = Kind::Time { positive: false };
+const POSITIVE: Kind = Kind::Time { positive: true };
+
+fn experiment() -> Vec<Key> {
+    vec![
+        key("name", Kind::Text, "Name of the experiment, in tables and reports").or_none("the file's name"),
+        key("seed", Kind::Count { least: 0, most: i64::MAX as u64, of: "" }, "Seed of every random stream").or(1),
+        key(
+            "duration",
+            POSITIVE,
+            "How long the network runs. A run in which every flow is sized ends when all are complete, if that is earlier",
+        ),
+        key("warmup", SPAN, "The first part of `duration`, which is not measured").or("0s"),
+        key(
+            "time_scale",
+            Kind::Count { least: 1, most: 1_000_000, of: "" },
+            "Stretches every time of the fabric against the hosts' clocks, as a testbed under time dilation does to its \
+             kernels. Results stay in the experiment's own times",
+        )
+        .or(1),
+    ]
+}
+
+fn fabric() -> Vec<Key> {
+    let hosts = |least| Kind::Count { least, most: MOST_HOSTS, of: "hosts" };
+    let racks = Kind::Count { least: 2, most: MOST_RACKS, of: "racks" };
+    vec![
+        key(
+            "fabric.kind",
+            Kind::Name(FABRICS),
+            "`hybrid`: racks joined by a packet network and a circuit switch. `star`: hosts around one switch",
+        ),
+        key("fabric.racks", racks, "How many racks").when(When::Hybrid),
+        key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(When::Hybrid),
+        key("fabric.hosts", hosts(2), "How many hosts").when(When::Star),
+        key("hosts.rate", Kind::Rate, "Rate of each host's link, in both directions"),
+        key("hosts.delay", SPAN, "Propagation delay of each host's link").or("0s"),
+        key(
+            "hosts.mtu",
+            Kind::Size { least: 100, most: 65_535 },
+            "Largest IP packet. Links are charged for IP bytes, with no Ethernet overhead",
+        )
+        .or("9000B"),
+        key(
+            "hosts.loss",
+            Kind::Number { least: 0.0, most: 1.0 },
+            "Probability that a packet is lost on its way into the network (fault injection)",
+        )
+        .or("0.0"),
+    ]
+}
+
+fn hybrid() -> Vec<Key> {
+    vec![
+        key("packet.rate", Kind::Rate, "Rate of each rack's uplink and downlink"),
+        key("packet.delay", SPAN, "Propagation delay of each of these links"),
+        key(
+            "packet.switch_queue",
+            Kind::Count { least: 1, most: 1 << 20, of: "packets" },
+            "How many packets each input of a downlink holds; what does not fit waits at the VOQ",
+        )
+        .or(3),
+        key(
+            "packet.switched",
+            Kind::Flag,
+            "`false`: the uplink ends at the other ToR, without a switch and a downlink. Two racks only",
+        )
+        .or(true),
+        key("circuit.rate", Kind::Rate, "Rate of a circuit"),
+        key("circuit.delay", SPAN, "Propagation delay of a circuit, from ToR to ToR"),
+    ]
+}
+
+fn schedule() -> Vec<Key> {
+    vec![
+        key(
+            "schedule.kind",
+            Kind::Name(SCHEDULES),
+            "`strobe`: each rack meets each other once a week. `etalon`: the three-rack stand-in of Etalon's testbed. `list`: `[[schedule.days]]`",
+        ),
+        key("schedule.day", POSITIVE, "How long a matching is up").when(When::CommonDay),
+        key("schedule.night", SPAN, "How long the circuit switch reconfigures before each day"),
+        key(
+            "schedule.stands_for",
+            Kind::Count { least: 3, most: MOST_HOSTS, of: "racks" },
+            "How many racks the three stand for: a week has one day less",
+        )
+        .when(When::Etalon),
+        key(
+            "schedule.days.*.matching",
+            Kind::Matching,
+            "The pairs of racks that have a circuit, as `[[0, 1], [1, 0]]`: each rack sends to one and receives from one, or is idle",
+        ),
+        key("schedule.days.*.day", POSITIVE, "How long it is up").or_none("`schedule.day`"),
+    ]
+}
+
+fn queues() -> Vec<Key> {
+    vec![
+        key("voq.small", packets(1), "Capacity of a VOQ"),
+        key("voq.large", packets(1), "Capacity from `voq.advance` before the pair's day until its end")
+            .or_none("VOQs keep their size"),
+        key("voq.advance", SPAN, "How long before its day a VOQ is enlarged").or_none("VOQs keep their size"),
+        key("voq.ecn_small", packets(1), "Mark ECN-capable packets when the VOQ would exceed this, while it is small")
+            .or_none("no marks"),
+        key("voq.ecn_large", packets(1), "The same while it is large").or_none("no marks").when(When::Large),
+        key("switch.queue", packets(1), "How many packets may wait at a port of the switch").or_none("no limit"),
+        key("switch.ecn", packets(1), "Mark ECN-capable packets when a port's queue would exceed this")
+            .or_none("no marks"),
+        key("marks.advance", SPAN, "How long before a day the marks begin").or("0s"),
+    ]
+}
+
+fn tcp() -> Vec<Key> {
+    let config = TcpConfig::default();
+    vec![
+        key("tcp.cc", Kind::Name(CcConfig::NAMES), "Congestion control of flows that name none")
+            .or("cubic")
+            .when(When::DefaultCc),
+        key("tcp.initial_window", packets(1), "Initial congestion window (RFC 6928)").or(config.initial_window),
+        key(
+            "tcp.receive_window",
+            Kind::Size { least: 1, most: 1 << 30 },
+            "Receive window, fixed for the connection's life",
+        )
+        .or(config.receive_window),
+        key("tcp.rto_min", POSITIVE, "Floor under the variance term of the retransmission timeout").or(config.rto_min),
+        key("tcp.rto_initial", POSITIVE, "Timeout before the first RTT sample (RFC 6298)").or(config.rto_initial),
+        key("tcp.rto_max", POSITIVE, "Ceiling of the backed-off timeout").or(config.rto_max),
+        key("tcp.delayed_ack", SPAN, "Longest delay of an ACK").or(config.delayed_ack),
+        key(
+            "tcp.quick_acks",
+            Kind::Count { least: 0, most: MOST_PACKETS, of: "packets" },
+            "How many packets are acknowledged at once when a connection starts",
+        )
+        .or(config.quick_acks),
+        key("tcp.tick", SPAN, "Granularity of the hosts' timers; zero for exact ones").or(config.tick),
+        key("tcp.timer_slack", SPAN, "Slack added to probe and reordering timeouts").or(config.timer_slack),
+        key("tcp.ecn", Kind::Flag, "Negotiate ECN (RFC 3168). DCTCP does so by itself").or(config.ecn),
+        key("tcp.frto", Kind::Flag, "Detect spurious timeouts (F-RTO, RFC 5682)").or(config.frto),
+        key("tcp.tail_loss_probe", Kind::Flag, "Send tail loss probes (RFC 8985)").or(config.tail_loss_probe),
+        key(
+            "tcp.compress_sacks",
+            Kind::Flag,
+            "Hold back ACKs that only report more data out of order, as Linux does since 4.18",
+        )
+        .or(config.compress_sacks),
+    ]
+}
+
+fn controllers() -> Vec<Key> {
+    let (cubic, dctcp, retcp) = (CubicConfig::default(), DctcpConfig::default(), ReTcpConfig::default());
+    let share = Kind::Number { least: 0.0, most: 1.0 };
+    vec![
+        key("cubic.beta", share, "The window's factor at congestion").or(cubic.beta),
+        key(
+            "cubic.fast_convergence",
+            Kind::Flag,
+            "Give up bandwidth faster when the window shrinks from one congestion to the next",
+        )
+        .or(cubic.fast_convergence),
+        key("cubic.hystart", Kind::Flag, "Leave slow start by HyStart").or(cubic.hystart),
+        key("dctcp.g", share, "Gain of the moving average of the marked share").or(dctcp.g),
+        key("dctcp.initial_alpha", share, "The estimate before the first window").or(dctcp.initial_alpha),
+        key(
+            "retcp.alpha",
+            Kind::Number { least: 1.0, most: 1000.0 },
+            "The window's factor when a circuit is announced",
+        )
+        .or(retcp.alpha),
+        key("retcp.beta", share, "The window's factor when it ends").or(retcp.beta),
+    ]
+}
+
+fn flows() -> Vec<Key> {
+    let amount = Kind::Size { least: 1, most: 1 << 60 };
+    vec![
+        key(
+            "flows.*.from",
+            Kind::Hosts,
+            "Senders: `host3`, `rack0.host3`, `rack0` (each of its hosts) or `all`. Hosts are counted from 0, `host3` over the whole fabric",
+        ),
+        key(
+            "flows.*.to",
+            Kind::Hosts,
+            "Receivers, in the same form. Rack to rack: each host to its counterpart; rack or `all` to a host: an incast",
+        ),
+        key("flows.*.cc", Kind::Name(CcConfig::NAMES), "Congestion control").or_none("`tcp.cc`"),
+        key("flows.*.size", amount, "How much each flow sends").or_none("without `total` too: sends until the end"),
+        key(
+            "flows.*.total",
+            amount,
+            "How much the flows of this entry send together, in equal shares; instead of `size`",
+        )
+        .or_none("see `size`"),
+        key("flows.*.start", SPAN, "When they start").or("0s"),
+        key("flows.*.jitter", SPAN, "Each starts at random within this span after `start`").or("0s"),
+        key(
+            "flows.*.count",
+            Kind::Count { least: 1, most: 10_000, of: "flows" },
+            "How many flows for each pair of hosts",
+        )
+        .or(1),
+    ]
+}
+
+fn measure() -> Vec<Key> {
+    vec![
+        key("measure.pair", Kind::Pair, "The pair of racks whose latency, circuit utilization and series are measured")
+            .or_none("that of the first flow between racks")
+            .when(When::Hybrid),
+        key("measure.series", POSITIVE, "Sample sequence number and VOQ length of the pair this often")
+            .or_none("no series")
+            .when(When::Hybrid),
+        key(
+            "measure.fold",
+            Kind::Count { least: 1, most: 1000, of: "weeks" },
+            "How many weeks the series covers; averaged over all repetitions",
+        )
+        .or(3)
+        .when(When::Series),
+        key("measure.capture", Kind::Flag, "Write a packet capture (pcapng)").or(false),
+        key("measure.capture_side", Kind::Name(SIDES), "At which end of each flow packets are captured").or("sender"),
+    ]
+}
+
+impl Key {
+    /// The table that it stands in.
+    pub(crate) fn table(&self) -> &'static Table {
+        let path = self.path.rsplit_once('.').map_or("", |(table, _)| table);
+        TABLES.iter().find(|table| table.path == path).expect("every key stands in a table of the registry")
+    }
+}

@@ -1,0 +1,49 @@
+//! The experiment with its defaults, as it goes into a manifest.
+
+use super::effect::Setting;
+use super::registry::keys;
+use super::values::Values;
+use firstlight_circuits::RackId;
+use serde_json::{Map, Value as Json, json};
+
+/// Every key that counts in this setting and has a value, as nested tables in the registry's order.
+pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<(RackId, RackId)>) -> Json {
+    let mut root = json!({});
+    let marks = values.tables.contains_key("marks");
+    for key in keys().iter().filter(|key| setting.counts(key) && (marks || !key.path.starts_with("marks."))) {
+        for path in values.instances(key) {
+            let value = match path.as_str() {
+                "name" => Some(json!(name)),
+                "measure.pair" => pair.map(|(src, dst)| json!([src.0, dst.0])),
+                _ => values.get(&path).map(|value| value.json()),
+            };
+            if let Some(value) = value {
+                let steps: Vec<&str> = path.split('.').collect();
+                insert(&mut root, &steps, value);
+            }
+        }
+    }
+    root
+}
+
+fn insert(at: &mut Json, steps: &[&str], value: Json) {
+    let Some((step, rest)) = steps.split_first() else {
+        *at = value;
+        return;
+    };
+    if let Ok(index) = step.parse::<usize>() {
+        if !at.is_array() {
+            *at = json!([]);
+        }
+        let list = at.as_array_mut().expect("it was made a list");
+        while list.len() <= index {
+            list.push(json!({}));
+        }
+        return insert(&mut list[index], rest, value);
+    }
+    if !at.is_object() {
+        *at = Json::Object(Map::new());
+    }
+    let table = at.as_object_mut().expect("it was made a table");
+    insert(table.entry(*step).or_insert(Json::Null), rest, value);
+}

@@ -1,0 +1,83 @@
+//! Tables of a result: named columns of one length.
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Texts.
+    Text(Vec<String>),
+    /// Whole numbers.
+    Integer(Vec<i64>),
+    /// Numbers; NaN where there is none.
+    Number(Vec<f64>),
+    /// True or false.
+    Flag(Vec<bool>),
+}
+
+impl Column {
+    /// How many values.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Text(values) => values.len(),
+            Column::Integer(values) => values.len(),
+            Column::Number(values) => values.len(),
+            Column::Flag(values) => values.len(),
+        }
+    }
+
+    /// True without values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Column names with their values, in order.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+impl Table {
+    /// An empty table of that name.
+    pub fn new(name: &'static str) -> Self {
+        Table { name, columns: vec![] }
+    }
+
+    /// Adds a column.
+    ///
+    /// # Panics
+    /// When it is not as long as those before.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, column: Column) -> Self {
+        let rows = self.columns.first().map_or(column.len(), |(_, first)| first.len());
+        assert_eq!(column.len(), rows, "column {name} of table {} has as many rows as the others", self.name);
+        self.columns.push((name, column));
+        self
+    }
+
+    /// Adds a column of texts, made of `rows`.
+    #[must_use]
+    pub fn text<T>(self, name: &'static str, rows: &[T], of: impl Fn(&T) -> String) -> Self {
+        self.with(name, Column::Text(rows.iter().map(of).collect()))
+    }
+
+    /// Adds a column of counts, made of `rows`.
+    #[must_use]
+    pub fn count<T>(self, name: &'static str, rows: &[T], of: impl Fn(&T) -> u64) -> Self {
+        let whole = |row| i64::try_from(of(row)).unwrap_or(i64::MAX);
+        self.with(name, Column::Integer(rows.iter().map(whole).collect()))
+    }
+
+    /// Adds a column of numbers, made of `rows`.
+    #[must_use]
+    pub fn number<T>(self, name: &'static str, rows: &[T], of: impl Fn(&T) -> f64) -> Self {
+        self.with(name, Column::Number(rows.iter().map(of).collect()))
+    }
+
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(column, _)| *column == name).map(|(_, values)| values)
+    }
+}

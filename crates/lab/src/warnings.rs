@@ -1,0 +1,142 @@
+//! "Check before you trust": what is legal and yet may mean that a result is not what it seems.
+
+use crate::run::Counters;
+use crate::spec::{Flow, Network, Spec};
+use firstlight_sim::{HybridConfig, MeterReport};
+use firstlight_transport::CcConfig;
+use firstlight_units::Span;
+
+/// A start is forgotten after so many weeks.
+const WARM_WEEKS: u64 = 3;
+/// A part of a week matters in a measurement of fewer weeks than this.
+const MANY_WEEKS: u64 = 100;
+
+/// What can be said before the run.
+pub fn of_spec(spec: &Spec) -> Vec<String> {
+    let mut notes = vec![];
+    ecn(spec, &mut notes);
+    if let Network::Hybrid(hybrid) = &spec.network {
+        marks(spec, hybrid, &mut notes);
+        weeks(spec, hybrid, &mut notes);
+        if let Some((src, dst)) = spec.measure.pair
+            && hybrid.week.time_of(src, dst).is_zero()
+        {
+            notes.push(format!("the schedule has no day for the measured pair {src}->{dst}: it has no circuit"));
+        }
+    }
+    notes
+}
+
+fn uses(spec: &Spec, of: impl Fn(&CcConfig) -> bool) -> bool {
+    spec.flows.iter().any(|flow: &Flow| of(&flow.cc))
+}
+
+fn ecn(spec: &Spec, notes: &mut Vec<String>) {
+    let (thresholds, limits) = match &spec.network {
+        Network::Star(star) => (vec![("switch.ecn", star.ecn)], vec![star.queue]),
+        Network::Hybrid(hybrid) => {
+            let large = hybrid.voq.resize.as_ref().map(|resize| resize.large);
+            let thresholds = vec![("voq.ecn_small", hybrid.voq.ecn_small), ("voq.ecn_large", hybrid.voq.ecn_large)];
+            (thresholds, vec![Some(hybrid.voq.small), large])
+        }
+    };
+    let dctcp = uses(spec, |cc| matches!(cc, CcConfig::Dctcp(_)));
+    let any = thresholds.iter().any(|(_, threshold)| threshold.is_some());
+    if dctcp && !any {
+        notes.push(format!("DCTCP flows and no ECN threshold ({}): nothing is ever marked", thresholds[0].0));
+    }
+    if any && !dctcp && !spec.tcp.ecn {
+        notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
+    }
+    for ((key, threshold), limit) in thresholds.iter().zip(limits) {
+        if let (Some(threshold), Some(limit)) = (threshold, limit)
+            && *threshold >= limit
+        {
+            notes.push(format!("{key} = {threshold} is never exceeded: the queue holds {limit} packets"));
+        }
+    }
+}
+
+fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
+    let retcp = uses(spec, |cc| matches!(cc, CcConfig::ReTcp(_)));
+    if retcp && hybrid.marks.is_none() {
+        notes.push("reTCP flows and no [marks]: they never learn of a circuit".into());
+    }
+    if hybrid.marks.is_some() && !retcp {
+        notes.push("[marks], and no reTCP flow that would use the ECE marks".into());
+    }
+    if hybrid.marks.is_some() && spec.tcp.ecn {
+        notes.push("[marks] with tcp.ecn: the other controllers take a circuit's ECE marks for congestion".into());
+    }
+}
+
+fn weeks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
+    let week = hybrid.week.length();
+    let bulk = spec.flows.iter().any(|flow| flow.size.is_none());
+    if bulk && spec.warmup < week * WARM_WEEKS {
+        let (warmup, least) = (spec.warmup, week * WARM_WEEKS);
+        notes.push(format!(
+            "a warm-up of {warmup} is shorter than {WARM_WEEKS} weeks ({least}): the start is in the figures"
+        ));
+    }
+    let measured = spec.measured();
+    let whole = measured.as_ps().is_multiple_of(week.as_ps());
+    if bulk && !whole && measured < week * MANY_WEEKS {
+        notes.push(format!(
+            "the measured {measured} is not a whole number of weeks ({week}): utilization is off by up to a day"
+        ));
+    }
+    if let Some(series) = &spec.measure.series {
+        let fold = week * u64::from(series.fold);
+        if measured < fold {
+            notes.push(format!(
+                "the measured {measured} is shorter than one fold of the series ({fold}): it stays empty"
+            ));
+        }
+    }
+}
+
+/// What the run has shown.
+pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
+    let mut notes = of_spec(spec);
+    if let (Some(meter), Network::Hybrid(hybrid)) = (&counters.meter, &spec.network) {
+        pair(spec, hybrid, meter, &mut notes);
+    }
+    flows(spec, counters, &mut notes);
+    if counters.measured.is_zero() {
+        notes.push("every flow was complete before the warm-up ended: nothing was measured".into());
+    }
+    if counters.strays > 0 {
+        notes.push(format!("{} packets came to a port where nobody listens", counters.strays));
+    }
+    notes
+}
+
+fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {
+    let Some((src, dst)) = spec.measure.pair else { return };
+    if meter.circuit.packets + meter.packet.packets == 0 {
+        notes.push(format!("the measured pair {src}->{dst} had no data traffic"));
+    } else if meter.circuit.packets == 0 && !hybrid.week.time_of(src, dst).is_zero() {
+        notes.push(format!("no packet of the measured pair {src}->{dst} used its circuit"));
+    }
+}
+
+fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
+    let rows = &counters.flows;
+    let begun = |start: Span| start < counters.elapsed;
+    let silent = rows.iter().filter(|flow| flow.bytes_acked == 0 && begun(spec.own_time(flow.start)));
+    say(notes, silent.count(), rows.len(), "never had data acknowledged");
+    let lost_syns = rows.iter().filter(|flow| flow.sender.syn_retransmits + flow.receiver.syn_retransmits > 0);
+    say(notes, lost_syns.count(), rows.len(), "had to repeat a SYN or SYN-ACK");
+    let window = spec.tcp.receive_window.get();
+    let limited = rows.iter().filter(|flow| u64::from(flow.cwnd) * u64::from(spec.tcp.mss()) >= window);
+    say(notes, limited.count(), rows.len(), "ended with a congestion window at least as large as tcp.receive_window");
+    let sized = rows.iter().filter(|flow| flow.size.is_some()).count();
+    say(notes, counters.unfinished, sized, "of a given size were not complete at the end, and have no completion time");
+}
+
+fn say(notes: &mut Vec<String>, some: usize, all: usize, what: &str) {
+    if some > 0 {
+        notes.push(format!("{some} of {all} flows {what}"));
+    }
+}

@@ -1,0 +1,163 @@
+//! No input panics: a file or an override is either refused with a message or runs to a result.
+
+use firstlight_lab::spec::{Kind, OverrideValue, keys};
+use firstlight_lab::{LabError, Spec, run};
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+
+const PAIR: &str = include_str!("specs/pair.toml");
+const INCAST: &str = include_str!("specs/incast.toml");
+
+/// Values as users write them, right and wrong, for any key.
+fn value() -> impl Strategy<Value = OverrideValue> {
+    let texts = [
+        "0s",
+        "1ps",
+        "900ns",
+        "180us",
+        "4800us",
+        "10ms",
+        "1s",
+        "213days",
+        "18446744073709551615ps",
+        "1bps",
+        "1Mbps",
+        "10Gbps",
+        "100Tbps",
+        "0B",
+        "100B",
+        "1500B",
+        "9000B",
+        "65535B",
+        "1GB",
+        "1152921504606846976B",
+        "cubic",
+        "retcp",
+        "dctcp",
+        "newreno",
+        "strobe",
+        "etalon",
+        "list",
+        "star",
+        "hybrid",
+        "rack0",
+        "rack2",
+        "host0",
+        "rack1.host3",
+        "all",
+        "[0, 1]",
+        "[[0, 1], [1, 2]]",
+        "[]",
+        "true",
+        "",
+        "x",
+        "\u{1F4A1}",
+    ];
+    prop_oneof![
+        6 => proptest::sample::select(texts.to_vec()).prop_map(|text| OverrideValue::Text(text.into())),
+        2 => (-2i64..200).prop_map(OverrideValue::Integer),
+        1 => any::<i64>().prop_map(OverrideValue::Integer),
+        1 => any::<f64>().prop_map(OverrideValue::Float),
+        1 => (0.0..1.5).prop_map(OverrideValue::Float),
+        1 => any::<bool>().prop_map(OverrideValue::Flag),
+        1 => Just(OverrideValue::Remove),
+        1 => Just(OverrideValue::List(vec![OverrideValue::Integer(0), OverrideValue::Integer(2)])),
+        1 => Just(OverrideValue::Table(vec![("small".into(), OverrideValue::Integer(3))])),
+    ]
+}
+
+/// Values of a kind, mostly sensible ones.
+fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
+    let texts = |texts: &[&'static str]| {
+        proptest::sample::select(texts.to_vec()).prop_map(|text| OverrideValue::Text(text.into())).boxed()
+    };
+    match kind {
+        Kind::Name(names) => texts(names),
+        Kind::Count { .. } => (0i64..70).prop_map(OverrideValue::Integer).boxed(),
+        Kind::Number { .. } => (0.0..3.0).prop_map(OverrideValue::Float).boxed(),
+        Kind::Flag => any::<bool>().prop_map(OverrideValue::Flag).boxed(),
+        Kind::Time { .. } => texts(&["0s", "1ps", "333ns", "40us", "600us", "1ms", "1s"]),
+        Kind::Rate => texts(&["1bps", "7Mbps", "10Gbps", "33333333333bps", "400Gbps", "100Tbps"]),
+        Kind::Size { .. } => texts(&["100B", "1447B", "9kB", "65535B", "3MB", "1GiB"]),
+        Kind::Pair => texts(&["[0, 1]", "[2, 0]", "[1, 1]"]),
+        Kind::Matching => texts(&["[]", "[[0, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 2]]"]),
+        Kind::Hosts => texts(&["rack0", "rack1", "host0", "host17", "rack2.host1", "all"]),
+        Kind::Text => texts(&["x", ""]),
+    }
+}
+
+/// Keys of the registry, with a value that may or may not be of their kind.
+fn overrides() -> impl Strategy<Value = Vec<(String, OverrideValue)>> {
+    let key = proptest::sample::select(keys().iter().collect::<Vec<_>>());
+    let fitting = key.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(key.kind)));
+    let path = proptest::sample::select(keys().iter().map(|key| key.path.replace('*', "0")).collect::<Vec<_>>());
+    let table =
+        proptest::sample::select(["voq", "marks", "flows", "flows.0", "tcp", "schedule"].map(String::from).to_vec());
+    let one = prop_oneof![12 => fitting, 1 => (path, value()), 1 => (table, value())];
+    proptest::collection::vec(one, 0..5)
+}
+
+/// Small enough to run in a test.
+fn is_small(spec: &Spec) -> bool {
+    spec.hosts() <= 200 && spec.flows.len() <= 200
+}
+
+fn reads_and_runs(text: &str, overrides: &[(String, OverrideValue)]) -> Result<(), TestCaseError> {
+    let spec = match Spec::read(text, "x.toml", overrides) {
+        Ok(spec) => spec,
+        Err(error) => {
+            prop_assert!(!error.problems.is_empty());
+            prop_assert!(error.problems.iter().all(|problem| problem.to_string().starts_with("x.toml")), "{error}");
+            return Ok(());
+        }
+    };
+    if !is_small(&spec) {
+        return Ok(());
+    }
+    let mut slices = 0;
+    let result = run(&spec, overrides, None, &mut |_| {
+        slices += 1;
+        if slices > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match result {
+        Ok(_) | Err(LabError::Cancelled | LabError::NoCaptureFile) => Ok(()),
+        Err(error) => Err(TestCaseError::fail(format!("accepted, but: {error}"))),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_override_of_any_key(mut set in overrides(), star in any::<bool>()) {
+        let text = if star { INCAST } else { PAIR };
+        set.push(("duration".into(), OverrideValue::Text("3ms".into())));
+        set.push(("warmup".into(), OverrideValue::Text("1ms".into())));
+        reads_and_runs(text, &set)?;
+    }
+
+    #[test]
+    fn any_damage_to_the_text(at in 0usize..900, length in 0usize..20, put in "[ -~\n\u{e9}]{0,6}") {
+        let mut text: Vec<char> = PAIR.chars().collect();
+        let (from, to) = (at.min(text.len()), (at + length).min(text.len()));
+        text.splice(from..to, put.chars());
+        let text: String = text.into_iter().collect();
+        reads_and_runs(&text, &[("duration".into(), OverrideValue::Text("100us".into())), ("warmup".into(), OverrideValue::Remove)])?;
+    }
+}
+
+#[test]
+fn every_example_of_a_key_is_a_value_that_it_takes() {
+    for key in keys().iter().filter(|key| !matches!(key.kind, Kind::Name(_))) {
+        let example = firstlight_lab::spec::keys_json();
+        let example =
+            example.as_array().expect("a list").iter().find(|entry| entry["path"] == key.path).expect("a key");
+        let text = example["example"].as_str().expect("a text").trim_matches('"').to_string();
+        let path = key.path.replace('*', "0");
+        let error = Spec::read(PAIR, "x.toml", &[(path.clone(), OverrideValue::Text(text))]).err();
+        let own = error.iter().flat_map(|error| &error.problems).find(|problem| problem.key == path);
+        let type_error =
+            own.filter(|problem| problem.problem.contains("expected") || problem.problem.contains("range"));
+        assert!(type_error.is_none(), "{type_error:?}");
+    }
+}

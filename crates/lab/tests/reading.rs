@@ -1,0 +1,247 @@
+//! What is read from a sound experiment.
+
+use firstlight_circuits::RackId;
+use firstlight_lab::spec::{CaptureSide, Flow, Network, OverrideValue};
+use firstlight_lab::{Spec, inspect};
+use firstlight_sim::{HybridConfig, Resize, SeriesConfig};
+use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_units::{Bytes, Rate, Span};
+
+const PAIR: &str = include_str!("specs/pair.toml");
+const INCAST: &str = include_str!("specs/incast.toml");
+
+fn read(text: &str, set: &[(&str, &str)]) -> Spec {
+    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
+    Spec::read(text, "folder/my-test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn hybrid(spec: &Spec) -> &HybridConfig {
+    match &spec.network {
+        Network::Hybrid(hybrid) => hybrid,
+        Network::Star(_) => panic!("a hybrid fabric"),
+    }
+}
+
+fn ends(spec: &Spec) -> Vec<(u16, u16)> {
+    spec.flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect()
+}
+
+#[test]
+fn every_value_comes_to_its_place() {
+    let set = [
+        ("seed", "7"),
+        ("time_scale", "20"),
+        ("hosts.delay", "3us"),
+        ("hosts.loss", "0.25"),
+        ("packet.switch_queue", "5"),
+        ("circuit.delay", "31us"),
+        ("voq.large", "50"),
+        ("voq.advance", "600us"),
+        ("voq.ecn_small", "10"),
+        ("voq.ecn_large", "31"),
+        ("marks.advance", "500us"),
+        ("measure.fold", "2"),
+        ("measure.capture_side", "both"),
+    ];
+    let spec = read(PAIR, &set);
+    assert_eq!((spec.name.as_str(), spec.seed, spec.time_scale), ("pair", 7, 20));
+    assert_eq!(
+        (spec.duration, spec.warmup, spec.measured()),
+        (Span::from_ms(144), Span::from_ms(48), Span::from_ms(96))
+    );
+    let fabric = hybrid(&spec);
+    assert_eq!((fabric.racks, fabric.hosts_per_rack, fabric.seed, fabric.time_scale), (3, 16, 7, 20));
+    assert_eq!(
+        (fabric.links.rate, fabric.links.delay, fabric.links.loss),
+        (Rate::from_gbps(40), Span::from_us(3), 0.25)
+    );
+    assert_eq!((fabric.packet.rate, fabric.packet.delay), (Rate::from_gbps(10), Span::from_us(5)));
+    assert_eq!((fabric.packet.switch_queue, fabric.packet.switched), (5, true));
+    assert_eq!((fabric.circuit.rate, fabric.circuit.delay), (Rate::from_gbps(80), Span::from_us(31)));
+    assert_eq!(fabric.voq.resize, Some(Resize { large: 50, advance: Span::from_us(600) }));
+    assert_eq!((fabric.voq.small, fabric.voq.ecn_small, fabric.voq.ecn_large), (16, Some(10), Some(31)));
+    assert_eq!(fabric.marks, Some(Span::from_us(500)));
+    assert_eq!(fabric.week.length(), Span::from_us(4800));
+    assert_eq!(spec.measure.pair, Some((RackId(0), RackId(1))));
+    assert_eq!(spec.measure.series, Some(SeriesConfig { every: Span::from_us(20), fold: 2 }));
+    assert_eq!((spec.measure.capture, spec.measure.side), (false, CaptureSide::Both));
+}
+
+#[test]
+fn without_settings_hosts_are_as_the_endpoint_has_them() {
+    let spec = read(PAIR, &[]);
+    assert_eq!(spec.tcp, TcpConfig::default());
+    assert!(spec.flows.iter().all(|flow| Some(flow.cc) == CcConfig::from_name("cubic")));
+    assert_eq!(hybrid(&spec).marks, None);
+    assert_eq!(hybrid(&spec).voq.resize, None);
+    let star = read(INCAST, &[]);
+    assert_eq!(star.tcp, TcpConfig { mtu: 1500, ..TcpConfig::default() });
+    assert_eq!(star.name, "my-test");
+}
+
+/// Every number and flag of [tcp] set to something else than its default.
+#[test]
+fn every_setting_of_tcp_arrives() {
+    let set = [
+        ("tcp.initial_window", "11"),
+        ("tcp.receive_window", "1MB"),
+        ("tcp.rto_min", "201ms"),
+        ("tcp.rto_initial", "2s"),
+        ("tcp.rto_max", "60s"),
+        ("tcp.delayed_ack", "41ms"),
+        ("tcp.quick_acks", "17"),
+        ("tcp.tick", "4ms"),
+        ("tcp.timer_slack", "5ms"),
+        ("tcp.ecn", "true"),
+        ("tcp.frto", "false"),
+        ("tcp.tail_loss_probe", "false"),
+        ("tcp.compress_sacks", "false"),
+    ];
+    let expected = TcpConfig {
+        mtu: 9000,
+        initial_window: 11,
+        receive_window: Bytes::new(1_000_000),
+        rto_min: Span::from_ms(201),
+        rto_initial: Span::from_secs(2),
+        rto_max: Span::from_secs(60),
+        delayed_ack: Span::from_ms(41),
+        quick_acks: 17,
+        tick: Span::from_ms(4),
+        timer_slack: Span::from_ms(5),
+        ecn: true,
+        frto: false,
+        tail_loss_probe: false,
+        compress_sacks: false,
+    };
+    assert_eq!(read(PAIR, &set).tcp, expected);
+}
+
+#[test]
+fn controllers_take_their_tables() {
+    let of = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc;
+    let retcp = of(&[("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.25")]);
+    let CcConfig::ReTcp(config) = retcp else { panic!("{retcp:?}") };
+    assert_eq!((config.alpha, config.beta), (4.0, 0.25));
+    let dctcp = of(&[("flows.0.cc", "dctcp"), ("dctcp.g", "0.5"), ("dctcp.initial_alpha", "0")]);
+    let CcConfig::Dctcp(config) = dctcp else { panic!("{dctcp:?}") };
+    assert_eq!((config.g, config.initial_alpha), (0.5, 0.0));
+    let cubic = of(&[("cubic.beta", "0.5"), ("cubic.fast_convergence", "false"), ("cubic.hystart", "false")]);
+    let CcConfig::Cubic(config) = cubic else { panic!("{cubic:?}") };
+    assert_eq!((config.beta, config.fast_convergence, config.hystart), (0.5, false, false));
+}
+
+#[test]
+fn who_sends_to_whom() {
+    let pairs = |from: &str, to: &str, count: &str| {
+        let set =
+            [("fabric.hosts_per_rack", "2"), ("flows.0.from", from), ("flows.0.to", to), ("flows.0.count", count)];
+        ends(&read(PAIR, &set))
+    };
+    assert_eq!(pairs("rack0", "rack1", "1"), [(0, 2), (1, 3)]);
+    assert_eq!(pairs("rack2", "rack0", "2"), [(4, 0), (4, 0), (5, 1), (5, 1)]);
+    assert_eq!(pairs("rack1.host1", "host0", "1"), [(3, 0)]);
+    assert_eq!(pairs("rack0", "rack0.host1", "1"), [(0, 1)]);
+    assert_eq!(pairs("all", "rack1.host0", "1"), [(0, 2), (1, 2), (3, 2), (4, 2), (5, 2)]);
+    assert_eq!(pairs("host4", "rack0", "1"), [(4, 0), (4, 1)]);
+}
+
+#[test]
+fn sizes_and_starts() {
+    let shared = read(PAIR, &[("flows.0.total", "100B"), ("flows.0.start", "2us"), ("flows.0.jitter", "1us")]);
+    let sizes: Vec<u64> = shared.flows.iter().map(|flow| flow.size.map_or(0, Bytes::get)).collect();
+    assert_eq!(sizes, [[7; 4].as_slice(), &[6; 12]].concat());
+    let (start, jitter) = (Span::from_us(2), Span::from_us(1));
+    assert!(shared.flows.iter().all(|flow: &Flow| (flow.start, flow.jitter) == (start, jitter)));
+    assert_eq!(read(PAIR, &[("flows.0.size", "1MB")]).flows[15].size, Some(Bytes::new(1_000_000)));
+    assert_eq!(read(PAIR, &[]).flows[0].size, None);
+}
+
+#[test]
+fn the_measured_pair_is_that_of_the_first_flow_between_racks() {
+    let unmeasured = PAIR.replace("pair = [0, 1]", "");
+    assert_eq!(read(&unmeasured, &[]).measure.pair, Some((RackId(0), RackId(1))));
+    let second = [("flows.0.from", "rack2"), ("flows.0.to", "rack0")];
+    assert_eq!(read(&unmeasured, &second).measure.pair, Some((RackId(2), RackId(0))));
+    let within = [("flows.0.from", "host0"), ("flows.0.to", "host1")];
+    assert_eq!(read(&unmeasured, &within).measure.pair, None);
+}
+
+#[test]
+fn a_listed_week_has_its_own_days() {
+    let days = "kind = \"list\"\nday = \"512us\"\nnight = \"1us\"\n[[schedule.days]]\nmatching = [[0, 1], [1, 0]]\n\
+                [[schedule.days]]\nmatching = []\nday = \"100us\"\n";
+    let start = PAIR.find("kind = \"etalon\"").expect("a schedule");
+    let end = PAIR.find("[voq]").expect("a VOQ");
+    let spec = read(&format!("{}{days}{}", &PAIR[..start], &PAIR[end..]), &[]);
+    let week = &hybrid(&spec).week;
+    let found: Vec<_> = week.days().iter().map(|day| (day.night, day.day, day.matching.pairs().count())).collect();
+    assert_eq!(found, [(Span::from_us(1), Span::from_us(512), 2), (Span::from_us(1), Span::from_us(100), 0)]);
+}
+
+/// A resolved experiment, written as overrides, is itself again.
+#[test]
+fn the_resolved_experiment_is_whole() {
+    let set = [("voq.large", "50"), ("voq.advance", "600us"), ("tcp.cc", "retcp"), ("marks.advance", "0s")];
+    let spec = read(PAIR, &set);
+    assert_eq!(spec.resolved["voq"]["large"], 50);
+    assert_eq!(spec.resolved["marks"]["advance"], "0s");
+    assert_eq!(spec.resolved["retcp"]["alpha"], 2.0);
+    assert_eq!(spec.resolved["flows"][0]["from"], "rack0");
+    assert!(spec.resolved.get("cubic").is_none() && spec.resolved.get("switch").is_none());
+    assert!(read(PAIR, &[]).resolved.get("marks").is_none());
+    let text = toml_of(&spec.resolved);
+    let again = Spec::read(&text, "again.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(again.resolved, spec.resolved);
+    assert_eq!((again.network, again.flows, again.tcp), (spec.network, spec.flows, spec.tcp));
+}
+
+/// JSON's values are TOML's; only tables are written in another way.
+fn toml_of(resolved: &serde_json::Value) -> String {
+    let mut text = String::new();
+    for (name, value) in resolved.as_object().expect("a table") {
+        match value {
+            serde_json::Value::Object(_) | serde_json::Value::Array(_) => {
+                text += &format!("{name} = {}\n", inline(value))
+            }
+            _ => text = format!("{name} = {value}\n{text}"),
+        }
+    }
+    text
+}
+
+fn inline(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(table) => {
+            let entries: Vec<String> =
+                table.iter().map(|(name, value)| format!("{name} = {}", inline(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        serde_json::Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn inspection_tells_what_would_be_built() {
+    let told = inspect(&read(PAIR, &[("voq.small", "8")]));
+    assert_eq!(told["hosts"], 48);
+    assert_eq!(told["rates"]["circuit"]["rate"], "80Gbps");
+    assert_eq!(told["week"].as_array().map(Vec::len), Some(24));
+    assert_eq!(told["week"][23]["matching"], "0->1 1->2 2->0");
+    assert_eq!(
+        (told["week"][23]["start_us"].as_f64(), told["week"][23]["end_us"].as_f64()),
+        (Some(4620.0), Some(4800.0))
+    );
+    // 10 us one way at 10 Gb/s: 25 kB; 30 us at 80 Gb/s: 600 kB. A day of 180 us holds 200 packets of 900 ns.
+    assert_eq!(
+        (told["bdp"]["packet"]["bytes"].as_u64(), told["bdp"]["circuit"]["bytes"].as_u64()),
+        (Some(25_000), Some(600_000))
+    );
+    assert_eq!(told["bdp"]["day_packets"], 200);
+    assert_eq!(told["bdp"]["circuit_share"], 0.0375);
+    assert_eq!(told["flows"].as_array().map(Vec::len), Some(16));
+    assert_eq!(told["spec"]["voq"]["small"], 8);
+    let star = inspect(&read(INCAST, &[]));
+    assert_eq!(star["bdp"]["star"]["bytes"], 50_000);
+    assert_eq!(star["flow_count"], 20);
+}

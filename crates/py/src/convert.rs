@@ -1,0 +1,72 @@
+//! Values from Python, and results to it.
+
+use firstlight_lab::spec::OverrideValue;
+use firstlight_lab::{Column, Outcome, Table};
+use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// A dictionary of overrides, in its own order.
+pub(crate) fn overrides(dict: &Bound<'_, PyDict>) -> PyResult<Vec<(String, OverrideValue)>> {
+    dict.iter()
+        .map(|(key, value)| {
+            let key: String = key.extract()?;
+            let value = override_value(&key, &value)?;
+            Ok((key, value))
+        })
+        .collect()
+}
+
+fn override_value(key: &str, value: &Bound<'_, PyAny>) -> PyResult<OverrideValue> {
+    // A bool is an int in Python, so it comes first.
+    if value.is_none() {
+        Ok(OverrideValue::Remove)
+    } else if value.is_instance_of::<PyBool>() {
+        value.extract().map(OverrideValue::Flag)
+    } else if value.is_instance_of::<PyInt>() {
+        value.extract().map(OverrideValue::Integer)
+    } else if value.is_instance_of::<PyFloat>() {
+        value.extract().map(OverrideValue::Float)
+    } else if value.is_instance_of::<PyString>() {
+        value.extract().map(OverrideValue::Text)
+    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| override_value(key, &item?));
+        items.collect::<PyResult<_>>().map(OverrideValue::List)
+    } else if let Ok(dict) = value.cast::<PyDict>() {
+        overrides(dict).map(OverrideValue::Table)
+    } else if let Ok(number) = value.call_method0("item") {
+        // A number of numpy.
+        override_value(key, &number)
+    } else {
+        let found = value.get_type().name()?;
+        Err(PyTypeError::new_err(format!(
+            "override {key}: expected str, int, float, bool, list or dict, found {found}"
+        )))
+    }
+}
+
+/// `{"manifest": JSON text, "tables": {name: {column: array or list of str}}}`.
+pub(crate) fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
+    let tables = PyDict::new(py);
+    for one in outcome.tables {
+        tables.set_item(one.name, table(py, one)?)?;
+    }
+    let result = PyDict::new(py);
+    result.set_item("manifest", outcome.manifest.to_string())?;
+    result.set_item("tables", tables)?;
+    Ok(result)
+}
+
+fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, column) in table.columns {
+        match column {
+            Column::Text(values) => columns.set_item(name, PyList::new(py, values)?)?,
+            Column::Integer(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::Number(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::Flag(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+        }
+    }
+    Ok(columns)
+}

@@ -1,0 +1,44 @@
+//! Watching a run from Python: progress, and Ctrl-C.
+
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+// The wall clock decides how often Python is asked, nothing of the run.
+#[expect(clippy::disallowed_types, reason = "paces calls into Python; the run knows nothing of it")]
+type Clock = std::time::Instant;
+use std::time::Duration;
+
+/// Between two calls into Python.
+const PACE: Duration = Duration::from_millis(50);
+
+/// Calls the user's function and looks for signals, at most every [`PACE`].
+pub(crate) struct Watch {
+    progress: Option<Py<PyAny>>,
+    last: Clock,
+    /// What stopped the run.
+    pub raised: Option<PyErr>,
+}
+
+impl Watch {
+    pub fn new(progress: Option<Py<PyAny>>) -> Self {
+        Watch { progress, last: Clock::now(), raised: None }
+    }
+
+    /// The part `done` of the run is done.
+    pub fn on_slice(&mut self, done: f64) -> ControlFlow<()> {
+        if self.last.elapsed() < PACE && done < 1.0 {
+            return ControlFlow::Continue(());
+        }
+        self.last = Clock::now();
+        let asked = Python::attach(|py| {
+            py.check_signals()?;
+            self.progress.as_ref().map(|progress| progress.call1(py, (done,))).transpose().map(drop)
+        });
+        match asked {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(raised) => {
+                self.raised = Some(raised);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
