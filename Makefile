@@ -1,0 +1,74 @@
+# make setup      an isolated environment in .venv with the command .venv/bin/firstlight
+# make reproduce  set up, then the quick set of Etalon's figures: verdict table and results/report.html
+# make test       set up, then every test and check
+# make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
+# make lock       pin the Python packages anew from pyproject.toml
+# make docs       write into the documents what the code and results/ say
+# make clean      remove what was built; results/ stays
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: setup reproduce test bench lock docs clean
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+MADE := $(VENV)/.made
+PACKAGES := $(VENV)/.packages
+CORE := python/firstlight/_core.abi3.so
+RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+export PYO3_PYTHON := $(CURDIR)/$(PY)
+
+# An environment that is half made, was moved, or lost its interpreter is made anew.
+ifneq ($(shell cat $(MADE) 2>/dev/null && $(PY) -c 'print("works")' 2>/dev/null),$(CURDIR) works)
+$(shell rm -f $(MADE))
+endif
+
+setup: $(CORE)
+
+$(MADE):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "error: Python 3.11 or newer is needed as '$(PYTHON)' (another one: make PYTHON=/path/to/python3.12)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "error: Python's venv module is missing: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@echo "$(CURDIR)" > $@
+
+$(PACKAGES): requirements.lock $(MADE)
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(CORE): $(PACKAGES) $(RUST)
+	@command -v cargo >/dev/null || { \
+	  echo "error: cargo is missing: install a Rust toolchain (rustup, or Debian's rustup package)" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "error: a C linker is missing: apt install build-essential" >&2; exit 1; }
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked
+	@touch $@
+
+reproduce: setup
+	$(VENV)/bin/firstlight reproduce --quick
+
+test: setup
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || { \
+	  echo "error: rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo check --locked -p firstlight-sim --no-default-features
+	cargo test --locked --workspace
+	$(VENV)/bin/ruff check python benches docs
+	$(VENV)/bin/ruff format --check python benches docs
+	$(VENV)/bin/mypy
+	$(PY) -m pytest
+
+bench: setup
+	$(PY) benches/bench.py
+
+lock: $(PACKAGES)
+	$(VENV)/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
+	  --no-emit-find-links --no-emit-index-url --extra dev --output-file requirements.lock pyproject.toml
+
+docs: setup
+	$(PY) docs/refresh.py
+
+clean:
+	rm -rf $(VENV) target .mypy_cache .ruff_cache .pytest_cache $(CORE)

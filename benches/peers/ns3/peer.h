@@ -1,0 +1,326 @@
+// What the two ns-3 programs of the benchmark share: cheap routing, links, TCP settings, counts and the report.
+//
+// Every choice here is generous to ns-3, so that a ratio against it is a lower bound:
+// - routing takes constant time (a table indexed by host), where ns-3's own search lists or hash maps;
+// - no IPv6, no ARP, no global routing, no tracing in the timed run;
+// - buffers are small enough that ns-3's per-connection packet lists stay short, and never bind;
+// - the application writes in large pieces.
+// Frames on the wire have the size that the spec gives (the MTU less ns-3's 2-byte PPP header), so that links take
+// exactly as long per packet as they do on our side.
+
+#ifndef FIRSTLIGHT_BENCHES_NS3_PEER_H
+#define FIRSTLIGHT_BENCHES_NS3_PEER_H
+
+#include "ns3/applications-module.h"
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/point-to-point-module.h"
+#include "ns3/traffic-control-module.h"
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace peer
+{
+
+using namespace ns3;
+
+// ---- addresses and routing ----------------------------------------------------------------------------------
+
+/// Host `h` has 10.x.y.1 in a /30 of its own; its switch port has the other address of that /30.
+inline Ipv4Address
+HostAddress(uint32_t h)
+{
+    return Ipv4Address((10U << 24) | ((h + 1) << 2) | 1);
+}
+
+inline Ipv4Address
+SwitchPortAddress(uint32_t h)
+{
+    return Ipv4Address((10U << 24) | ((h + 1) << 2) | 2);
+}
+
+/// The host that an address of `HostAddress` belongs to.
+inline uint32_t
+HostOf(Ipv4Address a)
+{
+    return ((a.Get() >> 2) & 0xffff) - 1;
+}
+
+/// Routing by table: destination host -> outgoing interface. An empty table makes a host: all goes out at interface 1.
+class TableRouting : public Ipv4RoutingProtocol
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("firstlight::TableRouting").SetParent<Ipv4RoutingProtocol>().AddConstructor<TableRouting>();
+        return tid;
+    }
+
+    /// Makes this a switch's table.
+    void SetTable(std::vector<uint32_t> interfaceOfHost)
+    {
+        m_table = std::move(interfaceOfHost);
+    }
+
+    Ptr<Ipv4Route> RouteOutput(Ptr<Packet>, const Ipv4Header& h, Ptr<NetDevice>, Socket::SocketErrno& e) override
+    {
+        e = Socket::ERROR_NOTERROR;
+        return Route(h.GetDestination());
+    }
+
+    bool RouteInput(Ptr<const Packet> p,
+                    const Ipv4Header& h,
+                    Ptr<const NetDevice> from,
+                    UnicastForwardCallback forward,
+                    MulticastForwardCallback,
+                    LocalDeliverCallback deliver,
+                    ErrorCallback) override
+    {
+        if (m_table.empty())
+        {
+            deliver(p, h, m_ip->GetInterfaceForDevice(from));
+        }
+        else
+        {
+            forward(Route(h.GetDestination()), p, h);
+        }
+        return true;
+    }
+
+    void SetIpv4(Ptr<Ipv4> ip) override
+    {
+        m_ip = ip;
+    }
+
+    void NotifyInterfaceUp(uint32_t) override {}
+    void NotifyInterfaceDown(uint32_t) override {}
+    void NotifyAddAddress(uint32_t, Ipv4InterfaceAddress) override {}
+    void NotifyRemoveAddress(uint32_t, Ipv4InterfaceAddress) override {}
+    void PrintRoutingTable(Ptr<OutputStreamWrapper>, Time::Unit) const override {}
+
+  private:
+    /// The route to `destination`, made once for each host and kept.
+    Ptr<Ipv4Route> Route(Ipv4Address destination)
+    {
+        const uint32_t host = HostOf(destination);
+        if (m_routes.size() <= host)
+        {
+            m_routes.resize(host + 1);
+        }
+        if (!m_routes[host])
+        {
+            const uint32_t i = m_table.empty() ? 1 : m_table[host];
+            auto route = Create<Ipv4Route>();
+            route->SetDestination(destination);
+            route->SetGateway(destination);
+            route->SetSource(m_ip->GetAddress(i, 0).GetLocal());
+            route->SetOutputDevice(m_ip->GetNetDevice(i));
+            m_routes[host] = route;
+        }
+        return m_routes[host];
+    }
+
+    Ptr<Ipv4> m_ip;
+    std::vector<uint32_t> m_table;
+    std::vector<Ptr<Ipv4Route>> m_routes;
+};
+
+class TableRoutingHelper : public Ipv4RoutingHelper
+{
+  public:
+    TableRoutingHelper* Copy() const override
+    {
+        return new TableRoutingHelper(*this);
+    }
+
+    Ptr<Ipv4RoutingProtocol> Create(Ptr<Node>) const override
+    {
+        return CreateObject<TableRouting>();
+    }
+};
+
+/// Installs IPv4 and TCP with table routing on `nodes`.
+inline void
+InstallStack(NodeContainer nodes)
+{
+    InternetStackHelper stack;
+    stack.SetIpv6StackInstall(false);
+    stack.SetRoutingHelper(TableRoutingHelper());
+    stack.Install(nodes);
+}
+
+inline void
+SetTable(Ptr<Node> node, std::vector<uint32_t> interfaceOfHost)
+{
+    DynamicCast<TableRouting>(node->GetObject<Ipv4>()->GetRoutingProtocol())->SetTable(std::move(interfaceOfHost));
+}
+
+// ---- links --------------------------------------------------------------------------------------------------
+
+/// Puts `device` on `node` with a FIFO of `packets`; `flowControl` lets a queue discipline above it hold packets back.
+inline void
+AddDevice(Ptr<Node> node, Ptr<PointToPointNetDevice> device, DataRate rate, uint32_t mtu, uint32_t packets, bool flowControl)
+{
+    device->SetAddress(Mac48Address::Allocate());
+    device->SetDataRate(rate);
+    device->SetMtu(mtu);
+    auto queue = CreateObject<DropTailQueue<Packet>>();
+    queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, packets));
+    device->SetQueue(queue);
+    node->AddDevice(device);
+    if (flowControl)
+    {
+        auto control = CreateObject<NetDeviceQueueInterface>();
+        control->GetTxQueue(0)->ConnectQueueTraces(queue);
+        device->AggregateObject(control);
+    }
+}
+
+/// A new device as `AddDevice` makes it.
+inline Ptr<PointToPointNetDevice>
+NewDevice(Ptr<Node> node, DataRate rate, uint32_t mtu, uint32_t packets, bool flowControl = false)
+{
+    auto device = CreateObject<PointToPointNetDevice>();
+    AddDevice(node, device, rate, mtu, packets, flowControl);
+    return device;
+}
+
+/// Joins two devices by a link with one-way `delay`.
+inline void
+Join(Ptr<PointToPointNetDevice> a, Ptr<PointToPointNetDevice> b, Time delay)
+{
+    auto channel = CreateObject<PointToPointChannel>();
+    channel->SetAttribute("Delay", TimeValue(delay));
+    a->Attach(channel);
+    b->Attach(channel);
+}
+
+/// Gives `device` an IP interface with `address`, and returns its index on `node`.
+inline uint32_t
+AddInterface(Ptr<Node> node, Ptr<NetDevice> device, Ipv4Address address)
+{
+    auto ip = node->GetObject<Ipv4>();
+    const uint32_t i = ip->AddInterface(device);
+    ip->AddAddress(i, Ipv4InterfaceAddress(address, Ipv4Mask("255.255.255.252")));
+    ip->SetUp(i);
+    return i;
+}
+
+// ---- TCP ----------------------------------------------------------------------------------------------------
+
+/// Settings that both sides of the benchmark have under names of their own; the spec files beside this folder match them.
+struct TcpSettings
+{
+    TypeId cc;               ///< Congestion control.
+    uint32_t segment;        ///< Payload bytes of a full packet.
+    uint32_t buffer;         ///< Send and receive buffer, and so the receive window, in bytes.
+    Time minRto;             ///< Least retransmission timeout.
+    Time delayedAckTimeout;  ///< An acknowledgement waits at most this long for a second packet.
+};
+
+inline void
+SetTcp(const TcpSettings& s)
+{
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(s.cc));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(s.segment));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(s.buffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(s.buffer));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(s.delayedAckTimeout));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(s.minRto));
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
+}
+
+/// A bulk flow from `from` to a sink at host `to` (whose node is `toNode`), from `start` to the end of the run.
+inline Ptr<PacketSink>
+AddBulkFlow(Ptr<Node> from, Ptr<Node> toNode, uint32_t to, uint16_t port, Time start, uint32_t segment)
+{
+    PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port));
+    auto sinks = sink.Install(toNode);
+    sinks.Start(Seconds(0));
+    BulkSendHelper bulk("ns3::TcpSocketFactory", InetSocketAddress(HostAddress(to), port));
+    bulk.SetAttribute("MaxBytes", UintegerValue(0));
+    bulk.SetAttribute("SendSize", UintegerValue(segment * 8));
+    bulk.Install(from).Start(start);
+    return DynamicCast<PacketSink>(sinks.Get(0));
+}
+
+// ---- counting and the report --------------------------------------------------------------------------------
+
+/// Packet-hops: one for each transmission that a device begins, whatever becomes of the packet at the far end.
+struct Hops
+{
+    uint64_t data = 0; ///< Frames longer than 200 bytes.
+    uint64_t ack = 0;  ///< All others: acknowledgements and handshakes.
+
+    void OnTransmit(Ptr<const Packet> p)
+    {
+        ++(p->GetSize() > 200 ? data : ack);
+    }
+
+    /// Listens to every device of every node. Only for a counting run: it makes the run slower.
+    void Watch()
+    {
+        for (auto node = NodeList::Begin(); node != NodeList::End(); ++node)
+        {
+            for (uint32_t i = 0; i < (*node)->GetNDevices(); ++i)
+            {
+                (*node)->GetDevice(i)->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Hops::OnTransmit, this));
+            }
+        }
+    }
+};
+
+inline double
+Seconds(const timeval& t)
+{
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+}
+
+/// Runs the simulation to `until` and prints one line of JSON. Set-up is not in the CPU time. Hops are 0 unless `count`.
+inline void
+RunAndReport(Time until, bool count, const std::vector<Ptr<PacketSink>>& sinks, uint32_t segment)
+{
+    Hops hops;
+    if (count)
+    {
+        hops.Watch();
+    }
+    rusage before{};
+    rusage after{};
+    Simulator::Stop(until);
+    getrusage(RUSAGE_SELF, &before);
+    Simulator::Run();
+    getrusage(RUSAGE_SELF, &after);
+
+    uint64_t bytes = 0;
+    for (const auto& sink : sinks)
+    {
+        bytes += sink->GetTotalRx();
+    }
+    std::printf("{\"packet_hops\": %llu, \"data_hops\": %llu, \"ack_hops\": %llu, \"delivered_data_packets\": %llu, "
+                "\"user_cpu_s\": %.6f, \"system_cpu_s\": %.6f, \"max_rss_mb\": %.1f, \"simulated_s\": %.6f, "
+                "\"events\": %llu}\n",
+                static_cast<unsigned long long>(hops.data + hops.ack),
+                static_cast<unsigned long long>(hops.data),
+                static_cast<unsigned long long>(hops.ack),
+                static_cast<unsigned long long>(bytes / segment),
+                Seconds(after.ru_utime) - Seconds(before.ru_utime),
+                Seconds(after.ru_stime) - Seconds(before.ru_stime),
+                static_cast<double>(after.ru_maxrss) / 1024.0,
+                Simulator::Now().GetSeconds(),
+                static_cast<unsigned long long>(Simulator::GetEventCount()));
+    Simulator::Destroy();
+}
+
+} // namespace peer
+
+#endif

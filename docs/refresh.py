@@ -1,0 +1,74 @@
+"""Writes what the documents say that is measured: run by `make docs`.
+
+- the output of README's Python lines, and its picture;
+- the table of each reproduction's README, from the reproduction in the folder named on the command line (default: results);
+- the reference of experiment keys.
+"""
+
+import contextlib
+import io
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import firstlight as fl
+from firstlight import _core
+from firstlight.agreement import agreements
+from firstlight.reproduce import load_reproduction
+from firstlight.tables import COLUMNS, agreement_line, verdict_lines
+from firstlight.verdict import Outcome
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
+MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def output_of(code: str) -> str:
+    """What the lines print when they are run from the checkout."""
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})
+    return printed.getvalue()
+
+
+def refresh_readme() -> None:
+    """Run README's lines and write down what they print."""
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    match = CODE.search(text)
+    assert match, "README has no lines with their output"
+    readme.write_text(text[: match.start(2)] + output_of(match[1]) + text[match.end(2) :])
+
+
+def measured(outcome: Outcome) -> str:
+    """A reproduction's summary and table as Markdown."""
+    lines = [f"`firstlight reproduce {outcome.claim.folder.name} --{outcome.mode}`, version {fl.__version__}:", ""]
+    lines += [f"- {agreement_line(a)}" for a in agreements(outcome, outcome.rows())]
+    lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * 3}{'--:|' * 6}"]
+    lines += [f"| {' | '.join(line)} |" for line in verdict_lines(outcome.rows())]
+    return "\n".join(lines) + "\n"
+
+
+def refresh_claims(results: Path) -> None:
+    """Write each claim's table, and the picture of the first page."""
+    for outcome in load_reproduction(results).outcomes:
+        readme = outcome.claim.folder / "README.md"
+        text, count = MEASURED.subn(lambda m, o=outcome: m[1] + measured(o) + m[2], readme.read_text())
+        assert count == 1, f"{readme} has no place for what was measured"
+        readme.write_text(text)
+    picture = results / "figures" / "fig09-dynamic-voq" / "fig09a.png"
+    if picture.is_file():
+        shutil.copy(picture, ROOT / "docs" / "images" / picture.name)
+
+
+def main() -> None:
+    """Refresh everything that has its source at hand."""
+    results = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "results")
+    (ROOT / "docs" / "reference" / "spec.md").write_text(_core.reference())
+    refresh_readme()
+    if results.is_dir():
+        refresh_claims(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Firstlight: a laboratory for datacenter transport on one machine.
+
+>>> import firstlight as fl
+>>> result = fl.run("experiment.toml", {"voq.large": 50})  # doctest: +SKIP
+>>> result.summary["circuit_utilization_pct"]  # doctest: +SKIP
+
+Times are in the unit that a column's or key's name ends with; frames are pandas.
+"""
+
+from firstlight.api import inspect, run
+from firstlight.core import version
+from firstlight.errors import FirstlightError, PlanError, ResultError, RunError, SpecError
+from firstlight.result import Result, load
+from firstlight.sweeps import Sweep, load_sweep, sweep
+
+__version__ = version()
+__all__ = [
+    "FirstlightError",
+    "PlanError",
+    "Result",
+    "ResultError",
+    "RunError",
+    "SpecError",
+    "Sweep",
+    "__version__",
+    "inspect",
+    "load",
+    "load_sweep",
+    "run",
+    "sweep",
+]

@@ -1,0 +1,5 @@
+"""``python -m firstlight`` is the ``firstlight`` command."""
+
+from firstlight.cli import main
+
+main()

@@ -1,0 +1,58 @@
+"""Types of the Rust core. `firstlight.run` and its kin are the interface for users."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypeAlias, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Column: TypeAlias = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_] | list[str]
+
+class _Outcome(TypedDict):
+    manifest: str
+    """JSON text: spec with its defaults, seed, version, digest, conservation, counts, warnings."""
+    tables: dict[str, dict[str, _Column]]
+    """Columns by name, for each table by name."""
+
+class SpecError(Exception):
+    """The experiment is wrong: one line for each problem, with key, place and what would be right."""
+
+class RunError(Exception):
+    """A sound experiment did not come to a result."""
+
+def version() -> str:
+    """The version, with the commit it was built from when known: `0.1.0+gc61815c0a`."""
+
+def keys() -> str:
+    """The keys of an experiment as a JSON list of path, table, type, default, required, when, doc and more."""
+
+def reference() -> str:
+    """The reference of keys as Markdown: `docs/reference/spec.md`."""
+
+def check(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> str:
+    """Checks an experiment. Returns JSON: its name, and its `[sweep]` as dotted keys with their values.
+
+    Raises SpecError.
+    """
+
+def inspect(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> str:
+    """What an experiment would build, as JSON: fabric, rates, week, bandwidth-delay products, flows, notes.
+
+    Raises SpecError.
+    """
+
+def run(
+    text: str,
+    path: str,
+    overrides: dict[str, Any],
+    progress: Callable[[float], object] | None = None,
+    capture: str | PathLike[str] | None = None,
+    *,
+    allow_sweep: bool = False,
+) -> _Outcome:
+    """Runs an experiment, without the GIL.
+
+    `progress` is called about every 50 ms with the part that is done, 0 to 1; what it raises cancels the
+    run. `capture` names a pcapng file to write. Raises SpecError, RunError or KeyboardInterrupt.
+    """

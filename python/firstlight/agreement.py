@@ -1,0 +1,132 @@
+"""How near a reproduction comes: mean differences per figure, and the paper's headline ratios."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from firstlight.claims import At
+from firstlight.verdict import TAILS, UTILIZATION, Outcome, Row
+
+UTILIZATION_AIM = 5.0
+"""Mean absolute difference of utilization that is aimed at, in points."""
+TAIL_AIM = 8.0
+"""Mean absolute difference of p99 that is aimed at, in percent."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How near one figure's rows are to one reference at one time scale."""
+
+    figure: str
+    against: str
+    time_scale: int
+    utilization: float | None
+    """Mean absolute difference, points."""
+    tail: float | None
+    """Mean absolute difference of p99, percent."""
+    fct: float | None
+    """Mean absolute difference of completion times, percent."""
+    aimed: bool
+    """Whether the project set itself an aim for this figure."""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aim is met; ``None`` where there is none."""
+        checks = [(self.utilization, UTILIZATION_AIM), (self.tail, TAIL_AIM)]
+        known = [value <= aim for value, aim in checks if value is not None]
+        return all(known) if known and self.aimed else None
+
+
+def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
+    """Agreement with the paper at scale 20 (its testbed's dilation), and with real Linux wherever it was
+    measured."""
+    claim = outcome.claim
+    found = []
+    for against, scale in (("paper", 20), ("paper", 1), ("Linux", 20), ("Linux", 1)):
+        if against == "paper" and scale == 1 and claim.kind != "fct":
+            continue  # the published testbed numbers hold for dilated kernels only
+        chosen = [r for r in rows if r.time_scale == scale]
+        pairs = [(r, r.paper if against == "paper" else r.linux) for r in chosen]
+        agreement = Agreement(
+            claim.display,
+            against,
+            scale,
+            _mean(
+                [
+                    abs(r.ours - ref)
+                    for r, ref in pairs
+                    if r.metric == UTILIZATION and ref and r.ours is not None
+                ]
+            ),
+            _mean(
+                [
+                    _percent(r.ours, ref)
+                    for r, ref in pairs
+                    if r.metric in TAILS and ref and r.ours is not None
+                ]
+            ),
+            _mean(
+                [
+                    _percent(r.ours, ref)
+                    for r, ref in pairs
+                    if r.metric == "fct_s" and ref and r.ours is not None
+                ]
+            ),
+            bool(claim.options.get("aim")),
+        )
+        if (agreement.utilization, agreement.tail, agreement.fct) != (None, None, None):
+            found.append(agreement)
+    return found
+
+
+def _percent(ours: float, reference: float) -> float:
+    return 100 * abs(ours - reference) / reference
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+HEADLINE_AT: dict[str, At] = {"static": (16,), "dynamic": (1800,), "retcp": (150,)}
+"""The points that the paper's abstract compares."""
+
+
+def headline(outcomes: Sequence[Outcome]) -> list[Row]:
+    """The paper's headline ratios; the tail both like for like (p99 by p99) and as the paper computed it (p99
+    by the median)."""
+    roles = {o.claim.options.get("headline"): o for o in outcomes}
+    if not HEADLINE_AT.keys() <= roles.keys():
+        return []
+    return [row for scale in (20, 1) for row in _headline_rows(roles, scale)]
+
+
+def _headline_rows(roles: Mapping[Any, Outcome], scale: int) -> Iterator[Row]:
+    def numbers(role: str) -> tuple[Mapping[str, float], dict[str, float | None]]:
+        outcome, at = roles[role], HEADLINE_AT[role]
+        curve = next(c for c in outcome.claim.curves if c.time_scale == scale)
+        names = (UTILIZATION, "p99_all_us", "p50_all_us")
+        return outcome.claim.expected("paper", at, scale), {n: outcome.metric(curve, at, n) for n in names}
+
+    paper_base, our_base = numbers("static")
+    for role, name in (("dynamic", "dynamic 1800 us"), ("retcp", "reTCP 150 us")):
+        paper, ours = numbers(role)
+        for metric, above, below in (
+            ("utilization ratio", UTILIZATION, UTILIZATION),
+            ("p99 by static p99 (like for like)", "p99_all_us", "p99_all_us"),
+            ("p99 by static median (as the paper)", "p99_all_us", "p50_all_us"),
+        ):
+            yield Row(
+                "headline",
+                f"static 16 -> {name}",
+                metric,
+                "x",
+                _ratio(paper.get(above), paper_base.get(below)),
+                _ratio(ours[above], our_base[below]),
+                scale,
+                None,
+                "headline",
+            )
+
+
+def _ratio(a: float | None, b: float | None) -> float | None:
+    return a / b if a is not None and b else None

@@ -1,0 +1,215 @@
+"""The command line: ``firstlight run | sweep | reproduce | list | report | inspect``.
+
+Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
+run failed; 130: Ctrl-C.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from firstlight import core
+from firstlight.errors import FirstlightError, RunError, SpecError
+
+File = click.Path(path_type=Path)
+set_option = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Replace a key of the file, e.g. voq.large=50.",
+)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs side by side (default: all cores)."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(core.version(), prog_name="firstlight")
+def app() -> None:
+    """A laboratory for datacenter transport: how will this transport behave on that fabric?"""
+
+
+@app.command()
+@click.argument("file", type=File)
+@set_option
+@click.option("--out", type=File, help="Directory of the result (default: results/runs/<name>-<hash>).")
+@click.option("--capture", is_flag=True, help="Store the packets too, as pcapng.")
+def run(file: Path, settings: tuple[str, ...], out: Path | None, capture: bool) -> None:
+    """Run the experiment in FILE and print its summary."""
+    from firstlight import api
+    from firstlight.progress import Tracker
+    from firstlight.tables import print_summary
+
+    overrides = parse_settings(settings)
+    spec = core.Spec.read(file, overrides)
+    name = core.inspect(spec).get("name") or file.stem
+    target = out or Path("results") / "runs" / f"{name}-{spec.key()[:8]}"
+    with Tracker(f"running {name}") as tracker:
+        result = api.run(file, overrides, out=target, capture=capture, progress=tracker.on_fraction)
+    print_summary(console(), result)
+    click.echo(f"stored in {target}")
+
+
+@app.command()
+@click.argument("file", type=File)
+@set_option
+@click.option("--out", type=File, help="Directory of the points and the table (default: results/<name>).")
+@jobs_option
+def sweep(file: Path, settings: tuple[str, ...], out: Path | None, jobs: int | None) -> None:
+    """Run FILE at every point of its [sweep] table; points that are finished are not run again."""
+    from firstlight import pool, sweeps
+    from firstlight.progress import Tracker
+
+    overrides = parse_settings(settings)
+    spec = core.Spec.read(file, overrides, sweep=True)
+    points = sweeps.points_of(spec, sweeps.axes_of(spec))
+    directory = sweeps.directory_of(spec, out)
+    todo = pool.pending(points, directory / sweeps.STORE)
+    click.echo(f"{len(points)} points, {len(points) - len(todo)} of them finished before", err=True)
+    with Tracker.of_points("sweeping", todo) as tracker:
+        done = sweeps.sweep(file, overrides, out=directory, jobs=jobs, listener=tracker.on_point)
+    columns = [*done.axes, *(c for c in sweeps.SHOWN if c in done.frame)]
+    click.echo(done.frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    click.echo(f"stored in {directory} (table: {directory / sweeps.TABLE})")
+
+
+@app.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--quick/--full",
+    "quick",
+    default=True,
+    help="Short runs (default), or the paper's lengths and all points.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of a table.")
+@click.option(
+    "--out",
+    type=File,
+    default=Path("results"),
+    show_default=True,
+    help="Directory of points, figures and report.",
+)
+@jobs_option
+def reproduce(names: tuple[str, ...], quick: bool, as_json: bool, out: Path, jobs: int | None) -> None:
+    """Reproduce published figures (all, or those named as `firstlight list` shows them) and say how near they
+    come."""
+    from firstlight import claims, pool, report, sweeps
+    from firstlight import reproduce as reproductions
+    from firstlight.progress import Tracker
+    from firstlight.tables import print_verdict
+
+    started = time.monotonic()
+    mode: claims.Mode = "quick" if quick else "full"
+    chosen = claims.select(claims.find(), names)
+    points = reproductions.plan(chosen, mode)
+    todo = pool.pending(list(points.values()), out / sweeps.STORE)
+    click.echo(
+        f"{len(chosen)} reproductions, {len(points)} runs, {len(points) - len(todo)} finished before",
+        err=True,
+    )
+    with Tracker.of_points(f"reproducing ({mode})", todo) as tracker:
+        done = reproductions.run(chosen, mode, points, out, jobs=jobs, listener=tracker.on_point)
+    page = report.write_reproduction(done)
+    if as_json:
+        click.echo(reproductions.as_json(done), nl=False)
+    else:
+        print_verdict(console(wide=True), done.rows(), done.agreements())
+    click.echo(f"\nreport: {page} ({time.monotonic() - started:.0f} s)", err=as_json)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the reproductions."""
+    from rich.table import Table
+
+    from firstlight import claims
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "figure", "section", "runs quick/full", "what"):
+        table.add_column(column, no_wrap=column != "what")
+    for claim in claims.find():
+        quick, full = (len(claim.curves) * len(claim.ats(m)) for m in ("quick", "full"))
+        table.add_row(claim.name, claim.figure, claim.section, f"{quick}/{full}", claim.title)
+    console(wide=True).print(table)
+
+
+@app.command()
+@click.argument("directory", type=File)
+def report(directory: Path) -> None:
+    """Write the HTML report of DIRECTORY: a result, a sweep or a reproduction."""
+    from firstlight import report as reports
+
+    click.echo(f"report: {reports.write(directory)}")
+
+
+@app.command()
+@click.argument("file", type=File)
+@set_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def inspect(file: Path, settings: tuple[str, ...], as_json: bool) -> None:
+    """Show what FILE would build: hosts, rates, week, bandwidth-delay products, flows."""
+    from firstlight import api
+    from firstlight.tables import print_tree
+
+    built = api.inspect(file, parse_settings(settings))
+    if as_json:
+        click.echo(json.dumps(built, indent=2))
+    else:
+        print_tree(console(), {k: v for k, v in built.items() if k != "spec"})
+
+
+def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    """``("voq.large=50",)`` -> ``{"voq.large": "50"}``; the core reads each text by its key's type."""
+    overrides: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise SpecError(f"--set {setting}: KEY=VALUE is needed, such as --set voq.large=50")
+        if key.strip() in overrides:
+            raise SpecError(f"--set {key.strip()}: given twice")
+        overrides[key.strip()] = value.strip()
+    return overrides
+
+
+def console(*, wide: bool = False) -> Console:
+    """Standard output; tables keep their width when it is not a terminal."""
+    out = Console(highlight=False)
+    if not out.is_terminal and wide:
+        out.width = 132
+    return out
+
+
+def guarded(command: Callable[[], object]) -> int:
+    """Run ``command``; errors become one line on standard error and an exit code, never a traceback."""
+    try:
+        command()
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except click.ClickException as e:
+        e.show()
+        return e.exit_code
+    except RunError as e:
+        click.echo(f"error: {e}", err=True)
+        return 1
+    except FirstlightError as e:
+        click.echo(f"error: {e}", err=True)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; what was finished is kept", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+    return 0
+
+
+def main() -> None:
+    """Entry point of the ``firstlight`` command."""
+    sys.exit(guarded(lambda: app(standalone_mode=False)))

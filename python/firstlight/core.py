@@ -1,0 +1,116 @@
+"""The only module that talks to the Rust core: texts and overrides in, manifest and tables out."""
+
+import functools
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from firstlight import _core
+from firstlight.errors import RunError, SpecError
+
+Overrides = Mapping[str, Any]
+"""Keys of the experiment file in dotted form and the values that replace the file's: ``{"voq.large": 50}``.
+"""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One experiment as the core takes it: the file's text, its path (for messages) and the overrides."""
+
+    text: str
+    path: str
+    overrides: dict[str, Any] = field(default_factory=dict)
+    sweep: bool = False
+    """Whether a ``[sweep]`` table in the text is expected (it is then left to the sweep)."""
+
+    @classmethod
+    def read(cls, path: str | Path, overrides: Overrides | None = None, *, sweep: bool = False) -> "Spec":
+        """Read an experiment file; raises :class:`SpecError` when it is missing or not text."""
+        file = Path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SpecError(f"{file}: no such file") from None
+        except IsADirectoryError:
+            raise SpecError(f"{file}: is a directory; name the experiment's .toml file") from None
+        except (OSError, UnicodeDecodeError) as e:
+            raise SpecError(f"{file}: cannot be read as text: {e}") from None
+        return cls(text, str(file), dict(overrides or {}), sweep)
+
+    def key(self) -> str:
+        """Identity of the run: a hash of the text, the overrides and the core's build (32 hex digits)."""
+        identity = json.dumps([build(), self.text, sorted(self.overrides.items())], default=str)
+        return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+    def with_overrides(self, more: Overrides) -> "Spec":
+        """The same experiment with further overrides on top."""
+        return Spec(self.text, self.path, {**self.overrides, **more}, self.sweep)
+
+    def document(self) -> dict[str, Any]:
+        """The parsed file, overrides not applied."""
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as e:
+            raise SpecError(f"{self.path}: {e}") from None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a run leaves: the manifest and the tables, each a mapping from column to values."""
+
+    manifest: dict[str, Any]
+    tables: dict[str, dict[str, Any]]
+
+
+def version() -> str:
+    """Version of the package, ``0.1.0``."""
+    return _core.version()
+
+
+@functools.cache
+def build() -> str:
+    """Version and a hash of the compiled core: what a stored result must match to be taken for a run of this
+    build."""
+    file = getattr(_core, "__file__", None)
+    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12] if file else "none"
+    return f"{version()}+{digest}"
+
+
+def inspect(spec: Spec) -> dict[str, Any]:
+    """What would be built from ``spec``, checked whole; nothing is run."""
+    try:
+        text = _core.inspect(spec.text, spec.path, spec.overrides, allow_sweep=spec.sweep)
+    except _core.SpecError as e:
+        raise SpecError(str(e)) from None
+    answer: dict[str, Any] = json.loads(text)
+    return answer
+
+
+def wants_capture(spec: Spec) -> bool:
+    """Whether the experiment itself asks for a packet capture (``measure.capture``)."""
+    return bool(inspect(spec)["spec"].get("measure", {}).get("capture"))
+
+
+def execute(
+    spec: Spec, progress: Callable[[float], None] | None = None, capture: str | Path | None = None
+) -> Output:
+    """Run ``spec`` to its end. ``progress`` gets the fraction done; Ctrl-C raises ``KeyboardInterrupt`` at
+    once."""
+    try:
+        answer = _core.run(
+            spec.text,
+            spec.path,
+            spec.overrides,
+            progress,
+            None if capture is None else str(capture),
+            allow_sweep=spec.sweep,
+        )
+    except _core.SpecError as e:
+        raise SpecError(str(e)) from None
+    except _core.RunError as e:
+        raise RunError(str(e)) from None
+    return Output(json.loads(answer["manifest"]), answer["tables"])

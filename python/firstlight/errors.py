@@ -1,0 +1,25 @@
+"""Everything that Firstlight raises on purpose, as one tree.
+
+``FirstlightError`` is the root: ``except fl.FirstlightError`` catches every error that a user can cause or
+meet. Messages say what was wrong, where, and what would be right.
+"""
+
+
+class FirstlightError(Exception):
+    """Root of all errors of this package."""
+
+
+class SpecError(FirstlightError):
+    """The experiment file, or an override of one of its keys, is wrong."""
+
+
+class ResultError(FirstlightError):
+    """A directory is not a result, or cannot be written as one."""
+
+
+class PlanError(FirstlightError):
+    """The plan of a reproduction (``claim.toml``) or a ``[sweep]`` table is wrong."""
+
+
+class RunError(FirstlightError):
+    """A run stopped before its end for a reason that is not the experiment's."""

@@ -1,0 +1,93 @@
+"""Figures of one run and of a sweep."""
+
+from numbers import Real
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+
+from firstlight.errors import FirstlightError
+from firstlight.figures.style import BLUE, GREEN, INK, VERMILION, Figure, draw, ramp, shade_days
+from firstlight.result import Result
+from firstlight.sweeps import SHOWN, Sweep
+from firstlight.verdict import days_of_pair
+
+
+def series_figure(result: Result) -> Figure:
+    """Mean sequence number and VOQ length of the measured pair over the folded weeks."""
+    series = result.series
+    try:
+        days = days_of_pair(result)
+    except (FirstlightError, KeyError):
+        days = []
+
+    def paint(canvas: Canvas) -> None:
+        top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 1.4))
+        top.plot(series["time_us"], series["sequence_bytes"] / 1e3, color=BLUE)
+        bottom.plot(series["time_us"], series["voq_packets"], color=VERMILION, lw=1.2)
+        for axes in (top, bottom):
+            shade_days(axes, days)
+            axes.set_ylim(bottom=0)
+        bottom.set_xlim(0, float(series["time_us"].max()))
+        top.set_ylabel("Expected TCP sequence\nnumber per flow (KB)")
+        bottom.set_ylabel("VOQ (packets)")
+        bottom.set_xlabel("Time (us)")
+
+    caption = "Mean in-order sequence number per flow and VOQ length of the measured pair; days shaded."
+    return draw("series", caption, (7.2, 4.0), paint)
+
+
+def latency_figure(result: Result) -> Figure:
+    """Distribution of packet latency, by network."""
+    frame = result.latency
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for network, color in (("all", INK), ("circuit", BLUE), ("packet", GREEN)):
+            part = frame if network == "all" else frame[frame["network"] == network]
+            part = part.sort_values("latency_us")
+            if part.empty or (network == "all" and "all" in set(frame["network"])):
+                continue
+            share = 100 * np.cumsum(part["packets"].to_numpy(dtype=float)) / part["packets"].sum()
+            axes.step(part["latency_us"], share, where="post", color=color, label=network)
+        axes.set_xlabel("Latency from VOQ arrival to delivery after the switch (us)")
+        axes.set_ylabel("Packets (%)")
+        axes.set_ylim(0, 101)
+        axes.set_xlim(left=0)
+        axes.legend(title="network", loc="lower right")
+
+    return draw(
+        "latency",
+        "Cumulative distribution of packet latency, by the network that carried it.",
+        (7.2, 3.0),
+        paint,
+    )
+
+
+def sweep_figure(sweep: Sweep) -> Figure:
+    """The main metrics along the first axis, a line per combination of the others."""
+    frame = sweep.frame
+    first, *others = sweep.axes
+    metrics = [m for m in SHOWN if m in frame and frame[m].notna().any()][:4]
+    groups = (
+        [((), frame)]
+        if not others
+        else [(tuple(map(str, name)), part) for name, part in frame.groupby(others, sort=False)]
+    )
+
+    def paint(canvas: Canvas) -> None:
+        panels = np.ravel(canvas.subplots(1, max(len(metrics), 1), squeeze=False)).tolist()
+        values = sweep.axes[first]
+        numeric = all(isinstance(v, Real) for v in values)
+        for axes, metric in zip(panels, metrics, strict=False):
+            for (name, part), color in zip(groups, ramp(len(groups)), strict=True):
+                x = part[first] if numeric else [values.index(v) for v in part[first]]
+                axes.plot(x, part[metric], "o-", color=color, label=", ".join(name))
+            if not numeric:
+                axes.set_xticks(range(len(values)), [str(v) for v in values], rotation=45, ha="right")
+            axes.set_title(metric)
+            axes.set_xlabel(first)
+            axes.set_ylim(bottom=0)
+        if others:
+            panels[0].legend(title=", ".join(others), title_fontsize=8)
+
+    return draw("sweep", f"{', '.join(metrics)} against {first}.", (2.6 * max(len(metrics), 2), 3.0), paint)

@@ -1,0 +1,126 @@
+"""How our figures look: on paper, on a light screen and on a dark one.
+
+Colours are Okabe and Ito's, which the colour-blind tell apart; reference and ours differ in marker and dash
+too. For the report, figures are transparent SVG whose ink follows the page's text colour.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
+INK = "#1c2321"
+"""Axes, text and the paper's marks; becomes the page's own text colour in the report."""
+GREY = "#8a8f98"
+SCALE_COLORS = {20: BLUE, 1: VERMILION}
+SCALE_NAMES = {20: "ours, scale 20", 1: "ours, exact time"}
+DAY_SHADE: dict[str, Any] = {"color": SKY, "alpha": 0.22, "linewidth": 0}
+
+_RC: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "axes.grid": True,
+    **dict.fromkeys(
+        (
+            "text.color",
+            "axes.edgecolor",
+            "axes.labelcolor",
+            "xtick.color",
+            "ytick.color",
+            "grid.color",
+            "axes.titlecolor",
+        ),
+        INK,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One drawn figure: its name (``fig08a``), a caption, and the drawing in three forms."""
+
+    name: str
+    caption: str
+    svg: str
+    png: bytes
+    inline: str
+    """SVG without prolog or addresses, for a page; its ink is ``currentColor``."""
+
+    def save(self, folder: Path) -> None:
+        """Write ``name.svg`` and ``name.png``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
+        (folder / f"{self.name}.png").write_bytes(self.png)
+
+
+@contextmanager
+def style(name: str) -> Iterator[None]:
+    """Our matplotlib settings, ids in the SVG hashed from ``name`` so that they repeat and differ between
+    figures."""
+    with plt.rc_context({**_RC, "svg.hashsalt": name}):
+        yield
+
+
+def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Canvas], None]) -> Figure:
+    """Draw one figure: ``paint`` fills an empty canvas of ``size`` inches."""
+    with style(name):
+        canvas = Canvas(figsize=size, layout="constrained")
+        paint(canvas)
+        svg = io.StringIO()
+        canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+        png = io.BytesIO()
+        canvas.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
+    text = svg.getvalue()
+    return Figure(name, caption, _on_white(text), png.getvalue(), _inline(text, caption))
+
+
+def _on_white(svg: str) -> str:
+    end = svg.index(">", svg.index("<svg")) + 1
+    return f'{svg[:end]}\n <rect width="100%" height="100%" fill="white"/>{svg[end:]}'
+
+
+def _inline(svg: str, caption: str) -> str:
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", body)
+    body = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', "", body, count=1)
+    label = caption.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    body = body.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    return re.sub(INK, "currentColor", body, flags=re.IGNORECASE)
+
+
+def ramp(count: int) -> list[str]:
+    """Colours of ``count`` ordered curves."""
+    colors = [VERMILION, ORANGE, GREEN, SKY, BLUE, PURPLE, GREY]
+    return [colors[i % len(colors)] for i in range(count)]
+
+
+def shade_days(axes: Axes, days: list[tuple[float, float]], divide: float = 1.0) -> None:
+    """Shade the time during which the pair has the circuit."""
+    for start, end in days:
+        axes.axvspan(start / divide, end / divide, **DAY_SHADE)

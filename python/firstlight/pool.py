@@ -1,0 +1,193 @@
+"""Many runs on all cores: a few worker processes, each fed one point at a time.
+
+Workers are plain child processes that speak JSON lines (:mod:`firstlight.worker`): nothing of the caller's
+program is imported again, so this works from a script, a notebook or a test alike. Finished points lie under
+their key and are not run again.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import Any, Literal
+
+from firstlight import errors
+from firstlight.core import Spec
+from firstlight.result import Result, is_result, load
+
+Event = Literal["progress", "done"]
+Listener = Callable[["Point", Event, float], None]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run to be had: what to run, what to call it, and its share of the whole work."""
+
+    spec: Spec
+    label: str
+    weight: float = 1.0
+
+    def target(self, store: Path) -> Path:
+        """Where its result lies in ``store``."""
+        return store / self.spec.key()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pending(points: Sequence[Point], store: Path) -> list[Point]:
+    """The points that have no result in ``store`` yet, each run once however often it is named."""
+    unique = {p.spec.key(): p for p in points}
+    return [p for p in unique.values() if not is_result(p.target(store))]
+
+
+def run_all(
+    points: Sequence[Point],
+    store: Path,
+    *,
+    jobs: int | None = None,
+    listener: Listener | None = None,
+    capture: bool = False,
+) -> list[Result]:
+    """Results of ``points`` in their order; those that ``store`` has are not run again.
+
+    On an error or Ctrl-C every worker is ended and what was half-written removed; finished points stay.
+    """
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise errors.ResultError(f"{store}: cannot be written: {e.strerror}") from None
+    todo = pending(points, store)
+    if todo:
+        sweep_leftovers(store)
+        _Crew(todo, store, capture, listener).run(min(jobs or cores(), len(todo)))
+    return [load(p.target(store)) for p in points]
+
+
+def sweep_leftovers(store: Path) -> None:
+    """Remove half-written points of processes that are gone (a machine that lost power, a kill -9)."""
+    for path in store.glob(".*.*.*"):
+        pid = path.name.split(".")[2]
+        if pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.is_file() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+class _Crew:
+    """The workers of one call and the points they share."""
+
+    def __init__(self, todo: list[Point], store: Path, capture: bool, listener: Listener | None) -> None:
+        self.todo = deque(todo)
+        self.store = store
+        self.capture = capture
+        self.listener = listener
+        self.inbox: Queue[tuple[_Worker, dict[str, Any]]] = Queue()
+
+    def run(self, jobs: int) -> None:
+        workers = [_Worker(self.inbox) for _ in range(jobs)]
+        try:
+            for worker in workers:
+                self.feed(worker)
+            while any(w.point for w in workers):
+                self.handle(*self.inbox.get())
+        finally:
+            for worker in workers:
+                worker.end()
+            for worker in workers:
+                worker.close()
+            sweep_leftovers(self.store)
+
+    def feed(self, worker: "_Worker") -> None:
+        """Give ``worker`` the next point, if there is one."""
+        worker.point = self.todo.popleft() if self.todo else None
+        if worker.point:
+            worker.start(worker.point, self.store, self.capture)
+
+    def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
+        point = worker.point
+        if point is None:
+            return
+        if "progress" in message:
+            self.tell(point, "progress", float(message["progress"]))
+        elif "done" in message:
+            self.tell(point, "done", 1.0)
+            self.feed(worker)
+        else:
+            kind = getattr(errors, str(message.get("kind")), errors.RunError)
+            raise kind(f"{point.label}: {message['error']}")
+
+    def tell(self, point: Point, event: Event, fraction: float) -> None:
+        if self.listener:
+            self.listener(point, event, fraction)
+
+
+class _Worker:
+    """One child process and the thread that reads what it says."""
+
+    def __init__(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
+        self.point: Point | None = None
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "firstlight.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a terminal's Ctrl-C reaches the parent only
+        )
+        self.listener = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
+        self.listener.start()
+
+    def _listen(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            inbox.put((self, json.loads(line)))
+        inbox.put((self, {"error": f"the worker process ended (exit code {self.process.wait()})"}))
+
+    def start(self, point: Point, store: Path, capture: bool) -> None:
+        """Hand over a point."""
+        spec = point.spec
+        task = {
+            "text": spec.text,
+            "path": spec.path,
+            "overrides": spec.overrides,
+            "sweep": spec.sweep,
+            "target": str(point.target(store)),
+            "capture": capture,
+        }
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has died: its listener says so
+            self.process.stdin.write(json.dumps(task) + "\n")
+            self.process.stdin.flush()
+
+    def end(self) -> None:
+        """End the process now; idle or not, it has nothing to lose."""
+        self.point = None
+        self.process.kill()
+
+    def close(self) -> None:
+        """Wait for the process's end and give back what it held."""
+        self.process.wait()
+        self.listener.join()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()

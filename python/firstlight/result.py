@@ -1,0 +1,209 @@
+"""A result: the manifest of a run and its tables, in memory or in a directory.
+
+On disk a result is a directory with ``manifest.json`` (resolved spec, seed, version, digest, conservation,
+warnings), one Parquet file per table and, when asked for, ``capture.pcapng``. It is written beside its place
+and renamed into it: what is found under a result's name is whole.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from firstlight.errors import ResultError
+
+TABLES = ("summary", "flows", "series", "latency", "ports", "pairs", "week")
+MANIFEST = "manifest.json"
+CAPTURE = "capture.pcapng"
+
+
+class Result:
+    """One run's outcome.
+
+    Tables are pandas frames, read when first asked for. Times are in the experiment's own units, that is with
+    ``time_scale`` divided out; columns name their unit (``_us``, ``_bytes``, ``_packets``, ``_pct``).
+    """
+
+    def __init__(
+        self,
+        manifest: dict[str, Any],
+        tables: Mapping[str, Mapping[str, Any]] | None = None,
+        path: Path | None = None,
+    ) -> None:
+        self.manifest = manifest
+        self.path = path
+        """Directory of the result; ``None`` while it is only in memory."""
+        self._tables = tables or {}
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The table ``name`` (one of ``tables``) as a frame; raises :class:`ResultError` when the run has no
+        such table."""
+        if name not in self._frames:
+            self._frames[name] = self._load(name)
+        return self._frames[name]
+
+    def _load(self, name: str) -> pd.DataFrame:
+        if name in self._tables:
+            return pd.DataFrame(dict(self._tables[name]))
+        if self.path is not None and (file := self.path / f"{name}.parquet").is_file():
+            return pd.read_parquet(file)
+        raise ResultError(f"this result has no table '{name}'; it has: {', '.join(self.tables)}")
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables that this result has."""
+        stored = [] if self.path is None else [f.stem for f in self.path.glob("*.parquet")]
+        return sorted({*self._tables, *stored})
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """Metric -> value for the measured pair and the whole run; units are in ``table("summary")``."""
+        frame = self.table("summary")
+        return {str(k): float(v) for k, v in zip(frame["metric"], frame["value"], strict=True)}
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """One row per flow: ends, controller, start and completion time (us), bytes, retransmissions,
+        timeouts, RTTs."""
+        return self.table("flows")
+
+    @property
+    def series(self) -> pd.DataFrame:
+        """Mean in-order sequence (bytes per flow) and VOQ length (packets) of the pair against time (us),
+        folded over weeks."""
+        return self.table("series")
+
+    @property
+    def latency(self) -> pd.DataFrame:
+        """Histogram of the pair's packet latencies (us), by the network that carried them."""
+        return self.table("latency")
+
+    @property
+    def ports(self) -> pd.DataFrame:
+        """One row per port: packets offered, delivered, dropped, held and marked; peak queue."""
+        return self.table("ports")
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """One row per rack pair with traffic: what its VOQ took, dropped and sent over each network."""
+        return self.table("pairs")
+
+    @property
+    def week(self) -> pd.DataFrame:
+        """The schedule: start and end (us) of each day and its matching (``0->1 1->0``)."""
+        return self.table("week")
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return str(self.manifest.get("name", ""))
+
+    @property
+    def digest(self) -> str:
+        """Digest of every packet's exit and drop: equal for equal spec, seed and version on any machine."""
+        return str(self.manifest["digest"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to check before trusting the result."""
+        return [str(w) for w in self.manifest.get("warnings", [])]
+
+    @property
+    def capture(self) -> Path | None:
+        """The packet capture (pcapng), when the run was asked for one."""
+        file = None if self.path is None else self.path / CAPTURE
+        return file if file is not None and file.is_file() else None
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else str(self.path)
+        return f"<Result {self.name!r} digest {self.digest} {where}>"
+
+    def save(self, directory: str | Path) -> "Result":
+        """Write the result as ``directory``, whole or not at all; an earlier result there is replaced."""
+        target = Path(directory)
+        check_target(target)
+        with Staging(target) as staging:
+            self.write(staging.path)
+            if self.capture is not None:
+                shutil.copy2(self.capture, staging.path / CAPTURE)
+            staging.commit()
+        return load(target)
+
+    def write(self, directory: Path) -> None:
+        """Write manifest and tables into an existing directory."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for name in self.tables:
+            columns = self._tables.get(name)
+            table = pa.Table.from_pandas(self.table(name)) if columns is None else pa.table(dict(columns))
+            pq.write_table(table, directory / f"{name}.parquet")
+        text = json.dumps(self.manifest, indent=2, sort_keys=False)
+        (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def load(directory: str | Path) -> Result:
+    """Open the result stored in ``directory``; its tables are read when first asked for."""
+    path = Path(directory)
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{path}: not a result (it has no {MANIFEST})") from None
+    except NotADirectoryError:
+        raise ResultError(f"{path}: not a directory; name a result's directory") from None
+    except (OSError, ValueError) as e:
+        raise ResultError(f"{path / MANIFEST}: cannot be read: {e}") from None
+    if not isinstance(manifest, dict) or "digest" not in manifest:
+        raise ResultError(f"{path / MANIFEST}: not the manifest of a result (it has no digest)")
+    return Result(manifest, path=path)
+
+
+def is_result(path: Path) -> bool:
+    """Whether ``path`` holds a result."""
+    return (path / MANIFEST).is_file()
+
+
+def check_target(target: Path) -> None:
+    """Refuse to write a result over anything but nothing, an empty directory or an earlier result."""
+    if target.is_dir() and (is_result(target) or not any(target.iterdir())):
+        return
+    if target.exists():
+        raise ResultError(f"{target}: exists and is not a result; name a new directory")
+
+
+class Staging:
+    """A temporary directory beside ``target`` that becomes ``target`` on :meth:`commit` and vanishes
+    otherwise."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = Path()
+
+    def __enter__(self) -> "Staging":
+        parent = self.target.absolute().parent
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.{os.getpid()}.", dir=parent))
+            self.path.chmod(0o755)
+        except OSError as e:
+            raise ResultError(f"{self.target}: cannot be written: {e.strerror}") from None
+        return self
+
+    def commit(self) -> None:
+        """Put the staged directory in its place, an earlier one there removed."""
+        if self.target.exists():
+            old = self.path.with_name(self.path.name + ".old")
+            self.target.rename(old)
+            self.path.rename(self.target)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            self.path.rename(self.target)
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)

@@ -1,0 +1,177 @@
+"""Sweeps: one experiment at every combination of some keys' values, on all cores, resumable."""
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from firstlight import core, pool
+from firstlight.core import Overrides, Spec
+from firstlight.errors import PlanError, ResultError, SpecError
+from firstlight.result import Result, load
+
+INDEX = "sweep.json"
+TABLE = "sweep.csv"
+STORE = "points"
+SHOWN = (
+    "circuit_utilization_pct",
+    "p50_all_us",
+    "p99_all_us",
+    "goodput_gbps",
+    "fct_last_s",
+    "dropped_packets",
+    "retransmits",
+)
+"""Metrics that the command prints; the CSV has all."""
+Axes = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points of a sweep: for each, what was set and its result, in the order of the axes (the last varies
+    fastest)."""
+
+    name: str
+    axes: dict[str, list[Any]]
+    settings: list[dict[str, Any]]
+    results: list[Result]
+    path: Path
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per point: the axes' values, then every summary metric, then the digest."""
+        return pd.DataFrame(
+            [{**s, **r.summary, "digest": r.digest} for s, r in zip(self.settings, self.results, strict=True)]
+        )
+
+
+def axes_of(spec: Spec) -> dict[str, list[Any]]:
+    """The ``[sweep]`` table of an experiment: dotted key -> values."""
+    table = spec.document().get("sweep")
+    if not isinstance(table, dict) or not table:
+        raise PlanError(
+            f'{spec.path}: has no [sweep] table; add one such as\n  [sweep]\n  "voq.small" = [8, 16, 32]'
+        )
+    return check_axes(flatten(table), f"{spec.path}: [sweep]")
+
+
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted keys: ``voq.small = [..]`` and ``"voq.small" = [..]`` mean the same."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
+    """Every axis is a non-empty list of plain values, none twice."""
+    checked: dict[str, list[Any]] = {}
+    for key, values in axes.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise PlanError(f"{place}: {key} = {values!r}: a list of values is needed, such as [8, 16]")
+        if wrong := [v for v in values if not isinstance(v, bool | int | float | str)]:
+            raise PlanError(f"{place}: {key}: {wrong[0]!r} is not a number, a text or true/false")
+        if len({repr(v) for v in values}) < len(values):
+            raise PlanError(f"{place}: {key}: a value is named twice in {list(values)!r}")
+        checked[key] = list(values)
+    return checked
+
+
+def combinations(axes: Axes) -> list[dict[str, Any]]:
+    """Every combination of the axes' values."""
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def label(setting: Mapping[str, Any]) -> str:
+    """A point as a person names it: ``voq.small=16 voq.large=50``."""
+    return " ".join(f"{k}={v}" for k, v in setting.items()) or "as in the file"
+
+
+def points_of(spec: Spec, axes: Axes) -> list[pool.Point]:
+    """The points, each checked whole by the core before any is run."""
+    core.inspect(spec)
+    points = [pool.Point(spec.with_overrides(s), label(s)) for s in combinations(axes)]
+    for point in points:
+        try:
+            core.inspect(point.spec)
+        except SpecError as e:
+            raise SpecError(f"{point.label}: {e}") from None
+    return points
+
+
+def sweep(
+    path: str | Path,
+    overrides: Overrides | None = None,
+    axes: Axes | None = None,
+    *,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    listener: pool.Listener | None = None,
+) -> Sweep:
+    """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` when
+    given.
+
+    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides and build: what is
+    there already is not run again, so a sweep that was stopped goes on where it was. ``jobs`` processes run
+    side by side (default: all cores); their number does not change a result.
+    """
+    spec = Spec.read(path, overrides, sweep=True)
+    table = axes_of(spec) if axes is None else check_axes(axes, "axes")
+    points = points_of(spec, table)
+    directory = directory_of(spec, out)
+    results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener)
+    answer = Sweep(name_of(spec), table, combinations(table), results, directory)
+    _store(answer)
+    return answer
+
+
+def name_of(spec: Spec) -> str:
+    """The experiment's name, else its file's."""
+    return str(spec.document().get("name") or Path(spec.path).stem)
+
+
+def directory_of(spec: Spec, out: str | Path | None) -> Path:
+    """Where a sweep lies: ``out``, else ``results/<name>``."""
+    directory = Path(out) if out is not None else Path("results") / name_of(spec)
+    if directory.is_file():
+        raise ResultError(f"{directory}: is a file; name a directory")
+    return directory
+
+
+def _store(sweep: Sweep) -> None:
+    """Write the index, by which the sweep can be opened again, and the table as CSV."""
+    index = {
+        "name": sweep.name,
+        "version": core.version(),
+        "axes": sweep.axes,
+        "points": [
+            {"set": s, "key": r.manifest["key"]} for s, r in zip(sweep.settings, sweep.results, strict=True)
+        ],
+    }
+    replace_text(sweep.path / INDEX, json.dumps(index, indent=2) + "\n")
+    replace_text(sweep.path / TABLE, sweep.frame.to_csv(index=False))
+
+
+def replace_text(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = file.with_name(f".{file.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def load_sweep(directory: str | Path) -> Sweep:
+    """Open a finished sweep."""
+    path = Path(directory)
+    try:
+        index = json.loads((path / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        raise ResultError(f"{path}: not a finished sweep ({e})") from None
+    results = [load(path / STORE / p["key"]) for p in index["points"]]
+    return Sweep(index["name"], index["axes"], [p["set"] for p in index["points"]], results, path)

@@ -1,0 +1,164 @@
+"""What the commands print: the verdict of a reproduction, a run's summary, what a spec builds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from firstlight.agreement import TAIL_AIM, UTILIZATION_AIM, Agreement
+from firstlight.result import Result
+from firstlight.verdict import MEDIANS, Row
+
+Line = tuple[str, ...]
+METRIC_NAMES = {
+    "circuit_utilization_pct": "circuit utilization",
+    "p99_all_us": "p99, all",
+    "p99_circuit_us": "p99, circuit",
+    "p99_packet_us": "p99, packet",
+    "p50_all_us": "median, all",
+    "p50_circuit_us": "median, circuit",
+    "p50_packet_us": "median, packet",
+    "fct_s": "completion time",
+    "utilization_gain": "utilization gained",
+    "voq_in_day_packets": "VOQ late in the day",
+}
+COLUMNS = ("figure", "point", "metric", "paper", "ours x20", "diff", "Linux x1", "ours x1", "diff")
+
+
+def number(value: float | None) -> str:
+    """Three to four digits; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference, always with its sign."""
+    return "-" if value is None else f"{value:+.2f}" if abs(value) < 10 else f"{value:+.1f}"
+
+
+def verdict_lines(rows: Iterable[Row], *, medians: bool = False) -> list[Line]:
+    """One line per figure, point and metric: the paper and ours at scale 20, real Linux and ours in exact
+    time.
+
+    The second difference is against real Linux; where the paper is in exact time itself (Fig. 3), against the
+    paper.
+    """
+    merged: dict[tuple[str, str, str], dict[int, Row]] = {}
+    for row in rows:
+        if medians or row.metric not in MEDIANS:
+            merged.setdefault((row.figure, row.point, row.metric), {})[row.time_scale] = row
+    figures = list(dict.fromkeys(key[0] for key in merged))
+    return [_line(key, merged[key]) for key in sorted(merged, key=lambda key: figures.index(key[0]))]
+
+
+def _line(key: tuple[str, str, str], scales: Mapping[int, Row]) -> Line:
+    slow, exact = scales.get(20), scales.get(1)
+    row = slow or exact
+    assert row is not None
+    figure, point, metric = key
+    unit = "" if row.unit in ("packets", "points", "x") and metric not in METRIC_NAMES else f" ({row.unit})"
+    against = None if exact is None else exact.linux_difference if slow or exact.linux else exact.difference
+    return (
+        figure,
+        point,
+        METRIC_NAMES.get(metric, metric) + unit,
+        number(row.paper),
+        number(slow.ours if slow else None),
+        signed(slow.difference if slow else None),
+        number(exact.linux if exact else None),
+        number(exact.ours if exact else None),
+        signed(against),
+    )
+
+
+def agreement_line(a: Agreement) -> str:
+    """One sentence on how near a figure comes."""
+    where = "exact time" if a.time_scale == 1 else f"scale {a.time_scale}"
+    aim = f" (aim {UTILIZATION_AIM:g})" if a.aimed else ""
+    tail_aim = f" (aim {TAIL_AIM:g})" if a.aimed else ""
+    parts = []
+    if a.utilization is not None:
+        parts.append(f"utilization {a.utilization:.1f} points{aim}")
+    if a.tail is not None:
+        parts.append(f"p99 {a.tail:.1f} %{tail_aim}")
+    if a.fct is not None:
+        parts.append(f"completion time {a.fct:.0f} %")
+    verdict = {True: ": aim met", False: ": aim missed", None: ""}[a.met]
+    return f"{a.figure}, {where}, against {a.against}: mean absolute difference {', '.join(parts)}{verdict}"
+
+
+def print_verdict(console: Console, rows: Sequence[Row], near: Sequence[Agreement]) -> None:
+    """The verdict table, the headline ratios and a line per figure."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        title="Paper and ours",
+        title_justify="left",
+    )
+    for i, column in enumerate(COLUMNS):
+        table.add_column(
+            column, justify="left" if i < 3 else "right", overflow="fold", min_width=None if i < 3 else 8
+        )
+    previous = ""
+    for line in verdict_lines(rows):
+        if previous not in ("", line[0]):
+            table.add_section()
+        previous = line[0]
+        table.add_row(*line)
+    console.print(table)
+    console.print(
+        "x20: the fabric's times stretched 20-fold against the hosts' clocks, as on the paper's testbed;\n"
+        "x1: exact time, beside a real Linux stack where one was measured. The paper's numbers\n"
+        "compare with x20 (Fig. 3: with x1).\n",
+        style="dim",
+    )
+    for agreement in near:
+        color = {True: "green", False: "yellow", None: "default"}[agreement.met]
+        console.print(agreement_line(agreement), style=color)
+
+
+def print_summary(console: Console, result: Result) -> None:
+    """A run's summary metrics, its digest and its warnings."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=result.name, title_justify="left")
+    table.add_column("metric")
+    table.add_column("value", justify="right")
+    table.add_column("unit")
+    frame = result.table("summary")
+    for metric, unit, value in zip(frame["metric"], frame["unit"], frame["value"], strict=True):
+        table.add_row(str(metric), f"{value:,.6g}", str(unit))
+    console.print(table)
+    console.print(f"digest {result.digest}", highlight=False)
+    for warning in result.warnings:
+        console.print(f"warning: {warning}", style="yellow", highlight=False)
+
+
+def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> None:
+    """Nested values as indented lines; long lists of rows in short."""
+    pad = "  " * indent
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            console.print(f"{pad}{key}", style="bold", highlight=False)
+            print_tree(console, item, indent + 1)
+        elif isinstance(item, list) and item and isinstance(item[0], dict):
+            console.print(f"{pad}{key} ({len(item)})", style="bold", highlight=False)
+            for row in item[:SHOWN]:
+                console.print(
+                    f"{pad}  " + "  ".join(f"{k} {v}" for k, v in row.items()),
+                    highlight=False,
+                    soft_wrap=True,
+                )
+            if len(item) > SHOWN:
+                console.print(f"{pad}  ... and {len(item) - SHOWN} more", style="dim")
+        elif isinstance(item, list):
+            console.print(
+                f"{pad}{key}: " + ("; ".join(map(str, item)) or "none"), highlight=False, soft_wrap=True
+            )
+        else:
+            console.print(f"{pad}{key}: {item}", highlight=False, soft_wrap=True)
+
+
+SHOWN = 30

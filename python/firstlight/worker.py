@@ -1,0 +1,79 @@
+"""A worker process of a sweep: one task per input line, one JSON message per output line.
+
+Started as ``python -m firstlight.worker`` by :mod:`firstlight.pool`. It leaves when its input closes, so it
+never outlives the process that started it, whatever ended that one.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from firstlight import core
+from firstlight.errors import FirstlightError
+from firstlight.result import CAPTURE, Result, Staging
+
+
+def run_point(spec: core.Spec, target: Path, capture: bool, report: "Reporter") -> None:
+    """Run one point and store it as ``target``."""
+    with Staging(target) as staging:
+        wanted = capture or core.wants_capture(spec)
+        output = core.execute(spec, report.progress, staging.path / CAPTURE if wanted else None)
+        manifest = {**output.manifest, "key": spec.key(), "overrides": spec.overrides}
+        Result(manifest, output.tables).write(staging.path)
+        staging.commit()
+
+
+class Reporter:
+    """Writes messages to the parent, progress at most ten times a second."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def send(self, **message: Any) -> None:
+        """One message, one line."""
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+    def progress(self, fraction: float) -> None:
+        """Tell the fraction done of the present point."""
+        if (now := time.monotonic()) >= self._next:
+            self._next = now + 0.1
+            self.send(progress=fraction)
+
+
+def read_tasks(tasks: "SimpleQueue[str]") -> None:
+    """Queue the input's lines; at its end the process leaves at once, in the middle of a run too."""
+    for line in sys.stdin:
+        tasks.put(line)
+    os._exit(0)
+
+
+def main() -> None:
+    """Serve tasks until the input closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tasks: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=read_tasks, args=(tasks,), daemon=True).start()
+    report = Reporter()
+    while True:
+        task = json.loads(tasks.get())
+        spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
+        try:
+            run_point(spec, Path(task["target"]), task["capture"], report)
+        except FirstlightError as e:
+            report.send(error=str(e), kind=type(e).__name__)
+        except Exception as e:
+            report.send(error=f"{type(e).__name__}: {e}", kind="RunError")
+        else:
+            report.send(done=True)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        main()

@@ -1,0 +1,65 @@
+"""The command line as a user types it."""
+
+import json
+import re
+from pathlib import Path
+
+import firstlight as fl
+from conftest import Command
+
+
+def test_run_prints_a_summary_and_stores_the_result(small: Path, command: Command, tmp_path: Path) -> None:
+    done = command(
+        "run", small, "--set", "voq.large=50", "--set", "voq.advance=600us", "--out", "kept", "--capture"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "circuit_utilization_pct" in done.stdout
+    result = fl.load(tmp_path / "kept")
+    assert f"digest {result.digest}" in done.stdout
+    assert result.capture is not None
+    assert result.manifest["overrides"] == {"voq.large": "50", "voq.advance": "600us"}
+
+
+def test_run_without_out_says_where_it_stored(small: Path, command: Command, tmp_path: Path) -> None:
+    done = command("run", small)
+    place = re.search(r"stored in (\S+)", done.stdout)
+    assert place is not None
+    assert fl.load(tmp_path / place[1]).name == "small"
+
+
+def test_the_command_and_the_api_give_one_digest(small: Path, command: Command, tmp_path: Path) -> None:
+    command("run", small, "--set", "voq.small=8", "--out", "kept")
+    assert fl.load(tmp_path / "kept").digest == fl.run(small, {"voq.small": 8}).digest
+
+
+def test_inspect_shows_what_would_be_built(small: Path, command: Command) -> None:
+    done = command("inspect", small)
+    assert done.returncode == 0
+    assert "week (8)" in done.stdout
+    assert json.loads(command("inspect", small, "--json").stdout)["name"] == "small"
+
+
+def test_version_and_help(command: Command) -> None:
+    assert fl.__version__ in command("--version").stdout
+    shown = command("--help").stdout
+    for name in ("run", "sweep", "reproduce", "list", "report", "inspect"):
+        assert name in shown
+        assert command(name, "--help").returncode == 0
+
+
+def test_list_names_every_reproduction(command: Command) -> None:
+    shown = command("list").stdout
+    for name in (
+        "fig02a",
+        "fig02b",
+        "fig03",
+        "fig08-static-voq",
+        "fig09-dynamic-voq",
+        "fig11-dynamic-voq-retcp",
+    ):
+        assert f"etalon/{name}" in shown
+
+
+def test_what_is_printed_can_be_cut_short(small: Path, command: Command) -> None:
+    done = command("inspect", small, "--set", "seed=3", "--json")
+    assert json.loads(done.stdout)["spec"]["seed"] == 3

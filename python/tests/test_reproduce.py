@@ -1,0 +1,146 @@
+"""Reproductions: the plans are sound, the rows machine-readable, the report opens offline."""
+
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import firstlight as fl
+import pytest
+from conftest import Command
+from firstlight import claims, reproduce
+
+EXPERIMENTS = claims.folder_of_experiments()
+CLAIMS = claims.find(EXPERIMENTS)
+KEYS = {"figure", "point", "metric", "paper", "ours", "difference"}
+
+
+def test_all_of_etalon_s_figures_are_there() -> None:
+    assert [c.figure for c in CLAIMS] == ["2a", "2b", "3", "8", "9", "11", "alpha-beta", "reTCP static"]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
+def test_every_plan_is_accepted_by_the_core(claim: claims.Claim) -> None:
+    for mode in ("quick", "full"):
+        assert reproduce.plan([claim], "quick" if mode == "quick" else "full")
+    assert set(claim.ats("quick")) <= set(claim.ats("full"))
+    assert fl.inspect(claim.folder / "experiment.toml")["name"]
+    assert (claim.folder / "README.md").is_file()
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if not c.paper.empty], ids=lambda c: c.name)
+def test_expected_numbers_belong_to_points(claim: claims.Claim) -> None:
+    assert (claim.folder / "expected.csv").read_text().startswith("# ")
+    scale = claim.curves[0].time_scale
+    known = [at for at in claim.ats("full") if claim.expected("paper", at, scale)]
+    assert len(known) == len(claim.paper)
+
+
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The real claims that the headline needs, with runs of 60 ms."""
+    folder = tmp_path / "experiments" / "etalon"
+    for name in ("fig02b", "fig08-static-voq", "fig09-dynamic-voq", "fig11-dynamic-voq-retcp"):
+        shutil.copytree(EXPERIMENTS / "etalon" / name, folder / name)
+        plan = folder / name / "claim.toml"
+        plan.write_text(
+            plan.read_text().replace('duration = "3.024s"', 'duration = "60ms"\nwarmup = "14.4ms"')
+        )
+    monkeypatch.setenv("FIRSTLIGHT_EXPERIMENTS", str(folder.parent))
+    return tmp_path
+
+
+class Page(HTMLParser):
+    """Collects what a page would fetch and whether its tags match."""
+
+    void = frozenset({"meta", "br", "link", "img", "input", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.figures = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.void:
+            self.open.append(tag)
+        self.figures += tag == "figure"
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "srcset") and not (value or "").startswith("#"):
+                self.fetched.append(f"{tag} {name}={value}")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.void:
+            self.open.pop()
+
+
+def opens_offline(file: Path) -> Page:
+    text = file.read_text()
+    assert "http:" not in text
+    assert "https:" not in text
+    assert "@import" not in text
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert page.open == []
+    assert page.fetched == []
+    return page
+
+
+def test_reproduce_from_rows_to_report(short: Path, command: Command) -> None:
+    done = command("reproduce", "--json", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    for row in rows:
+        assert row.keys() >= KEYS
+        assert isinstance(row["figure"], str)
+        assert isinstance(row["point"], str)
+        assert row["time_scale"] in (1, 20)
+        if row["paper"] is not None and row["ours"] is not None:
+            assert row["difference"] == pytest.approx(row["ours"] - row["paper"], rel=1e-4, abs=1e-3)
+        else:
+            assert row["difference"] is None
+    assert {"2b", "8a", "8c", "9a", "9c", "11a", "11c", "headline"} <= {r["figure"] for r in rows}
+    static = next(r for r in rows if (r["figure"], r["point"], r["time_scale"]) == ("8a", "16 packets", 20))
+    assert static["paper"] == 48.67
+    ratios = {r["metric"]: r["paper"] for r in rows if r["figure"] == "headline" and "dynamic" in r["point"]}
+    assert ratios["utilization ratio"] == pytest.approx(1.87, abs=0.01)
+    assert ratios["p99 by static p99 (like for like)"] == pytest.approx(2.06, abs=0.01)
+    assert ratios["p99 by static median (as the paper)"] == pytest.approx(2.33, abs=0.01)
+    assert opens_offline(short / "out" / "report.html").figures == 10
+    assert (short / "out" / "figures" / "fig08-static-voq" / "fig08a.png").stat().st_size > 1000
+
+    again = command("reproduce", "fig08", "--out", "out")
+    assert "12 finished before" in again.stderr
+    assert "aim" in again.stdout
+    assert "8a" in again.stdout
+    assert command("report", "out").returncode == 0
+
+
+def test_reports_of_a_run_and_of_a_sweep(small: Path, command: Command, tmp_path: Path) -> None:
+    fl.run(small, out=tmp_path / "r")
+    fl.sweep(small, axes={"voq.small": [4, 16], "tcp.cc": ["cubic", "newreno"]}, out=tmp_path / "s")
+    for name, figures in (("r", 2), ("s", 1)):
+        assert command("report", name).returncode == 0
+        assert opens_offline(tmp_path / name / "report.html").figures == figures
+
+
+def test_wrong_plans_are_named(tmp_path: Path) -> None:
+    source = EXPERIMENTS / "etalon" / "fig08-static-voq"
+    for old, new, named in (
+        ("kind = ", "kinds = ", "unknown key 'kinds'"),
+        ('kind = "points"', 'kind = "dots"', "kind = 'dots'"),
+        ('section = "5.1"\n', "", "'section' is missing"),
+    ):
+        folder = tmp_path / named[:5] / "etalon" / "x"
+        shutil.copytree(source, folder)
+        text = (folder / "claim.toml").read_text()
+        assert old in text
+        (folder / "claim.toml").write_text(text.replace(old, new))
+        with pytest.raises(fl.PlanError, match=named):
+            claims.read(folder)

@@ -1,0 +1,148 @@
+"""Sweeps: every point once, resumable, the same whatever the number of jobs, and safe to interrupt."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from conftest import SMALL, Command, argv, environment
+from firstlight import pool
+
+AXES = {"voq.small": [4, 8, 16], "seed": [1, 2]}
+
+
+def test_every_combination_is_run_once(small: Path, tmp_path: Path) -> None:
+    done = fl.sweep(small, axes=AXES, out=tmp_path / "s")
+    assert len(done.frame) == 6
+    assert done.frame["digest"].nunique() == 6
+    assert list(done.frame["voq.small"]) == [4, 4, 8, 8, 16, 16]
+    reopened = fl.load_sweep(tmp_path / "s")
+    assert list(reopened.frame["digest"]) == list(done.frame["digest"])
+
+
+def test_jobs_do_not_change_results(small: Path, tmp_path: Path) -> None:
+    one = fl.sweep(small, axes=AXES, out=tmp_path / "one", jobs=1)
+    three = fl.sweep(small, axes=AXES, out=tmp_path / "three", jobs=3)
+    assert list(one.frame["digest"]) == list(three.frame["digest"])
+    assert one.results[0].digest == fl.run(small, one.settings[0]).digest
+
+
+def test_finished_points_are_not_run_again(small: Path, tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def listen(point: pool.Point, event: pool.Event, fraction: float) -> None:
+        if event == "done":
+            ran.append(point.label)
+
+    fl.sweep(small, axes={"voq.small": [4, 8]}, out=tmp_path / "s", listener=listen)
+    assert sorted(ran) == ["voq.small=4", "voq.small=8"]
+    ran.clear()
+    fl.sweep(small, axes={"voq.small": [4, 8, 16]}, out=tmp_path / "s", listener=listen)
+    assert ran == ["voq.small=16"]
+    ran.clear()
+    small.write_text(SMALL.replace("seed = 7", "seed = 8"))
+    fl.sweep(small, axes={"voq.small": [4]}, out=tmp_path / "s", listener=listen)
+    assert ran == ["voq.small=4"]
+
+
+def test_the_command_sweeps_the_file_s_table(small: Path, command: Command, tmp_path: Path) -> None:
+    small.write_text(f"{SMALL}\n[sweep]\nvoq.small = [4, 8]\n")
+    done = command("sweep", small, "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert "0 of them finished before" in done.stderr
+    assert (tmp_path / "results" / "small" / "sweep.csv").read_text().startswith("voq.small,")
+    again = command("sweep", small)
+    assert "2 of them finished before" in again.stderr
+    assert again.stdout == done.stdout
+
+
+def test_a_failing_point_is_named_and_the_others_kept(small: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    good = pool.Point(fl.core.Spec.read(small), "good")
+    bad = pool.Point(fl.core.Spec("name = 1", "bad.toml"), "the bad one")
+    with pytest.raises(fl.SpecError, match="the bad one"):
+        pool.run_all([good, bad], store, jobs=1)
+    assert [p.name for p in store.iterdir()] == [good.spec.key()]
+
+
+def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_else(small: Path, tmp_path: Path) -> None:
+    small.write_text(f'{SMALL}\n[sweep]\nduration = ["12ms", "2000s"]\n')
+    sweep = subprocess.Popen(
+        argv(["sweep", "small.toml", "--out", "s", "--jobs", "2"]),
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    points = tmp_path / "s" / "points"
+    wait_for(lambda: points.is_dir() and finished(points) == 1 and len(list(points.iterdir())) == 2)
+    workers = children(sweep.pid)
+    assert workers
+    sweep.send_signal(signal.SIGINT)
+    _, errors = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    assert finished(points) == len(list(points.iterdir())) == 1
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+
+
+def test_workers_die_with_a_killed_sweep_and_leftovers_are_cleared(small: Path, tmp_path: Path) -> None:
+    small.write_text(f'{SMALL}\n[sweep]\nduration = ["2000s", "12ms"]\n')
+    sweep = subprocess.Popen(
+        argv(["sweep", "small.toml", "--out", "s", "--jobs", "1"]), cwd=tmp_path, env=environment()
+    )
+    points = tmp_path / "s" / "points"
+    wait_for(lambda: points.is_dir() and any(points.iterdir()))
+    workers = children(sweep.pid)
+    sweep.kill()
+    sweep.wait()
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+    fl.sweep(small, axes={"duration": ["12ms"]}, out=tmp_path / "s")
+    assert finished(points) == len(list(points.iterdir())) == 1
+
+
+def test_ctrl_c_of_a_run_leaves_nothing(small: Path, tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        argv(["run", "small.toml", "--set", "duration=2000s", "--out", "r"]),
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "Traceback" not in errors
+    assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
+
+
+def finished(points: Path) -> int:
+    return sum((p / "manifest.json").is_file() and not p.name.startswith(".") for p in points.iterdir())
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(word) for word in found.stdout.split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for(condition: "object") -> None:
+    assert callable(condition)
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "waited two minutes in vain"
+        time.sleep(0.02)
