@@ -77,7 +77,7 @@ def plan(with_peer: bool) -> Jobs:
         jobs[name, "ours"] = partial(run_ours, spec)
         jobs[name, "floor"] = partial(run_json, [FLOOR, name])
         if with_peer:
-            jobs[name, "ns3"] = partial(ns3.run, PEERS, program, seconds)
+            jobs[name, "ns3"] = partial(run_json, ns3.command(PEERS, program, seconds))
     jobs["etalon-14.4s", "ours"] = partial(run_ours, LONG_SPEC, LONG_OVERRIDES, fill=0)
     return jobs
 
@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "bench-results.json")
     args = parser.parse_args()
 
+    facts = machine.facts()
     build_floor()
     missing = "left out by --no-peer" if args.no_peer else peer_state()
     core = max(os.sched_getaffinity(0))
@@ -146,11 +147,11 @@ def main() -> None:
     if missing is None:
         for name, _, program, seconds in WORKLOADS:
             progress(f"counting packet-hops of ns-3: {name}")
-            peer_counts[name] = ns3.run(PEERS, program, seconds, count=True)
+            peer_counts[name] = run_json(ns3.command(PEERS, program, seconds, count=True))
     samples = gather(plan(missing is None), args.repeats)
 
     results = {
-        "machine": machine.facts() | {"core": core, "ns3": ns3.version() if missing is None else None},
+        "machine": facts | {"core": core, "ns3": ns3.version() if missing is None else None},
         "repeats": args.repeats,
         "peer_missing": missing,
         "workloads": summarize(samples, peer_counts),

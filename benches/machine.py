@@ -13,7 +13,7 @@ def cpu_model() -> str:
 
 
 def facts() -> dict[str, object]:
-    """CPU, kernel and the load when asked: other work on the machine makes any figure worse."""
+    """CPU, kernel and the load before the benchmark: other work on the machine makes any figure worse."""
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),

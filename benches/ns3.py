@@ -1,6 +1,5 @@
 """The peer: ns-3 from Debian's packages, with the programs under `peers/ns3/`."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,22 +19,19 @@ def build(folder: Path) -> None:
         raise Missing(f"no {', '.join(absent)}: {INSTALL}")
     if subprocess.run(["pkg-config", "--exists", "ns3-core"], check=False).returncode != 0:
         raise Missing(f"ns-3 is not installed: {INSTALL}")
-    command = ["make", "-C", str(SOURCE), f"BUILD={folder}"]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    make = ["make", "-C", str(SOURCE), f"BUILD={folder}"]
+    made = subprocess.run(make, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise Missing(f"building against ns-3 failed (tested with Debian's 3.37):\n{made.stderr.strip()}")
 
 
 def version() -> str:
     """As pkg-config has it."""
-    command = ["pkg-config", "--modversion", "ns3-core"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=True)
+    ask = ["pkg-config", "--modversion", "ns3-core"]
+    asked = subprocess.run(ask, capture_output=True, text=True, check=True)
     return f"{asked.stdout.strip()} (release build of the distribution, logging compiled in)"
 
 
-def run(folder: Path, program: str, seconds: float, *, count: bool = False) -> dict[str, float]:
-    """One run. Hops are counted in a run of their own, since the counting slows it."""
-    command: list[str | Path] = [folder / program, f"--duration={seconds}", f"--count={int(count)}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    result: dict[str, float] = json.loads(done.stdout)
-    return result
+def command(folder: Path, program: str, seconds: float, *, count: bool = False) -> list[str | Path]:
+    """One run, which prints JSON. Hops are counted in a run of their own, since the counting slows it."""
+    return [folder / program, f"--duration={seconds}", f"--count={int(count)}"]

@@ -78,7 +78,7 @@ def render(results: Figures) -> str:
     machine = results["machine"]
     lines = [
         f"{machine['cpu']}, {machine['kernel']}, one core, median of {results['repeats']}"
-        f" (load {machine['load_1min']}); ns-3 {machine['ns3'] or 'missing'}",
+        f" (load before: {machine['load_1min']}); ns-3 {machine['ns3'] or 'missing'}",
         "",
     ]
     for name, sides in results["workloads"].items():

@@ -1,7 +1,8 @@
 """Writes what the documents say that is measured: run by `make docs`.
 
 - the output of README's Python lines, and its picture;
-- the table of each reproduction's README, from the reproduction in the folder named on the command line (default: results);
+- the table of each reproduction's README, from the reproduction in the folder named on the command line
+  (default: results);
 - the reference of experiment keys.
 """
 
@@ -42,7 +43,8 @@ def refresh_readme() -> None:
 
 def measured(outcome: Outcome) -> str:
     """A reproduction's summary and table as Markdown."""
-    lines = [f"`firstlight reproduce {outcome.claim.folder.name} --{outcome.mode}`, version {fl.__version__}:", ""]
+    name = outcome.claim.folder.name
+    lines = [f"`firstlight reproduce {name} --{outcome.mode}`, version {fl.__version__}:", ""]
     lines += [f"- {agreement_line(a)}" for a in agreements(outcome, outcome.rows())]
     lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * 3}{'--:|' * 6}"]
     lines += [f"| {' | '.join(line)} |" for line in verdict_lines(outcome.rows())]

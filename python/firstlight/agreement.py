@@ -72,7 +72,7 @@ def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
                     if r.metric == "fct_s" and ref and r.ours is not None
                 ]
             ),
-            bool(claim.options.get("aim")),
+            bool(claim.options.get("aim")) and (against, scale) != ("Linux", 20),
         )
         if (agreement.utilization, agreement.tail, agreement.fct) != (None, None, None):
             found.append(agreement)

@@ -145,7 +145,7 @@ def _frame_table(result: Result, name: str) -> Table:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _render(folder: Path, template: str, **values: Any) -> Path:

@@ -45,7 +45,7 @@ def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(EXPERIMENTS / "etalon" / name, folder / name)
         plan = folder / name / "claim.toml"
         plan.write_text(
-            plan.read_text().replace('duration = "3.024s"', 'duration = "60ms"\nwarmup = "14.4ms"')
+            plan.read_text().replace('duration = "4.032s"', 'duration = "60ms"\nwarmup = "14.4ms"')
         )
     monkeypatch.setenv("FIRSTLIGHT_EXPERIMENTS", str(folder.parent))
     return tmp_path

@@ -4,7 +4,7 @@ use crate::measure::matching_text;
 use crate::spec::{Network, Spec};
 use crate::warnings;
 use firstlight_circuits::Week;
-use firstlight_sim::{HybridConfig, StarConfig};
+use firstlight_sim::{HostLinks, HybridConfig, StarConfig};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::{Value as Json, json};
 
@@ -42,16 +42,27 @@ pub fn inspect(spec: &Spec) -> Json {
     })
 }
 
+fn rate(rate: Rate, delay: Span) -> Json {
+    json!({"rate": rate.to_string(), "delay_us": delay.as_us_f64()})
+}
+
+fn host_rates(links: &HostLinks) -> Json {
+    let mut rates = rate(links.rate, links.delay);
+    if links.receive_rate != links.rate {
+        rates["receive_rate"] = json!(links.receive_rate.to_string());
+    }
+    rates
+}
+
 fn star_rates(star: &StarConfig) -> Json {
-    json!({"host": {"rate": star.links.rate.to_string(), "delay_us": star.links.delay.as_us_f64()}})
+    json!({"host": host_rates(&star.links)})
 }
 
 fn hybrid_rates(hybrid: &HybridConfig) -> Json {
-    let simple = |rate: Rate, delay: Span| json!({"rate": rate.to_string(), "delay_us": delay.as_us_f64()});
     json!({
-        "host": simple(hybrid.links.rate, hybrid.links.delay),
-        "packet": simple(hybrid.packet.rate, hybrid.packet.delay),
-        "circuit": simple(hybrid.circuit.rate, hybrid.circuit.delay),
+        "host": host_rates(&hybrid.links),
+        "packet": rate(hybrid.packet.rate, hybrid.packet.delay),
+        "circuit": rate(hybrid.circuit.rate, hybrid.circuit.delay),
     })
 }
 
@@ -77,7 +88,8 @@ fn product(spec: &Spec, rate: Rate, one_way: Span) -> Json {
 }
 
 fn star_bdp(spec: &Spec, star: &StarConfig) -> Json {
-    json!({"star": product(spec, star.links.rate, star.links.delay * 2)})
+    let slower = star.links.rate.min(star.links.receive_rate);
+    json!({"star": product(spec, slower, star.links.delay * 2)})
 }
 
 fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {

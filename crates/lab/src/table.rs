@@ -30,19 +30,32 @@ impl Column {
     }
 }
 
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds, with unit.
+    pub doc: &'static str,
+    /// One value for each row.
+    pub values: Column,
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Column names with their values, in order.
-    pub columns: Vec<(&'static str, Column)>,
+    /// What a row is.
+    pub doc: &'static str,
+    /// Its columns, in order.
+    pub fields: Vec<Field>,
 }
 
 impl Table {
-    /// An empty table of that name.
-    pub fn new(name: &'static str) -> Self {
-        Table { name, columns: vec![] }
+    /// A table without columns.
+    pub fn new(name: &'static str, doc: &'static str) -> Self {
+        Table { name, doc, fields: vec![] }
     }
 
     /// Adds a column.
@@ -50,34 +63,34 @@ impl Table {
     /// # Panics
     /// When it is not as long as those before.
     #[must_use]
-    pub fn with(mut self, name: &'static str, column: Column) -> Self {
-        let rows = self.columns.first().map_or(column.len(), |(_, first)| first.len());
-        assert_eq!(column.len(), rows, "column {name} of table {} has as many rows as the others", self.name);
-        self.columns.push((name, column));
+    pub fn with(mut self, name: &'static str, doc: &'static str, values: Column) -> Self {
+        let rows = self.fields.first().map_or(values.len(), |first| first.values.len());
+        assert_eq!(values.len(), rows, "column {name} of table {} has as many rows as the others", self.name);
+        self.fields.push(Field { name, doc, values });
         self
     }
 
     /// Adds a column of texts, made of `rows`.
     #[must_use]
-    pub fn text<T>(self, name: &'static str, rows: &[T], of: impl Fn(&T) -> String) -> Self {
-        self.with(name, Column::Text(rows.iter().map(of).collect()))
+    pub fn text<T>(self, name: &'static str, doc: &'static str, rows: &[T], of: impl Fn(&T) -> String) -> Self {
+        self.with(name, doc, Column::Text(rows.iter().map(of).collect()))
     }
 
     /// Adds a column of counts, made of `rows`.
     #[must_use]
-    pub fn count<T>(self, name: &'static str, rows: &[T], of: impl Fn(&T) -> u64) -> Self {
+    pub fn count<T>(self, name: &'static str, doc: &'static str, rows: &[T], of: impl Fn(&T) -> u64) -> Self {
         let whole = |row| i64::try_from(of(row)).unwrap_or(i64::MAX);
-        self.with(name, Column::Integer(rows.iter().map(whole).collect()))
+        self.with(name, doc, Column::Integer(rows.iter().map(whole).collect()))
     }
 
     /// Adds a column of numbers, made of `rows`.
     #[must_use]
-    pub fn number<T>(self, name: &'static str, rows: &[T], of: impl Fn(&T) -> f64) -> Self {
-        self.with(name, Column::Number(rows.iter().map(of).collect()))
+    pub fn number<T>(self, name: &'static str, doc: &'static str, rows: &[T], of: impl Fn(&T) -> f64) -> Self {
+        self.with(name, doc, Column::Number(rows.iter().map(of).collect()))
     }
 
     /// The column of that name.
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|(column, _)| *column == name).map(|(_, values)| values)
+        self.fields.iter().find(|field| field.name == name).map(|field| &field.values)
     }
 }

@@ -33,6 +33,7 @@ fn every_value_comes_to_its_place() {
         ("time_scale", "20"),
         ("hosts.delay", "3us"),
         ("hosts.loss", "0.25"),
+        ("hosts.receive_rate", "100Gbps"),
         ("packet.switch_queue", "5"),
         ("circuit.delay", "31us"),
         ("voq.large", "50"),
@@ -55,6 +56,8 @@ fn every_value_comes_to_its_place() {
         (fabric.links.rate, fabric.links.delay, fabric.links.loss),
         (Rate::from_gbps(40), Span::from_us(3), 0.25)
     );
+    assert_eq!(fabric.links.receive_rate, Rate::from_gbps(100));
+    assert_eq!(inspect(&spec)["rates"]["host"]["receive_rate"], "100Gbps");
     assert_eq!((fabric.packet.rate, fabric.packet.delay), (Rate::from_gbps(10), Span::from_us(5)));
     assert_eq!((fabric.packet.switch_queue, fabric.packet.switched), (5, true));
     assert_eq!((fabric.circuit.rate, fabric.circuit.delay), (Rate::from_gbps(80), Span::from_us(31)));
@@ -72,6 +75,7 @@ fn without_settings_hosts_are_as_the_endpoint_has_them() {
     let spec = read(PAIR, &[]);
     assert_eq!(spec.tcp, TcpConfig::default());
     assert!(spec.flows.iter().all(|flow| Some(flow.cc) == CcConfig::from_name("cubic")));
+    assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
     assert_eq!(hybrid(&spec).marks, None);
     assert_eq!(hybrid(&spec).voq.resize, None);
     let star = read(INCAST, &[]);
@@ -122,12 +126,17 @@ fn controllers_take_their_tables() {
     let retcp = of(&[("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.25")]);
     let CcConfig::ReTcp(config) = retcp else { panic!("{retcp:?}") };
     assert_eq!((config.alpha, config.beta), (4.0, 0.25));
-    let dctcp = of(&[("flows.0.cc", "dctcp"), ("dctcp.g", "0.5"), ("dctcp.initial_alpha", "0")]);
+    let dctcp = of(&[("tcp.cc", "dctcp"), ("dctcp.g", "0.5"), ("dctcp.initial_alpha", "0")]);
     let CcConfig::Dctcp(config) = dctcp else { panic!("{dctcp:?}") };
     assert_eq!((config.g, config.initial_alpha), (0.5, 0.0));
-    let cubic = of(&[("cubic.beta", "0.5"), ("cubic.fast_convergence", "false"), ("cubic.hystart", "false")]);
+    let cubic = of(&[
+        ("cubic.beta", "0.5"),
+        ("cubic.fast_convergence", "false"),
+        ("cubic.hystart", "false"),
+        ("cubic.coarse", "false"),
+    ]);
     let CcConfig::Cubic(config) = cubic else { panic!("{cubic:?}") };
-    assert_eq!((config.beta, config.fast_convergence, config.hystart), (0.5, false, false));
+    assert_eq!((config.beta, config.fast_convergence, config.hystart, config.coarse), (0.5, false, false, false));
 }
 
 #[test]

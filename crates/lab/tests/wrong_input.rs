@@ -169,6 +169,7 @@ fn values_that_do_not_fit_each_other() {
         ("\"180us\"", "\"899ns\"", "x.toml:22:7: schedule.day: 899ns is shorter than one packet: 9kB at 80Gbps take 900ns"),
         ("small = 16", "small = 16\nlarge = 50", "x.toml:27:9: voq.large: has no effect without voq.advance: add for example advance = \"600us\""),
         ("small = 16", "small = 16\nadvance = \"1us\"", "x.toml:27:11: voq.advance: has no effect without voq.large: add for example large = 50"),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"400us\"", "accepted"),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"401us\"", "x.toml:28:11: voq.advance: 401us is longer than the week, 400us: use at most that"),
         ("small = 16", "small = 16\nlarge = 8\nadvance = \"40us\"", "x.toml:27:9: voq.large: 8 packets are fewer than voq.small = 16: use at least 16"),
         ("", "[marks]\nadvance = \"1ms\"\n", "x.toml:32:11: marks.advance: 1ms is longer than the week, 400us: use at most that"),

@@ -112,7 +112,8 @@ impl FifoPort {
             packet.ecn = Ecn::Ce;
         }
         self.peak = self.peak.max(with);
-        self.calm = self.peak.min(self.ecn).min(self.limit);
+        // The limit is never below the peak.
+        self.calm = self.peak.min(self.ecn);
         Ok(())
     }
 
@@ -244,12 +245,13 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_queue_told_step_by_step(
-            steps in prop::collection::vec((0u64..4000, 40u16..9000), 1..200), limit in 0u32..6, delay in 0u64..9000,
+            steps in prop::collection::vec((0u64..4000, 40u16..9000), 1..200),
+            limit in 0u32..6, ecn in prop::option::of(0u32..6), delay in 0u64..9000,
         ) {
-            let mut port = port(Some(limit), None);
+            let mut port = port(Some(limit), ecn);
             port.delay = Span::from_ns(delay);
             let mut model = Model { services: VecDeque::new() };
-            let (mut now, mut arrivals) = (0, VecDeque::new());
+            let (mut now, mut peak, mut arrivals) = (0, 0, VecDeque::new());
             for (gap, size) in steps {
                 now += gap * 1000;
                 while arrivals.front().is_some_and(|at| *at <= now) {
@@ -261,8 +263,13 @@ mod tests {
                 prop_assert_eq!(port.waiting_at(Time::from_ps(now)), waits);
                 let fits = end <= now || waits < limit;
                 let alone = arrivals.is_empty();
-                let got = port.offer(PacketId(0), &mut packet(size), Time::from_ps(now));
+                let mut packet = packet(size);
+                let got = port.offer(PacketId(0), &mut packet, Time::from_ps(now));
                 prop_assert_eq!(got.is_ok(), fits);
+                let marked = fits && end > now && ecn.is_some_and(|ecn| waits + 1 > ecn);
+                prop_assert_eq!(packet.ecn == Ecn::Ce, marked);
+                peak = peak.max(if fits && end > now { waits + 1 } else { 0 });
+                prop_assert_eq!(port.peak(), u64::from(peak));
                 if fits {
                     let start = end.max(now);
                     let done = start + u64::from(size) * 800;

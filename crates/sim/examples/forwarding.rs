@@ -41,7 +41,8 @@ fn main() {
 
 /// As `benches/incast.toml`.
 fn incast() -> Workload {
-    let links = HostLinks { rate: Rate::from_gbps(10), delay: Span::from_us(5), loss: 0.0 };
+    let links =
+        HostLinks { rate: Rate::from_gbps(10), receive_rate: Rate::from_gbps(10), delay: Span::from_us(5), loss: 0.0 };
     let hosts = usize::from(SENDERS) + 1;
     let config = StarConfig { hosts, links, queue: Some(1000), ecn: Some(65), time_scale: 1, seed: 1 };
     let fabric = Fabric::star(&config).expect("the example's own settings are legal");
@@ -55,7 +56,7 @@ fn etalon_pair() -> Workload {
     let config = HybridConfig {
         racks: 3,
         hosts_per_rack: usize::from(PAIR_SENDERS),
-        links: HostLinks { rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
+        links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
         packet: PacketConfig { rate: Rate::from_gbps(10), delay: Span::from_us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: Span::from_us(30) },
         week: Week::etalon(25, Span::from_us(180), Span::from_us(20)).expect("the example's own week is legal"),

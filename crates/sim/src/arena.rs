@@ -10,14 +10,13 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
+    /// A place for a packet, to be written there: what it holds is an old one.
     #[inline]
-    pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
-        if let Some(id) = self.free.pop() {
-            self.packets[id.index()] = packet;
-            return id;
-        }
-        self.packets.push(packet);
-        PacketId((self.packets.len() - 1) as u32)
+    pub(crate) fn reserve(&mut self) -> PacketId {
+        self.free.pop().unwrap_or_else(|| {
+            self.packets.push(Packet::default());
+            PacketId((self.packets.len() - 1) as u32)
+        })
     }
 
     #[inline]

@@ -6,11 +6,13 @@
 use firstlight_circuits::{RackId, Week};
 use firstlight_units::{Rate, Span};
 
-/// The links between hosts and their switch, both directions alike.
+/// The links between hosts and their switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLinks {
-    /// Rate of the host's interface and of the switch's port towards it.
+    /// Rate of the host's interface.
     pub rate: Rate,
+    /// Rate of the switch's port towards it.
+    pub receive_rate: Rate,
     /// Propagation delay of one direction.
     pub delay: Span,
     /// Probability that a packet is lost on its way into the network (fault injection); 0 on a sound network.

@@ -182,9 +182,7 @@ impl World {
     #[inline]
     fn transmit(&mut self, index: usize) -> Option<Time> {
         let end = &mut self.ends[index];
-        while let Some(packet) = end.connection.poll_transmit(self.now) {
-            self.fabric.inject(end.host, packet, self.now);
-        }
+        while self.fabric.inject_with(end.host, self.now, |packet| end.connection.transmit(self.now, packet)) {}
         end.connection.poll_timeout()
     }
 
@@ -196,7 +194,7 @@ impl World {
             end.connection.connect(self.now);
             let size = self.flows[end.flow as usize].config.size;
             end.connection.write(size.map_or(u64::MAX, Bytes::get), self.now);
-        } else if end.connection.poll_timeout().is_some_and(|deadline| deadline <= self.now) {
+        } else {
             end.connection.on_timeout(self.now);
         }
         let deadline = self.transmit(index);

@@ -330,6 +330,37 @@ fn an_incast_drops_and_marks_at_the_port() {
 }
 
 #[test]
+fn packets_of_one_moment_leave_together() {
+    let mut fabric = Fabric::star(&star(4, None, None)).unwrap();
+    for (src, dst) in [(0, 2), (1, 3)] {
+        fabric.inject(firstlight_net::HostId(src), packet(src, dst, 1500, 0), Time::ZERO);
+    }
+    assert_eq!(fabric.run_to_exit(at(us(100))), at(ns(2 * 1200 + 2000)));
+    assert_eq!(fabric.next(), None);
+    let hosts: Vec<u16> = std::iter::from_fn(|| fabric.poll_exit()).map(|exit| exit.host.0).collect();
+    assert_eq!(hosts, [2, 3]);
+    assert_eq!(fabric.run_to_exit(at(us(100))), at(us(100)));
+}
+
+#[test]
+fn the_meter_counts_data_of_its_pair() {
+    let mut fabric = measured(&paper(1));
+    let ack = |src, dst| Packet { size: 52, ..packet(src, dst, 9000, 0) };
+    let sends = [packet(0, 1, 9000, 0), ack(0, 1), packet(0, 1, 1052, 0), packet(1, 0, 9000, 0), packet(0, 2, 9000, 0)];
+    drive(&mut fabric, &sends.map(|p| (at(us(1000)), p)), at(us(4700)));
+    let by_circuit = [(at(us(4701)), packet(0, 1, 3052, 0)), (at(us(4702)), ack(0, 1))];
+    drive(&mut fabric, &by_circuit, at(us(4790)));
+    let meter = fabric.meter().unwrap();
+    assert_eq!((meter.packet.packets, meter.packet.payload), (2, 8948 + 1000));
+    assert_eq!((meter.circuit.packets, meter.circuit.payload), (1, 3000));
+    assert_eq!(meter.circuit.longest, us(30) + Span::from_ps(3052 * 100));
+    assert_eq!(meter.elapsed, us(4790));
+    fabric.reset_meter();
+    let meter = fabric.meter().unwrap();
+    assert_eq!((meter.packet.packets, meter.circuit.packets, meter.elapsed), (0, 0, Span::ZERO));
+}
+
+#[test]
 fn faults_lose_the_share_they_were_told() {
     let mut config = star(2, None, None);
     config.links.loss = 0.1;

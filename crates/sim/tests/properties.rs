@@ -51,7 +51,7 @@ prop_compose! {
         HybridConfig {
             racks,
             hosts_per_rack,
-            links: HostLinks { rate: Rate::from_gbps(host), delay: Span::ZERO, loss },
+            links: HostLinks { rate: Rate::from_gbps(host), receive_rate: Rate::from_gbps(host), delay: Span::ZERO, loss },
             packet: PacketConfig {
                 rate: Rate::from_gbps(packet),
                 delay: us(packet_delay),

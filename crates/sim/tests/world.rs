@@ -5,14 +5,16 @@
 mod harness;
 
 use firstlight_circuits::RackId;
-use firstlight_net::HostId;
+use firstlight_net::{HostId, Packet, TcpFlags};
 use firstlight_sim::{
-    Fabric, FlowConfig, HostLinks, HybridConfig, MeterConfig, Resize, SeriesConfig, StarConfig, World,
+    CaptureSink, Direction, Fabric, FlowConfig, HostLinks, HybridConfig, MeterConfig, Resize, SeriesConfig, StarConfig,
+    World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
 use harness::*;
 use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 
 fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
     FlowConfig {
@@ -56,6 +58,21 @@ fn completion_time_of_a_lone_flow() {
         assert_eq!(world.fabric().totals().held, 0, "all is quiet at the end");
         assert_world_conserved(&world);
     }
+}
+
+#[test]
+fn a_timer_goes_off_at_its_time() {
+    let fabric = Fabric::star(&star(2, None, None)).unwrap();
+    let mut config = flow(0, 1, None);
+    config.tcp = TcpConfig { initial_window: 1, quick_acks: 0, delayed_ack: us(500), tick: Span::ZERO, ..config.tcp };
+    let mut world = World::new(fabric, vec![config], 1).unwrap();
+    // The window's only packet arrives after the handshake; its ACK is delayed, then takes two times 41.6 ns and 1 us.
+    let arrives = (ns(48) + us(1)) * 4 + (ns(7200) + us(1)) * 2;
+    let acked = at(arrives + us(500) + Span::from_ps(2 * 41_600) + us(2));
+    world.run_until(acked - Span::from_ps(1));
+    assert_eq!((world.flows()[0].bytes_received, world.flows()[0].bytes_acked), (8948, 0));
+    world.run_until(acked);
+    assert_eq!(world.flows()[0].bytes_acked, 8948);
 }
 
 #[test]
@@ -117,6 +134,35 @@ fn the_same_seed_gives_the_same_run() {
     assert_eq!(first, run(1, true, 1), "the meter changes nothing");
     assert_eq!(first, run(1, false, 6), "nor does running in pieces");
     assert_ne!(first.0, run(2, false, 1).0);
+}
+
+/// The sequence numbers of the SYNs that leave the hosts.
+struct Syns(Arc<Mutex<Vec<u32>>>);
+
+impl CaptureSink for Syns {
+    fn packet(&mut self, packet: &Packet, _: Time, _: HostId, direction: Direction) {
+        if direction == Direction::Sent && packet.flags.has(TcpFlags::SYN) {
+            self.0.lock().unwrap().push(packet.seq);
+        }
+    }
+}
+
+#[test]
+fn initial_sequence_numbers_come_from_the_seed() {
+    let syns = |seed| {
+        let mut world = hybrid_world(seed, false);
+        let syns = Arc::new(Mutex::new(Vec::new()));
+        world.fabric_mut().set_capture(Box::new(Syns(syns.clone())));
+        world.run_until(at(us(400)));
+        let mut syns = syns.lock().unwrap().clone();
+        syns.sort_unstable();
+        syns
+    };
+    let first = syns(1);
+    assert_eq!(first.len(), 8, "four SYNs and their answers");
+    assert!(first.windows(2).all(|pair| pair[0] < pair[1]), "all differ: {first:?}");
+    assert_eq!(first, syns(1));
+    assert_ne!(first, syns(2));
 }
 
 #[test]

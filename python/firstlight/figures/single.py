@@ -66,7 +66,7 @@ def latency_figure(result: Result) -> Figure:
 def sweep_figure(sweep: Sweep) -> Figure:
     """The main metrics along the first axis, a line per combination of the others."""
     frame = sweep.frame
-    first, *others = sweep.axes
+    first, *others = [k for k, v in sweep.axes.items() if len(v) > 1] or list(sweep.axes)
     metrics = [m for m in SHOWN if m in frame and frame[m].notna().any()][:4]
     groups = (
         [((), frame)]

@@ -9,45 +9,45 @@ use firstlight_circuits::{Matching, Week};
 /// One row for each port, link and queue.
 pub(super) fn ports(counters: &Counters) -> Table {
     let rows = &counters.ports;
-    Table::new("ports")
-        .text("name", rows, |p| p.name.clone())
-        .text("kind", rows, |p| p.kind.name().into())
-        .count("offered", rows, |p| p.offered)
-        .count("delivered", rows, |p| p.delivered)
-        .count("dropped", rows, |p| p.dropped)
-        .count("held", rows, |p| p.held)
-        .count("marked", rows, |p| p.marked)
-        .count("peak_queue", rows, |p| p.peak_queue)
-        .count("packet_hops", rows, |p| p.hops)
+    Table::new("ports", "one row for each port, link and queue, since the start of the run")
+        .text("name", "host3.nic, host3.port, voq.0.1, uplink.0, downlink.1 or circuit.0", rows, |p| p.name.clone())
+        .text("kind", "nic, host_port, voq, uplink, downlink or circuit", rows, |p| p.kind.name().into())
+        .count("offered", "packets that came", rows, |p| p.offered)
+        .count("delivered", "packets that left at the far end", rows, |p| p.delivered)
+        .count("dropped", "packets lost here", rows, |p| p.dropped)
+        .count("held", "packets inside at the end: waiting, in service or in flight", rows, |p| p.held)
+        .count("marked", "packets CE-marked here", rows, |p| p.marked)
+        .count("peak_queue", "most packets that ever waited", rows, |p| p.peak_queue)
+        .count("packet_hops", "transmissions begun", rows, |p| p.hops)
 }
 
 /// One row for each pair of racks.
 pub(super) fn pairs(counters: &Counters) -> Table {
     let rows = &counters.pairs;
-    Table::new("pairs")
-        .count("src", rows, |p| u64::from(p.src.0))
-        .count("dst", rows, |p| u64::from(p.dst.0))
-        .count("offered", rows, |p| p.offered)
-        .count("dropped_full", rows, |p| p.dropped_full)
-        .count("dropped_shrink", rows, |p| p.dropped_shrink)
-        .count("marked", rows, |p| p.marked)
-        .count("circuit_packets", rows, |p| p.circuit_packets)
-        .count("packet_packets", rows, |p| p.packet_packets)
-        .count("overtakings", rows, |p| p.overtakings)
-        .count("peak", rows, |p| p.peak)
-        .count("held", rows, |p| p.held)
+    Table::new("pairs", "one row for each pair of racks, since the start of the run")
+        .count("src", "source rack", rows, |p| u64::from(p.src.0))
+        .count("dst", "destination rack", rows, |p| u64::from(p.dst.0))
+        .count("offered", "packets that came to the VOQ", rows, |p| p.offered)
+        .count("dropped_full", "dropped because the VOQ was full", rows, |p| p.dropped_full)
+        .count("dropped_shrink", "dropped from the tail when the VOQ became small", rows, |p| p.dropped_shrink)
+        .count("marked", "CE-marked at the VOQ", rows, |p| p.marked)
+        .count("circuit_packets", "packets sent over the circuit", rows, |p| p.circuit_packets)
+        .count("packet_packets", "packets sent over the packet network", rows, |p| p.packet_packets)
+        .count("overtakings", "packets that came over the packet network before an earlier one of the circuit", rows, |p| p.overtakings)
+        .count("peak", "most packets that ever waited in the VOQ", rows, |p| p.peak)
+        .count("held", "packets in the VOQ at the end", rows, |p| p.held)
 }
 
 /// One row for each day of the week, its night before it.
 pub(super) fn week(week: &Week) -> Table {
     let days = week.days();
     let times: Vec<_> = week.day_times().collect();
-    Table::new("week")
-        .with("index", Column::Integer((0..days.len() as i64).collect()))
-        .with("night_us", numbers(days.iter().map(|day| day.night.as_us_f64())))
-        .with("start_us", numbers(times.iter().map(|(begins, _)| begins.as_us_f64())))
-        .with("end_us", numbers(times.iter().map(|(_, ends)| ends.as_us_f64())))
-        .text("matching", days, |day| matching_text(&day.matching))
+    Table::new("week", "one row for each day of the schedule")
+        .with("index", "the day, from 0", Column::Integer((0..days.len() as i64).collect()))
+        .with("night_us", "how long the night before it lasts", numbers(days.iter().map(|day| day.night.as_us_f64())))
+        .with("start_us", "when the day begins, from the week's start", numbers(times.iter().map(|(begins, _)| begins.as_us_f64())))
+        .with("end_us", "when it ends", numbers(times.iter().map(|(_, ends)| ends.as_us_f64())))
+        .text("matching", "who has a circuit to whom: 0->1 1->0", days, |day| matching_text(&day.matching))
 }
 
 /// `0->1 1->2 2->0`; `idle` when nobody sends.

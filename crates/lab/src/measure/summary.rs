@@ -33,10 +33,10 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     completions(&mut rows, spec, counters);
     fabric(&mut rows, spec, counters);
     let Rows(rows) = rows;
-    Table::new("summary")
-        .text("metric", &rows, |row| row.0.clone())
-        .text("unit", &rows, |row| row.1.into())
-        .with("value", numbers(rows.iter().map(|row| row.2)))
+    Table::new("summary", "one row for each metric")
+        .text("metric", "name", &rows, |row| row.0.clone())
+        .text("unit", "unit of the value", &rows, |row| row.1.into())
+        .with("value", "value", numbers(rows.iter().map(|row| row.2)))
 }
 
 /// The value of a metric in a summary.

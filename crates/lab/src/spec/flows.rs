@@ -230,6 +230,7 @@ fn controller(values: &Values, name: &str) -> CcConfig {
             cubic.beta = values.number("cubic.beta");
             cubic.fast_convergence = values.flag("cubic.fast_convergence");
             cubic.hystart = values.flag("cubic.hystart");
+            cubic.coarse = values.flag("cubic.coarse");
         }
         CcConfig::Dctcp(dctcp) => {
             dctcp.g = values.number("dctcp.g");

@@ -184,7 +184,13 @@ fn index(values: &Values, path: &str) -> usize {
 }
 
 fn links(values: &Values) -> HostLinks {
-    HostLinks { rate: values.rate("hosts.rate"), delay: values.span("hosts.delay"), loss: values.number("hosts.loss") }
+    let rate = values.rate("hosts.rate");
+    HostLinks {
+        rate,
+        receive_rate: values.rate_opt("hosts.receive_rate").unwrap_or(rate),
+        delay: values.span("hosts.delay"),
+        loss: values.number("hosts.loss"),
+    }
 }
 
 fn star(values: &Values) -> StarConfig {

@@ -135,7 +135,9 @@ fn fabric() -> Vec<Key> {
         key("fabric.racks", racks, "How many racks").when(When::Hybrid),
         key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(When::Hybrid),
         key("fabric.hosts", hosts(2), "How many hosts").when(When::Star),
-        key("hosts.rate", Kind::Rate, "Rate of each host's link, in both directions"),
+        key("hosts.rate", Kind::Rate, "Rate of each host's link"),
+        key("hosts.receive_rate", Kind::Rate, "Rate of each host's link in the direction to the host")
+            .or_none("the same as `hosts.rate`"),
         key("hosts.delay", SPAN, "Propagation delay of each host's link").or("0s"),
         key(
             "hosts.mtu",
@@ -262,6 +264,12 @@ fn controllers() -> Vec<Key> {
         )
         .or(cubic.fast_convergence),
         key("cubic.hystart", Kind::Flag, "Leave slow start by HyStart").or(cubic.hystart),
+        key(
+            "cubic.coarse",
+            Kind::Flag,
+            "Evaluate the curve as coarsely as Linux does, once per tick of 1 ms; false: at every ACK, as in RFC 9438",
+        )
+        .or(cubic.coarse),
         key("dctcp.g", share, "Gain of the moving average of the marked share").or(dctcp.g),
         key("dctcp.initial_alpha", share, "The estimate before the first window").or(dctcp.initial_alpha),
         key(

@@ -153,10 +153,14 @@ impl Values {
     }
 
     pub fn rate(&self, path: &str) -> Rate {
-        match self.get(path) {
-            Some(Value::Rate(rate)) => rate,
-            other => Self::wanted(path, other),
-        }
+        self.rate_opt(path).unwrap_or_else(|| Self::wanted(path, None))
+    }
+
+    pub fn rate_opt(&self, path: &str) -> Option<Rate> {
+        self.get(path).map(|value| match value {
+            Value::Rate(rate) => rate,
+            other => Self::wanted(path, Some(other)),
+        })
     }
 
     pub fn size_opt(&self, path: &str) -> Option<Bytes> {

@@ -91,7 +91,8 @@ impl Core {
             let problem = format!("{} is not a probability below 1", links.loss);
             return Err(ConfigError::Value { key: "hosts.loss", problem });
         }
-        let serializer = serializer("hosts.rate", links.rate, scale)?;
+        let sending = serializer("hosts.rate", links.rate, scale)?;
+        let receiving = serializer("hosts.receive_rate", links.receive_rate, scale)?;
         let delay = links.delay * u64::from(scale);
         let of_racks =
             [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
@@ -100,8 +101,8 @@ impl Core {
         Ok(Core {
             events: Events::new(&sources),
             arena: Arena::default(),
-            nics: (0..hosts).map(|_| FifoPort::new(serializer, delay, FifoLimits::default())).collect(),
-            host_ports: (0..hosts).map(|_| FifoPort::new(serializer, delay, limits)).collect(),
+            nics: (0..hosts).map(|_| FifoPort::new(sending, delay, FifoLimits::default())).collect(),
+            host_ports: (0..hosts).map(|_| FifoPort::new(receiving, delay, limits)).collect(),
             exits: Exits::default(),
             capture: None,
             now: Time::ZERO,
@@ -156,8 +157,30 @@ impl Core {
         self.events.is_pending(kind, index)
     }
 
+    /// Takes in the packet that `write` writes in place, if it writes one.
+    #[inline]
+    pub(super) fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
+        let id = self.arena.reserve();
+        let written = write(self.arena.get_mut(id));
+        if written {
+            self.enter(host, id, now);
+        } else {
+            self.arena.release(id);
+        }
+        written
+    }
+
     #[inline]
     pub(super) fn inject(&mut self, host: HostId, packet: Packet, now: Time) -> Option<PacketId> {
+        let id = self.arena.reserve();
+        *self.arena.get_mut(id) = packet;
+        self.enter(host, id, now)
+    }
+
+    /// A host's packet enters its interface, or is lost to an injected fault.
+    #[inline]
+    fn enter(&mut self, host: HostId, id: PacketId, now: Time) -> Option<PacketId> {
+        let packet = self.arena.get(id);
         assert!(packet.dst.index() < self.host_ports.len(), "{:?} is no host of this fabric", packet.dst);
         debug_assert!(
             now >= self.now && self.events.next().is_none_or(|at| at >= now),
@@ -167,9 +190,8 @@ impl Core {
         self.now = now;
         self.counts.injected += 1;
         if let Some(sink) = &mut self.capture {
-            sink.packet(&packet, now, host, Direction::Sent);
+            sink.packet(packet, now, host, Direction::Sent);
         }
-        let id = self.arena.insert(packet);
         if self.loss.as_mut().is_some_and(Chance::happens) {
             self.counts.lost += 1;
             self.discard(id, Kind::Nic, host.index());

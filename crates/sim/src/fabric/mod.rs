@@ -122,6 +122,13 @@ impl Fabric {
         self.core.inject(host, packet, now)
     }
 
+    /// Like [`Fabric::inject`] of the packet that `write` writes in place, which saves a copy. `write` finds an old
+    /// packet there and returns false when it has none to write; so does this.
+    #[inline]
+    pub fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
+        self.core.inject_with(host, now, write)
+    }
+
     /// The next packet that has left, in the order of leaving.
     #[inline]
     pub fn poll_exit(&mut self) -> Option<Exit> {

@@ -26,7 +26,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
     HybridConfig {
         racks: 3,
         hosts_per_rack,
-        links: HostLinks { rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
+        links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
         packet: PacketConfig { rate: Rate::from_gbps(10), delay: us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
@@ -38,7 +38,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
 }
 
 pub fn star(hosts: usize, queue: Option<u32>, ecn: Option<u32>) -> StarConfig {
-    let links = HostLinks { rate: Rate::from_gbps(10), delay: us(1), loss: 0.0 };
+    let links = HostLinks { rate: Rate::from_gbps(10), receive_rate: Rate::from_gbps(10), delay: us(1), loss: 0.0 };
     StarConfig { hosts, links, queue, ecn, time_scale: 1, seed: 1 }
 }
 

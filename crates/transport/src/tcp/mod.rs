@@ -1,7 +1,7 @@
 //! TCP (RFC 9293), sans I/O.
 //!
 //! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_packet`] or
-//! [`Connection::on_timeout`] when something happens, then [`Connection::poll_transmit`] until it yields nothing, then
+//! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing, then
 //! [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
 
 mod prr;
@@ -144,12 +144,6 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<Time> {
         let at = self.receiver.deadline().min(self.sender.timer.at);
         (at < Time::MAX).then_some(at)
-    }
-
-    /// The next packet to put on the wire. Call until it yields nothing after each other call.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        let mut p = Packet::default();
-        self.transmit(now, &mut p).then_some(p)
     }
 
     /// Writes the next packet to be put on the wire into `p`, in place; false when there is none (`p` is then

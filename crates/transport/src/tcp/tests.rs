@@ -80,7 +80,8 @@ impl Wire {
     }
 
     fn pump(&mut self, from: usize) {
-        while let Some(mut p) = self.ends[from].poll_transmit(self.now) {
+        let mut p = Packet::default();
+        while self.ends[from].transmit(self.now, &mut p) {
             let mut at = self.now;
             let mut fate = "";
             if p.is_data() {
