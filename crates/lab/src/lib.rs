@@ -5,6 +5,7 @@
 
 mod build;
 mod capture;
+mod describe;
 mod error;
 mod inspect;
 mod manifest;
@@ -17,12 +18,13 @@ mod warnings;
 
 pub use build::build;
 pub use capture::address;
+pub use describe::describe;
 pub use error::LabError;
 pub use inspect::inspect;
 pub use manifest::manifest;
 pub use run::{Counters, Progress, simulate};
 pub use spec::{Spec, SpecError};
-pub use table::{Column, Table};
+pub use table::{Column, Field, Table};
 pub use version::version;
 
 use serde_json::Value as Json;
@@ -46,7 +48,7 @@ impl Outcome {
 
     /// The value of a metric of the summary.
     pub fn metric(&self, name: &str) -> Option<f64> {
-        measure::metric(self.table("summary")?, name)
+        measure::metric(self.table(measure::SUMMARY)?, name)
     }
 }
 
@@ -61,5 +63,6 @@ pub fn run(
     progress: &mut Progress<'_>,
 ) -> Result<Outcome, LabError> {
     let counters = simulate(spec, capture, progress)?;
-    Ok(Outcome { manifest: manifest(spec, overrides, &counters), tables: measure::tables(spec, &counters) })
+    let tables = measure::tables(spec, &counters);
+    Ok(Outcome { manifest: manifest(spec, overrides, &counters, &tables), tables })
 }

@@ -2,6 +2,7 @@
 
 use crate::run::Counters;
 use crate::spec::{OverrideValue, Overrides, Spec};
+use crate::table::Table;
 use crate::version::version;
 use crate::warnings;
 use serde_json::{Map, Value as Json, json};
@@ -10,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 const FORMAT: u32 = 1;
 
 /// The manifest.
-pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Json {
+pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables: &[Table]) -> Json {
     let totals = &counters.totals;
     json!({
         "format": FORMAT,
@@ -39,6 +40,7 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Json
             "delivered_data_packets": delivered_data_packets(spec, counters),
             "marked": totals.marked,
         },
+        "columns": columns(tables),
         "overrides": overrides_json(overrides),
         "spec": spec.resolved,
     })
@@ -47,6 +49,12 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Json
 /// Full segments that receivers have in order, for costs per delivered packet.
 fn delivered_data_packets(spec: &Spec, counters: &Counters) -> u64 {
     counters.flows.iter().map(|flow| flow.bytes_received.div_ceil(u64::from(spec.tcp.mss()))).sum()
+}
+
+/// What each table's rows and columns are.
+fn columns(tables: &[Table]) -> Json {
+    let fields = |table: &Table| table.fields.iter().map(|field| (field.name.into(), field.doc.into())).collect();
+    Json::Object(tables.iter().map(|table| (table.name.into(), Json::Object(fields(table)))).collect())
 }
 
 fn overrides_json(overrides: &Overrides) -> Json {

@@ -1,7 +1,9 @@
-//! The reference of keys in the tree is the one that the code would write.
+//! The references in the tree are those that the code would write.
 
 use firstlight_lab::spec::{Fallback, keys, keys_json, reference};
+use firstlight_lab::{Spec, describe, run};
 use firstlight_transport::TcpConfig;
+use std::ops::ControlFlow;
 
 #[test]
 fn the_reference_is_current() {
@@ -27,4 +29,21 @@ fn defaults_are_the_endpoints_own() {
     };
     assert_eq!(default("tcp.rto_min"), format!("\"{}\"", TcpConfig::default().rto_min));
     assert_eq!(default("tcp.initial_window"), "10");
+}
+
+#[test]
+fn the_reference_of_results_is_current() {
+    let results = [include_str!("specs/pair.toml"), include_str!("specs/incast.toml")].map(|text| {
+        let spec = Spec::read(text, "experiment.toml", &[]).expect("a sound experiment");
+        run(&spec, &[], None, &mut |_| ControlFlow::Continue(())).expect("a result")
+    });
+    let written = include_str!("../../../docs/reference/results.md");
+    let command = "cargo run -p firstlight-lab --example results > docs/reference/results.md";
+    assert!(written == describe(&results), "docs/reference/results.md is out of date: {command}");
+    for result in results {
+        let described = result.manifest["columns"].as_object().expect("tables");
+        assert_eq!(described.len(), result.tables.len());
+        let docs = described.values().flat_map(|table| table.as_object().expect("columns").values());
+        assert!(docs.clone().count() > 30 && docs.into_iter().all(|doc| doc != ""));
+    }
 }

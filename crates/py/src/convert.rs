@@ -1,7 +1,7 @@
 //! Values from Python, and results to it.
 
 use firstlight_lab::spec::OverrideValue;
-use firstlight_lab::{Column, Outcome, Table};
+use firstlight_lab::{Column, Field, Outcome, Table};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -60,8 +60,8 @@ pub(crate) fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, Py
 
 fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
-    for (name, column) in table.columns {
-        match column {
+    for Field { name, values, .. } in table.fields {
+        match values {
             Column::Text(values) => columns.set_item(name, PyList::new(py, values)?)?,
             Column::Integer(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Number(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,

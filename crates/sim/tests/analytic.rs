@@ -44,6 +44,9 @@ fn a_lone_packet_by_each_network() {
     assert_eq!(lone(&paper(1), us(1000)), us(1000) + by_packet);
     let by_circuit = ns(HOST + CIRCUIT + 30_000 + HOST);
     assert_eq!(lone(&paper(1), us(4700)), us(4700) + by_circuit);
+    let mut slow = paper(1);
+    slow.links.receive_rate = Rate::from_gbps(10);
+    assert_eq!(lone(&slow, us(1000)), us(1000) + by_packet - ns(HOST) + ns(PACKET), "the last link alone is slower");
     let mut line = paper(1);
     line.racks = 2;
     line.packet.switched = false;

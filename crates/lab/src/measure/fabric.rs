@@ -33,7 +33,12 @@ pub(super) fn pairs(counters: &Counters) -> Table {
         .count("marked", "CE-marked at the VOQ", rows, |p| p.marked)
         .count("circuit_packets", "packets sent over the circuit", rows, |p| p.circuit_packets)
         .count("packet_packets", "packets sent over the packet network", rows, |p| p.packet_packets)
-        .count("overtakings", "packets that came over the packet network before an earlier one of the circuit", rows, |p| p.overtakings)
+        .count(
+            "overtakings",
+            "packets that came over the packet network before an earlier one of the circuit",
+            rows,
+            |p| p.overtakings,
+        )
         .count("peak", "most packets that ever waited in the VOQ", rows, |p| p.peak)
         .count("held", "packets in the VOQ at the end", rows, |p| p.held)
 }
@@ -45,7 +50,11 @@ pub(super) fn week(week: &Week) -> Table {
     Table::new("week", "one row for each day of the schedule")
         .with("index", "the day, from 0", Column::Integer((0..days.len() as i64).collect()))
         .with("night_us", "how long the night before it lasts", numbers(days.iter().map(|day| day.night.as_us_f64())))
-        .with("start_us", "when the day begins, from the week's start", numbers(times.iter().map(|(begins, _)| begins.as_us_f64())))
+        .with(
+            "start_us",
+            "when the day begins, from the week's start",
+            numbers(times.iter().map(|(begins, _)| begins.as_us_f64())),
+        )
         .with("end_us", "when it ends", numbers(times.iter().map(|(_, ends)| ends.as_us_f64())))
         .text("matching", "who has a circuit to whom: 0->1 1->0", days, |day| matching_text(&day.matching))
 }

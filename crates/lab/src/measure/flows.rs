@@ -15,7 +15,11 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let own_opt = |span: Option<Span>| span.map_or(f64::NAN, own);
     let sizes = rows.iter().map(|f| f.size.map_or(-1, |size| i64::try_from(size.get()).unwrap_or(i64::MAX))).collect();
     Table::new("flows", "one row for each connection")
-        .with("id", "number of the flow, in the order of the experiment", Column::Integer((0..rows.len() as i64).collect()))
+        .with(
+            "id",
+            "number of the flow, in the order of the experiment",
+            Column::Integer((0..rows.len() as i64).collect()),
+        )
         .count("entry", "the [[flows]] entry that it comes from, from 0", &spec.flows, |flow| flow.entry as u64)
         .count("src", "sending host", rows, |f| u64::from(f.src.0))
         .count("dst", "receiving host", rows, |f| u64::from(f.dst.0))
@@ -24,7 +28,9 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .text("cc", "congestion control", rows, |f| f.cc.to_string())
         .number("start_us", "when it connected", rows, |f| spec.own_time(f.start).as_us_f64())
         .with("size_bytes", "how much it was to send; -1: until the end", Column::Integer(sizes))
-        .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| completion(spec, f).map_or(f64::NAN, Span::as_us_f64))
+        .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| {
+            completion(spec, f).map_or(f64::NAN, Span::as_us_f64)
+        })
         .count("bytes_acked", "bytes acknowledged to the sender", rows, |f| f.bytes_acked)
         .count("bytes_received", "bytes in order at the receiver", rows, |f| f.bytes_received)
         .count("packets_sent", "data packets sent, retransmissions included", rows, |f| f.sender.packets_sent)
@@ -35,10 +41,16 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .count("undos", "reductions taken back because they were spurious", rows, |f| f.sender.undos)
         .count("duplicates", "duplicates that the receiver reported", rows, |f| f.sender.duplicates)
         .count("reorderings", "deliveries out of order that were no losses", rows, |f| f.sender.reorderings)
-        .count("syn_retransmits", "SYN and SYN-ACK packets sent again", rows, |f| f.sender.syn_retransmits + f.receiver.syn_retransmits)
+        .count("syn_retransmits", "SYN and SYN-ACK packets sent again", rows, |f| {
+            f.sender.syn_retransmits + f.receiver.syn_retransmits
+        })
         .count("cwnd_packets", "the sender's window at the end", rows, |f| u64::from(f.cwnd))
-        .number("srtt_us", "the sender's smoothed round-trip time at the end, divided by time_scale", rows, |f| own_opt(f.srtt))
-        .number("min_rtt_us", "the sender's smallest round-trip time, divided by time_scale", rows, |f| own_opt(f.min_rtt))
+        .number("srtt_us", "the sender's smoothed round-trip time at the end, divided by time_scale", rows, |f| {
+            own_opt(f.srtt)
+        })
+        .number("min_rtt_us", "the sender's smallest round-trip time, divided by time_scale", rows, |f| {
+            own_opt(f.min_rtt)
+        })
 }
 
 /// How long a sized flow took, in the experiment's own time.

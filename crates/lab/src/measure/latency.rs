@@ -17,8 +17,11 @@ pub(super) fn table(meter: &MeterReport) -> Table {
             packets.push(i64::try_from(bin.count_at_value()).unwrap_or(i64::MAX));
         }
     }
-    Table::new("latency", "the measured pair's data packets by latency, from arrival at the VOQ to arrival at the destination's ToR")
-        .with("network", "circuit or packet", Column::Text(network))
-        .with("latency_us", "upper edge of the bin", numbers(latency))
-        .with("packets", "data packets in the bin", Column::Integer(packets))
+    Table::new(
+        "latency",
+        "the measured pair's data packets by latency, from arrival at the VOQ to arrival at the destination's ToR",
+    )
+    .with("network", "circuit or packet", Column::Text(network))
+    .with("latency_us", "upper edge of the bin", numbers(latency))
+    .with("packets", "data packets in the bin", Column::Integer(packets))
 }

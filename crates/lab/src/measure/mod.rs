@@ -13,6 +13,9 @@ use crate::run::Counters;
 use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
 
+/// The name of the summary among the tables.
+pub(crate) const SUMMARY: &str = "summary";
+
 /// All tables of a result.
 pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     let mut tables = vec![summary::table(spec, counters), flows::table(spec, counters), fabric::ports(counters)];

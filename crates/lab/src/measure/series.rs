@@ -19,7 +19,11 @@ pub(super) fn table(spec: &Spec, series: &SeriesReport) -> Table {
     };
     Table::new("series", "the measured pair over time, folded over weeks")
         .with("time_us", "time since the fold's start", numbers(times.iter().map(|at| at.as_us_f64())))
-        .with("sequence_bytes", "in-order bytes that have arrived at the destination's ToR since then, averaged over flows and folds", numbers(series.sequence.iter().copied()))
+        .with(
+            "sequence_bytes",
+            "in-order bytes that have arrived at the destination's ToR since then, averaged over flows and folds",
+            numbers(series.sequence.iter().copied()),
+        )
         .with("voq_packets", "packets in the pair's VOQ, averaged over folds", numbers(series.voq.iter().copied()))
         .with("day", "whether the pair's circuit is up", Column::Flag(times.iter().map(day).collect()))
 }

@@ -14,12 +14,20 @@ use firstlight_units::Span;
 /// The quantiles that are reported.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
+/// One metric.
+struct Row {
+    metric: String,
+    unit: &'static str,
+    value: f64,
+    meaning: String,
+}
+
 /// Rows of the summary.
-struct Rows(Vec<(String, &'static str, f64)>);
+struct Rows(Vec<Row>);
 
 impl Rows {
-    fn add(&mut self, metric: impl Into<String>, unit: &'static str, value: f64) {
-        self.0.push((metric.into(), unit, value));
+    fn add(&mut self, metric: impl Into<String>, unit: &'static str, value: f64, meaning: impl Into<String>) {
+        self.0.push(Row { metric: metric.into(), unit, value, meaning: meaning.into() });
     }
 }
 
@@ -29,14 +37,15 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     if let (Network::Hybrid(hybrid), Some(meter)) = (&spec.network, &counters.meter) {
         pair(&mut rows, spec, hybrid, meter);
     }
-    rows.add("goodput_gbps", "Gb/s", goodput(counters));
+    rows.add("goodput_gbps", "Gb/s", goodput(counters), "in-order payload that all receivers got in the measured time");
     completions(&mut rows, spec, counters);
     fabric(&mut rows, spec, counters);
     let Rows(rows) = rows;
-    Table::new("summary", "one row for each metric")
-        .text("metric", "name", &rows, |row| row.0.clone())
-        .text("unit", "unit of the value", &rows, |row| row.1.into())
-        .with("value", "value", numbers(rows.iter().map(|row| row.2)))
+    Table::new(super::SUMMARY, "one row for each metric")
+        .text("metric", "name", &rows, |row| row.metric.clone())
+        .text("unit", "unit of the value", &rows, |row| row.unit.into())
+        .with("value", "value", numbers(rows.iter().map(|row| row.value)))
+        .text("meaning", "what it says", &rows, |row| row.meaning.clone())
 }
 
 /// The value of a metric in a summary.
@@ -50,7 +59,12 @@ pub fn metric(summary: &Table, name: &str) -> Option<f64> {
 
 fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport) {
     if let Some(utilization) = utilization(spec, hybrid, meter) {
-        rows.add("circuit_utilization_pct", "%", utilization * 100.0);
+        rows.add(
+            "circuit_utilization_pct",
+            "%",
+            utilization * 100.0,
+            "the pair's payload over the circuit, retransmissions included, of what its circuit could carry",
+        );
     }
     let mut all = meter.circuit.latency.clone();
     all.add(&meter.packet.latency).expect("a histogram that resizes takes every value");
@@ -64,19 +78,53 @@ fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport
         if histogram.is_empty() {
             continue;
         }
-        rows.add(format!("mean_{network}_us"), "us", histogram.mean() * 1e-3);
+        let packets = match network {
+            "all" => "the pair's data packets".to_string(),
+            _ => format!("the pair's data packets over the {network} network").replace("circuit network", "circuit"),
+        };
+        rows.add(format!("mean_{network}_us"), "us", histogram.mean() * 1e-3, format!("mean latency of {packets}"));
         for (name, quantile) in QUANTILES {
             let nanoseconds = histogram.value_at_quantile(quantile) as f64;
-            rows.add(format!("{name}_{network}_us"), "us", (nanoseconds * 1e-3).min(longest.as_us_f64()));
+            rows.add(
+                format!("{name}_{network}_us"),
+                "us",
+                (nanoseconds * 1e-3).min(longest.as_us_f64()),
+                format!("latency that {}% of {packets} do not exceed", quantile * 100.0),
+            );
         }
-        rows.add(format!("max_{network}_us"), "us", longest.as_us_f64());
+        rows.add(format!("max_{network}_us"), "us", longest.as_us_f64(), format!("longest latency of {packets}"));
     }
-    rows.add("circuit_packets", "packets", meter.circuit.packets as f64);
-    rows.add("packet_packets", "packets", meter.packet.packets as f64);
-    rows.add("circuit_goodput_gbps", "Gb/s", rate(&meter.circuit, meter.elapsed));
-    rows.add("packet_goodput_gbps", "Gb/s", rate(&meter.packet, meter.elapsed));
-    rows.add("overtakings", "packets", meter.overtakings as f64);
-    rows.add("voq_drops", "packets", meter.voq_drops as f64);
+    rows.add(
+        "circuit_packets",
+        "packets",
+        meter.circuit.packets as f64,
+        "the pair's data packets that came over the circuit",
+    );
+    rows.add(
+        "packet_packets",
+        "packets",
+        meter.packet.packets as f64,
+        "the pair's data packets that came over the packet network",
+    );
+    rows.add(
+        "circuit_goodput_gbps",
+        "Gb/s",
+        rate(&meter.circuit, meter.elapsed),
+        "the pair's payload over the circuit, retransmissions included",
+    );
+    rows.add(
+        "packet_goodput_gbps",
+        "Gb/s",
+        rate(&meter.packet, meter.elapsed),
+        "the pair's payload over the packet network, retransmissions included",
+    );
+    rows.add(
+        "overtakings",
+        "packets",
+        meter.overtakings as f64,
+        "the pair's packets that came over the packet network before an earlier one of the circuit",
+    );
+    rows.add("voq_drops", "packets", meter.voq_drops as f64, "the pair's packets that its VOQ dropped, ACKs included");
 }
 
 /// Payload of a network over time, in Gb/s.
@@ -105,16 +153,21 @@ fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     times.sort_unstable();
     let Some(longest) = times.last() else { return };
     let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
-    rows.add("fct_mean_us", "us", mean);
+    rows.add("fct_mean_us", "us", mean, "mean completion time of the sized flows that completed");
     for (name, quantile) in [("fct_p50_us", 0.5), ("fct_p99_us", 0.99)] {
         // The smallest time that this part of the flows does not exceed.
         let rank = (quantile * times.len() as f64).ceil() as usize;
-        rows.add(name, "us", times[rank.clamp(1, times.len()) - 1].as_us_f64());
+        rows.add(
+            name,
+            "us",
+            times[rank.clamp(1, times.len()) - 1].as_us_f64(),
+            format!("completion time that {}% of them do not exceed", quantile * 100.0),
+        );
     }
-    rows.add("fct_max_us", "us", longest.as_us_f64());
+    rows.add("fct_max_us", "us", longest.as_us_f64(), "longest completion time");
     let last = counters.flows.iter().filter_map(|flow| flow.finish).max().map_or(Span::ZERO, |at| spec.own_time(at));
-    rows.add("fct_last_s", "s", last.as_secs_f64());
-    rows.add("flows_complete", "flows", times.len() as f64);
+    rows.add("fct_last_s", "s", last.as_secs_f64(), "when the last of them completed, from the start of the run");
+    rows.add("flows_complete", "flows", times.len() as f64, "how many completed");
 }
 
 /// Counts of the whole fabric since the start of the run.
@@ -124,11 +177,41 @@ fn fabric(rows: &mut Rows, spec: &Spec, counters: &Counters) {
         Network::Hybrid(_) => PortKind::Voq,
     };
     let peaks = counters.ports.iter().filter(|port| port.kind == contended).map(|port| port.peak_queue);
-    rows.add("queue_peak_packets", "packets", peaks.max().unwrap_or(0) as f64);
-    rows.add("dropped_packets", "packets", counters.totals.dropped as f64);
-    rows.add("lost_packets", "packets", counters.totals.lost as f64);
-    rows.add("marked_packets", "packets", counters.totals.marked as f64);
+    rows.add(
+        "queue_peak_packets",
+        "packets",
+        peaks.max().unwrap_or(0) as f64,
+        "most packets that waited in any VOQ, or on a star at any port towards a host, since the start of the run",
+    );
+    rows.add(
+        "dropped_packets",
+        "packets",
+        counters.totals.dropped as f64,
+        "packets dropped by full or shrinking queues since the start of the run",
+    );
+    rows.add(
+        "lost_packets",
+        "packets",
+        counters.totals.lost as f64,
+        "packets lost to hosts.loss since the start of the run",
+    );
+    rows.add(
+        "marked_packets",
+        "packets",
+        counters.totals.marked as f64,
+        "packets CE-marked since the start of the run",
+    );
     let sum = |of: fn(&firstlight_sim::FlowReport) -> u64| counters.flows.iter().map(of).sum::<u64>() as f64;
-    rows.add("retransmits", "packets", sum(|flow| flow.sender.retransmits));
-    rows.add("timeouts", "timeouts", sum(|flow| flow.sender.timeouts));
+    rows.add(
+        "retransmits",
+        "packets",
+        sum(|flow| flow.sender.retransmits),
+        "data packets sent again since the start of the run",
+    );
+    rows.add(
+        "timeouts",
+        "timeouts",
+        sum(|flow| flow.sender.timeouts),
+        "retransmission timeouts since the start of the run",
+    );
 }
