@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-SOURCE = Path(__file__).parent / "peers" / "ns3"
+SOURCE = Path(__file__).resolve().parent / "peers" / "ns3"
 INSTALL = "sudo apt install libns3-dev g++ make pkg-config"
 
 

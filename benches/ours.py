@@ -15,7 +15,11 @@ from types import ModuleType
 
 
 def load_core() -> ModuleType:
-    """`firstlight._core` without the package around it, whose libraries would count as our memory."""
+    """`firstlight._core` without the package around it, whose libraries would count as our memory.
+
+    NumPy is imported with it, so that the first run does not pay for that.
+    """
+    importlib.import_module("numpy")
     package = importlib.util.find_spec("firstlight")
     folders = package.submodule_search_locations if package else None
     found = [file for folder in folders or [] for file in sorted(Path(folder).glob("_core*.so"))]

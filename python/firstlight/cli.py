@@ -182,7 +182,7 @@ def console(*, wide: bool = False) -> Console:
     """Standard output; tables keep their width when it is not a terminal."""
     out = Console(highlight=False)
     if not out.is_terminal and wide:
-        out.width = 132
+        out.width = 142
     return out
 
 
