@@ -25,7 +25,7 @@ def version() -> str:
     """The version, with the commit it was built from when known: `0.1.0+gc61815c0a`."""
 
 def keys() -> str:
-    """The keys of an experiment as a JSON list of path, table, type, default, required, when, doc and more."""
+    """The keys of an experiment as a JSON list: path, table, type, default, required, when, doc and more."""
 
 def reference() -> str:
     """The reference of keys as Markdown: `docs/reference/spec.md`."""

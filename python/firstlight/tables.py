@@ -136,29 +136,37 @@ def print_summary(console: Console, result: Result) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False)
 
 
+SHOWN = 6
+
+
 def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> None:
-    """Nested values as indented lines; long lists of rows in short."""
+    """Nested values as indented lines; long lists of rows by their first rows and the last."""
     pad = "  " * indent
+
+    def line(text: str, style: str | None = None) -> None:
+        console.print(f"{pad}{text}", style=style, highlight=False, soft_wrap=True)
+
     for key, item in value.items():
         if isinstance(item, dict) and item:
-            console.print(f"{pad}{key}", style="bold", highlight=False)
+            line(key, "bold")
             print_tree(console, item, indent + 1)
         elif isinstance(item, list) and item and isinstance(item[0], dict):
-            console.print(f"{pad}{key} ({len(item)})", style="bold", highlight=False)
-            for row in item[:SHOWN]:
-                console.print(
-                    f"{pad}  " + "  ".join(f"{k} {v}" for k, v in row.items()),
-                    highlight=False,
-                    soft_wrap=True,
-                )
-            if len(item) > SHOWN:
-                console.print(f"{pad}  ... and {len(item) - SHOWN} more", style="dim")
+            line(f"{key} ({len(item)})", "bold")
+            rows = ["  " + "  ".join(f"{k} {plain(v)}" for k, v in row.items()) for row in item]
+            if len(rows) > SHOWN:
+                rows[SHOWN - 1 : -1] = [f"  ... {len(rows) - SHOWN} more ..."]
+            for row in rows:
+                line(row)
         elif isinstance(item, list):
-            console.print(
-                f"{pad}{key}: " + ("; ".join(map(str, item)) or "none"), highlight=False, soft_wrap=True
-            )
+            line(f"{key}: " + ("; ".join(map(plain, item)) or "none"))
         else:
-            console.print(f"{pad}{key}: {item}", highlight=False, soft_wrap=True)
+            line(f"{key}: {plain(item)}")
 
 
-SHOWN = 30
+def plain(value: object) -> str:
+    """A value as a person would write it: no binary fractions, no ``None``."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "-" if value is None else str(value)
