@@ -38,10 +38,9 @@ pub struct TcpConfig {
     pub quick_acks: u32,
     /// Hold back ACKs that only report more data out of order, beyond the first three for a gap (Linux since 4.18).
     pub compress_sacks: bool,
-    /// Granularity of the timers: deadlines fall on its multiples (Linux with HZ=1000: 1 ms). Zero: exact.
+    /// The tick of the host's clock (Linux with HZ=1000: 1 ms). Timers expire on its multiples, probe and reordering
+    /// timeouts have two ticks of slack, and CUBIC evaluates its curve once per tick. Zero: exact, without slack.
     pub tick: Span,
-    /// Slack added to probe and reordering timeouts (Linux: 2 ms).
-    pub timer_slack: Span,
     /// Negotiate ECN (RFC 3168). A controller that needs it, like DCTCP, turns it on by itself.
     pub ecn: bool,
     /// Forward RTO-recovery, the detection of spurious timeouts (RFC 5682).
@@ -63,7 +62,6 @@ impl Default for TcpConfig {
             quick_acks: 16,
             compress_sacks: true,
             tick: Span::from_ms(1),
-            timer_slack: Span::from_ms(2),
             ecn: false,
             frto: true,
             tail_loss_probe: true,
@@ -114,6 +112,11 @@ impl TcpConfig {
             Some((name, _)) => Err(ConfigError::ZeroTimeout(name)),
             None => Ok(()),
         }
+    }
+
+    /// What Linux adds to probe and reordering timeouts: two ticks.
+    pub(crate) fn timer_slack(&self) -> Span {
+        self.tick * 2
     }
 
     /// The window scale that lets `receive_window` fit in 16 bits (RFC 7323, section 2).

@@ -241,7 +241,6 @@ fn tcp(values: &Values) -> TcpConfig {
         delayed_ack: values.span("tcp.delayed_ack"),
         quick_acks: values.packets("tcp.quick_acks"),
         tick: values.span("tcp.tick"),
-        timer_slack: values.span("tcp.timer_slack"),
         ecn: values.flag("tcp.ecn"),
         frto: values.flag("tcp.frto"),
         tail_loss_probe: values.flag("tcp.tail_loss_probe"),

@@ -238,8 +238,12 @@ fn tcp() -> Vec<Key> {
             "How many packets are acknowledged at once when a connection starts",
         )
         .or(config.quick_acks),
-        key("tcp.tick", SPAN, "Granularity of the hosts' timers; zero for exact ones").or(config.tick),
-        key("tcp.timer_slack", SPAN, "Slack added to probe and reordering timeouts").or(config.timer_slack),
+        key(
+            "tcp.tick",
+            SPAN,
+            "Tick of the hosts' clocks (a kernel's 1/HZ), on which timers expire and CUBIC evaluates its curve; zero: exact",
+        )
+        .or(config.tick),
         key("tcp.ecn", Kind::Flag, "Negotiate ECN (RFC 3168). DCTCP does so by itself").or(config.ecn),
         key("tcp.frto", Kind::Flag, "Detect spurious timeouts (F-RTO, RFC 5682)").or(config.frto),
         key("tcp.tail_loss_probe", Kind::Flag, "Send tail loss probes (RFC 8985)").or(config.tail_loss_probe),
@@ -267,7 +271,7 @@ fn controllers() -> Vec<Key> {
         key(
             "cubic.coarse",
             Kind::Flag,
-            "Evaluate the curve as coarsely as Linux does, once per tick of 1 ms; false: at every ACK, as in RFC 9438",
+            "Evaluate the curve as coarsely as Linux does, once per `tcp.tick`; false: at every ACK, as in RFC 9438",
         )
         .or(cubic.coarse),
         key("dctcp.g", share, "Gain of the moving average of the marked share").or(dctcp.g),

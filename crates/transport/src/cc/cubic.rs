@@ -4,10 +4,10 @@
 //! estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section 4.3 then sets it
 //! to 1), as in RFC 8312; and a window of two packets is the least to fall to.
 //!
-//! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of 1 ms, and
-//! while the window stands still only every 1/32 s; in between the window grows at the pace found last. On wide-area
-//! paths that cannot be seen. On a path of 100 us a window can stand still for 300 round trips, and one that is about to
-//! grow goes on at the pace of its first packet for the rest of the tick, 10 round trips.
+//! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
+//! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the pace found
+//! last. On wide-area paths that cannot be seen. On a path of 100 us a window can stand still for 300 round trips, and
+//! one that is about to grow goes on at the pace of its first packet for the rest of the tick: 10 round trips at HZ=1000.
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
@@ -15,10 +15,8 @@ use firstlight_units::{Span, Time};
 
 /// Section 5.1: how fast the cubic grows, in packets per second cubed.
 const C: f64 = 0.4;
-/// Coarse evaluation: the curve is evaluated at most once per tick,
-const TICK: Span = Span::from_ms(1);
-/// and the pace found for a window is kept for so long while the window stands still.
-const KEEP: Span = Span::from_ms(32);
+/// Coarse evaluation: how long a pace is kept while the window stands still, but for the rounding to ticks.
+const KEEP: Span = Span::from_us(31_250);
 /// Packets acknowledged per packet of growth, for each packet of the window, where the curve asks for none.
 const STANDSTILL: u32 = 100;
 /// The slowest pace (packets per packet) before the first congestion, when the plateau is not known.
@@ -78,12 +76,18 @@ pub struct Cubic {
     /// Exact evaluation: fractions of a packet that the window has still to grow.
     fraction: f64,
     pace: Pace,
+    /// Coarse evaluation: the tick of the host's clock,
+    tick: Span,
+    /// and how long the pace found for a window is kept while the window stands still.
+    keep: Span,
     hystart: HyStart,
 }
 
 impl Cubic {
     /// A controller for one connection.
-    pub fn new(config: CubicConfig) -> Self {
+    pub fn new(config: CubicConfig, tick: Span) -> Self {
+        // More than 1/32 s in whole ticks.
+        let keep = if tick.is_zero() { KEEP } else { tick * (KEEP.as_ps() / tick.as_ps() + 1) };
         Cubic {
             config,
             epoch: None,
@@ -91,6 +95,8 @@ impl Cubic {
             w_max_before: 0.0,
             fraction: 0.0,
             pace: Pace::default(),
+            tick,
+            keep,
             hystart: HyStart::new(),
         }
     }
@@ -129,17 +135,18 @@ impl Cubic {
     /// The coarse evaluation.
     fn find_pace(&mut self, epoch: &Epoch, cwnd: u32, ack: &Ack, fresh: bool) {
         let age = ack.now.saturating_since(self.pace.tick);
-        if !fresh && self.pace.cwnd == cwnd && age < KEEP {
+        if !fresh && self.pace.cwnd == cwnd && age < self.keep {
             return;
         }
-        if fresh || age >= TICK {
+        if fresh || age >= self.tick {
             // The distance to the plateau is rounded down, to the plateau's side.
             let target = epoch.target(ack).ceil() as u32;
             self.pace.per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(STANDSTILL) };
             if self.w_max == 0.0 {
                 self.pace.per = self.pace.per.min(PROBING);
             }
-            self.pace.tick = Time::from_ps(ack.now.as_ps() - ack.now.as_ps() % TICK.as_ps());
+            let into_tick = ack.now.as_ps().checked_rem(self.tick.as_ps()).unwrap_or(0);
+            self.pace.tick = ack.now - Span::from_ps(into_tick);
         }
         let friendly = epoch.w_est as u32;
         if friendly > cwnd {
@@ -219,7 +226,7 @@ mod tests {
     /// is back at 1000 after K.
     #[test]
     fn returns_to_the_plateau_after_k() {
-        let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() });
+        let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() }, Span::ZERO);
         let mut window = Window { cwnd: 1000, ssthresh: 500, credit: 0 };
         window.ssthresh = cubic.ssthresh(&window, false);
         window.cwnd = window.ssthresh;
@@ -241,7 +248,7 @@ mod tests {
 
     #[test]
     fn small_windows_grow_as_reno_would_at_this_beta() {
-        let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() });
+        let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() }, Span::ZERO);
         let mut window = Window { cwnd: 10, ssthresh: 5, credit: 0 };
         window.ssthresh = cubic.ssthresh(&window, false);
         window.cwnd = window.ssthresh;
@@ -258,7 +265,7 @@ mod tests {
 
     #[test]
     fn fast_convergence_lowers_the_plateau() {
-        let mut cubic = Cubic::new(CubicConfig::default());
+        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(1));
         cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, credit: 0 }, false);
         cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, credit: 0 }, false);
         assert!((cubic.w_max - 68.0).abs() < 1e-9);

@@ -4,6 +4,7 @@
 //! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5). M is counted in packets, as the window is.
 
 use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use firstlight_units::Span;
 
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,14 +36,14 @@ pub struct Dctcp {
 
 impl Dctcp {
     /// A controller for one connection.
-    pub fn new(config: DctcpConfig) -> Self {
+    pub fn new(config: DctcpConfig, tick: Span) -> Self {
         Dctcp {
             g: config.g,
             alpha: config.initial_alpha,
             window_end: 0,
             delivered: 0,
             marked: 0,
-            reno: NewReno::new(NewRenoConfig {}),
+            reno: NewReno::new(NewRenoConfig {}, tick),
         }
     }
 }
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn alpha_follows_equation_of_section_3_3() {
-        let mut dctcp = Dctcp::new(DctcpConfig::default());
+        let mut dctcp = Dctcp::new(DctcpConfig::default(), Span::ZERO);
         let mut window = Window::new(10);
         dctcp.on_ack(&mut window, &ack(1, false, 1, 11));
         assert_eq!(dctcp.alpha, 15.0 / 16.0);

@@ -149,9 +149,9 @@ macro_rules! registry {
                 match self { $(CcConfig::$Controller(_) => $name,)* }
             }
 
-            /// A new controller for one connection.
-            pub(crate) fn build(&self) -> Controller {
-                match self { $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config)),)* }
+            /// A new controller for one connection on a host whose clock has this tick.
+            pub(crate) fn build(&self, tick: Span) -> Controller {
+                match self { $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config, tick)),)* }
             }
         }
 

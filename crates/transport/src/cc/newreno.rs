@@ -3,6 +3,7 @@
 //! Loss recovery itself is the endpoint's and uses SACK; what is left of NewReno here is how the window moves.
 
 use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use firstlight_units::Span;
 
 /// NewReno has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,7 +15,7 @@ pub struct NewReno {}
 
 impl NewReno {
     /// A controller for one connection.
-    pub fn new(_config: NewRenoConfig) -> Self {
+    pub fn new(_config: NewRenoConfig, _tick: Span) -> Self {
         NewReno {}
     }
 }

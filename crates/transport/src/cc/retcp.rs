@@ -7,6 +7,7 @@
 //! start threshold; here it stays, so that a raised window goes on in congestion avoidance.
 
 use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use firstlight_units::Span;
 
 /// Parameters of reTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,8 +34,8 @@ pub struct ReTcp {
 
 impl ReTcp {
     /// A controller for one connection.
-    pub fn new(config: ReTcpConfig) -> Self {
-        ReTcp { config, reno: NewReno::new(NewRenoConfig {}), circuit: false }
+    pub fn new(config: ReTcpConfig, tick: Span) -> Self {
+        ReTcp { config, reno: NewReno::new(NewRenoConfig {}, tick), circuit: false }
     }
 }
 

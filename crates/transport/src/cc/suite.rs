@@ -24,7 +24,7 @@ struct Driver {
 
 impl Driver {
     fn new(config: CcConfig) -> Self {
-        let controller = config.build();
+        let controller = config.build(Span::from_ms(1));
         Driver { controller, window: Window::new(10), before: None, now: Time::ZERO, una: 1 }
     }
 

@@ -88,7 +88,7 @@ impl Connection {
             syn_retries: 0,
             window_field: scaled.min(u64::from(u16::MAX)) as u16,
             config: *tcp,
-            sender: Sender::new(tcp, cc.build(), isn),
+            sender: Sender::new(tcp, cc.build(tcp.tick), isn),
             receiver: Receiver::new(tcp),
         }
     }

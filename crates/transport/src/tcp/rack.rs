@@ -151,7 +151,7 @@ impl Sender {
             }
         }
         if !wait.is_zero() {
-            let at = self.ticks.after(now, wait + config.timer_slack);
+            let at = self.ticks.after(now, wait + config.timer_slack());
             self.timer = Timer { purpose: Purpose::Reorder, at };
         }
         marked

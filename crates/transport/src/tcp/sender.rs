@@ -269,7 +269,7 @@ impl Sender {
         let timeout = match self.rtt.smoothed() {
             // RFC 8985, section 7.2: a lone packet's ACK may be delayed.
             Some(srtt) if self.board.len() == 1 => srtt * 2 + config.rto_min,
-            Some(srtt) => srtt * 2 + config.timer_slack,
+            Some(srtt) => srtt * 2 + config.timer_slack(),
             None => config.rto_initial,
         };
         let timeout = timeout.min(self.timeout(config));
