@@ -67,7 +67,7 @@ pub(crate) const TABLES: &[Table] = &[
     ),
     table("cubic", When::Uses("cubic"), "CUBIC (RFC 9438)"),
     table("dctcp", When::Uses("dctcp"), "DCTCP (RFC 8257)"),
-    table("retcp", When::Uses("retcp"), "reTCP (Etalon, NSDI'20, section 5.2)"),
+    table("retcp", When::Uses("retcp"), "reTCP (Etalon, NSDI'20, section 5.3)"),
     table("flows.*", When::Always, "Who sends what to whom; at least one"),
     table("measure", When::Always, "What is recorded"),
     table("sweep", When::Always, "Lists of values for other keys: `firstlight sweep` runs every combination"),
