@@ -38,7 +38,7 @@ pub struct TcpConfig {
     pub quick_acks: u32,
     /// Hold back ACKs that only report more data out of order, beyond the first three for a gap (Linux since 4.18).
     pub compress_sacks: bool,
-    /// The tick of the host's clock (Linux with HZ=1000: 1 ms). Timers expire on its multiples, probe and reordering
+    /// The tick of the host's clock (Linux: 1/HZ; 4 ms with HZ=250, its own default). Timers expire on its multiples, probe and reordering
     /// timeouts have two ticks of slack, and CUBIC evaluates its curve once per tick. Zero: exact, without slack.
     pub tick: Span,
     /// Negotiate ECN (RFC 3168). A controller that needs it, like DCTCP, turns it on by itself.
@@ -61,7 +61,7 @@ impl Default for TcpConfig {
             delayed_ack: Span::from_ms(40),
             quick_acks: 16,
             compress_sacks: true,
-            tick: Span::from_ms(1),
+            tick: Span::from_ms(4),
             ecn: false,
             frto: true,
             tail_loss_probe: true,
