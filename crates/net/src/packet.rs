@@ -40,6 +40,8 @@ impl TcpFlags {
     pub const FIN: TcpFlags = TcpFlags(0x01);
     /// Synchronize sequence numbers.
     pub const SYN: TcpFlags = TcpFlags(0x02);
+    /// The connection is broken off.
+    pub const RST: TcpFlags = TcpFlags(0x04);
     /// Push: the sender's application has written up to here.
     pub const PSH: TcpFlags = TcpFlags(0x08);
     /// The acknowledgement number is valid.
@@ -72,6 +74,7 @@ impl std::fmt::Debug for TcpFlags {
         let names = [
             (Self::SYN, 'S'),
             (Self::FIN, 'F'),
+            (Self::RST, 'R'),
             (Self::PSH, 'P'),
             (Self::ACK, '.'),
             (Self::ECE, 'E'),
@@ -90,15 +93,24 @@ pub struct SackBlock {
     pub end: u32,
 }
 
+/// Protocol number of TCP in the IP header.
+const TCP: u8 = 6;
+
 /// One packet. Exactly one cache line: a hop touches one line of memory.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// The fields are TCP's. A packet of another protocol, which real hosts send, has no TCP flags, and its protocol number
+/// in place of the window: [`Packet::protocol`] tells. `sport` and `dport` are its ports if it has any, `seq` and `ack`
+/// the words of its header that hold no ports (`firstlight-linux` says which), `tsval` is the IP header's second word.
+///
+/// On a SYN, which carries no SACK blocks, `sack[0]` can hold what its sender announces: [`Packet::announced`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C, align(64))]
 pub struct Packet {
     /// The fabric's own stamp: when the packet entered the queue that its latency is counted from.
     pub stamp: Time,
     /// IP length in bytes: what links serialize.
     pub size: u16,
-    /// How much of `size` is IP and TCP header, options included.
+    /// How much of `size` is IP and TCP header, or of that packet's protocol, options included.
     pub header: u8,
     /// How many of `sack` are valid.
     pub sacks: u8,
@@ -136,7 +148,7 @@ impl Packet {
         Bytes::new(self.size as u64)
     }
 
-    /// TCP payload bytes.
+    /// Payload bytes.
     pub const fn payload(&self) -> u32 {
         self.size as u32 - self.header as u32
     }
@@ -144,6 +156,22 @@ impl Packet {
     /// True for a packet that carries payload.
     pub const fn is_data(&self) -> bool {
         self.size > self.header as u16
+    }
+
+    /// Protocol number of the IP header: 6 for TCP, 17 for UDP, 1 for ICMP.
+    pub const fn protocol(&self) -> u8 {
+        if self.flags.0 == 0 && self.window != 0 { self.window as u8 } else { TCP }
+    }
+
+    /// True for a packet of TCP.
+    pub const fn is_tcp(&self) -> bool {
+        self.protocol() == TCP
+    }
+
+    /// The largest segment and the window scale that a SYN of a real host announces.
+    pub fn announced(&self) -> Option<(u16, u8)> {
+        let SackBlock { start: segment, end: scale } = self.sack[0];
+        (self.flags.has(TcpFlags::SYN) && self.sacks == 0 && segment > 0).then_some((segment as u16, scale as u8))
     }
 
     /// The valid SACK blocks.

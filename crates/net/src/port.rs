@@ -144,6 +144,12 @@ impl FifoPort {
         (flight.id, self.flights.front().map(|next| next.arrives))
     }
 
+    /// When the last bit of the newest packet leaves the transmitter, or did.
+    #[inline]
+    pub fn departure(&self) -> Time {
+        self.busy
+    }
+
     /// Packets that came to the queue.
     pub fn offered(&self) -> u64 {
         self.accepted + self.dropped

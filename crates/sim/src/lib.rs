@@ -10,7 +10,11 @@ mod conserve;
 mod digest;
 mod events;
 mod fabric;
+#[cfg(feature = "hosts")]
+mod flow;
 mod meter;
+#[cfg(feature = "hosts")]
+mod outside;
 mod report;
 mod series;
 mod stream;
@@ -27,4 +31,8 @@ pub use fabric::{Exit, Fabric};
 pub use report::{MeterReport, NetworkReport, PairReport, PortKind, PortReport, SeriesReport, Totals};
 pub use stream::{stream, uniform};
 #[cfg(feature = "hosts")]
-pub use world::{FlowConfig, FlowReport, World};
+pub use {
+    flow::{FlowConfig, FlowReport, FlowState},
+    outside::Outside,
+    world::World,
+};

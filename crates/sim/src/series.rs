@@ -77,7 +77,7 @@ impl Series {
     /// A packet of the measured pair arrived at the destination's ToR.
     pub(crate) fn on_arrival(&mut self, packet: &Packet) {
         let syn = packet.flags.has(TcpFlags::SYN);
-        if !syn && !packet.is_data() {
+        if !packet.is_tcp() || (!syn && !packet.is_data()) {
             return;
         }
         let pair = |a: u16, b: u16| u32::from(a) << 16 | u32::from(b);

@@ -3,71 +3,19 @@
 //! Connections are grouped by host, and the k-th connection of a host has local port 10000 + k, so that a packet finds
 //! its connection by arithmetic. Each connection has one timer, moved lazily: at once only when its deadline comes
 //! forward; one that goes off too early is put where the deadline is by then.
+//!
+//! Flows whose ends are outside have ports and a report here, nothing else. Whoever has their hosts steps the world with
+//! [`World::next`], [`World::run`] and [`World::inject`], and gets their packets as [`Outside`].
 
 use crate::config::ConfigError;
 use crate::events::{Events, Kind};
 use crate::fabric::{Exit, Fabric};
+use crate::flow::{FIRST_PORT, FlowConfig, FlowReport, FlowState, Places};
+use crate::outside::{Nobody, Outside};
 use crate::stream::{stream, uniform};
-use firstlight_net::HostId;
-use firstlight_transport::{CcConfig, Connection, Endpoint, Stats, TcpConfig};
-use firstlight_units::{Bytes, Span, Time};
-
-/// The first local port of every host.
-const FIRST_PORT: u16 = 10_000;
-
-/// One flow to simulate.
-#[derive(Clone, Debug)]
-pub struct FlowConfig {
-    /// Who sends.
-    pub src: HostId,
-    /// Who receives.
-    pub dst: HostId,
-    /// Both endpoints' TCP.
-    pub tcp: TcpConfig,
-    /// Both endpoints' congestion control.
-    pub cc: CcConfig,
-    /// How much to send; `None` never ends.
-    pub size: Option<Bytes>,
-    /// When to connect, in the fabric's own time.
-    pub start: Span,
-    /// Up to this much later, drawn at random.
-    pub jitter: Span,
-}
-
-/// What became of a flow. Times and spans are on the hosts' clock: divide by the time scale for the fabric's.
-#[derive(Clone, Debug)]
-pub struct FlowReport {
-    /// Who sends.
-    pub src: HostId,
-    /// Who receives.
-    pub dst: HostId,
-    /// The sender's port.
-    pub sport: u16,
-    /// The receiver's port.
-    pub dport: u16,
-    /// The congestion control's name.
-    pub cc: &'static str,
-    /// When it connected.
-    pub start: Time,
-    /// How much it was to send.
-    pub size: Option<Bytes>,
-    /// When the receiver had all of it in order.
-    pub finish: Option<Time>,
-    /// Bytes acknowledged to the sender.
-    pub bytes_acked: u64,
-    /// Bytes in order at the receiver.
-    pub bytes_received: u64,
-    /// The sender's window, in packets.
-    pub cwnd: u32,
-    /// The sender's smoothed round-trip time.
-    pub srtt: Option<Span>,
-    /// The sender's smallest round-trip time.
-    pub min_rtt: Option<Span>,
-    /// What the sender counted.
-    pub sender: Stats,
-    /// What the receiver counted.
-    pub receiver: Stats,
-}
+use firstlight_net::{HostId, Packet, PacketId};
+use firstlight_transport::{Connection, Endpoint};
+use firstlight_units::{Bytes, Time};
 
 /// One end of a flow.
 #[derive(Debug)]
@@ -86,16 +34,15 @@ struct Flow {
     config: FlowConfig,
     start: Time,
     finish: Option<Time>,
-    /// The sending and the receiving end.
-    ends: [usize; 2],
+    /// What its ends told last, when they are outside.
+    told: Option<Box<FlowState>>,
 }
 
 /// A fabric with simulated hosts.
 pub struct World {
     fabric: Fabric,
     ends: Vec<End>,
-    /// The first end of each host.
-    first: Vec<u32>,
+    places: Places,
     flows: Vec<Flow>,
     timers: Events,
     now: Time,
@@ -110,44 +57,100 @@ impl World {
     /// When a flow names a host that is not there, talks to itself, has nothing to send, or when a host has no port
     /// left.
     pub fn new(fabric: Fabric, flows: Vec<FlowConfig>, seed: u64) -> Result<Self, ConfigError> {
-        let (first, places) = place(&flows, fabric.hosts())?;
-        let scale = u64::from(fabric.time_scale());
+        let places = Places::new(&flows, fabric.hosts())?;
         let mut timers = Events::new(&[(Kind::Timer, flows.len() * 2)]);
         let mut ends: Vec<Option<End>> = (0..flows.len() * 2).map(|_| None).collect();
         let mut built = Vec::with_capacity(flows.len());
-        for (index, (config, place)) in flows.into_iter().zip(places).enumerate() {
-            let name = format!("flow{index}");
-            let mut isn = stream(seed, &name, "isn");
+        for (index, config) in flows.into_iter().enumerate() {
+            let mut isn = stream(seed, &format!("flow{index}"), "isn");
             for side in [0, 1] {
                 let isn = uniform(&mut isn, 1 << 32) as u32;
-                ends[place[side]] = Some(End::new(&config, side, &first, place, index, isn));
+                ends[places.ends[index][side]] = Some(End::new(&config, side, &places, index, isn));
             }
-            let jitter = uniform(&mut stream(seed, &name, "jitter"), (config.jitter * scale).as_ps());
-            let start = Time::ZERO + config.start * scale + Span::from_ps(jitter);
-            timers.set(Some(start), Kind::Timer, place[0]);
-            built.push(Flow { config, start, finish: None, ends: place });
+            let start = config.starts_at(index, seed, fabric.time_scale());
+            let told = if config.outside {
+                Some(Box::default())
+            } else {
+                timers.set(Some(start), Kind::Timer, places.ends[index][0]);
+                None
+            };
+            built.push(Flow { config, start, finish: None, told });
         }
         let ends = ends.into_iter().map(|end| end.expect("every place is one end of one flow")).collect();
         let unfinished = built.iter().filter(|flow| flow.config.size.is_some()).count();
-        Ok(World { fabric, ends, first, flows: built, timers, now: Time::ZERO, unfinished, strays: 0 })
+        Ok(World { fabric, ends, places, flows: built, timers, now: Time::ZERO, unfinished, strays: 0 })
     }
 
     /// Runs up to and at `until`.
     pub fn run_until(&mut self, until: Time) {
-        while self.step(until) {}
+        while self.step(until, &mut Nobody) {}
     }
 
     /// Runs until every flow of a given size is complete, or up to `until`.
     pub fn run_until_finished(&mut self, until: Time) {
-        while self.unfinished > 0 && self.step(until) {}
+        while self.unfinished > 0 && self.step(until, &mut Nobody) {}
+    }
+
+    /// When there is work next; `None` while nothing moves. It changes by [`World::run`] and [`World::inject`] only.
+    #[inline]
+    pub fn next(&self) -> Option<Time> {
+        match (self.fabric.next(), self.timers.next()) {
+            (Some(fabric), Some(timer)) => Some(fabric.min(timer)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Runs up to and at `until`, for somebody who has hosts outside.
+    pub fn run(&mut self, until: Time, outside: &mut impl Outside) {
+        while self.step(until, outside) {}
+    }
+
+    /// A host outside hands in a packet, at the moment up to which the world has been run. `None` when an injected
+    /// fault has lost it; the world tells its [`Outside`] of that too.
+    ///
+    /// # Panics
+    /// When the packet's destination, or the host, is none of the fabric's.
+    #[inline]
+    pub fn inject(&mut self, host: HostId, packet: Packet) -> Option<PacketId> {
+        self.fabric.inject(host, packet, self.now)
+    }
+
+    /// A flow with ends outside is complete now.
+    ///
+    /// # Panics
+    /// When the flow is simulated, or there is no such flow.
+    pub fn complete(&mut self, flow: usize) {
+        let flow = &mut self.flows[flow];
+        assert!(flow.told.is_some(), "a simulated flow's completion is seen here");
+        if flow.finish.is_none() {
+            flow.finish = Some(self.now);
+            self.unfinished -= usize::from(flow.config.size.is_some());
+        }
+    }
+
+    /// What the ends of a flow tell that are outside, for its report.
+    ///
+    /// # Panics
+    /// When the flow is simulated, or there is no such flow.
+    pub fn told_mut(&mut self, flow: usize) -> &mut FlowState {
+        self.flows[flow].told.as_mut().expect("a simulated flow's state is seen here")
     }
 
     /// Goes on to the next moment at which hosts have something to do; false when that is not before `until`.
     #[inline]
-    fn step(&mut self, until: Time) -> bool {
+    fn step<O: Outside>(&mut self, until: Time, outside: &mut O) -> bool {
         self.now = self.fabric.run_to_exit(self.timers.next().map_or(until, |timer| timer.min(until)));
+        if O::PRESENT {
+            while let Some(id) = self.fabric.poll_drop() {
+                outside.on_drop(id);
+            }
+        }
         while let Some(exit) = self.fabric.poll_exit() {
-            self.deliver(exit);
+            if O::PRESENT && outside.on_exit(exit.packet, self.fabric.packet(exit.packet), exit.host) {
+                self.fabric.release(exit.packet);
+            } else {
+                self.deliver(exit);
+            }
         }
         while let Some(event) = self.timers.due(self.now) {
             self.on_timer(event.index());
@@ -160,7 +163,7 @@ impl World {
         let packet = self.fabric.packet(exit.packet);
         let port = usize::from(packet.dport.wrapping_sub(FIRST_PORT));
         let host = exit.host.index();
-        let (index, end) = (self.first[host] as usize + port, self.first[host + 1] as usize);
+        let (index, end) = (self.places.first[host] as usize + port, self.places.first[host + 1] as usize);
         if index >= end {
             self.strays += 1;
             return self.fabric.release(exit.packet);
@@ -228,20 +231,36 @@ impl World {
 
     /// What became of each flow, in the order they were given.
     pub fn flows(&self) -> Vec<FlowReport> {
-        self.flows.iter().map(|flow| self.report(flow)).collect()
+        self.flows.iter().zip(&self.places.ends).map(|(flow, ends)| self.report(flow, *ends)).collect()
     }
 
-    fn report(&self, flow: &Flow) -> FlowReport {
-        let [sender, receiver] = flow.ends.map(|end| &self.ends[end].connection);
+    fn report(&self, flow: &Flow, ends: [usize; 2]) -> FlowReport {
+        let [sport, dport] = ends.map(|end| self.places.port(self.ends[end].host, end));
+        let FlowConfig { src, dst, size, .. } = flow.config;
+        let (start, finish) = (flow.start, flow.finish);
+        let state = flow.told.as_deref().copied().unwrap_or_else(|| self.state(ends));
+        let FlowState { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver } = state;
         FlowReport {
-            src: flow.config.src,
-            dst: flow.config.dst,
-            sport: self.port_of(flow.ends[0]),
-            dport: self.port_of(flow.ends[1]),
-            cc: flow.config.cc.name(),
-            start: flow.start,
-            size: flow.config.size,
-            finish: flow.finish,
+            src,
+            dst,
+            sport,
+            dport,
+            start,
+            size,
+            finish,
+            bytes_acked,
+            bytes_received,
+            cwnd,
+            srtt,
+            min_rtt,
+            sender,
+            receiver,
+        }
+    }
+
+    fn state(&self, ends: [usize; 2]) -> FlowState {
+        let [sender, receiver] = ends.map(|end| &self.ends[end].connection);
+        FlowState {
             bytes_acked: sender.bytes_acked(),
             bytes_received: receiver.bytes_received(),
             cwnd: sender.cwnd(),
@@ -251,57 +270,14 @@ impl World {
             receiver: *receiver.stats(),
         }
     }
-
-    fn port_of(&self, end: usize) -> u16 {
-        port(&self.first, self.ends[end].host, end)
-    }
 }
 
 impl End {
-    fn new(config: &FlowConfig, side: usize, first: &[u32], place: [usize; 2], flow: usize, isn: u32) -> End {
-        let hosts = [config.src, config.dst];
-        let endpoint = |side: usize| Endpoint { host: hosts[side], port: port(first, hosts[side], place[side]) };
+    fn new(config: &FlowConfig, side: usize, places: &Places, flow: usize, isn: u32) -> End {
+        let (hosts, ends) = ([config.src, config.dst], places.ends[flow]);
+        let endpoint = |side: usize| Endpoint { host: hosts[side], port: places.port(hosts[side], ends[side]) };
         let goal = config.size.filter(|_| side == 1).map_or(u64::MAX, Bytes::get);
         let connection = Connection::new(&config.tcp, &config.cc, endpoint(side), endpoint(1 - side), isn);
         End { connection, host: hosts[side], flow: flow as u32, idle: side == 0, goal }
     }
-}
-
-fn port(first: &[u32], host: HostId, end: usize) -> u16 {
-    FIRST_PORT + (end - first[host.index()] as usize) as u16
-}
-
-/// The first end of each host (and one past the last), and the places of each flow's two ends.
-fn place(flows: &[FlowConfig], hosts: usize) -> Result<(Vec<u32>, Vec<[usize; 2]>), ConfigError> {
-    let mut per_host = vec![0u32; hosts];
-    for (index, flow) in flows.iter().enumerate() {
-        let fail = |problem: String| Err(ConfigError::Flow { index, problem });
-        for host in [flow.src, flow.dst] {
-            let Some(count) = per_host.get_mut(host.index()) else {
-                return fail(format!("host {} does not exist: there are hosts 0 to {}", host.0, hosts - 1));
-            };
-            *count += 1;
-            if *count > u32::from(u16::MAX - FIRST_PORT) + 1 {
-                return fail(format!("host {} has no port left", host.0));
-            }
-        }
-        if flow.src == flow.dst {
-            return fail(format!("host {} sends to itself", flow.src.0));
-        }
-        if flow.size == Some(Bytes::new(0)) {
-            return fail("it has nothing to send".into());
-        }
-    }
-    let mut first = vec![0];
-    first.extend(per_host.iter().scan(0, |sum, count| {
-        *sum += count;
-        Some(*sum)
-    }));
-    let mut next = first.clone();
-    let mut take = |host: HostId| {
-        next[host.index()] += 1;
-        (next[host.index()] - 1) as usize
-    };
-    let places = flows.iter().map(|flow| [take(flow.src), take(flow.dst)]).collect();
-    Ok((first, places))
 }

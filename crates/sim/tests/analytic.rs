@@ -3,7 +3,7 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Ecn, Packet, TcpFlags};
+use firstlight_net::{Ecn, HostId, Packet, TcpFlags};
 use firstlight_sim::{ConfigError, Fabric, HybridConfig, PairReport, PortKind, Resize};
 use firstlight_units::{Rate, Span, Time};
 use harness::*;
@@ -395,4 +395,28 @@ fn impossible_fabrics_are_refused() {
     assert_eq!(text(late), "voq.advance: 5ms is longer than the week of 4800us");
     let smaller = |c: &mut HybridConfig| c.voq.resize = Some(Resize { large: 5, advance: us(50) });
     assert_eq!(text(smaller), "voq.large: 5 is not between 16 and 16777216");
+}
+
+#[test]
+fn a_packet_departs_when_its_last_bit_has_left_the_interface() {
+    let mut fabric = Fabric::star(&star(2, None, None)).unwrap();
+    fabric.inject(HostId(0), packet(0, 1, 9000, 0), Time::ZERO);
+    assert_eq!(fabric.departure(HostId(0)), at(ns(7200)));
+    fabric.inject(HostId(0), packet(0, 1, 1500, 1), Time::ZERO);
+    assert_eq!(fabric.departure(HostId(0)), at(ns(8400)), "behind the first one");
+    fabric.run(at(us(20)));
+    fabric.inject(HostId(0), packet(0, 1, 1500, 2), at(us(20)));
+    assert_eq!(fabric.departure(HostId(0)), at(us(20) + ns(1200)));
+}
+
+#[test]
+fn only_tcp_gets_a_circuits_marks() {
+    let config = HybridConfig { marks: Some(us(4800)), ..paper(1) };
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let udp = Packet { window: 17, ..packet(1, 0, 500, 0) };
+    let tcp = Packet { flags: TcpFlags::ACK, ..packet(1, 0, 500, 1) };
+    assert_eq!([udp.protocol(), tcp.protocol()], [17, 6]);
+    let left = drive(&mut fabric, &[(at(us(30)), udp), (at(us(30)), tcp)], at(us(600)));
+    let marked: Vec<_> = left.iter().map(|left| (left.2.protocol(), left.2.flags)).collect();
+    assert_eq!(marked, [(17, TcpFlags::default()), (6, TcpFlags::ACK | TcpFlags::ECE)]);
 }

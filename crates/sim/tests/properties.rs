@@ -6,7 +6,7 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{HostId, Packet};
+use firstlight_net::{HostId, Packet, PacketId};
 use firstlight_sim::{
     CaptureSink, CircuitConfig, Direction, Fabric, HostLinks, HybridConfig, MeterConfig, PacketConfig, Resize,
     SeriesConfig, VoqConfig,
@@ -14,6 +14,7 @@ use firstlight_sim::{
 use firstlight_units::{Rate, Span, Time};
 use harness::*;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 /// A matching of `racks` racks in which some are idle: a permutation without its fixed points and without every pair
@@ -206,5 +207,59 @@ fn drive_to_exits(fabric: &mut Fabric, sends: &[(Time, Packet)], until: Time) ->
         if now == until {
             return left;
         }
+    }
+}
+
+/// Runs up to `until` as a driver with hosts of its own does; tells how many left.
+fn take_exits(fabric: &mut Fabric, held: &mut BTreeSet<PacketId>, until: Time) -> u64 {
+    let mut exits = 0;
+    loop {
+        let now = fabric.run_to_exit(until);
+        while let Some(exit) = fabric.poll_exit() {
+            assert!(held.remove(&exit.packet), "{:?} leaves, and is not inside", exit.packet);
+            fabric.release(exit.packet);
+            exits += 1;
+        }
+        if now == until {
+            return exits;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Whoever wants to know of drops learns of each packet's end once, however late it asks, and the run is the same.
+    #[test]
+    fn every_packet_ends_once(config in fabric(2), traffic in traffic(), patience in 1usize..20) {
+        let (sends, mut plain) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
+        let end = plain.at(us(3000)).max(sends.last().map_or(Time::ZERO, |send| send.0));
+        drive(&mut plain, &sends, end);
+        let mut fabric = Fabric::hybrid(&config).unwrap();
+        fabric.keep_drops();
+        let (mut held, mut exits, mut drops, mut lost) = (BTreeSet::new(), 0, 0, 0);
+        for (k, (time, packet)) in sends.iter().enumerate() {
+            exits += take_exits(&mut fabric, &mut held, *time);
+            match fabric.inject(packet.src, *packet, *time) {
+                Some(id) => prop_assert!(held.insert(id), "{:?} is given to two packets", id),
+                None => lost += 1,
+            }
+            prop_assert!(fabric.departure(packet.src) > *time || config.links.loss > 0.0);
+            while k % patience == 0 && let Some(id) = fabric.poll_drop() {
+                drops += 1;
+                held.remove(&id);
+            }
+            assert_conserved(&fabric);
+        }
+        exits += take_exits(&mut fabric, &mut held, end);
+        while let Some(id) = fabric.poll_drop() {
+            drops += 1;
+            held.remove(&id);
+        }
+        let totals = fabric.totals();
+        prop_assert_eq!((exits, drops, lost), (totals.exited, totals.dropped + totals.lost, totals.lost));
+        prop_assert_eq!(held.len() as u64, totals.held);
+        prop_assert_eq!(fabric.digest(), plain.digest());
+        assert_conserved(&fabric);
     }
 }

@@ -19,7 +19,9 @@ pub(crate) struct Core {
     pub(super) nics: Vec<FifoPort>,
     /// Switch ports towards the hosts.
     pub(super) host_ports: Vec<FifoPort>,
-    pub(super) exits: Exits,
+    pub(super) exits: Queue<Exit>,
+    /// Packets that were lost and wait to be taken, when somebody wants to know of them.
+    pub(super) drops: Option<Queue<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
     pub(super) now: Time,
     pub(super) scale: u32,
@@ -40,17 +42,26 @@ pub(super) struct Counts {
     pub(super) events: u64,
 }
 
-/// Packets that have left and wait to be taken, in order.
-#[derive(Debug, Default)]
-pub(super) struct Exits {
-    queue: Vec<Exit>,
+/// What waits to be taken, in order.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    queue: Vec<T>,
     taken: usize,
 }
 
-impl Exits {
+impl<T: Copy> Queue<T> {
+    pub(super) fn new() -> Self {
+        Queue { queue: Vec::new(), taken: 0 }
+    }
+
     #[inline]
-    fn push(&mut self, exit: Exit) {
-        self.queue.push(exit);
+    fn push(&mut self, item: T) {
+        self.queue.push(item);
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> u64 {
+        (self.queue.len() - self.taken) as u64
     }
 
     #[inline]
@@ -59,14 +70,14 @@ impl Exits {
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Exit> {
-        let exit = self.queue.get(self.taken).copied();
+    pub(super) fn pop(&mut self) -> Option<T> {
+        let item = self.queue.get(self.taken).copied();
         self.taken += 1;
         if self.taken >= self.queue.len() {
             self.queue.clear();
             self.taken = 0;
         }
-        exit
+        item
     }
 }
 
@@ -103,7 +114,8 @@ impl Core {
             arena: Arena::default(),
             nics: (0..hosts).map(|_| FifoPort::new(sending, delay, FifoLimits::default())).collect(),
             host_ports: (0..hosts).map(|_| FifoPort::new(receiving, delay, limits)).collect(),
-            exits: Exits::default(),
+            exits: Queue::new(),
+            drops: None,
             capture: None,
             now: Time::ZERO,
             scale,
@@ -246,7 +258,10 @@ impl Core {
     /// Every packet that does not reach its host ends here.
     fn discard(&mut self, id: PacketId, kind: Kind, index: usize) {
         self.digest.packet(self.arena.get(id), self.now, End::Drop((kind as usize) << 32 | index));
-        self.arena.release(id);
+        match &mut self.drops {
+            Some(drops) => drops.push(id),
+            None => self.arena.release(id),
+        }
     }
 
     pub(super) fn port_reports(&self) -> Vec<PortReport> {

@@ -123,7 +123,7 @@ impl Hybrid {
         let dst = self.rack(packet.dst);
         let (index, back) = (self.pair(src, dst), self.pair(dst, src));
         self.pairs[index].order.on_arrival(network);
-        if self.pairs[back].marks > 0 {
+        if self.pairs[back].marks > 0 && packet.is_tcp() {
             packet.flags.insert(TcpFlags::ECE);
         }
         if let Some(meter) = &mut self.meter

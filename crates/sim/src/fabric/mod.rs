@@ -14,7 +14,7 @@ mod reports;
 mod schedule;
 mod star;
 
-use self::core::Core;
+use self::core::{Core, Queue};
 use crate::capture::CaptureSink;
 use crate::config::{ConfigError, HybridConfig, MeterConfig, StarConfig};
 use crate::report::{MeterReport, PairReport, PortReport, Totals};
@@ -40,7 +40,7 @@ enum Kind {
 /// A fabric of any kind.
 ///
 /// The order of calls at one moment `t`: `run(t)`, `poll_exit()` until it is empty-handed, then any number of
-/// `inject(.., t)`. All times are on the engine's clock, which the hosts share; the fabric's own spans are stretched by
+/// `inject(.., t)`; `poll_drop()` at any of these moments. All times are on the engine's clock, which the hosts share; the fabric's own spans are stretched by
 /// [`Fabric::time_scale`] against it.
 pub struct Fabric {
     core: Core,
@@ -133,6 +133,26 @@ impl Fabric {
     #[inline]
     pub fn poll_exit(&mut self) -> Option<Exit> {
         self.core.exits.pop()
+    }
+
+    /// When the last bit of the packet that `host` handed in last leaves its interface, or did.
+    #[inline]
+    pub fn departure(&self, host: HostId) -> Time {
+        self.core.nics[host.index()].departure()
+    }
+
+    /// From now on lost packets are told by [`Fabric::poll_drop`], which then must be called.
+    pub fn keep_drops(&mut self) {
+        self.core.drops.get_or_insert_with(Queue::new);
+    }
+
+    /// The next packet that was lost, to a queue or to an injected fault, in the order of losing. Its record can be read
+    /// until the next packet is handed in.
+    #[inline]
+    pub fn poll_drop(&mut self) -> Option<PacketId> {
+        let id = self.core.drops.as_mut()?.pop()?;
+        self.core.arena.release(id);
+        Some(id)
     }
 
     /// The record of a packet inside the fabric, or of one that has left and is not yet released.

@@ -102,8 +102,9 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
         counts.injected,
         counts.lost + sum(&nic, offered),
     );
-    let records = held + counts.exited - counts.released;
-    ledger.check("fabric", "records = held + exits not released", fabric.core.arena.live(), records);
+    let untold = fabric.core.drops.as_ref().map_or(0, |drops| drops.len());
+    let records = held + counts.exited - counts.released + untold;
+    ledger.check("fabric", "records = held + exits not released + drops not told", fabric.core.arena.live(), records);
     match &fabric.kind {
         Kind::Star(_) => ledger.check("switch", "in = out", sum(&nic, delivered), sum(&host, offered)),
         Kind::Hybrid(hybrid) => {

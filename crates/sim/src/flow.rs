@@ -1,0 +1,160 @@
+//! Flows: what a world is asked for, what it tells of them, and which ports they get.
+
+use crate::config::ConfigError;
+use crate::stream::{stream, uniform};
+use firstlight_net::HostId;
+use firstlight_transport::{CcConfig, Stats, TcpConfig};
+use firstlight_units::{Bytes, Span, Time};
+
+/// The first local port of every host.
+pub(crate) const FIRST_PORT: u16 = 10_000;
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowConfig {
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// Both endpoints' TCP.
+    pub tcp: TcpConfig,
+    /// Both endpoints' congestion control.
+    pub cc: CcConfig,
+    /// How much to send; `None` never ends.
+    pub size: Option<Bytes>,
+    /// When to connect, in the fabric's own time.
+    pub start: Span,
+    /// Up to this much later, drawn at random.
+    pub jitter: Span,
+    /// Its ends are not simulated, `tcp` and `cc` without effect: it has ports, and what its hosts tell of it.
+    pub outside: bool,
+}
+
+impl FlowConfig {
+    /// When the flow connects, on the engine's clock; it is number `index` of a world with this seed and time scale.
+    pub fn starts_at(&self, index: usize, seed: u64, time_scale: u32) -> Time {
+        let scale = u64::from(time_scale);
+        let mut random = stream(seed, &format!("flow{index}"), "jitter");
+        let jitter = uniform(&mut random, (self.jitter * scale).as_ps());
+        Time::ZERO + self.start * scale + Span::from_ps(jitter)
+    }
+}
+
+/// What is known of a flow's ends at some moment. Times are on the hosts' clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowState {
+    /// Bytes acknowledged to the sender.
+    pub bytes_acked: u64,
+    /// Bytes in order at the receiver.
+    pub bytes_received: u64,
+    /// The sender's window, in packets.
+    pub cwnd: u32,
+    /// The sender's smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// The sender's smallest round-trip time.
+    pub min_rtt: Option<Span>,
+    /// What the sender counted.
+    pub sender: Stats,
+    /// What the receiver counted.
+    pub receiver: Stats,
+}
+
+/// What became of a flow. Times and spans are on the hosts' clock: divide by the time scale for the fabric's.
+#[derive(Clone, Debug)]
+pub struct FlowReport {
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// The sender's port.
+    pub sport: u16,
+    /// The receiver's port.
+    pub dport: u16,
+    /// When it connected.
+    pub start: Time,
+    /// How much it was to send.
+    pub size: Option<Bytes>,
+    /// When the receiver had all of it in order.
+    pub finish: Option<Time>,
+    /// Bytes acknowledged to the sender.
+    pub bytes_acked: u64,
+    /// Bytes in order at the receiver.
+    pub bytes_received: u64,
+    /// The sender's window, in packets.
+    pub cwnd: u32,
+    /// The sender's smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// The sender's smallest round-trip time.
+    pub min_rtt: Option<Span>,
+    /// What the sender counted.
+    pub sender: Stats,
+    /// What the receiver counted.
+    pub receiver: Stats,
+}
+
+impl FlowReport {
+    /// Puts in what its ends told.
+    pub fn set_state(&mut self, state: &FlowState) {
+        let FlowState { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver } = *state;
+        *self = FlowReport { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver, ..*self };
+    }
+}
+
+/// Where the flows' ends stand: grouped by host, the k-th end of a host at local port 10000 + k.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The first end of each host, and one past the last.
+    pub(crate) first: Vec<u32>,
+    /// The sending and the receiving end of each flow.
+    pub(crate) ends: Vec<[usize; 2]>,
+}
+
+impl Places {
+    /// # Errors
+    /// When a flow names a host that is not there, talks to itself, has nothing to send, or when a host has no port
+    /// left.
+    pub(crate) fn new(flows: &[FlowConfig], hosts: usize) -> Result<Self, ConfigError> {
+        let mut per_host = vec![0u32; hosts];
+        for (index, flow) in flows.iter().enumerate() {
+            count(flow, &mut per_host).map_err(|problem| ConfigError::Flow { index, problem })?;
+        }
+        let mut first = vec![0];
+        first.extend(per_host.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        }));
+        let mut next = first.clone();
+        let mut take = |host: HostId| {
+            next[host.index()] += 1;
+            (next[host.index()] - 1) as usize
+        };
+        let ends = flows.iter().map(|flow| [take(flow.src), take(flow.dst)]).collect();
+        Ok(Places { first, ends })
+    }
+
+    /// The local port of an end.
+    pub(crate) fn port(&self, host: HostId, end: usize) -> u16 {
+        FIRST_PORT + (end - self.first[host.index()] as usize) as u16
+    }
+}
+
+/// Counts a flow's ends, if it can be.
+fn count(flow: &FlowConfig, per_host: &mut [u32]) -> Result<(), String> {
+    let hosts = per_host.len();
+    for host in [flow.src, flow.dst] {
+        let Some(count) = per_host.get_mut(host.index()) else {
+            return Err(format!("host {} does not exist: there are hosts 0 to {}", host.0, hosts - 1));
+        };
+        *count += 1;
+        if *count > u32::from(u16::MAX - FIRST_PORT) + 1 {
+            return Err(format!("host {} has no port left", host.0));
+        }
+    }
+    if flow.src == flow.dst {
+        return Err(format!("host {} sends to itself", flow.src.0));
+    }
+    if flow.size == Some(Bytes::new(0)) {
+        return Err("it has nothing to send".into());
+    }
+    Ok(())
+}
