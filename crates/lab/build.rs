@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-fn main() {
+pub fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let root = Path::new("../..");
     let git = |arguments: &[&str]| {

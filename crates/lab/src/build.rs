@@ -1,8 +1,9 @@
 //! From the checked experiment to a world that can run.
 
 use crate::error::LabError;
-use crate::spec::{Flow, Network, Spec};
+use crate::spec::{Flow, HostKind, Network, Spec};
 use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, World};
+use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 
 /// The fabric with its hosts and flows, and with what is to be measured.
 ///
@@ -28,9 +29,11 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         src: flow.src,
         dst: flow.dst,
         tcp: spec.tcp,
-        cc: flow.cc,
+        // A Linux host's own is none of the world's business.
+        cc: flow.cc.simulated().copied().unwrap_or(CcConfig::NewReno(NewRenoConfig {})),
         size: flow.size,
         start: flow.start,
         jitter: flow.jitter,
+        outside: flow.hosts == HostKind::Linux,
     }
 }

@@ -17,6 +17,12 @@ pub enum LabError {
         /// What the engine says.
         source: firstlight_sim::ConfigError,
     },
+    /// The experiment has Linux hosts, and nobody who runs their kernel.
+    #[error("this experiment has Linux hosts, whose kernel runs the network: use `firstlight run`")]
+    LinuxHosts,
+    /// The experiment has no Linux hosts, and a plan for them was asked for.
+    #[error("this experiment has no Linux hosts: set hosts.kind = \"linux\"")]
+    NoLinuxHosts,
     /// Packets appeared or vanished: a defect of the engine. The result would be worthless.
     #[error("the run does not conserve packets, so its result is worthless; this is a defect, please report it: {0}")]
     Conservation(String),

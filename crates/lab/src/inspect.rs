@@ -1,7 +1,7 @@
 //! What an experiment would build: hosts, rates, week, bandwidth-delay products, flows.
 
 use crate::measure::matching_text;
-use crate::spec::{Network, Spec};
+use crate::spec::{HostKind, Network, Spec};
 use crate::warnings;
 use firstlight_circuits::Week;
 use firstlight_sim::{HostLinks, HybridConfig, StarConfig};
@@ -36,6 +36,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "bdp": bdp,
         "flows": flows(spec),
         "flow_count": spec.flows.len(),
+        "linux": linux(spec),
         "measure": measure(spec),
         "spec": spec.resolved,
         "notes": warnings::of_spec(spec),
@@ -112,11 +113,26 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
 fn flows(spec: &Spec) -> Json {
     let flow = |flow: &crate::spec::Flow| {
         json!({
-            "entry": flow.entry, "src": flow.src.0, "dst": flow.dst.0, "cc": flow.cc.name(),
+            "entry": flow.entry, "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(), "cc": flow.cc.name(),
             "size": flow.size.map(|size| size.to_string()), "start_us": flow.start.as_us_f64(), "jitter_us": flow.jitter.as_us_f64(),
         })
     };
     spec.flows.iter().take(MOST_FLOWS).map(flow).collect()
+}
+
+/// What runs on Linux hosts, and on which kernel; null when all hosts are simulated.
+fn linux(spec: &Spec) -> Json {
+    let told = |linux: &crate::spec::Linux| {
+        let programs: Vec<&str> = linux.programs.iter().map(|program| program.name.as_str()).collect();
+        json!({
+            "tick_ms": linux.tick.as_us_f64() * 1e-3,
+            "hosts": linux.hosts.len(),
+            "flows": spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count(),
+            "programs": programs,
+            "modules": linux.modules,
+        })
+    };
+    spec.linux.as_ref().map(told).into()
 }
 
 fn measure(spec: &Spec) -> Json {
@@ -124,6 +140,7 @@ fn measure(spec: &Spec) -> Json {
         "pair": spec.measure.pair.map(|(src, dst)| [src.0, dst.0]),
         "series_us": spec.measure.series.as_ref().map(|series| series.every.as_us_f64()),
         "fold": spec.measure.series.as_ref().map(|series| series.fold),
+        "tcp_info_us": spec.measure.tcp_info.map(Span::as_us_f64),
         "capture": spec.measure.capture,
     })
 }

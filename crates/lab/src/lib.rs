@@ -8,8 +8,10 @@ mod capture;
 mod describe;
 mod error;
 mod inspect;
+mod linux;
 mod manifest;
 pub mod measure;
+mod plan;
 mod run;
 pub mod spec;
 mod table;
@@ -17,11 +19,13 @@ mod version;
 mod warnings;
 
 pub use build::build;
-pub use capture::address;
+pub use capture::{CaptureWriter, address, start_capture};
 pub use describe::describe;
 pub use error::LabError;
 pub use inspect::inspect;
+pub use linux::{Ended, LinuxCounters, Sample};
 pub use manifest::manifest;
+pub use plan::plan;
 pub use run::{Counters, Progress, simulate};
 pub use spec::{Spec, SpecError};
 pub use table::{Column, Field, Table};
@@ -41,6 +45,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What the counts of a run say.
+    pub fn of(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Self {
+        let tables = measure::tables(spec, counters);
+        Outcome { manifest: manifest(spec, overrides, counters, &tables), tables }
+    }
+
     /// The table of that name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
@@ -62,7 +72,5 @@ pub fn run(
     capture: Option<&Path>,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome, LabError> {
-    let counters = simulate(spec, capture, progress)?;
-    let tables = measure::tables(spec, &counters);
-    Ok(Outcome { manifest: manifest(spec, overrides, &counters, &tables), tables })
+    Ok(Outcome::of(spec, overrides, &simulate(spec, capture, progress)?))
 }

@@ -1,10 +1,11 @@
 //! The manifest of a result: what was run, by which version, and the evidence that it is sound.
 
 use crate::run::Counters;
-use crate::spec::{OverrideValue, Overrides, Spec};
+use crate::spec::{HostKind, OverrideValue, Overrides, Spec};
 use crate::table::Table;
 use crate::version::version;
 use crate::warnings;
+use firstlight_linux::Frames;
 use serde_json::{Map, Value as Json, json};
 
 /// The manifest's layout; a change that readers must know of counts it up.
@@ -25,6 +26,7 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "elapsed_us": counters.elapsed.as_us_f64(),
         "measured_us": counters.measured.as_us_f64(),
         "finished": counters.unfinished == 0,
+        "hosts": hosts(spec, counters),
         "warnings": warnings::of_run(spec, counters),
         "conservation": {
             "offered": totals.injected,
@@ -44,6 +46,27 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "overrides": overrides_json(overrides),
         "spec": spec.resolved,
     })
+}
+
+/// How many flows have which kind of hosts, and what became of the frames of Linux hosts.
+fn hosts(spec: &Spec, counters: &Counters) -> Json {
+    let linux = spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count();
+    let mut hosts = json!({"simulated": spec.flows.len() - linux, "linux": linux});
+    if let Some(told) = &counters.linux {
+        let Frames { sent, delivered, dropped, held, early, late, not_ipv4, malformed, elsewhere } = told.frames;
+        hosts["frames"] = json!({
+            "sent": sent,
+            "delivered": delivered,
+            "dropped": dropped,
+            "held": held,
+            "early": early,
+            "late": late,
+            "not_ipv4": not_ipv4,
+            "malformed": malformed,
+            "elsewhere": elsewhere,
+        });
+    }
+    hosts
 }
 
 /// Full segments that receivers have in order, for costs per delivered packet.

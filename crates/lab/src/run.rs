@@ -4,8 +4,9 @@
 //! takes; where it ends changes nothing in the run.
 
 use crate::build::build;
-use crate::capture::{Capture, CaptureWriter};
+use crate::capture::start_capture;
 use crate::error::LabError;
+use crate::linux::LinuxCounters;
 use crate::spec::Spec;
 use firstlight_sim::{FlowReport, MeterReport, PairReport, PortReport, Totals, World};
 use firstlight_units::{Span, Time};
@@ -46,6 +47,8 @@ pub struct Counters {
     pub strays: u64,
     /// The run's digest.
     pub digest: u64,
+    /// What its Linux hosts told, when there are some.
+    pub linux: Option<LinuxCounters>,
 }
 
 /// Runs an experiment, and writes packets to `capture` when it names a file.
@@ -56,6 +59,9 @@ pub struct Counters {
 pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>) -> Result<Counters, LabError> {
     if spec.measure.capture && capture.is_none() {
         return Err(LabError::NoCaptureFile);
+    }
+    if spec.linux.is_some() {
+        return Err(LabError::LinuxHosts);
     }
     let mut world = build(spec)?;
     let writer = capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
@@ -70,14 +76,7 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
         drop(world.fabric_mut().take_capture());
         writer.finish()?;
     }
-    counters(spec, &world, warm)
-}
-
-fn start_capture(spec: &Spec, world: &mut World, path: &Path) -> Result<CaptureWriter, LabError> {
-    let writer = CaptureWriter::create(path, spec)?;
-    let sink = Capture::new(writer.clone(), spec, &world.flows());
-    world.fabric_mut().set_capture(Box::new(sink));
-    Ok(writer)
+    Counters::of(spec, &world, warm)
 }
 
 fn first_slice(spec: &Spec) -> Span {
@@ -134,26 +133,33 @@ impl Runner<'_, '_> {
     }
 }
 
-fn counters(spec: &Spec, world: &World, warm: Vec<FlowReport>) -> Result<Counters, LabError> {
-    let totals = world.fabric().totals();
-    if !totals.imbalances.is_empty() {
-        let texts: Vec<String> = totals.imbalances.iter().map(ToString::to_string).collect();
-        return Err(LabError::Conservation(texts.join("; ")));
+impl Counters {
+    /// What a world has counted that has run to its end; `warm` are its flows when the warm-up ended.
+    ///
+    /// # Errors
+    /// When packets are not conserved.
+    pub fn of(spec: &Spec, world: &World, warm: Vec<FlowReport>) -> Result<Counters, LabError> {
+        let totals = world.fabric().totals();
+        if !totals.imbalances.is_empty() {
+            let texts: Vec<String> = totals.imbalances.iter().map(ToString::to_string).collect();
+            return Err(LabError::Conservation(texts.join("; ")));
+        }
+        let elapsed = spec.own_time(world.now());
+        Ok(Counters {
+            elapsed,
+            measured: elapsed.saturating_sub(spec.warmup),
+            warm,
+            flows: world.flows(),
+            unfinished: world.unfinished(),
+            meter: world.fabric().meter(),
+            ports: world.fabric().ports(),
+            pairs: world.fabric().pairs(),
+            totals,
+            strays: world.strays(),
+            digest: world.fabric().digest(),
+            linux: None,
+        })
     }
-    let elapsed = spec.own_time(world.now());
-    Ok(Counters {
-        elapsed,
-        measured: elapsed.saturating_sub(spec.warmup),
-        warm,
-        flows: world.flows(),
-        unfinished: world.unfinished(),
-        meter: world.fabric().meter(),
-        ports: world.fabric().ports(),
-        pairs: world.fabric().pairs(),
-        totals,
-        strays: world.strays(),
-        digest: world.fabric().digest(),
-    })
 }
 
 impl Spec {

@@ -1,9 +1,10 @@
 //! "Check before you trust": what is legal and yet may mean that a result is not what it seems.
 
+use crate::linux::{Ended, LinuxCounters};
 use crate::run::Counters;
-use crate::spec::{Flow, Network, Spec};
+use crate::spec::{Flow, HostKind, Linux, Network, Spec};
+use firstlight_linux::{Frames, Sysctl};
 use firstlight_sim::{HybridConfig, MeterReport};
-use firstlight_transport::CcConfig;
 use firstlight_units::Span;
 
 /// A start is forgotten after so many weeks.
@@ -27,8 +28,15 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
     notes
 }
 
-fn uses(spec: &Spec, of: impl Fn(&CcConfig) -> bool) -> bool {
-    spec.flows.iter().any(|flow: &Flow| of(&flow.cc))
+fn uses(spec: &Spec, control: &str) -> bool {
+    spec.flows.iter().any(|flow: &Flow| flow.cc.name() == control)
+}
+
+/// Whether connections may negotiate ECN whatever their congestion control.
+fn negotiates_ecn(spec: &Spec) -> bool {
+    let told = |sysctl: &Sysctl| sysctl.name == "net.ipv4.tcp_ecn" && sysctl.value != "0";
+    let linux = spec.linux.iter().flat_map(|linux| &linux.hosts).any(|host| host.sysctls.iter().any(told));
+    linux || spec.tcp.ecn
 }
 
 fn ecn(spec: &Spec, notes: &mut Vec<String>) {
@@ -40,12 +48,12 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
             (thresholds, vec![Some(hybrid.voq.small), large])
         }
     };
-    let dctcp = uses(spec, |cc| matches!(cc, CcConfig::Dctcp(_)));
+    let dctcp = uses(spec, "dctcp");
     let any = thresholds.iter().any(|(_, threshold)| threshold.is_some());
     if dctcp && !any {
         notes.push(format!("DCTCP flows and no ECN threshold ({}): nothing is ever marked", thresholds[0].0));
     }
-    if any && !dctcp && !spec.tcp.ecn {
+    if any && !dctcp && !negotiates_ecn(spec) {
         notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
     }
     for ((key, threshold), limit) in thresholds.iter().zip(limits) {
@@ -58,7 +66,7 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
 }
 
 fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
-    let retcp = uses(spec, |cc| matches!(cc, CcConfig::ReTcp(_)));
+    let retcp = uses(spec, "retcp");
     if retcp && hybrid.marks.is_none() {
         notes.push("reTCP flows and no [marks]: they never learn of a circuit".into());
     }
@@ -106,6 +114,9 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
     if counters.measured.is_zero() {
         notes.push("every flow was complete before the warm-up ended: nothing was measured".into());
     }
+    if let (Some(hosts), Some(told)) = (&spec.linux, &counters.linux) {
+        linux(hosts, told, &mut notes);
+    }
     if counters.strays > 0 {
         notes.push(format!("{} packets came to a port where nobody listens", counters.strays));
     }
@@ -129,10 +140,35 @@ fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
     let lost_syns = rows.iter().filter(|flow| flow.sender.syn_retransmits + flow.receiver.syn_retransmits > 0);
     say(notes, lost_syns.count(), rows.len(), "had to repeat a SYN or SYN-ACK");
     let window = spec.tcp.receive_window.get();
-    let limited = rows.iter().filter(|flow| u64::from(flow.cwnd) * u64::from(spec.tcp.mss()) >= window);
+    let simulated = rows.iter().zip(&spec.flows).filter(|(_, flow)| flow.hosts == HostKind::Simulated);
+    let limited = simulated.filter(|(row, _)| u64::from(row.cwnd) * u64::from(spec.tcp.mss()) >= window);
     say(notes, limited.count(), rows.len(), "ended with a congestion window at least as large as tcp.receive_window");
     let sized = rows.iter().filter(|flow| flow.size.is_some()).count();
     say(notes, counters.unfinished, sized, "of a given size were not complete at the end, and have no completion time");
+}
+
+/// Programs that did not do their work, and frames that the fabric does not know.
+fn linux(hosts: &Linux, told: &LinuxCounters, notes: &mut Vec<String>) {
+    for (index, program) in hosts.programs.iter().enumerate() {
+        let (name, host) = (&program.name, program.on.0);
+        match told.ended.get(index).copied().flatten() {
+            Some(Ended { code, .. }) if code != 0 => {
+                notes.push(format!("program {name} on host{host} ended with exit code {code}: see its output"));
+            }
+            None if !program.server => notes.push(format!("program {name} on host{host} had not ended at the end")),
+            _ => {}
+        }
+    }
+    let Frames { malformed, elsewhere, .. } = told.frames;
+    if malformed > 0 {
+        notes.push(format!("{malformed} frames of Linux hosts had broken headers and were dropped"));
+    }
+    if elsewhere > 0 {
+        notes.push(format!(
+            "{elsewhere} packets of Linux hosts were for an address that none of them has (broadcast, multicast, a \
+             simulated host) and were dropped"
+        ));
+    }
 }
 
 fn say(notes: &mut Vec<String>, some: usize, all: usize, what: &str) {

@@ -1,7 +1,7 @@
 //! No input panics: a file or an override is either refused with a message or runs to a result.
 
 use firstlight_lab::spec::{Kind, OverrideValue, keys};
-use firstlight_lab::{LabError, Spec, run};
+use firstlight_lab::{LabError, Spec, plan, run};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -82,7 +82,9 @@ fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
         Kind::Pair => texts(&["[0, 1]", "[2, 0]", "[1, 1]"]),
         Kind::Matching => texts(&["[]", "[[0, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 2]]"]),
         Kind::Hosts => texts(&["rack0", "rack1", "host0", "host17", "rack2.host1", "all"]),
-        Kind::Text => texts(&["x", ""]),
+        Kind::Text => texts(&["x", "", "ping -c 1 host3"]),
+        Kind::Route => texts(&["rto_min 2ms quickack 1", "", "rto_min"]),
+        Kind::Sysctls => texts(&["[\"net.ipv4.tcp_ecn=1\"]", "[]", "[1]", "[\"net.ipv4.tcp_ecn\"]"]),
     }
 }
 
@@ -91,8 +93,9 @@ fn overrides() -> impl Strategy<Value = Vec<(String, OverrideValue)>> {
     let key = proptest::sample::select(keys().iter().collect::<Vec<_>>());
     let fitting = key.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(key.kind)));
     let path = proptest::sample::select(keys().iter().map(|key| key.path.replace('*', "0")).collect::<Vec<_>>());
-    let table =
-        proptest::sample::select(["voq", "marks", "flows", "flows.0", "tcp", "schedule"].map(String::from).to_vec());
+    let table = proptest::sample::select(
+        ["voq", "marks", "flows", "flows.0", "tcp", "schedule", "linux", "program"].map(String::from).to_vec(),
+    );
     let one = prop_oneof![12 => fitting, 1 => (path, value()), 1 => (table, value())];
     proptest::collection::vec(one, 0..5)
 }
@@ -114,6 +117,9 @@ fn reads_and_runs(text: &str, overrides: &[(String, OverrideValue)]) -> Result<(
     if !is_small(&spec) {
         return Ok(());
     }
+    if spec.linux.is_some() {
+        return plan(&spec).map(|_| ()).map_err(|error| TestCaseError::fail(format!("accepted, but: {error}")));
+    }
     let mut slices = 0;
     let result = run(&spec, overrides, None, &mut |_| {
         slices += 1;
@@ -129,8 +135,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_override_of_any_key(mut set in overrides(), star in any::<bool>()) {
+    fn any_override_of_any_key(mut set in overrides(), star in any::<bool>(), linux in any::<bool>()) {
         let text = if star { INCAST } else { PAIR };
+        if linux {
+            set.push(("hosts.kind".into(), OverrideValue::Text("linux".into())));
+        }
         set.push(("duration".into(), OverrideValue::Text("3ms".into())));
         set.push(("warmup".into(), OverrideValue::Text("1ms".into())));
         reads_and_runs(text, &set)?;

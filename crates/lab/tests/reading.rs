@@ -1,7 +1,7 @@
 //! What is read from a sound experiment.
 
 use firstlight_circuits::RackId;
-use firstlight_lab::spec::{CaptureSide, Flow, Network, OverrideValue};
+use firstlight_lab::spec::{CaptureSide, Control, Flow, Network, OverrideValue};
 use firstlight_lab::{Spec, inspect};
 use firstlight_sim::{HybridConfig, Resize, SeriesConfig};
 use firstlight_transport::{CcConfig, TcpConfig};
@@ -74,7 +74,7 @@ fn every_value_comes_to_its_place() {
 fn without_settings_hosts_are_as_the_endpoint_has_them() {
     let spec = read(PAIR, &[]);
     assert_eq!(spec.tcp, TcpConfig::default());
-    assert!(spec.flows.iter().all(|flow| Some(flow.cc) == CcConfig::from_name("cubic")));
+    assert!(spec.flows.iter().all(|flow| flow.cc.simulated() == CcConfig::from_name("cubic").as_ref()));
     assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
     assert_eq!(hybrid(&spec).marks, None);
     assert_eq!(hybrid(&spec).voq.resize, None);
@@ -120,7 +120,10 @@ fn every_setting_of_tcp_arrives() {
 
 #[test]
 fn controllers_take_their_tables() {
-    let of = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc;
+    let of = |set: &[(&str, &str)]| match read(PAIR, set).flows[0].cc {
+        Control::Simulated(config) => config,
+        Control::Linux(name) => panic!("{name}"),
+    };
     let retcp = of(&[("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.25")]);
     let CcConfig::ReTcp(config) = retcp else { panic!("{retcp:?}") };
     assert_eq!((config.alpha, config.beta), (4.0, 0.25));

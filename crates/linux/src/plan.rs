@@ -24,6 +24,8 @@ pub struct Plan {
     pub warmup: u64,
     /// When the run ends, at the latest.
     pub duration: u64,
+    /// Whether it ends when all flows are complete and all programs that are no servers have ended, if that is earlier.
+    pub ends_early: bool,
     /// How often every flow's state is sampled.
     pub tcp_info: Option<u64>,
 }

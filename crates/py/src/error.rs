@@ -11,7 +11,11 @@ create_exception!(firstlight._core, RunError, PyException, "A sound experiment d
 pub(crate) fn to_python(error: LabError) -> PyErr {
     let text = error.to_string();
     match error {
-        LabError::Spec(_) | LabError::Build { .. } | LabError::NoCaptureFile => SpecError::new_err(text),
+        LabError::Spec(_)
+        | LabError::Build { .. }
+        | LabError::NoCaptureFile
+        | LabError::LinuxHosts
+        | LabError::NoLinuxHosts => SpecError::new_err(text),
         LabError::Conservation(_) | LabError::Capture { .. } | LabError::Cancelled => RunError::new_err(text),
     }
 }

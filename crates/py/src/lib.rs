@@ -5,7 +5,7 @@ mod error;
 mod progress;
 
 use firstlight_lab::spec::{OverrideValue, Spec, keys_json, reference};
-use firstlight_lab::{inspect as lab_inspect, run as lab_run, version as lab_version};
+use firstlight_lab::{inspect as lab_inspect, plan, run as lab_run, version as lab_version};
 use progress::Watch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -53,6 +53,15 @@ fn inspect(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: b
     Ok(lab_inspect(&spec).to_string())
 }
 
+/// What an experiment's Linux hosts are to do, as JSON for the program inside their kernel.
+#[pyfunction]
+#[pyo3(signature = (text, path, overrides, *, allow_sweep = false))]
+fn linux_plan(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<String> {
+    let spec = read(text, path, &convert::overrides(overrides)?, allow_sweep)?;
+    let plan = plan(&spec).map_err(error::to_python)?;
+    Ok(serde_json::to_string_pretty(&plan).expect("a plan is JSON"))
+}
+
 /// Runs an experiment.
 #[pyfunction]
 #[pyo3(signature = (text, path, overrides, progress = None, capture = None, *, allow_sweep = false))]
@@ -80,5 +89,5 @@ mod _core {
     #[pymodule_export]
     use super::error::{RunError, SpecError};
     #[pymodule_export]
-    use super::{check, inspect, keys, reference_text, run, version};
+    use super::{check, inspect, keys, linux_plan, reference_text, run, version};
 }

@@ -2,12 +2,16 @@
 //!
 //! The record carries what the engine needs; the rest is filled in as Linux would. Options: timestamps (RFC 7323) behind
 //! two NOPs, SACK blocks (RFC 2018) behind two more, and on a SYN the largest segment, SACK-permitted, timestamps and the
-//! window scale, which the endpoints take from their configuration. Payload is not simulated: it counts as zeros in the
-//! checksum, which is right for them, and is not in the capture.
+//! window scale, which simulated endpoints take from their configuration; as far as they fit in the header's length,
+//! which a real host's packet may have filled with others. Payload is not simulated: it counts as zeros in the checksum,
+//! which is right for them, and is not in the capture.
+//!
+//! Of packets that are not TCP the headers of UDP and ICMP are written, and of all others the IP header alone. A kernel
+//! leaves UDP's checksum to its interface: it is written as "none".
 
 use super::address::address;
 use etherparse::TcpOptionElement as TcpOption;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader};
+use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
 use firstlight_net::{Packet, SackBlock, TcpFlags};
 
 /// Payload for checksums.
@@ -26,15 +30,13 @@ pub(super) struct Wire {
 impl Wire {
     /// Appends both headers to `bytes`; tells the packet's length on the wire.
     pub fn write(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
+        if !packet.is_tcp() {
+            return other(packet, self.hosts_per_rack, bytes);
+        }
         let mut tcp = self.tcp(packet);
         let payload = &ZEROS[..packet.payload() as usize];
         let length = tcp.header_len() + payload.len();
-        let (src, dst) = (address(packet.src, self.hosts_per_rack), address(packet.dst, self.hosts_per_rack));
-        let length = u16::try_from(length).unwrap_or(u16::MAX - Ipv4Header::MIN_LEN as u16);
-        let mut ip =
-            Ipv4Header::new(length, TIME_TO_LIVE, IpNumber::TCP, src, dst).expect("a packet has 16 bits of length");
-        ip.ecn = IpEcn::try_new(packet.ecn as u8).expect("ECN has two bits");
-        ip.header_checksum = ip.calc_header_checksum();
+        let ip = ip(packet, self.hosts_per_rack, length);
         tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a packet has 16 bits of length");
         bytes.extend_from_slice(&ip.to_bytes());
         bytes.extend_from_slice(&tcp.to_bytes());
@@ -51,30 +53,90 @@ impl Wire {
         tcp.ack = flags.has(TcpFlags::ACK);
         tcp.ece = flags.has(TcpFlags::ECE);
         tcp.cwr = flags.has(TcpFlags::CWR);
-        let options = if tcp.syn { self.syn_options(packet) } else { options(packet) };
-        tcp.set_options(&options).expect("all options fit in 40 bytes");
+        tcp.rst = flags.has(TcpFlags::RST);
+        let room = usize::from(packet.header).saturating_sub(Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN);
+        let options = if tcp.syn { self.syn_options(packet, room) } else { options(packet, room) };
+        tcp.set_options(&options).expect("they fit in the header's room");
         tcp
     }
 
-    fn syn_options(&self, packet: &Packet) -> Vec<TcpOption> {
-        vec![
-            TcpOption::MaximumSegmentSize(self.mss),
-            TcpOption::SelectiveAcknowledgementPermitted,
-            TcpOption::Timestamp(packet.tsval, packet.tsecr),
-            TcpOption::Noop,
-            TcpOption::WindowScale(self.window_scale),
-        ]
+    fn syn_options(&self, packet: &Packet, room: usize) -> Vec<TcpOption> {
+        let (mss, scale) = packet.announced().unwrap_or((self.mss, self.window_scale));
+        let all = [
+            (4, vec![TcpOption::MaximumSegmentSize(mss)]),
+            (4, vec![TcpOption::Noop, TcpOption::WindowScale(scale)]),
+            (12, vec![TcpOption::SelectiveAcknowledgementPermitted, TcpOption::Timestamp(packet.tsval, packet.tsecr)]),
+        ];
+        fill(&all, room)
     }
 }
 
-fn options(packet: &Packet) -> Vec<TcpOption> {
-    let mut options = vec![TcpOption::Noop, TcpOption::Noop, TcpOption::Timestamp(packet.tsval, packet.tsecr)];
+fn options(packet: &Packet, room: usize) -> Vec<TcpOption> {
     let edges = |block: &SackBlock| (block.start, block.end);
-    if let Some((first, rest)) = packet.sack_blocks().split_first() {
+    let sack = packet.sack_blocks().split_first().map(|(first, rest)| {
         let more = [rest.first().map(edges), rest.get(1).map(edges), None];
-        options.extend([TcpOption::Noop, TcpOption::Noop, TcpOption::SelectiveAcknowledgement(edges(first), more)]);
+        let sack = TcpOption::SelectiveAcknowledgement(edges(first), more);
+        (4 + 8 * packet.sack_blocks().len(), vec![TcpOption::Noop, TcpOption::Noop, sack])
+    });
+    let left = room.saturating_sub(sack.as_ref().map_or(0, |sack| sack.0));
+    let stamps = vec![TcpOption::Noop, TcpOption::Noop, TcpOption::Timestamp(packet.tsval, packet.tsecr)];
+    let stamps = (left >= 12).then_some((12, stamps));
+    fill(&stamps.into_iter().chain(sack).collect::<Vec<_>>(), room)
+}
+
+/// Those of `groups`, each with its length in bytes, that fit in `room`, and nothing behind them.
+fn fill(groups: &[(usize, Vec<TcpOption>)], mut room: usize) -> Vec<TcpOption> {
+    let mut options = vec![];
+    for (length, group) in groups {
+        if *length <= room {
+            options.extend_from_slice(group);
+            room -= length;
+        }
     }
+    options.resize(options.len() + room, TcpOption::Noop);
     options
+}
+
+/// The IP header of a packet whose header and payload behind it are `length` bytes.
+fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
+    let (src, dst) = (address(packet.src, hosts_per_rack), address(packet.dst, hosts_per_rack));
+    let length = u16::try_from(length).unwrap_or(u16::MAX - Ipv4Header::MIN_LEN as u16);
+    let protocol = IpNumber(packet.protocol());
+    let mut ip = Ipv4Header::new(length, TIME_TO_LIVE, protocol, src, dst).expect("a packet has 16 bits of length");
+    ip.ecn = IpEcn::try_new(packet.ecn as u8).expect("ECN has two bits");
+    ip.header_checksum = ip.calc_header_checksum();
+    ip
+}
+
+/// Appends the headers of a packet that is not TCP; tells its length on the wire.
+fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
+    let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size).saturating_sub(Ipv4Header::MIN_LEN));
+    // The record keeps the second word of the IP header: identification, flags, offset.
+    let (fragment, offset) = (packet.tsval as u16, (packet.tsval as u16) & 0x1fff);
+    ip.identification = (packet.tsval >> 16) as u16;
+    ip.dont_fragment = fragment & 0x4000 != 0;
+    ip.more_fragments = fragment & 0x2000 != 0;
+    ip.fragment_offset = IpFragOffset::try_new(offset).expect("an offset has 13 bits");
+    ip.header_checksum = ip.calc_header_checksum();
+    bytes.extend_from_slice(&ip.to_bytes());
+    let behind = usize::from(packet.header).saturating_sub(Ipv4Header::MIN_LEN);
+    match ip.protocol {
+        IpNumber::UDP if behind >= UdpHeader::LEN => {
+            let udp = UdpHeader {
+                source_port: packet.sport,
+                destination_port: packet.dport,
+                length: (packet.seq >> 16) as u16,
+                checksum: 0,
+            };
+            bytes.extend_from_slice(&udp.to_bytes());
+        }
+        IpNumber::ICMP if behind >= 8 => {
+            bytes.extend_from_slice(&packet.seq.to_be_bytes());
+            bytes.extend_from_slice(&packet.ack.to_be_bytes());
+        }
+        _ => {}
+    }
+    u32::from(ip.total_len)
 }
 
 #[cfg(test)]
@@ -151,6 +213,53 @@ mod tests {
         let (tcp, _) = TcpHeader::from_slice(&bytes[20..]).unwrap();
         let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
         assert_eq!(options[0], TcpOption::MaximumSegmentSize(8960));
-        assert_eq!(options[4], TcpOption::WindowScale(7));
+        assert_eq!(options[2], TcpOption::WindowScale(7));
+        assert_eq!(options.last(), Some(&TcpOption::Timestamp(0, 0)));
+        // A real host's says what it announces.
+        let announced = SackBlock { start: 1460, end: 9 };
+        let (bytes, _) = written(&Packet { sack: [announced, SackBlock::default(), SackBlock::default()], ..packet });
+        let (tcp, _) = TcpHeader::from_slice(&bytes[20..]).unwrap();
+        let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
+        assert_eq!((&options[0], &options[2]), (&TcpOption::MaximumSegmentSize(1460), &TcpOption::WindowScale(9)));
+    }
+
+    #[test]
+    fn headers_are_as_long_as_the_record_says() {
+        let block = |start| SackBlock { start, end: start + 1 };
+        for (header, sacks) in [(40u8, 0u8), (44, 0), (52, 0), (52, 1), (56, 0), (60, 2), (76, 3), (80, 3)] {
+            for flags in [TcpFlags::ACK, TcpFlags::SYN, TcpFlags::RST] {
+                let size = u16::from(header) + 100;
+                let packet = Packet { size, header, sacks, sack: [block(1); 3], flags, tsval: 5, ..Packet::default() };
+                let (bytes, length) = written(&packet);
+                assert_eq!((bytes.len(), length), (header.into(), size.into()), "{packet:?}");
+                let (tcp, rest) = TcpHeader::from_slice(&bytes[20..]).unwrap();
+                assert!(rest.is_empty() && tcp.options_iterator().all(|option| option.is_ok()));
+                let with = |is: fn(&TcpOption) -> bool| tcp.options_iterator().flatten().any(|option| is(&option));
+                let sack = with(|option| matches!(option, TcpOption::SelectiveAcknowledgement(..)));
+                assert!(tcp.syn || sack == (sacks > 0), "{packet:?}");
+                assert!(!tcp.rst || flags == TcpFlags::RST);
+            }
+        }
+    }
+
+    #[test]
+    fn other_protocols_have_their_own_headers() {
+        let (src, dst) = (HostId(1), HostId(17));
+        let packet = Packet { size: 1028, header: 28, src, dst, tsval: 0x1234_4000, ..Packet::default() };
+        let udp = Packet { window: 17, sport: 53, dport: 54, seq: 1008 << 16 | 7, ..packet };
+        let (bytes, length) = written(&udp);
+        assert_eq!((bytes.len(), length), (28, 1028));
+        let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
+        assert_eq!((ip.protocol, ip.identification, ip.dont_fragment), (IpNumber::UDP, 0x1234, true));
+        assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+        let udp = UdpHeader::from_slice(&bytes[20..]).unwrap().0;
+        assert_eq!((udp.source_port, udp.destination_port, udp.length, udp.checksum), (53, 54, 1008, 0));
+        let (bytes, _) = written(&Packet { window: 1, seq: 0x0800_abcd, ack: 7 << 16 | 8, ..packet });
+        assert_eq!(bytes[20..], [8, 0, 0xab, 0xcd, 0, 7, 0, 8]);
+        let (bytes, length) = written(&Packet { window: 132, size: 50, header: 20, ..packet });
+        assert_eq!((bytes.len(), length), (20, 50));
+        // A fragment that is not the first has no header of its own.
+        let (bytes, _) = written(&Packet { window: 17, header: 20, tsval: 9, ..packet });
+        assert_eq!((bytes.len(), Ipv4Header::from_slice(&bytes).unwrap().0.fragment_offset.value()), (20, 9));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One interface per host, named as the experiment names it; a packet is recorded where it passes that host's edge. By
 //! default only the sender's host of each flow records, as tcpdump there would: otherwise a reader sees every packet
-//! twice. Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
+//! twice. A packet that is of none of the experiment's flows, but of a program, is recorded where it is sent. Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
 
 mod address;
 mod headers;
@@ -11,10 +11,24 @@ mod writer;
 pub use address::address;
 pub use writer::CaptureWriter;
 
+use crate::error::LabError;
 use crate::spec::{CaptureSide, Spec};
 use firstlight_net::{HostId, Packet};
-use firstlight_sim::{CaptureSink, Direction, FlowReport};
+use firstlight_sim::{CaptureSink, Direction, FlowReport, World};
 use firstlight_units::Time;
+use std::path::Path;
+
+/// Writes the packets of `world` to a file that will be at `path`: [`CaptureWriter::finish`] completes it, after
+/// [`Fabric::take_capture`](firstlight_sim::Fabric::take_capture).
+///
+/// # Errors
+/// When the file cannot be begun.
+pub fn start_capture(spec: &Spec, world: &mut World, path: &Path) -> Result<CaptureWriter, LabError> {
+    let writer = CaptureWriter::create(path, spec)?;
+    let sink = Capture::new(writer.clone(), spec, &world.flows());
+    world.fabric_mut().set_capture(Box::new(sink));
+    Ok(writer)
+}
 
 /// Chooses the packets to record.
 pub(crate) struct Capture {
@@ -22,14 +36,18 @@ pub(crate) struct Capture {
     side: CaptureSide,
     /// Host and port of each flow's sender, sorted.
     senders: Vec<(HostId, u16)>,
+    /// The same of its receiver.
+    receivers: Vec<(HostId, u16)>,
     time_scale: u64,
 }
 
 impl Capture {
     pub(crate) fn new(writer: CaptureWriter, spec: &Spec, flows: &[FlowReport]) -> Self {
         let mut senders: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.src, flow.sport)).collect();
+        let mut receivers: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.dst, flow.dport)).collect();
         senders.sort_unstable();
-        Capture { writer, side: spec.measure.side, senders, time_scale: u64::from(spec.time_scale) }
+        receivers.sort_unstable();
+        Capture { writer, side: spec.measure.side, senders, receivers, time_scale: u64::from(spec.time_scale) }
     }
 
     /// Whether the packet is seen at the wanted end of its flow.
@@ -38,10 +56,17 @@ impl Capture {
             Direction::Sent => (packet.src, packet.sport),
             Direction::Received => (packet.dst, packet.dport),
         };
+        let sends = if packet.is_tcp() && self.senders.binary_search(&here).is_ok() {
+            true
+        } else if packet.is_tcp() && self.receivers.binary_search(&here).is_ok() {
+            false
+        } else {
+            direction == Direction::Sent
+        };
         match self.side {
             CaptureSide::Both => true,
-            CaptureSide::Sender => self.senders.binary_search(&here).is_ok(),
-            CaptureSide::Receiver => self.senders.binary_search(&here).is_err(),
+            CaptureSide::Sender => sends,
+            CaptureSide::Receiver => !sends,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Table `flows`: one row for each connection, in the order of the experiment's entries.
 //!
-//! `fct_us` runs from the connection's start to the moment at which the receiver has all bytes in order.
+//! `fct_us` runs from the connection's start to the moment at which the receiver has all bytes in order. What a kernel
+//! does not tell of its flows is -1.
 
 use crate::run::Counters;
-use crate::spec::Spec;
+use crate::spec::{HostKind, Spec};
 use crate::table::{Column, Table};
 use firstlight_sim::FlowReport;
 use firstlight_units::Span;
@@ -14,6 +15,13 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let own = |span: Span| span.as_us_f64() / f64::from(spec.time_scale);
     let own_opt = |span: Option<Span>| span.map_or(f64::NAN, own);
     let sizes = rows.iter().map(|f| f.size.map_or(-1, |size| i64::try_from(size.get()).unwrap_or(i64::MAX))).collect();
+    let ours = |of: fn(&FlowReport) -> u64| {
+        let told = rows.iter().zip(&spec.flows).map(|(row, flow)| match flow.hosts {
+            HostKind::Simulated => i64::try_from(of(row)).unwrap_or(i64::MAX),
+            HostKind::Linux => -1,
+        });
+        Column::Integer(told.collect())
+    };
     Table::new("flows", "one row for each connection")
         .with(
             "id",
@@ -25,7 +33,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .count("dst", "receiving host", rows, |f| u64::from(f.dst.0))
         .count("sport", "sender's port", rows, |f| u64::from(f.sport))
         .count("dport", "receiver's port", rows, |f| u64::from(f.dport))
-        .text("cc", "congestion control", rows, |f| f.cc.to_string())
+        .text("cc", "congestion control", &spec.flows, |flow| flow.cc.name().to_string())
         .number("start_us", "when it connected", rows, |f| spec.own_time(f.start).as_us_f64())
         .with("size_bytes", "how much it was to send; -1: until the end", Column::Integer(sizes))
         .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| {
@@ -36,14 +44,16 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .count("packets_sent", "data packets sent, retransmissions included", rows, |f| f.sender.packets_sent)
         .count("retransmits", "data packets sent again", rows, |f| f.sender.retransmits)
         .count("timeouts", "retransmission timeouts", rows, |f| f.sender.timeouts)
-        .count("probes", "tail loss probes", rows, |f| f.sender.probes)
-        .count("recoveries", "loss recoveries entered without a timeout", rows, |f| f.sender.recoveries)
-        .count("undos", "reductions taken back because they were spurious", rows, |f| f.sender.undos)
+        .with("probes", "tail loss probes; -1: not told", ours(|f| f.sender.probes))
+        .with("recoveries", "loss recoveries entered without a timeout; -1: not told", ours(|f| f.sender.recoveries))
+        .with("undos", "reductions taken back because they were spurious; -1: not told", ours(|f| f.sender.undos))
         .count("duplicates", "duplicates that the receiver reported", rows, |f| f.sender.duplicates)
         .count("reorderings", "deliveries out of order that were no losses", rows, |f| f.sender.reorderings)
-        .count("syn_retransmits", "SYN and SYN-ACK packets sent again", rows, |f| {
-            f.sender.syn_retransmits + f.receiver.syn_retransmits
-        })
+        .with(
+            "syn_retransmits",
+            "SYN and SYN-ACK packets sent again; -1: not told, and counted as data by the kernel",
+            ours(|f| f.sender.syn_retransmits + f.receiver.syn_retransmits),
+        )
         .count("cwnd_packets", "the sender's window at the end", rows, |f| u64::from(f.cwnd))
         .number("srtt_us", "the sender's smoothed round-trip time at the end, divided by time_scale", rows, |f| {
             own_opt(f.srtt)

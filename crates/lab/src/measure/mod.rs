@@ -6,6 +6,7 @@
 mod fabric;
 mod flows;
 mod latency;
+mod linux;
 mod series;
 mod summary;
 
@@ -27,6 +28,14 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         tables.push(latency::table(meter));
         if let Some(series) = &meter.series {
             tables.push(series::table(spec, series));
+        }
+    }
+    if let (Some(hosts), Some(told)) = (&spec.linux, &counters.linux) {
+        if spec.measure.tcp_info.is_some() {
+            tables.push(linux::tcp_info(spec, told));
+        }
+        if !hosts.programs.is_empty() {
+            tables.push(linux::programs(spec, &hosts.programs, told));
         }
     }
     tables

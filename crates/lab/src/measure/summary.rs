@@ -1,6 +1,6 @@
 //! Table `summary`: one row for each metric of the run. A metric that does not apply has no row.
 //!
-//! Circuit utilization (Etalon, NSDI'20, section 4): TCP payload that the measured pair got over the circuit, retransmissions
+//! Circuit utilization (Etalon, NSDI'20, section 4): payload that the measured pair got over the circuit, retransmissions
 //! included, divided by what its circuit could carry in its days, over the measured time. Latency: see `latency`.
 
 use super::flows::completion;
@@ -143,7 +143,7 @@ fn utilization(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport) -> Optio
 /// In-order payload that all receivers got in the measured time, in Gb/s.
 fn goodput(counters: &Counters) -> f64 {
     let pairs = counters.flows.iter().zip(&counters.warm);
-    let bytes: u64 = pairs.map(|(end, warm)| end.bytes_received - warm.bytes_received).sum();
+    let bytes: u64 = pairs.map(|(end, warm)| end.bytes_received.saturating_sub(warm.bytes_received)).sum();
     if counters.measured.is_zero() { 0.0 } else { bytes as f64 * 8e-9 / counters.measured.as_secs_f64() }
 }
 

@@ -1,6 +1,7 @@
 //! Keys that are missing, and keys that have no effect in the setting that the others make.
 
 use super::error::{Problem, SpecError};
+use super::hosts::HostKind;
 use super::keys::{Fallback, Key, When};
 use super::registry::{TABLES, keys};
 use super::values::{Values, pattern_of};
@@ -15,6 +16,15 @@ pub(crate) struct Setting {
     series: bool,
     controllers: BTreeSet<String>,
     default_cc: bool,
+    /// The kind of hosts where nothing else is said.
+    kind: HostKind,
+    /// Whether a flow or a program is on hosts of the default kind.
+    default_hosts: bool,
+    /// Whether there are programs.
+    programs: bool,
+    /// Whether there are flows of that kind of hosts.
+    linux_flow: bool,
+    simulated_flow: bool,
 }
 
 /// Checks that every key that is needed is there, and that every key that is there has an effect.
@@ -28,7 +38,7 @@ pub(crate) fn check(values: &Values) -> Result<Setting, SpecError> {
         let instances = values.instances(key);
         problems.extend(instances.iter().filter(|path| !values.has(path)).map(|path| missing(values, key, path)));
     }
-    if values.count("flows") == 0 {
+    if values.count("flows") + values.count("program") == 0 {
         let write = "no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\"";
         problems.push(values.problem("flows", write));
     }
@@ -59,7 +69,11 @@ fn header(table: &str) -> String {
 fn idle(values: &Values, setting: &Setting) -> Vec<Problem> {
     let mut problems: Vec<Problem> = vec![];
     let mut whole: Vec<&str> = vec![];
+    let inside = |whole: &[&str], path: &str| whole.iter().any(|table| path.starts_with(&format!("{table}.")));
     for (path, origin) in &values.tables {
+        if inside(&whole, path) {
+            continue;
+        }
         let pattern = pattern_of(path);
         let Some(table) = TABLES.iter().find(|table| table.path == pattern && !setting.holds(table.when)) else {
             continue;
@@ -69,8 +83,7 @@ fn idle(values: &Values, setting: &Setting) -> Vec<Problem> {
         whole.push(path);
     }
     for (path, given) in &values.given {
-        let covered = whole.iter().any(|table| path.starts_with(&format!("{table}.")));
-        if !covered && !setting.holds(given.key.when) {
+        if !inside(&whole, path) && !setting.holds(given.key.when) {
             problems.push(values.problem(path, setting.no_effect(given.key.when)));
         }
     }
@@ -81,8 +94,11 @@ impl Setting {
     fn of(values: &Values, fabric: String) -> Self {
         let flows = values.count("flows");
         let named = |index: usize| values.text_opt(&format!("flows.{index}.cc"));
-        let default_cc = (0..flows).any(|index| named(index).is_none());
-        let mut controllers: BTreeSet<String> = (0..flows).filter_map(named).collect();
+        let programs = values.count("program") > 0;
+        let default_cc = programs || (0..flows).any(|index| named(index).is_none());
+        let of_host = |index: usize| values.text_opt(&format!("linux.hosts.{index}.cc"));
+        let of_hosts = (0..values.count("linux.hosts")).filter_map(of_host);
+        let mut controllers: BTreeSet<String> = (0..flows).filter_map(named).chain(of_hosts).collect();
         if default_cc {
             controllers.insert(values.text("tcp.cc"));
         }
@@ -100,6 +116,11 @@ impl Setting {
             series: values.has("measure.series"),
             controllers,
             default_cc,
+            kind: values.host_kind(),
+            default_hosts: programs || (0..flows).any(|index| !values.has(&format!("flows.{index}.hosts"))),
+            programs,
+            linux_flow: (0..flows).any(|index| values.host_kind_of(index) == HostKind::Linux),
+            simulated_flow: (0..flows).any(|index| values.host_kind_of(index) == HostKind::Simulated),
         }
     }
 
@@ -119,7 +140,22 @@ impl Setting {
             When::Uses(cc) => self.controllers.contains(cc),
             When::DefaultCc => self.default_cc,
             When::Series => self.series,
+            When::DefaultHosts => self.default_hosts,
+            When::LinuxDefault => self.kind == HostKind::Linux,
+            When::Linux => self.linux(),
+            When::LinuxFlow => self.linux_flow,
+            When::SimulatedFlow => self.simulated_flow,
         }
+    }
+
+    /// Whether anything is on Linux hosts.
+    pub(crate) fn linux(&self) -> bool {
+        self.linux_flow || (self.programs && self.kind == HostKind::Linux)
+    }
+
+    /// Whether a flow is on simulated hosts.
+    pub(crate) fn simulated(&self) -> bool {
+        self.simulated_flow
     }
 
     pub(crate) fn counts(&self, key: &Key) -> bool {
@@ -140,6 +176,11 @@ impl Setting {
             }
             When::DefaultCc => "every flow names its own".into(),
             When::Series => "there is no measure.series".into(),
+            When::DefaultHosts => "every flow names its own".into(),
+            When::LinuxDefault => format!("hosts.kind is \"{}\"", self.kind.name()),
+            When::Linux => "all hosts are simulated".into(),
+            When::LinuxFlow => "none has".into(),
+            When::SimulatedFlow => "all flows have Linux hosts".into(),
             When::Always => String::new(),
         };
         format!("has no effect: it counts only when {when}, but {found}; take it out")

@@ -1,11 +1,13 @@
 //! Flows: from the entries that a user writes to one record for each connection.
 
+use super::control::Control;
 use super::error::{Problem, SpecError};
+use super::hosts::{HostKind, Shape};
+use super::linux::HostEntries;
 use super::value::Hosts;
 use super::values::Values;
 use firstlight_circuits::RackId;
 use firstlight_net::HostId;
-use firstlight_transport::CcConfig;
 use firstlight_units::{Bytes, Span};
 
 /// Connections that one host can have: its ports from 10000 on.
@@ -22,8 +24,10 @@ pub struct Flow {
     pub src: HostId,
     /// Receiver.
     pub dst: HostId,
-    /// Congestion control.
-    pub cc: CcConfig,
+    /// Whose TCP both ends are.
+    pub hosts: HostKind,
+    /// Congestion control: one of these hosts'.
+    pub cc: Control,
     /// How much it sends; nothing for a flow that sends until the end.
     pub size: Option<Bytes>,
     /// When it may start first.
@@ -41,60 +45,12 @@ impl Flow {
     }
 }
 
-/// The hosts of the fabric, by rack.
-struct Shape {
-    /// None on a star.
-    racks: Option<usize>,
-    hosts: usize,
-}
-
-impl Shape {
-    fn of(values: &Values) -> Self {
-        match values.integer_opt("fabric.racks") {
-            Some(racks) => {
-                let per_rack = values.integer("fabric.hosts_per_rack");
-                Shape { racks: Some(racks as usize), hosts: (racks * per_rack) as usize }
-            }
-            None => Shape { racks: None, hosts: values.integer("fabric.hosts") as usize },
-        }
-    }
-
-    fn per_rack(&self) -> usize {
-        self.hosts / self.racks.unwrap_or(1)
-    }
-
-    /// The hosts that a name stands for.
-    fn hosts(&self, name: Hosts) -> Result<Vec<usize>, String> {
-        let rack = |rack: u32| match self.racks {
-            None => Err(format!("a star has no racks: write host0 to host{} or all", self.hosts - 1)),
-            Some(racks) if rack as usize >= racks => {
-                Err(format!("there is no rack{rack}: the fabric has rack0 to rack{}", racks - 1))
-            }
-            Some(_) => Ok(rack as usize * self.per_rack()),
-        };
-        match name {
-            Hosts::All => Ok((0..self.hosts).collect()),
-            Hosts::Rack(r) => rack(r).map(|first| (first..first + self.per_rack()).collect()),
-            Hosts::Host(host) if (host as usize) < self.hosts => Ok(vec![host as usize]),
-            Hosts::Host(host) => Err(format!("there is no host{host}: the fabric has host0 to host{}", self.hosts - 1)),
-            Hosts::RackHost(r, host) => {
-                let (first, last) = (rack(r)?, self.per_rack() - 1);
-                if host as usize > last {
-                    return Err(format!("there is no rack{r}.host{host}: the rack has host0 to host{last}"));
-                }
-                Ok(vec![first + host as usize])
-            }
-        }
-    }
-}
-
 /// One record for each connection, in the order of the entries.
-pub(crate) fn expand(values: &Values) -> Result<Vec<Flow>, SpecError> {
-    let shape = Shape::of(values);
+pub(crate) fn expand(values: &Values, shape: &Shape, settings: &HostEntries) -> Result<Vec<Flow>, SpecError> {
     let mut flows = vec![];
     let mut problems = vec![];
     for entry in 0..values.count("flows") {
-        let table = Entry { values, shape: &shape, index: entry };
+        let table = Entry { values, shape, settings, index: entry };
         match table.flows() {
             Ok(more) => flows.extend(more),
             Err(problem) => problems.push(*problem),
@@ -130,6 +86,7 @@ fn crowded(values: &Values, flows: &[Flow], hosts: usize) -> Option<Problem> {
 struct Entry<'a> {
     values: &'a Values,
     shape: &'a Shape,
+    settings: &'a HostEntries,
     index: usize,
 }
 
@@ -148,19 +105,36 @@ impl Entry<'_> {
         let count = pairs.len() * per_pair;
         let share = self.share(count)?;
         let (start, jitter) = self.start()?;
-        let name = self.values.text_opt(&self.path("cc")).unwrap_or_else(|| self.values.text("tcp.cc"));
-        let cc = controller(self.values, &name);
-        let each = pairs.iter().flat_map(|pair| std::iter::repeat_n(pair, per_pair)).take(MOST + 1);
-        let flow = |(nth, &(src, dst)): (usize, &(usize, usize))| Flow {
+        let hosts = self.values.host_kind_of(self.index);
+        let controls = self.controls(hosts, &pairs)?;
+        let each = pairs.iter().zip(&controls).flat_map(|pair| std::iter::repeat_n(pair, per_pair)).take(MOST + 1);
+        let flow = |(nth, (&(src, dst), &cc)): (usize, (&(usize, usize), &Control))| Flow {
             entry: self.index,
             src: HostId(src as u16),
             dst: HostId(dst as u16),
+            hosts,
             cc,
             size: share.map(|(size, longer)| Bytes::new(size + u64::from((nth as u64) < longer))),
             start,
             jitter,
         };
         Ok(each.enumerate().map(flow).collect())
+    }
+
+    /// The congestion control of each pair's flows: the entry's own, else the sending Linux host's, else that of `[tcp]`.
+    fn controls(&self, hosts: HostKind, pairs: &[(usize, usize)]) -> Result<Vec<Control>, Box<Problem>> {
+        let own = self.values.text_opt(&self.path("cc"));
+        let (key, name) = match own {
+            Some(name) => (self.path("cc"), name),
+            None if hosts == HostKind::Linux => {
+                let of = |&(src, _): &(usize, usize)| Control::Linux(self.settings.cc(self.values, src));
+                return Ok(pairs.iter().map(of).collect());
+            }
+            None => ("tcp.cc".to_string(), self.values.text("tcp.cc")),
+        };
+        let control = Control::of(self.values, &name, hosts);
+        let control = control.map_err(|text| Box::new(self.values.problem(&key, text)))?;
+        Ok(vec![control; pairs.len()])
     }
 
     /// Who sends to whom.
@@ -219,27 +193,4 @@ impl Entry<'_> {
         }
         Ok((start, jitter))
     }
-}
-
-/// The controller of that name, with the parameters that its table gives.
-fn controller(values: &Values, name: &str) -> CcConfig {
-    let mut config = CcConfig::from_name(name).expect("the registry takes its names from the controllers");
-    match &mut config {
-        CcConfig::NewReno(_) => {}
-        CcConfig::Cubic(cubic) => {
-            cubic.beta = values.number("cubic.beta");
-            cubic.fast_convergence = values.flag("cubic.fast_convergence");
-            cubic.hystart = values.flag("cubic.hystart");
-            cubic.coarse = values.flag("cubic.coarse");
-        }
-        CcConfig::Dctcp(dctcp) => {
-            dctcp.g = values.number("dctcp.g");
-            dctcp.initial_alpha = values.number("dctcp.initial_alpha");
-        }
-        CcConfig::ReTcp(retcp) => {
-            retcp.alpha = values.number("retcp.alpha");
-            retcp.beta = values.number("retcp.beta");
-        }
-    }
-    config
 }

@@ -48,6 +48,10 @@ pub enum Kind {
     Matching,
     /// Hosts: `rack0`, `host3`, `rack0.host3`, `all`.
     Hosts,
+    /// Settings of a kernel: a list of texts `name=value`.
+    Sysctls,
+    /// Attributes of a route: names and values in one text.
+    Route,
 }
 
 /// When a key has an effect.
@@ -73,6 +77,16 @@ pub enum When {
     DefaultCc,
     /// `measure.series` is given.
     Series,
+    /// A flow leaves it to `hosts.kind` whose hosts it has, or there are programs.
+    DefaultHosts,
+    /// `hosts.kind = "linux"`.
+    LinuxDefault,
+    /// A flow or a program has Linux hosts.
+    Linux,
+    /// A flow has Linux hosts.
+    LinuxFlow,
+    /// A flow has simulated hosts.
+    SimulatedFlow,
 }
 
 impl fmt::Display for When {
@@ -88,6 +102,11 @@ impl fmt::Display for When {
             When::Uses(cc) => return write!(f, "a flow uses {cc}"),
             When::DefaultCc => "a flow names no cc of its own",
             When::Series => "measure.series is given",
+            When::DefaultHosts => "a flow names no hosts of its own",
+            When::LinuxDefault => "hosts.kind = \"linux\"",
+            When::Linux => "there are Linux hosts",
+            When::LinuxFlow => "a flow has Linux hosts",
+            When::SimulatedFlow => "a flow has simulated hosts",
         })
     }
 }

@@ -5,23 +5,33 @@
 //! idle (`effect`), and values that do not fit each other (`check`).
 
 mod check;
+mod control;
 mod document;
 mod effect;
 mod error;
 mod flows;
+mod hosts;
+mod kernel;
 mod keys;
+mod linux;
 mod overrides;
+mod programs;
 mod reference;
 mod registry;
 mod resolved;
+mod settings;
 mod value;
 mod values;
 mod walk;
 
+pub use control::Control;
 pub use error::{Place, Problem, SpecError};
 pub use flows::Flow;
+pub use hosts::HostKind;
 pub use keys::{Fallback, Key, Kind, When};
+pub use linux::{Linux, LinuxHost};
 pub use overrides::{OverrideValue, Overrides};
+pub use programs::Program;
 pub use reference::{keys_json, reference};
 pub use registry::keys;
 
@@ -32,6 +42,8 @@ use firstlight_sim::{
 };
 use firstlight_transport::TcpConfig;
 use firstlight_units::Span;
+use hosts::Shape;
+use linux::HostEntries;
 use serde_json::Value as Json;
 use std::path::Path;
 use values::Values;
@@ -55,6 +67,8 @@ pub struct Spec {
     pub tcp: TcpConfig,
     /// One entry for each connection.
     pub flows: Vec<Flow>,
+    /// The hosts that run Linux, with their programs.
+    pub linux: Option<Linux>,
     /// What is recorded.
     pub measure: Measure,
     /// The experiment with all its defaults, as nested tables.
@@ -79,6 +93,8 @@ pub struct Measure {
     pub pair: Option<(RackId, RackId)>,
     /// The folded series.
     pub series: Option<SeriesConfig>,
+    /// How often the state of each flow with Linux hosts is sampled.
+    pub tcp_info: Option<Span>,
     /// Whether to write a packet capture.
     pub capture: bool,
     /// Where packets are captured.
@@ -115,11 +131,21 @@ impl Spec {
         let values = Values::collect(document, allow_sweep)?;
         let setting = effect::check(&values)?;
         let week = check::values(&values)?;
-        let flows = flows::expand(&values)?;
-        Ok(Spec::of(&values, &setting, week, flows))
+        let shape = Shape::of(&values);
+        let entries = HostEntries::read(&values, &shape)?;
+        let flows = flows::expand(&values, &shape, &entries)?;
+        let programs = programs::expand(&values, &shape)?;
+        let linux = linux::expand(&values, &setting, &shape, &entries, &flows, programs)?;
+        Ok(Spec::of(&values, &setting, week, flows, linux))
     }
 
-    fn of(values: &Values, setting: &effect::Setting, week: Option<Week>, flows: Vec<Flow>) -> Spec {
+    fn of(
+        values: &Values,
+        setting: &effect::Setting,
+        week: Option<Week>,
+        flows: Vec<Flow>,
+        linux: Option<Linux>,
+    ) -> Spec {
         let network = match week {
             Some(week) => Network::Hybrid(hybrid(values, week)),
             None => Network::Star(star(values)),
@@ -136,6 +162,7 @@ impl Spec {
             sweep: values.sweep.clone(),
             network,
             flows,
+            linux,
             measure,
         }
     }
@@ -261,5 +288,6 @@ fn measure(values: &Values, network: &Network, flows: &[Flow]) -> Measure {
         "receiver" => CaptureSide::Receiver,
         _ => CaptureSide::Both,
     };
-    Measure { pair, series, capture: values.flag("measure.capture"), side }
+    let tcp_info = values.span_opt("measure.tcp_info");
+    Measure { pair, series, tcp_info, capture: values.flag("measure.capture"), side }
 }

@@ -1,9 +1,11 @@
 //! The registry of an experiment's keys: from it come the detection of unknown keys, the suggestions, the defaults and
 //! the reference (`docs/reference/spec.md`).
 
+use super::control::NAMES;
+use super::hosts::HostKind;
 use super::keys::{Fallback, Key, Kind, When};
+use firstlight_transport::TcpConfig;
 use firstlight_transport::cc::{CubicConfig, DctcpConfig, ReTcpConfig};
-use firstlight_transport::{CcConfig, TcpConfig};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -24,7 +26,19 @@ pub(crate) const MOST_HOSTS: u64 = 65_535;
 pub fn keys() -> &'static [Key] {
     static KEYS: OnceLock<Vec<Key>> = OnceLock::new();
     KEYS.get_or_init(|| {
-        let groups = [experiment(), fabric(), hybrid(), schedule(), queues(), tcp(), controllers(), flows(), measure()];
+        let groups = [
+            experiment(),
+            fabric(),
+            hybrid(),
+            schedule(),
+            queues(),
+            tcp(),
+            controllers(),
+            linux(),
+            flows(),
+            programs(),
+            measure(),
+        ];
         groups.into_iter().flatten().collect()
     })
 }
@@ -68,7 +82,18 @@ pub(crate) const TABLES: &[Table] = &[
     table("cubic", When::Uses("cubic"), "CUBIC (RFC 9438)"),
     table("dctcp", When::Uses("dctcp"), "DCTCP (RFC 8257)"),
     table("retcp", When::Uses("retcp"), "reTCP (Etalon, NSDI'20, section 5.3)"),
-    table("flows.*", When::Always, "Who sends what to whom; at least one"),
+    table(
+        "linux",
+        When::Linux,
+        "Settings of all Linux hosts. What is given explicitly under `[tcp]` and the controllers' tables comes before them",
+    ),
+    table("linux.hosts.*", When::Linux, "Settings of some Linux hosts. A later entry comes after an earlier one"),
+    table("flows.*", When::Always, "Who sends what to whom; at least one, unless there is a program"),
+    table(
+        "program.*",
+        When::LinuxDefault,
+        "A program that runs on a Linux host. Other hosts have their names there: `host17`, `rack1.host1`",
+    ),
     table("measure", When::Always, "What is recorded"),
     table("sweep", When::Always, "Lists of values for other keys: `firstlight sweep` runs every combination"),
 ];
@@ -135,6 +160,14 @@ fn fabric() -> Vec<Key> {
         key("fabric.racks", racks, "How many racks").when(When::Hybrid),
         key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(When::Hybrid),
         key("fabric.hosts", hosts(2), "How many hosts").when(When::Star),
+        key(
+            "hosts.kind",
+            Kind::Name(HostKind::NAMES),
+            "Whose TCP the hosts run. `simulated`: the endpoint model. `linux`: a Linux kernel's own, in virtual time, with \
+             real programs",
+        )
+        .or("simulated")
+        .when(When::DefaultHosts),
         key("hosts.rate", Kind::Rate, "Rate of each host's link"),
         key("hosts.receive_rate", Kind::Rate, "Rate of each host's link in the direction to the host")
             .or_none("the same as `hosts.rate`"),
@@ -218,9 +251,14 @@ fn queues() -> Vec<Key> {
 fn tcp() -> Vec<Key> {
     let config = TcpConfig::default();
     vec![
-        key("tcp.cc", Kind::Name(CcConfig::NAMES), "Congestion control of flows that name none")
-            .or("cubic")
-            .when(When::DefaultCc),
+        key(
+            "tcp.cc",
+            Kind::Name(NAMES),
+            "Congestion control of flows that name none, and of programs' connections. Simulated hosts have `newreno` (or \
+             `reno`), `cubic`, `dctcp` and `retcp`; Linux hosts have all",
+        )
+        .or("cubic")
+        .when(When::DefaultCc),
         key("tcp.initial_window", packets(1), "Initial congestion window (RFC 6928)").or(config.initial_window),
         key(
             "tcp.receive_window",
@@ -241,7 +279,8 @@ fn tcp() -> Vec<Key> {
         key(
             "tcp.tick",
             SPAN,
-            "Tick of the hosts' clocks (a kernel's 1/HZ), on which timers expire and CUBIC evaluates its curve; zero: exact",
+            "Tick of the hosts' clocks (a kernel's 1/HZ), on which timers expire and CUBIC evaluates its curve; zero: exact. \
+             It chooses the kernel of Linux hosts, which has `1ms`, `4ms` or `10ms`",
         )
         .or(config.tick),
         key("tcp.ecn", Kind::Flag, "Negotiate ECN (RFC 3168). DCTCP does so by itself").or(config.ecn),
@@ -273,7 +312,8 @@ fn controllers() -> Vec<Key> {
             Kind::Flag,
             "Evaluate the curve as coarsely as Linux does, once per `tcp.tick`; false: at every ACK, as in RFC 9438",
         )
-        .or(cubic.coarse),
+        .or(cubic.coarse)
+        .when(When::SimulatedFlow),
         key("dctcp.g", share, "Gain of the moving average of the marked share").or(dctcp.g),
         key("dctcp.initial_alpha", share, "The estimate before the first window").or(dctcp.initial_alpha),
         key(
@@ -283,6 +323,53 @@ fn controllers() -> Vec<Key> {
         )
         .or(retcp.alpha),
         key("retcp.beta", share, "The window's factor when it ends").or(retcp.beta),
+    ]
+}
+
+fn linux() -> Vec<Key> {
+    let sysctls = "Settings of the kernel in each host's network namespace, set in this order";
+    let route = "Attributes of the route to the other hosts, as `ip route` takes them";
+    vec![
+        key("linux.sysctls", Kind::Sysctls, sysctls).or_none("none"),
+        key("linux.route", Kind::Route, route).or_none("none"),
+        key(
+            "linux.hosts.*.on",
+            Kind::Hosts,
+            "Which hosts: `host3`, `rack0.host3`, `rack0` (each of its hosts) or `all`",
+        ),
+        key("linux.hosts.*.sysctls", Kind::Sysctls, "As `linux.sysctls`, set after those").or_none("none more"),
+        key("linux.hosts.*.route", Kind::Route, "As `linux.route`; an attribute replaces the same one there")
+            .or_none("none more"),
+        key("linux.hosts.*.mtu", Kind::Size { least: 100, most: 65_535 }, "Largest IP packet that they send")
+            .or_none("`hosts.mtu`"),
+        key(
+            "linux.hosts.*.cc",
+            Kind::Name(NAMES),
+            "Congestion control of flows that they send and that name none, and of programs' connections",
+        )
+        .or_none("`tcp.cc`"),
+    ]
+}
+
+fn programs() -> Vec<Key> {
+    vec![
+        key("program.*.on", Kind::Hosts, "Where: `host3`, `rack0.host3`; `rack0` or `all`: one on each of these hosts"),
+        key(
+            "program.*.run",
+            Kind::Text,
+            "The command line, for `/bin/sh`. It has its host's name as `FIRSTLIGHT_HOST`. Hosts that no flow and no program \
+             is on are there if a command line names them",
+        ),
+        key("program.*.name", Kind::Text, "Names its output, `programs/<name>.out` and `.err`, among the results")
+            .or_none("the command's, with the host's"),
+        key("program.*.start", SPAN, "When it starts").or("0s"),
+        key(
+            "program.*.server",
+            Kind::Flag,
+            "It runs until the run's end, which does not wait for it, and is ended then. Any other program must end with \
+             exit code 0",
+        )
+        .or(false),
     ]
 }
 
@@ -299,7 +386,8 @@ fn flows() -> Vec<Key> {
             Kind::Hosts,
             "Receivers, in the same form. Rack to rack: each host to its counterpart; rack or `all` to a host: an incast",
         ),
-        key("flows.*.cc", Kind::Name(CcConfig::NAMES), "Congestion control").or_none("`tcp.cc`"),
+        key("flows.*.hosts", Kind::Name(HostKind::NAMES), "Whose TCP both ends are").or_none("`hosts.kind`"),
+        key("flows.*.cc", Kind::Name(NAMES), "Congestion control").or_none("`tcp.cc`, or the sending Linux host's own"),
         key("flows.*.size", amount, "How much each flow sends").or_none("without `total` too: sends until the end"),
         key(
             "flows.*.total",
@@ -333,6 +421,13 @@ fn measure() -> Vec<Key> {
         )
         .or(3)
         .when(When::Series),
+        key(
+            "measure.tcp_info",
+            POSITIVE,
+            "Sample each Linux flow's `TCP_INFO` (window, RTT, retransmissions) this often",
+        )
+        .or_none("no samples")
+        .when(When::LinuxFlow),
         key("measure.capture", Kind::Flag, "Write a packet capture (pcapng)").or(false),
         key("measure.capture_side", Kind::Name(SIDES), "At which end of each flow packets are captured").or("sender"),
     ]

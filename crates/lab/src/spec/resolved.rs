@@ -6,7 +6,8 @@ use super::values::Values;
 use firstlight_circuits::RackId;
 use serde_json::{Map, Value as Json, json};
 
-/// Every key that counts in this setting and has a value, as nested tables in the registry's order.
+/// Every key that counts in this setting and has a value, as nested tables in the registry's order. Where only kernels
+/// would take a key, a default of ours is no value: theirs hold.
 pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<(RackId, RackId)>) -> Json {
     let mut root = json!({});
     let marks = values.tables.contains_key("marks");
@@ -15,6 +16,7 @@ pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<
             let value = match path.as_str() {
                 "name" => Some(json!(name)),
                 "measure.pair" => pair.map(|(src, dst)| json!([src.0, dst.0])),
+                _ if kernel_has_it(key.path) && !setting.simulated() && !values.has(&path) => None,
                 _ => values.get(&path).map(|value| value.json()),
             };
             if let Some(value) = value {
@@ -24,6 +26,12 @@ pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<
         }
     }
     root
+}
+
+/// Keys of TCP that have a default of a kernel's own on Linux hosts.
+fn kernel_has_it(key: &str) -> bool {
+    let chosen = ["tcp.cc", "tcp.tick"].contains(&key);
+    !chosen && ["tcp.", "cubic.", "dctcp."].iter().any(|table| key.starts_with(table))
 }
 
 fn insert(at: &mut Json, steps: &[&str], value: Json) {

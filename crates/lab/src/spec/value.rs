@@ -2,6 +2,7 @@
 
 use super::document::{Node, Origin, Raw};
 use super::keys::Kind;
+use super::settings::{self, Setting};
 use firstlight_units::{Bytes, Rate, Span, UnitError};
 use serde_json::{Value as Json, json};
 use std::fmt;
@@ -20,6 +21,8 @@ pub(crate) enum Value {
     Pair(u16, u16),
     Matching(Vec<(u16, u16)>),
     Hosts(Hosts),
+    Sysctls(Vec<Setting>),
+    Route(Vec<Setting>),
 }
 
 /// Hosts as an experiment names them.
@@ -91,6 +94,8 @@ impl Value {
             (Kind::Hosts, Raw::Text(text)) => text.parse().map(Value::Hosts).map_err(|()| {
                 format!("'{text}' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\"")
             }),
+            (Kind::Sysctls, Raw::List(items)) => settings::sysctls(items).map(Value::Sysctls),
+            (Kind::Route, Raw::Text(text)) => settings::route(text).map(Value::Route),
             _ => Err(expected()),
         }
     }
@@ -108,6 +113,10 @@ impl Value {
             Value::Pair(a, b) => json!([a, b]),
             Value::Matching(pairs) => json!(pairs),
             Value::Hosts(hosts) => json!(hosts.to_string()),
+            Value::Sysctls(all) => all.iter().map(|(name, value)| json!(format!("{name}={value}"))).collect(),
+            Value::Route(all) => {
+                json!(all.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(" "))
+            }
         }
     }
 }
@@ -190,7 +199,8 @@ fn pair(raw: &Raw) -> Option<(u16, u16)> {
 impl Kind {
     /// Whether a value is written as a text in TOML.
     pub(crate) fn is_textual(self) -> bool {
-        matches!(self, Kind::Text | Kind::Name(_) | Kind::Time { .. } | Kind::Rate | Kind::Size { .. } | Kind::Hosts)
+        use Kind::{Hosts, Name, Rate, Route, Size, Text, Time};
+        matches!(self, Text | Name(_) | Time { .. } | Rate | Size { .. } | Hosts | Route)
     }
 
     /// A value of this kind as TOML writes it.
@@ -213,6 +223,8 @@ impl Kind {
             Kind::Pair => "[0, 1]".into(),
             Kind::Matching => "[[0, 1], [1, 0]]".into(),
             Kind::Hosts => "\"rack0\"".into(),
+            Kind::Sysctls => "[\"net.ipv4.tcp_ecn=1\"]".into(),
+            Kind::Route => "\"rto_min 2ms quickack 1\"".into(),
         }
     }
 }
@@ -232,6 +244,8 @@ impl fmt::Display for Kind {
             Kind::Pair => f.write_str("a pair of racks, source and destination"),
             Kind::Matching => f.write_str("a list of pairs of racks"),
             Kind::Hosts => f.write_str("hosts"),
+            Kind::Sysctls => f.write_str("a list of settings"),
+            Kind::Route => f.write_str("attributes of a route"),
         }
     }
 }

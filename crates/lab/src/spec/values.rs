@@ -4,6 +4,7 @@ use super::document::{Document, Node, Origin, Raw};
 use super::error::{Place, Problem};
 use super::keys::{Fallback, Key};
 use super::registry::keys;
+use super::settings::Setting;
 use super::value::{Hosts, Value};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::Value as Json;
@@ -191,6 +192,24 @@ impl Values {
     pub fn hosts(&self, path: &str) -> Hosts {
         match self.get(path) {
             Some(Value::Hosts(hosts)) => hosts,
+            other => Self::wanted(path, other),
+        }
+    }
+
+    /// Settings of a kernel; none when not given.
+    pub fn sysctls(&self, path: &str) -> Vec<Setting> {
+        match self.get(path) {
+            Some(Value::Sysctls(settings)) => settings,
+            None => vec![],
+            other => Self::wanted(path, other),
+        }
+    }
+
+    /// Attributes of a route; none when not given.
+    pub fn route(&self, path: &str) -> Vec<Setting> {
+        match self.get(path) {
+            Some(Value::Route(attributes)) => attributes,
+            None => vec![],
             other => Self::wanted(path, other),
         }
     }

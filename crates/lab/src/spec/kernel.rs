@@ -1,0 +1,190 @@
+//! What `[tcp]` and the controllers' tables mean to a Linux kernel: settings of its network namespaces, attributes of
+//! routes and parameters of modules. Only what an experiment gives explicitly is set; the rest is the kernel's own.
+
+use super::error::Problem;
+use super::settings::{Setting, set};
+use super::values::Values;
+use firstlight_linux::Parameter;
+use firstlight_units::Span;
+
+/// The ticks of the kernels that there are: 1/HZ.
+const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)];
+/// A receive buffer this many times as large as the window holds it, whatever its packets take of memory.
+const BUFFER_PER_WINDOW: u64 = 4;
+
+/// What every Linux host is told: nothing of an earlier connection's end is used by a later one, and buffers are what a
+/// kernel with ample memory gives itself, however little this one has.
+const ALWAYS: [(&str, &str); 3] = [
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+];
+
+/// The keys that are meant for all Linux hosts, as their kernel has them.
+#[derive(Debug)]
+pub(crate) struct Kernel<'a> {
+    values: &'a Values,
+    /// Whether there are simulated hosts, which take the keys that no kernel has.
+    simulated: bool,
+    /// In the order they are set.
+    pub sysctls: Vec<Setting>,
+    pub route: Vec<Setting>,
+    pub parameters: Vec<Parameter>,
+    pub problems: Vec<Problem>,
+}
+
+impl<'a> Kernel<'a> {
+    /// `controls` are the kernel's names of the congestion controls in use.
+    pub fn of(values: &'a Values, simulated: bool, controls: &[&str]) -> Self {
+        let sysctls = ALWAYS.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let mut kernel = Kernel { values, simulated, sysctls, route: vec![], parameters: vec![], problems: vec![] };
+        kernel.tick();
+        kernel.windows();
+        kernel.timeouts();
+        kernel.acks();
+        kernel.switches();
+        kernel.cubic(controls.contains(&"cubic"));
+        kernel.dctcp(controls.contains(&"dctcp"));
+        kernel.retcp(controls.contains(&"retcp"));
+        kernel
+    }
+
+    fn wrong(&mut self, path: &str, text: String) {
+        self.problems.push(self.values.problem(path, text));
+    }
+
+    /// A key that kernels do not have: an error where nobody else takes it.
+    fn cannot(&mut self, path: &str, why: &str) {
+        if self.values.has(path) && !self.simulated {
+            self.wrong(path, format!("a Linux kernel has no such setting: {why}; take it out"));
+        }
+    }
+
+    fn sysctl(&mut self, name: &str, value: impl ToString) {
+        set(&mut self.sysctls, &format!("net.ipv4.{name}"), &value.to_string());
+    }
+
+    fn tick(&mut self) {
+        let tick = self.values.span("tcp.tick");
+        if !TICKS.contains(&tick) {
+            let text = format!("there is no kernel with a tick of {tick}: use 1ms, 4ms or 10ms (HZ=1000, 250, 100)");
+            self.wrong("tcp.tick", text);
+        }
+    }
+
+    fn windows(&mut self) {
+        if self.values.has("tcp.initial_window") {
+            set(&mut self.route, "initcwnd", &self.values.packets("tcp.initial_window").to_string());
+        }
+        if self.values.has("tcp.receive_window") {
+            let window = self.values.size("tcp.receive_window").get();
+            let buffer = (window * BUFFER_PER_WINDOW).min(i32::MAX as u64);
+            set(&mut self.route, "window", &window.to_string());
+            self.sysctl("tcp_rmem", format!("4096 {buffer} {buffer}"));
+        }
+    }
+
+    fn timeouts(&mut self) {
+        if self.values.has("tcp.rto_min") {
+            match milliseconds(self.values.span("tcp.rto_min")) {
+                Some(ms) => set(&mut self.route, "rto_min", &format!("{ms}ms")),
+                None => self
+                    .wrong("tcp.rto_min", "a Linux host counts it in whole milliseconds: write \"1ms\" or more".into()),
+            }
+        }
+        if self.values.has("tcp.rto_max") {
+            match milliseconds(self.values.span("tcp.rto_max")) {
+                Some(ms @ 1000..=120_000) => self.sysctl("tcp_rto_max_ms", ms),
+                _ => self.wrong("tcp.rto_max", "a Linux host takes whole milliseconds from 1s to 120s".into()),
+            }
+        }
+        self.cannot("tcp.rto_initial", "its timeout before the first RTT sample is 1s");
+    }
+
+    fn acks(&mut self) {
+        let delayed_ack = self.values.span("tcp.delayed_ack");
+        if self.values.has("tcp.delayed_ack") && delayed_ack.is_zero() {
+            set(&mut self.route, "quickack", "1");
+        } else {
+            self.cannot(
+                "tcp.delayed_ack",
+                "it delays ACKs by up to 40ms, and by less than its rto_min; \"0s\" is taken (the route's quickack)",
+            );
+        }
+        self.cannot(
+            "tcp.quick_acks",
+            "it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them",
+        );
+    }
+
+    fn switches(&mut self) {
+        let switches = [
+            ("tcp.ecn", "tcp_ecn", ["0", "1"]),
+            ("tcp.frto", "tcp_frto", ["0", "2"]),
+            ("tcp.tail_loss_probe", "tcp_early_retrans", ["0", "3"]),
+            ("tcp.compress_sacks", "tcp_comp_sack_nr", ["0", "44"]),
+        ];
+        for (path, name, settings) in switches {
+            if self.values.has(path) {
+                self.sysctl(name, settings[usize::from(self.values.flag(path))]);
+            }
+        }
+    }
+
+    fn parameter(&mut self, module: &str, name: &str, value: impl ToString) {
+        self.parameters.push(Parameter { module: module.into(), name: name.into(), value: value.to_string() });
+    }
+
+    fn cubic(&mut self, used: bool) {
+        if !used {
+            return;
+        }
+        if self.values.has("cubic.beta") {
+            let beta = (self.values.number("cubic.beta") * 1024.0).round() as u32;
+            self.parameter("tcp_cubic", "beta", beta);
+        }
+        for name in ["fast_convergence", "hystart"] {
+            let path = format!("cubic.{name}");
+            if self.values.has(&path) {
+                self.parameter("tcp_cubic", name, u8::from(self.values.flag(&path)));
+            }
+        }
+    }
+
+    fn dctcp(&mut self, used: bool) {
+        if used && self.values.has("dctcp.g") {
+            let g = self.values.number("dctcp.g");
+            match (0..=10u32).find(|shift| g == 1.0 / f64::from(1 << shift)) {
+                Some(shift) => self.parameter("tcp_dctcp", "dctcp_shift_g", shift),
+                None => self.wrong(
+                    "dctcp.g",
+                    format!(
+                        "a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not {g}: write for example 0.0625"
+                    ),
+                ),
+            }
+        }
+        if used && self.values.has("dctcp.initial_alpha") {
+            let alpha = (self.values.number("dctcp.initial_alpha") * 1024.0).round() as u32;
+            self.parameter("tcp_dctcp", "dctcp_alpha_on_init", alpha);
+        }
+    }
+
+    fn retcp(&mut self, used: bool) {
+        for name in ["alpha", "beta"].into_iter().filter(|_| used) {
+            let path = format!("retcp.{name}");
+            let percent = self.values.number(&path) * 100.0;
+            if (percent - percent.round()).abs() > 1e-9 {
+                self.wrong(&path, format!("a Linux host takes whole hundredths, not {}", percent / 100.0));
+            }
+            self.parameter("retcp", name, percent.round() as u32);
+        }
+    }
+}
+
+/// Whole milliseconds, at least one.
+fn milliseconds(span: Span) -> Option<u64> {
+    let millisecond = Span::from_ms(1).as_ps();
+    let whole = span.as_ps().is_multiple_of(millisecond) && !span.is_zero();
+    whole.then(|| span.as_ps() / millisecond)
+}

@@ -1,0 +1,253 @@
+//! Experiments with Linux hosts: what is read of them, and the plan for the program inside their kernel.
+
+use firstlight_lab::spec::{Control, HostKind, OverrideValue};
+use firstlight_lab::{LabError, Spec, inspect, plan, run};
+use firstlight_linux::{HostPlan, Plan};
+use std::ops::ControlFlow;
+
+const PAIR: &str = include_str!("specs/pair.toml");
+const INCAST: &str = include_str!("specs/incast.toml");
+const LINUX: (&str, &str) = ("hosts.kind", "linux");
+
+fn try_read(text: &str, set: &[(&str, &str)]) -> Result<Spec, String> {
+    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
+    Spec::read(text, "x.toml", &overrides).map_err(|error| error.to_string())
+}
+
+fn read(text: &str, set: &[(&str, &str)]) -> Spec {
+    try_read(text, set).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn plan_of(text: &str, set: &[(&str, &str)]) -> Plan {
+    plan(&read(text, set)).expect("it has Linux hosts")
+}
+
+/// The pair on Linux hosts, with more of TOML at its end.
+fn linux_pair(more: &str) -> Plan {
+    plan_of(&format!("{PAIR}{more}"), &[LINUX])
+}
+
+fn sysctl<'a>(host: &'a HostPlan, name: &str) -> Option<&'a str> {
+    host.sysctls.iter().find(|sysctl| sysctl.name == name).map(|sysctl| sysctl.value.as_str())
+}
+
+fn parameters(plan: &Plan) -> Vec<String> {
+    plan.parameters.iter().map(|p| format!("{}.{}={}", p.module, p.name, p.value)).collect()
+}
+
+#[test]
+fn the_pair_on_linux_hosts() {
+    let plan = linux_pair("");
+    let hosts: Vec<u16> = plan.hosts.iter().map(|host| host.host).collect();
+    assert_eq!(hosts, (0..32).collect::<Vec<u16>>());
+    let last = &plan.hosts[31];
+    assert_eq!(last.names, ["host31", "rack1.host15"]);
+    assert_eq!((last.address.to_string().as_str(), last.mtu, last.route.as_str()), ("10.0.1.16", 9000, ""));
+    assert_eq!(sysctl(last, "net.ipv4.tcp_no_metrics_save"), Some("1"));
+    assert_eq!(sysctl(last, "net.ipv4.tcp_ecn"), None);
+    let flow = &plan.flows[15];
+    assert_eq!((flow.flow, flow.from, flow.to, flow.from_port, flow.to_port), (15, 15, 31, 10_000, 10_000));
+    assert_eq!((flow.cc.as_str(), flow.size, flow.start), ("cubic", None, 0));
+    assert_eq!((plan.warmup, plan.duration, plan.ends_early, plan.tcp_info), (48_000_000, 144_000_000, false, None));
+    assert!(plan.modules.is_empty() && plan.parameters.is_empty() && plan.programs.is_empty());
+}
+
+/// A plan's times are of the hosts' clock, an experiment's of its own.
+#[test]
+fn time_scale_stretches_a_plan() {
+    let set = [LINUX, ("time_scale", "20"), ("measure.tcp_info", "1ms"), ("flows.0.start", "2us")];
+    let plan = plan_of(PAIR, &set);
+    assert_eq!((plan.warmup, plan.duration, plan.tcp_info), (960_000_000, 2_880_000_000, Some(20_000_000)));
+    assert_eq!(plan.flows[0].start, 40_000);
+}
+
+/// Hosts that run Linux connect when simulated ones would.
+#[test]
+fn jitter_is_the_worlds() {
+    let spec = read(INCAST, &[]);
+    let simulated = firstlight_lab::build(&spec).expect("a world").flows();
+    let plan = plan_of(INCAST, &[LINUX]);
+    assert_eq!(plan.flows.len(), 20);
+    assert!(plan.flows.iter().any(|flow| flow.start > 0));
+    for (flow, report) in plan.flows.iter().zip(simulated) {
+        assert_eq!(flow.start, report.start.as_ps().div_ceil(1000));
+        assert_eq!((flow.from_port, flow.to_port), (report.sport, report.dport));
+        assert_eq!(flow.size, Some(1_000_000));
+    }
+    assert!(plan.ends_early);
+    assert_eq!(plan.hosts[0].names, ["host0"]);
+}
+
+#[test]
+fn names_of_congestion_controls() {
+    let cc = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc;
+    assert_eq!(cc(&[LINUX, ("tcp.cc", "newreno")]), Control::Linux("reno"));
+    assert_eq!(cc(&[LINUX, ("tcp.cc", "bbr")]), Control::Linux("bbr"));
+    assert_eq!(cc(&[("tcp.cc", "reno")]).name(), "newreno");
+    assert_eq!(cc(&[("tcp.cc", "reno")]).hosts(), HostKind::Simulated);
+    let own = "[[linux.hosts]]\non = \"host0\"\ncc = \"vegas\"\n";
+    let flows = linux_pair(own).flows;
+    assert_eq!([&flows[0].cc, &flows[1].cc], ["vegas", "cubic"]);
+}
+
+#[test]
+fn both_kinds_on_one_fabric() {
+    let more = "[[flows]]\nfrom = \"host2\"\nto = \"host40\"\nhosts = \"linux\"\ncc = \"bbr\"\n";
+    let text = format!("{PAIR}{more}");
+    let plan = plan_of(&text, &[]);
+    assert_eq!(plan.hosts.iter().map(|host| host.host).collect::<Vec<_>>(), [2, 40]);
+    // host2 has its simulated connection at port 10000.
+    assert_eq!((plan.flows[0].flow, plan.flows[0].from_port, plan.flows[0].to_port), (16, 10_001, 10_000));
+    assert!(!plan.ends_early);
+    let told = inspect(&read(&text, &[]));
+    assert_eq!(told["linux"]["flows"], 1);
+    assert_eq!((&told["flows"][0]["hosts"], &told["flows"][16]["hosts"]), (&"simulated".into(), &"linux".into()));
+    assert!(inspect(&read(PAIR, &[]))["linux"].is_null());
+}
+
+#[test]
+fn what_tcp_keys_mean_to_a_kernel() {
+    let set = [
+        LINUX,
+        ("tcp.initial_window", "20"),
+        ("tcp.receive_window", "1MiB"),
+        ("tcp.rto_min", "2ms"),
+        ("tcp.rto_max", "2s"),
+        ("tcp.delayed_ack", "0s"),
+        ("tcp.tick", "1ms"),
+        ("tcp.ecn", "true"),
+        ("tcp.frto", "false"),
+        ("tcp.tail_loss_probe", "false"),
+        ("tcp.compress_sacks", "false"),
+        ("cubic.beta", "0.5"),
+        ("cubic.hystart", "false"),
+        ("cubic.fast_convergence", "true"),
+    ];
+    let plan = plan_of(PAIR, &set);
+    let host = &plan.hosts[0];
+    assert_eq!(host.route, "initcwnd 20 window 1048576 rto_min 2ms quickack 1");
+    let found = |name: &str| sysctl(host, &format!("net.ipv4.{name}")).unwrap_or("none");
+    assert_eq!(found("tcp_rmem"), "4096 4194304 4194304");
+    assert_eq!(["tcp_rto_max_ms", "tcp_ecn", "tcp_frto"].map(found), ["2000", "1", "0"]);
+    assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr"].map(found), ["0", "0"]);
+    assert_eq!(parameters(&plan), ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"]);
+    assert_eq!(read(PAIR, &set).linux.map(|linux| linux.tick.to_string()).as_deref(), Some("1ms"));
+}
+
+#[test]
+fn parameters_of_controllers() {
+    let dctcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.25"), ("dctcp.initial_alpha", "0.5")]);
+    assert_eq!(parameters(&dctcp), ["tcp_dctcp.dctcp_shift_g=2", "tcp_dctcp.dctcp_alpha_on_init=512"]);
+    let retcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.29")]);
+    assert_eq!(parameters(&retcp), ["retcp.alpha=400", "retcp.beta=29"]);
+    assert_eq!(retcp.modules, ["retcp.ko"]);
+    assert!(retcp.hosts.iter().all(|host| sysctl(host, "net.ipv4.tcp_ecn") == Some("1")));
+}
+
+#[test]
+fn later_settings_come_after_earlier_ones() {
+    let more = "[linux]\nsysctls = [\"net.ipv4.tcp_ecn=0\", \"net.ipv4.tcp_rmem=1 2 3\"]\nroute = \"rto_min 2ms quickack 1\"\n\
+                [[linux.hosts]]\non = \"rack0\"\nsysctls = [\"net.ipv4.tcp_ecn=2\"]\nroute = \"rto_min 7ms\"\nmtu = \"1500B\"\n\
+                [[linux.hosts]]\non = \"rack0.host1\"\nmtu = \"4000B\"\n";
+    let plan = plan_of(&format!("{PAIR}{more}"), &[LINUX, ("tcp.ecn", "true"), ("tcp.rto_min", "5ms")]);
+    let told = |host: usize| {
+        let host = &plan.hosts[host];
+        (host.mtu, host.route.as_str(), sysctl(host, "net.ipv4.tcp_ecn").unwrap())
+    };
+    assert_eq!(told(0), (1500, "quickack 1 rto_min 7ms", "2"));
+    assert_eq!(told(1), (4000, "quickack 1 rto_min 7ms", "2"));
+    assert_eq!(told(16), (9000, "rto_min 2ms quickack 1", "0"));
+    assert_eq!(sysctl(&plan.hosts[0], "net.ipv4.tcp_rmem"), Some("1 2 3"));
+    assert_eq!(plan.hosts[0].sysctls.iter().filter(|sysctl| sysctl.name == "net.ipv4.tcp_ecn").count(), 1);
+}
+
+const PROGRAMS: &str = "\
+duration = \"1s\"\n[fabric]\nkind = \"star\"\nhosts = 9\n[hosts]\nrate = \"10Gbps\"\nkind = \"linux\"\n\
+[[program]]\non = \"host3\"\nrun = \"ping -c 3 host1 host99\"\nstart = \"1ms\"\n\
+[[program]]\non = \"all\"\nrun = \"/usr/bin/iperf3 -s\"\nserver = true\nname = \"sink\"\n";
+
+#[test]
+fn programs_without_flows() {
+    let one = PROGRAMS.replace("on = \"all\"", "on = \"host8\"");
+    let plan = plan_of(&one, &[("time_scale", "2")]);
+    assert_eq!(plan.hosts.iter().map(|host| host.host).collect::<Vec<_>>(), [1, 3, 8]);
+    let [ping, sink] = plan.programs.as_slice() else { panic!("{:?}", plan.programs) };
+    assert_eq!((ping.name.as_str(), ping.on, ping.start, ping.server), ("0-ping-host3", 1, 2_000_000, false));
+    assert_eq!(
+        (sink.name.as_str(), sink.on, sink.command.as_str(), sink.server),
+        ("sink", 2, "/usr/bin/iperf3 -s", true)
+    );
+    assert_eq!(sysctl(&plan.hosts[0], "net.ipv4.tcp_congestion_control"), Some("cubic"));
+    assert!(plan.ends_early);
+    assert!(!plan_of(&one, &[("program.0.server", "true")]).ends_early);
+    let everywhere = plan_of(PROGRAMS, &[]).programs;
+    assert_eq!((everywhere.len(), everywhere[9].name.as_str()), (10, "sink-host8"));
+    let retcp = plan_of(&one, &[("tcp.cc", "retcp")]);
+    assert_eq!((retcp.modules, sysctl(&retcp.hosts[1], "net.ipv4.tcp_ecn")), (vec!["retcp.ko".to_string()], Some("1")));
+}
+
+/// The resolved experiment, read again, asks for the same plan.
+#[test]
+fn what_is_a_kernels_own_is_not_resolved() {
+    let spec = read(PAIR, &[LINUX, ("tcp.rto_min", "2ms"), ("tcp.cc", "dctcp")]);
+    assert_eq!(spec.resolved["tcp"], serde_json::json!({"cc": "dctcp", "rto_min": "2ms", "tick": "4ms"}));
+    assert_eq!(spec.resolved["hosts"]["kind"], "linux");
+    assert!(spec.resolved.get("dctcp").is_none());
+    assert_eq!(read(PAIR, &[]).resolved["hosts"]["kind"], "simulated");
+}
+
+#[test]
+fn each_kind_is_run_by_its_own() {
+    let told = run(&read(PAIR, &[LINUX]), &[], None, &mut |_| ControlFlow::Continue(()));
+    assert!(matches!(told, Err(LabError::LinuxHosts)));
+    assert!(matches!(plan(&read(PAIR, &[])), Err(LabError::NoLinuxHosts)));
+}
+
+/// More of TOML, overrides, the whole message.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
+#[test]
+#[rustfmt::skip]
+fn what_cannot_be() {
+    let only = |when: &str, found: &str| format!("has no effect: it counts only when {when}, but {found}; take it out");
+    let none = only("there are Linux hosts", "all hosts are simulated");
+    let cases: &[Case<'_>] = &[
+        ("[linux]\n", &[], &format!("x.toml:43:2: linux: {none}")),
+        ("[[linux.hosts]]\non = \"all\"\n", &[], &format!("x.toml:43:3: linux: {none}")),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}", only("hosts.kind = \"linux\"", "hosts.kind is \"simulated\""))),
+        ("", &[("measure.tcp_info", "1ms")], &format!("x.toml, from --set measure.tcp_info: measure.tcp_info: {}", only("a flow has Linux hosts", "none has"))),
+        ("", &[LINUX, ("flows.0.hosts", "simulated")], &format!("x.toml, from --set hosts.kind: hosts.kind: {}", only("a flow names no hosts of its own", "every flow names its own"))),
+        ("", &[LINUX, ("cubic.coarse", "true")], &format!("x.toml, from --set cubic.coarse: cubic.coarse: {}", only("a flow has simulated hosts", "all flows have Linux hosts"))),
+        ("", &[LINUX, ("flows.0.hosts", "windows")], "x.toml, from --set flows.0.hosts: flows.0.hosts: 'windows' is not one of simulated, linux"),
+        ("", &[LINUX, ("tcp.tick", "2ms")], "x.toml, from --set tcp.tick: tcp.tick: there is no kernel with a tick of 2ms: use 1ms, 4ms or 10ms (HZ=1000, 250, 100)"),
+        ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts it in whole milliseconds: write \"1ms\" or more"),
+        ("", &[LINUX, ("tcp.rto_max", "121s")], "x.toml, from --set tcp.rto_max: tcp.rto_max: a Linux host takes whole milliseconds from 1s to 120s"),
+        ("", &[LINUX, ("tcp.rto_initial", "1s")], "x.toml, from --set tcp.rto_initial: tcp.rto_initial: a Linux kernel has no such setting: its timeout before the first RTT sample is 1s; take it out"),
+        ("", &[LINUX, ("tcp.delayed_ack", "1ms")], "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux kernel has no such setting: it delays ACKs by up to 40ms, and by less than its rto_min; \"0s\" is taken (the route's quickack); take it out"),
+        ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel has no such setting: it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them; take it out"),
+        ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")], "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: write for example 0.0625"),
+        ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")], "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
+        ("", &[LINUX, ("linux.sysctls", "[\"tcp_ecn=1\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'tcp_ecn' is not a setting of a network namespace: those are called net.ipv4.tcp_ecn and so on"),
+        ("", &[LINUX, ("linux.sysctls", "[\"net.ipv4.tcp_ecn\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'net.ipv4.tcp_ecn' sets nothing: write for example \"net.ipv4.tcp_ecn=1\""),
+        ("", &[LINUX, ("linux.sysctls", "net.ipv4.tcp_ecn=1")], "x.toml, from --set linux.sysctls: linux.sysctls: expected a list of settings, found the text \"net.ipv4.tcp_ecn=1\": write for example [\"net.ipv4.tcp_ecn=1\"]"),
+        ("", &[LINUX, ("linux.route", "rto_mn 2ms")], "x.toml, from --set linux.route: linux.route: 'rto_mn' is not an attribute of a route: did you mean rto_min?"),
+        ("", &[LINUX, ("linux.route", "rto_min fast")], "x.toml, from --set linux.route: linux.route: rto_min 'fast' is not a time: write 2ms"),
+        ("", &[LINUX, ("linux.route", "quickack")], "x.toml, from --set linux.route: linux.route: quickack has no value: write for example \"rto_min 2ms quickack 1\""),
+        ("[[linux.hosts]]\non = \"rack2\"\n", &[LINUX], "x.toml:44:6: linux.hosts.0.on: has no effect: no flow with Linux hosts and no program is on any of these; take it out"),
+        ("[[linux.hosts]]\non = \"rack3\"\n", &[LINUX], "x.toml:44:6: linux.hosts.0.on: there is no rack3: the fabric has rack0 to rack2"),
+        ("[[linux.hosts]]\non = \"all\"\nmtu = \"9001B\"\n", &[LINUX], "x.toml:45:7: linux.hosts.0.mtu: 9001B is more than hosts.mtu, 9kB: use at most that"),
+        ("", &[LINUX, ("measure.tcp_info", "100ns")], "x.toml, from --set measure.tcp_info: measure.tcp_info: 100ns makes 23040000 samples of 16 flows: use at most 5000000, by a longer span"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a/b\"\n", &[LINUX], "x.toml:46:8: program.0.name: it names files: use letters, digits, '-', '_' and '.', a letter or digit first"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a\"\n[[program]]\non = \"host1\"\nrun = \"true\"\nname = \"a\"\n", &[LINUX], "x.toml:50:8: program.1.name: there are two programs of the name 'a': name each by a name of its own"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\nstart = \"144ms\"\n", &[LINUX], "x.toml:46:9: program.0.start: it would start after the run's end: use less than duration, 144ms"),
+        ("[[program]]\nrun = \"true\"\n", &[LINUX], "x.toml:43:1: program.0.on: missing: write for example on = \"rack0\" in [[program]]"),
+    ];
+    let mut wrong = String::new();
+    for (more, set, expected) in cases {
+        let found = try_read(&format!("{PAIR}{more}"), set).err().unwrap_or_else(|| "accepted".into());
+        if found != *expected {
+            wrong += &format!("\n{more:?} {set:?}\n  expected: {expected}\n  found:    {found}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

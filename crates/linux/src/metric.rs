@@ -1,0 +1,119 @@
+//! Attributes of a route (`rto_min 2ms`), as `ip route` names them and the kernel's routing protocol numbers them.
+
+/// What an attribute's value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// A whole number.
+    Number,
+    /// A time; a kernel counts it in so many parts of a millisecond.
+    Time(u32),
+    /// Names of features.
+    Features,
+    /// A congestion control.
+    Name,
+}
+
+/// Name, number (`RTAX_*` of rtnetlink(7)) and form.
+const METRICS: &[(&str, u16, Form)] = &[
+    ("advmss", 8, Form::Number),
+    ("congctl", 16, Form::Name),
+    ("cwnd", 7, Form::Number),
+    ("fastopen_no_cookie", 17, Form::Number),
+    ("features", 12, Form::Features),
+    ("hoplimit", 10, Form::Number),
+    ("initcwnd", 11, Form::Number),
+    ("initrwnd", 14, Form::Number),
+    ("mtu", 2, Form::Number),
+    ("quickack", 15, Form::Number),
+    ("reordering", 9, Form::Number),
+    ("rto_min", 13, Form::Time(1)),
+    ("rtt", 4, Form::Time(8)),
+    ("rttvar", 5, Form::Time(4)),
+    ("ssthresh", 6, Form::Number),
+    ("window", 3, Form::Number),
+];
+
+/// An attribute of a route as a kernel takes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metric {
+    /// Its number in the routing protocol.
+    pub number: u16,
+    /// Its value there.
+    pub value: Vec<u8>,
+}
+
+impl Metric {
+    /// The names of all.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        METRICS.iter().map(|(name, ..)| *name)
+    }
+
+    /// The attribute of that name.
+    ///
+    /// # Errors
+    /// What is wrong with the value, or that there is no such attribute.
+    pub fn new(name: &str, value: &str) -> Result<Metric, String> {
+        let known = METRICS.iter().find(|(known, ..)| *known == name);
+        let (_, number, form) = known.ok_or_else(|| format!("'{name}' is not an attribute of a route"))?;
+        let number_of = |text: &str| text.parse::<u32>().ok();
+        let found = match form {
+            Form::Number => number_of(value).map(|n| n.to_ne_bytes().to_vec()).ok_or("a whole number: write 10"),
+            Form::Time(parts) => time(value, *parts).map(|n| n.to_ne_bytes().to_vec()).ok_or("a time: write 2ms"),
+            Form::Features if value == "ecn" => Ok(1u32.to_ne_bytes().to_vec()),
+            Form::Features => Err("a feature: write ecn"),
+            Form::Name => Ok([value.as_bytes(), &[0]].concat()),
+        };
+        let value = found.map_err(|wanted| format!("{name} '{value}' is not {wanted}"))?;
+        Ok(Metric { number: *number, value })
+    }
+
+    /// All attributes of a route's text: names and values in turn.
+    ///
+    /// # Errors
+    /// What is wrong with the first one that is.
+    pub fn parse(route: &str) -> Result<Vec<Metric>, String> {
+        let words: Vec<&str> = route.split_whitespace().collect();
+        let one = |pair: &[&str]| match pair {
+            [name, value] => Metric::new(name, value),
+            _ => Err(format!("{} has no value", pair[0])),
+        };
+        words.chunks(2).map(one).collect()
+    }
+}
+
+/// Whole milliseconds (`2ms`, `1s`) in a kernel's parts of one; a bare number is of those parts already.
+fn time(text: &str, parts: u32) -> Option<u32> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u32 = digits.parse().ok()?;
+    match &text[digits.len()..] {
+        "" => Some(number),
+        "ms" => number.checked_mul(parts),
+        "s" => number.checked_mul(1000)?.checked_mul(parts),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `ip route` sets them.
+    #[test]
+    fn values_as_the_kernel_takes_them() {
+        let number = |text: &str| u32::from_ne_bytes(Metric::parse(text).unwrap()[0].value[..].try_into().unwrap());
+        assert_eq!(["rto_min 2ms", "rto_min 1s", "rto_min 7", "rtt 3ms"].map(number), [2, 1000, 7, 24]);
+        assert_eq!(["initcwnd 20", "features ecn"].map(number), [20, 1]);
+        assert_eq!(Metric::parse("congctl bbr").unwrap(), [Metric { number: 16, value: b"bbr\0".to_vec() }]);
+        assert_eq!(Metric::parse("").unwrap(), []);
+    }
+
+    #[test]
+    fn values_that_are_none() {
+        let error = |text: &str| Metric::parse(text).unwrap_err();
+        assert_eq!(error("rto_min 2min"), "rto_min '2min' is not a time: write 2ms");
+        assert_eq!(error("quickack yes"), "quickack 'yes' is not a whole number: write 10");
+        assert_eq!(error("rto_min 2ms quickack"), "quickack has no value");
+        assert_eq!(error("speed 1"), "'speed' is not an attribute of a route");
+        assert_eq!(error("rtt 4294967s"), "rtt '4294967s' is not a time: write 2ms");
+    }
+}

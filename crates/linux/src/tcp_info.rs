@@ -1,0 +1,189 @@
+//! `struct tcp_info` of `linux/tcp.h`, as getsockopt(TCP_INFO) gives it.
+//!
+//! It grows at its end from kernel to kernel: what one does not know yet reads as zero.
+
+use firstlight_sim::FlowState;
+use firstlight_units::Span;
+
+/// Bytes up to `tcpi_total_retrans`, which every kernel gives.
+const LEAST: usize = 104;
+
+/// What a connection's end tells of itself. Times are microseconds of the hosts' clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Number of its state; 1 is established.
+    pub state: u8,
+    /// 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    pub ca_state: u8,
+    /// Timeouts in a row.
+    pub retransmits: u8,
+    /// Retransmission timeout.
+    pub rto_us: u32,
+    /// Packets sent and not acknowledged.
+    pub unacked: u32,
+    /// Of those, reported by SACK.
+    pub sacked: u32,
+    /// Of those, believed lost.
+    pub lost: u32,
+    /// Of those, sent again.
+    pub retrans: u32,
+    /// Smoothed round-trip time.
+    pub rtt_us: u32,
+    /// Its variation.
+    pub rttvar_us: u32,
+    /// Slow start threshold, in packets; `None` before the first congestion.
+    pub ssthresh: Option<u32>,
+    /// Congestion window, in packets.
+    pub cwnd: u32,
+    /// Packets that may arrive out of order before one is believed lost.
+    pub reordering: u32,
+    /// Packets sent again since the start.
+    pub total_retrans: u32,
+    /// Bytes per second; `None` without pacing.
+    pub pacing_rate: Option<u64>,
+    /// Bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Packets sent.
+    pub segs_out: u32,
+    /// Smallest round-trip time; `None` before the first.
+    pub min_rtt_us: Option<u32>,
+    /// Packets with data sent, those sent again included.
+    pub data_segs_out: u32,
+    /// Most recent delivery rate, in bytes per second.
+    pub delivery_rate: u64,
+    /// Packets delivered.
+    pub delivered: u32,
+    /// Of those, reported with a congestion mark.
+    pub delivered_ce: u32,
+    /// Duplicates that the receiver reported.
+    pub dsack_dups: u32,
+    /// Events of reordering.
+    pub reord_seen: u32,
+    /// The peer's receive window, in bytes.
+    pub snd_wnd: u32,
+    /// The own receive window, in bytes.
+    pub rcv_wnd: u32,
+    /// Retransmission timeouts since the start.
+    pub total_rto: u16,
+}
+
+impl TcpInfo {
+    /// Reads the structure's bytes; none when even the oldest fields are not there.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < LEAST {
+            return None;
+        }
+        let at = Fields(bytes);
+        Some(TcpInfo {
+            state: bytes[0],
+            ca_state: bytes[1],
+            retransmits: bytes[2],
+            rto_us: at.u32(8),
+            unacked: at.u32(24),
+            sacked: at.u32(28),
+            lost: at.u32(32),
+            retrans: at.u32(36),
+            rtt_us: at.u32(68),
+            rttvar_us: at.u32(72),
+            // A kernel's infinity.
+            ssthresh: Some(at.u32(76)).filter(|packets| *packets < 0x7fff_ffff),
+            cwnd: at.u32(80),
+            reordering: at.u32(88),
+            total_retrans: at.u32(100),
+            pacing_rate: Some(at.u64(104)).filter(|rate| *rate != u64::MAX),
+            bytes_acked: at.u64(120),
+            bytes_received: at.u64(128),
+            segs_out: at.u32(136),
+            min_rtt_us: Some(at.u32(148)).filter(|rtt| *rtt != u32::MAX),
+            data_segs_out: at.u32(156),
+            delivery_rate: at.u64(160),
+            delivered: at.u32(192),
+            delivered_ce: at.u32(196),
+            dsack_dups: at.u32(216),
+            reord_seen: at.u32(220),
+            snd_wnd: at.u32(228),
+            rcv_wnd: at.u32(232),
+            total_rto: at.u16(240),
+        })
+    }
+
+    /// Enters what a flow's sender tells.
+    pub fn tell_sender(&self, state: &mut FlowState) {
+        let us = |n: u32| Span::from_us(n.into());
+        state.bytes_acked = self.bytes_acked;
+        state.cwnd = self.cwnd;
+        state.srtt = Some(us(self.rtt_us)).filter(|rtt| !rtt.is_zero());
+        state.min_rtt = self.min_rtt_us.map(us);
+        state.sender.packets_sent = self.data_segs_out.into();
+        state.sender.retransmits = self.total_retrans.into();
+        state.sender.timeouts = self.total_rto.into();
+        state.sender.duplicates = self.dsack_dups.into();
+        state.sender.reorderings = self.reord_seen.into();
+    }
+
+    /// Enters what its receiver tells.
+    pub fn tell_receiver(&self, state: &mut FlowState) {
+        state.bytes_received = self.bytes_received;
+    }
+}
+
+/// Numbers by their offset, in this machine's byte order; zero past the end.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        self.0.get(at..at + N).map_or([0; N], |bytes| bytes.try_into().expect("it is as long as asked for"))
+    }
+
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_ne_bytes(self.bytes(at))
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_ne_bytes(self.bytes(at))
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_ne_bytes(self.bytes(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every byte says where it is.
+    fn counted(length: usize) -> Vec<u8> {
+        (0..length).map(|at| at as u8).collect()
+    }
+
+    #[test]
+    fn fields_lie_where_the_header_file_has_them() {
+        let info = TcpInfo::parse(&counted(248)).unwrap();
+        assert_eq!((info.state, info.ca_state, info.retransmits), (0, 1, 2));
+        assert_eq!((info.rtt_us.to_ne_bytes()[0], info.cwnd.to_ne_bytes()[0]), (68, 80));
+        assert_eq!((info.bytes_acked.to_ne_bytes()[0], info.bytes_received.to_ne_bytes()[0]), (120, 128));
+        assert_eq!((info.data_segs_out.to_ne_bytes()[0], info.total_rto.to_ne_bytes()[0]), (156, 240));
+    }
+
+    #[test]
+    fn an_older_kernel_gives_fewer() {
+        let info = TcpInfo::parse(&counted(232)).unwrap();
+        assert_eq!((info.snd_wnd.to_ne_bytes()[0], info.rcv_wnd, info.total_rto), (228, 0, 0));
+        assert_eq!(TcpInfo::parse(&counted(104)).unwrap().bytes_acked, 0);
+        (0..104).for_each(|length| assert_eq!(TcpInfo::parse(&counted(length)), None));
+        assert!((104..400).all(|length| TcpInfo::parse(&counted(length)).is_some()));
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_none() {
+        let mut bytes = vec![0; 248];
+        bytes[76..80].copy_from_slice(&0x7fff_ffff_u32.to_ne_bytes());
+        bytes[104..112].fill(255);
+        bytes[148..152].fill(255);
+        let info = TcpInfo::parse(&bytes).unwrap();
+        assert_eq!((info.ssthresh, info.pacing_rate, info.min_rtt_us), (None, None, None));
+    }
+}

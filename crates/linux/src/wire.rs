@@ -1,0 +1,295 @@
+//! From a kernel's frame to the fabric's packet record: Ethernet, IPv4 (RFC 791), TCP (RFC 9293) with timestamps
+//! (RFC 7323) and SACK (RFC 2018), UDP (RFC 768) and ICMP (RFC 792).
+//!
+//! Only headers are read, and no checksum: a kernel leaves them to its interface. A packet that is not TCP keeps what
+//! its record has places for: UDP's ports, with the header's last four bytes as `seq`; ICMP's eight bytes as `seq` and
+//! `ack`; of any other protocol, and of all fragments but the first, nothing but the IP header.
+
+use firstlight_net::{Ecn, HostId, Packet, SackBlock, TcpFlags};
+use std::net::Ipv4Addr;
+
+/// Bytes of Ethernet before the IP header; links do not count them.
+const ETHERNET: usize = 14;
+const IPV4: u16 = 0x0800;
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// The part of a datagram that a fragment carries, in units of 8 bytes.
+const FRAGMENT_OFFSET: u16 = 0x1fff;
+
+/// Why a frame does not enter the fabric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// It is not IPv4: ARP, IPv6.
+    NotIpv4,
+    /// Its headers are cut, or contradict each other.
+    Malformed,
+    /// It is for an address that no host of the kernel has: broadcast, multicast, a simulated host.
+    Elsewhere,
+}
+
+/// Which of a kernel's hosts has which address.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses(Vec<(u32, HostId)>);
+
+impl Addresses {
+    /// Of these hosts.
+    pub fn new(hosts: impl IntoIterator<Item = (Ipv4Addr, HostId)>) -> Self {
+        let mut all: Vec<_> = hosts.into_iter().map(|(address, host)| (address.to_bits(), host)).collect();
+        all.sort_unstable();
+        Addresses(all)
+    }
+
+    #[inline]
+    fn host(&self, address: u32) -> Option<HostId> {
+        self.0.binary_search_by_key(&address, |entry| entry.0).ok().map(|at| self.0[at].1)
+    }
+}
+
+/// Reads the headers of a frame of `length` bytes that `from` sends; they must lie in `frame` as a whole.
+///
+/// # Errors
+/// When it is no packet for one of `addresses`.
+#[inline]
+pub fn read(frame: &[u8], length: usize, from: HostId, addresses: &Addresses) -> Result<Packet, Refusal> {
+    if half(frame, 12).ok_or(Refusal::Malformed)? != IPV4 {
+        return Err(Refusal::NotIpv4);
+    }
+    let ip = &frame[ETHERNET..];
+    if ip.len() < 20 || ip[0] >> 4 != 4 {
+        return Err(Refusal::Malformed);
+    }
+    let header = usize::from(ip[0] & 15) * 4;
+    let size = u16::from_be_bytes([ip[2], ip[3]]);
+    let transport = ip.get(header..).ok_or(Refusal::Malformed)?;
+    if header < 20 || usize::from(size) < header || length < ETHERNET + usize::from(size) {
+        return Err(Refusal::Malformed);
+    }
+    let dst = word(ip, 16).and_then(|address| addresses.host(address)).ok_or(Refusal::Elsewhere)?;
+    let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ip[1] & 3)];
+    let mut packet = Packet { size, header: header as u8, src: from, dst, ecn, ..Packet::default() };
+    let first = u16::from_be_bytes([ip[6], ip[7]]) & FRAGMENT_OFFSET == 0;
+    let protocol = ip[9];
+    if protocol == TCP && first {
+        tcp(&mut packet, transport).ok_or(Refusal::Malformed)?;
+    } else {
+        other(&mut packet, protocol, transport, first);
+        packet.tsval = u32::from_be_bytes([ip[4], ip[5], ip[6], ip[7]]);
+    }
+    Ok(packet)
+}
+
+#[inline]
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Reads a TCP header; none when it is cut or contradicts the packet's size.
+#[inline]
+fn tcp(packet: &mut Packet, bytes: &[u8]) -> Option<()> {
+    let (fixed, _) = bytes.split_at_checked(20)?;
+    let length = usize::from(fixed[12] >> 4) * 4;
+    let header = usize::from(packet.header) + length;
+    if length < 20 || header > usize::from(packet.size) {
+        return None;
+    }
+    packet.header = header as u8;
+    packet.sport = half(fixed, 0)?;
+    packet.dport = half(fixed, 2)?;
+    packet.seq = word(fixed, 4)?;
+    packet.ack = word(fixed, 8)?;
+    packet.flags = TcpFlags(fixed[13]);
+    packet.window = half(fixed, 14)?;
+    if fixed[13] == 0 {
+        // No flags: the record has the protocol's number in place of the window.
+        packet.window = TCP.into();
+    }
+    options(packet, bytes.get(20..length)?);
+    Some(())
+}
+
+/// Reads timestamps and SACK blocks, and what a SYN announces. A broken option ends the list, as it does for receivers.
+#[inline]
+fn options(packet: &mut Packet, mut bytes: &[u8]) {
+    while let [kind, rest @ ..] = bytes {
+        if *kind == 1 {
+            bytes = rest;
+            continue;
+        }
+        let Some(length) = rest.first().map(|length| usize::from(*length)).filter(|length| *length >= 2) else { return };
+        let Some(value) = bytes.get(2..length) else { return };
+        match (kind, value.len()) {
+            (0, _) => return,
+            (2, 2) => packet.sack[0].start = half(value, 0).unwrap_or_default().into(),
+            (3, 1) => packet.sack[0].end = value[0].into(),
+            (5, 8..) => sack(packet, value),
+            (8, 8) => {
+                packet.tsval = word(value, 0).unwrap_or_default();
+                packet.tsecr = word(value, 4).unwrap_or_default();
+            }
+            _ => {}
+        }
+        bytes = &bytes[length..];
+    }
+}
+
+/// The first three blocks; there can be a fourth where there are no timestamps.
+fn sack(packet: &mut Packet, value: &[u8]) {
+    packet.sacks = 0;
+    for (place, block) in packet.sack.iter_mut().zip(value.chunks_exact(8)) {
+        *place = SackBlock { start: word(block, 0).unwrap_or_default(), end: word(block, 4).unwrap_or_default() };
+        packet.sacks += 1;
+    }
+}
+
+/// What the record keeps of a packet that is not TCP.
+fn other(packet: &mut Packet, protocol: u8, bytes: &[u8], first: bool) {
+    packet.window = protocol.into();
+    let header = match (first, protocol, bytes) {
+        (true, UDP, &[a, b, c, d, e, f, g, h, ..]) => {
+            (packet.sport, packet.dport) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+            packet.seq = u32::from_be_bytes([e, f, g, h]);
+            8
+        }
+        (true, ICMP, &[a, b, c, d, e, f, g, h, ..]) => {
+            (packet.seq, packet.ack) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            8
+        }
+        _ => 0,
+    };
+    packet.header = (u16::from(packet.header) + header).min(packet.size) as u8;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{PacketBuilder, PacketBuilderStep, TcpOptionElement as Opt, ip_number};
+    use proptest::prelude::*;
+
+    const HOST: HostId = HostId(17);
+
+    fn addresses() -> Addresses {
+        let hosts = (0..40).map(|n| (Ipv4Addr::new(10, 0, n / 16, n % 16 + 1), HostId(n.into())));
+        Addresses::new(hosts)
+    }
+
+    /// IPv4 from 10.0.0.1 to the 18th host.
+    fn ip() -> PacketBuilderStep<etherparse::IpHeaders> {
+        PacketBuilder::ethernet2([2; 6], [2; 6]).ipv4([10, 0, 0, 1], [10, 0, 1, 2], 64)
+    }
+
+    fn parse(frame: &[u8]) -> Result<Packet, Refusal> {
+        read(&frame[..frame.len().min(134)], frame.len(), HostId(0), &addresses())
+    }
+
+    #[test]
+    fn a_segment_with_sack() {
+        let options = [Opt::Noop, Opt::Noop, Opt::Timestamp(77, 66), Opt::Noop, Opt::Noop];
+        let sack = Opt::SelectiveAcknowledgement((1, 2), [Some((3, 4)), None, None]);
+        let builder = ip().tcp(10_001, 10_002, 5, 300).ack(9).psh().ece().options(&[&options[..], &[sack]].concat());
+        let mut frame = vec![];
+        builder.unwrap().write(&mut frame, &[0; 1000]).unwrap();
+        frame[15] |= 3;
+        let packet = parse(&frame).unwrap();
+        assert_eq!((packet.size, packet.header, packet.payload()), (1072, 72, 1000));
+        assert_eq!((packet.src, packet.dst, packet.sport, packet.dport), (HostId(0), HOST, 10_001, 10_002));
+        assert_eq!((packet.seq, packet.ack, packet.window, packet.ecn), (5, 9, 300, Ecn::Ce));
+        assert_eq!(packet.flags, TcpFlags::ACK | TcpFlags::PSH | TcpFlags::ECE);
+        assert_eq!((packet.tsval, packet.tsecr, packet.protocol()), (77, 66, 6));
+        assert_eq!(packet.sack_blocks(), [SackBlock { start: 1, end: 2 }, SackBlock { start: 3, end: 4 }]);
+    }
+
+    #[test]
+    fn a_syn_announces_segment_and_scale() {
+        let options = [Opt::MaximumSegmentSize(8960), Opt::SelectiveAcknowledgementPermitted, Opt::Timestamp(7, 0)];
+        let builder = ip().tcp(1, 2, 3, 4).syn().options(&[&options[..], &[Opt::Noop, Opt::WindowScale(9)]].concat());
+        let mut frame = vec![];
+        builder.unwrap().write(&mut frame, &[]).unwrap();
+        let packet = parse(&frame).unwrap();
+        assert_eq!((packet.announced(), packet.sacks, packet.header), (Some((8960, 9)), 0, 60));
+    }
+
+    #[test]
+    fn other_protocols_keep_their_number() {
+        let mut udp = vec![];
+        ip().udp(53, 54).write(&mut udp, &[0; 100]).unwrap();
+        let packet = parse(&udp).unwrap();
+        assert_eq!((packet.protocol(), packet.sport, packet.dport, packet.payload()), (17, 53, 54, 100));
+        let mut icmp = vec![];
+        ip().icmpv4_echo_request(7, 8).write(&mut icmp, &[0; 56]).unwrap();
+        let packet = parse(&icmp).unwrap();
+        assert_eq!((packet.protocol(), packet.ack, packet.payload(), packet.seq >> 16), (1, 7 << 16 | 8, 56, 0x800));
+        let mut bare = vec![];
+        ip().write(&mut bare, ip_number::SCTP, &[0; 30]).unwrap();
+        let packet = parse(&bare).unwrap();
+        assert_eq!((packet.protocol(), packet.sport, packet.payload()), (132, 0, 30));
+    }
+
+    #[test]
+    fn a_later_fragment_has_no_ports() {
+        let mut frame = vec![];
+        ip().udp(53, 54).write(&mut frame, &[0; 100]).unwrap();
+        frame[21] = 9;
+        let packet = parse(&frame).unwrap();
+        assert_eq!((packet.protocol(), packet.sport, packet.header, packet.tsval & 0xff), (17, 0, 20, 9));
+    }
+
+    #[test]
+    fn what_is_no_packet_for_a_host_is_refused() {
+        let mut frame = vec![];
+        ip().tcp(1, 2, 3, 4).write(&mut frame, &[0; 10]).unwrap();
+        let with = |at: usize, byte: u8| {
+            let mut frame = frame.clone();
+            frame[at] = byte;
+            parse(&frame)
+        };
+        assert!(with(14, 0x45).is_ok());
+        assert_eq!(with(13, 6), Err(Refusal::NotIpv4), "ARP");
+        assert_eq!(with(33, 99), Err(Refusal::Elsewhere));
+        assert_eq!(with(14, 0x65), Err(Refusal::Malformed), "version 6");
+        assert_eq!(with(14, 0x44), Err(Refusal::Malformed), "an IP header of 16 bytes");
+        assert_eq!(with(17, 255), Err(Refusal::Malformed), "longer than the frame");
+        assert_eq!(with(46, 0xf0), Err(Refusal::Malformed), "a TCP header longer than the packet");
+        assert_eq!(with(47, 0).map(|packet| (packet.protocol(), packet.is_tcp())), Ok((6, true)), "no flags");
+        (0..54).for_each(|cut| assert!(read(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn no_bytes_make_it_panic(mut frame in prop::collection::vec(any::<u8>(), 0..140), length in 0usize..70_000, valid in any::<bool>()) {
+            if valid && frame.len() > 46 {
+                frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+                (frame[23], frame[46]) = (6, frame[46] | 0x50);
+                frame[30..34].copy_from_slice(&[10, 0, 1, 2]);
+            }
+            if let Ok(packet) = read(&frame, length, HostId(0), &addresses()) {
+                prop_assert!(u16::from(packet.header) <= packet.size && usize::from(packet.size) + 14 <= length);
+                prop_assert!(packet.sack_blocks().len() <= 3 && packet.header >= 20);
+                prop_assert_eq!(packet.dst, HOST);
+            }
+        }
+
+        #[test]
+        fn options_agree_with_another_reader(bytes in prop::collection::vec(prop_oneof![Just(1u8), Just(8), Just(10), any::<u8>()], 0..40)) {
+            let options = &bytes[..bytes.len() / 4 * 4];
+            let Ok(builder) = ip().tcp(1, 2, 3, 4).options_raw(options) else { return Ok(()) };
+            let mut frame = vec![];
+            builder.write(&mut frame, &[]).unwrap();
+            let packet = parse(&frame).unwrap();
+            // It gives up at options that it does not know.
+            let known: Result<Vec<_>, _> = etherparse::TcpOptionsIterator::from_slice(options).collect();
+            let Ok(known) = known else { return Ok(()) };
+            let stamps = known.into_iter().filter_map(|option| match option { Opt::Timestamp(a, b) => Some((a, b)), _ => None });
+            if let Some(last) = stamps.last() {
+                prop_assert_eq!((packet.tsval, packet.tsecr), last);
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! The driver with a kernel that only keeps books.
+
+use firstlight_circuits::Week;
+use firstlight_linux::{CE, Cookie, Device, Driver, ECE, Frames, Kernel};
+use firstlight_net::HostId;
+use firstlight_sim::{
+    CircuitConfig, Fabric, FlowConfig, HostLinks, HybridConfig, PacketConfig, Resize, StarConfig, VoqConfig, World,
+};
+use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_units::{Bytes, Rate, Span, Time};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// When the fabric's time begins on the kernel's clock.
+const ZERO: u64 = 1_000_000_007;
+
+/// What the kernel was told of one packet, and when.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Told {
+    sent: Option<u64>,
+    delivered: Option<(u64, u32, u32)>,
+    dropped: Option<u64>,
+}
+
+#[derive(Default)]
+struct Books {
+    now: u64,
+    packets: BTreeMap<usize, Told>,
+}
+
+impl Books {
+    fn of(&mut self, packet: Cookie) -> &mut Told {
+        self.packets.get_mut(&packet.get()).expect("the kernel has given this packet")
+    }
+}
+
+impl Kernel for Books {
+    fn deliver(&mut self, device: u32, packet: Cookie, marks: u32) {
+        let now = self.now;
+        let told = self.of(packet);
+        assert!(told.delivered.is_none() && told.dropped.is_none(), "given back before: {told:?}");
+        assert!(told.sent.is_some(), "delivered before it was sent");
+        told.delivered = Some((now, device, marks));
+    }
+
+    fn drop(&mut self, packet: Cookie) {
+        let now = self.now;
+        let told = self.of(packet);
+        assert!(told.delivered.is_none() && told.dropped.is_none(), "given back before: {told:?}");
+        told.dropped = Some(now);
+    }
+
+    fn sent(&mut self, packet: Cookie) {
+        let now = self.now;
+        let told = self.of(packet);
+        assert!(told == &Told::default(), "sent before, or gone: {told:?}");
+        told.sent = Some(now);
+    }
+}
+
+fn address(host: u16) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host as u8 + 1)
+}
+
+fn driver(world: World, hosts: &[u16], warmup: Span, end: Span) -> Driver<Books> {
+    let devices: Vec<Device> =
+        hosts.iter().map(|&host| Device { host: HostId(host), address: address(host) }).collect();
+    Driver::new(world, Books::default(), &devices, warmup, end)
+}
+
+/// A segment with `payload` bytes, ECN-capable.
+fn frame(to: u16, payload: usize) -> (Vec<u8>, usize) {
+    let builder = etherparse::PacketBuilder::ethernet2([2; 6], [2; 6])
+        .ipv4([10, 0, 0, 1], address(to).octets(), 64)
+        .tcp(1, 2, 3, 4)
+        .ack(5);
+    let mut frame = vec![];
+    builder.write(&mut frame, &vec![0; payload]).unwrap();
+    frame[15] |= 2;
+    let length = frame.len();
+    frame.truncate(134);
+    (frame, length)
+}
+
+/// A kernel's clock: it goes to whatever comes first, the driver's next moment or the kernel's own.
+struct Clock {
+    driver: Driver<Books>,
+    packets: usize,
+}
+
+impl Clock {
+    fn new(driver: Driver<Books>) -> Self {
+        Clock { driver, packets: 0 }
+    }
+
+    /// Goes to `until`, running the driver whenever it asks for it, and only then.
+    fn go(&mut self, until: u64) {
+        while let Some(next) = self.driver.next().filter(|next| *next <= until) {
+            assert!(next >= self.driver.kernel().now, "time goes forward");
+            self.driver.kernel().now = next;
+            self.driver.run(next);
+            assert!(self.driver.next().is_none_or(|later| later > next), "all that is due at {next} is done");
+        }
+        self.driver.kernel().now = until;
+    }
+
+    fn send(&mut self, device: u32, frame: &(Vec<u8>, usize)) -> usize {
+        self.packets += 1;
+        let kernel = self.driver.kernel();
+        kernel.packets.insert(self.packets, Told::default());
+        let (cookie, now) = (Cookie::new(self.packets).unwrap(), kernel.now);
+        self.driver.send(device, cookie, &frame.0, frame.1, now);
+        self.packets
+    }
+
+    fn told(&mut self, packet: usize) -> Told {
+        self.driver.kernel().packets[&packet].clone()
+    }
+}
+
+fn star(hosts: usize, ecn: Option<u32>, loss: f64) -> Fabric {
+    let gbps = Rate::from_gbps;
+    let links = HostLinks { rate: gbps(10), receive_rate: gbps(10), delay: Span::from_us(1), loss };
+    Fabric::star(&StarConfig { hosts, links, queue: Some(20), ecn, time_scale: 1, seed: 1 }).unwrap()
+}
+
+fn hybrid(marks: Option<Span>, time_scale: u32, loss: f64) -> Fabric {
+    let (us, gbps) = (Span::from_us, Rate::from_gbps);
+    let resize = Some(Resize { large: 50, advance: us(400) });
+    let config = HybridConfig {
+        racks: 3,
+        hosts_per_rack: 4,
+        links: HostLinks { rate: gbps(40), receive_rate: gbps(800), delay: Span::ZERO, loss },
+        packet: PacketConfig { rate: gbps(10), delay: us(5), switch_queue: 3, switched: true },
+        circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
+        week: Week::etalon(25, us(180), us(20)).unwrap(),
+        voq: VoqConfig { small: 4, resize, ecn_small: Some(2), ecn_large: None },
+        marks,
+        time_scale,
+        seed: 1,
+    };
+    Fabric::hybrid(&config).unwrap()
+}
+
+fn flow(src: u16, dst: u16, outside: bool) -> FlowConfig {
+    FlowConfig {
+        src: HostId(src),
+        dst: HostId(dst),
+        tcp: TcpConfig::default(),
+        cc: CcConfig::from_name("cubic").unwrap(),
+        size: None,
+        start: Span::from_us(7),
+        jitter: Span::from_us(50),
+        outside,
+    }
+}
+
+fn empty(fabric: Fabric) -> World {
+    World::new(fabric, vec![], 1).unwrap()
+}
+
+#[test]
+fn a_packets_way_to_the_nanosecond() {
+    let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[2, 0], Span::ZERO, Span::from_ms(1)));
+    assert_eq!(clock.driver.next(), None);
+    clock.go(ZERO - 50);
+    let early = clock.send(1, &frame(2, 100));
+    assert_eq!(clock.told(early).dropped, Some(ZERO - 50));
+    clock.go(ZERO);
+    assert!(clock.driver.start(ZERO) && !clock.driver.start(ZERO));
+    clock.go(ZERO + 500);
+    // 1041 bytes last 832.8 ns on each of two links of 1 us.
+    let first = clock.send(1, &frame(2, 1001));
+    let second = clock.send(1, &frame(2, 1001));
+    clock.go(ZERO + 10_000);
+    let told = |sent, arrived| Told { sent: Some(ZERO + sent), delivered: Some((ZERO + arrived, 0, 0)), dropped: None };
+    assert_eq!(clock.told(first), told(500 + 833, 500 + 3666));
+    assert_eq!(clock.told(second), told(500 + 1666, 500 + 4499));
+    assert_eq!(clock.driver.elapsed(ZERO + 10_000), 10_000);
+    let frames = Frames { sent: 3, delivered: 2, early: 1, ..Frames::default() };
+    assert_eq!(clock.driver.frames(), frames);
+}
+
+#[test]
+fn the_end_gives_back_what_is_inside() {
+    let mut clock = Clock::new(driver(empty(star(2, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ps(5_000_500)));
+    clock.driver.start(ZERO);
+    clock.go(ZERO + 3_500);
+    let inside = [clock.send(0, &frame(1, 1001)), clock.send(0, &frame(1, 1001))];
+    clock.go(ZERO + 9_000);
+    // The end lies between two nanoseconds: it comes at the later one.
+    assert_eq!(clock.told(inside[0]), Told { sent: Some(ZERO + 4_333), delivered: None, dropped: Some(ZERO + 5_001) });
+    assert_eq!(clock.told(inside[1]), Told { dropped: Some(ZERO + 5_001), ..Told::default() });
+    let late = clock.send(0, &frame(1, 10));
+    assert_eq!(clock.told(late).dropped, Some(ZERO + 9_000));
+    assert_eq!((clock.driver.next(), clock.driver.is_running()), (None, false));
+    assert_eq!(clock.driver.world().now(), Time::from_ps(5_000_500));
+    clock.driver.finish(ZERO + 9_000);
+    assert_eq!(clock.driver.frames(), Frames { sent: 3, held: 2, late: 1, ..Frames::default() });
+}
+
+#[test]
+fn a_run_that_is_over_early_has_been_measured_not_at_all() {
+    let mut clock = Clock::new(driver(empty(hybrid(None, 1, 0.0)), &[0], Span::from_ms(1), Span::from_ms(2)));
+    clock.driver.start(ZERO);
+    clock.go(ZERO + 500_000);
+    assert!(clock.driver.warm().is_none());
+    clock.driver.finish(ZERO + 500_000);
+    assert!(clock.driver.warm().is_some());
+    assert_eq!(clock.driver.world().now(), Time::from_ps(500_000_000));
+}
+
+#[test]
+fn frames_that_are_for_nobody_here_are_counted() {
+    let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ms(1)));
+    clock.driver.start(ZERO);
+    clock.go(ZERO);
+    let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
+    clock.send(0, &(arp, 42));
+    clock.send(0, &frame(2, 10));
+    clock.send(0, &(vec![1, 2, 3], 3));
+    let frames = Frames { sent: 3, not_ipv4: 1, elsewhere: 1, malformed: 1, ..Frames::default() };
+    assert_eq!(clock.driver.frames(), frames);
+    assert!(clock.driver.kernel().packets.values().all(|told| told.dropped.is_some()));
+}
+
+#[test]
+fn marks_are_those_that_the_fabric_made() {
+    let mut clock = Clock::new(driver(empty(star(3, Some(1), 0.0)), &[0, 1, 2], Span::ZERO, Span::from_ms(1)));
+    clock.driver.start(ZERO);
+    clock.go(ZERO);
+    let sent: Vec<_> = [0, 1, 0, 1, 0, 1].map(|device| clock.send(device, &frame(2, 1000))).to_vec();
+    let mut marked = frame(2, 1000);
+    marked.0[15] |= 3;
+    let own = clock.send(0, &marked);
+    clock.go(ZERO + 100_000);
+    let marks: Vec<_> = sent.iter().map(|packet| clock.told(*packet).delivered.unwrap().2).collect();
+    // Each turn brings two packets and takes one away: one waits after the first, two after the second, three then.
+    assert_eq!(marks, [0, 0, 0, CE, CE, CE]);
+    assert_eq!(clock.told(own).delivered.unwrap().2, 0, "it came marked");
+
+    let always = Some(Span::from_us(4800));
+    let mut clock = Clock::new(driver(empty(hybrid(always, 1, 0.0)), &[0, 4], Span::ZERO, Span::from_ms(1)));
+    clock.driver.start(ZERO);
+    clock.go(ZERO + 250_000);
+    let mut echo = frame(0, 10);
+    echo.0[47] |= 0x40;
+    let packets = [clock.send(1, &frame(0, 10)), clock.send(1, &echo)];
+    clock.go(ZERO + 700_000);
+    assert_eq!(packets.map(|packet| clock.told(packet).delivered.unwrap().2), [ECE, 0]);
+}
+
+/// What a kernel's host does: (nanoseconds later, device, destination, payload; above 9000 for what is no packet).
+type Sends = Vec<(u64, u32, u16, usize)>;
+
+fn sends() -> impl Strategy<Value = Sends> {
+    prop::collection::vec((0u64..4000, 0u32..6, 0u16..13, 0usize..9100), 1..200)
+}
+
+const HOSTS: [u16; 6] = [0, 1, 4, 5, 8, 11];
+
+/// Some flows with ends outside, some simulated ones, and the kernel's own packets.
+fn play(sends: &Sends, marks: bool, scale: u32, loss: f64, finish: bool) -> (Clock, u64) {
+    let fabric = hybrid(marks.then(|| Span::from_us(300)), scale, loss);
+    let flows = vec![flow(0, 4, true), flow(0, 4, false), flow(2, 6, false), flow(8, 0, false)];
+    let world = World::new(fabric, flows, 3).unwrap();
+    let end = Span::from_us(600);
+    let mut clock = Clock::new(driver(world, &HOSTS, Span::from_ps(100_000_001), end));
+    clock.driver.start(ZERO);
+    let mut now = ZERO;
+    for &(gap, device, to, payload) in sends {
+        now += gap;
+        clock.go(now);
+        let frame = if payload > 9000 { (vec![payload as u8; payload - 9000], payload) } else { frame(to, payload.min(8900)) };
+        clock.send(device, &frame);
+    }
+    if finish {
+        clock.driver.finish(now);
+    } else {
+        clock.go(now.max(ZERO + 600_000 * u64::from(scale)));
+    }
+    let digest = clock.driver.world().fabric().digest();
+    (clock, digest)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_packet_comes_back_once(
+        sends in sends(), marks in any::<bool>(), scale in prop_oneof![Just(1u32), Just(20)],
+        loss in prop_oneof![Just(0.0), 0.0..0.3], finish in any::<bool>(),
+    ) {
+        let (mut clock, digest) = play(&sends, marks, scale, loss, finish);
+        let books = clock.driver.kernel();
+        let back = |told: &Told| told.delivered.is_some() != told.dropped.is_some();
+        prop_assert!(books.packets.values().all(back), "{:?}", books.packets);
+        let delivered = books.packets.values().filter(|told| told.delivered.is_some()).count();
+        let Frames { sent, delivered: counted, dropped, held, early, late, not_ipv4, malformed, elsewhere } = clock.driver.frames();
+        prop_assert_eq!((sent, counted), (sends.len() as u64, delivered as u64));
+        prop_assert_eq!(sent, counted + dropped + held + early + late + not_ipv4 + malformed + elsewhere);
+        let totals = clock.driver.world().fabric().totals();
+        prop_assert!(totals.imbalances.is_empty(), "{:?}", totals.imbalances);
+        prop_assert_eq!(clock.driver.world().strays(), 0);
+        let (mut again, same) = play(&sends, marks, scale, loss, finish);
+        prop_assert_eq!(digest, same);
+        prop_assert_eq!(&clock.driver.kernel().packets, &again.driver.kernel().packets);
+    }
+
+    /// A kernel that sends nothing, and stops the world at its nanoseconds, changes nothing in it.
+    #[test]
+    fn simulated_flows_run_as_if_alone(scale in prop_oneof![Just(1u32), Just(20)], loss in prop_oneof![Just(0.0), 0.0..0.05], more in prop::collection::vec(1u64..90_000, 0..20)) {
+        let world = || {
+            let sized = FlowConfig { size: Some(Bytes::new(200_000)), ..flow(5, 9, false) };
+            World::new(hybrid(None, scale, loss), vec![flow(0, 4, false), flow(9, 1, false), sized], 5).unwrap()
+        };
+        let end = Span::from_ps(6_000_000_777);
+        let mut alone = world();
+        alone.run_until(alone.fabric().at(end));
+        let mut clock = Clock::new(driver(world(), &HOSTS, Span::from_us(333), end));
+        clock.driver.start(ZERO);
+        let mut now = ZERO;
+        for gap in more {
+            now += gap;
+            clock.go(now);
+        }
+        clock.go(ZERO + 6_000_001 * u64::from(scale));
+        let stepped = clock.driver.world();
+        prop_assert_eq!((stepped.now(), stepped.fabric().digest()), (alone.now(), alone.fabric().digest()));
+        prop_assert_eq!(stepped.fabric().totals(), alone.fabric().totals());
+        for (a, b) in stepped.flows().iter().zip(alone.flows()) {
+            prop_assert_eq!((a.bytes_acked, a.bytes_received, a.finish, a.sender), (b.bytes_acked, b.bytes_received, b.finish, b.sender));
+        }
+        prop_assert!(alone.fabric().totals().exited > 100);
+    }
+}
