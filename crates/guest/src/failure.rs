@@ -1,0 +1,31 @@
+//! Why the run cannot go on: one sentence that says what is wrong, where, and what would be right.
+
+use std::fmt;
+
+/// Why the run cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure(String);
+
+impl Failure {
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Failure(sentence.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Says what was tried when something failed.
+pub trait Context<T> {
+    /// `what` begins the sentence; the error ends it.
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure>;
+}
+
+impl<T, E: fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure> {
+        self.map_err(|error| Failure(format!("{}: {error}", what())))
+    }
+}

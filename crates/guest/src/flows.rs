@@ -1,0 +1,160 @@
+//! Flows: a thread for each end, which writes or takes bytes in large pieces and otherwise sleeps.
+//!
+//! No end ever closes its connection, so that the last packets are those of the data.
+
+use crate::clock;
+use crate::engine::Engine;
+use crate::failure::{Context, Failure};
+use crate::hosts::Host;
+use crate::run::Events;
+use crate::socket;
+use firstlight_linux::{FlowPlan, HostPlan, Message, Moment};
+use nix::sys::socket::{SockaddrIn, connect, setsockopt, sockopt};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+
+/// Bytes of one write.
+const BLOCK: usize = 1 << 20;
+/// Most bytes that are taken at once.
+const LARGE: u64 = 1 << 30;
+/// Memory of a thread that does next to nothing.
+const STACK: usize = 32 * 1024;
+
+/// One connection with its two ends.
+#[derive(Clone)]
+pub struct Flow {
+    plan: FlowPlan,
+    /// In words, for messages.
+    route: String,
+    to: SocketAddrV4,
+    sender: Arc<OwnedFd>,
+    listener: Arc<TcpListener>,
+    receiver: Arc<OnceLock<TcpStream>>,
+}
+
+/// Makes the sockets of all flows, host by host.
+pub fn prepare(plans: &[FlowPlan], hosts: &[Host], addresses: &[HostPlan]) -> Result<Vec<Flow>, Failure> {
+    let mut senders: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
+    let mut listeners: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
+    for (index, host) in hosts.iter().enumerate() {
+        let own = |plan: &&FlowPlan| plan.from == index || plan.to == index;
+        if plans.iter().find(own).is_none() {
+            continue;
+        }
+        host.enter()?;
+        let address = addresses[index].address;
+        for (plan, (sender, listener)) in plans.iter().zip(senders.iter_mut().zip(&mut listeners)) {
+            let named = |error: Failure| Failure::new(format!("flow {} on {}: {error}", plan.flow, host.name));
+            if plan.from == index {
+                *sender = Some(socket::bound(SocketAddrV4::new(address, plan.from_port), &plan.cc).map_err(named)?);
+            }
+            if plan.to == index {
+                let socket = socket::bound(SocketAddrV4::new(address, plan.to_port), &plan.cc).map_err(named)?;
+                socket::listen_for_one(&socket).map_err(named)?;
+                *listener = Some(socket);
+            }
+        }
+    }
+    let ends = plans.iter().zip(senders.into_iter().zip(listeners));
+    let flow = |(plan, (sender, listener)): (&FlowPlan, (Option<OwnedFd>, Option<OwnedFd>))| {
+        let lost = || Failure::new(format!("flow {} is between hosts that the plan does not have", plan.flow));
+        Ok(Flow {
+            plan: plan.clone(),
+            route: format!("flow {} from {} to {}", plan.flow, hosts[plan.from].name, hosts[plan.to].name),
+            to: SocketAddrV4::new(addresses[plan.to].address, plan.to_port),
+            sender: Arc::new(sender.ok_or_else(lost)?),
+            listener: Arc::new(listener.ok_or_else(lost)?.into()),
+            receiver: Arc::new(OnceLock::new()),
+        })
+    };
+    ends.map(flow).collect()
+}
+
+/// Starts the threads of all flows; they wait for `start`.
+pub fn start(flows: &[Flow], start: &Arc<Barrier>, events: &Events, engine: &Engine) -> Result<(), Failure> {
+    let block: Arc<[u8]> = vec![0; BLOCK].into();
+    for flow in flows {
+        let (own, block) = (flow.clone(), Arc::clone(&block));
+        spawn(start, events, move || own.send(&block))?;
+        let (own, engine) = (flow.clone(), engine.clone());
+        spawn(start, events, move || own.receive(&engine))?;
+    }
+    Ok(())
+}
+
+/// How many threads wait for the start.
+pub fn threads(flows: usize) -> usize {
+    2 * flows
+}
+
+fn spawn(
+    start: &Arc<Barrier>,
+    events: &Events,
+    work: impl FnOnce() -> Result<bool, Failure> + Send + 'static,
+) -> Result<(), Failure> {
+    let (start, events) = (Arc::clone(start), events.clone());
+    let body = move || {
+        start.wait();
+        match work() {
+            Ok(true) => events.flow_complete(),
+            Ok(false) => {}
+            Err(failure) => events.failed(failure),
+        }
+    };
+    thread::Builder::new().stack_size(STACK).spawn(body).map(drop).context(|| "cannot start a flow's thread".into())
+}
+
+impl Flow {
+    /// Connects and writes all that there is to send.
+    fn send(&self, block: &[u8]) -> Result<bool, Failure> {
+        clock::sleep(self.plan.start);
+        connect(self.sender.as_raw_fd(), &SockaddrIn::from(self.to))
+            .context(|| format!("{}: cannot connect to {}", self.route, self.to))?;
+        let mut left = self.plan.size.unwrap_or(u64::MAX);
+        while left > 0 {
+            let piece = left.min(block.len() as u64) as usize;
+            let written = nix::unistd::write(&self.sender, &block[..piece])
+                .context(|| format!("{}: the sender's connection broke", self.route))?;
+            left -= written as u64;
+        }
+        // As closing would: the last segment does not wait to be filled.
+        setsockopt(&self.sender, sockopt::TcpNoDelay, &true).context(|| format!("{}: cannot flush", self.route))?;
+        Ok(false)
+    }
+
+    /// Accepts the connection and takes all that comes; true when that is all.
+    fn receive(&self, engine: &Engine) -> Result<bool, Failure> {
+        let accepted = self.listener.accept();
+        let (accepted, _) = accepted.context(|| format!("{}: cannot accept its connection", self.route))?;
+        let receiver = self.receiver.get_or_init(|| accepted);
+        let mut left = self.plan.size.unwrap_or(u64::MAX);
+        while left > 0 {
+            let taken = socket::discard(receiver, left.min(LARGE) as usize)
+                .context(|| format!("{}: the receiver's connection broke", self.route))?;
+            if taken == 0 {
+                return Err(Failure::new(format!("{}: the sender closed its connection", self.route)));
+            }
+            left -= taken as u64;
+        }
+        engine.tell(Message::FlowComplete { flow: self.plan.flow })?;
+        Ok(true)
+    }
+
+    /// Tells the engine the state of the sending end.
+    pub fn tell_sender(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
+        self.tell(true, &*self.sender, moment, engine)
+    }
+
+    /// Tells the engine the state of both ends, as far as there are any.
+    pub fn tell_both(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
+        self.tell_sender(moment, engine)?;
+        self.receiver.get().map_or(Ok(()), |receiver| self.tell(false, receiver, moment, engine))
+    }
+
+    fn tell(&self, sender: bool, socket: &impl AsRawFd, moment: Moment, engine: &Engine) -> Result<(), Failure> {
+        let info = socket::info(socket).context(|| format!("{}: cannot ask for TCP_INFO", self.route))?;
+        engine.tell(Message::FlowState { flow: self.plan.flow, sender, moment, info: &info })
+    }
+}

@@ -1,0 +1,121 @@
+//! Hosts: each is a network namespace with one device, its address, its route and its settings.
+
+use crate::failure::{Context, Failure};
+use crate::netlink::Netlink;
+use firstlight_linux::{HostPlan, Metric, Plan, Sysctl};
+use nix::mount::{MsFlags, mount};
+use nix::net::if_::if_nametoindex;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::resource::{Resource, setrlimit};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Where `ip netns` looks for namespaces by name.
+const NAMESPACES: &str = "/run/netns";
+/// The namespace of whichever thread opens it.
+const OWN: &str = "/proc/thread-self/ns/net";
+/// A host's device in its namespace.
+const DEVICE: &str = "eth0";
+/// Open files beside those of the flows.
+const FILES: u64 = 1024;
+/// Open files of a flow: two ends and a listener.
+const FILES_PER_FLOW: u64 = 3;
+/// The parts of a kernel's memory that TCP may fill, as part of all: 3/4.
+const MEMORY: (u64, u64) = (3, 4);
+
+/// A host that is set up.
+pub struct Host {
+    /// Its first name.
+    pub name: String,
+    namespace: File,
+}
+
+impl Host {
+    /// Makes the calling thread one of this host's.
+    pub fn enter(&self) -> Result<(), Failure> {
+        setns(&self.namespace, CloneFlags::CLONE_NEWNET)
+            .context(|| format!("cannot enter the namespace of {}", self.name))
+    }
+}
+
+/// Sets up all hosts, in their order. The calling thread stays in its namespace.
+pub fn set_up(plans: &[HostPlan]) -> Result<Vec<Host>, Failure> {
+    let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
+    let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
+    fs::create_dir_all(NAMESPACES).context(|| format!("cannot make {NAMESPACES}"))?;
+    let made: Result<Vec<Host>, Failure> =
+        plans.iter().enumerate().map(|(index, plan)| one(index, plan, plans.len(), &home, &netlink)).collect();
+    setns(&home, CloneFlags::CLONE_NEWNET).context(|| "cannot go back to the first namespace".into())?;
+    made
+}
+
+/// Makes the host's namespace, brings its device there and sets both up.
+fn one(index: usize, plan: &HostPlan, hosts: usize, home: &File, outside: &Netlink) -> Result<Host, Failure> {
+    let name = plan.names.first().cloned().unwrap_or_else(|| format!("host{}", plan.host));
+    let failed = |what: &str| format!("{name}: cannot {what}");
+    unshare(CloneFlags::CLONE_NEWNET).context(|| failed("make its network namespace"))?;
+    let namespace = File::open(OWN).context(|| failed("open its network namespace"))?;
+    keep(&name).context(|| failed("name its network namespace"))?;
+    setns(home, CloneFlags::CLONE_NEWNET).context(|| failed("leave its network namespace"))?;
+
+    let device = format!("fl{index}");
+    let number = if_nametoindex(device.as_str())
+        .context(|| format!("{name}: there is no device {device}, though the plan has {hosts} hosts"))?;
+    outside
+        .move_device(number, namespace.as_fd(), DEVICE)
+        .context(|| failed(&format!("give it the device {device}")))?;
+
+    let host = Host { name: name.clone(), namespace };
+    host.enter()?;
+    let inside = Netlink::open().context(|| failed("open a netlink socket"))?;
+    let index_of = |device: &str| if_nametoindex(device).context(|| failed(&format!("find {device}")));
+    inside.switch_on(index_of("lo")?, None).context(|| failed("switch lo on"))?;
+    // Settings come first: some hold for what is made after them.
+    plan.sysctls.iter().try_for_each(|sysctl| set(&name, sysctl))?;
+    let number = index_of(DEVICE)?;
+    inside
+        .switch_on(number, Some(plan.mtu))
+        .context(|| failed(&format!("switch {DEVICE} on with MTU {}", plan.mtu)))?;
+    inside.add_address(number, plan.address).context(|| failed(&format!("give it the address {}", plan.address)))?;
+    let metrics = Metric::parse(&plan.route).context(|| format!("{name}: its route"))?;
+    if !metrics.is_empty() {
+        let what = || failed(&format!("set '{}' on its route", plan.route));
+        inside.set_metrics(number, plan.address, &metrics).context(what)?;
+    }
+    Ok(host)
+}
+
+/// Gives the current namespace a name for `ip netns`.
+fn keep(name: &str) -> std::io::Result<()> {
+    let path = Path::new(NAMESPACES).join(name);
+    File::create(&path)?;
+    mount(Some(OWN), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(Into::into)
+}
+
+/// Sets a setting of the current namespace.
+fn set(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
+    let Sysctl { name, value } = sysctl;
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    if !Path::new(&path).exists() {
+        return Err(Failure::new(format!("{host}: this kernel has no setting {name}")));
+    }
+    fs::write(&path, value).context(|| format!("{host}: cannot set {name} to '{value}'"))
+}
+
+/// Makes room for all flows: open files, and the memory of TCP, which a kernel of little memory is stingy with.
+pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
+    let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
+    setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))?;
+    let pages = memory_pages()? * MEMORY.0 / MEMORY.1;
+    fs::write("/proc/sys/net/ipv4/tcp_mem", format!("{pages} {pages} {pages}"))
+        .context(|| format!("cannot give TCP {pages} pages of memory"))
+}
+
+/// All of the kernel's memory.
+fn memory_pages() -> Result<u64, Failure> {
+    let text = fs::read_to_string("/proc/meminfo").context(|| "cannot read /proc/meminfo".into())?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let kilobytes: u64 = total.ok_or_else(|| Failure::new("/proc/meminfo has no MemTotal"))?;
+    Ok(kilobytes / 4)
+}

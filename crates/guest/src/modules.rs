@@ -1,0 +1,40 @@
+//! Kernel modules and their parameters.
+
+use crate::failure::{Context, Failure};
+use firstlight_linux::{Parameter, Plan};
+use nix::kmod::{ModuleInitFlags, finit_module};
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Loads the plan's modules, each with its parameters, and sets those of the kernel's own parts.
+pub fn load(plan: &Plan) -> Result<(), Failure> {
+    for file in &plan.modules {
+        let folder = crate::environment("FIRSTLIGHT_MODULES")?;
+        one(&folder.join(file), &plan.parameters)?;
+    }
+    let modules: Vec<String> = plan.modules.iter().map(|file| module_name(Path::new(file))).collect();
+    plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(set)
+}
+
+/// `retcp` of `retcp.ko`.
+fn module_name(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
+}
+
+fn one(path: &Path, parameters: &[Parameter]) -> Result<(), Failure> {
+    let own = parameters.iter().filter(|parameter| parameter.module == module_name(path));
+    let arguments: Vec<String> = own.map(|parameter| format!("{}={}", parameter.name, parameter.value)).collect();
+    let arguments = CString::new(arguments.join(" ")).context(|| "a parameter has a zero byte".into())?;
+    let rebuild = "`firstlight kernel build` makes the modules with the kernel";
+    let file = File::open(path).context(|| format!("cannot open the module {} ({rebuild})", path.display()))?;
+    finit_module(file, &arguments, ModuleInitFlags::empty()).context(|| {
+        format!("the kernel does not take the module {} with '{}'", path.display(), arguments.to_string_lossy())
+    })
+}
+
+fn set(parameter: &Parameter) -> Result<(), Failure> {
+    let Parameter { module, name, value } = parameter;
+    let path: PathBuf = ["/sys/module", module, "parameters", name].iter().collect();
+    fs::write(&path, value).context(|| format!("cannot set the parameter {name} of {module} to {value}"))
+}

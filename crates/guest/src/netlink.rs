@@ -1,0 +1,204 @@
+//! The kernel's routing protocol (rtnetlink(7)): a namespace's devices, addresses and routes.
+//!
+//! `ip` would do the same in a process of its own for each namespace, which takes longer than all else together.
+
+use firstlight_linux::Metric;
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+// Kinds of messages.
+const ERROR: u16 = 2;
+const NEW_LINK: u16 = 16;
+const NEW_ADDRESS: u16 = 20;
+const NEW_ROUTE: u16 = 24;
+// Flags of messages.
+const REQUEST: u16 = 0x1;
+const ACK: u16 = 0x4;
+const REPLACE: u16 = 0x100;
+const CREATE: u16 = 0x400;
+// Attributes of a link, an address and a route.
+const LINK_NAME: u16 = 3;
+const LINK_MTU: u16 = 4;
+const LINK_NAMESPACE: u16 = 28;
+const ADDRESS: u16 = 1;
+const ADDRESS_LOCAL: u16 = 2;
+const ROUTE_TO: u16 = 1;
+const ROUTE_DEVICE: u16 = 4;
+const ROUTE_SOURCE: u16 = 7;
+const ROUTE_METRICS: u16 = 8;
+
+const INET: u8 = libc::AF_INET as u8;
+const UP: u32 = libc::IFF_UP as u32;
+const HEADER: usize = 16;
+
+/// The network of all hosts.
+const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
+const PREFIX: u8 = 8;
+
+/// A socket to the kernel, about the namespace that it was opened in.
+pub struct Netlink {
+    socket: OwnedFd,
+}
+
+impl Netlink {
+    /// For the current namespace.
+    pub fn open() -> Result<Self, Errno> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+        Ok(Netlink { socket })
+    }
+
+    /// Moves a device to another namespace, under a new name.
+    pub fn move_device(&self, index: u32, namespace: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+        let descriptor = namespace.as_raw_fd() as u32;
+        let message = Message::new(NEW_LINK, 0)
+            .link(index, 0)
+            .attribute(LINK_NAMESPACE, &descriptor.to_ne_bytes())
+            .attribute(LINK_NAME, &[name.as_bytes(), &[0]].concat());
+        self.ask(message)
+    }
+
+    /// Switches a device on, with this MTU if one is given.
+    pub fn switch_on(&self, index: u32, mtu: Option<u16>) -> Result<(), Errno> {
+        let message = Message::new(NEW_LINK, 0).link(index, UP);
+        self.ask(match mtu {
+            Some(mtu) => message.attribute(LINK_MTU, &u32::from(mtu).to_ne_bytes()),
+            None => message,
+        })
+    }
+
+    /// Gives a device its address in the hosts' network; the kernel adds the route to the others.
+    pub fn add_address(&self, index: u32, address: Ipv4Addr) -> Result<(), Errno> {
+        // Family, prefix, flags, scope, index.
+        let body = [&[INET, PREFIX, 0, 0][..], &index.to_ne_bytes()].concat();
+        let message = Message::new(NEW_ADDRESS, CREATE).body(&body);
+        self.ask(message.attribute(ADDRESS_LOCAL, &address.octets()).attribute(ADDRESS, &address.octets()))
+    }
+
+    /// Gives the route to the other hosts these attributes.
+    pub fn set_metrics(&self, index: u32, address: Ipv4Addr, metrics: &[Metric]) -> Result<(), Errno> {
+        // Family, prefixes, service, table, protocol, scope, type, flags: those of the route that the address made.
+        let body =
+            [INET, PREFIX, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
+        let mut nested = Message::default();
+        for metric in metrics {
+            nested = nested.attribute(metric.number, &metric.value);
+        }
+        let message = Message::new(NEW_ROUTE, CREATE | REPLACE)
+            .body(&[&body[..], &0u32.to_ne_bytes()].concat())
+            .attribute(ROUTE_TO, &NETWORK.octets())
+            .attribute(ROUTE_DEVICE, &index.to_ne_bytes())
+            .attribute(ROUTE_SOURCE, &address.octets())
+            .attribute(ROUTE_METRICS, &nested.bytes);
+        self.ask(message)
+    }
+
+    /// Sends a request and waits for the kernel's answer.
+    fn ask(&self, message: Message) -> Result<(), Errno> {
+        sendto(self.socket.as_raw_fd(), &message.finish(), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+        let mut answer = [0u8; 4096];
+        let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        match &answer[..length] {
+            [_, _, _, _, low, high, ..] if length >= HEADER + 4 && u16::from_ne_bytes([*low, *high]) == ERROR => {
+                let code = i32::from_ne_bytes(answer[HEADER..HEADER + 4].try_into().expect("four bytes"));
+                if code == 0 { Ok(()) } else { Err(Errno::from_raw(-code)) }
+            }
+            _ => Err(Errno::EBADMSG),
+        }
+    }
+}
+
+/// A message in the making.
+#[derive(Default)]
+struct Message {
+    bytes: Vec<u8>,
+}
+
+impl Message {
+    fn new(kind: u16, flags: u16) -> Self {
+        let flags = REQUEST | ACK | flags;
+        // Length, which comes last; kind; flags; sequence; port.
+        Message { bytes: [&[0; 4][..], &kind.to_ne_bytes(), &flags.to_ne_bytes(), &[0; 8]].concat() }
+    }
+
+    fn body(mut self, bytes: &[u8]) -> Self {
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
+    /// About a link: family and type (any), index, flags, and which of them change.
+    fn link(self, index: u32, flags: u32) -> Self {
+        self.body(&[0; 4]).body(&index.to_ne_bytes()).body(&flags.to_ne_bytes()).body(&flags.to_ne_bytes())
+    }
+
+    fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
+        self.bytes.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
+        self.bytes.extend_from_slice(&kind.to_ne_bytes());
+        self.bytes.extend_from_slice(value);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        self
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let length = self.bytes.len() as u32;
+        self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::net::if_::if_nametoindex;
+    use nix::sched::{CloneFlags, setns, unshare};
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::process::Command;
+
+    fn ip(arguments: &str) -> String {
+        let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip is installed");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Where the machine lets us make namespaces and `ip` is there to look at them. The thread is the test's own.
+    #[test]
+    fn a_device_moves_and_gets_its_address_and_route() {
+        let namespace = || {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            Ok::<_, Errno>(File::open("/proc/thread-self/ns/net").expect("a namespace"))
+        };
+        let (Ok(first), Ok(second)) = (namespace(), namespace()) else { return };
+        setns(&first, CloneFlags::CLONE_NEWNET).unwrap();
+        if Command::new("ip")
+            .args(["link", "add", "fl0", "type", "veth", "peer", "name", "peer"])
+            .output()
+            .is_ok_and(|o| !o.status.success())
+        {
+            return;
+        }
+        let outside = Netlink::open().unwrap();
+        outside.move_device(if_nametoindex("fl0").unwrap(), second.as_fd(), "eth0").unwrap();
+        assert_eq!(if_nametoindex("fl0"), Err(Errno::ENODEV));
+        assert_eq!(outside.switch_on(77, None), Err(Errno::ENODEV));
+        setns(&second, CloneFlags::CLONE_NEWNET).unwrap();
+        let (inside, device) = (Netlink::open().unwrap(), if_nametoindex("eth0").unwrap());
+        inside.switch_on(device, Some(9000)).unwrap();
+        let address = Ipv4Addr::new(10, 0, 3, 4);
+        inside.add_address(device, address).unwrap();
+        let metrics =
+            Metric::parse("rto_min 2ms quickack 1 initcwnd 20 rtt 3ms rttvar 2ms features ecn congctl reno").unwrap();
+        inside.set_metrics(device, address, &metrics).unwrap();
+        assert!(ip("-o link show eth0").contains("mtu 9000"), "{}", ip("-o link show eth0"));
+        assert!(ip("-o addr show eth0").contains("inet 10.0.3.4/8"), "{}", ip("-o addr show eth0"));
+        let routes = ip("route show");
+        assert_eq!(routes.lines().count(), 1, "{routes}");
+        assert!(routes.starts_with("10.0.0.0/8 dev eth0 proto kernel scope link src 10.0.3.4 "), "{routes}");
+        for told in
+            ["rto_min 2ms", "quickack 1", "initcwnd 20", "rtt 3ms", "rttvar 2ms", "features ecn", "congctl reno"]
+        {
+            assert!(routes.contains(told), "{told}: {routes}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The run: all is made ready, the engine's time begins, and what was asked for takes its course.
+
+use crate::clock;
+use crate::engine::Engine;
+use crate::failure::{Context, Failure};
+use crate::flows::{self, Flow};
+use crate::hosts::Host;
+use crate::programs::Programs;
+use firstlight_linux::{Message, Moment, Plan};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+/// What happens in a run.
+enum Event {
+    FlowComplete,
+    ProgramEnded,
+    TimeIsUp,
+    Failed(Failure),
+}
+
+/// Where threads tell what happens.
+#[derive(Clone)]
+pub struct Events(Sender<Event>);
+
+impl Events {
+    fn tell(&self, event: Event) {
+        // Nobody listens any more when the run has ended.
+        let _ = self.0.send(event);
+    }
+
+    pub fn flow_complete(&self) {
+        self.tell(Event::FlowComplete);
+    }
+
+    pub fn program_ended(&self, server: bool) {
+        if !server {
+            self.tell(Event::ProgramEnded);
+        }
+    }
+
+    pub fn failed(&self, failure: Failure) {
+        self.tell(Event::Failed(failure));
+    }
+}
+
+/// Carries the plan out.
+pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> Result<(), Failure> {
+    let flows: Arc<[Flow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
+    let programs = Programs::new(directory)?;
+    let (sender, receiver) = channel();
+    let events = Events(sender);
+
+    let clocks = 1 + usize::from(plan.tcp_info.is_some());
+    let waiting = flows::threads(flows.len()) + plan.programs.len() + clocks;
+    let start = Arc::new(Barrier::new(waiting + 1));
+    flows::start(&flows, &start, &events, engine)?;
+    programs.start(&plan.programs, &Arc::new(hosts), &start, &events, engine)?;
+    if let Some(every) = plan.tcp_info {
+        let (flows, engine, duration) = (Arc::clone(&flows), engine.clone(), plan.duration);
+        watch(&start, &events, move || sample(every, duration, &flows, &engine))?;
+    }
+    let (told, own, warmup, duration) = (Arc::clone(&flows), engine.clone(), plan.warmup, plan.duration);
+    let ending = events.clone();
+    watch(&start, &events, move || keep_time(warmup, duration, &told, &own, &ending))?;
+
+    engine.tell(Message::Start)?;
+    start.wait();
+    wait_for_end(plan, &receiver)?;
+    flows.iter().try_for_each(|flow| flow.tell_both(Moment::End, engine))?;
+    engine.tell(Message::Finish)?;
+    programs.end();
+    Ok(())
+}
+
+/// Returns when all that was to be done is done, or the time is up.
+fn wait_for_end(plan: &Plan, events: &Receiver<Event>) -> Result<(), Failure> {
+    let mut awaited = plan.flows.len() + plan.programs.iter().filter(|program| !program.server).count();
+    loop {
+        match events.recv().context(|| "every thread has ended before the run".into())? {
+            Event::FlowComplete | Event::ProgramEnded => awaited -= 1,
+            Event::TimeIsUp => return Ok(()),
+            Event::Failed(failure) => return Err(failure),
+        }
+        if awaited == 0 && plan.ends_early {
+            return Ok(());
+        }
+    }
+}
+
+/// Starts a thread that watches the others; it waits for `start`.
+fn watch(
+    start: &Arc<Barrier>,
+    events: &Events,
+    work: impl FnOnce() -> Result<(), Failure> + Send + 'static,
+) -> Result<(), Failure> {
+    let (start, events) = (Arc::clone(start), events.clone());
+    let body = move || {
+        start.wait();
+        if let Err(failure) = work() {
+            events.failed(failure);
+        }
+    };
+    thread::Builder::new().spawn(body).map(drop).context(|| "cannot start a thread".into())
+}
+
+/// Tells the state of all flows at the end of the warm-up, and that the time is up.
+fn keep_time(warmup: u64, duration: u64, flows: &[Flow], engine: &Engine, events: &Events) -> Result<(), Failure> {
+    clock::sleep(warmup);
+    flows.iter().try_for_each(|flow| flow.tell_both(Moment::Warm, engine))?;
+    clock::sleep(duration - warmup);
+    events.tell(Event::TimeIsUp);
+    Ok(())
+}
+
+/// Tells the state of all senders this often.
+fn sample(every: u64, duration: u64, flows: &[Flow], engine: &Engine) -> Result<(), Failure> {
+    for _ in 0..duration / every {
+        clock::sleep(every);
+        flows.iter().try_for_each(|flow| flow.tell_sender(Moment::Series, engine))?;
+    }
+    Ok(())
+}

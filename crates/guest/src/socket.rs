@@ -1,0 +1,88 @@
+//! What is asked of a TCP socket beyond what the standard library offers.
+
+use crate::failure::{Context, Failure};
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, sockopt};
+use std::fs;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Room for a `struct tcp_info` of any kernel to come.
+const INFO_ROOM: usize = 512;
+
+/// A TCP socket with this congestion control at this address, in the current network namespace.
+pub fn bound(address: SocketAddrV4, cc: &str) -> Result<OwnedFd, Failure> {
+    let socket = nix::sys::socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .context(|| "cannot make a socket".into())?;
+    setsockopt(&socket, sockopt::TcpCongestion, &cc.into()).context(|| {
+        let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+        format!("this kernel has no congestion control '{cc}', but {}", known.trim())
+    })?;
+    bind(socket.as_raw_fd(), &SockaddrIn::from(address)).context(|| format!("cannot take the address {address}"))?;
+    Ok(socket)
+}
+
+/// Lets one connection come.
+pub fn listen_for_one(socket: &OwnedFd) -> Result<(), Failure> {
+    listen(socket, Backlog::new(1).expect("one is few")).context(|| "cannot listen".into())
+}
+
+/// Takes `most` bytes that arrive, or all up to the connection's end, without looking at them: nothing is copied, and
+/// the kernel goes on by itself as a reader would that always waits for more. Returns how many came.
+#[allow(unsafe_code)]
+pub fn discard(socket: &impl AsRawFd, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer (tcp(7)), so that there need be none.
+    let taken =
+        unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_WAITALL) };
+    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+}
+
+/// The connection's `struct tcp_info`, as much as the kernel knows.
+#[allow(unsafe_code)]
+pub fn info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
+    let mut info = vec![0u8; INFO_ROOM];
+    let mut length = INFO_ROOM as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which `info` has.
+    let failed = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &mut length)
+    };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    info.truncate(length as usize);
+    Ok(info)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn bytes_are_taken_and_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let sender = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            (0..10).for_each(|_| stream.write_all(&[7; 100_000]).unwrap());
+        });
+        let (stream, _) = listener.accept().unwrap();
+        assert_eq!(discard(&stream, 300_000).unwrap(), 300_000);
+        assert_eq!(discard(&stream, 1 << 30).unwrap(), 700_000);
+        assert_eq!(discard(&stream, 1 << 30).unwrap(), 0);
+        sender.join().unwrap();
+        let state = info(&stream).unwrap();
+        assert!(state.len() > 100, "{}", state.len());
+        assert_eq!(state[0], 8, "CLOSE_WAIT");
+    }
+
+    #[test]
+    fn an_unknown_congestion_control_is_named() {
+        let told = bound("127.0.0.1:0".parse().unwrap(), "rno").unwrap_err().to_string();
+        assert!(
+            told.starts_with("this kernel has no congestion control 'rno', but ") && told.contains("reno"),
+            "{told}"
+        );
+    }
+}

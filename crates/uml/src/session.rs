@@ -1,0 +1,205 @@
+//! The life of one run: what the guest program tells, and what the kernel asks for.
+
+use crate::aside::aside;
+use crate::directory::{Directory, Failure, Order, Progress};
+use firstlight_lab::spec::HostKind;
+use firstlight_lab::{
+    CaptureWriter, Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture,
+};
+use firstlight_linux::{Cookie, Device, Driver, Kernel, Malformed, Message, Moment, Plan, TcpInfo};
+use firstlight_net::HostId;
+
+/// A message that the guest should not have sent, or that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error("the run has begun already")]
+    Started,
+    #[error("the run is over already")]
+    Over,
+    #[error("flow {0} is none of the Linux hosts'")]
+    Flow(u32),
+    #[error("there is no program {0}")]
+    Program(u32),
+    #[error("flow {0} tells its state in too few bytes")]
+    Info(u32),
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+impl Refused {
+    /// For the guest's write.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Refused::Started => libc::EALREADY,
+            Refused::Over => libc::ESHUTDOWN,
+            Refused::Failed(failure) => failure.errno(),
+            _ => libc::EINVAL,
+        }
+    }
+}
+
+/// One run.
+pub(crate) struct Session<K> {
+    directory: Directory,
+    order: Order,
+    driver: Driver<K>,
+    capture: Option<CaptureWriter>,
+    linux: LinuxCounters,
+    progress: Progress,
+    /// The result is written, or will not be.
+    over: bool,
+}
+
+impl<K: Kernel + Send> Session<K> {
+    /// Reads a run's directory and builds its experiment.
+    pub fn open(directory: Directory, kernel: K) -> Result<Self, Failure> {
+        let progress = Progress::new(&directory);
+        let (order, driver, capture) = aside(|| {
+            let order = directory.read()?;
+            let mut world = build(&order.spec)?;
+            if order.spec.measure.capture && order.capture.is_none() {
+                return Err(LabError::NoCaptureFile.into());
+            }
+            let path = order.capture.as_deref();
+            let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
+            let driver = Driver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
+            Ok::<_, Failure>((order, driver, capture))
+        })
+        .map_err(Failure::Aside)??;
+        let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
+        Ok(Session { directory, order, driver, capture, linux, progress, over: false })
+    }
+
+    /// How many devices the kernel is to make.
+    pub fn devices(&self) -> u32 {
+        self.order.plan.hosts.len() as u32
+    }
+
+    #[inline]
+    pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) {
+        self.driver.send(device, cookie, frame, length, now);
+    }
+
+    #[inline]
+    pub fn next(&self) -> Option<u64> {
+        self.driver.next()
+    }
+
+    #[inline]
+    pub fn run(&mut self, now: u64) {
+        self.driver.run(now);
+        if self.progress.count() {
+            self.progress.note(self.driver.elapsed(now));
+        }
+    }
+
+    /// A message of the guest program.
+    pub fn control(&mut self, message: &[u8], now: u64) -> Result<(), Refused> {
+        let message = Message::decode(message)?;
+        self.driver.run(now);
+        match message {
+            Message::Start => self.start(now),
+            _ if self.over => Err(Refused::Over),
+            Message::FlowComplete { flow } => self.flow_complete(flow),
+            Message::FlowState { flow, sender, moment, info } => self.flow_state(flow, sender, moment, info),
+            Message::ProgramEnded { program, code } => self.program_ended(program, code),
+            Message::Failed(why) => self.failed(&String::from_utf8_lossy(why)),
+            Message::Finish => self.finish(now),
+        }
+    }
+
+    fn start(&mut self, now: u64) -> Result<(), Refused> {
+        if !self.driver.start(now) {
+            return Err(Refused::Started);
+        }
+        self.progress.note(0);
+        Ok(())
+    }
+
+    /// The flow's index, if it is one of the Linux hosts'.
+    fn flow(&self, flow: u32) -> Result<usize, Refused> {
+        let known = self.order.spec.flows.get(flow as usize).filter(|flow| flow.hosts == HostKind::Linux);
+        known.map(|_| flow as usize).ok_or(Refused::Flow(flow))
+    }
+
+    fn flow_complete(&mut self, flow: u32) -> Result<(), Refused> {
+        let flow = self.flow(flow)?;
+        if self.driver.is_running() {
+            self.driver.world_mut().complete(flow);
+        }
+        Ok(())
+    }
+
+    fn flow_state(&mut self, flow: u32, sender: bool, moment: Moment, info: &[u8]) -> Result<(), Refused> {
+        let index = self.flow(flow)?;
+        let info = TcpInfo::parse(info).ok_or(Refused::Info(flow))?;
+        if moment == Moment::Series {
+            if sender {
+                self.linux.samples.push(Sample { at: self.driver.world().now(), flow, info });
+            }
+            return Ok(());
+        }
+        let state = self.driver.world_mut().told_mut(index);
+        if sender {
+            info.tell_sender(state);
+        } else {
+            info.tell_receiver(state);
+        }
+        let state = *state;
+        if moment == Moment::Warm
+            && let Some(warm) = self.driver.warm_mut()
+        {
+            warm[index].set_state(&state);
+        }
+        Ok(())
+    }
+
+    fn program_ended(&mut self, program: u32, code: i32) -> Result<(), Refused> {
+        let at = self.driver.world().now();
+        let running = self.driver.is_running();
+        let ended = self.linux.ended.get_mut(program as usize).ok_or(Refused::Program(program))?;
+        // At the end of the run those that still run are ended: that is not their own doing.
+        if running {
+            *ended = Some(Ended { at, code });
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, why: &str) -> Result<(), Refused> {
+        self.over = true;
+        self.directory.write_failure(why)?;
+        Err(Failure::Guest(why.into()).into())
+    }
+
+    fn finish(&mut self, now: u64) -> Result<(), Refused> {
+        self.driver.finish(now);
+        self.over = true;
+        self.progress.note(self.driver.elapsed(now));
+        let concluded = aside(|| self.conclude()).map_err(Failure::Aside).and_then(|done| done);
+        concluded.inspect_err(|failure| {
+            // The run ends without a result; that this cannot be written either is told by the kernel's log.
+            _ = self.directory.write_failure(&failure.to_string());
+        })?;
+        Ok(())
+    }
+
+    /// From counts to the result's file.
+    fn conclude(&mut self) -> Result<(), Failure> {
+        if let Some(writer) = self.capture.take() {
+            drop(self.driver.world_mut().fabric_mut().take_capture());
+            writer.finish()?;
+        }
+        let Order { spec, overrides, .. } = &self.order;
+        self.linux.frames = self.driver.frames();
+        let warm = self.driver.warm().unwrap_or_default().to_vec();
+        let linux = Some(std::mem::take(&mut self.linux));
+        let counters = Counters { linux, ..Counters::of(spec, self.driver.world(), warm)? };
+        self.directory.write_outcome(&Outcome::of(spec, overrides, &counters))
+    }
+}
+
+fn devices(plan: &Plan) -> Vec<Device> {
+    plan.hosts.iter().map(|host| Device { host: HostId(host.host), address: host.address }).collect()
+}

@@ -1,0 +1,326 @@
+//! A run's life, with a kernel that only keeps books on the other side of the C interface.
+#![allow(unsafe_code)]
+
+use firstlight_lab::spec::OverrideValue;
+use firstlight_lab::{Spec, plan, version};
+use firstlight_linux::{Message, Moment};
+use firstlight_uml::{ABI, Engine, Host, NEVER, firstlight_open};
+use serde_json::{Value as Json, json};
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+use tempfile::TempDir;
+
+const STAR: &str = r#"
+duration = "1ms"
+warmup = "100us"
+time_scale = 2
+[fabric]
+kind = "star"
+hosts = 3
+[hosts]
+kind = "linux"
+rate = "10Gbps"
+delay = "1us"
+[switch]
+queue = 100
+[[flows]]
+from = "host0"
+to = "host2"
+cc = "bbr"
+size = "10kB"
+start = "10us"
+[[flows]]
+from = "host1"
+to = "host2"
+[[program]]
+on = "host1"
+run = "true"
+[[program]]
+on = "host0"
+run = "sleep 1"
+server = true
+[measure]
+tcp_info = "100us"
+"#;
+
+/// When the run begins on the kernel's clock.
+const ZERO: u64 = 5_000_000;
+
+/// What the engine told the kernel.
+struct Books {
+    log: Vec<String>,
+    delivered: Vec<(u32, usize)>,
+    dropped: Vec<usize>,
+    sent: Vec<usize>,
+}
+
+impl Books {
+    const EMPTY: Books = Books { log: vec![], delivered: vec![], dropped: vec![], sent: vec![] };
+}
+
+static BOOKS: Mutex<Books> = Mutex::new(Books::EMPTY);
+
+/// There is one kernel and one engine in a process: one test has them at a time.
+static KERNEL: Mutex<()> = Mutex::new(());
+
+fn books() -> MutexGuard<'static, Books> {
+    BOOKS.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+unsafe extern "C" fn on_deliver(device: c_uint, packet: *mut c_void, _: c_uint) {
+    books().delivered.push((device, packet as usize));
+}
+
+unsafe extern "C" fn on_drop(packet: *mut c_void) {
+    books().dropped.push(packet as usize);
+}
+
+unsafe extern "C" fn on_sent(packet: *mut c_void) {
+    books().sent.push(packet as usize);
+}
+
+unsafe extern "C" fn on_log(line: *const c_char) {
+    // SAFETY: the engine gives a text that ends with a zero.
+    books().log.push(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned());
+}
+
+static HOST: Host = Host { abi: ABI, deliver: on_deliver, drop: on_drop, sent: on_sent, log: on_log };
+
+struct Kernel {
+    engine: &'static Engine,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    let alone = KERNEL.lock().unwrap_or_else(|broken| broken.into_inner());
+    *books() = Books::EMPTY;
+    alone
+}
+
+fn open(host: &Host, directory: &Path) -> Option<&'static Engine> {
+    let path = CString::new(directory.to_str().unwrap()).unwrap();
+    // SAFETY: both are what they should be; an engine lives for ever.
+    unsafe { firstlight_open(host, path.as_ptr()).as_ref() }
+}
+
+impl Kernel {
+    fn boot(directory: &Path) -> Kernel {
+        let alone = alone();
+        let engine = open(&HOST, directory).unwrap_or_else(|| panic!("{:?}", books().log));
+        Kernel { engine, _alone: alone }
+    }
+
+    fn control(&self, message: &Message, now: u64) -> i32 {
+        self.raw(&message.encode(), now)
+    }
+
+    fn raw(&self, bytes: &[u8], now: u64) -> i32 {
+        // SAFETY: so many bytes lie there.
+        unsafe { (self.engine.control)(bytes.as_ptr(), bytes.len() as _, now) }
+    }
+
+    fn send(&self, device: u32, packet: usize, frame: &[u8], now: u64) {
+        // SAFETY: so many bytes lie there.
+        unsafe {
+            (self.engine.send)(device, packet as *mut c_void, frame.as_ptr(), frame.len() as u32, frame.len() as u32, now);
+        }
+    }
+
+    /// Runs the engine whenever it asks for it, until `until`.
+    fn go(&self, until: u64) {
+        while (self.engine.next)() <= until {
+            (self.engine.run)((self.engine.next)());
+        }
+    }
+}
+
+/// A directory as the launcher makes it.
+fn directory(text: &str, set: &[(&str, &str)], capture: Option<&str>) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
+    let spec = Spec::read(text, "test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    let capture = capture.map(|name| folder.path().join(name));
+    let set: serde_json::Map<_, _> = set.iter().map(|(k, v)| (k.to_string(), json!(v))).collect();
+    let run = json!({"version": version(), "path": "test.toml", "overrides": set, "sweep": false, "capture": capture, "seed": 1});
+    write("experiment.toml", text.into());
+    write("run.json", run.to_string());
+    write("plan.json", serde_json::to_string(&plan(&spec).unwrap()).unwrap());
+    folder
+}
+
+fn read(folder: &TempDir, name: &str) -> Json {
+    let text = std::fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn column<'a>(outcome: &'a Json, table: &str, column: &str) -> &'a Json {
+    let find = |list: &'a Json, name: &str| list.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+    &find(&find(&outcome["tables"], table)["columns"], column)["values"]
+}
+
+fn frame(to: u8, size: usize) -> Vec<u8> {
+    let builder = etherparse::PacketBuilder::ethernet2([2; 6], [2; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, to + 1], 64);
+    let mut frame = vec![];
+    builder.tcp(10_000, 10_000, 3, 4).ack(5).write(&mut frame, &vec![0; size - 40]).unwrap();
+    frame
+}
+
+/// A `struct tcp_info` with these numbers: (offset, bytes).
+fn info(fields: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut info = vec![0; 248];
+    for (at, bytes) in fields {
+        info[*at..at + bytes.len()].copy_from_slice(bytes);
+    }
+    info
+}
+
+fn state(flow: u32, sender: bool, moment: Moment, info: &[u8]) -> Vec<u8> {
+    Message::FlowState { flow, sender, moment, info }.encode()
+}
+
+#[test]
+fn from_the_directory_to_the_result() {
+    let folder = directory(STAR, &[], Some("packets.pcapng"));
+    let kernel = Kernel::boot(folder.path());
+    assert_eq!((kernel.engine.abi, kernel.engine.devices, (kernel.engine.next)()), (ABI, 3, NEVER));
+    kernel.send(0, 1, &frame(2, 100), 900);
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    kernel.go(ZERO + 20_000);
+    // 1000 bytes last 800 ns, the link is 1 us long; both twice, both stretched twofold.
+    kernel.send(0, 2, &frame(2, 1000), ZERO + 20_000);
+    kernel.send(1, 3, &[&[0; 12][..], &[8, 6], &[0; 20]].concat(), ZERO + 20_000);
+    kernel.go(ZERO + 27_199);
+    assert!(books().delivered.is_empty());
+    kernel.go(ZERO + 27_200);
+    assert_eq!((books().delivered.clone(), books().sent.clone(), books().dropped.clone()), (vec![(2, 2)], vec![2], vec![1, 3]));
+    assert_eq!(kernel.control(&Message::FlowComplete { flow: 0 }, ZERO + 60_000), 0);
+    assert_eq!(kernel.control(&Message::ProgramEnded { program: 0, code: 3 }, ZERO + 50_000), 0);
+    kernel.go(ZERO + 200_000);
+    let received = |n: u64| info(&[(128, &n.to_ne_bytes())]);
+    assert_eq!(kernel.raw(&state(1, false, Moment::Warm, &received(1000)), ZERO + 200_000), 0);
+    let cwnd = info(&[(1, &[3]), (80, &7u32.to_ne_bytes()), (68, &400u32.to_ne_bytes()), (104, &[255; 8]), (160, &125_000_000u64.to_ne_bytes())]);
+    assert_eq!(kernel.raw(&state(1, true, Moment::Series, &cwnd), ZERO + 200_000), 0);
+    assert_eq!(kernel.raw(&state(1, false, Moment::Series, &cwnd), ZERO + 200_000), 0);
+    kernel.send(1, 4, &frame(2, 1000), ZERO + 1_999_900);
+    kernel.go(ZERO + 3_000_000);
+    assert_eq!(books().dropped, [1, 3, 4], "the end gives back what is inside");
+    assert_eq!((kernel.engine.next)(), NEVER);
+    assert_eq!(kernel.raw(&state(1, false, Moment::End, &received(181_000)), ZERO + 2_000_000), 0);
+    assert_eq!(kernel.raw(&state(1, true, Moment::End, &cwnd), ZERO + 2_000_000), 0);
+    assert_eq!(kernel.control(&Message::ProgramEnded { program: 1, code: 137 }, ZERO + 2_000_000), 0, "at the end, by us");
+    assert_eq!(kernel.control(&Message::Finish, ZERO + 2_000_000), 0, "{:?}", books().log);
+
+    let outcome = read(&folder, "outcome.json");
+    let manifest = &outcome["manifest"];
+    assert_eq!((&manifest["elapsed_us"], &manifest["measured_us"]), (&json!(1000.0), &json!(900.0)));
+    assert_eq!((&manifest["hosts"]["simulated"], &manifest["hosts"]["linux"]), (&json!(0), &json!(2)));
+    let frames = json!({"sent": 4, "delivered": 1, "dropped": 0, "held": 1, "early": 1, "late": 0, "not_ipv4": 1, "malformed": 0, "elsewhere": 0});
+    assert_eq!(manifest["hosts"]["frames"], frames);
+    assert_eq!((&manifest["finished"], &manifest["conservation"]["ok"]), (&json!(true), &json!(true)));
+    assert_eq!(column(&outcome, "flows", "cc"), &json!(["bbr", "cubic"]));
+    assert_eq!(column(&outcome, "flows", "fct_us"), &json!([20.0, null]));
+    assert_eq!(column(&outcome, "flows", "srtt_us"), &json!([null, 200.0]));
+    assert_eq!(column(&outcome, "flows", "undos"), &json!([-1, -1]));
+    assert_eq!(column(&outcome, "tcp_info", "cwnd_packets"), &json!([7]));
+    assert_eq!(column(&outcome, "tcp_info", "time_us"), &json!([100.0]));
+    assert_eq!(column(&outcome, "tcp_info", "ca_state"), &json!(["recovery"]));
+    assert_eq!((column(&outcome, "tcp_info", "pacing_gbps"), column(&outcome, "tcp_info", "delivery_gbps")), (&json!([null]), &json!([2.0])));
+    assert_eq!(column(&outcome, "programs", "exit_code"), &json!([3, -1]));
+    assert_eq!(column(&outcome, "programs", "end_us"), &json!([30.0, null]));
+    let goodput = column(&outcome, "summary", "value")[column(&outcome, "summary", "metric").as_array().unwrap().iter().position(|m| m == "goodput_gbps").unwrap()].clone();
+    assert_eq!(goodput, json!(180_000.0 * 8e-9 / 900e-6));
+    let warnings = manifest["warnings"].to_string();
+    assert!(warnings.contains("on host1 ended with exit code 3"), "{warnings}");
+    let progress = std::fs::read(folder.path().join("progress")).unwrap();
+    let number = |at: usize| u64::from_le_bytes(progress[at..at + 8].try_into().unwrap());
+    assert!(progress.len() == 16 && number(0) == 2_000_000 && number(8) >= 3, "{progress:?}");
+    assert!(std::fs::metadata(folder.path().join("packets.pcapng")).unwrap().len() > 500);
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 6, "nothing is left but inputs, progress, capture and result");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_reason() {
+    let _alone = alone();
+    let refused = |folder: &TempDir, host: &Host| {
+        assert!(open(host, folder.path()).is_none());
+        read(folder, "failure.json")["error"].as_str().unwrap().to_string()
+    };
+    let mend = |folder: &TempDir, name: &str, change: &dyn Fn(&mut Json)| {
+        let mut json = read(folder, name);
+        change(&mut json);
+        std::fs::write(folder.path().join(name), json.to_string()).unwrap();
+    };
+    let folder = directory(STAR, &[], None);
+    let text = refused(&folder, &Host { abi: ABI + 1, ..HOST });
+    assert!(text.starts_with("the kernel has interface 2, this engine 1: build the kernel anew"), "{text}");
+    mend(&folder, "run.json", &|run| run["version"] = json!("0.0.1"));
+    let text = refused(&folder, &HOST);
+    assert!(text.contains("run.json is of Firstlight 0.0.1, this engine is 0."), "{text}");
+    assert_eq!(books().log, [text], "the log has it too");
+    let folder = directory(STAR, &[], None);
+    mend(&folder, "plan.json", &|plan| plan["version"] = json!("0.0.1"));
+    assert!(refused(&folder, &HOST).contains("plan.json is of Firstlight 0.0.1"));
+    let folder = directory(STAR, &[], None);
+    mend(&folder, "plan.json", &|plan| plan["hosts"][0]["host"] = json!(9));
+    assert!(refused(&folder, &HOST).contains("plan.json: its hosts are not those of experiment.toml"));
+    std::fs::write(folder.path().join("plan.json"), "{").unwrap();
+    assert!(refused(&folder, &HOST).contains("plan.json: EOF while parsing"));
+    std::fs::write(folder.path().join("experiment.toml"), STAR.replace("queue", "quee")).unwrap();
+    assert!(refused(&folder, &HOST).contains("did you mean 'queue'") || refused(&folder, &HOST).contains("queue"));
+    std::fs::remove_file(folder.path().join("run.json")).unwrap();
+    assert!(refused(&folder, &HOST).contains("cannot read") && refused(&folder, &HOST).contains("run.json: No such file"));
+    let folder = directory(STAR, &[], Some("nowhere/packets.pcapng"));
+    assert!(refused(&folder, &HOST).starts_with("cannot write the capture"));
+}
+
+#[test]
+fn messages_out_of_place_are_refused() {
+    let folder = directory(STAR, &[], None);
+    let kernel = Kernel::boot(folder.path());
+    let (invalid, already, shut) = (-libc::EINVAL, -libc::EALREADY, -libc::ESHUTDOWN);
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    assert_eq!(kernel.control(&Message::Start, ZERO), already);
+    assert_eq!(kernel.raw(&[], ZERO), invalid);
+    assert_eq!(kernel.raw(&[77], ZERO), invalid);
+    assert_eq!(kernel.control(&Message::FlowComplete { flow: 2 }, ZERO), invalid);
+    assert_eq!(kernel.control(&Message::ProgramEnded { program: 2, code: 0 }, ZERO), invalid);
+    assert_eq!(kernel.raw(&state(0, true, Moment::End, &[0; 50]), ZERO), invalid);
+    assert_eq!(books().log.len(), 6, "each has its line: {:?}", books().log);
+    assert_eq!(kernel.control(&Message::Failed("no device fl3\nat all".as_bytes()), ZERO), -libc::EIO);
+    assert_eq!(read(&folder, "failure.json")["error"], "no device fl3\nat all");
+    assert_eq!(kernel.control(&Message::Finish, ZERO), shut);
+    assert!(!folder.path().join("outcome.json").exists());
+}
+
+#[test]
+fn a_disk_without_room_is_a_failure_that_says_so() {
+    let folder = directory(STAR, &[], None);
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("outcome.json.part")).unwrap();
+    let kernel = Kernel::boot(folder.path());
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    assert_eq!(kernel.control(&Message::Finish, ZERO + 1000), -libc::ENOSPC);
+    let text = read(&folder, "failure.json")["error"].as_str().unwrap().to_string();
+    assert!(text.starts_with("cannot write") && text.contains("outcome.json: No space left on device"), "{text}");
+    assert!(!folder.path().join("outcome.json").exists());
+}
+
+#[test]
+fn a_sweeps_run_and_an_override_that_takes_a_key_away() {
+    let text = format!("{STAR}\n[sweep]\n\"switch.queue\" = [10, 20]\n");
+    let folder = directory(STAR, &[("switch.queue", "10")], None);
+    std::fs::write(folder.path().join("experiment.toml"), text).unwrap();
+    let mut run = read(&folder, "run.json");
+    run["sweep"] = json!(true);
+    run["overrides"] = json!({"switch.queue": 20, "measure.tcp_info": null});
+    std::fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
+    let kernel = Kernel::boot(folder.path());
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    assert_eq!(kernel.control(&Message::Finish, ZERO + 10), 0);
+    let outcome = read(&folder, "outcome.json");
+    assert_eq!(outcome["manifest"]["spec"]["switch"]["queue"], 20);
+    assert_eq!(outcome["manifest"]["overrides"], json!({"switch.queue": 20, "measure.tcp_info": null}));
+    assert!(outcome["tables"].as_array().unwrap().iter().all(|table| table["name"] != "tcp_info"));
+}

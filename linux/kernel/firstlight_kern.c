@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A network in virtual time: Ethernet devices fl0, fl1, ... whose packets an engine in the same process carries.
+ *
+ * The engine steps when the kernel's clock comes to the time that it named: one time-travel event is kept at
+ * engine->next(). Packets are handed over, not copied. All devices have one MAC address and ask for no neighbours, so a
+ * frame sent on any of them is one for whichever the engine delivers it to. The clock stands still while any of this
+ * runs.
+ */
+#include <linux/etherdevice.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/ip.h>
+#include <linux/miscdevice.h>
+#include <linux/netdevice.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/tcp.h>
+#include <linux/time-internal.h>
+#include <linux/uaccess.h>
+#include <net/checksum.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <as-layout.h>
+#include "firstlight_user.h"
+
+#define MESSAGE_MAX 65536
+
+static struct net_device **devices;
+
+/* The engine is working: what it does is followed by one rearm(). */
+static bool engine_runs;
+
+/* The headers of a frame that begins at skb->data, as those of sk_buff need not be set. */
+static struct ethhdr *eth_hdr_of(const struct sk_buff *skb)
+{
+	return (struct ethhdr *)skb->data;
+}
+
+static struct iphdr *ip_hdr_of(const struct sk_buff *skb)
+{
+	return (struct iphdr *)(skb->data + ETH_HLEN);
+}
+
+static struct tcphdr *tcp_hdr_of(const struct sk_buff *skb)
+{
+	return (struct tcphdr *)(skb->data + ETH_HLEN + ip_hdr_of(skb)->ihl * 4);
+}
+
+static void on_due(struct time_travel_event *event);
+static struct time_travel_event due = { .fn = on_due };
+
+/* Puts the event to where the engine has work next. */
+static void rearm(void)
+{
+	unsigned long long next = firstlight_engine->next();
+	unsigned long long now = time_travel_now();
+
+	if (due.pending) {
+		if (due.time == next)
+			return;
+		time_travel_del_event(&due);
+	}
+	if (next != FIRSTLIGHT_NEVER)
+		time_travel_add_event_rel(&due, next > now ? next - now : 0);
+}
+
+static void on_due(struct time_travel_event *event)
+{
+	engine_runs = true;
+	firstlight_engine->run(time_travel_now());
+	engine_runs = false;
+	rearm();
+}
+
+/* ---- packets to the engine ---- */
+
+/*
+ * Makes the headers of IPv4, TCP and UDP lie in one piece. They do already in what the stack itself sends, so nothing
+ * is copied, and the payload stays where it is. False when memory is short.
+ */
+static bool headers_together(struct sk_buff *skb)
+{
+	unsigned int needed = min_t(unsigned int, skb->len, ETH_HLEN + sizeof(struct iphdr));
+	const struct iphdr *ip;
+	const struct tcphdr *tcp;
+
+	if (!pskb_may_pull(skb, needed))
+		return false;
+	if (needed < ETH_HLEN + sizeof(struct iphdr) || eth_hdr_of(skb)->h_proto != htons(ETH_P_IP))
+		return true;
+	ip = ip_hdr_of(skb);
+	needed = ETH_HLEN + ip->ihl * 4 + sizeof(struct tcphdr);
+	if (ip->protocol != IPPROTO_TCP || skb->len < needed)
+		return pskb_may_pull(skb, min(skb->len, needed));
+	if (!pskb_may_pull(skb, needed))
+		return false;
+	tcp = tcp_hdr_of(skb);
+	needed += tcp->doff * 4 - sizeof(struct tcphdr);
+	return pskb_may_pull(skb, min(skb->len, needed));
+}
+
+static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
+{
+	unsigned int number = *(unsigned int *)netdev_priv(device);
+	unsigned int length = skb->len;
+	unsigned long flags;
+
+	/* The network layers send from softirqs only, never from within deliver(), drop() and sent(). */
+	if (WARN_ON_ONCE(engine_runs) || !headers_together(skb)) {
+		device->stats.tx_dropped++;
+		dev_kfree_skb_any(skb);
+		return NETDEV_TX_OK;
+	}
+	device->stats.tx_packets++;
+	device->stats.tx_bytes += length;
+	skb_tx_timestamp(skb);
+
+	local_irq_save(flags);
+	engine_runs = true;
+	firstlight_engine->send(number, skb, skb->data, skb_headlen(skb), length, time_travel_now());
+	engine_runs = false;
+	rearm();
+	local_irq_restore(flags);
+	return NETDEV_TX_OK;
+}
+
+/* ---- packets from the engine ---- */
+
+/*
+ * Sets ECN-Echo. Where the checksum is still to be filled in, the field holds the sum of the pseudo header only, in
+ * which the flags have no part.
+ */
+static void mark_ece(struct sk_buff *skb, struct tcphdr *tcp)
+{
+	__be16 *flags = (__be16 *)tcp + 6;
+	__be16 before = *flags;
+
+	tcp->ece = 1;
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		csum_replace2(&tcp->check, before, *flags);
+}
+
+/* Marks an IPv4 packet, and leaves what is none alone. False when memory is short. */
+static bool mark(struct sk_buff *skb, unsigned int marks)
+{
+	unsigned int headers = ETH_HLEN + sizeof(struct iphdr);
+	bool tcp;
+
+	if (skb_headlen(skb) < headers || eth_hdr_of(skb)->h_proto != htons(ETH_P_IP))
+		return true;
+	headers = ETH_HLEN + ip_hdr_of(skb)->ihl * 4;
+	tcp = ip_hdr_of(skb)->protocol == IPPROTO_TCP && !ip_is_fragment(ip_hdr_of(skb)) &&
+	      skb_headlen(skb) >= headers + sizeof(struct tcphdr);
+	if (tcp)
+		headers += sizeof(struct tcphdr);
+	if (skb_ensure_writable(skb, headers))
+		return false;
+
+	if (marks & FIRSTLIGHT_CE)
+		IP_ECN_set_ce(ip_hdr_of(skb));
+	if (marks & FIRSTLIGHT_ECE && tcp)
+		mark_ece(skb, tcp_hdr_of(skb));
+	return true;
+}
+
+static void host_deliver(unsigned int number, void *packet, unsigned int marks)
+{
+	struct sk_buff *skb = packet;
+	struct net_device *device;
+
+	if (WARN_ON_ONCE(number >= firstlight_engine->devices)) {
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	device = devices[number];
+	if (marks && !mark(skb, marks)) {
+		device->stats.rx_dropped++;
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	device->stats.rx_packets++;
+	device->stats.rx_bytes += skb->len;
+	dev_forward_skb(device, skb);
+}
+
+static void host_drop(void *packet)
+{
+	dev_kfree_skb_any(packet);
+}
+
+static void host_sent(void *packet)
+{
+	skb_orphan(packet);
+}
+
+const struct firstlight_host firstlight_host = {
+	.abi = FIRSTLIGHT_ABI,
+	.deliver = host_deliver,
+	.drop = host_drop,
+	.sent = host_sent,
+	.log = firstlight_say,
+};
+
+/* ---- messages to the engine ---- */
+
+static ssize_t message_write(struct file *file, const char __user *from, size_t length, loff_t *position)
+{
+	unsigned char *message;
+	unsigned long flags;
+	int error;
+
+	if (length > MESSAGE_MAX)
+		return -EMSGSIZE;
+	message = memdup_user(from, length);
+	if (IS_ERR(message))
+		return PTR_ERR(message);
+
+	local_irq_save(flags);
+	engine_runs = true;
+	error = firstlight_engine->control(message, length, time_travel_now());
+	engine_runs = false;
+	rearm();
+	local_irq_restore(flags);
+
+	kfree(message);
+	return error ? error : length;
+}
+
+static const struct file_operations message_operations = {
+	.owner = THIS_MODULE,
+	.write = message_write,
+};
+
+static struct miscdevice message_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "firstlight",
+	.fops = &message_operations,
+	.mode = 0200,
+};
+
+int firstlight_whereabouts(char *line, unsigned long size)
+{
+	/* The first word of an entry is the task in all versions; "current" looks at the stack in older ones. */
+	struct task_struct *task = *(struct task_struct **)&cpu_tasks[0];
+
+	return scnprintf(line, size, "firstlight: at %llu ns the processor runs '%s' (pid %d)\n", time_travel_now(),
+			 task ? task->comm : "boot", task ? task->pid : 0);
+}
+
+/* ---- set-up ---- */
+
+static const struct net_device_ops device_operations = {
+	.ndo_start_xmit = device_send,
+	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_validate_addr = eth_validate_addr,
+};
+
+static void set_up_device(struct net_device *device)
+{
+	static const u8 address[ETH_ALEN] = { 0x02, 0, 0, 0, 0, 0x01 };
+
+	ether_setup(device);
+	eth_hw_addr_set(device, address);
+	device->netdev_ops = &device_operations;
+	device->needs_free_netdev = true;
+	device->lltx = true;
+	device->flags |= IFF_NOARP;
+	device->min_mtu = ETH_MIN_MTU;
+	device->max_mtu = ETH_MAX_MTU;
+	/* A packet may lie in pieces, and its checksum is never computed; there is no segmentation: the engine sees packets. */
+	device->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
+	device->features |= device->hw_features | NETIF_F_HIGHDMA | NETIF_F_FRAGLIST;
+}
+
+static int __init add_device(unsigned int number)
+{
+	struct net_device *device = alloc_netdev(sizeof(unsigned int), "fl%d", NET_NAME_ENUM, set_up_device);
+
+	if (!device)
+		return -ENOMEM;
+	*(unsigned int *)netdev_priv(device) = number;
+	devices[number] = device;
+	return register_netdev(device);
+}
+
+static int __init firstlight_init(void)
+{
+	unsigned int i;
+
+	if (!firstlight_engine)
+		return 0;
+	if (time_travel_mode != TT_MODE_INFCPU)
+		firstlight_fail("the kernel must be started with time-travel=inf-cpu");
+	devices = kvcalloc(firstlight_engine->devices, sizeof(*devices), GFP_KERNEL);
+	if (!devices)
+		firstlight_fail("no memory for the devices: give the kernel more (mem=)");
+	for (i = 0; i < firstlight_engine->devices; i++)
+		if (add_device(i))
+			firstlight_fail("a device cannot be made: give the kernel more memory (mem=)");
+	if (misc_register(&message_device))
+		firstlight_fail("/dev/firstlight cannot be made");
+	return 0;
+}
+device_initcall(firstlight_init);

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * reTCP: TCP for reconfigurable datacenter networks (Mukerjee et al., "Adapting TCP for Reconfigurable Datacenter
+ * Networks", NSDI 2020, section 5.3), as plain functions on a small state: the kernel module, the BPF program and the
+ * unit test in user space all include this file.
+ *
+ * The switch sets ECN-Echo on ACKs while a circuit is up, or about to come up, for the data's direction. reTCP is an
+ * edge detector on that bit: it multiplies the window by alpha when marks begin and by beta when they end, and is
+ * NewReno otherwise (RFC 5681; recovery by proportional rate reduction, RFC 6937 and RFC 9937). The slow start
+ * threshold stays at an edge, so that a raised window goes on in congestion avoidance.
+ *
+ * The stack takes such a mark for congestion, enters its state CWR and asks for a lower threshold. Here that means
+ * nothing: a reduction begins only for a loss (states Recovery and Loss, a loss that a tail loss probe repaired) and for
+ * a full queue in this host. README.md tells how these are told apart, and why.
+ *
+ * The caller, at each hook of the stack: retcp_take() what the stack shows, call the hook's function, write back the
+ * window and the threshold. Windows are counted in packets.
+ */
+#ifndef RETCP_H
+#define RETCP_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+#ifdef __KERNEL__
+#include <linux/math64.h>
+#define RETCP_DIVIDE(value, by) div_u64(value, by)
+#else
+#define RETCP_DIVIDE(value, by) ((value) / (by))
+#endif
+
+#define RETCP_ALPHA_DEFAULT 200 /* percent */
+#define RETCP_ALPHA_MIN 100
+#define RETCP_ALPHA_MAX 10000
+#define RETCP_BETA_DEFAULT 50
+#define RETCP_BETA_MIN 0
+#define RETCP_BETA_MAX 100
+
+#define RETCP_MIN_WINDOW 2		/* No controller shrinks the window below this. */
+#define RETCP_MAX_WINDOW 0x7fffffffU	/* The stack holds a window to be a positive int. */
+#define RETCP_DUP_THRESHOLD 3		/* RFC 5681, section 3.2: more reordering than this is out of the ordinary. */
+
+/* The stack's congestion states, by its own numbers. */
+enum retcp_phase { RETCP_OPEN, RETCP_DISORDER, RETCP_CWR, RETCP_RECOVERY, RETCP_LOSS };
+
+/* What the stack shows at a hook. */
+struct retcp_view {
+	__u32 cwnd, ssthresh, clamp;
+	__u32 in_flight;
+	__u32 una;		/* everything before this is acknowledged */
+	__u32 high;		/* snd_nxt when the present state began */
+	__u32 sent;		/* data packets ever sent, copies included */
+	__u32 copies;		/* packets ever sent again */
+	__u32 copies_out;	/* those of them that are in flight */
+	__u32 needless;		/* packets that the receiver ever reported as duplicates (RFC 2883) */
+	__u32 reordering;	/* how many packets a packet was seen to be late */
+	__u32 used;		/* most packets in flight in the last window */
+	__u8 phase;
+	__u8 limited;		/* the window is what holds sending back */
+};
+
+/* One connection's state. It lies in the stack's private area of a connection (104 bytes). */
+struct retcp {
+	__u32 cwnd, ssthresh;	/* as last seen or set */
+	__u32 credit;		/* packets acknowledged towards the next increase */
+	__u32 prior_cwnd, prior_ssthresh;
+	__u32 prr_delivered, prr_sent;
+	__u32 prior_copies, prior_needless;
+	__u32 una;
+	__u8 circuit;		/* the last ACK carried a mark */
+	__u8 reducing;		/* a real reduction is under way */
+	__u8 undoable;		/* it, or the last one, may still turn out to be needless */
+	__u8 asked;		/* the stack asked for a threshold and got a lower one; its change of state comes next */
+	__u8 in_ack;		/* between the two hooks of one ACK */
+	__u8 cwr_in_ack;	/* state CWR was entered during this ACK */
+};
+
+static inline __u32 retcp_clamp(__u32 value, __u32 low, __u32 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* value * percent / 100, rounded down, without overflow. */
+static inline __u32 retcp_percent(__u32 value, __u32 percent)
+{
+	if (percent && value / 100 >= RETCP_MAX_WINDOW / percent)
+		return RETCP_MAX_WINDOW;
+	return value / 100 * percent + value % 100 * percent / 100;
+}
+
+/* a lies before b in the sequence space. */
+static inline int retcp_before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+/* First call in every hook but the change of state: the stack may have moved the window. */
+static inline void retcp_take(struct retcp *r, const struct retcp_view *v)
+{
+	r->cwnd = v->cwnd;
+	r->ssthresh = v->ssthresh;
+}
+
+static inline void retcp_set_cwnd(struct retcp *r, const struct retcp_view *v, __u32 cwnd)
+{
+	__u32 most = v->clamp < RETCP_MAX_WINDOW ? v->clamp : RETCP_MAX_WINDOW;
+
+	r->cwnd = retcp_clamp(cwnd, 1, most);
+}
+
+/* A connection begins, or takes this controller. */
+static inline void retcp_start(struct retcp *r, const struct retcp_view *v)
+{
+	*r = (struct retcp){ .una = v->una };
+	retcp_take(r, v);
+}
+
+/* ---- NewReno's window ---- */
+
+/* Slow start up to the threshold, then a packet more for each window of acknowledged ones (RFC 5681, section 3.1). */
+static inline void retcp_grow(struct retcp *r, const struct retcp_view *v, __u32 acked)
+{
+	__u32 cwnd = r->cwnd;
+
+	if (cwnd < r->ssthresh) {
+		__u32 room = r->ssthresh - cwnd;
+		__u32 step = acked < room ? acked : room;
+
+		cwnd += step;
+		acked -= step;
+	}
+	if (acked) {
+		__u32 per = cwnd ? cwnd : 1;
+
+		/* Credit from a time when more was asked for gives one packet. */
+		if (r->credit >= per) {
+			r->credit = 0;
+			cwnd++;
+		}
+		r->credit += acked;
+		if (r->credit >= per) {
+			cwnd += r->credit / per;
+			r->credit %= per;
+		}
+	}
+	retcp_set_cwnd(r, v, cwnd);
+}
+
+/* Sending is held back by the window; in slow start, a window of which half was used may still grow. */
+static inline int retcp_limited(const struct retcp *r, const struct retcp_view *v)
+{
+	return v->limited || (r->cwnd < r->ssthresh && r->cwnd / 2 < v->used);
+}
+
+/* ---- Reduction ---- */
+
+/* A loss was found: remember what an undo goes back to, and halve (RFC 5681, equation 4, on the window). */
+static inline void retcp_lower(struct retcp *r, const struct retcp_view *v)
+{
+	__u32 near = r->cwnd / 2 + r->cwnd / 4;
+
+	r->prior_cwnd = r->cwnd;
+	r->prior_ssthresh = r->ssthresh > near ? r->ssthresh : near;
+	r->prior_copies = v->copies - v->copies_out;
+	r->prior_needless = v->needless;
+	r->undoable = 1;
+	r->ssthresh = retcp_clamp(r->cwnd / 2, RETCP_MIN_WINDOW, RETCP_MAX_WINDOW);
+}
+
+static inline void retcp_begin_reduction(struct retcp *r, const struct retcp_view *v)
+{
+	r->credit = 0;
+	r->prr_delivered = 0;
+	r->prr_sent = v->sent;
+	r->reducing = 1;
+}
+
+/*
+ * Proportional rate reduction (RFC 6937, section 3; RFC 9937, section 6). RecoverFS is the window before, not the
+ * flight: so do Linux's own controllers and our simulated ones.
+ */
+static inline void retcp_reduce(struct retcp *r, const struct retcp_view *v, __u32 delivered, int safe)
+{
+	__u32 out = v->sent - r->prr_sent;
+	__u32 quota = 0;
+
+	if (!delivered || !r->prior_cwnd)
+		return;
+	r->prr_delivered += delivered;
+	if (v->in_flight > r->ssthresh) {
+		__u64 due = (__u64)r->ssthresh * r->prr_delivered + r->prior_cwnd - 1;
+
+		due = RETCP_DIVIDE(due, r->prior_cwnd);
+		if (due > out)
+			quota = due - out;
+	} else {
+		if (r->prr_delivered > out)
+			quota = r->prr_delivered - out;
+		if (quota < delivered)
+			quota = delivered;
+		quota += !!safe;
+		if (quota > r->ssthresh - v->in_flight)
+			quota = r->ssthresh - v->in_flight;
+	}
+	if (!quota && !out) /* The first retransmission goes out at once. */
+		quota = 1;
+	retcp_set_cwnd(r, v, v->in_flight + quota);
+}
+
+/* The last reduction was needless: go back. */
+static inline void retcp_undo(struct retcp *r, const struct retcp_view *v)
+{
+	if (!r->undoable)
+		return;
+	retcp_set_cwnd(r, v, r->cwnd > r->prior_cwnd ? r->cwnd : r->prior_cwnd);
+	if (r->ssthresh < r->prior_ssthresh)
+		r->ssthresh = r->prior_ssthresh;
+	r->reducing = 0;
+	r->undoable = 0;
+}
+
+/* Every packet that was sent again since then has been reported as a duplicate (RFC 3708). */
+static inline int retcp_all_needless(const struct retcp *r, const struct retcp_view *v)
+{
+	__u32 copies = v->copies - r->prior_copies;
+	__u32 needless = v->needless - r->prior_needless;
+
+	return r->undoable && copies && copies < RETCP_MAX_WINDOW && needless >= copies;
+}
+
+/* ---- The stack's hooks ---- */
+
+/* An ACK arrived: the edge detector. During a reduction the window is the reduction's, whatever the circuit does. */
+static inline void retcp_on_ack(struct retcp *r, const struct retcp_view *v, int marked, __u32 alpha, __u32 beta)
+{
+	retcp_take(r, v);
+	r->in_ack = 1;
+	r->asked = 0;
+	r->cwr_in_ack = 0;
+	if (r->circuit == marked)
+		return;
+	r->circuit = marked;
+	if (!r->reducing) {
+		__u32 cwnd = retcp_percent(r->cwnd, marked ? alpha : beta);
+
+		retcp_set_cwnd(r, v, cwnd < RETCP_MIN_WINDOW ? RETCP_MIN_WINDOW : cwnd);
+	}
+}
+
+/* The same ACK, after the stack found losses and changed its state: `delivered` and `lost` packets are news in it. */
+static inline void retcp_after_ack(struct retcp *r, const struct retcp_view *v, __u32 delivered, __u32 lost)
+{
+	int advanced = retcp_before(r->una, v->una);
+
+	retcp_take(r, v);
+	r->una = v->una;
+	r->in_ack = 0;
+	if (retcp_all_needless(r, v))
+		retcp_undo(r, v);
+	if (r->reducing)
+		retcp_reduce(r, v, delivered, advanced && !lost);
+	else if (delivered && (advanced || v->reordering > RETCP_DUP_THRESHOLD) && retcp_limited(r, v))
+		retcp_grow(r, v, delivered);
+}
+
+/*
+ * The stack asks for a threshold. On a marked ACK the mark may be all its reason: the threshold stays, and if there was
+ * a loss as well, the change of state that follows tells.
+ */
+static inline void retcp_on_threshold(struct retcp *r, const struct retcp_view *v)
+{
+	retcp_take(r, v);
+	if (r->in_ack && r->circuit)
+		return;
+	retcp_lower(r, v);
+	r->asked = 1;
+}
+
+/* States Open and Disorder: what was under way is over. */
+static inline void retcp_settle(struct retcp *r, const struct retcp_view *v)
+{
+	retcp_take(r, v);
+	if (v->phase == RETCP_CWR && r->cwr_in_ack && !r->reducing) {
+		/* In and out of CWR in one marked ACK: a tail loss probe had repaired a loss. */
+		retcp_lower(r, v);
+		retcp_set_cwnd(r, v, r->ssthresh);
+	} else if (v->phase >= RETCP_RECOVERY && retcp_before(v->una, v->high)) {
+		/* It ended before its end: the stack saw that nothing had been lost (RFC 5682, RFC 3522). */
+		retcp_undo(r, v);
+	} else if (r->reducing) {
+		retcp_set_cwnd(r, v, r->ssthresh);
+	}
+	r->reducing = 0;
+}
+
+/* The retransmission timer expired; the stack has set the window to what is in flight and one. */
+static inline void retcp_time_out(struct retcp *r, const struct retcp_view *v)
+{
+	r->ssthresh = v->ssthresh;
+	if (v->cwnd == r->cwnd) /* no timeout: the path takes shorter packets only, and the long ones are sent again */
+		r->undoable = 0;
+	else if (!r->asked && !r->reducing && v->phase <= RETCP_CWR)
+		retcp_lower(r, v); /* from the window before the timeout */
+	r->cwnd = v->cwnd;
+	r->credit = 0;
+	r->reducing = 0;
+}
+
+/* The stack is about to go from state v->phase to `to`. */
+static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, __u8 to)
+{
+	switch (to) {
+	case RETCP_OPEN:
+	case RETCP_DISORDER:
+		retcp_settle(r, v);
+		break;
+	case RETCP_CWR:
+		retcp_take(r, v);
+		r->cwr_in_ack = r->in_ack;
+		if (r->asked)
+			retcp_begin_reduction(r, v);
+		break;
+	case RETCP_RECOVERY:
+		retcp_take(r, v);
+		if (!r->asked && !r->reducing)
+			retcp_lower(r, v);
+		retcp_begin_reduction(r, v);
+		if (!r->in_ack) /* the reordering timer found the loss: no ACK follows now */
+			retcp_reduce(r, v, 1, 0);
+		break;
+	case RETCP_LOSS:
+		retcp_time_out(r, v);
+		break;
+	}
+	r->asked = 0;
+}
+
+/*
+ * Bytes per second to pace at, as the stack does for controllers that leave it that: twice the window per round trip in
+ * the first half of slow start, 1.2 times later (tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent). It also
+ * bounds what lies in this host's queues. `srtt` in eighths of a microsecond, not 0.
+ */
+static inline __u64 retcp_pacing(const struct retcp *r, __u32 packets_out, __u32 mss, __u32 srtt, __u32 ss, __u32 ca)
+{
+	__u32 window = retcp_clamp(r->cwnd, packets_out, 1 << 22);
+	__u64 bytes = (__u64)mss * window * (r->cwnd < r->ssthresh / 2 ? ss : ca);
+
+	return RETCP_DIVIDE(bytes * (8 * 1000000 / 100), srtt);
+}
+
+#endif
