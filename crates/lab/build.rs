@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+/// Sets `FIRSTLIGHT_COMMIT` for the crate.
 pub fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let root = Path::new("../..");

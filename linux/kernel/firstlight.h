@@ -52,6 +52,9 @@ struct firstlight_engine {
 /*
  * The one symbol of the shared object. directory is the run's. Returns 0, having logged why, when the engine is of
  * another ABI than the kernel, or cannot do what the directory asks for.
+ *
+ * It is called before the kernel boots, once, on the stack of the process and with all of its memory. Afterwards the
+ * process forks helpers that exit: the object must leave nothing to be done then (destructors, atexit, open buffers).
  */
 #define FIRSTLIGHT_OPEN "firstlight_open"
 typedef const struct firstlight_engine *(*firstlight_open_fn)(const struct firstlight_host *host,

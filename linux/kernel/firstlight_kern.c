@@ -269,7 +269,7 @@ static void set_up_device(struct net_device *device)
 	device->flags |= IFF_NOARP;
 	device->min_mtu = ETH_MIN_MTU;
 	device->max_mtu = ETH_MAX_MTU;
-	/* A packet may lie in pieces, and its checksum is never computed; there is no segmentation: the engine sees packets. */
+	/* A packet may lie in pieces, and its checksum is never computed. No segmentation: the engine sees packets. */
 	device->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	device->features |= device->hw_features | NETIF_F_HIGHDMA | NETIF_F_FRAGLIST;
 }

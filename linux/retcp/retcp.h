@@ -48,7 +48,8 @@ struct retcp_view {
 	__u32 cwnd, ssthresh, clamp;
 	__u32 in_flight;
 	__u32 una;		/* everything before this is acknowledged */
-	__u32 high;		/* snd_nxt when the present state began */
+	__u32 next;		/* everything before this was sent */
+	__u32 high;		/* `next` when the present state began, as the stack has it */
 	__u32 sent;		/* data packets ever sent, copies included */
 	__u32 copies;		/* packets ever sent again */
 	__u32 copies_out;	/* those of them that are in flight */
@@ -64,6 +65,7 @@ struct retcp {
 	__u32 cwnd, ssthresh;	/* as last seen or set */
 	__u32 credit;		/* packets acknowledged towards the next increase */
 	__u32 prior_cwnd, prior_ssthresh;
+	__u32 recover;		/* `next` then: up to here all losses are of one window (RFC 6582, section 3.2) */
 	__u32 prr_delivered, prr_sent;
 	__u32 prior_copies, prior_needless;
 	__u32 una;
@@ -159,6 +161,7 @@ static inline void retcp_lower(struct retcp *r, const struct retcp_view *v)
 {
 	__u32 near = r->cwnd / 2 + r->cwnd / 4;
 
+	r->recover = v->next;
 	r->prior_cwnd = r->cwnd;
 	r->prior_ssthresh = r->ssthresh > near ? r->ssthresh : near;
 	r->prior_copies = v->copies - v->copies_out;
@@ -205,6 +208,18 @@ static inline void retcp_reduce(struct retcp *r, const struct retcp_view *v, __u
 	if (!quota && !out) /* The first retransmission goes out at once. */
 		quota = 1;
 	retcp_set_cwnd(r, v, v->in_flight + quota);
+}
+
+/*
+ * What was sent before the loss is acknowledged, and with it ends the reduction. The stack's own end may come earlier: on
+ * its way from CWR to Recovery it keeps the end that CWR had.
+ */
+static inline void retcp_complete(struct retcp *r, const struct retcp_view *v)
+{
+	if (!r->reducing || retcp_before(v->una, r->recover))
+		return;
+	retcp_set_cwnd(r, v, r->ssthresh);
+	r->reducing = 0;
 }
 
 /* The last reduction was needless: go back. */
@@ -257,6 +272,7 @@ static inline void retcp_after_ack(struct retcp *r, const struct retcp_view *v, 
 	r->in_ack = 0;
 	if (retcp_all_needless(r, v))
 		retcp_undo(r, v);
+	retcp_complete(r, v);
 	if (r->reducing)
 		retcp_reduce(r, v, delivered, advanced && !lost);
 	else if (delivered && (advanced || v->reordering > RETCP_DUP_THRESHOLD) && retcp_limited(r, v))
@@ -265,12 +281,13 @@ static inline void retcp_after_ack(struct retcp *r, const struct retcp_view *v, 
 
 /*
  * The stack asks for a threshold. On a marked ACK the mark may be all its reason: the threshold stays, and if there was
- * a loss as well, the change of state that follows tells.
+ * a loss as well, the change of state that follows tells. It stays as well for more losses of the same window.
  */
 static inline void retcp_on_threshold(struct retcp *r, const struct retcp_view *v)
 {
 	retcp_take(r, v);
-	if (r->in_ack && r->circuit)
+	retcp_complete(r, v);
+	if (r->reducing || (r->in_ack && r->circuit))
 		return;
 	retcp_lower(r, v);
 	r->asked = 1;
@@ -287,10 +304,11 @@ static inline void retcp_settle(struct retcp *r, const struct retcp_view *v)
 	} else if (v->phase >= RETCP_RECOVERY && retcp_before(v->una, v->high)) {
 		/* It ended before its end: the stack saw that nothing had been lost (RFC 5682, RFC 3522). */
 		retcp_undo(r, v);
-	} else if (r->reducing) {
+	} else if (v->phase == RETCP_CWR && r->reducing) {
 		retcp_set_cwnd(r, v, r->ssthresh);
+		r->reducing = 0;
 	}
-	r->reducing = 0;
+	retcp_complete(r, v);
 }
 
 /* The retransmission timer expired; the stack has set the window to what is in flight and one. */
@@ -322,9 +340,11 @@ static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, _
 		break;
 	case RETCP_RECOVERY:
 		retcp_take(r, v);
+		retcp_complete(r, v);
 		if (!r->asked && !r->reducing)
 			retcp_lower(r, v);
-		retcp_begin_reduction(r, v);
+		if (!r->reducing)
+			retcp_begin_reduction(r, v);
 		if (!r->in_ack) /* the reordering timer found the loss: no ACK follows now */
 			retcp_reduce(r, v, 1, 0);
 		break;

@@ -24,6 +24,7 @@ static inline struct retcp_view retcp_look(struct sock *sk)
 		.clamp = tp->snd_cwnd_clamp,
 		.in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out,
 		.una = tp->snd_una,
+		.next = tp->snd_nxt,
 		.high = tp->high_seq,
 		.sent = tp->data_segs_out,
 		.copies = tp->total_retrans,

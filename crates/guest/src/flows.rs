@@ -1,4 +1,4 @@
-//! Flows: a thread for each end, which writes or takes bytes in large pieces and otherwise sleeps.
+//! Flows: a thread for each end, which sends or takes bytes in large pieces and otherwise sleeps.
 //!
 //! No end ever closes its connection, so that the last packets are those of the data.
 
@@ -9,14 +9,18 @@ use crate::hosts::Host;
 use crate::run::Events;
 use crate::socket;
 use firstlight_linux::{FlowPlan, HostPlan, Message, Moment};
+use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{SockaddrIn, connect, setsockopt, sockopt};
+use std::fs::{File, OpenOptions};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
-/// Bytes of one write.
-const BLOCK: usize = 1 << 20;
+/// Bytes of one piece that is sent.
+const PIECE: u64 = 1 << 24;
+/// A file of nothing: its pages go to the network as they are, where a buffer's bytes would be copied.
+const NOTHING: &str = "/run/nothing";
 /// Most bytes that are taken at once.
 const LARGE: u64 = 1 << 30;
 /// Memory of a thread that does next to nothing.
@@ -74,10 +78,10 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[Host], addresses: &[HostPlan]) -> Re
 
 /// Starts the threads of all flows; they wait for `start`.
 pub fn start(flows: &[Flow], start: &Arc<Barrier>, events: &Events, engine: &Engine) -> Result<(), Failure> {
-    let block: Arc<[u8]> = vec![0; BLOCK].into();
+    let nothing = Arc::new(nothing().context(|| format!("cannot make {NOTHING}"))?);
     for flow in flows {
-        let (own, block) = (flow.clone(), Arc::clone(&block));
-        spawn(start, events, move || own.send(&block))?;
+        let (own, nothing) = (flow.clone(), Arc::clone(&nothing));
+        spawn(start, events, move || own.send(&nothing))?;
         let (own, engine) = (flow.clone(), engine.clone());
         spawn(start, events, move || own.receive(&engine))?;
     }
@@ -87,6 +91,12 @@ pub fn start(flows: &[Flow], start: &Arc<Barrier>, events: &Events, engine: &Eng
 /// How many threads wait for the start.
 pub fn threads(flows: usize) -> usize {
     2 * flows
+}
+
+fn nothing() -> std::io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(NOTHING)?;
+    file.set_len(PIECE)?;
+    Ok(file)
 }
 
 fn spawn(
@@ -107,17 +117,17 @@ fn spawn(
 }
 
 impl Flow {
-    /// Connects and writes all that there is to send.
-    fn send(&self, block: &[u8]) -> Result<bool, Failure> {
+    /// Connects and sends all that there is.
+    fn send(&self, nothing: &File) -> Result<bool, Failure> {
         clock::sleep(self.plan.start);
         connect(self.sender.as_raw_fd(), &SockaddrIn::from(self.to))
             .context(|| format!("{}: cannot connect to {}", self.route, self.to))?;
         let mut left = self.plan.size.unwrap_or(u64::MAX);
         while left > 0 {
-            let piece = left.min(block.len() as u64) as usize;
-            let written = nix::unistd::write(&self.sender, &block[..piece])
+            let piece = left.min(PIECE) as usize;
+            let sent = sendfile(&self.sender, nothing, Some(&mut 0), piece)
                 .context(|| format!("{}: the sender's connection broke", self.route))?;
-            left -= written as u64;
+            left -= sent as u64;
         }
         // As closing would: the last segment does not wait to be filled.
         setsockopt(&self.sender, sockopt::TcpNoDelay, &true).context(|| format!("{}: cannot flush", self.route))?;

@@ -17,6 +17,13 @@ const NAMESPACES: &str = "/run/netns";
 const OWN: &str = "/proc/thread-self/ns/net";
 /// A host's device in its namespace.
 const DEVICE: &str = "eth0";
+/// Threads beside those of the flows and programs.
+const THREADS: usize = 4096;
+/// Numbers of processes that a kernel has at least.
+const LEAST_PIDS: usize = 32_768;
+/// Parts of memory that a thread has of its own, with room to spare; and how many of them a kernel allows at least.
+const MAPS_PER_THREAD: usize = 8;
+const LEAST_MAPS: usize = 65_530;
 /// Open files beside those of the flows.
 const FILES: u64 = 1024;
 /// Open files of a flow: two ends and a listener.
@@ -103,13 +110,21 @@ fn set(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
     fs::write(&path, value).context(|| format!("{host}: cannot set {name} to '{value}'"))
 }
 
-/// Makes room for all flows: open files, and the memory of TCP, which a kernel of little memory is stingy with.
+/// Makes room for all flows, which a kernel of little memory is stingy with: open files, threads, memory of TCP.
 pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
     let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
     setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))?;
+    let threads = THREADS + 2 * plan.flows.len() + 2 * plan.programs.len();
     let pages = memory_pages()? * MEMORY.0 / MEMORY.1;
-    fs::write("/proc/sys/net/ipv4/tcp_mem", format!("{pages} {pages} {pages}"))
-        .context(|| format!("cannot give TCP {pages} pages of memory"))
+    let limits = [
+        ("kernel/threads-max", threads.to_string()),
+        ("kernel/pid_max", threads.max(LEAST_PIDS).to_string()),
+        ("vm/max_map_count", (threads * MAPS_PER_THREAD).max(LEAST_MAPS).to_string()),
+        ("net/ipv4/tcp_mem", format!("{pages} {pages} {pages}")),
+    ];
+    limits.iter().try_for_each(|(name, value)| {
+        fs::write(format!("/proc/sys/{name}"), value).context(|| format!("cannot set {name} to {value}"))
+    })
 }
 
 /// All of the kernel's memory.

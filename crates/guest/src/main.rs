@@ -23,6 +23,9 @@ use failure::{Context, Failure};
 use firstlight_linux::Plan;
 use std::path::{Path, PathBuf};
 
+/// What is to be done, in the run's directory.
+const PLAN: &str = "plan.json";
+
 fn main() {
     if std::process::id() != 1 {
         eprintln!(
@@ -42,6 +45,7 @@ fn main() {
 fn work(engine: &Engine) -> Result<(), Failure> {
     mounts::system()?;
     let directory = environment("FIRSTLIGHT_RUN")?;
+    mounts::uncover(&directory, PLAN)?;
     let plan = plan(&directory)?;
     clock::tighten()?;
     hosts::raise_limits(&plan)?;
@@ -58,7 +62,7 @@ fn environment(name: &str) -> Result<PathBuf, Failure> {
 }
 
 fn plan(directory: &Path) -> Result<Plan, Failure> {
-    let path = directory.join("plan.json");
+    let path = directory.join(PLAN);
     let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
     check_version(&text)?;
     serde_json::from_str(&text).context(|| format!("{} is no plan", path.display()))

@@ -1,6 +1,7 @@
 //! Kernel modules and their parameters.
 
 use crate::failure::{Context, Failure};
+use crate::mounts;
 use firstlight_linux::{Parameter, Plan};
 use nix::kmod::{ModuleInitFlags, finit_module};
 use std::ffi::CString;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 pub fn load(plan: &Plan) -> Result<(), Failure> {
     for file in &plan.modules {
         let folder = crate::environment("FIRSTLIGHT_MODULES")?;
+        mounts::uncover(&folder, file)?;
         one(&folder.join(file), &plan.parameters)?;
     }
     let modules: Vec<String> = plan.modules.iter().map(|file| module_name(Path::new(file))).collect();

@@ -5,12 +5,27 @@ use firstlight_linux::HostPlan;
 use nix::mount::{MsFlags, mount};
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
+/// Where our own files of the system's are made.
+const OWN: &str = "/run/firstlight";
 /// The names of all hosts, for programs.
 const NAMES: &str = "/etc/hosts";
-/// Where our own such file is made.
-const OWN_NAMES: &str = "/run/hosts";
+/// Files that would have a program ask outside for a name, which nobody there would answer; and what they say instead.
+const RESOLVERS: [(&str, &str); 2] =
+    [("/etc/resolv.conf", ""), ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")];
+
+/// Where file systems of the kernel's own lie over the machine's.
+const COVERED: [&str; 2] = ["/dev", "/run"];
+
+/// What programs expect among the devices, and a kernel alone does not make.
+const LINKS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
 
 /// Mounts the kernel's devices, where it has not done so by itself. Without them there is nobody to tell of a failure.
 pub fn devices() {
@@ -25,7 +40,12 @@ pub fn system() -> Result<(), Failure> {
     one("sysfs", "/sys")?;
     one("tmpfs", "/run")?;
     fs::create_dir_all("/dev/shm").context(|| "cannot make /dev/shm".into())?;
-    one("tmpfs", "/dev/shm")
+    one("tmpfs", "/dev/shm")?;
+    for (link, target) in LINKS {
+        // Some systems have them already.
+        let _ = symlink(target, link);
+    }
+    Ok(())
 }
 
 fn one(kind: &str, target: &str) -> Result<(), Failure> {
@@ -33,11 +53,31 @@ fn one(kind: &str, target: &str) -> Result<(), Failure> {
         .context(|| format!("cannot mount {kind} on {target}"))
 }
 
-/// Gives programs the hosts' names.
+/// Makes a directory of the machine visible again, at its own place, if one of the kernel's file systems lies over it.
+pub fn uncover(directory: &Path, file: &str) -> Result<(), Failure> {
+    let covered = COVERED.iter().any(|place| directory.starts_with(place));
+    if !covered || directory.join(file).exists() {
+        return Ok(());
+    }
+    let what = || format!("cannot see {} of the machine", directory.display());
+    fs::create_dir_all(directory).context(what)?;
+    mount(Some("none"), directory, Some("hostfs"), MsFlags::empty(), Some(directory)).context(what)
+}
+
+/// Gives programs the hosts' names, and no others.
 pub fn names(hosts: &[HostPlan]) -> Result<(), Failure> {
-    fs::write(OWN_NAMES, names_text(hosts)).context(|| format!("cannot write {OWN_NAMES}"))?;
-    mount(Some(OWN_NAMES), NAMES, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context(|| format!("cannot lay the hosts' names over {NAMES}"))
+    fs::create_dir_all(OWN).context(|| format!("cannot make {OWN}"))?;
+    lay_over(NAMES, &names_text(hosts))?;
+    let present = RESOLVERS.iter().filter(|(path, _)| Path::new(path).exists());
+    present.into_iter().try_for_each(|(path, text)| lay_over(path, text))
+}
+
+/// Lets a file of the machine say something else in this kernel.
+fn lay_over(path: &str, text: &str) -> Result<(), Failure> {
+    let own = Path::new(OWN).join(path.replace('/', "_"));
+    fs::write(&own, text).context(|| format!("cannot write {}", own.display()))?;
+    mount(Some(&own), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .context(|| format!("cannot lay {} over {path}", own.display()))
 }
 
 fn names_text(hosts: &[HostPlan]) -> String {

@@ -75,7 +75,7 @@ impl Programs {
     fn carry_out(&self, index: u32, plan: &ProgramPlan, host: &Host, engine: &Engine) -> Result<(), Failure> {
         host.enter()?;
         let mut child =
-            self.spawn(plan, host).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
+            self.spawn(plan, &host.name).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
         let group = Pid::from_raw(child.id() as i32);
         self.with_running(|running| running.push(group));
         let status = child.wait().context(|| format!("cannot wait for program {}", plan.name))?;
@@ -86,12 +86,12 @@ impl Programs {
         let code = code(status);
         let unknown = matches!(code, 126 | 127);
         if unknown || (code != 0 && !plan.server) {
-            return Err(self.failure(plan, host, status));
+            return Err(self.failure(plan, &host.name, status));
         }
         engine.tell(Message::ProgramEnded { program: index, code })
     }
 
-    fn spawn(&self, plan: &ProgramPlan, host: &Host) -> std::io::Result<Child> {
+    fn spawn(&self, plan: &ProgramPlan, host: &str) -> std::io::Result<Child> {
         let output = |end: &str| File::create(self.folder.join(format!("{}.{end}", plan.name)));
         let place = self.folder.join(&plan.name);
         fs::create_dir_all(&place)?;
@@ -102,7 +102,7 @@ impl Programs {
             .env("PATH", inherited("PATH", PATH))
             .env("HOME", inherited("HOME", "/"))
             .env("LANG", "C.UTF-8")
-            .env("FIRSTLIGHT_HOST", &host.name)
+            .env("FIRSTLIGHT_HOST", host)
             .current_dir(place)
             .stdin(Stdio::null())
             .stdout(output("out")?)
@@ -112,7 +112,7 @@ impl Programs {
     }
 
     /// What a program's end says that should not have been.
-    fn failure(&self, plan: &ProgramPlan, host: &Host, status: ExitStatus) -> Failure {
+    fn failure(&self, plan: &ProgramPlan, host: &str, status: ExitStatus) -> Failure {
         let what = match code(status) {
             127 => "found no such command".into(),
             126 => "may not execute the command".into(),
@@ -122,7 +122,7 @@ impl Programs {
         let path = self.folder.join(format!("{}.err", plan.name));
         let said = fs::read(&path).map(|bytes| last_lines(&String::from_utf8_lossy(&bytes))).unwrap_or_default();
         let said = if said.is_empty() { "it wrote no error".into() } else { format!("its last errors:\n{said}") };
-        Failure::new(format!("program {} on {} ({}) {what}; {said}", plan.name, host.name, plan.command))
+        Failure::new(format!("program {} on {host} ({}) {what}; {said}", plan.name, plan.command))
     }
 
     /// Ends all that still run: asks first, and gives them a little time.
@@ -136,7 +136,7 @@ impl Programs {
             }
             clock::sleep(ENDING_STEP);
         }
-        signal(&ending, Signal::SIGKILL);
+        
         self.remove_empty_places();
     }
 
@@ -174,4 +174,59 @@ fn code(status: ExitStatus) -> i32 {
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of a program that ends so, having written these errors.
+    fn told(wait_status: i32, errors: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = Programs::new(folder.path()).unwrap();
+        let plan = ProgramPlan { name: "p".into(), on: 0, command: "run me".into(), start: 0, server: false };
+        fs::write(folder.path().join("programs/p.err"), errors).unwrap();
+        programs.failure(&plan, "host3", ExitStatus::from_raw(wait_status)).to_string()
+    }
+
+    #[test]
+    fn what_is_said_of_a_failed_program() {
+        let exit = |code: i32| code << 8;
+        assert_eq!(
+            told(exit(3), "one\ntwo\n3\n4\n5\n6\n"),
+            "program p on host3 (run me) ended with exit code 3, where 0 is right (or server = true, if it is to run on); \
+             its last errors:\ntwo\n3\n4\n5\n6"
+        );
+        assert_eq!(
+            told(exit(127), "sh: run: not found"),
+            "program p on host3 (run me) found no such command; its last errors:\nsh: run: not found"
+        );
+        assert_eq!(told(exit(126), ""), "program p on host3 (run me) may not execute the command; it wrote no error");
+        assert_eq!(told(9, ""), "program p on host3 (run me) was ended by signal 9; it wrote no error");
+    }
+
+    #[test]
+    fn exit_codes_as_shells_count_them() {
+        assert_eq!([0, 3 << 8, 15].map(|status| code(ExitStatus::from_raw(status))), [0, 3, 143]);
+    }
+
+    /// One ends when it is asked, one does not; both are gone in the end.
+    #[test]
+    fn all_that_run_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = Programs::new(folder.path()).unwrap();
+        let started = |command: &str| {
+            let plan =
+                ProgramPlan { name: command.len().to_string(), on: 0, command: command.into(), start: 0, server: true };
+            let child = programs.spawn(&plan, "host3").unwrap();
+            programs.with_running(|running| running.push(Pid::from_raw(child.id() as i32)));
+            child
+        };
+        let children = [started("exec sleep 1000"), started("trap '' TERM; while :; do sleep 0.01; done")];
+        let waiting = children.map(|mut child| thread::spawn(move || child.wait().unwrap().signal()));
+        thread::sleep(std::time::Duration::from_millis(50));
+        programs.end();
+        assert_eq!(waiting.map(|thread| thread.join().unwrap()), [Some(15), Some(9)]);
+        assert_eq!(fs::read_dir(folder.path().join("programs")).unwrap().count(), 4, "two files of each");
+    }
 }

@@ -65,6 +65,7 @@ pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> 
     let ending = events.clone();
     watch(&start, &events, move || keep_time(warmup, duration, &told, &own, &ending))?;
 
+    clock::settle();
     engine.tell(Message::Start)?;
     start.wait();
     wait_for_end(plan, &receiver)?;
@@ -121,4 +122,55 @@ fn sample(every: u64, duration: u64, flows: &[Flow], engine: &Engine) -> Result<
         flows.iter().try_for_each(|flow| flow.tell_sender(Moment::Series, engine))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_linux::{FlowPlan, ProgramPlan};
+
+    fn plan(ends_early: bool) -> Plan {
+        let flow =
+            FlowPlan { flow: 0, from: 0, to: 1, from_port: 1, to_port: 2, cc: "reno".into(), size: Some(1), start: 0 };
+        let program = |server| ProgramPlan { name: "p".into(), on: 0, command: "true".into(), start: 0, server };
+        Plan {
+            version: String::new(),
+            hosts: vec![],
+            modules: vec![],
+            parameters: vec![],
+            flows: vec![flow],
+            programs: vec![program(false), program(true)],
+            warmup: 0,
+            duration: 1,
+            ends_early,
+            tcp_info: None,
+        }
+    }
+
+    /// How many events are left when the run ends.
+    fn left(ends_early: bool, happens: impl Fn(&Events)) -> Result<usize, Failure> {
+        let (sender, receiver) = channel();
+        let events = Events(sender);
+        happens(&events);
+        events.tell(Event::TimeIsUp);
+        wait_for_end(&plan(ends_early), &receiver).map(|()| receiver.try_iter().count())
+    }
+
+    #[test]
+    fn a_run_ends_with_all_that_it_waits_for() {
+        let all = |events: &Events| {
+            events.program_ended(true);
+            events.program_ended(false);
+            events.flow_complete();
+        };
+        assert_eq!(left(true, all), Ok(1), "not for the server, nor for the time");
+        assert_eq!(left(false, all), Ok(0), "when the time is up");
+        assert_eq!(left(true, |events| events.flow_complete()), Ok(0), "a program runs on");
+    }
+
+    #[test]
+    fn a_failure_ends_it() {
+        let failure = Failure::new("no");
+        assert_eq!(left(true, |events| events.failed(failure.clone())), Err(failure.clone()));
+    }
 }

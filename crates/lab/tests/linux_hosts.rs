@@ -125,9 +125,9 @@ fn what_tcp_keys_mean_to_a_kernel() {
     ];
     let plan = plan_of(PAIR, &set);
     let host = &plan.hosts[0];
-    assert_eq!(host.route, "initcwnd 20 window 1048576 rto_min 2ms quickack 1");
+    assert_eq!(host.route, "initcwnd 20 rto_min 2ms quickack 1");
     let found = |name: &str| sysctl(host, &format!("net.ipv4.{name}")).unwrap_or("none");
-    assert_eq!(found("tcp_rmem"), "4096 4194304 4194304");
+    assert_eq!(found("tcp_rmem"), "4096 1152871 1152871");
     assert_eq!(["tcp_rto_max_ms", "tcp_ecn", "tcp_frto"].map(found), ["2000", "1", "0"]);
     assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr"].map(found), ["0", "0"]);
     assert_eq!(parameters(&plan), ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"]);
@@ -227,6 +227,7 @@ fn what_cannot_be() {
         ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel has no such setting: it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them; take it out"),
         ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")], "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: write for example 0.0625"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")], "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
+        ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "101")], "x.toml, from --set retcp.alpha: retcp.alpha: a Linux host takes at most 100"),
         ("", &[LINUX, ("linux.sysctls", "[\"tcp_ecn=1\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'tcp_ecn' is not a setting of a network namespace: those are called net.ipv4.tcp_ecn and so on"),
         ("", &[LINUX, ("linux.sysctls", "[\"net.ipv4.tcp_ecn\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'net.ipv4.tcp_ecn' sets nothing: write for example \"net.ipv4.tcp_ecn=1\""),
         ("", &[LINUX, ("linux.sysctls", "net.ipv4.tcp_ecn=1")], "x.toml, from --set linux.sysctls: linux.sysctls: expected a list of settings, found the text \"net.ipv4.tcp_ecn=1\": write for example [\"net.ipv4.tcp_ecn=1\"]"),
@@ -240,6 +241,7 @@ fn what_cannot_be() {
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a/b\"\n", &[LINUX], "x.toml:46:8: program.0.name: it names files: use letters, digits, '-', '_' and '.', a letter or digit first"),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a\"\n[[program]]\non = \"host1\"\nrun = \"true\"\nname = \"a\"\n", &[LINUX], "x.toml:50:8: program.1.name: there are two programs of the name 'a': name each by a name of its own"),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nstart = \"144ms\"\n", &[LINUX], "x.toml:46:9: program.0.start: it would start after the run's end: use less than duration, 144ms"),
+        ("", &[LINUX, ("flows.0.count", "626")], "x.toml: flows: 10016 Linux flows are too many for one kernel: use at most 10000"),
         ("[[program]]\nrun = \"true\"\n", &[LINUX], "x.toml:43:1: program.0.on: missing: write for example on = \"rack0\" in [[program]]"),
     ];
     let mut wrong = String::new();

@@ -89,6 +89,7 @@ fn every_setting_of_tcp_arrives() {
     let set = [
         ("tcp.initial_window", "11"),
         ("tcp.receive_window", "1MB"),
+        ("tcp.autotune", "false"),
         ("tcp.rto_min", "201ms"),
         ("tcp.rto_initial", "2s"),
         ("tcp.rto_max", "60s"),
@@ -104,6 +105,7 @@ fn every_setting_of_tcp_arrives() {
         mtu: 9000,
         initial_window: 11,
         receive_window: Bytes::new(1_000_000),
+        autotune: false,
         rto_min: Span::from_ms(201),
         rto_initial: Span::from_secs(2),
         rto_max: Span::from_secs(60),

@@ -67,9 +67,7 @@ impl<'a> Message<'a> {
             Message::FlowState { flow, sender, moment, info } => {
                 [&[2][..], &flow.to_le_bytes(), &[u8::from(sender), moment as u8], info].concat()
             }
-            Message::ProgramEnded { program, code } => {
-                [&[3][..], &program.to_le_bytes(), &code.to_le_bytes()].concat()
-            }
+            Message::ProgramEnded { program, code } => [&[3][..], &program.to_le_bytes(), &code.to_le_bytes()].concat(),
             Message::Failed(why) => [&[4][..], why].concat(),
             Message::Finish => vec![5],
         }

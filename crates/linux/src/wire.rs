@@ -121,7 +121,9 @@ fn options(packet: &mut Packet, mut bytes: &[u8]) {
             bytes = rest;
             continue;
         }
-        let Some(length) = rest.first().map(|length| usize::from(*length)).filter(|length| *length >= 2) else { return };
+        let Some(length) = rest.first().map(|length| usize::from(*length)).filter(|length| *length >= 2) else {
+            return;
+        };
         let Some(value) = bytes.get(2..length) else { return };
         match (kind, value.len()) {
             (0, _) => return,

@@ -272,7 +272,8 @@ fn play(sends: &Sends, marks: bool, scale: u32, loss: f64, finish: bool) -> (Clo
     for &(gap, device, to, payload) in sends {
         now += gap;
         clock.go(now);
-        let frame = if payload > 9000 { (vec![payload as u8; payload - 9000], payload) } else { frame(to, payload.min(8900)) };
+        let frame =
+            if payload > 9000 { (vec![payload as u8; payload - 9000], payload) } else { frame(to, payload.min(8900)) };
         clock.send(device, &frame);
     }
     if finish {

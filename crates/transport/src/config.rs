@@ -24,8 +24,11 @@ pub struct TcpConfig {
     pub mtu: u16,
     /// Initial congestion window in packets (RFC 6928).
     pub initial_window: u32,
-    /// Receive window offered, fixed for the connection's life.
+    /// The largest receive window that is offered.
     pub receive_window: Bytes,
+    /// The window that the receiver's buffer holds starts at 128 KiB, packets' own memory included, and is tuned to what
+    /// arrives in a round trip, up to `receive_window`; without it is that large from the start (dynamic right-sizing).
+    pub autotune: bool,
     /// Floor under the variance term of the retransmission timeout (Linux: 200 ms), so that RTO >= SRTT + this.
     pub rto_min: Span,
     /// Timeout before the first RTT sample (RFC 6298, section 2.1).
@@ -34,7 +37,7 @@ pub struct TcpConfig {
     pub rto_max: Span,
     /// Longest delay of an ACK (Linux: 40 ms).
     pub delayed_ack: Span,
-    /// Packets that are acknowledged at once when a connection starts or duplicates arrive (Linux: 16).
+    /// Packets that are acknowledged at once, at most, when a connection starts or duplicates arrive (Linux: 16, and half a window).
     pub quick_acks: u32,
     /// Hold back ACKs that only report more data out of order, beyond the first three for a gap (Linux since 4.18).
     pub compress_sacks: bool,
@@ -55,6 +58,7 @@ impl Default for TcpConfig {
             mtu: 9000,
             initial_window: 10,
             receive_window: Bytes::new(6 << 20),
+            autotune: true,
             rto_min: Span::from_ms(200),
             rto_initial: Span::from_secs(1),
             rto_max: Span::from_secs(120),

@@ -194,7 +194,8 @@ fn from_the_directory_to_the_result() {
     kernel.go(ZERO + 27_199);
     assert!(books().delivered.is_empty());
     kernel.go(ZERO + 27_200);
-    assert_eq!((books().delivered.clone(), books().sent.clone(), books().dropped.clone()), (vec![(2, 2)], vec![2], vec![1, 3]));
+    let Books { delivered, sent, dropped, .. } = std::mem::replace(&mut *books(), Books::EMPTY);
+    assert_eq!((delivered, sent, dropped), (vec![(2, 2)], vec![2], vec![1, 3]));
     assert_eq!(kernel.control(&Message::FlowComplete { flow: 0 }, ZERO + 60_000), 0);
     assert_eq!(kernel.control(&Message::ProgramEnded { program: 0, code: 3 }, ZERO + 50_000), 0);
     kernel.go(ZERO + 200_000);
@@ -205,7 +206,7 @@ fn from_the_directory_to_the_result() {
     assert_eq!(kernel.raw(&state(1, false, Moment::Series, &cwnd), ZERO + 200_000), 0);
     kernel.send(1, 4, &frame(2, 1000), ZERO + 1_999_900);
     kernel.go(ZERO + 3_000_000);
-    assert_eq!(books().dropped, [1, 3, 4], "the end gives back what is inside");
+    assert_eq!(books().dropped, [4], "the end gives back what is inside");
     assert_eq!((kernel.engine.next)(), NEVER);
     assert_eq!(kernel.raw(&state(1, false, Moment::End, &received(181_000)), ZERO + 2_000_000), 0);
     assert_eq!(kernel.raw(&state(1, true, Moment::End, &cwnd), ZERO + 2_000_000), 0);
@@ -236,7 +237,7 @@ fn from_the_directory_to_the_result() {
     let progress = std::fs::read(folder.path().join("progress")).unwrap();
     let number = |at: usize| u64::from_le_bytes(progress[at..at + 8].try_into().unwrap());
     assert!(progress.len() == 16 && number(0) == 2_000_000 && number(8) >= 3, "{progress:?}");
-    assert!(std::fs::metadata(folder.path().join("packets.pcapng")).unwrap().len() > 500);
+    assert!(std::fs::metadata(folder.path().join("packets.pcapng")).unwrap().len() > 350);
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 6, "nothing is left but inputs, progress, capture and result");
 }
@@ -288,7 +289,8 @@ fn messages_out_of_place_are_refused() {
     assert_eq!(kernel.control(&Message::FlowComplete { flow: 2 }, ZERO), invalid);
     assert_eq!(kernel.control(&Message::ProgramEnded { program: 2, code: 0 }, ZERO), invalid);
     assert_eq!(kernel.raw(&state(0, true, Moment::End, &[0; 50]), ZERO), invalid);
-    assert_eq!(books().log.len(), 6, "each has its line: {:?}", books().log);
+    let log = books().log.clone();
+    assert_eq!(log.len(), 6, "each has its line: {log:?}");
     assert_eq!(kernel.control(&Message::Failed("no device fl3\nat all".as_bytes()), ZERO), -libc::EIO);
     assert_eq!(read(&folder, "failure.json")["error"], "no device fl3\nat all");
     assert_eq!(kernel.control(&Message::Finish, ZERO), shut);

@@ -39,7 +39,7 @@ static void ask(void)
 
 static void ack(__u32 delivered, int marked, __u32 alpha, __u32 beta)
 {
-	v.una += delivered;
+	v.una = v.next += delivered;
 	retcp_on_ack(&r, &v, marked, alpha, beta);
 	store();
 	if (v.phase == RETCP_CWR)

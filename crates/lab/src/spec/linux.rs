@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Most hosts of one kernel.
 const MOST_HOSTS: usize = 2048;
+/// Most flows of one kernel: each has two threads.
+const MOST_FLOWS: usize = 10_000;
 /// Most samples of `TCP_INFO`.
 const MOST_SAMPLES: u64 = 5_000_000;
 
@@ -113,7 +115,8 @@ pub(crate) fn expand(
     let mut problems = kernel.problems.clone();
     problems.extend(idle(values, entries, &taking_part));
     problems.extend(wide(values, entries));
-    problems.extend(crowded(values, taking_part.len()));
+    problems.extend(crowded(values, "hosts.kind", "hosts", taking_part.len(), MOST_HOSTS));
+    problems.extend(crowded(values, "flows", "flows", linux_flows().count(), MOST_FLOWS));
     problems.extend(sampled(values, linux_flows().count()));
     if !problems.is_empty() {
         return Err(SpecError { problems });
@@ -195,9 +198,9 @@ fn wide(values: &Values, entries: &HostEntries) -> Vec<Problem> {
         .collect()
 }
 
-fn crowded(values: &Values, hosts: usize) -> Option<Problem> {
-    let text = || format!("{hosts} Linux hosts are too many for one kernel: use at most {MOST_HOSTS}");
-    (hosts > MOST_HOSTS).then(|| values.problem("hosts.kind", text()))
+fn crowded(values: &Values, path: &str, what: &str, count: usize, most: usize) -> Option<Problem> {
+    let text = || format!("{count} Linux {what} are too many for one kernel: use at most {most}");
+    (count > most).then(|| values.problem(path, text()))
 }
 
 fn sampled(values: &Values, flows: usize) -> Option<Problem> {

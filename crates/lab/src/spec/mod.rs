@@ -262,6 +262,7 @@ fn tcp(values: &Values) -> TcpConfig {
         mtu: u16::try_from(values.size("hosts.mtu").get()).expect("the registry bounds the MTU"),
         initial_window: values.packets("tcp.initial_window"),
         receive_window: values.size("tcp.receive_window"),
+        autotune: values.flag("tcp.autotune") && (values.has("tcp.autotune") || !values.has("tcp.receive_window")),
         rto_min: values.span("tcp.rto_min"),
         rto_initial: values.span("tcp.rto_initial"),
         rto_max: values.span("tcp.rto_max"),

@@ -263,9 +263,15 @@ fn tcp() -> Vec<Key> {
         key(
             "tcp.receive_window",
             Kind::Size { least: 1, most: 1 << 30 },
-            "Receive window, fixed for the connection's life",
+            "Largest receive window; where it is given, it is not tuned unless `tcp.autotune` says so",
         )
         .or(config.receive_window),
+        key(
+            "tcp.autotune",
+            Kind::Flag,
+            "The receive window is tuned to what arrives in a round trip, up to `tcp.receive_window`; false: it is fixed",
+        )
+        .or(config.autotune),
         key("tcp.rto_min", POSITIVE, "Floor under the variance term of the retransmission timeout").or(config.rto_min),
         key("tcp.rto_initial", POSITIVE, "Timeout before the first RTT sample (RFC 6298)").or(config.rto_initial),
         key("tcp.rto_max", POSITIVE, "Ceiling of the backed-off timeout").or(config.rto_max),

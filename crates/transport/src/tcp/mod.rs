@@ -4,6 +4,8 @@
 //! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing, then
 //! [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
 
+mod burst;
+mod offer;
 mod prr;
 mod rack;
 mod reassembly;
@@ -64,12 +66,10 @@ pub struct Connection {
     local: Endpoint,
     remote: Endpoint,
     state: State,
-    /// A SYN or SYN-ACK is due.
+    /// A packet of the handshake is due.
     syn_due: bool,
     syn_sent: Time,
     syn_retries: u32,
-    /// Receive window in the header's units.
-    window_field: u16,
     config: TcpConfig,
     sender: Sender,
     receiver: Receiver,
@@ -78,7 +78,6 @@ pub struct Connection {
 impl Connection {
     /// One end of a connection. The client's calls [`Connection::connect`]; the server's waits for its SYN.
     pub fn new(tcp: &TcpConfig, cc: &CcConfig, local: Endpoint, remote: Endpoint, isn: u32) -> Self {
-        let scaled = tcp.receive_window.get() >> tcp.window_scale();
         Connection {
             local,
             remote,
@@ -86,7 +85,6 @@ impl Connection {
             syn_due: false,
             syn_sent: Time::ZERO,
             syn_retries: 0,
-            window_field: scaled.min(u64::from(u16::MAX)) as u16,
             config: *tcp,
             sender: Sender::new(tcp, cc.build(tcp.tick), isn),
             receiver: Receiver::new(tcp),
@@ -149,7 +147,7 @@ impl Connection {
     /// Writes the next packet to be put on the wire into `p`, in place; false when there is none (`p` is then
     /// undefined). Call until there is none after each other call.
     pub fn transmit(&mut self, now: Time, p: &mut Packet) -> bool {
-        if self.state != State::Established {
+        if self.state != State::Established || self.syn_due {
             return self.transmit_handshake(now, p);
         }
         if let Some(out) = self.sender.poll(now, &self.config) {
@@ -159,11 +157,7 @@ impl Connection {
         if !self.receiver.wants_ack() {
             return false;
         }
-        self.write_header(p, HEADER, self.sender.next, now);
-        if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
-            p.ecn = Ecn::Ect0;
-        }
-        self.receiver.write_ack(p);
+        self.write_pure_ack(p, now);
         true
     }
 
@@ -223,7 +217,6 @@ impl Connection {
             sport: self.local.port,
             dport: self.remote.port,
             seq: self.sender.map.wire(seq),
-            window: self.window_field,
             tsval: timestamp(now),
             ..Packet::default()
         };
@@ -232,7 +225,7 @@ impl Connection {
     fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
         self.write_header(p, HEADER, out.start, now);
         p.size += out.len as u16;
-        if out.start + u64::from(out.len) == self.sender.written {
+        if out.push {
             p.flags.insert(TcpFlags::PSH);
         }
         if self.sender.ecn {
@@ -244,6 +237,14 @@ impl Connection {
                 self.sender.cwr_due = false;
                 p.flags.insert(TcpFlags::CWR);
             }
+        }
+        self.receiver.write_ack(p);
+    }
+
+    fn write_pure_ack(&mut self, p: &mut Packet, now: Time) {
+        self.write_header(p, HEADER, self.sender.next, now);
+        if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
+            p.ecn = Ecn::Ect0;
         }
         self.receiver.write_ack(p);
     }
@@ -269,9 +270,9 @@ impl Connection {
         match self.state {
             State::Closed | State::SynReceived if is_syn => {
                 let offered = p.flags.has(TcpFlags::ECE | TcpFlags::CWR);
-                self.receiver.start(p.seq, p.tsval);
+                self.receiver.start(p.seq, p.tsval, now);
                 self.agree_on_ecn(offered);
-                self.sender.window_end = 1 + u64::from(p.window);
+                self.sender.on_first_window(p.window);
                 if self.state == State::Closed {
                     self.state = State::SynReceived;
                     self.send_syn(now);
@@ -280,11 +281,12 @@ impl Connection {
                 }
             }
             State::SynSent if is_syn && p.flags.has(TcpFlags::ACK) => {
-                self.receiver.start(p.seq, p.tsval);
+                self.receiver.start(p.seq, p.tsval, now);
                 self.agree_on_ecn(p.flags.has(TcpFlags::ECE));
                 self.establish(now);
-                self.sender.window_end = 1 + u64::from(p.window);
-                self.receiver.ack_now();
+                self.sender.on_first_window(p.window);
+                // The third packet of the handshake carries no data, even where there are some.
+                self.syn_due = true;
             }
             State::SynReceived if p.flags.has(TcpFlags::ACK) => self.establish(now),
             // A SYN-ACK again: our ACK was lost.
@@ -319,9 +321,11 @@ impl Connection {
         if !std::mem::take(&mut self.syn_due) {
             return false;
         }
+        if self.state == State::Established {
+            self.write_pure_ack(p, now);
+            return true;
+        }
         self.write_header(p, SYN_HEADER, 0, now);
-        // The window of a SYN is never scaled (RFC 7323, section 2.2).
-        p.window = self.config.receive_window.get().min(u64::from(u16::MAX)) as u16;
         p.flags.insert(TcpFlags::SYN);
         if self.state == State::SynReceived {
             self.receiver.write_ack(p);
@@ -331,6 +335,8 @@ impl Connection {
         } else if self.wants_ecn() {
             p.flags.insert(TcpFlags::ECE | TcpFlags::CWR);
         }
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        p.window = self.receiver.first_window();
         true
     }
 }

@@ -7,6 +7,7 @@
 //! SACK option has room for all that they would say. ECN is echoed as RFC 3168
 //! (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
 
+use super::offer::Offer;
 use super::reassembly::{Arrival, Reassembly};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
@@ -53,6 +54,7 @@ pub(crate) enum Echo {
 pub(crate) struct Receiver {
     stream: Reassembly,
     map: SeqMap,
+    offer: Offer,
     pub(crate) echo: Echo,
     /// ECE is set on what is sent now.
     ece: bool,
@@ -77,6 +79,7 @@ impl Receiver {
         Receiver {
             stream: Reassembly::new(0),
             map: SeqMap::new(0),
+            offer: Offer::new(config),
             echo: Echo::Off,
             ece: false,
             acked: 0,
@@ -84,7 +87,7 @@ impl Receiver {
             ack_before_change: None,
             deadline: None,
             compression: Compression::default(),
-            quick: config.quick_acks,
+            quick: 0,
             ticks: Ticks::new(config.tick),
             last_arrival: None,
             ts_recent: 0,
@@ -92,10 +95,22 @@ impl Receiver {
     }
 
     /// The peer's SYN arrived: its stream starts.
-    pub(crate) fn start(&mut self, initial: u32, tsval: u32) {
+    pub(crate) fn start(&mut self, initial: u32, tsval: u32, now: Time) {
         self.map = SeqMap::new(initial);
         self.stream = Reassembly::new(1);
         self.ts_recent = tsval;
+        self.offer.start(now);
+    }
+
+    /// The window field of a SYN.
+    pub(crate) fn first_window(&self) -> u16 {
+        self.offer.granted().min(u64::from(u16::MAX)) as u16
+    }
+
+    /// The next packets are acknowledged at once: as many as make up half a window, between 2 and `quick_acks`.
+    fn acknowledge_quickly(&mut self, config: &TcpConfig) {
+        let half = self.offer.granted() / (2 * u64::from(config.mss()));
+        self.quick = (half.clamp(2, u64::from(u32::MAX)) as u32).min(config.quick_acks);
     }
 
     /// Bytes received in order.
@@ -126,12 +141,15 @@ impl Receiver {
             self.ts_recent = p.tsval;
         }
         self.on_ecn(p, config);
-        if self.last_arrival.is_some_and(|last| now.saturating_since(last) > rtt.rto()) {
-            self.quick = config.quick_acks;
+        if self.last_arrival.is_none_or(|last| now.saturating_since(last) > rtt.rto()) {
+            self.acknowledge_quickly(config);
         }
         self.last_arrival = Some(now);
         match self.stream.insert(start, end) {
             Arrival::InOrder { filled_gap } => {
+                if self.offer.on_progress(self.stream.next(), end - start, now) {
+                    self.quick |= 1;
+                }
                 let waiting = self.stream.next() - self.ack_before_change.unwrap_or(self.acked);
                 let pushed = p.flags.has(TcpFlags::PSH);
                 if filled_gap || pushed || waiting > u64::from(config.mss()) || self.quick > 0 || self.stream.has_gap()
@@ -149,7 +167,7 @@ impl Receiver {
                 }
             }
             Arrival::Duplicate => {
-                self.quick = config.quick_acks;
+                self.acknowledge_quickly(config);
                 self.ack_now = true;
             }
         }
@@ -224,6 +242,7 @@ impl Receiver {
             }
         };
         p.ack = self.map.wire(upto);
+        p.window = self.offer.field(upto);
         if upto > self.acked {
             self.quick = self.quick.saturating_sub(1);
             self.acked = upto;

@@ -54,7 +54,9 @@ impl Sender {
         let ece = p.flags.has(TcpFlags::ECE);
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
         if ack >= self.una {
-            self.window_end = self.window_end.max(ack + (u64::from(p.window) << config.window_scale()));
+            let offered = u64::from(p.window) << config.window_scale();
+            self.peer_window = self.peer_window.max(offered);
+            self.window_end = self.window_end.max(ack + offered);
         }
         if p.sacks > 0 {
             self.on_sack(p, ack, now, &mut news);

@@ -30,6 +30,8 @@ pub(crate) struct Outgoing {
     pub(crate) start: u64,
     pub(crate) len: u32,
     pub(crate) retransmission: bool,
+    /// The receiver is to hand over what it has.
+    pub(crate) push: bool,
 }
 
 /// The sending half of a connection. `recovery.rs` reacts to ACKs, `rack.rs` finds losses, `prr.rs` moves the window.
@@ -44,6 +46,13 @@ pub(crate) struct Sender {
     pub(crate) written: u64,
     /// Where the peer's receive window ends.
     pub(crate) window_end: u64,
+    /// The largest window that the peer has offered.
+    pub(crate) peer_window: u64,
+    // New data: what goes out at once, and how they are cut into pieces.
+    pub(crate) burst_start: u64,
+    pub(crate) burst_end: u64,
+    pub(crate) piece: u64,
+    pub(crate) piece_end: u64,
     pub(crate) board: Scoreboard,
     pub(crate) window: Window,
     pub(crate) cc: Controller,
@@ -96,6 +105,11 @@ impl Sender {
             next: 0,
             written: 1,
             window_end: 0,
+            peer_window: 0,
+            burst_start: 0,
+            burst_end: 0,
+            piece: 0,
+            piece_end: 0,
             board: Scoreboard::default(),
             window: Window::new(config.initial_window),
             cc,
@@ -138,6 +152,12 @@ impl Sender {
         self.written = self.written.saturating_add(bytes);
     }
 
+    /// The window of a SYN.
+    pub(crate) fn on_first_window(&mut self, window: u16) {
+        self.peer_window = u64::from(window);
+        self.window_end = 1 + self.peer_window;
+    }
+
     /// How ECN-Echo is to be understood.
     pub(crate) fn marks_mean_congestion(&self) -> bool {
         self.ecn && self.cc.ecn() != EcnUse::OwnMeaning
@@ -154,8 +174,9 @@ impl Sender {
             self.limited |= self.has_new_data() || self.board.lost() > self.board.retransmitted();
             return None;
         }
+        let room = self.window.cwnd - in_flight;
         if self.new_data_first {
-            if let Some(sent) = self.send_new(now, config) {
+            if let Some(sent) = self.send_new(room, now, config) {
                 return Some(sent);
             }
             self.new_data_first = false;
@@ -170,21 +191,19 @@ impl Sender {
         {
             return Some(self.retransmit(i, now, config));
         }
-        self.send_new(now, config)
+        self.send_new(room, now, config)
     }
 
     fn has_new_data(&self) -> bool {
         self.next < self.written && self.next < self.window_end
     }
 
-    fn send_new(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
-        if !self.has_new_data() {
+    /// New data, where the window has room for so many packets.
+    fn send_new(&mut self, room: u32, now: Time, config: &TcpConfig) -> Option<Outgoing> {
+        if !self.has_new_data() || (self.next >= self.burst_end && !self.plan_burst(room, now, config)) {
             return None;
         }
-        let len = u64::from(config.mss()).min(self.written - self.next);
-        if self.next + len > self.window_end {
-            return None;
-        }
+        let len = u64::from(config.mss()).min(self.burst_end - self.next);
         let start = self.next;
         self.board.push(Segment { start, sent: now, len: len as u32, marks: Mark::default() });
         self.next += len;
@@ -195,7 +214,10 @@ impl Sender {
         if self.timer.purpose == Purpose::Idle || self.timer.purpose == Purpose::Probe {
             self.arm(now, config);
         }
-        Some(Outgoing { start, len: len as u32, retransmission: false })
+        // As Linux does it: a burst ends with a push, a lone packet does not.
+        let burst_ends = self.next == self.burst_end && start > self.burst_start;
+        let push = burst_ends || self.next == self.written;
+        Some(Outgoing { start, len: len as u32, retransmission: false, push })
     }
 
     fn retransmit(&mut self, i: usize, now: Time, config: &TcpConfig) -> Outgoing {
@@ -213,7 +235,8 @@ impl Sender {
             self.arm_retransmit(now, config);
         }
         let segment = self.board.get(i);
-        Outgoing { start: segment.start, len: segment.len, retransmission: true }
+        let push = segment.end() == self.written;
+        Outgoing { start: segment.start, len: segment.len, retransmission: true, push }
     }
 
     /// RFC 8985, section 7.3: a probe is new data if there are any, else the last segment again.
@@ -223,7 +246,7 @@ impl Sender {
             return None;
         }
         self.stats.probes += 1;
-        let new = self.send_new(now, config);
+        let new = self.send_new(1, now, config);
         self.probe_was_copy = new.is_none();
         let sent = new.unwrap_or_else(|| self.retransmit(self.board.len() as usize - 1, now, config));
         self.probe_end = Some(self.next);

@@ -1,0 +1,86 @@
+//! The receive window that is offered (RFC 9293, section 3.8.6; RFC 7323), and how it grows.
+//!
+//! Two things bound it. A sender that has shown nothing yet is offered at most 64 KiB, and two segments more for each that
+//! it delivers in order. And the buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP",
+//! LACSI 2001): it has room for twice what arrives in a round trip, where a round trip is at most the time in which a
+//! whole window arrives. The application reads at once. The numbers are those of Linux 7.2: docs/models/tcp.md.
+
+use crate::config::TcpConfig;
+use firstlight_units::{Span, Time};
+
+/// The most that is offered at first.
+const AT_FIRST: u64 = 65_535;
+/// What a buffer holds at first where it is tuned: 128 KiB with what each packet takes besides its payload.
+const UNTUNED: u64 = 110_976;
+
+/// The receive window of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// Payload that the buffer holds,
+    space: u64,
+    /// and the most that it will ever hold.
+    limit: u64,
+    /// What may be offered of it.
+    granted: u64,
+    /// The stream offset up to which was offered; never taken back.
+    edge: u64,
+    scale: u8,
+    // Right-sizing.
+    rtt: Span,
+    /// A window has arrived when this offset has, begun then.
+    round: (u64, Time),
+    /// What arrived in a round trip is counted from this offset, since then.
+    counted: (u64, Time),
+}
+
+impl Offer {
+    pub(crate) fn new(config: &TcpConfig) -> Self {
+        let limit = config.receive_window.get();
+        let space = if config.autotune { UNTUNED.min(limit) } else { limit };
+        let mss = u64::from(config.mss());
+        let granted = space.min((AT_FIRST / mss).max(1) * mss);
+        let start = (0, Time::ZERO);
+        let scale = config.window_scale();
+        Offer { space, limit, granted, edge: 0, scale, rtt: Span::MAX, round: start, counted: start }
+    }
+
+    /// The handshake is under way: the stream starts.
+    pub(crate) fn start(&mut self, now: Time) {
+        self.edge = 1 + self.granted;
+        self.round = (self.edge, now);
+        self.counted = (1, now);
+    }
+
+    /// Bytes that may be offered.
+    pub(crate) const fn granted(&self) -> u64 {
+        self.granted
+    }
+
+    /// `len` bytes arrived in order, and now everything before `next` has; true when more may be offered for it.
+    pub(crate) fn on_progress(&mut self, next: u64, len: u64, now: Time) -> bool {
+        if self.space < self.limit {
+            self.resize(next, now);
+        }
+        let before = self.granted;
+        self.granted = self.space.min(before + 2 * len);
+        self.granted > before
+    }
+
+    fn resize(&mut self, next: u64, now: Time) {
+        if next >= self.round.0 {
+            self.rtt = self.rtt.min(now.saturating_since(self.round.1));
+            self.round = (next + self.granted, now);
+        }
+        if now.saturating_since(self.counted.1) >= self.rtt {
+            self.space = self.limit.min(self.space.max(2 * (next - self.counted.0)));
+            self.counted = (next, now);
+        }
+    }
+
+    /// The window field that goes with an acknowledgement of everything before `upto`: rounded up, so that the edge stays.
+    pub(crate) fn field(&mut self, upto: u64) -> u16 {
+        self.edge = self.edge.max(upto + self.granted);
+        let unit = 1 << self.scale;
+        ((self.edge - upto + unit - 1) >> self.scale).min(u64::from(u16::MAX)) as u16
+    }
+}
