@@ -1,6 +1,8 @@
 # make setup      an isolated environment in .venv with the command .venv/bin/firstlight
+# make packages   the Debian packages that tests and Linux hosts need (apt-get, with sudo unless root)
+# make kernel     set up, then the kernel of Linux hosts, unless it is there already
 # make reproduce  set up, then the quick set of Etalon's figures: verdict table and results/report.html
-# make test       set up, then every test and check
+# make test       set up, the kernel if it can be built here, then every test and check
 # make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
 # make lock       pin the Python packages anew from pyproject.toml
 # make docs       write into the documents what the code and results/ say
@@ -8,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup reproduce test bench lock docs clean
+.PHONY: setup packages kernel reproduce test bench lock docs clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +18,12 @@ PY := $(VENV)/bin/python
 MADE := $(VENV)/.made
 PACKAGES := $(VENV)/.packages
 CORE := python/firstlight/_core.abi3.so
+ENGINE := python/firstlight/libfirstlight_uml.so
+GUEST := python/firstlight/firstlight-guest
+DEBIAN := bc bison build-essential ca-certificates flex iproute2 iputils-ping libelf-dev libssl-dev python3-venv xz-utils
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PYO3_PYTHON := $(CURDIR)/$(PY)
 
 # An environment that is half made, was moved, or lost its interpreter is made anew.
@@ -24,7 +31,7 @@ ifneq ($(shell cat $(MADE) 2>/dev/null && $(PY) -c 'print("works")' 2>/dev/null)
 $(shell rm -f $(MADE))
 endif
 
-setup: $(CORE)
+setup: $(CORE) $(ENGINE) $(GUEST)
 
 $(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -45,6 +52,21 @@ $(CORE): $(PACKAGES) $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked
 	@touch $@
 
+# What a kernel loads and what runs in it: one build, two files, each put in its place whole.
+$(ENGINE) $(GUEST) &: $(PACKAGES) $(RUST)
+	@command -v cargo >/dev/null || { \
+	  echo "error: cargo is missing: install a Rust toolchain (rustup, or Debian's rustup package)" >&2; exit 1; }
+	cargo build --quiet --locked --profile guest -p firstlight-uml -p firstlight-guest
+	@install -m 755 $(BUILT)/guest/libfirstlight_uml.so $(ENGINE).part && mv $(ENGINE).part $(ENGINE)
+	@install -m 755 $(BUILT)/guest/firstlight-guest $(GUEST).part && mv $(GUEST).part $(GUEST)
+
+packages:
+	$(SUDO) apt-get update -q
+	$(SUDO) apt-get install -y -q --no-install-recommends $(DEBIAN)
+
+kernel: setup
+	$(VENV)/bin/firstlight kernel build
+
 reproduce: setup
 	$(VENV)/bin/firstlight reproduce --quick
 
@@ -55,6 +77,7 @@ test: setup
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo check --locked -p firstlight-sim --no-default-features
 	cargo test --locked --workspace
+	@$(VENV)/bin/firstlight kernel build || echo "no kernel for Linux hosts (see above): the tests that need one are skipped" >&2
 	$(VENV)/bin/ruff check python benches docs
 	$(VENV)/bin/ruff format --check python benches docs
 	$(VENV)/bin/mypy
@@ -71,4 +94,4 @@ docs: setup
 	$(PY) docs/refresh.py
 
 clean:
-	rm -rf $(VENV) target .mypy_cache .ruff_cache .pytest_cache $(CORE)
+	rm -rf $(VENV) target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST)

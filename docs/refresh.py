@@ -44,9 +44,10 @@ def refresh_readme() -> None:
 def measured(outcome: Outcome) -> str:
     """A reproduction's summary and table as Markdown."""
     name = outcome.claim.folder.name
-    lines = [f"`firstlight reproduce {name} --{outcome.mode}`, version {fl.__version__}:", ""]
+    hosts = " --hosts linux" if "linux" in outcome.hosts else ""
+    lines = [f"`firstlight reproduce {name} --{outcome.mode}{hosts}`, version {fl.__version__}:", ""]
     lines += [f"- {agreement_line(a)}" for a in agreements(outcome, outcome.rows())]
-    lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * 3}{'--:|' * 6}"]
+    lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * 3}{'--:|' * (len(COLUMNS) - 3)}"]
     lines += [f"| {' | '.join(line)} |" for line in verdict_lines(outcome.rows())]
     return "\n".join(lines) + "\n"
 

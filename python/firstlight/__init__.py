@@ -8,6 +8,7 @@ Times are in the unit that a column's or key's name ends with; frames are pandas
 """
 
 from firstlight.api import inspect, run
+from firstlight.comparison import Comparison, compare, load_comparison
 from firstlight.core import version
 from firstlight.errors import FirstlightError, PlanError, ResultError, RunError, SpecError
 from firstlight.result import Result, load
@@ -15,6 +16,7 @@ from firstlight.sweeps import Sweep, load_sweep, sweep
 
 __version__ = version()
 __all__ = [
+    "Comparison",
     "FirstlightError",
     "PlanError",
     "Result",
@@ -23,8 +25,10 @@ __all__ = [
     "SpecError",
     "Sweep",
     "__version__",
+    "compare",
     "inspect",
     "load",
+    "load_comparison",
     "load_sweep",
     "run",
     "sweep",

@@ -42,6 +42,12 @@ def inspect(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: boo
     Raises SpecError.
     """
 
+def linux_plan(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> str:
+    """What an experiment's Linux hosts are to do: `plan.json` of a run's directory.
+
+    Raises SpecError.
+    """
+
 def run(
     text: str,
     path: str,

@@ -24,28 +24,47 @@ def run(
     out: str | Path | None = None,
     capture: bool = False,
     progress: Callable[[float], None] | None = None,
+    patience: float = core.PATIENCE,
 ) -> Result:
     """Run the experiment in ``path`` and return its result.
 
     ``overrides`` replaces keys of the file (``{"voq.large": 50, "duration": "2s"}``). With ``out`` the result
     is stored there, whole or not at all; ``capture`` adds a packet capture and needs ``out``. ``progress`` is
-    called with the fraction done. Raises :class:`SpecError` for a wrong experiment; Ctrl-C raises
-    ``KeyboardInterrupt`` and leaves nothing.
+    called with the fraction done. On Linux hosts a run is ended when virtual time stands still for
+    ``patience`` seconds; the logs of one that failed are kept as ``<out>.failed``, without ``out`` where the
+    error says. Raises :class:`SpecError` for a wrong experiment; Ctrl-C raises ``KeyboardInterrupt`` and
+    leaves nothing.
     """
     spec = Spec.read(path, overrides)
     if out is None:
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
-        output = core.execute(spec, progress)
-        return Result(described(output.manifest, spec), output.tables)
+        output = core.execute(spec, progress, patience=patience)
+        return Result(described(output.manifest, spec), output.tables, programs=output.programs)
     target = Path(out)
     check_target(target)
+    store(spec, target, capture, progress, patience)
+    return load(target)
+
+
+def store(
+    spec: Spec,
+    target: Path,
+    capture: bool,
+    progress: Callable[[float], None] | None = None,
+    patience: float = core.PATIENCE,
+) -> None:
+    """Run ``spec`` and store its result as ``target``, whole or not at all."""
     with Staging(target) as staging:
         wanted = capture or core.wants_capture(spec)
-        output = core.execute(spec, progress, staging.path / CAPTURE if wanted else None)
-        Result(described(output.manifest, spec), output.tables).write(staging.path)
-        staging.commit()
-    return load(target)
+        output = core.execute(
+            spec,
+            progress,
+            staging.path / CAPTURE if wanted else None,
+            patience=patience,
+            logs=target.with_name(f"{target.name}.failed"),
+        )
+        staging.commit(Result(described(output.manifest, spec), output.tables, programs=output.programs))
 
 
 def described(manifest: dict[str, Any], spec: Spec) -> dict[str, Any]:

@@ -19,9 +19,14 @@ from firstlight.errors import PlanError
 from firstlight.pool import Point
 
 Mode = Literal["quick", "full"]
-Kind = Literal["points", "sequence", "fct", "gain", "grid"]
-At = tuple[float, ...]
+Kind = Literal["points", "sequence", "fct", "gain", "grid", "variants", "validation"]
+Hosts = Literal["simulated", "linux"]
+HOSTS: tuple[Hosts, ...] = get_args(Hosts)
+Value = float | str
+At = tuple[Value, ...]
 """A point of a claim: one value per axis."""
+COST: dict[Hosts, float] = {"simulated": 1.0, "linux": 2.0}
+"""What a run costs, about, relative to the same on simulated hosts."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +37,32 @@ class Axis:
     label: str
     unit: str
     keys: tuple[str, ...]
-    values: tuple[float, ...]
-    quick: tuple[float, ...]
+    values: tuple[Value, ...]
+    quick: tuple[Value, ...]
+    simulated: tuple[Value, ...]
+    """The values that simulated hosts can do."""
     pattern: str = "{}"
 
-    def overrides(self, value: float) -> dict[str, Any]:
-        """What to set for ``value``: the number itself, or a text such as ``150us``."""
+    def overrides(self, value: Value) -> dict[str, Any]:
+        """What to set for ``value``: itself, or a text such as ``150us``."""
         setting = value if self.pattern == "{}" else self.pattern.format(value)
         return dict.fromkeys(self.keys, setting)
 
-    def text(self, value: float) -> str:
-        """``150 us``; ``alpha 2`` where there is no unit."""
+    def text(self, value: Value) -> str:
+        """``150 us``; ``alpha 2`` where there is no unit; a name as it is."""
+        if isinstance(value, str):
+            return value
         return f"{value:g} {self.unit}" if self.unit else f"{self.label} {value:g}"
+
+    def of(self, mode: Mode, hosts: Hosts) -> tuple[Value, ...]:
+        """The values of ``mode`` on ``hosts``."""
+        chosen = self.quick if mode == "quick" else self.values
+        return tuple(v for v in chosen if hosts == "linux" or v in self.simulated)
+
+
+def short(value: Value) -> str:
+    """A value as a figure's axis has it."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 @dataclass(frozen=True)
@@ -54,6 +73,7 @@ class Curve:
     time_scale: int
     set: dict[str, Any]
     variant: str = ""
+    hosts: tuple[Hosts, ...] = HOSTS
 
 
 @dataclass(frozen=True)
@@ -91,24 +111,29 @@ class Claim:
         """``Fig. 8``; claims of the text have a name of their own."""
         return f"Fig. {self.figure}" if self.figure[0].isdigit() else self.figure
 
-    def ats(self, mode: Mode) -> list[At]:
-        """The points of ``mode``."""
-        return list(product(*((a.quick if mode == "quick" else a.values) for a in self.axes)))
+    def ats(self, mode: Mode, hosts: Hosts = "simulated") -> list[At]:
+        """The points of ``mode`` on ``hosts``."""
+        return list(product(*(a.of(mode, hosts) for a in self.axes)))
+
+    def runs(self, mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> list[tuple[Hosts, Curve, At]]:
+        """Every run of ``mode`` on those of ``hosts`` that the claim is for."""
+        return [(h, c, at) for h in hosts for c in self.curves if h in c.hosts for at in self.ats(mode, h)]
 
     def label(self, at: At) -> str:
         """A point as a person names it."""
         return ", ".join(axis.text(v) for axis, v in zip(self.axes, at, strict=True)) or self.title
 
-    def point(self, curve: Curve, at: At, mode: Mode) -> Point:
+    def point(self, curve: Curve, at: At, mode: Mode, hosts: Hosts = "simulated") -> Point:
         """The run behind one point of one curve."""
         overrides: dict[str, Any] = {**(self.quick if mode == "quick" else self.full), **curve.set}
+        if hosts == "linux":
+            overrides["hosts.kind"] = hosts
         overrides["time_scale"] = curve.time_scale
         for axis, value in zip(self.axes, at, strict=True):
             overrides |= axis.overrides(value)
         weight = float(self.options.get(f"cost_{mode}", 1.0))
-        return Point(
-            self.spec.with_overrides(overrides), f"{self.name}, {curve.name}, {self.label(at)}", weight
-        )
+        label = f"{self.name}, {hosts} hosts, {curve.name}, {self.label(at)}"
+        return Point(self.spec.with_overrides(overrides), label, weight * COST[hosts])
 
     def expected(self, table: Literal["paper", "linux"], at: At, time_scale: int) -> Mapping[str, float]:
         """The reference's row for a point, empty when it has none."""
@@ -117,7 +142,10 @@ class Claim:
             frame = frame[frame[axis.name] == value] if axis.name in frame else frame.iloc[:0]
         if "time_scale" in frame:
             frame = frame[frame["time_scale"] == time_scale]
-        return {} if frame.empty else {str(k): float(v) for k, v in frame.iloc[0].items()}
+        if frame.empty:
+            return {}
+        names = {axis.name for axis in self.axes}
+        return {str(k): float(v) for k, v in frame.iloc[0].items() if k not in names}
 
 
 def folder_of_experiments() -> Path:
@@ -175,6 +203,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         "kind",
         "axes",
         "curves",
+        "hosts",
         "quick",
         "full",
         "facts",
@@ -194,9 +223,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         kind=plan["kind"],
         spec=Spec.read(folder / "experiment.toml"),
         axes=tuple(_axis(a) for a in plan.get("axes", [])),
-        curves=tuple(
-            Curve(c["name"], c["time_scale"], c.get("set", {}), c.get("variant", "")) for c in plan["curves"]
-        ),
+        curves=tuple(_curve(c, _hosts(plan, HOSTS)) for c in plan["curves"]),
         quick=plan["quick"],
         full=plan["full"],
         paper=_expected(folder / "expected.csv"),
@@ -206,14 +233,37 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
     )
 
 
+def _hosts(table: dict[str, Any], default: tuple[Hosts, ...]) -> tuple[Hosts, ...]:
+    named = table.get("hosts", default)
+    if not named or set(named) - set(HOSTS):
+        raise ValueError(f"hosts = {list(named)}; a list of {' and '.join(HOSTS)} is needed")
+    return tuple(h for h in HOSTS if h in named)
+
+
+def _curve(table: dict[str, Any], hosts: tuple[Hosts, ...]) -> Curve:
+    return Curve(
+        table["name"],
+        table["time_scale"],
+        table.get("set", {}),
+        table.get("variant", ""),
+        _hosts(table, hosts),
+    )
+
+
 def _axis(table: dict[str, Any]) -> Axis:
     values = tuple(table["values"])
-    quick = tuple(table.get("quick", values))
-    if stray := set(quick) - set(values):
-        raise ValueError(f"axis {table['name']}: the quick values {sorted(stray)} are not among its values")
-    keys = tuple(table["keys"])
+    chosen = {name: tuple(table.get(name, values)) for name in ("quick", "simulated")}
+    for name, some in chosen.items():
+        if stray := [v for v in some if v not in values]:
+            raise ValueError(f"axis {table['name']}: the {name} values {stray} are not among its values")
     return Axis(
-        table["name"], table["label"], table.get("unit", ""), keys, values, quick, table.get("pattern", "{}")
+        table["name"],
+        table["label"],
+        table.get("unit", ""),
+        tuple(table["keys"]),
+        values,
+        pattern=table.get("pattern", "{}"),
+        **chosen,
     )
 
 

@@ -1,4 +1,4 @@
-"""The only module that talks to the Rust core: texts and overrides in, manifest and tables out."""
+"""Talks to the Rust core: texts and overrides in, manifest and tables out, whatever hosts a run has."""
 
 import functools
 import hashlib
@@ -15,6 +15,8 @@ from firstlight.errors import RunError, SpecError
 Overrides = Mapping[str, Any]
 """Keys of the experiment file in dotted form and the values that replace the file's: ``{"voq.large": 50}``.
 """
+PATIENCE = 60.0
+"""Seconds for which the virtual time of Linux hosts may stand still."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,11 @@ class Spec:
         return cls(text, str(file), dict(overrides or {}), sweep)
 
     def key(self) -> str:
-        """Identity of the run: a hash of the text, the overrides and the core's build (32 hex digits)."""
-        identity = json.dumps([build(), self.text, sorted(self.overrides.items())], default=str)
+        """Identity of the run: a hash of the text, the overrides and the core's build, on Linux hosts of the
+        kernel too (32 hex digits)."""
+        identity = json.dumps(
+            [build(), self.text, sorted(self.overrides.items()), *_kernel_of(self)], default=str
+        )
         return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
     def with_overrides(self, more: Overrides) -> "Spec":
@@ -60,10 +65,13 @@ class Spec:
 
 @dataclass(frozen=True)
 class Output:
-    """What a run leaves: the manifest and the tables, each a mapping from column to values."""
+    """What a run leaves: the manifest, the tables, each a mapping from column to values, and its programs'
+    outputs."""
 
     manifest: dict[str, Any]
     tables: dict[str, dict[str, Any]]
+    programs: dict[str, bytes] = field(default_factory=dict)
+    """What programs on Linux hosts wrote, by file name: ``ping.out``, ``ping.err``."""
 
 
 def version() -> str:
@@ -95,11 +103,43 @@ def wants_capture(spec: Spec) -> bool:
     return bool(inspect(spec)["spec"].get("measure", {}).get("capture"))
 
 
+def _kernel_of(spec: Spec) -> list[str]:
+    """What a run on Linux hosts depends on besides the core; empty for simulated hosts and for wrong
+    experiments."""
+    from firstlight.linux import installed
+
+    try:
+        resolved = inspect(spec)["spec"]
+    except SpecError:
+        return []
+    return installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
+
+
 def execute(
-    spec: Spec, progress: Callable[[float], None] | None = None, capture: str | Path | None = None
+    spec: Spec,
+    progress: Callable[[float], None] | None = None,
+    capture: str | Path | None = None,
+    *,
+    patience: float = PATIENCE,
+    logs: Path | None = None,
 ) -> Output:
-    """Run ``spec`` to its end. ``progress`` gets the fraction done; Ctrl-C raises ``KeyboardInterrupt`` at
-    once."""
+    """Run ``spec`` to its end, on the hosts that it asks for. ``progress`` gets the fraction done; Ctrl-C
+    raises ``KeyboardInterrupt`` at once.
+
+    On Linux hosts a run is ended when virtual time stands still for ``patience`` seconds, and the logs of one
+    that fails are kept as ``logs``, else in a temporary directory that the error names.
+    """
+    from firstlight.linux import installed
+
+    resolved = inspect(spec)["spec"]
+    if installed.has_linux_hosts(resolved):
+        from firstlight.linux import guest
+
+        return guest.execute(spec, resolved, progress, capture, patience=patience, logs=logs)
+    return _simulate(spec, progress, capture)
+
+
+def _simulate(spec: Spec, progress: Callable[[float], None] | None, capture: str | Path | None) -> Output:
     try:
         answer = _core.run(
             spec.text,

@@ -23,3 +23,7 @@ class PlanError(FirstlightError):
 
 class RunError(FirstlightError):
     """A run stopped before its end for a reason that is not the experiment's."""
+
+
+class KernelError(RunError):
+    """There is no kernel for Linux hosts that fits, or it cannot be built."""

@@ -20,7 +20,7 @@ from queue import Queue
 from typing import Any, Literal
 
 from firstlight import errors
-from firstlight.core import Spec
+from firstlight.core import PATIENCE, Spec
 from firstlight.result import Result, is_result, load
 
 Event = Literal["progress", "done"]
@@ -58,6 +58,7 @@ def run_all(
     jobs: int | None = None,
     listener: Listener | None = None,
     capture: bool = False,
+    patience: float = PATIENCE,
 ) -> list[Result]:
     """Results of ``points`` in their order; those that ``store`` has are not run again.
 
@@ -70,7 +71,7 @@ def run_all(
     todo = pending(points, store)
     if todo:
         sweep_leftovers(store)
-        _Crew(todo, store, capture, listener).run(min(jobs or cores(), len(todo)))
+        _Crew(todo, store, capture, listener, patience).run(min(jobs or cores(), len(todo)))
     return [load(p.target(store)) for p in points]
 
 
@@ -96,11 +97,14 @@ def _alive(pid: int) -> bool:
 class _Crew:
     """The workers of one call and the points they share."""
 
-    def __init__(self, todo: list[Point], store: Path, capture: bool, listener: Listener | None) -> None:
+    def __init__(
+        self, todo: list[Point], store: Path, capture: bool, listener: Listener | None, patience: float
+    ) -> None:
         self.todo = deque(todo)
         self.store = store
         self.capture = capture
         self.listener = listener
+        self.patience = patience
         self.inbox: Queue[tuple[_Worker, dict[str, Any]]] = Queue()
 
     def run(self, jobs: int) -> None:
@@ -121,7 +125,7 @@ class _Crew:
         """Give ``worker`` the next point, if there is one."""
         worker.point = self.todo.popleft() if self.todo else None
         if worker.point:
-            worker.start(worker.point, self.store, self.capture)
+            worker.start(worker.point, self.store, self.capture, self.patience)
 
     def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
         point = worker.point
@@ -162,7 +166,7 @@ class _Worker:
             inbox.put((self, json.loads(line)))
         inbox.put((self, {"error": f"the worker process ended (exit code {self.process.wait()})"}))
 
-    def start(self, point: Point, store: Path, capture: bool) -> None:
+    def start(self, point: Point, store: Path, capture: bool, patience: float) -> None:
         """Hand over a point."""
         spec = point.spec
         task = {
@@ -172,6 +176,7 @@ class _Worker:
             "sweep": spec.sweep,
             "target": str(point.target(store)),
             "capture": capture,
+            "patience": patience,
         }
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died: its listener says so

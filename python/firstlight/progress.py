@@ -74,6 +74,10 @@ class Tracker:
         """Listener of a single run."""
         self._show(fraction * self.total)
 
+    def say(self, line: str) -> None:
+        """A line above the bar."""
+        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
     def _show(self, work: float) -> None:
         counts = f"  {self.finished}/{self.count} points" if self.count else ""
         self._bar.update(self._task, completed=work, description=self.title + counts)

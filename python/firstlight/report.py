@@ -7,9 +7,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from firstlight import core, sweeps
+from firstlight import comparison, core, sweeps
 from firstlight import reproduce as reproductions
 from firstlight.errors import ResultError
+from firstlight.figures import comparison as overlaid
 from firstlight.figures.gallery import figures
 from firstlight.figures.single import latency_figure, series_figure, sweep_figure
 from firstlight.figures.style import Figure
@@ -18,6 +19,7 @@ from firstlight.tables import COLUMNS, Line, agreement_line, number, signed, ver
 from firstlight.verdict import Outcome, Row
 
 PAGE = "report.html"
+COMPARISON_PAGE = "compare.html"
 REPEATED = 8
 """Rows beyond which a table is folded."""
 
@@ -41,15 +43,19 @@ def numeric(table: Table, column: int) -> bool:
 
 
 def write(directory: Path) -> Path:
-    """Write the report of whatever ``directory`` holds: a reproduction, a sweep or a result."""
+    """Write the report of whatever ``directory`` holds: a reproduction, a sweep, a comparison or a result."""
     if (directory / reproductions.INDEX).is_file():
         return write_reproduction(reproductions.load_reproduction(directory))
     if (directory / sweeps.INDEX).is_file():
         return write_sweep(sweeps.load_sweep(directory))
+    if (directory / comparison.INDEX).is_file():
+        return write_comparison(comparison.load_comparison(directory))
     if is_result(directory):
         return write_result(load(directory))
     what = (
-        "no such directory" if not directory.exists() else "holds no result, finished sweep or reproduction"
+        "no such directory"
+        if not directory.exists()
+        else "holds no result, finished sweep, comparison or reproduction"
     )
     raise ResultError(f"{directory}: {what}")
 
@@ -72,33 +78,39 @@ def write_reproduction(done: reproductions.Reproduction) -> Path:
         headline=_headline_table(headline),
         sections=sections,
         runs=sum(len(o.results) for o in done.outcomes),
+        hosts=" and ".join(h.title() if h == "linux" else h for h in done.hosts),
     )
 
 
 def _section(outcome: Outcome, drawn: Sequence[Figure]) -> dict[str, Any]:
     lines = verdict_lines(outcome.rows(), medians=True)
-    runs = [(curve, outcome.claim.label(at), result) for (curve, at), result in outcome.results.items()]
-    digests = [(curve, point, r.digest, str(r.manifest.get("seed", ""))) for curve, point, r in runs]
-    warnings = [(curve, point, w) for curve, point, r in runs for w in r.warnings]
+    runs = [(h, curve, outcome.claim.label(at), r) for (h, curve, at), r in outcome.results.items()]
+    digests = [(*words, r.digest, str(r.manifest.get("seed", ""))) for *words, r in runs]
+    warnings = [(*words, w) for *words, r in runs for w in r.warnings]
     return {
         "claim": outcome.claim,
         "figures": drawn,
         "table": Table(COLUMNS, lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
         "digests": Table(
-            ("curve", "point", "digest", "seed"), digests, "Runs and their digests", folded=True
+            ("hosts", "curve", "point", "digest", "seed"), digests, "Runs and their digests", folded=True
         ),
-        "warnings": Table(("curve", "point", "warning"), warnings, "Warnings of the runs", folded=True),
+        "warnings": Table(
+            ("hosts", "curve", "point", "warning"), warnings, "Warnings of the runs", folded=True
+        ),
     }
 
 
 def _headline_table(rows: Sequence[Row]) -> Table | None:
     lines: dict[tuple[str, str], list[str]] = {}
+    columns: dict[str, None] = {}
     for row in rows:
+        columns[f"{'Linux' if row.hosts == 'linux' else row.hosts} x{row.time_scale}"] = None
         lines.setdefault((row.point, row.metric), [number(row.paper)]).extend(
             [number(row.ours), signed(row.difference)]
         )
-    columns = ("comparison", "ratio", "paper", "ours x20", "diff", "ours x1", "diff")
-    return Table(columns, [(*key, *values) for key, values in lines.items()]) if lines else None
+    named = [text for column in columns for text in (column, "diff")]
+    table = [(*key, *values) for key, values in lines.items()]
+    return Table(("comparison", "ratio", "paper", *named), table) if lines else None
 
 
 def write_sweep(sweep: sweeps.Sweep) -> Path:
@@ -114,6 +126,34 @@ def write_sweep(sweep: sweeps.Sweep) -> Path:
         tables=[Table(columns, rows, f"{len(rows)} points")],
         warnings=sorted({w for r in sweep.results for w in r.warnings}),
         manifest=None,
+    )
+
+
+def write_comparison(done: comparison.Comparison) -> Path:
+    """The page of a comparison, ``compare.html``."""
+    drawn = overlaid.figures(done)
+    for figure in drawn:
+        figure.save(done.path / "figures")
+    measured = [(d.name, number(d.value), d.unit, d.definition) for d in done.divergence]
+    rows: list[Line] = [
+        (str(metric), *(_cell(v) for v in values), str(unit))
+        for metric, unit, *values in done.frame.itertuples(index=False)
+    ]
+    return _render(
+        done.path,
+        "compare.html",
+        COMPARISON_PAGE,
+        title=f"Simulated and Linux hosts: {done.name}",
+        simulated=done.simulated,
+        linux=done.linux,
+        divergence=Table(("divergence", "value", "unit", "what it is"), measured),
+        metrics=Table(("metric", "simulated", "Linux", "difference", "unit"), rows, "Measured"),
+        figures=drawn,
+        warnings=[
+            (kind, w)
+            for kind, r in (("simulated", done.simulated), ("Linux", done.linux))
+            for w in r.warnings
+        ],
     )
 
 
@@ -148,7 +188,7 @@ def _cell(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def _render(folder: Path, template: str, **values: Any) -> Path:
+def _render(folder: Path, template: str, name: str = PAGE, **values: Any) -> Path:
     environment = Environment(
         loader=PackageLoader("firstlight"),
         autoescape=True,
@@ -158,5 +198,5 @@ def _render(folder: Path, template: str, **values: Any) -> Path:
     )
     environment.globals["numeric"] = numeric
     page = environment.get_template(template).render(version=core.version(), **values)
-    sweeps.replace_text(folder / PAGE, page)
-    return folder / PAGE
+    sweeps.replace_text(folder / name, page)
+    return folder / name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firstlight import core, pool
 from firstlight.agreement import Agreement, agreements, headline
-from firstlight.claims import At, Claim, Mode, find
+from firstlight.claims import HOSTS, At, Claim, Hosts, Mode, find
 from firstlight.errors import ResultError, SpecError
 from firstlight.result import load
 from firstlight.sweeps import STORE, replace_text
@@ -15,8 +15,8 @@ from firstlight.verdict import Outcome, Row
 
 INDEX = "reproduction.json"
 VERDICT = "verdict.json"
-Plan = dict[tuple[str, str, At], pool.Point]
-"""The runs of some claims, by claim, curve and point."""
+Plan = dict[tuple[str, Hosts, str, At], pool.Point]
+"""The runs of some claims, by claim, hosts, curve and point."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Reproduction:
     outcomes: list[Outcome]
     path: Path
 
+    @property
+    def hosts(self) -> list[Hosts]:
+        """The kinds of hosts that were run."""
+        return [h for h in HOSTS if any(h in o.hosts for o in self.outcomes)]
+
     def rows(self) -> list[Row]:
         """All rows: claim by claim, then the headline ratios."""
         return [row for o in self.outcomes for row in o.rows()] + headline(self.outcomes)
@@ -36,18 +41,17 @@ class Reproduction:
         return [a for o in self.outcomes for a in agreements(o, o.rows())]
 
 
-def plan(claims: Sequence[Claim], mode: Mode) -> Plan:
+def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> Plan:
     """Every run of the claims, each checked whole by the core before any is run; the dearest first."""
     points: Plan = {}
     for claim in claims:
-        for curve in claim.curves:
-            for at in claim.ats(mode):
-                point = claim.point(curve, at, mode)
-                try:
-                    core.inspect(point.spec)
-                except SpecError as e:
-                    raise SpecError(f"{point.label}: {e}") from None
-                points[claim.name, curve.name, at] = point
+        for kind, curve, at in claim.runs(mode, hosts):
+            point = claim.point(curve, at, mode, kind)
+            try:
+                core.inspect(point.spec)
+            except SpecError as e:
+                raise SpecError(f"{point.label}: {e}") from None
+            points[claim.name, kind, curve.name, at] = point
     return dict(sorted(points.items(), key=lambda item: -item[1].weight))
 
 
@@ -59,13 +63,16 @@ def run(
     *,
     jobs: int | None = None,
     listener: pool.Listener | None = None,
+    patience: float = core.PATIENCE,
 ) -> Reproduction:
     """Reproduce ``claims`` (planned as ``points``) into ``out``; points that lie there already are not run
     again."""
-    results = pool.run_all(list(points.values()), out / STORE, jobs=jobs, listener=listener)
+    results = pool.run_all(
+        list(points.values()), out / STORE, jobs=jobs, listener=listener, patience=patience
+    )
     outcomes = {c.name: Outcome(c, mode) for c in claims}
-    for (name, curve, at), result in zip(points, results, strict=True):
-        outcomes[name].results[curve, at] = result
+    for (name, kind, curve, at), result in zip(points, results, strict=True):
+        outcomes[name].results[kind, curve, at] = result
     reproduction = Reproduction(mode, list(outcomes.values()), out)
     _store(reproduction)
     return reproduction
@@ -80,8 +87,8 @@ def _store(reproduction: Reproduction) -> None:
             {
                 "name": o.claim.name,
                 "results": [
-                    {"curve": curve, "at": at, "key": r.manifest["key"]}
-                    for (curve, at), r in o.results.items()
+                    {"hosts": kind, "curve": curve, "at": at, "key": r.manifest["key"]}
+                    for (kind, curve, at), r in o.results.items()
                 ],
             }
             for o in reproduction.outcomes
@@ -107,6 +114,9 @@ def load_reproduction(directory: Path) -> Reproduction:
     for entry in index["claims"]:
         if entry["name"] not in claims:
             raise ResultError(f"{directory}: the claim {entry['name']} is no longer among the experiments")
-        results = {(r["curve"], tuple(r["at"])): load(directory / STORE / r["key"]) for r in entry["results"]}
+        results = {
+            (r["hosts"], r["curve"], tuple(r["at"])): load(directory / STORE / r["key"])
+            for r in entry["results"]
+        }
         outcomes.append(Outcome(claims[entry["name"]], index["mode"], results))
     return Reproduction(index["mode"], outcomes, directory)

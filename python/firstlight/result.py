@@ -20,6 +20,7 @@ from firstlight.errors import ResultError
 TABLES = ("summary", "flows", "series", "latency", "ports", "pairs", "week")
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
+PROGRAMS = "programs"
 
 
 class Result:
@@ -34,11 +35,13 @@ class Result:
         manifest: dict[str, Any],
         tables: Mapping[str, Mapping[str, Any]] | None = None,
         path: Path | None = None,
+        programs: Mapping[str, bytes] | None = None,
     ) -> None:
         self.manifest = manifest
         self.path = path
         """Directory of the result; ``None`` while it is only in memory."""
         self._tables = tables or {}
+        self._programs = programs or {}
         self._frames: dict[str, pd.DataFrame] = {}
 
     def table(self, name: str) -> pd.DataFrame:
@@ -120,6 +123,18 @@ class Result:
         file = None if self.path is None else self.path / CAPTURE
         return file if file is not None and file.is_file() else None
 
+    @property
+    def programs(self) -> dict[str, str]:
+        """What each program on a Linux host printed, by the program's name; its errors lie in the result's
+        directory as ``programs/NAME.err``."""
+        outputs = self._outputs().items()
+        return {n.removesuffix(".out"): b.decode(errors="replace") for n, b in outputs if n.endswith(".out")}
+
+    def _outputs(self) -> dict[str, bytes]:
+        if self.path is None:
+            return dict(self._programs)
+        return {f.name: f.read_bytes() for f in sorted((self.path / PROGRAMS).glob("*")) if f.is_file()}
+
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else str(self.path)
         return f"<Result {self.name!r} digest {self.digest} {where}>"
@@ -129,14 +144,13 @@ class Result:
         target = Path(directory)
         check_target(target)
         with Staging(target) as staging:
-            self.write(staging.path)
             if self.capture is not None:
                 shutil.copy2(self.capture, staging.path / CAPTURE)
-            staging.commit()
+            staging.commit(self)
         return load(target)
 
     def write(self, directory: Path) -> None:
-        """Write manifest and tables into an existing directory."""
+        """Write manifest, tables and programs' outputs into an existing directory."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -144,6 +158,9 @@ class Result:
             columns = self._tables.get(name)
             table = pa.Table.from_pandas(self.table(name)) if columns is None else pa.table(dict(columns))
             pq.write_table(table, directory / f"{name}.parquet")
+        for name, output in self._outputs().items():
+            (directory / PROGRAMS).mkdir(exist_ok=True)
+            (directory / PROGRAMS / name).write_bytes(output)
         text = json.dumps(self.manifest, indent=2, sort_keys=False)
         (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
@@ -195,8 +212,14 @@ class Staging:
             raise ResultError(f"{self.target}: cannot be written: {e.strerror}") from None
         return self
 
-    def commit(self) -> None:
-        """Put the staged directory in its place, an earlier one there removed."""
+    def commit(self, result: Result) -> None:
+        """Write ``result`` beside what is there already and put all in its place, an earlier one removed;
+        raises :class:`ResultError` when there is no room."""
+        try:
+            result.write(self.path)
+        except OSError as e:
+            why = os.strerror(e.errno) if e.errno else e
+            raise ResultError(f"{self.target}: cannot be written: {why}") from None
         if self.target.exists():
             old = self.path.with_name(self.path.name + ".old")
             self.target.rename(old)

@@ -114,6 +114,7 @@ def sweep(
     out: str | Path | None = None,
     jobs: int | None = None,
     listener: pool.Listener | None = None,
+    patience: float = core.PATIENCE,
 ) -> Sweep:
     """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` when
     given.
@@ -126,7 +127,7 @@ def sweep(
     table = axes_of(spec) if axes is None else check_axes(axes, "axes")
     points = points_of(spec, table)
     directory = directory_of(spec, out)
-    results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener)
+    results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener, patience=patience)
     answer = Sweep(name_of(spec), table, combinations(table), results, directory)
     _store(answer)
     return answer

@@ -16,18 +16,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from firstlight import core
+from firstlight.api import store
 from firstlight.errors import FirstlightError
-from firstlight.result import CAPTURE, Result, Staging
-
-
-def run_point(spec: core.Spec, target: Path, capture: bool, report: "Reporter") -> None:
-    """Run one point and store it as ``target``."""
-    with Staging(target) as staging:
-        wanted = capture or core.wants_capture(spec)
-        output = core.execute(spec, report.progress, staging.path / CAPTURE if wanted else None)
-        manifest = {**output.manifest, "key": spec.key(), "overrides": spec.overrides}
-        Result(manifest, output.tables).write(staging.path)
-        staging.commit()
 
 
 class Reporter:
@@ -65,7 +55,7 @@ def main() -> None:
         task = json.loads(tasks.get())
         spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
         try:
-            run_point(spec, Path(task["target"]), task["capture"], report)
+            store(spec, Path(task["target"]), task["capture"], report.progress, task["patience"])
         except FirstlightError as e:
             report.send(error=str(e), kind=type(e).__name__)
         except Exception as e:

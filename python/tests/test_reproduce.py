@@ -4,7 +4,7 @@ import json
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import firstlight as fl
 import pytest
@@ -17,14 +17,22 @@ KEYS = {"figure", "point", "metric", "paper", "ours", "difference"}
 
 
 def test_all_of_etalon_s_figures_are_there() -> None:
-    assert [c.figure for c in CLAIMS] == ["2a", "2b", "3", "8", "9", "11", "alpha-beta", "reTCP static"]
+    assert [c.figure for c in CLAIMS] == [
+        *("2a", "2b", "3", "4", "8", "9", "10", "11"),
+        *("alpha-beta", "reTCP static", "Table 1"),
+    ]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
 def test_every_plan_is_accepted_by_the_core(claim: claims.Claim) -> None:
-    for mode in ("quick", "full"):
-        assert reproduce.plan([claim], "quick" if mode == "quick" else "full")
-    assert set(claim.ats("quick")) <= set(claim.ats("full"))
+    for mode in get_args(claims.Mode):
+        assert reproduce.plan([claim], mode)
+        both = reproduce.plan([claim], mode, claims.HOSTS)
+        linux = [p for (_, hosts, _, _), p in both.items() if hosts == "linux"]
+        assert all(p.spec.overrides["hosts.kind"] == "linux" for p in linux)
+        assert bool(linux) == (claim.figure not in ("3", "alpha-beta"))
+    for hosts in claims.HOSTS:
+        assert set(claim.ats("quick", hosts)) <= set(claim.ats("full", hosts))
     assert fl.inspect(claim.folder / "experiment.toml")["name"]
     assert (claim.folder / "README.md").is_file()
 
@@ -33,7 +41,7 @@ def test_every_plan_is_accepted_by_the_core(claim: claims.Claim) -> None:
 def test_expected_numbers_belong_to_points(claim: claims.Claim) -> None:
     assert (claim.folder / "expected.csv").read_text().startswith("# ")
     scale = claim.curves[0].time_scale
-    known = [at for at in claim.ats("full") if claim.expected("paper", at, scale)]
+    known = [at for at in claim.ats("full", "linux") if claim.expected("paper", at, scale)]
     assert len(known) == len(claim.paper)
 
 
@@ -130,14 +138,30 @@ def test_reports_of_a_run_and_of_a_sweep(small: Path, command: Command, tmp_path
         assert opens_offline(tmp_path / name / "report.html").figures == figures
 
 
+def test_linux_hosts_run_every_variant_and_simulated_ones_those_of_ours() -> None:
+    fig04, fig10 = (next(c for c in CLAIMS if c.figure == f) for f in ("4", "10"))
+    assert [at[0] for at in fig04.ats("quick")] == ["cubic", "dctcp", "reno"]
+    assert len(fig04.ats("quick", "linux")) == 17
+    static = {p.spec.key() for k, p in reproduce.plan([fig04], "quick").items()}
+    based = {
+        p.spec.key() for (*_, curve, _), p in reproduce.plan([fig10], "quick").items() if "static" in curve
+    }
+    assert static == based, "the base of Fig. 10 are the runs of Fig. 4"
+
+
 def test_wrong_plans_are_named(tmp_path: Path) -> None:
     source = EXPERIMENTS / "etalon" / "fig08-static-voq"
     for old, new, named in (
         ("kind = ", "kinds = ", "unknown key 'kinds'"),
         ('kind = "points"', 'kind = "dots"', "kind = 'dots'"),
         ('section = "5.1"\n', "", "'section' is missing"),
+        (
+            'kind = "points"',
+            'kind = "points"\nhosts = ["solaris"]',
+            "hosts = .'solaris'.; a list of simulated",
+        ),
     ):
-        folder = tmp_path / named[:5] / "etalon" / "x"
+        folder = tmp_path / new[:9] / named[:5] / "etalon" / "x"
         shutil.copytree(source, folder)
         text = (folder / "claim.toml").read_text()
         assert old in text

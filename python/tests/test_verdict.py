@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from firstlight import agreement, claims, tables
+from firstlight.days import days_of_pair, emulated, mean_voq_in_day
 from firstlight.figures.sequence import optimal
 from firstlight.result import Result
-from firstlight.verdict import Outcome, Row, days_of_pair, mean_voq_in_day
+from firstlight.verdict import Outcome, Row
 
 WEEK = {
     "index": [0, 1],
@@ -62,7 +63,7 @@ def outcome_of(name: str, offset: float) -> Outcome:
                 claim.expected("paper", at, 20) if curve.time_scale == 20 else claim.expected("linux", at, 1)
             )
             summary = {"metric": list(known), "value": [v * (1 + offset / 100) for v in known.values()]}
-            outcome.results[curve.name, at] = result_of(summary=summary)
+            outcome.results["simulated", curve.name, at] = result_of(summary=summary)
     return outcome
 
 
@@ -89,7 +90,7 @@ def test_figure_3_is_compared_in_exact_time() -> None:
     outcome = Outcome(claim, "full")
     for at in claim.ats("full"):
         known = claim.expected("paper", at, 1)
-        outcome.results["exact time", at] = result_of(
+        outcome.results["simulated", "exact time", at] = result_of(
             summary={"metric": ["fct_last_s"], "value": [known["fct_s"] * 0.8]}
         )
     [near] = agreement.agreements(outcome, outcome.rows())
@@ -111,9 +112,12 @@ def test_a_line_sets_each_scale_beside_its_reference() -> None:
     slow = Row("8a", "16 packets", "circuit_utilization_pct", "%", 48.67, 50.0, 20, 49.37)
     exact = replace(slow, time_scale=1, ours=45.0, linux=46.58)
     [line] = tables.verdict_lines([slow, exact])
-    assert line[3:] == ("48.7", "50.0", "+1.33", "46.6", "45.0", "-1.58")
+    assert line[3:] == ("48.7", "49.4", "+0.70", "50.0", "+1.33", "46.6", "45.0", "-1.58")
     [line] = tables.verdict_lines([replace(exact, linux=None)])
-    assert line[3:] == ("48.7", "-", "-", "-", "45.0", "-3.67")
+    assert line[3:] == ("48.7", "-", "-", "-", "-", "-", "45.0", "-3.67")
+    real = replace(slow, hosts="linux", ours=47.0, linux=None)
+    [line] = tables.verdict_lines([real, replace(real, time_scale=1, ours=44.0), slow, exact])
+    assert line[3:] == ("48.7", "47.0", "-1.67", "50.0", "+1.33", "44.0", "45.0", "-1.58")
 
 
 def test_what_was_not_measured_is_no_number() -> None:
@@ -122,3 +126,56 @@ def test_what_was_not_measured_is_no_number() -> None:
     assert row.as_dict()["difference"] is None
     frame = pd.DataFrame([row.as_dict()])
     assert list(frame.columns[:6]) == ["figure", "point", "metric", "paper", "ours", "difference"]
+
+
+def test_linux_hosts_are_what_simulated_ones_are_compared_with() -> None:
+    outcome = outcome_of("fig08-static-voq", 10.0)
+    for (_, curve, at), result in list(outcome.results.items()):
+        summary = {
+            "metric": result.table("summary")["metric"],
+            "value": result.table("summary")["value"] / 1.1,
+        }
+        outcome.results["linux", curve, at] = result_of(summary=summary)
+    rows = outcome.rows()
+    assert {r.hosts for r in rows} == {"simulated", "linux"}
+    assert all(r.linux is None for r in rows if r.hosts == "linux")
+    near = {(a.hosts, a.against, a.time_scale): a for a in agreement.agreements(outcome, rows)}
+    assert near["linux", "paper", 20].utilization == pytest.approx(0.0)
+    assert near["linux", "paper", 20].met is True
+    assert near["simulated", "Linux", 20].tail == pytest.approx(10.0)
+    assert ("linux", "Linux", 1) not in near
+
+
+def test_aims_differ_by_hosts() -> None:
+    outcome = outcome_of("fig08-static-voq", 6.0)
+    outcome.results |= {("linux", c, at): r for (_, c, at), r in outcome.results.items()}
+    met = {(a.hosts, a.against): a.met for a in agreement.agreements(outcome, outcome.rows())}
+    assert met["simulated", "paper"] is True
+    assert met["linux", "paper"] is False, "p99 is to be within 5 %"
+
+
+def test_gains_of_variants_are_over_their_own_base() -> None:
+    claim = next(c for c in claims.find() if c.figure == "10")
+    outcome = Outcome(claim, "quick")
+    for i, at in enumerate(claim.ats("quick", "linux")):
+        for curve in claim.curves:
+            value = 40.0 if curve.variant == "base" else 60.0 + i
+            summary = {"metric": ["circuit_utilization_pct"], "value": [value]}
+            outcome.results["linux", curve.name, at] = result_of(summary=summary)
+    rows = outcome.rows()
+    assert len(rows) == 2 * (17 + 1)
+    [mean] = [r for r in rows if r.metric == "utilization_gain" and r.time_scale == 20]
+    assert (mean.point, mean.paper, mean.ours) == ("mean of 17 variants", 36.0, 28.0)
+    bbr = next(r for r in rows if r.point == "bbr" and r.time_scale == 20)
+    assert (bbr.figure, bbr.paper, bbr.ours) == ("10", 43.0, 60.0)
+
+
+def test_rates_are_packets_by_the_time_that_they_had() -> None:
+    result = result_of(summary={"metric": ["circuit_packets", "packet_packets"], "value": [2000.0, 277.0]})
+    result.manifest["spec"]["hosts"] = {"mtu": "9kB"}
+    result.manifest["measured_us"] = 4000.0
+    found = emulated(result)
+    assert found["night_us"][0] == 20.0
+    assert found["day_us"][0] == 180.0
+    assert found["circuit_rate_gbps"][0] == pytest.approx(2000 * 72000 / (10 * 180) / 1e3)
+    assert found["packet_rate_gbps"][0] == pytest.approx(277 * 72000 / (10 * 200) / 1e3)

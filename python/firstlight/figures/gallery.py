@@ -1,21 +1,28 @@
 """Which figures a claim has."""
 
-from collections.abc import Callable
-
-from firstlight.claims import Kind
-from firstlight.figures import points, sequence, sweeps
+from firstlight.figures import points, sequence, sweeps, variants
 from firstlight.figures.style import Figure
 from firstlight.verdict import Outcome
-
-PAINTERS: dict[Kind, tuple[Callable[[Outcome], Figure], ...]] = {
-    "points": (points.utilization, sequence.lead_up, points.tails),
-    "sequence": (sequence.three_weeks,),
-    "fct": (sweeps.completion_times,),
-    "gain": (sweeps.gain,),
-    "grid": (sweeps.factors,),
-}
 
 
 def figures(outcome: Outcome) -> list[Figure]:
     """All figures of one claim."""
-    return [paint(outcome) for paint in PAINTERS[outcome.claim.kind]]
+    match outcome.claim.kind:
+        case "points":
+            return [points.utilization(outcome), *_lead_ups(outcome), points.tails(outcome)]
+        case "variants":
+            return [variants.utilization(outcome), *_lead_ups(outcome)]
+        case "sequence":
+            return [sequence.three_weeks(outcome)]
+        case "fct":
+            return [sweeps.completion_times(outcome)]
+        case "gain":
+            return [sweeps.gain(outcome)]
+        case "grid":
+            return [sweeps.factors(outcome)]
+        case "validation":
+            return []
+
+
+def _lead_ups(outcome: Outcome) -> list[Figure]:
+    return [sequence.lead_up(outcome, hosts) for hosts in outcome.hosts]

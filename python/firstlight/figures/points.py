@@ -7,42 +7,45 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import At, Curve
-from firstlight.figures.style import INK, SCALE_COLORS, SCALE_NAMES, Figure, draw
+from firstlight.claims import At, Curve, Hosts, short
+from firstlight.figures.style import INK, Figure, Look, draw, legend_above
 from firstlight.verdict import TAILS, UTILIZATION, Outcome
 
 TITLES = ("all packets", "over the circuit", "over the packet network")
 
 
 def utilization(outcome: Outcome) -> Figure:
-    """Bars per point: the paper, ours at both time scales; diamonds: a real Linux stack, where measured."""
+    """Bars per point: the paper, each kind of hosts at both time scales; diamonds: what a real Linux stack
+    gave before, where no Linux hosts were run."""
     claim = outcome.claim
-    ats = claim.ats(outcome.mode)
+    ats = outcome.ats()
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         x = np.arange(len(ats), dtype=float)
-        series = [("paper", None), *((SCALE_NAMES[c.time_scale], c) for c in claim.curves)]
-        width = 0.8 / len(series)
-        for i, (name, curve) in enumerate(series):
+        series = [None, *outcome.runs()]
+        width = 0.84 / len(series)
+        for i, run in enumerate(series):
             at_x = x + (i - (len(series) - 1) / 2) * width
-            if curve is None:
+            if run is None:
                 values = _reference(outcome, ats, UTILIZATION, 20)
                 axes.bar(
                     at_x,
                     values,
                     width,
-                    label=name,
+                    label="paper",
                     facecolor="none",
                     edgecolor=INK,
                     hatch="////",
                     linewidth=0.8,
                 )
             else:
-                color = SCALE_COLORS[curve.time_scale]
-                axes.bar(at_x, _ours(outcome, curve, ats, UTILIZATION), width, label=name, color=color)
+                hosts, curve = run
+                look = Look.of(hosts, curve.time_scale, outcome.hosts)
+                ours = _ours(outcome, curve, ats, UTILIZATION, hosts)
+                axes.bar(at_x, ours, width, label=look.name, color=look.color)
                 linux = _reference(outcome, ats, UTILIZATION, curve.time_scale, "linux")
-                if np.isfinite(linux).any():
+                if "linux" not in outcome.hosts and np.isfinite(linux).any():
                     label = "real Linux, same scale" if i == 1 else None
                     axes.plot(
                         at_x,
@@ -56,15 +59,16 @@ def utilization(outcome: Outcome) -> Figure:
                         zorder=3,
                         clip_on=False,
                     )
-        axes.set_xticks(x, [f"{at[0]:g}" for at in ats])
+        axes.set_xticks(x, [short(at[0]) for at in ats])
         axes.grid(axis="x", visible=False)
         axes.set_ylim(0, 105)
         axes.set_ylabel("Circuit utilization (%)")
         axes.set_xlabel(_x_label(outcome))
-        axes.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+        legend_above(canvas, axes)
 
     caption = (
-        f"Fig. {claim.figure}a: share of the circuit's capacity that carried TCP payload, paper and ours."
+        f"Fig. {claim.figure}a: share of the circuit's capacity that carried TCP payload, the paper's and "
+        "measured here."
     )
     return draw(_name(outcome, "a"), caption, (7.2, 3.1), paint)
 
@@ -72,7 +76,7 @@ def utilization(outcome: Outcome) -> Figure:
 def tails(outcome: Outcome) -> Figure:
     """p99 latency of all packets, of those over the circuit and of those over the packet network."""
     claim = outcome.claim
-    ats = claim.ats(outcome.mode)
+    ats = outcome.ats()
 
     def paint(canvas: Canvas) -> None:
         panels: Sequence[Axes] = canvas.subplots(1, 3, sharey=True)
@@ -83,35 +87,30 @@ def tails(outcome: Outcome) -> Figure:
             axes.plot(
                 x, _reference(outcome, ats, metric, 20), "o--", color=INK, mfc="none", ms=7, label="paper"
             )
-            for curve in claim.curves:
-                color = SCALE_COLORS[curve.time_scale]
-                marker = "s-" if curve.time_scale == 20 else "^-"
-                axes.plot(
-                    x,
-                    _ours(outcome, curve, ats, metric),
-                    marker,
-                    color=color,
-                    label=SCALE_NAMES[curve.time_scale],
-                )
+            for hosts, curve in outcome.runs():
+                look = Look.of(hosts, curve.time_scale, outcome.hosts)
+                ours = np.array(_ours(outcome, curve, ats, metric, hosts))
+                known = np.isfinite(ours)
+                axes.plot(x[known], ours[known], **look.plot)
                 linux = _reference(outcome, ats, metric, curve.time_scale, "linux")
-                if np.isfinite(linux).any():
+                if "linux" not in outcome.hosts and np.isfinite(linux).any():
                     label = "real Linux, same scale" if curve.time_scale == 20 else None
-                    axes.plot(x, linux, "D", color=color, mfc="white", ms=4, mew=1.1, label=label)
+                    axes.plot(x, linux, "D", color=look.color, mfc="white", ms=4, mew=1.1, label=label)
             axes.set_title(title)
             step = 2 if len(ats) > 8 else 1
-            axes.set_xticks(x[::step], [f"{at[0]:g}" for at in ats[::step]])
+            axes.set_xticks(x[::step], [short(at[0]) for at in ats[::step]])
         panels[0].set_ylim(bottom=0)
         panels[0].set_ylabel("99th percentile latency (us)")
         canvas.supxlabel(_x_label(outcome), fontsize=9)
-        handles, labels = panels[0].get_legend_handles_labels()
-        canvas.legend(handles, labels, ncols=4, loc="outside upper left")
+        legend_above(canvas, panels[0])
 
     caption = f"Fig. {claim.figure}c: 99th percentile of latency from arrival at the VOQ to delivery."
     return draw(_name(outcome, "c"), caption, (7.2, 3.1), paint)
 
 
-def _ours(outcome: Outcome, curve: Curve, ats: Sequence[At], metric: str) -> list[float]:
-    return [value if (value := outcome.metric(curve, at, metric)) is not None else np.nan for at in ats]
+def _ours(outcome: Outcome, curve: Curve, ats: Sequence[At], metric: str, hosts: Hosts) -> list[float]:
+    values = (outcome.metric(curve, at, metric, hosts) for at in ats)
+    return [np.nan if value is None else value for value in values]
 
 
 def _reference(

@@ -11,23 +11,24 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import At, Curve
+from firstlight.claims import At, Curve, Hosts, short
+from firstlight.days import days_of_pair
 from firstlight.figures.style import (
     GREY,
     INK,
-    SCALE_COLORS,
-    SCALE_NAMES,
     Figure,
+    Look,
     draw,
     ramp,
     shade_days,
 )
 from firstlight.result import Result
-from firstlight.verdict import Outcome, days_of_pair
+from firstlight.verdict import Outcome
 
 CIRCUIT_KB_US, PACKET_KB_US = 0.625, 0.078125
 """Line rates per flow (KB/us): 80 Gb/s and 10 Gb/s shared by 16 flows."""
 
+NAMES: dict[Hosts, str] = {"simulated": "simulated", "linux": "Linux"}
 Array = npt.NDArray[np.float64]
 
 
@@ -48,7 +49,10 @@ def optimal(result: Result, time_us: Array) -> Array:
 def three_weeks(outcome: Outcome) -> Figure:
     """Fig. 2: three weeks, both time scales, between optimal and packet only; below, the VOQ."""
     claim = outcome.claim
-    results = [(c, outcome.result(c, ())) for c in claim.curves]
+    results = [
+        (Look.of(hosts, curve.time_scale, outcome.hosts), outcome.result(curve, (), hosts))
+        for hosts, curve in outcome.runs()
+    ]
 
     def paint(canvas: Canvas) -> None:
         top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 1.4))
@@ -56,8 +60,8 @@ def three_weeks(outcome: Outcome) -> Figure:
         unit, divide = _unit(first)
         time = first.series["time_us"].to_numpy(dtype=float)
         _baselines(top, first, time, divide)
-        for curve, result in results:
-            _curve(top, bottom, result, divide, SCALE_COLORS[curve.time_scale], SCALE_NAMES[curve.time_scale])
+        for look, result in results:
+            _curve(top, bottom, result, divide, look)
         for axes in (top, bottom):
             shade_days(axes, days_of_pair(first), divide)
         top.set_ylabel("Expected TCP sequence\nnumber (KB)")
@@ -75,38 +79,42 @@ def three_weeks(outcome: Outcome) -> Figure:
     return draw(f"fig{claim.figure.zfill(3)}", caption, (7.2, 4.0), paint)
 
 
-def lead_up(outcome: Outcome) -> Figure:
-    """Figs. 8b, 9b and 11b: the time before and during the second week's day, a curve per selected point."""
+def lead_up(outcome: Outcome, hosts: Hosts) -> Figure:
+    """Figs. 4b, 8b, 9b and 11b: the time before and during the second week's day, a curve per selected
+    point."""
     claim = outcome.claim
-    wanted = [float(v) for v in claim.options["sequence_at"]]
-    ats = [at for at in claim.ats(outcome.mode) if at[0] in wanted]
+    ats = [at for at in outcome.ats(hosts) if at[0] in claim.options["sequence_at"]]
+    curves = [c for h, c in outcome.runs() if h == hosts and c.variant != "base"]
 
     def paint(canvas: Canvas) -> None:
         grid = canvas.subplots(
-            2, len(claim.curves), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 1.4)
+            2, len(curves), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 1.4)
         )
-        for column, curve in enumerate(claim.curves):
-            _lead_up_column(outcome, curve, ats, grid[0][column], grid[1][column])
+        for column, curve in enumerate(curves):
+            _lead_up_column(outcome, curve, ats, hosts, grid[0][column], grid[1][column])
         grid[1][0].set_ylim(bottom=0)
         grid[0][0].set_ylabel("Expected TCP sequence\nnumber (KB)")
         grid[1][0].set_ylabel("VOQ (packets)")
         axis = claim.axes[0]
         handles, labels = grid[0][0].get_legend_handles_labels()
-        canvas.legend(
-            handles, labels, loc="outside right upper", title=f"{axis.label}\n({axis.unit})", title_fontsize=8
-        )
+        title = f"{axis.label}\n({axis.unit})" if axis.unit else axis.label
+        canvas.legend(handles, labels, loc="outside right upper", title=title, title_fontsize=8)
         canvas.supxlabel("Time from the day's start (us)", fontsize=9)
 
     caption = (
-        f"Fig. {claim.figure}b: mean in-order sequence number per flow and VOQ length before and in a day "
-        "(shaded). Optimal and packet only are computed; the paper published no numbers for these curves."
+        f"Fig. {claim.figure}b, {NAMES[hosts]} hosts: mean in-order sequence number per flow and VOQ length "
+        "before and in a day (shaded). Optimal and packet only are computed; the paper published no numbers "
+        "for these curves."
     )
-    return draw(f"fig{int(claim.figure):02d}b", caption, (7.2, 4.2), paint)
+    name = f"fig{int(claim.figure):02d}b{'-linux' if hosts == 'linux' else ''}"
+    return draw(name, caption, (7.2, 4.2), paint)
 
 
-def _lead_up_column(outcome: Outcome, curve: Curve, ats: Sequence[At], top: Axes, bottom: Axes) -> None:
+def _lead_up_column(
+    outcome: Outcome, curve: Curve, ats: Sequence[At], hosts: Hosts, top: Axes, bottom: Axes
+) -> None:
     claim = outcome.claim
-    first = outcome.result(curve, ats[0])
+    first = outcome.result(curve, ats[0], hosts)
     start, end = days_of_pair(first)[1]
     left, right = -float(claim.options["sequence_lead_us"]), end - start + 120.0
     time = first.series["time_us"].to_numpy(dtype=float)
@@ -117,12 +125,12 @@ def _lead_up_column(outcome: Outcome, curve: Curve, ats: Sequence[At], top: Axes
     best = optimal(first, time)
     top.plot(time[inside] - start, best[inside] - base, color=INK, lw=1.1, label="optimal")
     for at, color in zip(ats, ramp(len(ats)), strict=True):
-        series = outcome.result(curve, at).series
+        series = outcome.result(curve, at, hosts).series
         top.plot(
             time[inside] - start,
             series["sequence_bytes"].to_numpy(dtype=float)[inside] / 1e3 - base,
             color=color,
-            label=f"{at[0]:g}",
+            label=short(at[0]),
         )
         bottom.plot(
             time[inside] - start, series["voq_packets"].to_numpy(dtype=float)[inside], color=color, lw=1.2
@@ -138,7 +146,7 @@ def _lead_up_column(outcome: Outcome, curve: Curve, ats: Sequence[At], top: Axes
     for axes in (top, bottom):
         shade_days(axes, [(0.0, end - start)])
     bottom.set_xlim(left, right)
-    top.set_title(SCALE_NAMES[curve.time_scale])
+    top.set_title(Look.of(hosts, curve.time_scale, outcome.hosts).name)
 
 
 def _baselines(axes: Axes, result: Result, time: Array, divide: float) -> None:
@@ -146,11 +154,11 @@ def _baselines(axes: Axes, result: Result, time: Array, divide: float) -> None:
     axes.plot(time / divide, PACKET_KB_US * time, "--", color=GREY, lw=1.1, label="packet only (computed)")
 
 
-def _curve(top: Axes, bottom: Axes, result: Result, divide: float, color: str, label: str) -> None:
+def _curve(top: Axes, bottom: Axes, result: Result, divide: float, look: Look) -> None:
     series = result.series
     time = series["time_us"].to_numpy(dtype=float) / divide
-    top.plot(time, series["sequence_bytes"].to_numpy(dtype=float) / 1e3, color=color, label=label)
-    bottom.plot(time, series["voq_packets"].to_numpy(dtype=float), color=color, lw=1.2)
+    top.plot(time, series["sequence_bytes"].to_numpy(dtype=float) / 1e3, **look.curve)
+    bottom.plot(time, series["voq_packets"].to_numpy(dtype=float), color=look.color, ls=look.line, lw=1.2)
 
 
 def _unit(result: Result) -> tuple[str, float]:

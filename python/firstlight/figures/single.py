@@ -5,11 +5,11 @@ from numbers import Real
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
+from firstlight.days import days_of_pair
 from firstlight.errors import FirstlightError
 from firstlight.figures.style import BLUE, GREEN, INK, VERMILION, Figure, draw, ramp, shade_days
 from firstlight.result import Result
 from firstlight.sweeps import SHOWN, Sweep
-from firstlight.verdict import days_of_pair
 
 
 def series_figure(result: Result) -> Figure:

@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.figures.style import BLUE, INK, SCALE_COLORS, SCALE_NAMES, VERMILION, Figure, draw, ramp
+from firstlight.claims import short
+from firstlight.figures.style import BLUE, GREY, INK, SCALE_NAMES, VERMILION, Figure, Look, draw, ramp
 from firstlight.verdict import TAILS, UTILIZATION, Outcome
 
 
@@ -44,23 +45,25 @@ def completion_times(outcome: Outcome) -> Figure:
 def gain(outcome: Outcome) -> Figure:
     """Utilization of reTCP and of the base controller on static VOQs, per time scale."""
     claim = outcome.claim
-    ats = claim.ats(outcome.mode)
+    ats = outcome.ats()
 
     def paint(canvas: Canvas) -> None:
         scales = sorted({c.time_scale for c in claim.curves}, reverse=True)
         panels: Sequence[Axes] = canvas.subplots(1, len(scales), sharey=True)
         x = np.arange(len(ats), dtype=float)
         for axes, scale in zip(panels, scales, strict=True):
-            for curve in (c for c in claim.curves if c.time_scale == scale):
-                y = [outcome.metric(curve, at, UTILIZATION) for at in ats]
+            for hosts, curve in (run for run in outcome.runs() if run[1].time_scale == scale):
+                look = Look.of(hosts, scale, outcome.hosts)
+                y = [outcome.metric(curve, at, UTILIZATION, hosts) for at in ats]
                 base = curve.variant == "base"
-                look: dict[str, Any] = {"color": SCALE_COLORS[scale], "marker": "s"}
+                words: dict[str, Any] = look.plot
                 if base:
-                    look = {"color": INK, "ls": "--", "marker": "o", "mfc": "none"}
-                axes.plot(
-                    x, [np.nan if v is None else v for v in y], label="CUBIC" if base else "reTCP", **look
-                )
-            axes.set_xticks(x, [f"{at[0]:g}" for at in ats])
+                    color = INK if look.filled else GREY
+                    words = {"color": color, "ls": "--", "marker": "o", "mfc": "none"}
+                words["label"] = f"{'CUBIC' if base else 'reTCP'}, {look.name.partition(',')[0]}"
+                at_x = [i for i, v in zip(x, y, strict=True) if v is not None]
+                axes.plot(at_x, [v for v in y if v is not None], **words)
+            axes.set_xticks(x, [short(at[0]) for at in ats])
             axes.set_title(SCALE_NAMES[scale])
             axes.set_ylim(0, 105)
             axes.legend(loc="lower right")

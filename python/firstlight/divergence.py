@@ -1,0 +1,150 @@
+"""How far two runs of one experiment lie apart: one number for each kind of measurement."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from firstlight.errors import ResultError
+from firstlight.result import Result
+from firstlight.verdict import UTILIZATION, rounded
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """One number: 0 where the runs agree."""
+
+    name: str
+    value: float | None
+    """``None`` where one of the runs did not measure it."""
+    unit: str
+    definition: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``compare.json`` has it."""
+        return {
+            "name": self.name,
+            "value": rounded(self.value),
+            "unit": self.unit,
+            "definition": self.definition,
+        }
+
+
+def divergences(simulated: Result, linux: Result) -> list[Divergence]:
+    """Every measure of :data:`MEASURES` for two runs."""
+    found = []
+    for name, unit, definition, measure in MEASURES:
+        try:
+            value = measure(simulated, linux)
+        except (ResultError, KeyError):
+            value = None
+        known = value is not None and np.isfinite(value)
+        found.append(
+            Divergence(name, float(value) if value is not None and known else None, unit, definition)
+        )
+    return found
+
+
+def utilization(simulated: Result, linux: Result) -> float | None:
+    """Simulated minus Linux, in points."""
+    return simulated.summary[UTILIZATION] - linux.summary[UTILIZATION]
+
+
+def latency(simulated: Result, linux: Result) -> float | None:
+    """Distance of the distributions of packet latency by the mean of Linux's, in percent."""
+    return _relative(*(latencies(r.latency) for r in (simulated, linux)))
+
+
+def voq(simulated: Result, linux: Result) -> float | None:
+    """Mean absolute difference of VOQ length, in packets."""
+    return float(np.mean(np.abs(_difference(simulated, linux, "voq_packets"))))
+
+
+def sequence(simulated: Result, linux: Result) -> float | None:
+    """Mean absolute difference of the sequence curves by what a flow moves in a week on Linux, in percent."""
+    apart = float(np.mean(np.abs(_difference(simulated, linux, "sequence_bytes"))))
+    series = linux.series
+    weeks = float(series["time_us"].max()) / float(linux.week["end_us"].max())
+    moved = float(series["sequence_bytes"].iloc[-1] - series["sequence_bytes"].iloc[0]) / weeks
+    return 100 * apart / moved if moved > 0 else None
+
+
+def completion(simulated: Result, linux: Result) -> float | None:
+    """Distance of the distributions of completion time by the mean of Linux's, in percent."""
+    return _relative(*(completions(r) for r in (simulated, linux)))
+
+
+Measure = Callable[[Result, Result], float | None]
+MEASURES: tuple[tuple[str, str, str, Measure], ...] = (
+    ("utilization", "points", "circuit utilization, simulated minus Linux", utilization),
+    (
+        "latency",
+        "%",
+        "1-Wasserstein distance of the distributions of the pair's packet latencies, by Linux's mean",
+        latency,
+    ),
+    ("voq", "packets", "mean absolute difference of the pair's VOQ length over the folded weeks", voq),
+    (
+        "sequence",
+        "%",
+        "mean absolute difference of the mean sequence curves over the folded weeks, by what a flow moves in "
+        "a week on Linux",
+        sequence,
+    ),
+    (
+        "completion",
+        "%",
+        "1-Wasserstein distance of the distributions of flow completion times, by Linux's mean",
+        completion,
+    ),
+)
+Distribution = tuple[Array, Array]
+"""Sorted values and the share of each."""
+
+
+def latencies(frame: pd.DataFrame, network: str | None = None) -> Distribution:
+    """The distribution of packet latency (us): over one network, or over all."""
+    part = frame if network is None else frame[frame["network"] == network]
+    total = part.groupby("latency_us")["packets"].sum().sort_index()
+    weights = total.to_numpy(dtype=float)
+    return total.index.to_numpy(dtype=float), weights / max(weights.sum(), 1.0)
+
+
+def completions(result: Result) -> Distribution:
+    """The distribution of completion times (us) of the flows that completed."""
+    times = np.sort(result.flows["fct_us"].dropna().to_numpy(dtype=float))
+    return times, np.full(len(times), 1 / max(len(times), 1))
+
+
+def wasserstein(a: Distribution, b: Distribution) -> float:
+    """1-Wasserstein distance: the area between the cumulative distributions."""
+    at = np.sort(np.concatenate([a[0], b[0]]))
+    between = np.diff(at)
+    return float(np.sum(np.abs(_cumulative(a, at[:-1]) - _cumulative(b, at[:-1])) * between))
+
+
+def _cumulative(of: Distribution, at: Array) -> Array:
+    values, shares = of
+    reached: Array = np.concatenate([[0.0], np.cumsum(shares)])[np.searchsorted(values, at, side="right")]
+    return reached
+
+
+def _relative(simulated: Distribution, linux: Distribution) -> float | None:
+    if not len(simulated[0]) or not len(linux[0]):
+        return None
+    mean = float(np.sum(linux[0] * linux[1]))
+    return 100 * wasserstein(simulated, linux) / mean if mean > 0 else None
+
+
+def _difference(simulated: Result, linux: Result, column: str) -> Array:
+    """Simulated minus Linux, at the times of Linux's series."""
+    a, b = simulated.series, linux.series
+    at = b["time_us"].to_numpy(dtype=float)
+    there: Array = np.interp(at, a["time_us"].to_numpy(dtype=float), a[column].to_numpy(dtype=float))
+    apart: Array = there - b[column].to_numpy(dtype=float)
+    return apart

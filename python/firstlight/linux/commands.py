@@ -1,0 +1,104 @@
+"""The commands ``firstlight kernel build | list`` and ``firstlight doctor``."""
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+
+@click.group()
+def kernel() -> None:
+    """Kernels for Linux hosts in virtual time: build them, list them."""
+
+
+@kernel.command()
+@click.option(
+    "--source",
+    default="auto",
+    show_default=True,
+    metavar="auto|DIR|TARBALL",
+    help="Sources of Linux, 6.12 or newer; auto: the newest of the system's package archive that builds.",
+)
+@click.option(
+    "--hz",
+    type=click.Choice(["100", "250", "1000"]),
+    default="250",
+    show_default=True,
+    help="Ticks per second: 250 for tcp.tick = 4ms.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Compilers side by side (default: all cores).")
+@click.option("--force", is_flag=True, help="Build again what is built.")
+def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
+    """Build a kernel into the cache (about 5 minutes on 2 cores, 3 GB of disk meanwhile); needs no root."""
+    from firstlight.linux import build as builder
+    from firstlight.progress import Tracker
+
+    with Tracker("building the kernel") as tracker:
+        made = builder.build(
+            source,
+            int(hz),
+            jobs,
+            force,
+            say=tracker.say,
+            progress=tracker.on_fraction,
+        )
+    mode = "seccomp" if made.seccomp else "ptrace"
+    click.echo(f"Linux {made.version}, {made.hz} Hz, {mode} mode: {made.path}")
+
+
+@kernel.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_(as_json: bool) -> None:
+    """List the kernels that are built."""
+    from firstlight.linux import kernels
+
+    found = kernels.built()
+    if as_json:
+        click.echo(json.dumps([{**k.manifest, "path": str(k.path)} for k in found], indent=2))
+        return
+    if not found:
+        click.echo(f"no kernel in {kernels.folder()}; `firstlight kernel build` builds one", err=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("version", "Hz", "mode", "from this checkout", "source", "directory"):
+        table.add_column(column, overflow="fold")
+    for k in found:
+        ours = "yes" if k.hash == kernels.source_hash(k.hz) else "no: build again"
+        mode = "seccomp" if k.seccomp else "ptrace"
+        table.add_row(k.version, str(k.hz), mode, ours, str(k.manifest.get("source", "")), str(k.path))
+    console().print(table)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def doctor(as_json: bool) -> None:
+    """Say what this machine can run, and for what it cannot, why and what to do."""
+    from firstlight.linux import doctor as doctors
+
+    checks = doctors.examine()
+    if as_json:
+        click.echo(json.dumps(doctors.as_json(checks), indent=2))
+        return
+    out = console()
+    for way, works in doctors.able(checks).items():
+        out.print(f"[bold]{way}[/]: {'[green]yes[/]' if works else '[red]no[/]'}")
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(width=4)
+        table.add_column(no_wrap=True, min_width=24)
+        table.add_column(overflow="fold")
+        table.add_column(overflow="fold")
+        for check in (c for c in checks if c.way == way):
+            bad = "[red]no[/]" if check.needed else "[yellow]-[/]"
+            table.add_row(
+                "  +" if check.ok else f"  {bad}", check.name, check.found, check.todo and f"-> {check.todo}"
+            )
+        out.print(table)
+
+
+def console() -> Console:
+    """Standard output; lines keep their width when it is not a terminal."""
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = 160
+    return out

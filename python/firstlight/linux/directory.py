@@ -1,0 +1,151 @@
+"""The directory of one run in a kernel: what the kernel reads, and what it leaves.
+
+It lies on a file system in memory, where the kernel's own memory lies too, and is gone when the run has
+ended. A lock marks it as in use; directories whose process was killed are cleared by the next run.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import struct
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from firstlight.errors import RunError
+
+PREFIX = "firstlight-run-"
+CONSOLE = "console.log"
+PROGRAMS = "programs"
+LOGS = (CONSOLE, PROGRAMS, "experiment.toml", "run.json", "plan.json", "failure.json")
+"""What is kept of a run that failed."""
+NEWBORN = 60.0
+"""Seconds during which a directory without a lock may still get one."""
+
+
+class RunDirectory:
+    """A new run directory; removed on exit."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self.path = Path()
+        self._memory_mb = memory_mb
+        self._lock = -1
+
+    def __enter__(self) -> "RunDirectory":
+        parent = place(self._memory_mb)
+        clear_leftovers(parent)
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        (self.path / PROGRAMS).mkdir()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+    def write(self, name: str, text: str) -> None:
+        """Write one of the files that the kernel reads."""
+        try:
+            (self.path / name).write_text(text, encoding="utf-8")
+        except OSError as e:
+            raise RunError(f"{self.path / name}: cannot be written: {e.strerror}") from None
+
+    def link(self, name: str, target: Path) -> Path:
+        """A name in here for ``target``, whose own path may have blanks and commas, which a kernel's command
+        line cannot carry."""
+        link = self.path / name
+        link.symlink_to(target.resolve())
+        return link
+
+    def json(self, name: str) -> Any:
+        """What the JSON file ``name`` holds; ``None`` without such a file."""
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as e:
+            raise RunError(f"the kernel's {name} cannot be read: {e}") from None
+
+    def console(self) -> str:
+        """What the kernel has printed so far."""
+        try:
+            return (self.path / CONSOLE).read_bytes().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def virtual_ns(self) -> int:
+        """Virtual time since the run's start, by the hosts' clock; 0 before it."""
+        try:
+            head = (self.path / "progress").read_bytes()[:8]
+        except OSError:
+            return 0
+        return int(struct.unpack("<Q", head)[0]) if len(head) == 8 else 0
+
+    def outputs(self) -> dict[str, bytes]:
+        """What the programs wrote, by file name."""
+        found = sorted((self.path / PROGRAMS).iterdir())
+        return {f.name: f.read_bytes() for f in found if f.is_file() and not f.is_symlink()}
+
+    def keep(self, wanted: Path | None) -> str:
+        """Keep the logs of a failed run as ``wanted`` (else in a new temporary directory); say where."""
+        try:
+            kept = logs_directory(wanted)
+            for name in LOGS:
+                source = self.path / name
+                if source.is_dir():
+                    shutil.copytree(source, kept / name, dirs_exist_ok=True)
+                elif source.is_file():
+                    shutil.copyfile(source, kept / name)
+        except OSError as e:
+            return f"its logs could not be kept ({e.strerror or e})"
+        return f"its logs are in {kept}"
+
+
+def logs_directory(wanted: Path | None) -> Path:
+    """An empty directory for logs: ``wanted`` when it is free or holds logs of an earlier failure."""
+    if wanted is not None:
+        forget_logs(wanted)
+        with contextlib.suppress(FileExistsError):
+            wanted.mkdir(parents=True)
+            return wanted
+    return Path(tempfile.mkdtemp(prefix="firstlight-failed-"))
+
+
+def forget_logs(directory: Path) -> None:
+    """Remove the logs of an earlier failure, and nothing that is something else."""
+    if (directory / CONSOLE).is_file() and (directory / "plan.json").is_file():
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def place(memory_mb: int) -> Path:
+    """A directory in memory with room for the kernel's memory, which it fills as it uses it."""
+    rooms = []
+    for path in dict.fromkeys((Path("/dev/shm"), Path("/run/shm"), Path(tempfile.gettempdir()))):
+        if path.is_dir() and os.access(path, os.W_OK | os.X_OK) and not set(str(path)) & set(" ,"):
+            free = os.statvfs(path).f_bavail * os.statvfs(path).f_frsize >> 20
+            if free >= memory_mb:
+                return path
+            rooms.append(f"{path} has {free}")
+    raise RunError(
+        f"no room for a kernel: {memory_mb} MB are needed in /dev/shm or the temporary directory; "
+        + (", ".join(rooms) or "neither can be written to")
+    )
+
+
+def clear_leftovers(parent: Path) -> None:
+    """Remove run directories of processes that are gone (a kill -9)."""
+    for path in parent.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(path / "lock", os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - path.stat().st_mtime > NEWBORN:
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)

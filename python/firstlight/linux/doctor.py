@@ -1,0 +1,238 @@
+"""What this machine can run, and for what it cannot: why, and what to do."""
+
+import ctypes
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from firstlight import core
+from firstlight.errors import FirstlightError
+from firstlight.linux import installed, kernels, selftest, tools
+
+SIMULATED = "simulated hosts"
+VIRTUAL = "Linux hosts, virtual time"
+STRUCT_OPS = "reTCP on this kernel (BPF)"
+DILATED = "Linux hosts, dilated time"
+RUN_MEMORY = 1_000_000_000
+"""What one run wants to have, of memory and of a file system in memory."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a way of running needs."""
+
+    way: str
+    name: str
+    ok: bool
+    found: str
+    todo: str = ""
+    needed: bool = True
+    """Whether the way does not work without it."""
+
+
+def examine() -> list[Check]:
+    """All checks."""
+    return [*simulated(), *virtual(), *struct_ops(), *dilated()]
+
+
+def able(checks: list[Check]) -> dict[str, bool]:
+    """Way -> whether it works here."""
+    ways = dict.fromkeys(check.way for check in checks)
+    return {way: all(c.ok for c in checks if c.way == way and c.needed) for way in ways}
+
+
+def as_json(checks: list[Check]) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    return {"able": able(checks), "checks": [asdict(check) for check in checks]}
+
+
+def simulated() -> Iterator[Check]:
+    """The engine is there, or nothing of this package were."""
+    yield Check(SIMULATED, "engine", True, f"version {core.version()}, {os.cpu_count()} processors")
+
+
+# ---- Virtual time ----
+
+
+def virtual() -> Iterator[Check]:
+    """What a kernel in virtual time needs."""
+    machine = platform.machine()
+    right = sys.platform == "linux" and machine == "x86_64"
+    yield Check(
+        VIRTUAL, "machine", right, f"{sys.platform} {machine}", "" if right else "Linux on x86_64 is needed"
+    )
+    yield kernel()
+    yield build_tools()
+    for name, file in (("engine for kernels", installed.ENGINE), ("guest program", installed.GUEST)):
+        there = file.is_file()
+        yield Check(VIRTUAL, name, there, file.name if there else "missing", "" if there else "make setup")
+    yield processes()
+    yield memory()
+    yield shared_memory()
+    yield routes()
+    if "avx512f" in _read("/proc/cpuinfo"):
+        yield Check(
+            VIRTUAL, "AVX-512", True, "present: kernels older than 6.12 would not run here", needed=False
+        )
+
+
+def kernel() -> Check:
+    """Whether one for the usual tick, or for another, is built."""
+    build = "firstlight kernel build"
+    usable, problem = [], ""
+    for hz in kernels.TICKS:
+        try:
+            usable.append(kernels.find(hz))
+        except FirstlightError as e:
+            problem = problem if hz != 250 and problem else str(e)
+    if not usable:
+        return Check(VIRTUAL, "kernel", False, problem.split(": run ")[0], f"{build} (about 5 minutes, once)")
+    found = ", ".join(f"{k.version} ({kernels.milliseconds(k.hz)} tick)" for k in usable)
+    usual = any(k.hz == 250 for k in usable)
+    return Check(VIRTUAL, "kernel", True, found, "" if usual else f"{build} for the usual tick of 4 ms")
+
+
+def build_tools() -> Check:
+    """Needed once."""
+    lacking = tools.missing()
+    if not lacking:
+        return Check(VIRTUAL, "tools to build kernels", True, "all there", needed=False)
+    todo = tools.install(lacking.values())
+    return Check(
+        VIRTUAL, "tools to build kernels", False, f"missing: {', '.join(lacking)}", todo, needed=False
+    )
+
+
+def processes() -> Check:
+    """Whether a kernel may hold its processes: best tried with one."""
+    name = "seccomp or ptrace"
+    if found := kernels.built():
+        newest = found[0]
+        problem = selftest.boot(newest.binary, newest.seccomp)
+        mode = "seccomp" if newest.seccomp else "ptrace"
+        if not problem:
+            return Check(VIRTUAL, name, True, f"Linux {newest.version} starts ({mode})")
+        todo = "firstlight kernel build --force finds out which mode works; containers must permit ptrace"
+        return Check(VIRTUAL, name, False, f"Linux {newest.version} does not start ({mode}): {problem}", todo)
+    seccomp = "trap" in _read("/proc/sys/kernel/seccomp/actions_avail").split()
+    ptrace = may_ptrace()
+    found_text = f"seccomp {'yes' if seccomp else 'no'}, ptrace {'yes' if ptrace else 'no'}"
+    todo = "" if seccomp or ptrace else "let the container trace its processes (such as --cap-add SYS_PTRACE)"
+    return Check(VIRTUAL, name, seccomp or ptrace, found_text, todo)
+
+
+def may_ptrace() -> bool:
+    """Whether a process may ask to be traced by its parent."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)",
+        ],
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def memory() -> Check:
+    """Of the machine."""
+    lines = dict(line.split(":", 1) for line in _read("/proc/meminfo").splitlines() if ":" in line)
+    available = int(lines.get("MemAvailable", "0 kB").split()[0]) * 1024
+    enough = available >= RUN_MEMORY
+    return Check(
+        VIRTUAL, "memory", enough, gigabytes(available), "" if enough else "1 GB for each run at a time"
+    )
+
+
+def shared_memory() -> Check:
+    """The kernel's memory is a file; it must lie in memory and may hold programs."""
+    place = "/dev/shm"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return Check(VIRTUAL, place, False, "cannot be written", f"mount -t tmpfs tmpfs {place}")
+    free = shutil.disk_usage(place).free
+    if os.statvfs(place).f_flag & os.ST_NOEXEC:
+        return Check(VIRTUAL, place, False, "mounted noexec", f"mount -o remount,exec {place}")
+    enough = free >= RUN_MEMORY
+    todo = "" if enough else "runs fall back to slower disk; a container takes --shm-size=4g"
+    return Check(VIRTUAL, place, enough, f"{gigabytes(free)} free", todo, needed=False)
+
+
+def routes() -> Check:
+    """Nothing of ours calls it."""
+    there = shutil.which("ip", path=tools.PATH) is not None
+    todo = "" if there else f"{tools.install(['iproute2'])}, for programs that call ip, tc or ss"
+    return Check(VIRTUAL, "iproute2", there, "there" if there else "missing", todo, needed=False)
+
+
+# ---- The kernel of this machine ----
+
+
+def struct_ops() -> Iterator[Check]:
+    """What loading our congestion control into the machine's own kernel needs."""
+    btf = Path("/sys/kernel/btf/vmlinux").exists()
+    todo = "" if btf else "a kernel with CONFIG_DEBUG_INFO_BTF=y (6.1 or newer)"
+    yield Check(STRUCT_OPS, "types of the kernel (BTF)", btf, platform.release(), todo)
+    for tool, package in (("clang", "clang"), ("bpftool", "bpftool")):
+        place = shutil.which(tool, path=tools.PATH)
+        yield Check(
+            STRUCT_OPS, tool, place is not None, place or "missing", "" if place else tools.install([package])
+        )
+    yield root(STRUCT_OPS)
+
+
+def dilated() -> Iterator[Check]:
+    """Paced by real time."""
+    yield Check(DILATED, "engine", False, "not a part of this version yet", "use virtual time")
+    yield root(DILATED)
+    spaces = may_unshare()
+    yield Check(
+        DILATED,
+        "network namespaces",
+        spaces,
+        "can be made" if spaces else "cannot be made",
+        "" if spaces else "be root",
+    )
+
+
+def root(way: str) -> Check:
+    """Who we are."""
+    is_root = os.geteuid() == 0
+    return Check(way, "root", is_root, "yes" if is_root else "no", "" if is_root else "run it with sudo")
+
+
+def may_unshare() -> bool:
+    """Whether a child of ours can have a network of its own."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            clone_newnet = 0x40000000
+            code = int(ctypes.CDLL(None).unshare(clone_newnet) != 0)
+        finally:
+            os._exit(code)
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        raise
+
+
+def gigabytes(count: int) -> str:
+    """``1.5 GB``."""
+    return f"{count / 1e9:.1f} GB"
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,240 @@
+"""One run on Linux hosts: a kernel in virtual time is started, watched and ended.
+
+The kernel is an ordinary process. It loads the engine, runs the guest program as its first process, and
+leaves ``outcome.json`` in the run's directory, or ``failure.json``, or nothing but what it printed.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firstlight import _core, core
+from firstlight.errors import RunError, SpecError
+from firstlight.linux import installed, kernels, launch, outcome
+from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
+from firstlight.linux.processes import end, own_cpu
+
+if TYPE_CHECKING:
+    from firstlight.linux.kernels import Kernel
+
+EPOCH_NS = 1_700_000_000_000_000_000
+"""What the hosts' clocks say at boot, so that no program sees another date."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+POLL_S = 0.05
+EXIT_S = 20.0
+"""How long a kernel may take to halt when its outcome is there."""
+ANSWER_S = 2.0
+"""How long a kernel may take to say what it runs."""
+
+
+def execute(
+    spec: core.Spec,
+    resolved: dict[str, Any],
+    progress: Callable[[float], None] | None = None,
+    capture: str | Path | None = None,
+    *,
+    patience: float = core.PATIENCE,
+    logs: Path | None = None,
+) -> core.Output:
+    """Run ``spec`` (which ``resolved`` is, with all defaults) in a kernel.
+
+    ``patience`` is how many seconds virtual time may stand still before the run is ended. The logs of a
+    failed run are kept as ``logs``, else in a new temporary directory; the error names it. Nothing that was
+    started is left, whatever ends this.
+    """
+    kernel = kernels.find(installed.hz_of(resolved))
+    plan = plan_of(spec)
+    memory = memory_mb(plan)
+    with RunDirectory(memory // 2) as run, own_cpu() as cpu:
+        prepare(run, spec, resolved, plan, capture)
+        words = [str(kernel.binary), *arguments(run, kernel, resolved["seed"], memory)]
+        try:
+            with started(run, words, cpu) as process:
+                watch(process, run, plan["duration"], progress, patience)
+            output = outcome.read(run, kernel)
+        except RunError as e:
+            raise RunError(f"{e}; {run.keep(logs)}") from None
+    if logs is not None:
+        forget_logs(logs)
+    return output
+
+
+def plan_of(spec: core.Spec) -> dict[str, Any]:
+    """What the hosts of the kernel are to do."""
+    try:
+        text = _core.linux_plan(spec.text, spec.path, spec.overrides, allow_sweep=spec.sweep)
+    except _core.SpecError as e:
+        raise SpecError(str(e)) from None
+    plan: dict[str, Any] = json.loads(text)
+    return plan
+
+
+def memory_mb(plan: dict[str, Any]) -> int:
+    """The kernel's memory, of which it takes what it uses. A kernel that has less gives its connections
+    smaller buffers, so this depends on the experiment only."""
+    return 1024 + 8 * len(plan["hosts"]) + 24 * len(plan["flows"]) + 64 * len(plan["programs"])
+
+
+def prepare(
+    run: RunDirectory,
+    spec: core.Spec,
+    resolved: dict[str, Any],
+    plan: dict[str, Any],
+    capture: str | Path | None,
+) -> None:
+    """Write what the engine and the guest program read."""
+    run.write("experiment.toml", spec.text)
+    run.write("plan.json", json.dumps(plan))
+    described = {
+        "version": core.version(),
+        "path": spec.path,
+        "overrides": spec.overrides,
+        "sweep": spec.sweep,
+        "capture": None if capture is None else str(Path(capture).absolute()),
+        "seed": resolved["seed"],
+    }
+    run.write("run.json", json.dumps(described))
+
+
+def arguments(run: RunDirectory, kernel: "Kernel", seed: int, memory: int) -> list[str]:
+    """The kernel's command line."""
+    engine = run.link("engine.so", installed.engine())
+    guest = run.link("guest", installed.guest())
+    modules = run.link("modules", Path(kernel.modules))
+    words = [
+        f"mem={memory}M",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "rw",
+        f"init={guest}",
+        "con=null",
+        *(["seccomp=on"] if kernel.seccomp else []),
+        "time-travel=inf-cpu",
+        f"time-travel-start={EPOCH_NS}",
+        f"firstlight={engine},{run.path}",
+        f"firstlight_seed={seed}",
+        f"FIRSTLIGHT_RUN={run.path}",
+        f"FIRSTLIGHT_MODULES={modules}",
+        "loglevel=4",
+        "panic=1",
+    ]
+    return words
+
+
+@contextlib.contextmanager
+def started(run: RunDirectory, words: list[str], cpu: int) -> "Iterator[subprocess.Popen[bytes]]":
+    """The kernel's process, in a session of its own; it and all its children are gone on exit."""
+    command = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(cpu), *words]
+    environment = {"PATH": PATH, "HOME": "/", "LC_ALL": "C.UTF-8", "TMPDIR": str(run.path.parent)}
+    with (run.path / CONSOLE).open("wb") as console:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            cwd=run.path,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def watch(
+    process: "subprocess.Popen[bytes]",
+    run: RunDirectory,
+    duration_ns: int,
+    progress: Callable[[float], None] | None,
+    patience: float,
+) -> None:
+    """Wait for the kernel's end; raise when it ended early, or stands still."""
+    still = Standstill(duration_ns / 1000, patience, time.monotonic())
+    finished: float | None = None
+    while process.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_S)
+        now, virtual = time.monotonic(), run.virtual_ns()
+        if (run.path / "outcome.json").exists() or (run.path / "failure.json").exists():
+            finished = finished or now
+            if now - finished > EXIT_S:
+                break  # all is told; it only fails to halt
+        elif still.lasts(virtual, now):
+            raise RunError(standstill(process, run, virtual, duration_ns, patience))
+        if progress:
+            progress(min(virtual / duration_ns, 1.0))
+    if failure := run.json("failure.json"):
+        raise RunError(str(failure.get("error", failure)))
+    if not (run.path / "outcome.json").exists():
+        raise RunError(early_end(process, run, duration_ns))
+
+
+class Standstill:
+    """Notices when virtual time has moved by less than ``step_ns`` for ``patience`` seconds."""
+
+    def __init__(self, step_ns: float, patience: float, now: float) -> None:
+        self._step = step_ns
+        self._patience = patience
+        self._mark = 0
+        self._since = now
+
+    def lasts(self, virtual_ns: int, now: float) -> bool:
+        """Whether the standstill has lasted too long by now."""
+        if virtual_ns - self._mark >= self._step:
+            self._mark, self._since = virtual_ns, now
+        return now - self._since > self._patience
+
+
+RUNNING = re.compile(r"firstlight: at (\d+) ns the processor runs '(.*)' \(pid (\d+)\)")
+
+
+def standstill(
+    process: "subprocess.Popen[bytes]", run: RunDirectory, virtual_ns: int, duration_ns: int, patience: float
+) -> str:
+    """Why virtual time stands still, as far as the kernel can tell."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGUSR2)
+    found, deadline = None, time.monotonic() + ANSWER_S
+    while not found and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+        found = RUNNING.search(run.console())
+    at = f"{virtual_ns / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
+    where = (
+        f"virtual time stood still for {patience:g} s, at {at}"
+        if virtual_ns
+        else f"the hosts were not set up within {patience:g} s"
+    )
+    if not found:
+        return f"{where}; the kernel does not say what it runs"
+    name, pid = found[2], found[3]
+    if name.startswith("swapper"):
+        return f"{where}; no program runs: the kernel waits for something outside"
+    why = (
+        "a program that waits by reading the clock instead of sleeping stops it" if virtual_ns else "it hangs"
+    )
+    return f"{where}; the processor runs '{name}' (pid {pid}): {why} (a longer wait: --patience)"
+
+
+def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns: int) -> str:
+    """Why the kernel ended without an outcome, as far as it printed it."""
+    code = process.returncode
+    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+    lines = [line.strip() for line in run.console().splitlines() if line.strip()]
+    telling = [line for line in lines if re.match(r"(\[ *[\d.]+\] *)?firstlight: ", line)]
+    panics = [line for line in lines if "Kernel panic" in line]
+    said = [re.sub(r"^\[ *[\d.]+\] *", "", line) for line in (panics or telling[-1:] or lines[-1:])[:1]]
+    at = run.virtual_ns()
+    when = f"at {at / 1e9:.6g} s of {duration_ns / 1e9:.6g} s" if at else "before the hosts were set up"
+    if code == -signal.SIGBUS:
+        said = [f"no memory left on {run.path.parent}"]
+    return f"the kernel ended {how} {when}" + (f": {said[0]}" if said else ", and printed nothing")

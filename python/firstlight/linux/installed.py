@@ -1,0 +1,69 @@
+"""What a run on Linux hosts needs to be installed: the engine as a shared object, the guest program, a
+kernel."""
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from firstlight.errors import RunError, SpecError
+
+HERE = Path(__file__).resolve().parents[1]
+ENGINE = HERE / "libfirstlight_uml.so"
+GUEST = HERE / "firstlight-guest"
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+
+
+def engine() -> Path:
+    """The engine, as a kernel loads it."""
+    return _present(ENGINE, "the engine that a kernel loads")
+
+
+def guest() -> Path:
+    """The program that sets up a kernel's hosts."""
+    return _present(GUEST, "the program that sets up a kernel's hosts")
+
+
+def _present(file: Path, what: str) -> Path:
+    if not file.is_file():
+        raise RunError(f"{file}: {what} is missing; `make setup` in the checkout builds it")
+    return file
+
+
+def has_linux_hosts(resolved: dict[str, Any]) -> bool:
+    """Whether the experiment, as :func:`firstlight.core.inspect` resolves it, has hosts with a kernel's
+    stack."""
+    flows = resolved.get("flows", [])
+    return bool(
+        resolved.get("hosts", {}).get("kind") == "linux"
+        or any(flow.get("hosts") == "linux" for flow in flows)
+        or resolved.get("program")
+    )
+
+
+def hz_of(resolved: dict[str, Any]) -> int:
+    """How often the kernel of an experiment ticks: once per ``tcp.tick``."""
+    text = str(resolved.get("tcp", {}).get("tick", "4ms"))
+    found = re.fullmatch(r"([\d.]+)(\w+)", text)
+    if not found or found[2] not in SECONDS:
+        raise SpecError(f'tcp.tick = "{text}": not a time')
+    return round(1 / (float(found[1]) * SECONDS[found[2]]))
+
+
+def identity(resolved: dict[str, Any]) -> list[str]:
+    """What decides a result besides the experiment: the kernel, the engine and the guest program."""
+    from firstlight.linux import kernels
+
+    kernel = kernels.find(hz_of(resolved))
+    return [str(kernel.manifest.get("hash")), str(kernel.version), str(kernel.seccomp), *builds()]
+
+
+@functools.cache
+def builds() -> tuple[str, str]:
+    """Hashes of the engine and of the guest program."""
+    return _hash(engine()), _hash(guest())
+
+
+def _hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]

@@ -1,0 +1,157 @@
+"""Kernels that are built: where they lie, which one a run takes.
+
+Each has a directory of its own in the cache, ``kernels/<version>-hz<HZ>-<hash>``, which appears there when it
+is complete. The hash is over all that we add to Linux: a kernel of an older checkout is not taken by mistake.
+"""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from firstlight.errors import KernelError
+
+TICKS = (100, 250, 1000)
+"""Ticks per second that a kernel may have."""
+MANIFEST = "kernel.json"
+BINARY = "linux"
+MODULES = "modules"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel in the cache."""
+
+    path: Path
+    version: str
+    hz: int
+    hash: str
+    seccomp: bool
+    """Whether it runs its processes by seccomp, which is faster than by ptrace."""
+    manifest: dict[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def binary(self) -> Path:
+        """The kernel, a program."""
+        return self.path / BINARY
+
+    @property
+    def modules(self) -> Path:
+        """Directory of its loadable modules."""
+        return self.path / MODULES
+
+
+def cache() -> Path:
+    """Where kernels and their sources are kept: ``FIRSTLIGHT_CACHE``, else the user's cache directory."""
+    if named := os.environ.get("FIRSTLIGHT_CACHE"):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base).absolute() / "firstlight"
+
+
+def folder() -> Path:
+    """Where built kernels are."""
+    return cache() / "kernels"
+
+
+def folder_of_linux() -> Path:
+    """The folder ``linux`` with the sources of our part of the kernel: of ``FIRSTLIGHT_LINUX``, else of the
+    checkout, else of the working directory."""
+    if named := os.environ.get("FIRSTLIGHT_LINUX"):
+        found = Path(named).absolute()
+    else:
+        checkout = Path(__file__).resolve().parents[3] / "linux"
+        found = checkout if checkout.is_dir() else Path("linux").absolute()
+    if not (found / "kernel" / "firstlight.patch").is_file():
+        raise KernelError(
+            f"{found}: not the folder of our kernel sources; run from the checkout or set FIRSTLIGHT_LINUX"
+        )
+    return found
+
+
+def driver_sources(linux: Path) -> list[Path]:
+    """What goes into the kernel itself."""
+    found = [f for f in (linux / "kernel").iterdir() if f.suffix in (".c", ".h", ".patch", ".config")]
+    return sorted(found)
+
+
+def module_sources(linux: Path) -> list[Path]:
+    """What goes into the module of reTCP; nothing when the folder has none."""
+    retcp = linux / "retcp"
+    if not (retcp / "Kbuild").is_file():
+        return []
+    code = [f for f in retcp.iterdir() if f.suffix in (".c", ".h")]
+    ours = [f for f in code if "_bpf" not in f.name and not f.name.endswith(".mod.c")]
+    return sorted([retcp / "Kbuild", *ours])
+
+
+def source_hash(hz: int, linux: Path | None = None) -> str:
+    """Twelve digits for all that a build of ours adds to Linux."""
+    linux = linux or folder_of_linux()
+    digest = hashlib.sha256(f"hz {hz}\n".encode())
+    for file in driver_sources(linux) + module_sources(linux):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(linux)} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def built() -> list[Kernel]:
+    """All kernels in the cache, newest version first."""
+    found = [read(f.parent) for f in folder().glob(f"[!.]*/{MANIFEST}")]
+    return sorted(found, key=lambda k: (number(k.version), k.version, -k.hz, k.hash), reverse=True)
+
+
+def read(path: Path) -> Kernel:
+    """The kernel in the directory ``path``."""
+    file = path / MANIFEST
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        return Kernel(
+            path,
+            str(manifest["version"]),
+            int(manifest["hz"]),
+            str(manifest["hash"]),
+            bool(manifest["seccomp"]),
+            manifest,
+        )
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise KernelError(
+            f"{file}: not a kernel's description ({e}); remove {path} and build again"
+        ) from None
+
+
+def find(hz: int, version: str | None = None) -> Kernel:
+    """The newest kernel of ``hz`` ticks per second that is built from the sources of this checkout."""
+    if hz not in TICKS:
+        raise KernelError(
+            f"no kernel can tick every {milliseconds(hz)}; Linux hosts need tcp.tick = 1ms, 4ms or 10ms"
+        )
+    build = f"`firstlight kernel build --hz {hz}`"
+    same = [k for k in built() if k.hz == hz and version in (None, k.version)]
+    which = f"a tick of {milliseconds(hz)}" + (f" and version {version}" if version else "")
+    if not same:
+        raise KernelError(f"no kernel with {which} is built: run {build} (about 5 minutes, once)")
+    wanted = source_hash(hz)
+    for kernel in same:
+        if kernel.hash == wanted:
+            if not os.access(kernel.binary, os.X_OK):
+                raise KernelError(f"{kernel.binary}: missing or not executable; run {build} --force")
+            return kernel
+    raise KernelError(
+        f"the kernel with {which} is built from other sources ({same[0].hash}, those of this checkout are "
+        f"{wanted}): run {build} again (about 5 minutes)"
+    )
+
+
+def milliseconds(hz: int) -> str:
+    """``4 ms`` for 250."""
+    return f"{1000 / hz:g} ms" if hz > 0 else "never"
+
+
+def number(version: str) -> tuple[int, ...]:
+    """``6.12.117-1~deb12u1`` -> ``(6, 12, 117, 1)``: what versions are compared by."""
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("~")[0])[:4])

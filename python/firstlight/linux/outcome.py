@@ -1,0 +1,46 @@
+"""What a kernel's run left, as the core's own output."""
+
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from firstlight.core import Output
+from firstlight.errors import RunError
+from firstlight.linux.directory import RunDirectory
+from firstlight.linux.kernels import Kernel
+
+
+def read(run: RunDirectory, kernel: Kernel) -> Output:
+    """The manifest, with the kernel that it ran on; the tables; what the programs printed."""
+    found = run.json("outcome.json")
+    try:
+        manifest = {**found["manifest"], "kernel": described(kernel)}
+        tables = {table["name"]: columns(table) for table in found["tables"]}
+    except (KeyError, TypeError, ValueError) as e:
+        raise RunError(f"the engine's outcome.json is not as expected: {type(e).__name__}: {e}") from None
+    return Output(manifest, tables, run.outputs())
+
+
+def columns(table: dict[str, Any]) -> dict[str, Any]:
+    """One table as columns; a number that was not measured is NaN."""
+    return {c["name"]: column(c["type"], c["values"]) for c in table["columns"]}
+
+
+def column(kind: str, values: list[Any]) -> Any:
+    """One column by its type."""
+    if kind == "number":
+        return np.array([nan if v is None else v for v in values], dtype=np.float64)
+    if kind == "integer":
+        return np.array(values, dtype=np.int64)
+    if kind == "flag":
+        return np.array(values, dtype=np.bool_)
+    if kind == "text":
+        return [str(v) for v in values]
+    raise ValueError(f"a column of type '{kind}'")
+
+
+def described(kernel: Kernel) -> dict[str, Any]:
+    """The kernel as a manifest tells it."""
+    told = {k: kernel.manifest.get(k) for k in ("version", "hz", "hash", "patch", "config", "source")}
+    return {**told, "mode": "seccomp" if kernel.seccomp else "ptrace"}

@@ -1,0 +1,109 @@
+"""Divergences against numbers worked out by hand, and the page of a comparison; no kernel is needed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import firstlight as fl
+import numpy as np
+import pytest
+from conftest import Command
+from firstlight import comparison, divergence, report
+from firstlight.result import Result
+from test_reproduce import opens_offline
+
+WEEK = {"index": [0], "night_us": [20.0], "start_us": [20.0], "end_us": [200.0], "matching": ["0->1 1->0"]}
+
+
+def result_of(late: float = 0.0, **tables: dict[str, Any]) -> Result:
+    time = np.arange(0.0, 600.0, 100.0)
+    made: dict[str, dict[str, Any]] = {
+        "summary": {
+            "metric": ["circuit_utilization_pct", "p99_all_us"],
+            "unit": ["%", "us"],
+            "value": [50.0 - late, 100.0],
+        },
+        "latency": {
+            "network": ["circuit", "packet", "packet"],
+            "latency_us": [40.0 + late, 80.0 + late, 120.0 + late],
+            "packets": [1, 2, 1],
+        },
+        "series": {
+            "time_us": time,
+            "sequence_bytes": 20 * time + 100 * late,
+            "voq_packets": np.full(6, 8.0) - late,
+            "day": time > 1e9,
+        },
+        "flows": {"id": [0, 1], "fct_us": [100.0 + late, 300.0 + late]},
+        "week": WEEK,
+    }
+    spec = {"measure": {"pair": [0, 1]}}
+    manifest = {"name": "x", "digest": "0", "seed": 1, "time_scale": 1, "key": f"k{late}", "spec": spec}
+    return Result(manifest, made | tables)
+
+
+def test_each_divergence_is_what_its_definition_says() -> None:
+    found = {d.name: d.value for d in divergence.divergences(result_of(4.0), result_of())}
+    assert found["utilization"] == pytest.approx(-4.0)
+    assert found["latency"] == pytest.approx(100 * 4 / 80)  # all packets 4 us later, by the mean of 80
+    assert found["voq"] == pytest.approx(4.0)
+    assert found["sequence"] == pytest.approx(
+        100 * 400 / (20 * 500 / 2.5)
+    )  # by the bytes of one of 2.5 weeks
+    assert found["completion"] == pytest.approx(100 * 4 / 200)
+
+
+def test_equal_runs_do_not_diverge() -> None:
+    assert [d.value for d in divergence.divergences(result_of(), result_of())] == [0, 0, 0, 0, 0]
+
+
+def test_what_one_run_did_not_measure_has_no_number() -> None:
+    endless = {"id": [0, 1], "fct_us": [np.nan, np.nan]}
+    bare = Result({"digest": "0"}, {"summary": {"metric": ["p99_all_us"], "value": [1.0]}, "flows": endless})
+    assert [d.value for d in divergence.divergences(bare, result_of())] == [None] * 5
+
+
+def test_the_distance_of_distributions_is_the_area_between_them() -> None:
+    a = (np.array([0.0, 10.0]), np.array([0.5, 0.5]))
+    b = (np.array([0.0, 10.0]), np.array([0.25, 0.75]))
+    single = (np.array([3.0]), np.array([1.0]))
+    assert divergence.wasserstein(a, b) == pytest.approx(2.5)
+    assert divergence.wasserstein(b, a) == pytest.approx(2.5)
+    assert divergence.wasserstein(a, single) == pytest.approx(0.5 * 3 + 0.5 * 7)
+
+
+def test_a_comparison_has_a_page_and_numbers_for_programs(tmp_path: Path, command: Command) -> None:
+    results = {}
+    for kind, late in (("simulated", 4.0), ("linux", 0.0)):
+        made = result_of(late)
+        results[kind] = made.save(tmp_path / "c" / comparison.STORE / made.manifest["key"])
+    done = comparison.Comparison("x", results["simulated"], results["linux"], tmp_path / "c")
+    (tmp_path / "c" / comparison.INDEX).write_text(json.dumps(done.as_dict()))
+    told = done.as_dict()
+    assert told["metrics"][0] == {
+        "metric": "circuit_utilization_pct",
+        "unit": "%",
+        "simulated": 46.0,
+        "linux": 50.0,
+        "difference": -4.0,
+    }
+    assert {d["name"] for d in told["divergence"]} == {
+        "utilization",
+        "latency",
+        "voq",
+        "sequence",
+        "completion",
+    }
+    assert fl.load_comparison(tmp_path / "c").frame.equals(done.frame)
+    assert command("report", "c").returncode == 0
+    page = tmp_path / "c" / report.COMPARISON_PAGE
+    assert opens_offline(page).figures == 4
+    assert "1-Wasserstein" in page.read_text()
+
+
+def test_what_only_one_kind_of_hosts_can_do_is_said_before_any_run(small: Path, command: Command) -> None:
+    done = command("compare", small, "--set", "tcp.cc=bbr", "--out", "c")
+    assert done.returncode == 2
+    assert "simulated hosts: " in done.stderr
+    assert "bbr" in done.stderr
+    assert not (small.parent / "c").exists()

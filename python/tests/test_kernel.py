@@ -1,0 +1,121 @@
+"""Kernels in the cache: which one a run takes, and what to do when there is none."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from firstlight.errors import KernelError
+from firstlight.linux import kernels, selftest
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("FIRSTLIGHT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def put(version: str, hz: int = 250, hash: str | None = None, seccomp: bool = True) -> Path:
+    """A kernel in the cache, of this checkout's sources unless told otherwise."""
+    hash = hash or kernels.source_hash(hz)
+    place = kernels.folder() / f"{version}-hz{hz}-{hash}"
+    (place / "modules").mkdir(parents=True)
+    (place / "linux").touch(mode=0o755)
+    manifest = {"version": version, "hz": hz, "hash": hash, "seccomp": seccomp, "source": "a test"}
+    (place / "kernel.json").write_text(json.dumps(manifest))
+    return place
+
+
+def test_without_a_kernel_the_error_says_how_to_build_one() -> None:
+    with pytest.raises(
+        KernelError, match="no kernel with a tick of 4 ms is built: run `firstlight kernel build --hz 250`"
+    ):
+        kernels.find(250)
+    put("7.2.13", hz=1000)
+    with pytest.raises(KernelError, match="tick of 10 ms"):
+        kernels.find(100)
+
+
+def test_the_newest_version_is_taken_unless_one_is_named() -> None:
+    old, new = put("6.12.117", seccomp=False), put("7.2.13")
+    put("10.1.0", hz=1000)
+    found = kernels.find(250)
+    assert (found.path, found.version, found.seccomp) == (new, "7.2.13", True)
+    assert (found.binary, found.modules) == (new / "linux", new / "modules")
+    assert kernels.find(250, "6.12.117").path == old
+    with pytest.raises(KernelError, match=r"version 6\.13\.0 is built"):
+        kernels.find(250, "6.13.0")
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    put("6.9.1"), put("6.12.1"), put("6.12.1-rc2", hz=100)
+    assert [k.version for k in kernels.built()] == ["6.12.1-rc2", "6.12.1", "6.9.1"]
+
+
+def test_a_kernel_of_other_sources_is_not_taken() -> None:
+    put("7.2.13", hash="0123456789ab")
+    with pytest.raises(KernelError, match=r"built from other sources .*0123456789ab"):
+        kernels.find(250)
+    mine = put("6.12.117")
+    assert kernels.find(250).path == mine
+
+
+def test_a_tick_that_no_kernel_has_is_an_error() -> None:
+    with pytest.raises(KernelError, match=r"every 3\.333"):
+        kernels.find(300)
+
+
+def test_a_broken_description_names_the_file(cache: Path) -> None:
+    place = put("7.2.13")
+    (place / "kernel.json").write_text("{}")
+    with pytest.raises(KernelError, match=r"kernel\.json: not a kernel's description .* build again"):
+        kernels.find(250)
+
+
+def test_a_kernel_whose_binary_is_gone_is_told_of() -> None:
+    (put("7.2.13") / "linux").unlink()
+    with pytest.raises(KernelError, match="missing or not executable"):
+        kernels.find(250)
+
+
+def test_the_hash_follows_sources_and_tick_and_nothing_else(tmp_path: Path) -> None:
+    linux = tmp_path / "linux"
+    (linux / "kernel").mkdir(parents=True)
+    (linux / "retcp").mkdir()
+    for name in ("firstlight.patch", "firstlight_kern.c", "kernel.config", "README.md"):
+        (linux / "kernel" / name).write_text(name)
+    first = kernels.source_hash(250, linux)
+    assert first != kernels.source_hash(100, linux)
+    (linux / "kernel" / "README.md").write_text("other words")
+    (linux / "retcp" / "retcp_bpf.c").write_text("for the host's kernel")
+    assert kernels.source_hash(250, linux) == first
+    (linux / "kernel" / "kernel.config").write_text("CONFIG_X=y")
+    second = kernels.source_hash(250, linux)
+    assert second != first
+    (linux / "retcp" / "Kbuild").write_text("obj-m += retcp.o")
+    assert kernels.source_hash(250, linux) != second
+
+
+def test_the_folder_of_our_sources_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (kernels.folder_of_linux() / "kernel" / "firstlight.h").is_file()
+    monkeypatch.setenv("FIRSTLIGHT_LINUX", str(tmp_path))
+    with pytest.raises(KernelError, match="FIRSTLIGHT_LINUX"):
+        kernels.folder_of_linux()
+
+
+def test_the_cache_follows_the_usual_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FIRSTLIGHT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert kernels.cache() == tmp_path / "firstlight"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert kernels.cache() == Path(os.path.expanduser("~/.cache/firstlight"))
+
+
+def test_a_first_boot_is_judged_by_how_far_it_came(tmp_path: Path) -> None:
+    reached = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000000"
+    assert selftest.verdict(reached, 134) == ""
+    assert "code 134" in selftest.verdict(reached.replace("00000000", "00007f00"), 134)
+    assert "No working init" in selftest.verdict("boots\nKernel panic: No working init found.\n", 134)
+    assert "code 1" in selftest.verdict("", 1)
+    assert "cannot be executed" in selftest.boot(tmp_path / "nothing", True)

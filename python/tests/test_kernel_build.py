@@ -1,0 +1,251 @@
+"""Building a kernel, with stand-ins for make and its like: what is left behind, and what is told."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from firstlight.errors import KernelError
+from firstlight.linux import build, kernels, sources, tools
+
+TOOL = """#!/bin/bash
+# make, patch, strip and compilers; TROUBLE names a step that fails, or (with "slow") one that does not end.
+tool=${0##*/}; step=$tool
+for word; do case $word in M=*) step=module; folder=${word#M=};; -*|ARCH=*|modules) ;; *)
+  [ $tool = make ] && [ $step = make ] && step=$word;; esac; done
+echo "$step in $PWD" >> "$STEPS"
+[ "$TROUBLE" = "$step" ] && { echo "x.c:1: error: trouble with $step"; exit 2; }
+[ "$TROUBLE" = "slow $step" ] && { echo $$ > "$STEPS.pid"; sleep 300; }
+case $step in
+  linux) echo "  CC      kernel/fork.o"; touch vmlinux.symvers
+    printf '#!/bin/sh\\necho "%s"\\nexit 134\\n' "$CONSOLE" > linux; chmod +x linux;;
+  module) touch "$folder/retcp.ko";;
+esac
+exit 0
+"""
+CONSOLE = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000000"
+
+
+class Bench:
+    """A cache, a source tree and stand-ins for the tools."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cache = folder / "cache"
+        self.steps = folder / "steps"
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        for tool in ("make", "patch", "strip", "gcc", "ld", "flex", "bison", "bc", "xz"):
+            (self.bin / tool).write_text(TOOL)
+            (self.bin / tool).chmod(0o755)
+        self.tree = self.make_tree(folder / "tree", "7.2.13")
+
+    def make_tree(self, tree: Path, version: str) -> Path:
+        """The few files of a source tree that are looked at."""
+        (tree / "arch/um/drivers").mkdir(parents=True)
+        (tree / "scripts/kconfig").mkdir(parents=True)
+        (tree / "scripts/kconfig/merge_config.sh").write_text('shift; cat "$2" >> "$1"\n')
+        (tree / ".config").touch()
+        names = ("VERSION", "PATCHLEVEL", "SUBLEVEL", "EXTRAVERSION")
+        numbers = [*version.split("."), ""]
+        (tree / "Makefile").write_text("".join(f"{n} = {v}\n" for n, v in zip(names, numbers, strict=True)))
+        return tree
+
+    def environment(self, trouble: str = "") -> dict[str, str]:
+        """Of a command that uses all this."""
+        path = os.pathsep.join((str(self.bin), os.environ["PATH"]))
+        own = {
+            "FIRSTLIGHT_CACHE": str(self.cache),
+            "STEPS": str(self.steps),
+            "TROUBLE": trouble,
+            "PATH": path,
+        }
+        return {**os.environ, **own, "CONSOLE": CONSOLE}
+
+    def left(self) -> list[str]:
+        """What lies in the cache's folder of kernels."""
+        return sorted(f.name for f in (self.cache / "kernels").iterdir() if f.name != ".lock")
+
+    def ran(self) -> list[str]:
+        """Steps of the stand-ins, in order."""
+        return (
+            [line.split()[0] for line in self.steps.read_text().splitlines()] if self.steps.exists() else []
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    made = Bench(tmp_path)
+    for key, value in made.environment().items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr(tools, "PATH", made.environment()["PATH"])
+    monkeypatch.setattr(build, "NEEDED_BYTES", 0)
+    return made
+
+
+def quiet(_: object) -> None:
+    """Says nothing."""
+
+
+def test_a_kernel_is_built_and_found(bench: Bench) -> None:
+    shares: list[float] = []
+    made = build.build(str(bench.tree), 100, say=quiet, progress=shares.append)
+    assert made == kernels.find(100)
+    assert (made.version, made.hz, made.seccomp) == ("7.2.13", 100, True)
+    assert made.path.name == f"7.2.13-hz100-{kernels.source_hash(100)}"
+    assert {f.name for f in made.path.iterdir()} == {"linux", "kernel.json", "config", "modules", "build.log"}
+    assert "CONFIG_HZ_100=y" in (made.path / "config").read_text()
+    assert [f.name for f in made.modules.iterdir()] == ["retcp.ko"]
+    assert set(made.manifest) == {"version", "hz", "hash", "patch", "config", "source", "seccomp"}
+    assert bench.left() == [made.path.name]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert not (bench.tree / "linux").exists(), "the user's tree is left as it was"
+
+
+def test_what_is_built_is_not_built_again(bench: Bench) -> None:
+    first = build.build(str(bench.tree), say=quiet)
+    before = bench.ran().count("linux")
+    assert build.build("auto", say=quiet) == first
+    assert build.build(str(bench.tree), say=quiet) == first
+    assert bench.ran().count("linux") == before
+    build.build(str(bench.tree), force=True, say=quiet)
+    assert bench.ran().count("linux") == before + 1
+    assert bench.left() == [first.path.name]
+
+
+def test_a_kernel_before_seccomp_runs_by_ptrace(bench: Bench, tmp_path: Path) -> None:
+    tree = bench.make_tree(tmp_path / "old", "6.12.117")
+    assert build.build(str(tree), say=quiet).seccomp is False
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        ("patch", r"our patch does not fit Linux 7\.2\.13"),
+        ("tinyconfig", "make tinyconfig failed: x.c:1: error: trouble with tinyconfig"),
+        ("linux", "make linux failed: x.c:1: error: trouble with linux"),
+        ("module", "error: trouble with module"),
+    ],
+)
+def test_a_failed_build_leaves_only_its_log(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, trouble: str, message: str
+) -> None:
+    monkeypatch.setenv("TROUBLE", trouble)
+    with pytest.raises(KernelError, match=message) as e:
+        build.build(str(bench.tree), say=quiet)
+    assert bench.left() == ["failed-7.2.13-hz250.log"]
+    assert str(bench.cache / "kernels" / "failed-7.2.13-hz250.log") in str(e.value)
+    assert f"trouble with {trouble}" in (bench.cache / "kernels" / "failed-7.2.13-hz250.log").read_text()
+
+
+def test_a_kernel_that_does_not_start_is_not_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSOLE", "ptrace: Operation not permitted")
+    with pytest.raises(KernelError, match=r"does not start: .*not permitted"):
+        build.build(str(bench.tree), say=quiet)
+    assert bench.left() == ["failed-7.2.13-hz250.log"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_nothing(bench: Bench, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "firstlight", "kernel", "build", "--source", str(bench.tree)]
+    process = subprocess.Popen(
+        command, env=bench.environment("slow linux"), stderr=subprocess.PIPE, text=True
+    )
+    pid_file = Path(f"{bench.steps}.pid")
+    deadline = time.monotonic() + 60
+    while not (pid_file.exists() and pid_file.read_text().strip()):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert bench.left() == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+
+
+def test_what_a_killed_build_left_is_cleared_by_the_next(bench: Bench) -> None:
+    (bench.cache / "kernels" / ".building-x" / "tree").mkdir(parents=True)
+    made = build.build(str(bench.tree), say=quiet)
+    assert bench.left() == [made.path.name]
+
+
+def test_old_sources_are_refused_with_the_reason(bench: Bench, tmp_path: Path) -> None:
+    tree = bench.make_tree(tmp_path / "old", "6.1.192")
+    with pytest.raises(KernelError, match=r"6\.1\.192 is too old: 6\.12 or newer is needed .*AVX-512"):
+        build.build(str(tree), say=quiet)
+    assert bench.left() == []
+
+
+def test_wrong_sources_are_named(bench: Bench, tmp_path: Path) -> None:
+    with pytest.raises(KernelError, match="nowhere: no such file; --source takes auto"):
+        build.build(str(tmp_path / "nowhere"), say=quiet)
+    with pytest.raises(KernelError, match="not a source tree of Linux"):
+        build.build(str(bench.bin), say=quiet)
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(KernelError, match="neither a source tree nor a tarball"):
+        build.build(str(tmp_path / "notes.txt"), say=quiet)
+    with pytest.raises(KernelError, match="--hz 300: one of 100, 250, 1000"):
+        build.build("auto", 300, say=quiet)
+
+
+def test_a_full_disk_is_noticed_before_the_build(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "NEEDED_BYTES", 10**18)
+    with pytest.raises(KernelError, match=r"GB are free, a build needs .* set FIRSTLIGHT_CACHE"):
+        build.build(str(bench.tree), say=quiet)
+
+
+def test_missing_tools_are_named_with_their_packages(bench: Bench) -> None:
+    for tool in ("bc", "xz"):
+        (bench.bin / tool).unlink()
+    only = {"make": "make", "bc": "bc", "xz": "xz-utils", "patch": "patch"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tools, "PATH", str(bench.bin))
+        with pytest.raises(KernelError, match="bc and xz must be installed: apt install bc xz-utils"):
+            tools.require(only)
+    assert tools.missing({"make": "make"}) == {}
+
+
+def test_an_outer_make_does_not_turn_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "ARCH",
+        "CROSS_COMPILE",
+        "CFLAGS",
+        "LDFLAGS",
+        "O",
+        "KBUILD_OUTPUT",
+    ):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("OTHER", "kept")
+    seen = build.environment()
+    assert seen["OTHER"] == "kept"
+    assert not {
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "ARCH",
+        "CROSS_COMPILE",
+        "CFLAGS",
+        "LDFLAGS",
+        "O",
+        "KBUILD_OUTPUT",
+    } & set(seen)
+
+
+def test_when_the_newest_source_does_not_build_the_next_is_tried(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = bench.make_tree(tmp_path / "newer", "8.0.1")
+    (newer / "scripts/kconfig/merge_config.sh").write_text("exit 3\n")
+    offers = [
+        sources.Source("8.0.1-1", "linux-source-8.0 8.0.1-1", newer, "linux-source-8.0"),
+        sources.Source("7.2.13-1", "linux-source-7.2 7.2.13-1", bench.tree, "linux-source-7.2"),
+    ]
+    monkeypatch.setattr(sources, "kept", lambda: offers)
+    said: list[str] = []
+    made = build.build("auto", say=said.append)
+    assert made.version == "7.2.13"
+    assert any("linux-source-8.0 8.0.1-1 does not work, trying an older one" in line for line in said)

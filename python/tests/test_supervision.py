@@ -1,0 +1,338 @@
+"""Runs in a kernel are watched and ended as they should be; a script stands in for the kernel."""
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from conftest import SMALL, argv, environment
+from firstlight import core
+from firstlight.linux import directory, guest, installed, kernels, processes
+
+HERE = Path(__file__).parent
+LINUX = {"hosts.kind": "linux"}
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache whose kernel of 250 Hz is the script, and sources of our own that belong to it."""
+    sources = tmp_path / "sources"
+    (sources / "kernel").mkdir(parents=True)
+    (sources / "kernel" / "firstlight.patch").write_text("")
+    monkeypatch.setenv("FIRSTLIGHT_LINUX", str(sources))
+    monkeypatch.setenv("FIRSTLIGHT_CACHE", str(tmp_path / "cache"))
+    for name in ("ENGINE", "GUEST"):
+        part = tmp_path / f"{name} with, a comma"
+        part.write_text(name)
+        monkeypatch.setattr(installed, name, part)
+    installed.builds.cache_clear()
+    kernel = kernels.folder() / f"7.2-hz250-{kernels.source_hash(250)}"
+    (kernel / "modules").mkdir(parents=True)
+    (kernel / "linux").write_text(f"#!{sys.executable}\n{(HERE / 'fake_kernel.py').read_text()}")
+    (kernel / "linux").chmod(0o755)
+    told = {"version": "7.2", "hz": 250, "hash": kernels.source_hash(250), "seccomp": True, "patch": "p"}
+    (kernel / "kernel.json").write_text(json.dumps({**told, "config": "c", "source": "s"}))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def experiment(cache: Path, tmp_path: Path) -> Path:
+    return write(tmp_path, "good")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    """No test leaves a process, nor a run's directory; other runs on this machine are not ours to judge."""
+    yield
+    deadline = time.monotonic() + 5
+    while (left := processes_of(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left == {}
+    assert run_directories(tmp_path) == []
+
+
+def write(folder: Path, mode: str, more: str = "") -> Path:
+    file = folder / f"{mode}.toml"
+    file.write_text(f"{SMALL.replace('small', mode, 1)}\n{more}# {folder}\n")
+    return file
+
+
+def run_directories(folder: Path) -> list[Path]:
+    """Those of the experiments in ``folder``."""
+    texts = directory.place(1).glob(f"{directory.PREFIX}*/experiment.toml")
+    return [t.parent for t in texts if str(folder) in t.read_text()]
+
+
+def processes_of(folder: Path) -> dict[int, str]:
+    """Stand-ins that belong to ``folder``, and what they started: their command lines."""
+    ours = [str(folder / "cache"), *map(str, run_directories(folder))]
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if any(name in words for name in ours):
+            found[int(entry.parent.name)] = words
+    return found
+
+
+def test_an_outcome_becomes_a_result(experiment: Path, tmp_path: Path) -> None:
+    seen: list[float] = []
+    result = fl.run(experiment, LINUX, out=tmp_path / "r", progress=seen.append)
+    assert result.digest == "00ff"
+    assert math.isnan(result.summary["p99_all_us"])
+    assert result.week["up"].tolist() == [True, False]
+    assert result.week["index"].tolist() == [1, 2]
+    assert result.programs == {"ping": "3 packets transmitted\n"}
+    assert (tmp_path / "r" / "programs" / "ping.err").read_text() == ""
+    kernel = result.manifest["kernel"]
+    assert kernel["version"] == "7.2"
+    assert kernel["mode"] == "seccomp"
+    assert kernel["hash"] == kernels.source_hash(250)
+    assert result.manifest["key"] == core.Spec.read(experiment, LINUX).key()
+    assert seen == sorted(seen)
+    assert seen[-1] == 0.5
+    assert fl.run(experiment, LINUX).programs == result.programs
+    assert result.save(tmp_path / "copy").programs == result.programs
+
+
+def test_the_kernel_is_started_as_agreed(experiment: Path) -> None:
+    words = fl.run(experiment, LINUX).manifest["words"]
+    run = words["FIRSTLIGHT_RUN"]
+    assert words["firstlight"] == f"{run}/engine.so,{run}"
+    assert words["init"] == f"{run}/guest"
+    assert words["time-travel"] == "inf-cpu"
+    assert words["time-travel-start"] == str(guest.EPOCH_NS)
+    assert words["firstlight_seed"] == "7"
+    assert words["seccomp"] == "on"
+    assert words["FIRSTLIGHT_MODULES"] == f"{run}/modules"
+    assert " " not in run
+
+
+def test_the_key_knows_the_kernel_and_the_engine(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def key() -> str:
+        installed.builds.cache_clear()
+        return core.Spec.read(experiment, LINUX).key()
+
+    first = key()
+    assert first == key() != core.Spec.read(experiment).key()
+    for name in ("ENGINE", "GUEST"):
+        other = tmp_path / f"other {name}"
+        other.write_text("of another build")
+        with monkeypatch.context() as patched:
+            patched.setattr(installed, name, other)
+            assert key() != first
+    assert key() == first
+    manifest = next(kernels.folder().glob("*/kernel.json"))
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**told, "version": "7.3"}))
+    assert key() != first
+
+
+FAILURES = [
+    (
+        "refuses",
+        r"exit code 1 before the hosts were set up: firstlight: engine.so: the kernel has interface 1",
+    ),
+    ("panics", r"by SIGABRT at 0.012 s of 0.024 s: Kernel panic - not syncing: Attempted to kill init!"),
+    ("dies", r"by SIGBUS at 0.012 s of 0.024 s: no memory left on "),
+    ("fails", r"program ping on host0 ended with exit code 2; its logs are in "),
+    ("forgets", r"exit code 0 at 0.012 s of 0.024 s: Linux version 7.2"),
+    ("babbles", r"outcome.json is not as expected: KeyError: 'tables'"),
+    (
+        "spins",
+        r"stood still for 1 s, at 0.012 s of 0.024 s; the processor runs 'iperf3' \(pid 41\): a program",
+    ),
+    ("idles", r"stood still for 1 s, .* no program runs"),
+    ("never-starts", r"the hosts were not set up within 1 s; the processor runs 'iperf3'"),
+]
+
+
+@pytest.mark.parametrize(("mode", "said"), FAILURES, ids=[f[0] for f in FAILURES])
+def test_failures_say_why_and_keep_the_logs(cache: Path, tmp_path: Path, mode: str, said: str) -> None:
+    file = write(tmp_path, mode)
+    for _ in range(2):  # a second failure replaces the logs of the first
+        with pytest.raises(fl.RunError, match=said) as raised:
+            fl.run(file, LINUX, out=tmp_path / "r", patience=1)
+    assert f"its logs are in {tmp_path / 'r.failed'}" in str(raised.value)
+    kept = tmp_path / "r.failed"
+    assert "Linux version 7.2" in (kept / "console.log").read_text()
+    assert (kept / "plan.json").is_file()
+    assert not (tmp_path / "r").exists()
+    assert not list(tmp_path.glob(".r.*"))
+
+
+def test_without_a_place_logs_are_kept_where_the_error_says(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(fl.RunError, match="its logs are in ") as raised:
+        fl.run(write(tmp_path, "panics"), LINUX)
+    assert (Path(str(raised.value).rpartition(" ")[2]) / "console.log").is_file()
+
+
+def test_a_success_clears_the_logs_of_an_earlier_failure(cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(fl.RunError):
+        fl.run(write(tmp_path, "fails"), LINUX, out=tmp_path / "r")
+    fl.run(write(tmp_path, "good"), LINUX, out=tmp_path / "r")
+    assert not (tmp_path / "r.failed").exists()
+    (tmp_path / "r.failed").mkdir()
+    (tmp_path / "r.failed" / "thesis.tex").touch()
+    with pytest.raises(fl.RunError, match="its logs are in ") as raised:
+        fl.run(tmp_path / "fails.toml", LINUX, out=tmp_path / "r")
+    assert [f.name for f in (tmp_path / "r.failed").iterdir()] == ["thesis.tex"]
+    shutil.rmtree(str(raised.value).rpartition(" ")[2])
+
+
+def test_a_kernel_that_does_not_halt_is_ended(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "EXIT_S", 0.3)
+    assert fl.run(write(tmp_path, "lingers"), LINUX).digest == "00ff"
+
+
+def test_what_is_missing_is_said_before_the_run(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(fl.RunError, match="firstlight kernel build --hz 1000"):
+        fl.run(experiment, {**LINUX, "tcp.tick": "1ms"})
+    with monkeypatch.context() as patched:
+        patched.setattr(installed, "ENGINE", tmp_path / "none.so")
+        with pytest.raises(fl.RunError, match=r"none\.so: the engine that a kernel loads is missing"):
+            fl.run(experiment, LINUX)
+    (tmp_path / "sources" / "kernel" / "firstlight.patch").write_text("changed")
+    with pytest.raises(fl.RunError, match="other sources"):
+        fl.run(experiment, LINUX)
+
+
+def test_no_room_is_said_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest, "memory_mb", lambda plan: 1 << 40)
+    with pytest.raises(fl.RunError, match=r"no room for a kernel: \d+ MB are needed in /dev/shm"):
+        fl.run(experiment, LINUX)
+
+
+def test_a_full_disk_leaves_no_half_result(experiment: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a disk that is full."""
+    code = (
+        "import resource, sys, firstlight as fl\n"
+        "from firstlight.linux import installed\n"
+        f"installed.ENGINE = installed.GUEST = installed.Path({str(experiment)!r})\n"
+        "def full(fraction):\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        f"    fl.run({str(experiment)!r}, {LINUX!r}, out='r', progress=full)\n"
+        "except fl.ResultError as e:\n"
+        "    sys.exit(f'{e}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "r: cannot be written: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith((".r", "r"))]
+
+
+@pytest.mark.parametrize("ended", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_outlives_its_command(
+    cache: Path, tmp_path: Path, ended: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "waits")
+    run = subprocess.Popen(
+        argv(["run", "waits.toml", "--hosts", "linux", "--out", "r"]),
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for_runs(tmp_path)
+    run.send_signal(ended)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == (130 if ended == signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in errors
+    if ended == signal.SIGKILL:
+        clear(tmp_path)
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith("r")]
+
+
+def test_a_sweep_s_kernels_go_with_it(cache: Path, tmp_path: Path) -> None:
+    write(tmp_path, "waits", "[sweep]\nseed = [1, 2]\n")
+    sweep = subprocess.Popen(
+        argv(["sweep", "waits.toml", "--hosts", "linux", "--out", "s", "--jobs", "2"]),
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for_runs(tmp_path, 2)
+    sweep.send_signal(signal.SIGINT)
+    _, errors = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    assert "Traceback" not in errors
+    assert list((tmp_path / "s" / "points").iterdir()) == []
+    clear(tmp_path)
+
+
+def test_a_sweep_s_failing_point_is_named_with_its_logs(cache: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, "panics")
+    with pytest.raises(fl.RunError, match=r"seed=3: the kernel ended .* its logs are in (\S+)\.failed"):
+        fl.sweep(file, LINUX, {"seed": [3]}, out=tmp_path / "s")
+
+
+def test_runs_side_by_side_have_a_processor_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(processes, "CLAIM", str(tmp_path)[-80:])
+    allowed = sorted(os.sched_getaffinity(0))
+    with processes.own_cpu() as first, processes.own_cpu() as second, processes.own_cpu() as third:
+        assert {first, second, third} <= set(allowed)
+        assert len({first, second}) == min(2, len(allowed))
+    with processes.own_cpu() as again:
+        assert again == first
+
+
+def test_a_standstill_is_too_little_in_too_long() -> None:
+    still = guest.Standstill(100, 10, now=0)
+    assert not still.lasts(0, 9)
+    assert not still.lasts(100, 10)
+    assert not still.lasts(199, 19)
+    assert still.lasts(199, 21)
+    assert not still.lasts(200, 22)
+    assert guest.Standstill(100, 10, now=0).lasts(99, 11)
+
+
+def test_ticks_choose_the_kernel() -> None:
+    ticks = {"1ms": 1000, "4ms": 250, "10ms": 100, "4000us": 250}
+    for tick, hz in ticks.items():
+        assert installed.hz_of({"tcp": {"tick": tick}}) == hz
+    assert installed.hz_of({}) == 250
+
+
+def wait_for_runs(folder: Path, count: int = 1) -> None:
+    """Until so many stand-ins wait."""
+    deadline = time.monotonic() + 60
+    while sum((p / "waits").exists() for p in run_directories(folder)) < count:
+        assert time.monotonic() < deadline, "waited a minute in vain"
+        time.sleep(0.02)
+
+
+def clear(folder: Path) -> None:
+    """After a supervisor was killed: its kernels are gone at once, the next run removes their directories.
+    What a stand-in had started has to be ended here; a real kernel's processes go with it."""
+    deadline = time.monotonic() + 5
+    while any("FIRSTLIGHT_RUN" in words for words in processes_of(folder).values()):
+        assert time.monotonic() < deadline, "a kernel outlives its supervisor"
+        time.sleep(0.02)
+    for pid in processes_of(folder):
+        os.kill(pid, signal.SIGKILL)
+    for path in run_directories(folder):
+        os.utime(path, (0, 0))
+    directory.clear_leftovers(directory.place(1))
