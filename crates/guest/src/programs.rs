@@ -136,7 +136,7 @@ impl Programs {
             }
             clock::sleep(ENDING_STEP);
         }
-        
+        signal(&ending, Signal::SIGKILL);
         self.remove_empty_places();
     }
 

@@ -12,6 +12,8 @@ const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)]
 /// Bytes of memory that a kernel counts for a received packet beside its payload (measured: 850 to 930 on Linux 7.2, for
 /// MTUs of 1500 to 65535 B). It offers the part of its receive buffer that payload can fill.
 const BESIDE_PAYLOAD: u64 = 890;
+/// The receive buffer that a kernel starts with.
+const UNTUNED_BUFFER: u64 = 131_072;
 /// Of an IP packet: the headers of IP and TCP, with timestamps.
 const HEADERS: u64 = 52;
 
