@@ -50,6 +50,7 @@ struct retcp_view {
 	__u32 una;		/* everything before this is acknowledged */
 	__u32 next;		/* everything before this was sent */
 	__u32 high;		/* `next` when the present state began, as the stack has it */
+	__u32 lost;		/* packets ever found lost */
 	__u32 sent;		/* data packets ever sent, copies included */
 	__u32 copies;		/* packets ever sent again */
 	__u32 copies_out;	/* those of them that are in flight */
@@ -68,9 +69,9 @@ struct retcp {
 	__u32 recover;		/* `next` then: up to here all losses are of one window (RFC 6582, section 3.2) */
 	__u32 prr_delivered, prr_sent;
 	__u32 prior_copies, prior_needless;
-	__u32 una;
+	__u32 una, lost;	/* after the last ACK */
 	__u8 circuit;		/* the last ACK carried a mark */
-	__u8 reducing;		/* a real reduction is under way */
+	__u8 reducing;		/* a real reduction is under way: the state that it began in */
 	__u8 undoable;		/* it, or the last one, may still turn out to be needless */
 	__u8 asked;		/* the stack asked for a threshold and got a lower one; its change of state comes next */
 	__u8 in_ack;		/* between the two hooks of one ACK */
@@ -113,7 +114,7 @@ static inline void retcp_set_cwnd(struct retcp *r, const struct retcp_view *v, _
 /* A connection begins, or takes this controller. */
 static inline void retcp_start(struct retcp *r, const struct retcp_view *v)
 {
-	*r = (struct retcp){ .una = v->una };
+	*r = (struct retcp){ .una = v->una, .lost = v->lost };
 	retcp_take(r, v);
 }
 
@@ -170,12 +171,12 @@ static inline void retcp_lower(struct retcp *r, const struct retcp_view *v)
 	r->ssthresh = retcp_clamp(r->cwnd / 2, RETCP_MIN_WINDOW, RETCP_MAX_WINDOW);
 }
 
-static inline void retcp_begin_reduction(struct retcp *r, const struct retcp_view *v)
+static inline void retcp_begin_reduction(struct retcp *r, const struct retcp_view *v, __u8 phase)
 {
 	r->credit = 0;
 	r->prr_delivered = 0;
 	r->prr_sent = v->sent;
-	r->reducing = 1;
+	r->reducing = phase;
 }
 
 /*
@@ -262,17 +263,26 @@ static inline void retcp_on_ack(struct retcp *r, const struct retcp_view *v, int
 	}
 }
 
-/* The same ACK, after the stack found losses and changed its state: `delivered` and `lost` packets are news in it. */
+/*
+ * The same ACK, after the stack found losses and changed its state: `delivered` and `lost` packets are news in it. The
+ * stack's recovery may outlast ours, when it began it twice; what is lost then is of a new window.
+ */
 static inline void retcp_after_ack(struct retcp *r, const struct retcp_view *v, __u32 delivered, __u32 lost)
 {
 	int advanced = retcp_before(r->una, v->una);
+	int losses = v->lost != r->lost;
 
 	retcp_take(r, v);
 	r->una = v->una;
+	r->lost = v->lost;
 	r->in_ack = 0;
 	if (retcp_all_needless(r, v))
 		retcp_undo(r, v);
 	retcp_complete(r, v);
+	if (losses && !r->reducing && v->phase == RETCP_RECOVERY) {
+		retcp_lower(r, v);
+		retcp_begin_reduction(r, v, RETCP_RECOVERY);
+	}
 	if (r->reducing)
 		retcp_reduce(r, v, delivered, advanced && !lost);
 	else if (delivered && (advanced || v->reordering > RETCP_DUP_THRESHOLD) && retcp_limited(r, v))
@@ -304,7 +314,7 @@ static inline void retcp_settle(struct retcp *r, const struct retcp_view *v)
 	} else if (v->phase >= RETCP_RECOVERY && retcp_before(v->una, v->high)) {
 		/* It ended before its end: the stack saw that nothing had been lost (RFC 5682, RFC 3522). */
 		retcp_undo(r, v);
-	} else if (v->phase == RETCP_CWR && r->reducing) {
+	} else if (v->phase == RETCP_CWR && r->reducing == RETCP_CWR) {
 		retcp_set_cwnd(r, v, r->ssthresh);
 		r->reducing = 0;
 	}
@@ -317,7 +327,7 @@ static inline void retcp_time_out(struct retcp *r, const struct retcp_view *v)
 	r->ssthresh = v->ssthresh;
 	if (v->cwnd == r->cwnd) /* no timeout: the path takes shorter packets only, and the long ones are sent again */
 		r->undoable = 0;
-	else if (!r->asked && !r->reducing && v->phase <= RETCP_CWR)
+	else if (!r->asked && !r->reducing && v->phase != RETCP_LOSS)
 		retcp_lower(r, v); /* from the window before the timeout */
 	r->cwnd = v->cwnd;
 	r->credit = 0;
@@ -336,7 +346,7 @@ static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, _
 		retcp_take(r, v);
 		r->cwr_in_ack = r->in_ack;
 		if (r->asked)
-			retcp_begin_reduction(r, v);
+			retcp_begin_reduction(r, v, to);
 		break;
 	case RETCP_RECOVERY:
 		retcp_take(r, v);
@@ -344,7 +354,7 @@ static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, _
 		if (!r->asked && !r->reducing)
 			retcp_lower(r, v);
 		if (!r->reducing)
-			retcp_begin_reduction(r, v);
+			retcp_begin_reduction(r, v, to);
 		if (!r->in_ack) /* the reordering timer found the loss: no ACK follows now */
 			retcp_reduce(r, v, 1, 0);
 		break;

@@ -26,6 +26,7 @@ static inline struct retcp_view retcp_look(struct sock *sk)
 		.una = tp->snd_una,
 		.next = tp->snd_nxt,
 		.high = tp->high_seq,
+		.lost = tp->lost,
 		.sent = tp->data_segs_out,
 		.copies = tp->total_retrans,
 		.copies_out = tp->retrans_out,

@@ -10,7 +10,7 @@ Times are in the unit that a column's or key's name ends with; frames are pandas
 from firstlight.api import inspect, run
 from firstlight.comparison import Comparison, compare, load_comparison
 from firstlight.core import version
-from firstlight.errors import FirstlightError, PlanError, ResultError, RunError, SpecError
+from firstlight.errors import FirstlightError, KernelError, PlanError, ResultError, RunError, SpecError
 from firstlight.result import Result, load
 from firstlight.sweeps import Sweep, load_sweep, sweep
 
@@ -18,6 +18,7 @@ __version__ = version()
 __all__ = [
     "Comparison",
     "FirstlightError",
+    "KernelError",
     "PlanError",
     "Result",
     "ResultError",

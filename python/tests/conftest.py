@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import firstlight as fl
 import pytest
+from firstlight.linux import kernels
 
 SMALL = """\
 name = "small"
@@ -85,3 +87,12 @@ def argv(words: Sequence[str | Path]) -> list[str]:
 def environment() -> dict[str, str]:
     """A terminal of fixed width without colours."""
     return {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+
+
+@pytest.fixture(scope="session")
+def kernel() -> kernels.Kernel:
+    """The kernel of Linux hosts; tests that need one are skipped where there is none, with the reason."""
+    try:
+        return kernels.find(250)
+    except fl.KernelError as e:
+        pytest.skip(f"no kernel for Linux hosts: {e}")

@@ -42,7 +42,7 @@ def test_inspect_shows_what_would_be_built(small: Path, command: Command) -> Non
 def test_version_and_help(command: Command) -> None:
     assert fl.__version__ in command("--version").stdout
     shown = command("--help").stdout
-    for name in ("run", "sweep", "reproduce", "list", "report", "inspect"):
+    for name in ("run", "sweep", "compare", "reproduce", "list", "report", "inspect", "kernel", "doctor"):
         assert name in shown
         assert command(name, "--help").returncode == 0
 
@@ -53,11 +53,18 @@ def test_list_names_every_reproduction(command: Command) -> None:
         "fig02a",
         "fig02b",
         "fig03",
+        "fig04-variants-static",
         "fig08-static-voq",
         "fig09-dynamic-voq",
         "fig11-dynamic-voq-retcp",
     ):
         assert f"etalon/{name}" in shown
+
+
+def test_hosts_is_a_key_of_the_experiment(small: Path, command: Command) -> None:
+    done = command("inspect", small, "--hosts", "linux", "--json")
+    assert json.loads(done.stdout)["spec"]["hosts"]["kind"] == "linux"
+    assert done.stdout == command("inspect", small, "--set", "hosts.kind=linux", "--json").stdout
 
 
 def test_what_is_printed_can_be_cut_short(small: Path, command: Command) -> None:

@@ -39,7 +39,7 @@ def result_of(late: float = 0.0, **tables: dict[str, Any]) -> Result:
     }
     spec = {"measure": {"pair": [0, 1]}}
     manifest = {"name": "x", "digest": "0", "seed": 1, "time_scale": 1, "key": f"k{late}", "spec": spec}
-    return Result(manifest, made | tables)
+    return Result({**manifest, "kernel": {"version": "7.2", "hz": 250}}, made | tables)
 
 
 def test_each_divergence_is_what_its_definition_says() -> None:

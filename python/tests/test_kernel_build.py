@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -21,7 +22,12 @@ echo "$step in $PWD" >> "$STEPS"
 [ "$TROUBLE" = "slow $step" ] && { echo $$ > "$STEPS.pid"; sleep 300; }
 case $step in
   linux) echo "  CC      kernel/fork.o"; touch vmlinux.symvers
-    printf '#!/bin/sh\\necho "%s"\\nexit 134\\n' "$CONSOLE" > linux; chmod +x linux;;
+    cat > linux <<END
+#!/bin/sh
+case "\\$*" in *$REFUSES*) echo "panic: $REFUSES is not permitted"; exit 1;; esac
+echo "$CONSOLE"; exit 134
+END
+    chmod +x linux;;
   module) touch "$folder/retcp.ko";;
 esac
 exit 0
@@ -62,7 +68,7 @@ class Bench:
             "TROUBLE": trouble,
             "PATH": path,
         }
-        return {**os.environ, **own, "CONSOLE": CONSOLE}
+        return {**os.environ, **own, "CONSOLE": CONSOLE, "REFUSES": "nothing"}
 
     def left(self) -> list[str]:
         """What lies in the cache's folder of kernels."""
@@ -118,6 +124,24 @@ def test_what_is_built_is_not_built_again(bench: Bench) -> None:
 def test_a_kernel_before_seccomp_runs_by_ptrace(bench: Bench, tmp_path: Path) -> None:
     tree = bench.make_tree(tmp_path / "old", "6.12.117")
     assert build.build(str(tree), say=quiet).seccomp is False
+
+
+def test_where_seccomp_is_not_permitted_it_is_ptrace(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSES", "seccomp=on")
+    made = build.build(str(bench.tree), say=quiet)
+    assert made.seccomp is False
+    assert "seccomp=on is not permitted" in (made.path / "build.log").read_text()
+
+
+def test_a_tarball_is_taken_and_its_version_looked_at(bench: Bench, tmp_path: Path) -> None:
+    for version in ("7.2.13", "6.1.192"):
+        bench.make_tree(tmp_path / "packed" / f"linux-{version}", version)
+        with tarfile.open(tmp_path / f"linux-{version}.tar", "w") as tar:
+            tar.add(tmp_path / "packed" / f"linux-{version}", f"linux-{version}")
+    assert build.build(str(tmp_path / "linux-7.2.13.tar"), say=quiet).version == "7.2.13"
+    with pytest.raises(KernelError, match=r"6\.1\.192 is too old"):
+        build.build(str(tmp_path / "linux-6.1.192.tar"), say=quiet)
+    assert len(bench.left()) == 1
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_wrong_plans_are_named(tmp_path: Path) -> None:
         (
             'kind = "points"',
             'kind = "points"\nhosts = ["solaris"]',
-            "hosts = .'solaris'.; a list of simulated",
+            "a list of simulated and linux",
         ),
     ):
         folder = tmp_path / new[:9] / named[:5] / "etalon" / "x"

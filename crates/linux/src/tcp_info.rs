@@ -41,7 +41,7 @@ pub struct TcpInfo {
     pub total_retrans: u32,
     /// Bytes per second; `None` without pacing.
     pub pacing_rate: Option<u64>,
-    /// Bytes acknowledged.
+    /// Bytes acknowledged, and one for the SYN.
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_received: u64,
@@ -112,7 +112,8 @@ impl TcpInfo {
     /// Enters what a flow's sender tells.
     pub fn tell_sender(&self, state: &mut FlowState) {
         let us = |n: u32| Span::from_us(n.into());
-        state.bytes_acked = self.bytes_acked;
+        // A kernel counts the SYN as one.
+        state.bytes_acked = self.bytes_acked.saturating_sub(1);
         state.cwnd = self.cwnd;
         state.srtt = Some(us(self.rtt_us)).filter(|rtt| !rtt.is_zero());
         state.min_rtt = self.min_rtt_us.map(us);

@@ -72,7 +72,10 @@ mod tests {
         assert_eq!(read["manifest"]["seed"], 1);
         assert_eq!(read["tables"][0]["columns"][0]["values"], json!([0.1, null, 1e300]));
         assert_eq!(read["tables"][0]["columns"][1]["values"], json!([-1, 0, i64::MAX]));
-        assert_eq!(read["tables"][0]["columns"][2], json!({"name": "t", "doc": "texts", "type": "text", "values": ["ä", "\n", ""]}));
+        assert_eq!(
+            read["tables"][0]["columns"][2],
+            json!({"name": "t", "doc": "texts", "type": "text", "values": ["ä", "\n", ""]})
+        );
         assert_eq!((&read["tables"][0]["doc"], &read["tables"][1]["columns"]), (&json!("rows \"of\" a"), &json!([])));
     }
 }

@@ -3,9 +3,7 @@
 use crate::aside::aside;
 use crate::directory::{Directory, Failure, Order, Progress};
 use firstlight_lab::spec::HostKind;
-use firstlight_lab::{
-    CaptureWriter, Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture,
-};
+use firstlight_lab::{CaptureWriter, Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture};
 use firstlight_linux::{Cookie, Device, Driver, Kernel, Malformed, Message, Moment, Plan, TcpInfo};
 use firstlight_net::HostId;
 

@@ -123,7 +123,14 @@ impl Kernel {
     fn send(&self, device: u32, packet: usize, frame: &[u8], now: u64) {
         // SAFETY: so many bytes lie there.
         unsafe {
-            (self.engine.send)(device, packet as *mut c_void, frame.as_ptr(), frame.len() as u32, frame.len() as u32, now);
+            (self.engine.send)(
+                device,
+                packet as *mut c_void,
+                frame.as_ptr(),
+                frame.len() as u32,
+                frame.len() as u32,
+                now,
+            );
         }
     }
 
@@ -201,7 +208,14 @@ fn from_the_directory_to_the_result() {
     kernel.go(ZERO + 200_000);
     let received = |n: u64| info(&[(128, &n.to_ne_bytes())]);
     assert_eq!(kernel.raw(&state(1, false, Moment::Warm, &received(1000)), ZERO + 200_000), 0);
-    let cwnd = info(&[(1, &[3]), (80, &7u32.to_ne_bytes()), (68, &400u32.to_ne_bytes()), (104, &[255; 8]), (160, &125_000_000u64.to_ne_bytes())]);
+    let cwnd = info(&[
+        (1, &[3]),
+        (120, &501u64.to_ne_bytes()),
+        (80, &7u32.to_ne_bytes()),
+        (68, &400u32.to_ne_bytes()),
+        (104, &[255; 8]),
+        (160, &125_000_000u64.to_ne_bytes()),
+    ]);
     assert_eq!(kernel.raw(&state(1, true, Moment::Series, &cwnd), ZERO + 200_000), 0);
     assert_eq!(kernel.raw(&state(1, false, Moment::Series, &cwnd), ZERO + 200_000), 0);
     kernel.send(1, 4, &frame(2, 1000), ZERO + 1_999_900);
@@ -210,7 +224,11 @@ fn from_the_directory_to_the_result() {
     assert_eq!((kernel.engine.next)(), NEVER);
     assert_eq!(kernel.raw(&state(1, false, Moment::End, &received(181_000)), ZERO + 2_000_000), 0);
     assert_eq!(kernel.raw(&state(1, true, Moment::End, &cwnd), ZERO + 2_000_000), 0);
-    assert_eq!(kernel.control(&Message::ProgramEnded { program: 1, code: 137 }, ZERO + 2_000_000), 0, "at the end, by us");
+    assert_eq!(
+        kernel.control(&Message::ProgramEnded { program: 1, code: 137 }, ZERO + 2_000_000),
+        0,
+        "at the end, by us"
+    );
     assert_eq!(kernel.control(&Message::Finish, ZERO + 2_000_000), 0, "{:?}", books().log);
 
     let outcome = read(&folder, "outcome.json");
@@ -224,13 +242,19 @@ fn from_the_directory_to_the_result() {
     assert_eq!(column(&outcome, "flows", "fct_us"), &json!([20.0, null]));
     assert_eq!(column(&outcome, "flows", "srtt_us"), &json!([null, 200.0]));
     assert_eq!(column(&outcome, "flows", "undos"), &json!([-1, -1]));
+    assert_eq!(column(&outcome, "flows", "bytes_acked"), &json!([0, 500]), "without the SYN");
     assert_eq!(column(&outcome, "tcp_info", "cwnd_packets"), &json!([7]));
     assert_eq!(column(&outcome, "tcp_info", "time_us"), &json!([100.0]));
     assert_eq!(column(&outcome, "tcp_info", "ca_state"), &json!(["recovery"]));
-    assert_eq!((column(&outcome, "tcp_info", "pacing_gbps"), column(&outcome, "tcp_info", "delivery_gbps")), (&json!([null]), &json!([2.0])));
+    assert_eq!(
+        (column(&outcome, "tcp_info", "pacing_gbps"), column(&outcome, "tcp_info", "delivery_gbps")),
+        (&json!([null]), &json!([2.0]))
+    );
     assert_eq!(column(&outcome, "programs", "exit_code"), &json!([3, -1]));
     assert_eq!(column(&outcome, "programs", "end_us"), &json!([30.0, null]));
-    let goodput = column(&outcome, "summary", "value")[column(&outcome, "summary", "metric").as_array().unwrap().iter().position(|m| m == "goodput_gbps").unwrap()].clone();
+    let goodput = column(&outcome, "summary", "value")
+        [column(&outcome, "summary", "metric").as_array().unwrap().iter().position(|m| m == "goodput_gbps").unwrap()]
+    .clone();
     assert_eq!(goodput, json!(180_000.0 * 8e-9 / 900e-6));
     let warnings = manifest["warnings"].to_string();
     assert!(warnings.contains("on host1 ended with exit code 3"), "{warnings}");
@@ -272,7 +296,9 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
     std::fs::write(folder.path().join("experiment.toml"), STAR.replace("queue", "quee")).unwrap();
     assert!(refused(&folder, &HOST).contains("did you mean 'queue'") || refused(&folder, &HOST).contains("queue"));
     std::fs::remove_file(folder.path().join("run.json")).unwrap();
-    assert!(refused(&folder, &HOST).contains("cannot read") && refused(&folder, &HOST).contains("run.json: No such file"));
+    assert!(
+        refused(&folder, &HOST).contains("cannot read") && refused(&folder, &HOST).contains("run.json: No such file")
+    );
     let folder = directory(STAR, &[], Some("nowhere/packets.pcapng"));
     assert!(refused(&folder, &HOST).starts_with("cannot write the capture"));
 }

@@ -77,13 +77,13 @@ class RunDirectory:
         except OSError:
             return ""
 
-    def virtual_ns(self) -> int:
-        """Virtual time since the run's start, by the hosts' clock; 0 before it."""
+    def virtual_ns(self) -> int | None:
+        """Virtual time since the run's start, by the hosts' clock; ``None`` before it."""
         try:
-            head = (self.path / "progress").read_bytes()[:8]
+            noted = (self.path / "progress").read_bytes()
         except OSError:
-            return 0
-        return int(struct.unpack("<Q", head)[0]) if len(head) == 8 else 0
+            return None
+        return int(struct.unpack_from("<Q", noted)[0]) if len(noted) >= 16 else None
 
     def outputs(self) -> dict[str, bytes]:
         """What the programs wrote, by file name."""

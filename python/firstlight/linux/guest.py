@@ -169,10 +169,10 @@ def watch(
             finished = finished or now
             if now - finished > EXIT_S:
                 break  # all is told; it only fails to halt
-        elif still.lasts(virtual, now):
+        elif still.lasts(virtual or 0, now):
             raise RunError(standstill(process, run, virtual, duration_ns, patience))
         if progress:
-            progress(min(virtual / duration_ns, 1.0))
+            progress(min((virtual or 0) / duration_ns, 1.0))
     if failure := run.json("failure.json"):
         raise RunError(str(failure.get("error", failure)))
     if not (run.path / "outcome.json").exists():
@@ -199,7 +199,11 @@ RUNNING = re.compile(r"firstlight: at (\d+) ns the processor runs '(.*)' \(pid (
 
 
 def standstill(
-    process: "subprocess.Popen[bytes]", run: RunDirectory, virtual_ns: int, duration_ns: int, patience: float
+    process: "subprocess.Popen[bytes]",
+    run: RunDirectory,
+    virtual_ns: int | None,
+    duration_ns: int,
+    patience: float,
 ) -> str:
     """Why virtual time stands still, as far as the kernel can tell."""
     with contextlib.suppress(ProcessLookupError):
@@ -208,20 +212,17 @@ def standstill(
     while not found and time.monotonic() < deadline:
         time.sleep(POLL_S)
         found = RUNNING.search(run.console())
-    at = f"{virtual_ns / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
-    where = (
-        f"virtual time stood still for {patience:g} s, at {at}"
-        if virtual_ns
-        else f"the hosts were not set up within {patience:g} s"
-    )
+    if virtual_ns is None:
+        where, why = f"the hosts were not set up within {patience:g} s", "it hangs"
+    else:
+        at = f"{virtual_ns / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
+        where = f"virtual time stood still for {patience:g} s, at {at}"
+        why = "a program that waits by reading the clock instead of sleeping stops it"
     if not found:
         return f"{where}; the kernel does not say what it runs"
     name, pid = found[2], found[3]
     if name.startswith("swapper"):
         return f"{where}; no program runs: the kernel waits for something outside"
-    why = (
-        "a program that waits by reading the clock instead of sleeping stops it" if virtual_ns else "it hangs"
-    )
     return f"{where}; the processor runs '{name}' (pid {pid}): {why} (a longer wait: --patience)"
 
 
@@ -234,7 +235,9 @@ def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns
     panics = [line for line in lines if "Kernel panic" in line]
     said = [re.sub(r"^\[ *[\d.]+\] *", "", line) for line in (panics or telling[-1:] or lines[-1:])[:1]]
     at = run.virtual_ns()
-    when = f"at {at / 1e9:.6g} s of {duration_ns / 1e9:.6g} s" if at else "before the hosts were set up"
+    when = "before the hosts were set up"
+    if at is not None:
+        when = f"at {at / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
     if code == -signal.SIGBUS:
         said = [f"no memory left on {run.path.parent}"]
     return f"the kernel ended {how} {when}" + (f": {said[0]}" if said else ", and printed nothing")

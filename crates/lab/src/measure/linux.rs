@@ -39,8 +39,8 @@ pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
         })
         .number("pacing_gbps", "pacing rate; NaN without pacing", rows, |r| r.info.pacing_rate.map_or(f64::NAN, gbps))
         .number("delivery_gbps", "latest delivery rate", rows, |r| gbps(r.info.delivery_rate))
-        .count("bytes_acked", "bytes acknowledged", rows, |r| r.info.bytes_acked)
-        .count("delivered", "packets delivered", rows, |r| r.info.delivered.into())
+        .count("bytes_acked", "bytes acknowledged, and one for the SYN", rows, |r| r.info.bytes_acked)
+        .count("delivered", "packets delivered, the SYN included", rows, |r| r.info.delivered.into())
         .count("delivered_ce", "of those, reported with a congestion mark", rows, |r| r.info.delivered_ce.into())
 }
 

@@ -38,10 +38,16 @@ impl Sender {
             self.limited |= room <= window;
             return false;
         }
+        let mut burst = usable.min(self.piece);
+        if whole && burst < left {
+            // Only a split may end with part of a segment, where the peer's window does.
+            burst -= burst % mss;
+        }
         self.burst_start = self.next;
-        self.burst_end = self.next + usable.min(self.piece);
+        self.burst_end = self.next + burst;
         if self.burst_end > self.piece_end {
             // What is left of a piece is filled up from the next one.
+            self.piece = self.piece_size(mss);
             self.piece_end += self.piece;
         }
         true

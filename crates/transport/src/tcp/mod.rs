@@ -270,7 +270,7 @@ impl Connection {
         match self.state {
             State::Closed | State::SynReceived if is_syn => {
                 let offered = p.flags.has(TcpFlags::ECE | TcpFlags::CWR);
-                self.receiver.start(p.seq, p.tsval, now);
+                self.receiver.start(p.seq, p.tsval);
                 self.agree_on_ecn(offered);
                 self.sender.on_first_window(p.window);
                 if self.state == State::Closed {
@@ -281,7 +281,7 @@ impl Connection {
                 }
             }
             State::SynSent if is_syn && p.flags.has(TcpFlags::ACK) => {
-                self.receiver.start(p.seq, p.tsval, now);
+                self.receiver.start(p.seq, p.tsval);
                 self.agree_on_ecn(p.flags.has(TcpFlags::ECE));
                 self.establish(now);
                 self.sender.on_first_window(p.window);

@@ -1,17 +1,20 @@
 //! The receive window that is offered (RFC 9293, section 3.8.6; RFC 7323), and how it grows.
 //!
-//! Two things bound it. A sender that has shown nothing yet is offered at most 64 KiB, and two segments more for each that
-//! it delivers in order. And the buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP",
-//! LACSI 2001): it has room for twice what arrives in a round trip, where a round trip is at most the time in which a
-//! whole window arrives. The application reads at once. The numbers are those of Linux 7.2: docs/models/tcp.md.
+//! Two things bound it. A sender that has shown nothing yet is offered half of what the buffer holds, for how much memory
+//! its packets take besides their payload is not known, and two segments more for each that it delivers in order. And the
+//! buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for twice
+//! what arrives in a round trip, more while that grows, where a round trip is at most the time in which a whole window arrives. The application
+//! reads at once. The numbers are those of Linux 7.2: docs/models/tcp.md.
 
 use crate::config::TcpConfig;
 use firstlight_units::{Span, Time};
 
-/// The most that is offered at first.
-const AT_FIRST: u64 = 65_535;
-/// What a buffer holds at first where it is tuned: 128 KiB with what each packet takes besides its payload.
-const UNTUNED: u64 = 110_976;
+/// The buffer that is tuned, at first.
+const UNTUNED: u64 = 128 << 10;
+/// What each packet takes of it besides its payload.
+const BESIDE_PAYLOAD: u64 = 890;
+/// A SYN can offer no more.
+const UNSCALED: u64 = 65_535;
 
 /// The receive window of a connection.
 #[derive(Clone, Debug)]
@@ -31,24 +34,30 @@ pub(crate) struct Offer {
     round: (u64, Time),
     /// What arrived in a round trip is counted from this offset, since then.
     counted: (u64, Time),
+    /// What arrived in a round trip at most.
+    arrived: u64,
 }
 
 impl Offer {
     pub(crate) fn new(config: &TcpConfig) -> Self {
-        let limit = config.receive_window.get();
-        let space = if config.autotune { UNTUNED.min(limit) } else { limit };
-        let mss = u64::from(config.mss());
-        let granted = space.min((AT_FIRST / mss).max(1) * mss);
+        let (limit, mss) = (config.receive_window.get(), u64::from(config.mss()));
+        let buffer = limit + limit * BESIDE_PAYLOAD / mss;
+        let buffer = if config.autotune { UNTUNED.min(buffer) } else { buffer };
+        let half = if buffer / 2 > UNSCALED + 1 { buffer / 2 } else { (buffer / 2 / mss).max(1) * mss };
+        let space = limit.min(buffer * mss / (mss + BESIDE_PAYLOAD));
+        let (granted, scale) = (half.min(space), config.window_scale());
         let start = (0, Time::ZERO);
-        let scale = config.window_scale();
-        Offer { space, limit, granted, edge: 0, scale, rtt: Span::MAX, round: start, counted: start }
+        Offer { space, limit, granted, edge: 0, scale, rtt: Span::MAX, round: start, counted: start, arrived: granted }
     }
 
-    /// The handshake is under way: the stream starts.
-    pub(crate) fn start(&mut self, now: Time) {
-        self.edge = 1 + self.granted;
-        self.round = (self.edge, now);
-        self.counted = (1, now);
+    /// A SYN comes or goes: the stream starts.
+    pub(crate) fn start(&mut self) {
+        self.edge = 1 + u64::from(self.unscaled());
+    }
+
+    /// The window field of a SYN.
+    pub(crate) fn unscaled(&self) -> u16 {
+        self.granted.min(UNSCALED) as u16
     }
 
     /// Bytes that may be offered.
@@ -68,11 +77,19 @@ impl Offer {
 
     fn resize(&mut self, next: u64, now: Time) {
         if next >= self.round.0 {
-            self.rtt = self.rtt.min(now.saturating_since(self.round.1));
+            if self.round.0 > 0 {
+                self.rtt = self.rtt.min(now.saturating_since(self.round.1));
+            } else {
+                self.counted = (1, now);
+            }
             self.round = (next + self.granted, now);
         }
         if now.saturating_since(self.counted.1) >= self.rtt {
-            self.space = self.limit.min(self.space.max(2 * (next - self.counted.0)));
+            let arrived = next - self.counted.0;
+            // A sender that speeds up goes on to do so.
+            let expected = arrived.max(arrived * arrived / self.arrived).min(2 * arrived);
+            self.space = self.limit.min(self.space.max(2 * expected));
+            self.arrived = self.arrived.max(arrived);
             self.counted = (next, now);
         }
     }

@@ -95,16 +95,16 @@ impl Receiver {
     }
 
     /// The peer's SYN arrived: its stream starts.
-    pub(crate) fn start(&mut self, initial: u32, tsval: u32, now: Time) {
+    pub(crate) fn start(&mut self, initial: u32, tsval: u32) {
         self.map = SeqMap::new(initial);
         self.stream = Reassembly::new(1);
         self.ts_recent = tsval;
-        self.offer.start(now);
+        self.offer.start();
     }
 
     /// The window field of a SYN.
     pub(crate) fn first_window(&self) -> u16 {
-        self.offer.granted().min(u64::from(u16::MAX)) as u16
+        self.offer.unscaled()
     }
 
     /// The next packets are acknowledged at once: as many as make up half a window, between 2 and `quick_acks`.

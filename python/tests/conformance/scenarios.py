@@ -1,0 +1,182 @@
+"""The scenarios: each an experiment that both kinds of hosts run."""
+
+STAR = """
+duration = "{duration}"
+
+[fabric]
+kind = "star"
+hosts = {hosts}
+
+[hosts]
+rate = "10Gbps"
+receive_rate = "{receive_rate}"
+delay = "{delay}"
+loss = {loss}
+
+[switch]
+{switch}
+
+[tcp]
+cc = "{cc}"
+{tcp}
+
+[[flows]]
+from = "{senders}"
+to = "host{last}"
+{flow}
+
+[measure]
+capture = true
+capture_side = "both"
+"""
+
+
+def star(
+    *,
+    duration: str = "200ms",
+    hosts: int = 2,
+    receive_rate: str = "10Gbps",
+    delay: str = "20us",
+    loss: float = 0.0,
+    switch: str = "",
+    cc: str = "newreno",
+    tcp: str = "",
+    flow: str = "",
+) -> str:
+    """One flow between two hosts, or an incast of ``hosts`` - 1 of them."""
+    senders = "host0" if hosts == 2 else "all"
+    return STAR.format(
+        duration=duration,
+        hosts=hosts,
+        receive_rate=receive_rate,
+        delay=delay,
+        loss=loss,
+        switch=switch,
+        cc=cc,
+        tcp=tcp,
+        senders=senders,
+        last=hosts - 1,
+        flow=flow,
+    )
+
+
+WEEK = """
+duration = "300ms"
+warmup = "60ms"
+
+[fabric]
+kind = "hybrid"
+racks = 3
+hosts_per_rack = 16
+
+[hosts]
+rate = "40Gbps"
+receive_rate = "800Gbps"
+
+[packet]
+rate = "10Gbps"
+delay = "5us"
+
+[circuit]
+rate = "80Gbps"
+delay = "30us"
+
+[schedule]
+kind = "etalon"
+stands_for = 9
+day = "180us"
+night = "20us"
+
+[voq]
+small = {voq}
+
+[tcp]
+cc = "{cc}"
+
+[[flows]]
+from = "rack0"
+to = "rack1"
+start = "60us"
+jitter = "1us"
+
+[measure]
+pair = [0, 1]
+series = "20us"
+fold = 1
+"""
+
+BLACKOUT = """
+duration = "4s"
+
+[fabric]
+kind = "hybrid"
+racks = 2
+hosts_per_rack = 1
+
+[hosts]
+rate = "10Gbps"
+
+[packet]
+rate = "72kbps"
+delay = "10us"
+
+[circuit]
+rate = "10Gbps"
+delay = "20us"
+
+[schedule]
+kind = "list"
+night = "0us"
+
+[[schedule.days]]
+matching = [[0, 1], [1, 0]]
+day = "20ms"
+
+[[schedule.days]]
+matching = []
+day = "3200ms"
+
+[voq]
+small = 1000
+
+[tcp]
+cc = "newreno"
+
+[[flows]]
+from = "host0"
+to = "host1"
+
+[measure]
+pair = [0, 1]
+capture = true
+capture_side = "sender"
+"""
+
+FIXED = 'receive_window = "6MiB"'
+"""The receiver's window is the same on both kinds of hosts from the start."""
+
+KEEP_ALIVE = """size = "{size}"
+
+[[flows]]
+from = "host1"
+to = "host0"
+size = "1B"
+start = "150ms"
+"""
+"""The run goes on after the flow: what its receiver does in the end can be seen."""
+
+SCENARIOS = {
+    "handshake": star(delay="200us", tcp=FIXED, flow='size = "900kB"'),
+    "ecn handshake": star(tcp="ecn = true", switch="ecn = 1000", flow='size = "9kB"'),
+    "odd tail": star(tcp=FIXED, flow=KEEP_ALIVE.format(size="4017652B")),
+    "in order": star(duration="60ms", tcp=FIXED),
+    "overflow": star(duration="400ms", receive_rate="5Gbps", switch="queue = 30", tcp=FIXED),
+    "random loss": star(duration="1s", loss=0.002, tcp=FIXED, flow='size = "200MB"'),
+    "ecn": star(receive_rate="5Gbps", tcp=f"ecn = true\n{FIXED}", switch="ecn = 20"),
+    "dctcp": star(hosts=3, cc="dctcp", switch="ecn = 20"),
+    "incast": star(duration="1500ms", hosts=9, switch="queue = 64", flow='size = "2MB"\njitter = "1ms"'),
+    "blackout": BLACKOUT,
+    "week": WEEK.format(voq=16, cc="cubic"),
+    "deep week": WEEK.format(voq=64, cc="cubic"),
+    "reno week": WEEK.format(voq=16, cc="newreno"),
+}

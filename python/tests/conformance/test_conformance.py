@@ -1,0 +1,248 @@
+"""One body of scenarios, run by simulated hosts and by Linux hosts.
+
+Each test first says what the standard, or arithmetic, demands of either kind; then, where both have run, how
+far apart the two may be. The real stack is the reference: where they differ by more, the model is wrong until
+shown otherwise.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import firstlight
+import pytest
+from firstlight.result import Result
+
+from . import trace
+from .scenarios import SCENARIOS
+from .trace import ACK, CWR, ECE, SENDER, SYN
+
+Results = Callable[[str, str], Result]
+"""The result of a scenario on one kind of hosts."""
+both = pytest.mark.parametrize("hosts", ["simulated", "linux"])
+MSS = 8948
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Results:
+    """The result of a scenario on one kind of hosts, each run once."""
+    folder = tmp_path_factory.mktemp("conformance")
+    done: dict[tuple[str, str], Result] = {}
+
+    def result(scenario: str, hosts: str) -> Result:
+        if hosts == "linux":
+            request.getfixturevalue("kernel")
+        if (scenario, hosts) not in done:
+            file = folder / f"{scenario.replace(' ', '-')}.toml"
+            file.write_text(SCENARIOS[scenario], encoding="utf-8")
+            out = folder / f"{file.stem}-{hosts}"
+            done[scenario, hosts] = firstlight.run(
+                file, {"hosts.kind": hosts} if hosts == "linux" else {}, out=out
+            )
+        return done[scenario, hosts]
+
+    return result
+
+
+def rows_of(result: Result) -> list[trace.Row]:
+    """The capture of a scenario, which asks for one."""
+    assert isinstance(result.capture, Path)
+    return trace.read(result.capture)
+
+
+def flow(result: Result, column: str, row: int = 0) -> float:
+    """One figure of one flow."""
+    return float(result.flows[column].iloc[row])
+
+
+def compare(results: Results, scenario: str, metric: str, points: float) -> None:
+    """Both kinds of hosts come within ``points`` of one another."""
+    ours, theirs = (results(scenario, hosts).summary[metric] for hosts in ("simulated", "linux"))
+    assert abs(ours - theirs) <= points, f"{scenario}: {metric}: simulated {ours:.6g}, Linux {theirs:.6g}"
+
+
+@both
+def test_the_handshake_is_three_packets_before_data(hosts: str, results: Results) -> None:
+    """RFC 9293, section 3.5; options of RFC 9293 (MSS), RFC 7323 and RFC 2018 on both SYNs."""
+    first = [r for r in rows_of(results("handshake", hosts)) if r.host == SENDER][:4]
+    assert [r.flags for r in first[:3]] == [SYN, SYN | ACK, ACK]
+    assert [r.src for r in first] == [0, 1, 0, 0]
+    assert not any(r.is_data for r in first[:3]) and first[3].is_data
+    assert all({2, 3, 4, 8} <= r.options for r in first[:2])
+    # Two propagation delays of 200 us each way, and 60 bytes at 10 Gb/s on both links.
+    assert first[1].at_us - first[0].at_us == pytest.approx(800.2, abs=0.1)
+
+
+@both
+def test_slow_start_doubles_the_flight(hosts: str, results: Results) -> None:
+    """RFC 6928: ten packets, here held to the 65,535 bytes that a SYN's window can offer (RFC 7323); then RFC
+    5681, section 3.1: a flight twice as large after each round trip."""
+    sent = [r for r in rows_of(results("handshake", hosts)) if r.host == SENDER and r.src == SENDER]
+    flights = trace.flights([r for r in sent if r.is_data], gap_us=300)
+    sizes = [sum(r.payload for r in flight) for flight in flights]
+    assert 7 * MSS <= sizes[0] <= 65535
+    for before, after in pairwise(sizes[:3]):
+        assert 1.4 * before <= after <= 2.9 * before, sizes
+    assert sum(sizes) == 900_000
+
+
+def test_a_short_flow_takes_as_long(results: Results) -> None:
+    """100 packets over a path of 800 us in slow start."""
+    ours, theirs = (flow(results("handshake", hosts), "fct_us") for hosts in ("simulated", "linux"))
+    assert ours == pytest.approx(theirs, rel=0.02)
+
+
+@both
+def test_ecn_is_negotiated(hosts: str, results: Results) -> None:
+    """RFC 3168, section 6.1.1: ECE and CWR on the SYN, ECE on the answer, then ECT on data only."""
+    rows = [r for r in rows_of(results("ecn handshake", hosts)) if r.host == SENDER]
+    assert rows[0].flags == SYN | ECE | CWR
+    assert rows[1].flags == SYN | ACK | ECE
+    assert {r.ecn for r in rows if r.is_data} == {2}
+    assert {r.ecn for r in rows if not r.is_data} == {0}
+
+
+@both
+def test_nothing_is_lost_or_reordered_on_an_empty_path(hosts: str, results: Results) -> None:
+    """Deliveries are in order, nothing is sent twice, and the line is full."""
+    result = results("in order", hosts)
+    arrived = [r for r in rows_of(result) if r.host == 1 and r.src == SENDER and r.is_data]
+    assert all(a.seq + a.payload == b.seq for a, b in pairwise(arrived))
+    assert flow(result, "retransmits") == 0
+    assert result.summary["goodput_gbps"] > 9.85  # 9.94 is the line's, less the first round trips
+
+
+@both
+def test_every_second_segment_is_acknowledged(hosts: str, results: Results) -> None:
+    """RFC 5681, section 4.2: at least every second full segment; both acknowledge more at first."""
+    rows = [r for r in rows_of(results("in order", hosts)) if r.host == 1]
+    waiting, most, acks = 0, 0, 0
+    for row in rows:
+        if row.src == SENDER:
+            waiting += row.is_data
+            most = max(most, waiting)
+        elif row.flags == ACK:
+            waiting, acks = 0, acks + 1
+    assert most <= 2
+    data = sum(r.is_data for r in rows)
+    assert 0.5 <= acks / data <= 0.72
+
+
+@both
+def test_the_last_odd_segment_is_acknowledged_within_the_delay(hosts: str, results: Results) -> None:
+    """RFC 9293, section 3.8.6.3: a delayed ACK comes within half a second; here within 40 ms and a tick."""
+    rows = [r for r in rows_of(results("odd tail", hosts)) if r.host == 1]
+    data = [r for r in rows if r.src == SENDER and r.is_data]
+    acks = [r for r in rows if r.src == 1 and not r.is_data and r.ack == 4_017_653]
+    assert acks and acks[0].at_us - data[-1].at_us <= 48_000
+    assert flow(results("odd tail", hosts), "retransmits") == 0
+
+
+@both
+def test_losses_are_repaired_without_timeouts(hosts: str, results: Results) -> None:
+    """A queue of 30 packets overflows again and again: RFC 6675 and RFC 8985 repair, no timer does."""
+    result = results("overflow", hosts)
+    assert result.summary["dropped_packets"] > 20
+    assert flow(result, "retransmits") == pytest.approx(result.summary["dropped_packets"], abs=3)
+    assert flow(result, "timeouts") == 0
+    assert result.summary["goodput_gbps"] > 4.9  # of 4.97
+
+
+@both
+def test_random_losses_are_repaired(hosts: str, results: Results) -> None:
+    """One packet in 500 is lost, acknowledgements too; all bytes arrive."""
+    result = results("random loss", hosts)
+    assert flow(result, "bytes_received") == 200_000_000
+    assert 20 < flow(result, "retransmits") < 100
+    assert flow(result, "timeouts") == 0
+
+
+def test_random_losses_cost_the_same(results: Results) -> None:
+    """Completion within a tenth."""
+    ours, theirs = (flow(results("random loss", hosts), "fct_us") for hosts in ("simulated", "linux"))
+    assert ours == pytest.approx(theirs, rel=0.1)
+
+
+@both
+def test_marks_are_echoed_until_the_window_is_reduced(hosts: str, results: Results) -> None:
+    """RFC 3168, section 6.1: CE is answered by ECE until CWR; one reduction per round trip; no loss."""
+    result = results("ecn", hosts)
+    rows = [r for r in rows_of(result) if r.host == 1]
+    first = next(i for i, r in enumerate(rows) if r.src == SENDER and r.ecn == 3)
+    reduced = next(i for i, r in enumerate(rows) if r.src == SENDER and r.has(CWR) and not r.has(SYN))
+    answers = [r for r in rows[first:reduced] if r.src == 1]
+    assert answers and all(r.has(ECE) for r in answers)
+    assert result.summary["marked_packets"] > 50
+    assert flow(result, "retransmits") == 0
+    assert result.summary["goodput_gbps"] > 4.85
+
+
+@both
+def test_dctcp_keeps_the_queue_at_the_threshold(hosts: str, results: Results) -> None:
+    """RFC 8257: two flows share a port that marks above 20 packets; it is full, nothing is lost, and the
+    queue stays below four times the threshold."""
+    result = results("dctcp", hosts)
+    assert result.summary["goodput_gbps"] > 9.8
+    assert flow(result, "retransmits") == 0
+    assert result.summary["queue_peak_packets"] < 80
+
+
+def test_dctcp_marks_as_many(results: Results) -> None:
+    """The share of marked packets decides DCTCP's window: within 30 % of one another."""
+    ours, theirs = (results("dctcp", hosts).summary["marked_packets"] for hosts in ("simulated", "linux"))
+    assert ours == pytest.approx(theirs, rel=0.3)
+
+
+@both
+def test_an_incast_completes(hosts: str, results: Results) -> None:
+    """Eight senders overflow one port: all bytes arrive, after few timeouts."""
+    result = results("incast", hosts)
+    assert result.summary["flows_complete"] == 8
+    assert result.summary["dropped_packets"] > 30
+    assert result.summary["timeouts"] <= 8
+
+
+def timeouts_in_the_dark(result: Result) -> list[float]:
+    """Times (us) between retransmissions in the night of the blackout, 20 ms to 3220 ms."""
+    sent = [r for r in rows_of(result) if r.src == SENDER and r.is_data]
+    dark = [r.at_us for r in sent if 150_000 < r.at_us < 3_219_000]
+    return [b - a for a, b in pairwise(dark)]
+
+
+@both
+def test_a_blackout_ends_in_backed_off_timeouts(hosts: str, results: Results) -> None:
+    """RFC 6298, section 5: nothing is acknowledged for 3.2 s, so that the timer goes off again and again, each
+    time after twice as long."""
+    gaps = timeouts_in_the_dark(results("blackout", hosts))
+    assert len(gaps) >= 2, gaps
+    for shorter, longer in pairwise(gaps):
+        assert longer == pytest.approx(2 * shorter, rel=0.1)
+    assert 400_000 <= gaps[0] <= 440_000  # twice the least timeout of 200 ms, in ticks of 4 ms
+    assert flow(results("blackout", hosts), "timeouts") >= 3
+
+
+def test_timeouts_are_as_long(results: Results) -> None:
+    """The gaps between retransmissions, to within four ticks of 4 ms for each doubling."""
+    ours, theirs = (timeouts_in_the_dark(results("blackout", hosts)) for hosts in ("simulated", "linux"))
+    assert ours[:2] == pytest.approx(theirs[:2], rel=0.05)
+
+
+@both
+@pytest.mark.parametrize("scenario", ["week", "deep week", "reno week"])
+def test_a_week_conserves(scenario: str, hosts: str, results: Results) -> None:
+    """Days and nights: what the hosts sent is delivered, dropped or held, on either kind of hosts."""
+    manifest = results(scenario, hosts).manifest["conservation"]
+    assert manifest["ok"]
+    assert manifest["offered"] == sum(manifest[k] for k in ("delivered", "dropped", "lost", "held"))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "utilization", "tail_us"),
+    [("week", 3.0, 3.0), ("deep week", 1.0, 5.0), ("reno week", 6.0, 3.0)],
+)
+def test_a_week_is_as_full_and_as_slow(
+    scenario: str, utilization: float, tail_us: float, results: Results
+) -> None:
+    """Circuit utilization in points, and the 99th percentile of latency."""
+    compare(results, scenario, "circuit_utilization_pct", utilization)
+    compare(results, scenario, "p99_all_us", tail_us)

@@ -1,0 +1,93 @@
+"""A packet capture as rows: what a conformance scenario looks at."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import dpkt
+
+SYN, PSH, ACK, ECE, CWR = 0x02, 0x08, 0x10, 0x40, 0x80
+SENDER = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One TCP packet at the edge of one host."""
+
+    at_us: float
+    host: int
+    """The host at whose edge it was seen."""
+    src: int
+    """The host that sent it."""
+    flags: int
+    seq: int
+    """Relative to its sender's initial sequence number, modulo 2**32."""
+    ack: int
+    """Relative to the other end's initial sequence number, modulo 2**32."""
+    payload: int
+    ecn: int
+    options: frozenset[int]
+    """Kinds of its TCP options."""
+
+    @property
+    def is_data(self) -> bool:
+        return self.payload > 0
+
+    def has(self, flags: int) -> bool:
+        """Whether all of ``flags`` are set."""
+        return self.flags & flags == flags
+
+
+def read(file: Path) -> list[Row]:
+    """The capture of a run on a star with one flow, captured at both ends or one."""
+    initial: dict[int, int] = {}
+    rows = []
+    for at, host, ip in packets(file):
+        tcp = ip.data
+        src = ip.src[3] - 1
+        dst = ip.dst[3] - 1
+        if tcp.flags & SYN:
+            initial[src] = tcp.seq
+        options = frozenset(kind for kind, _ in dpkt.tcp.parse_opts(tcp.opts))
+        rows.append(
+            Row(
+                at * 1e6,
+                host,
+                src,
+                tcp.flags,
+                (tcp.seq - initial.get(src, 0)) % 2**32,
+                (tcp.ack - initial.get(dst, 0)) % 2**32,
+                ip.len - 4 * ip.hl - 4 * tcp.off,
+                ip.tos & 3,
+                options,
+            )
+        )
+    return rows
+
+
+def packets(file: Path) -> Iterator[tuple[float, int, dpkt.ip.IP]]:
+    """Time in seconds, host, and IP packet of every packet."""
+    with file.open("rb") as stream:
+        yield from blocks(stream.read())
+
+
+def blocks(data: bytes) -> Iterator[tuple[float, int, dpkt.ip.IP]]:
+    """The enhanced packet blocks of a little-endian pcapng section with nanosecond stamps."""
+    at = 0
+    while at < len(data):
+        kind, length = (int.from_bytes(data[at + k : at + k + 4], "little") for k in (0, 4))
+        if kind == 6:
+            field = [int.from_bytes(data[at + k : at + k + 4], "little") for k in (8, 12, 16, 20)]
+            stamp = (field[1] << 32 | field[2]) * 1e-9
+            yield stamp, field[0], dpkt.ip.IP(data[at + 28 : at + 28 + field[3]])
+        at += length
+
+
+def flights(rows: list[Row], gap_us: float) -> list[list[Row]]:
+    """Rows in groups that a pause longer than ``gap_us`` separates."""
+    groups: list[list[Row]] = []
+    for row in rows:
+        if not groups or row.at_us - groups[-1][-1].at_us > gap_us:
+            groups.append([])
+        groups[-1].append(row)
+    return groups

@@ -1,0 +1,205 @@
+"""Runs on Linux hosts, in a real kernel: results, programs, repeatability, and ends of all kinds."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from conftest import SMALL, Command, argv, environment
+from firstlight.linux import directory
+from test_supervision import run_directories
+
+pytestmark = pytest.mark.usefixtures("kernel")
+LINUX = {"hosts.kind": "linux"}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """An experiment of 24 ms whose run's directory can be told from others'."""
+    return with_programs(tmp_path)
+
+
+def with_programs(folder: Path, *tables: str) -> Path:
+    """The small experiment and some programs."""
+    file = folder / "small.toml"
+    programs = "".join(f"\n[[program]]\n{table}\n" for table in tables)
+    file.write_text(f"{SMALL}{programs}\n# {folder}\n")
+    return file
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    """No test leaves a kernel, a program in one, or a run's directory."""
+    yield
+    deadline = time.monotonic() + 10
+    while (left := kernels_of(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left == {}
+    assert run_directories(tmp_path) == []
+
+
+def kernels_of(folder: Path) -> dict[int, str]:
+    """Kernels of ``folder``'s runs and all inside them, by their working directory or command line."""
+    runs = [str(p) for p in run_directories(folder)]
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            place = os.readlink(entry / "cwd")
+        except OSError:
+            continue
+        if any(run in words or run in place for run in runs):
+            found[int(entry.name)] = words
+    return found
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Two busy processes on each processor."""
+    code = "while True: pass"
+    busy = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def test_a_run_gives_the_tables_of_a_run(small: Path, tmp_path: Path) -> None:
+    simulated, linux = fl.run(small), fl.run(small, LINUX, out=tmp_path / "r")
+    assert linux.tables == simulated.tables
+    for name in simulated.tables:
+        assert list(linux.table(name).columns) == list(simulated.table(name).columns)
+    assert linux.manifest["conservation"]["ok"] is True
+    assert linux.manifest["kernel"]["hz"] == 250
+    assert linux.manifest["spec"]["hosts"]["kind"] == "linux"
+    assert linux.week.equals(simulated.week)
+    assert linux.summary["circuit_utilization_pct"] == pytest.approx(
+        simulated.summary["circuit_utilization_pct"], abs=15
+    )
+    assert (linux.flows["bytes_received"] > 1e6).all()
+
+
+@pytest.mark.parametrize("cc", ["bbr", "cubic"])
+def test_a_run_repeats_to_the_bit_under_load(small: Path, cc: str) -> None:
+    spec = {**LINUX, "tcp.cc": cc, "duration": "96ms"}
+    quiet = fl.run(small, spec)
+    with load():
+        busy = fl.run(small, spec)
+    assert busy.digest == quiet.digest
+    assert busy.summary == pytest.approx(quiet.summary, nan_ok=True)
+    assert fl.run(small, {**spec, "seed": 8}).digest != quiet.digest
+
+
+def test_runs_side_by_side_give_what_they_give_alone(small: Path, tmp_path: Path) -> None:
+    done = fl.sweep(small, LINUX, {"seed": [7, 8, 9]}, out=tmp_path / "s", jobs=3)
+    assert done.frame["digest"].nunique() == 3
+    assert done.results[0].digest == fl.run(small, LINUX).digest
+
+
+def test_stretching_the_fabric_changes_what_tcp_does(small: Path) -> None:
+    slow = fl.run(small, {**LINUX, "time_scale": 20})
+    assert slow.digest != fl.run(small, LINUX).digest
+    assert slow.week.equals(fl.run(small, LINUX).week), "results are in the experiment's own units"
+
+
+def test_simulated_flows_run_beside_real_ones(small: Path) -> None:
+    more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\ncc = "bbr"\n'
+    small.write_text(small.read_text() + more)
+    both = fl.run(small)
+    assert sorted(both.flows["cc"]) == ["bbr"] * 4 + ["cubic"] * 4
+    assert (both.flows.groupby("cc")["bytes_received"].sum() > 1e5).all()
+    assert both.digest == fl.run(small).digest
+
+
+def test_programs_run_and_their_output_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "names.py").write_text("import socket; print(socket.gethostbyname('rack1.host1'))")
+    file = with_programs(
+        tmp_path,
+        'on = "host0"\nrun = "ping -c 3 -i 0.002 host8"\nname = "ping"',
+        'on = "host1"\nrun = "python3 -c \'import socket; print(socket.gethostbyname(\\"rack1.host1\\"))\'"\n'
+        'name = "names"',
+        'on = "host2"\nrun = "echo begun; sleep 1000"\nname = "server"\nserver = true',
+    )
+    result = fl.run(file, LINUX, out=tmp_path / "r")
+    assert "3 packets transmitted, 3 received, 0% packet loss" in result.programs["ping"]
+    assert result.programs["names"].startswith("10.")
+    assert result.programs["server"] == "begun\n"
+    assert (tmp_path / "r" / "programs" / "ping.err").is_file()
+    assert result.programs == fl.run(file, LINUX).programs
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("no-such-program 3", "no such command"),
+        ("echo so much; exit 3", "code 3"),
+        ("kill -9 $$", "signal 9"),
+    ],
+)
+def test_a_program_that_fails_ends_the_run(tmp_path: Path, command: str, said: str) -> None:
+    file = with_programs(tmp_path, f'on = "host0"\nrun = "{command}"\nname = "mine"')
+    with pytest.raises(fl.RunError, match=rf"(?s)mine.*{said}.*its logs are in ") as raised:
+        fl.run(file, LINUX, out=tmp_path / "r")
+    assert (tmp_path / "r.failed" / "programs" / "mine.err").is_file(), str(raised.value)
+
+
+def test_a_program_that_spins_on_the_clock_is_named(tmp_path: Path) -> None:
+    spin = "import time\\nwhile time.time() < 2e9: pass"
+    (tmp_path / "spin.py").write_text(spin.replace("\\n", "\n"))
+    file = with_programs(tmp_path, f'on = "host0"\nrun = "python3 {tmp_path}/spin.py"\nname = "spin"')
+    with pytest.raises(fl.RunError, match=r"stood still for 2 s, .* the processor runs 'python3'"):
+        fl.run(file, LINUX, out=tmp_path / "r", patience=2)
+    assert "the processor runs 'python3'" in (tmp_path / "r.failed" / "console.log").read_text()
+
+
+@pytest.mark.parametrize("ended", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_its_command(small: Path, tmp_path: Path, ended: signal.Signals) -> None:
+    with_programs(tmp_path, 'on = "host0"\nrun = "while true; do sleep 0.001; done"\nname = "loop"')
+    run = subprocess.Popen(
+        argv(["run", "small.toml", "--hosts", "linux", "--set", "duration=1000s", "--out", "r"]),
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(kernels_of(tmp_path)) < 3:  # the kernel, the first program, the loop
+            assert time.monotonic() < deadline, "waited a minute in vain"
+            time.sleep(0.05)
+        run.send_signal(ended)
+        _, errors = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert run.returncode == (130 if ended == signal.SIGINT else -ended)
+    assert "Traceback" not in errors
+    deadline = time.monotonic() + 10
+    while kernels_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert kernels_of(tmp_path) == {}
+    for path in run_directories(tmp_path):
+        assert ended != signal.SIGINT
+        os.utime(path, (0, 0))
+        directory.clear_leftovers(path.parent)
+    assert not (tmp_path / "r").exists()
+
+
+def test_compare_lays_both_kinds_of_hosts_over_each_other(small: Path, command: Command) -> None:
+    done = command("compare", "small.toml", "--out", "c")
+    assert done.returncode == 0, done.stderr
+    assert "circuit_utilization_pct" in done.stdout
+    assert "Divergence" in done.stdout
+    comparison = fl.load_comparison(small.parent / "c")
+    assert comparison.linux.manifest["kernel"]["hz"] == 250
+    known = {d.name: d.value for d in comparison.divergence}
+    assert known["completion"] is None
+    assert all(v is not None for name, v in known.items() if name != "completion")
+    assert (small.parent / "c" / "compare.html").is_file()
