@@ -106,7 +106,7 @@ fold = 1
 """
 
 BLACKOUT = """
-duration = "4s"
+duration = "3s"
 
 [fabric]
 kind = "hybrid"
@@ -134,7 +134,7 @@ day = "20ms"
 
 [[schedule.days]]
 matching = []
-day = "3200ms"
+day = "1500ms"
 
 [voq]
 small = 1000
