@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -40,11 +41,15 @@ def unfit() -> str | None:
         return "this machine lets not even root make network namespaces"
     if not BTF.exists():
         return f"the kernel has no BTF ({BTF})"
-    if tuple(int(part) for part in os.uname().release.split(".")[:2]) < (6, 10):
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    if version and (int(version[1]), int(version[2])) < (6, 10):
         return f"kernel {os.uname().release}: cong_control() of BPF needs 6.10 or newer"
-    if "retcp" in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split():
-        return "a congestion control 'retcp' is loaded already"
     return None
+
+
+def loaded() -> bool:
+    """The kernel has a congestion control of that name already."""
+    return "retcp" in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 class Inside:

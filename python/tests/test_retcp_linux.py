@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from marked_wire import BTF, Connection, Wire, run, unfit
+from marked_wire import BTF, Connection, Wire, loaded, run, unfit
 
 SOURCES = Path(__file__).parents[2] / "linux" / "retcp"
 INFINITE = 0x7FFFFFFF
@@ -19,8 +19,8 @@ OPEN, CWR = 0, 2
 
 # ---- The header in user space ----
 
-# Runs of equal steps: the step, packets delivered, the windows after each, the threshold. The numbers are as
-# `ReTcp` in crates/transport has them with alpha 2 and beta 0.5 from a window of 10; a loss is a whole recovery.
+# Runs of equal steps: the step, packets delivered, the windows after each, the threshold; those of `ReTcp` in
+# crates/transport with alpha 2 and beta 0.5 from a window of 10. A loss is a whole recovery.
 GOLDEN = [
     ("ack", 2, "12 14 16", 0xFFFFFFFF),
     ("marked", 2, "34", 0xFFFFFFFF),
@@ -96,6 +96,19 @@ def test_marks_without_factors_change_nothing(steps: Path) -> None:
 def test_a_needless_reduction_is_taken_back(steps: Path) -> None:
     assert play(steps, [("ack", 10), ("needless", 0)])[-1] == (20, 0xFFFFFFFF)
     assert play(steps, [("marked", 10), ("needless", 0)])[-1] == (30, 0xFFFFFFFF)
+    for before in ("ack", "marked"):
+        assert play(steps, [(before, 10), ("early", 0)], 100, 100)[-1] == (20, 0xFFFFFFFF)
+        assert play(steps, [(before, 10), ("timeout", 0)], 100, 100)[-1] == (1, 10)
+
+
+def test_great_windows_are_exact_and_bounded(steps: Path) -> None:
+    assert play(steps, [("ack", 997), ("marked", 0), ("ack", 0)], 150, 33) == [
+        (1007, 0xFFFFFFFF),
+        (1510, 0xFFFFFFFF),
+        (498, 0xFFFFFFFF),
+    ]
+    windows = [cwnd for cwnd, _ in play(steps, [("marked", 0), ("ack", 0)] * 9, 10000, 100)]
+    assert windows[::2] == [10**3, 10**5, 10**7, 10**9] + [0x7FFFFFFF] * 5
 
 
 # ---- The BPF program in this machine's kernel ----
@@ -104,16 +117,18 @@ def test_a_needless_reduction_is_taken_back(steps: Path) -> None:
 @pytest.fixture(scope="module")
 def alone() -> Iterator[None]:
     """One test session at a time: the kernel knows one 'retcp'."""
+    if reason := unfit():
+        pytest.skip(reason)
     with open(Path(tempfile.gettempdir()) / "firstlight-retcp.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if loaded():
+            pytest.skip("a congestion control 'retcp' is loaded already: unload it first")
         yield
 
 
 @pytest.fixture(scope="module")
 def objects(alone: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled programs: circuit.o, retcp.o, and plain.o with factors of one."""
-    if reason := unfit():
-        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("bpf")
     (folder / "vmlinux.h").write_text(run("bpftool", "btf", "dump", "file", BTF, "format", "c"))
     ones = ["-DRETCP_ALPHA=100", "-DRETCP_BETA=100"]

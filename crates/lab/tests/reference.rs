@@ -1,7 +1,7 @@
 //! The references in the tree are those that the code would write.
 
 use firstlight_lab::spec::{Fallback, keys, keys_json, reference};
-use firstlight_lab::{Spec, describe, run};
+use firstlight_lab::{Counters, LinuxCounters, Outcome, Spec, build, describe, run};
 use firstlight_transport::TcpConfig;
 use std::ops::ControlFlow;
 
@@ -31,12 +31,20 @@ fn defaults_are_the_endpoints_own() {
     assert_eq!(default("tcp.initial_window"), "10");
 }
 
+/// The result of a run on Linux hosts that has not begun.
+fn on_linux(spec: &Spec) -> Outcome {
+    let world = build(spec).expect("a world");
+    let counted = Counters::of(spec, &world, world.flows()).expect("nothing is lost");
+    Outcome::of(spec, &[], &Counters { linux: Some(LinuxCounters::default()), ..counted })
+}
+
 #[test]
 fn the_reference_of_results_is_current() {
-    let results = [include_str!("specs/pair.toml"), include_str!("specs/incast.toml")].map(|text| {
-        let spec = Spec::read(text, "experiment.toml", &[]).expect("a sound experiment");
-        run(&spec, &[], None, &mut |_| ControlFlow::Continue(())).expect("a result")
-    });
+    let read = |text| Spec::read(text, "experiment.toml", &[]).expect("a sound experiment");
+    let mut results = [include_str!("specs/pair.toml"), include_str!("specs/incast.toml")]
+        .map(|text| run(&read(text), &[], None, &mut |_| ControlFlow::Continue(())).expect("a result"))
+        .to_vec();
+    results.push(on_linux(&read(include_str!("specs/linux.toml"))));
     let written = include_str!("../../../docs/reference/results.md");
     let command = "cargo run -p firstlight-lab --example results > docs/reference/results.md";
     assert!(written == describe(&results), "docs/reference/results.md is out of date: {command}");

@@ -288,8 +288,8 @@ mod tests {
             // It gives up at options that it does not know.
             let known: Result<Vec<_>, _> = etherparse::TcpOptionsIterator::from_slice(options).collect();
             let Ok(known) = known else { return Ok(()) };
-            let stamps = known.into_iter().filter_map(|option| match option { Opt::Timestamp(a, b) => Some((a, b)), _ => None });
-            if let Some(last) = stamps.last() {
+            let mut stamps = known.into_iter().filter_map(|option| match option { Opt::Timestamp(a, b) => Some((a, b)), _ => None });
+            if let Some(last) = stamps.next_back() {
                 prop_assert_eq!((packet.tsval, packet.tsecr), last);
             }
         }

@@ -7,6 +7,7 @@
  *   marked N   one with a mark; as the stack does, it asks for a threshold and enters CWR
  *   loss       a loss, seen on no ACK, and its recovery to the end
  *   timeout    the retransmission timer expires; what was lost is acknowledged
+ *   early      as `timeout`, but the stack leaves the state before all that was sent by then is acknowledged
  *   needless   as `loss`, but then every copy is reported as a duplicate
  */
 #include <stdio.h>
@@ -62,13 +63,14 @@ static void lose(void)
 	enter(RETCP_OPEN);
 }
 
-static void time_out(void)
+static void time_out(__u32 missing)
 {
 	if (v.phase != RETCP_CWR)
 		ask();
 	v.cwnd = 1;
 	enter(RETCP_LOSS);
 	v.copies++;
+	v.high = v.una + missing;
 	enter(RETCP_OPEN);
 }
 
@@ -86,7 +88,9 @@ int main(int count, char **arguments)
 		} else if (!strcmp(verb, "loss")) {
 			lose();
 		} else if (!strcmp(verb, "timeout")) {
-			time_out();
+			time_out(0);
+		} else if (!strcmp(verb, "early")) {
+			time_out(1);
 		} else if (!strcmp(verb, "needless")) {
 			lose();
 			v.needless = v.copies;
