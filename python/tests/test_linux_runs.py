@@ -151,9 +151,18 @@ def test_a_program_that_fails_ends_the_run(tmp_path: Path, command: str, said: s
     assert (tmp_path / "r.failed" / "programs" / "mine.err").is_file(), str(raised.value)
 
 
-def test_a_program_that_spins_on_the_clock_is_named(tmp_path: Path) -> None:
-    spin = "import time\\nwhile time.time() < 2e9: pass"
-    (tmp_path / "spin.py").write_text(spin.replace("\\n", "\n"))
+def test_a_program_that_spins_on_the_clock_comes_to_its_end(tmp_path: Path) -> None:
+    """Time stands still while it computes, but reading the clock over and over moves it."""
+    wait = "import time\nend = time.time() + 0.005\nwhile time.time() < end: pass\nprint('over')"
+    (tmp_path / "wait.py").write_text(wait)
+    file = with_programs(tmp_path, f'on = "host0"\nrun = "python3 {tmp_path}/wait.py"\nname = "wait"')
+    result = fl.run(file, LINUX, patience=30)
+    assert result.programs == {"wait": "over\n"}
+    assert result.digest == fl.run(file, LINUX, patience=30).digest
+
+
+def test_a_program_that_computes_without_end_is_named(tmp_path: Path) -> None:
+    (tmp_path / "spin.py").write_text("while True: pass")
     file = with_programs(tmp_path, f'on = "host0"\nrun = "python3 {tmp_path}/spin.py"\nname = "spin"')
     with pytest.raises(fl.RunError, match=r"stood still for 2 s, .* the processor runs 'python3'"):
         fl.run(file, LINUX, out=tmp_path / "r", patience=2)

@@ -217,7 +217,7 @@ def standstill(
     else:
         at = f"{virtual_ns / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
         where = f"virtual time stood still for {patience:g} s, at {at}"
-        why = "a program that waits by reading the clock instead of sleeping stops it"
+        why = "a program that computes or polls without a pause stops it"
     if not found:
         return f"{where}; the kernel does not say what it runs"
     name, pid = found[2], found[3]

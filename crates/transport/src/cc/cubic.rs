@@ -194,10 +194,6 @@ impl CongestionControl for Cubic {
         let shrunk = self.config.fast_convergence && cwnd < self.w_max;
         self.w_max_before = self.w_max;
         self.w_max = if shrunk { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
-        if self.config.coarse {
-            // A plateau of 4.25 packets rounded up would be one of 5, which is where the loss was.
-            self.w_max = self.w_max.floor();
-        }
         self.epoch = None;
         ((cwnd * self.config.beta) as u32).max(MIN_SSTHRESH)
     }
@@ -273,20 +269,5 @@ mod tests {
         cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, credit: 0 }, false);
         cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, credit: 0 }, false);
         assert!((cubic.w_max - 68.0).abs() < 1e-9);
-    }
-
-    /// Coarse: lost at 6 and then at 5 packets, it has its plateau at 4 (5 x 0.85), and stands there.
-    #[test]
-    fn a_plateau_is_whole_packets() {
-        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(4));
-        cubic.ssthresh(&Window { cwnd: 6, ssthresh: 3, credit: 0 }, false);
-        let mut window = Window { cwnd: 5, ssthresh: 3, credit: 0 };
-        window.ssthresh = cubic.ssthresh(&window, false);
-        window.cwnd = window.ssthresh;
-        // 30 packets: the Reno-friendly estimate has not come to 5 yet.
-        for i in 0..12 {
-            cubic.grow(&mut window, &ack(Time::ZERO + Span::from_us(100 * i), 1));
-        }
-        assert_eq!(window.cwnd, 4);
     }
 }
