@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import linux_hosts
 import machine
 import ns3
 import table
@@ -140,6 +141,8 @@ def main() -> None:
     facts = machine.facts()
     build_floor()
     missing = "left out by --no-peer" if args.no_peer else peer_state()
+    progress("Linux hosts")
+    linux = linux_hosts.measure(min(args.repeats, 3))
     core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
 
@@ -155,10 +158,12 @@ def main() -> None:
         "repeats": args.repeats,
         "peer_missing": missing,
         "workloads": summarize(samples, peer_counts),
+        "linux_hosts": linux,
     }
     results |= {"comparisons": table.comparisons(results), "targets": table.targets(results)}
     args.out.write_text(json.dumps(results, indent=2) + "\n")
     print(table.render(results))
+    print("\n".join(["", *linux_hosts.render(linux)]))
     print(f"\nwritten to {args.out}")
 
 

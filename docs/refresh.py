@@ -22,6 +22,7 @@ from firstlight.verdict import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
+PICTURES = ("fig09-dynamic-voq/fig09a.png", "fig10-variants-dynamic/fig10.png")
 MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -53,15 +54,15 @@ def measured(outcome: Outcome) -> str:
 
 
 def refresh_claims(results: Path) -> None:
-    """Write each claim's table, and the picture of the first page."""
+    """Write each claim's table, and the pictures of the documents."""
     for outcome in load_reproduction(results).outcomes:
         readme = outcome.claim.folder / "README.md"
         text, count = MEASURED.subn(lambda m, o=outcome: m[1] + measured(o) + m[2], readme.read_text())
         assert count == 1, f"{readme} has no place for what was measured"
         readme.write_text(text)
-    picture = results / "figures" / "fig09-dynamic-voq" / "fig09a.png"
-    if picture.is_file():
-        shutil.copy(picture, ROOT / "docs" / "images" / picture.name)
+    for picture in PICTURES:
+        if (file := results / "figures" / picture).is_file():
+            shutil.copy(file, ROOT / "docs" / "images" / file.name)
 
 
 def main() -> None:

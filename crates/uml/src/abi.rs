@@ -93,7 +93,7 @@ impl Callbacks {
 struct Global(UnsafeCell<Option<Running>>);
 
 struct Running {
-    session: Session<Callbacks>,
+    session: Box<Session<Callbacks>>,
     callbacks: Callbacks,
 }
 

@@ -52,20 +52,21 @@ pub(crate) struct Session<K> {
 
 impl<K: Kernel + Send> Session<K> {
     /// Reads a run's directory and builds its experiment.
-    pub fn open(directory: Directory, kernel: K) -> Result<Self, Failure> {
+    pub fn open(directory: Directory, kernel: K) -> Result<Box<Self>, Failure> {
+        // Boxed: it would not fit on the kernel's stack, on its way from function to function.
+        aside(|| Self::build(directory, kernel).map(Box::new)).map_err(Failure::Aside)?
+    }
+
+    fn build(directory: Directory, kernel: K) -> Result<Self, Failure> {
         let progress = Progress::new(&directory);
-        let (order, driver, capture) = aside(|| {
-            let order = directory.read()?;
-            let mut world = build(&order.spec)?;
-            if order.spec.measure.capture && order.capture.is_none() {
-                return Err(LabError::NoCaptureFile.into());
-            }
-            let path = order.capture.as_deref();
-            let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
-            let driver = Driver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
-            Ok::<_, Failure>((order, driver, capture))
-        })
-        .map_err(Failure::Aside)??;
+        let order = directory.read()?;
+        let mut world = build(&order.spec)?;
+        if order.spec.measure.capture && order.capture.is_none() {
+            return Err(LabError::NoCaptureFile.into());
+        }
+        let path = order.capture.as_deref();
+        let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
+        let driver = Driver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
         Ok(Session { directory, order, driver, capture, linux, progress, over: false })
     }
