@@ -58,7 +58,7 @@ impl Sender {
         let window = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);
         // Where the oldest packet in flight is young, the ACK to wait for is far.
         let young = |srtt: Span| self.board.front().is_none_or(|oldest| now.saturating_since(oldest.sent) < srtt / 2);
-        true || self.phase >= Phase::Recovery || self.rtt.smoothed().is_none_or(young)
+        SHARE * usable >= window || self.phase >= Phase::Recovery || self.rtt.smoothed().is_none_or(young)
     }
 
     /// Bytes of a whole piece.
