@@ -46,8 +46,9 @@ fn completion_time_of_a_lone_flow() {
         config.start = us(50);
         let mut world = World::new(fabric, vec![config], 1).unwrap();
         world.run_until_finished(at(us(10_000) * k));
-        // SYN and SYN-ACK of 60 B, then the initial window at line rate: 9000 B last 7.2 us on each of two links of 1 us.
-        let handshake = (ns(48) + us(1)) * 4;
+        // SYN and SYN-ACK of 60 B, the ACK of 52 B before the data, then the initial window at line rate: 9000 B last 7.2 us
+        // on each of two links of 1 us.
+        let handshake = (ns(48) + us(1)) * 4 + Span::from_ps(41_600);
         let data = ns(7200) * (packets + 1) + us(2);
         let report = &world.flows()[0];
         assert_eq!(report.start, at(us(50) * k));
@@ -65,10 +66,14 @@ fn completion_time_of_a_lone_flow() {
 fn a_timer_goes_off_at_its_time() {
     let fabric = Fabric::star(&star(2, None, None)).unwrap();
     let mut config = flow(0, 1, None);
-    config.tcp = TcpConfig { initial_window: 1, quick_acks: 0, delayed_ack: us(500), tick: Span::ZERO, ..config.tcp };
+    // A receive window that does not grow, for a packet that lets it grow is acknowledged at once.
+    let (receive_window, autotune) = (Bytes::new(8948), false);
+    let tcp = TcpConfig { initial_window: 1, quick_acks: 0, receive_window, autotune, ..config.tcp };
+    config.tcp = TcpConfig { delayed_ack: us(500), tick: Span::ZERO, ..tcp };
     let mut world = World::new(fabric, vec![config], 1).unwrap();
-    // The window's only packet arrives after the handshake; its ACK is delayed, then takes two times 41.6 ns and 1 us.
-    let arrives = (ns(48) + us(1)) * 4 + (ns(7200) + us(1)) * 2;
+    // The window's only packet arrives after the handshake, whose last packet lasts 41.6 ns; its ACK is delayed, then takes
+    // two times 41.6 ns and 1 us.
+    let arrives = (ns(48) + us(1)) * 4 + Span::from_ps(41_600) + (ns(7200) + us(1)) * 2;
     let acked = at(arrives + us(500) + Span::from_ps(2 * 41_600) + us(2));
     world.run_until(acked - Span::from_ps(1));
     assert_eq!((world.flows()[0].bytes_received, world.flows()[0].bytes_acked), (8948, 0));

@@ -212,6 +212,11 @@ fn the_receive_window_is_tuned() {
     let (window, mss) = (offered(&wire), u64::from(wire.ends[0].config.mss()));
     let grown = 62_636 + 2 * mss;
     assert!((grown..grown + 128).contains(&window), "{window}");
+    // As long as it grows a packet makes an ACK, also where nothing asks for quick ones.
+    let slow = TcpConfig { quick_acks: 0, autotune: false, ..TcpConfig::default() };
+    let quiet = Wire::new("newreno", slow).send(u64::MAX / 100_000).run(after_ms(1));
+    let acks = quiet.history.iter().filter(|line| line.contains(" 1 #0 ")).count();
+    assert!((110..=quiet.received_packets() as usize + 2).contains(&acks), "{acks} of {}", quiet.received_packets());
     wire = wire.run(after_ms(20));
     // 7 us a packet: about 16 in a round trip of 107 us and more.
     assert!((2 * 15 * mss..=2 * 20 * mss).contains(&offered(&wire)), "{}", offered(&wire));
