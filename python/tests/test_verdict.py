@@ -82,7 +82,8 @@ def test_agreement_is_the_mean_absolute_difference() -> None:
 def test_aims_are_met_within_their_bounds() -> None:
     for offset, met in ((4.0, True), (-4.0, True), (9.0, False), (-9.0, False)):
         outcome = outcome_of("fig11-dynamic-voq-retcp", offset)
-        assert [a.met for a in agreement.agreements(outcome, outcome.rows())] == [met]
+        found = agreement.agreements(outcome, outcome.rows())
+        assert [a.met for a in found if a.against == "paper"] == [met]
 
 
 def test_figure_3_is_compared_in_exact_time() -> None:
