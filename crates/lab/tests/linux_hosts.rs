@@ -141,7 +141,9 @@ fn parameters_of_controllers() {
     let retcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.29")]);
     assert_eq!(parameters(&retcp), ["retcp.alpha=400", "retcp.beta=29"]);
     assert_eq!(retcp.modules, ["retcp.ko"]);
-    assert!(retcp.hosts.iter().all(|host| sysctl(host, "net.ipv4.tcp_ecn") == Some("1")));
+    for (name, value) in [("net.ipv4.tcp_ecn", "1"), ("net.ipv4.tcp_ecn_fallback", "0")] {
+        assert!(retcp.hosts.iter().all(|host| sysctl(host, name) == Some(value)), "{name}");
+    }
 }
 
 #[test]

@@ -163,8 +163,9 @@ impl Told<'_> {
     fn sysctls(&self, host: usize, controls: &BTreeSet<&str>) -> Vec<Sysctl> {
         let mut sysctls = self.kernel.sysctls.clone();
         if controls.contains("retcp") {
-            // A circuit's marks come as ECN-Echo, which a kernel heeds only where ECN was negotiated.
+            // A circuit's marks come as ECN-Echo, which a kernel heeds only where ECN was negotiated, a lost SYN or not.
             set(&mut sysctls, "net.ipv4.tcp_ecn", "1");
+            set(&mut sysctls, "net.ipv4.tcp_ecn_fallback", "0");
         }
         if self.programs {
             set(&mut sysctls, "net.ipv4.tcp_congestion_control", self.entries.cc(self.values, host));
