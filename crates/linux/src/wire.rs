@@ -5,7 +5,7 @@
 //! its record has places for: UDP's ports, with the header's last four bytes as `seq`; ICMP's eight bytes as `seq` and
 //! `ack`; of any other protocol, and of all fragments but the first, nothing but the IP header.
 
-use firstlight_net::{Ecn, HostId, Packet, SackBlock, TcpFlags};
+use firstlight_net::{Ecn, Extras, HostId, Packet, SackBlock, TcpFlags};
 use std::net::Ipv4Addr;
 
 /// Bytes of Ethernet before the IP header; links do not count them.
@@ -142,10 +142,10 @@ fn options(packet: &mut Packet, mut bytes: &[u8]) {
 
 /// The first three blocks; there can be a fourth where there are no timestamps.
 fn sack(packet: &mut Packet, value: &[u8]) {
-    packet.sacks = 0;
-    for (place, block) in packet.sack.iter_mut().zip(value.chunks_exact(8)) {
-        *place = SackBlock { start: word(block, 0).unwrap_or_default(), end: word(block, 4).unwrap_or_default() };
-        packet.sacks += 1;
+    packet.extras = Extras::default();
+    for block in value.chunks_exact(8).take(3) {
+        let [start, end] = [0, 4].map(|at| word(block, at).unwrap_or_default());
+        packet.push_sack(SackBlock { start, end });
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
         let mut frame = vec![];
         builder.unwrap().write(&mut frame, &[]).unwrap();
         let packet = parse(&frame).unwrap();
-        assert_eq!((packet.announced(), packet.sacks, packet.header), (Some((8960, 9)), 0, 60));
+        assert_eq!((packet.announced(), packet.sacks(), packet.header), (Some((8960, 9)), 0, 60));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod round_robin;
 mod serialize;
 
 pub use line::Line;
-pub use packet::{Ecn, HostId, Packet, SackBlock, TcpFlags};
+pub use packet::{Ecn, Extras, HostId, Packet, SackBlock, Stamps, TcpFlags};
 pub use port::{FifoLimits, FifoPort, QueueFull};
 pub use queue::{Voq, VoqCounts, VoqLimits};
 pub use ring::Ring;

@@ -93,6 +93,40 @@ pub struct SackBlock {
     pub end: u32,
 }
 
+/// What else a packet carries, in one byte: how many SACK blocks, whether its timestamps of the network interfaces are
+/// there ([`Packet::stamps`]), and its traffic class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extras(u8);
+
+impl Extras {
+    const SACKS: u8 = 0x03;
+    const STAMPED: u8 = 0x08;
+    const CLASS: u32 = 4;
+
+    /// So many SACK blocks, and nothing else.
+    ///
+    /// # Panics
+    /// When there are more than the three that a packet holds.
+    pub const fn sacks(blocks: u8) -> Self {
+        assert!(blocks <= Self::SACKS, "a packet holds three SACK blocks");
+        Extras(blocks)
+    }
+}
+
+/// Timestamps of the hosts' network interfaces, in nanoseconds of each host's own clock, modulo 2^32: what DX's TCP option
+/// carries (`sent` of a data packet is its t1, `received` its t2; on the ACK these are echoed, and its own are t3 and t4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamps {
+    /// On an ACK: when the data packet that it answers left its sender's interface.
+    pub echo_sent: u32,
+    /// On an ACK: when that packet came to the interface of the ACK's sender.
+    pub echo_received: u32,
+    /// When this packet left its sender's interface: written by the fabric.
+    pub sent: u32,
+    /// When it came to its receiver's: written by the fabric.
+    pub received: u32,
+}
+
 /// Protocol number of TCP in the IP header.
 const TCP: u8 = 6;
 
@@ -102,7 +136,8 @@ const TCP: u8 = 6;
 /// in place of the window: [`Packet::protocol`] tells. `sport` and `dport` are its ports if it has any, `seq` and `ack`
 /// the words of its header that hold no ports (`firstlight-linux` says which), `tsval` is the IP header's second word.
 ///
-/// On a SYN, which carries no SACK blocks, `sack[0]` can hold what its sender announces: [`Packet::announced`].
+/// A packet with timestamps of the interfaces holds them in place of the second and the third SACK block, as the TCP option
+/// takes their room. On a SYN, which carries no SACK blocks, `sack[0]` can hold what its sender announces: [`Packet::announced`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C, align(64))]
 pub struct Packet {
@@ -112,8 +147,8 @@ pub struct Packet {
     pub size: u16,
     /// How much of `size` is IP and TCP header, or of that packet's protocol, options included.
     pub header: u8,
-    /// How many of `sack` are valid.
-    pub sacks: u8,
+    /// How many of `sack` are valid, and what else there is.
+    pub extras: Extras,
     /// Sending host.
     pub src: HostId,
     /// Receiving host.
@@ -171,11 +206,99 @@ impl Packet {
     /// The largest segment and the window scale that a SYN of a real host announces.
     pub fn announced(&self) -> Option<(u16, u8)> {
         let SackBlock { start: segment, end: scale } = self.sack[0];
-        (self.flags.has(TcpFlags::SYN) && self.sacks == 0 && segment > 0).then_some((segment as u16, scale as u8))
+        (self.flags.has(TcpFlags::SYN) && self.sacks() == 0 && segment > 0).then_some((segment as u16, scale as u8))
+    }
+
+    /// How many SACK blocks are valid.
+    pub const fn sacks(&self) -> u8 {
+        self.extras.0 & Extras::SACKS
     }
 
     /// The valid SACK blocks.
     pub fn sack_blocks(&self) -> &[SackBlock] {
-        &self.sack[..self.sacks as usize]
+        &self.sack[..self.sacks() as usize]
+    }
+
+    /// Adds a SACK block.
+    ///
+    /// # Panics
+    /// When there is no room: three fit, one beside timestamps.
+    pub fn push_sack(&mut self, block: SackBlock) {
+        let room = if self.has_stamps() { 1 } else { 3 };
+        assert!(self.sacks() < room, "a packet holds {room} SACK blocks");
+        self.sack[self.sacks() as usize] = block;
+        self.extras.0 += 1;
+    }
+
+    /// Whether it carries timestamps of the interfaces.
+    #[inline]
+    pub const fn has_stamps(&self) -> bool {
+        self.extras.0 & Extras::STAMPED != 0
+    }
+
+    /// The timestamps; meaningful with [`Packet::has_stamps`] only.
+    pub const fn stamps(&self) -> Stamps {
+        let [_, echo, own] = self.sack;
+        Stamps { echo_sent: echo.start, echo_received: echo.end, sent: own.start, received: own.end }
+    }
+
+    /// Puts timestamps in.
+    ///
+    /// # Panics
+    /// When there is more than one SACK block.
+    pub fn set_stamps(&mut self, stamps: Stamps) {
+        assert!(self.sacks() <= 1, "timestamps leave room for one SACK block");
+        self.extras.0 |= Extras::STAMPED;
+        self.sack[1] = SackBlock { start: stamps.echo_sent, end: stamps.echo_received };
+        self.sack[2] = SackBlock { start: stamps.sent, end: stamps.received };
+    }
+
+    /// Its traffic class, 0 to 7: the upper three bits of the DSCP field (RFC 2474, class selectors).
+    #[inline]
+    pub const fn class(&self) -> u8 {
+        self.extras.0 >> Extras::CLASS & 7
+    }
+
+    /// Sets the traffic class.
+    ///
+    /// # Panics
+    /// When it is above 7.
+    pub fn set_class(&mut self, class: u8) {
+        assert!(class < 8, "there are traffic classes 0 to 7, and no {class}");
+        self.extras.0 = self.extras.0 & !(7 << Extras::CLASS) | class << Extras::CLASS;
+    }
+
+    /// A number that is the same for all packets of one direction of a flow: addresses and ports.
+    #[inline]
+    pub const fn flow_key(&self) -> u64 {
+        (self.src.0 as u64) << 48 | (self.dst.0 as u64) << 32 | (self.sport as u64) << 16 | self.dport as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_stamps_and_class_share_the_record() {
+        let block = |n| SackBlock { start: n, end: n + 1 };
+        let stamps = Stamps { echo_sent: 1, echo_received: 2, sent: u32::MAX, received: 0 };
+        let mut packet = Packet::default();
+        assert_eq!((packet.sacks(), packet.has_stamps(), packet.class()), (0, false, 0));
+        packet.push_sack(block(7));
+        packet.set_class(5);
+        packet.set_stamps(stamps);
+        packet.set_class(6);
+        assert_eq!((packet.sack_blocks(), packet.stamps(), packet.class()), (&[block(7)][..], stamps, 6));
+        assert_eq!(Packet { extras: Extras::sacks(3), ..Packet::default() }.sacks(), 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "holds 1 SACK blocks")]
+    fn stamps_take_the_room_of_blocks() {
+        let mut packet = Packet::default();
+        packet.set_stamps(Stamps::default());
+        packet.push_sack(SackBlock::default());
+        packet.push_sack(SackBlock::default());
     }
 }

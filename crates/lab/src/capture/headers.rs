@@ -143,7 +143,7 @@ fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
 mod tests {
     use super::*;
     use etherparse::{SlicedPacket, TransportSlice};
-    use firstlight_net::{Ecn, HostId};
+    use firstlight_net::{Ecn, Extras, HostId};
 
     const WIRE: Wire = Wire { hosts_per_rack: 16, mss: 8960, window_scale: 7 };
 
@@ -194,7 +194,8 @@ mod tests {
             let header = 52 + 4 + 8 * sacks;
             let sack = [block(10), block(20), block(30)];
             let flags = TcpFlags::ACK | TcpFlags::ECE;
-            let packet = Packet { size: header.into(), header, sacks, sack, flags, ..Packet::default() };
+            let packet =
+                Packet { size: header.into(), header, extras: Extras::sacks(sacks), sack, flags, ..Packet::default() };
             let (bytes, length) = written(&packet);
             assert_eq!((bytes.len(), length), (header.into(), header.into()));
             let Some(TransportSlice::Tcp(tcp)) = SlicedPacket::from_ip(&bytes).unwrap().transport else { panic!() };
@@ -229,7 +230,15 @@ mod tests {
         for (header, sacks) in [(40u8, 0u8), (44, 0), (52, 0), (52, 1), (56, 0), (60, 2), (76, 3), (80, 3)] {
             for flags in [TcpFlags::ACK, TcpFlags::SYN, TcpFlags::RST] {
                 let size = u16::from(header) + 100;
-                let packet = Packet { size, header, sacks, sack: [block(1); 3], flags, tsval: 5, ..Packet::default() };
+                let packet = Packet {
+                    size,
+                    header,
+                    extras: Extras::sacks(sacks),
+                    sack: [block(1); 3],
+                    flags,
+                    tsval: 5,
+                    ..Packet::default()
+                };
                 let (bytes, length) = written(&packet);
                 assert_eq!((bytes.len(), length), (header.into(), size.into()), "{packet:?}");
                 let (tcp, rest) = TcpHeader::from_slice(&bytes[20..]).unwrap();

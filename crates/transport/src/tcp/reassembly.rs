@@ -98,11 +98,10 @@ impl Reassembly {
         }
         let wire = |i: Interval| SackBlock { start: map.wire(i.start), end: map.wire(i.end) };
         let blocks = self.duplicate.take().into_iter().chain(self.beyond.iter().copied());
-        for (slot, interval) in packet.sack.iter_mut().zip(blocks) {
-            *slot = wire(interval);
-            packet.sacks += 1;
+        for interval in blocks.take(3) {
+            packet.push_sack(wire(interval));
         }
-        4 + 8 * packet.sacks
+        4 + 8 * packet.sacks()
     }
 }
 

@@ -58,7 +58,7 @@ impl Sender {
             self.peer_window = self.peer_window.max(offered);
             self.window_end = self.window_end.max(ack + offered);
         }
-        if p.sacks > 0 {
+        if p.sacks() > 0 {
             self.on_sack(p, ack, now, &mut news);
         }
         if ack > self.una {
@@ -72,7 +72,7 @@ impl Sender {
             self.on_probe_answer(ack, &news);
         }
         self.new_data_first = false;
-        if self.phase != Phase::Open || news.marked || p.sacks > 0 {
+        if self.phase != Phase::Open || news.marked || p.sacks() > 0 {
             self.rack_adapt();
             self.react(&mut news, prior_una, p.tsecr, now, config);
         }
@@ -125,7 +125,7 @@ impl Sender {
         for (block, wire) in blocks.iter_mut().zip(p.sack_blocks()) {
             *block = (at(wire.start), at(wire.end));
         }
-        let blocks = &blocks[..p.sacks as usize];
+        let blocks = &blocks[..p.sacks() as usize];
         let first = blocks[0];
         let within = |outer: (u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
         let duplicate = first.1 <= ack || blocks.get(1).is_some_and(|&second| within(second));
