@@ -152,6 +152,8 @@ fn flow(src: u16, dst: u16, outside: bool) -> FlowConfig {
         size: None,
         start: Span::from_us(7),
         jitter: Span::from_us(50),
+        stop: None,
+        class: 0,
         outside,
     }
 }

@@ -134,6 +134,14 @@ pub enum ConfigError {
         /// What is wrong and what would be right.
         problem: String,
     },
+    /// A probe that cannot be.
+    #[error("probe {index}: {problem}")]
+    Probe {
+        /// The probe, counted from 0.
+        index: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// A flow that cannot be.
     #[error("flow {index}: {problem}")]
     Flow {

@@ -36,6 +36,10 @@ pub(crate) enum Kind {
     Sample,
     /// A connection's timer, in a set of the hosts' own.
     Timer,
+    /// The next flow stops sending; there as well.
+    Stop,
+    /// A probe sends; there as well.
+    Probe,
 }
 
 /// By number; padded, so that looking one up needs no check.
@@ -53,6 +57,8 @@ const KINDS: [Kind; 16] = {
         Kind::HostPort,
         Kind::Sample,
         Kind::Timer,
+        Kind::Stop,
+        Kind::Probe,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -187,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(Kind::Timer as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(Kind::Probe as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));

@@ -24,8 +24,12 @@ pub struct FlowConfig {
     pub size: Option<Bytes>,
     /// When to connect, in the fabric's own time.
     pub start: Span,
+    /// When a flow without `size` has nothing more to send, in the fabric's own time; `None` for never.
+    pub stop: Option<Span>,
     /// Up to this much later, drawn at random.
     pub jitter: Span,
+    /// Traffic class of its packets, ACKs included: 0 to 7.
+    pub class: u8,
     /// Its ends are not simulated, `tcp` and `cc` without effect: it has ports, and what its hosts tell of it.
     pub outside: bool,
 }
@@ -107,6 +111,8 @@ pub(crate) struct Places {
     pub(crate) first: Vec<u32>,
     /// The sending and the receiving end of each flow.
     pub(crate) ends: Vec<[usize; 2]>,
+    /// The flow of each end.
+    flows: Vec<u32>,
 }
 
 impl Places {
@@ -128,8 +134,19 @@ impl Places {
             next[host.index()] += 1;
             (next[host.index()] - 1) as usize
         };
-        let ends = flows.iter().map(|flow| [take(flow.src), take(flow.dst)]).collect();
-        Ok(Places { first, ends })
+        let ends: Vec<[usize; 2]> = flows.iter().map(|flow| [take(flow.src), take(flow.dst)]).collect();
+        let mut of_ends = vec![0; ends.len() * 2];
+        for (flow, ends) in ends.iter().enumerate() {
+            for end in ends {
+                of_ends[*end] = flow as u32;
+            }
+        }
+        Ok(Places { first, ends, flows: of_ends })
+    }
+
+    /// The flow of an end.
+    pub(crate) fn flow_at(&self, end: usize) -> usize {
+        self.flows[end] as usize
     }
 
     /// The local port of an end.
@@ -152,6 +169,15 @@ fn count(flow: &FlowConfig, per_host: &mut [u32]) -> Result<(), String> {
     }
     if flow.src == flow.dst {
         return Err(format!("host {} sends to itself", flow.src.0));
+    }
+    if flow.class > 7 {
+        return Err(format!("there is no traffic class {}: there are 0 to 7", flow.class));
+    }
+    if flow.stop.is_some() && flow.size.is_some() {
+        return Err("it has both a size and a stop: keep one".into());
+    }
+    if flow.stop.is_some_and(|stop| stop <= flow.start + flow.jitter) {
+        return Err("it stops before it starts".into());
     }
     if flow.size == Some(Bytes::new(0)) {
         return Err("it has nothing to send".into());

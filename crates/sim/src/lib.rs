@@ -11,10 +11,14 @@ mod digest;
 mod events;
 mod fabric;
 #[cfg(feature = "hosts")]
+mod ends;
+#[cfg(feature = "hosts")]
 mod flow;
 mod meter;
 #[cfg(feature = "hosts")]
 mod outside;
+#[cfg(feature = "hosts")]
+mod probe;
 mod report;
 mod series;
 mod stream;
@@ -34,5 +38,6 @@ pub use stream::{stream, uniform};
 pub use {
     flow::{FlowConfig, FlowReport, FlowState},
     outside::Outside,
+    probe::{ProbeConfig, ProbeReport, ProbeSample},
     world::World,
 };

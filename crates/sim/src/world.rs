@@ -8,44 +8,37 @@
 //! [`World::next`], [`World::run`] and [`World::inject`], and gets their packets as [`Outside`].
 
 use crate::config::ConfigError;
-use crate::events::{Events, Kind};
+use crate::ends::Ends;
+use crate::events::{Event, Events, Kind};
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{FIRST_PORT, FlowConfig, FlowReport, FlowState, Places};
 use crate::outside::{Nobody, Outside};
+use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
 use crate::stream::{stream, uniform};
 use firstlight_net::{HostId, Packet, PacketId};
-use firstlight_transport::{Connection, Endpoint};
 use firstlight_units::{Bytes, Time};
-
-/// One end of a flow.
-#[derive(Debug)]
-struct End {
-    connection: Connection,
-    host: HostId,
-    flow: u32,
-    /// A sender that has not connected yet: its timer is the flow's start.
-    idle: bool,
-    /// The flow is complete when so many bytes have been received; `u64::MAX` for none.
-    goal: u64,
-}
 
 #[derive(Debug)]
 struct Flow {
     config: FlowConfig,
     start: Time,
     finish: Option<Time>,
-    /// What its ends told last, when they are outside.
+    /// What its ends told last, when they are outside or gone.
     told: Option<Box<FlowState>>,
 }
 
 /// A fabric with simulated hosts.
 pub struct World {
     fabric: Fabric,
-    ends: Vec<End>,
+    ends: Ends,
     places: Places,
     flows: Vec<Flow>,
+    probes: Vec<Probe>,
+    /// When flows stop that never end, the last one first.
+    stops: Vec<(Time, usize)>,
     timers: Events,
     now: Time,
+    seed: u64,
     unfinished: usize,
     strays: u64,
 }
@@ -57,28 +50,44 @@ impl World {
     /// When a flow names a host that is not there, talks to itself, has nothing to send, or when a host has no port
     /// left.
     pub fn new(fabric: Fabric, flows: Vec<FlowConfig>, seed: u64) -> Result<Self, ConfigError> {
+        Self::with_probes(fabric, flows, vec![], seed)
+    }
+
+    /// Like [`World::new`], with probes.
+    ///
+    /// # Errors
+    /// As [`World::new`]; or when a probe names a host that is not there, talks to itself or never pauses.
+    pub fn with_probes(
+        fabric: Fabric,
+        flows: Vec<FlowConfig>,
+        probes: Vec<ProbeConfig>,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
         let places = Places::new(&flows, fabric.hosts())?;
-        let mut timers = Events::new(&[(Kind::Timer, flows.len() * 2)]);
-        let mut ends: Vec<Option<End>> = (0..flows.len() * 2).map(|_| None).collect();
+        let scale = fabric.time_scale();
+        let probe = |(index, config)| Probe::new(config, index, fabric.hosts(), scale);
+        let probes = probes.into_iter().enumerate().map(probe).collect::<Result<Vec<_>, _>>()?;
+        let mut timers = Events::new(&[(Kind::Timer, flows.len() * 2), (Kind::Stop, 1), (Kind::Probe, probes.len())]);
+        let mut stops = vec![];
         let mut built = Vec::with_capacity(flows.len());
         for (index, config) in flows.into_iter().enumerate() {
-            let mut isn = stream(seed, &format!("flow{index}"), "isn");
-            for side in [0, 1] {
-                let isn = uniform(&mut isn, 1 << 32) as u32;
-                ends[places.ends[index][side]] = Some(End::new(&config, side, &places, index, isn));
-            }
-            let start = config.starts_at(index, seed, fabric.time_scale());
-            let told = if config.outside {
-                Some(Box::default())
-            } else {
+            let start = config.starts_at(index, seed, scale);
+            if !config.outside {
                 timers.set(Some(start), Kind::Timer, places.ends[index][0]);
-                None
-            };
+                stops.extend(config.stop.map(|stop| (fabric.at(stop), index)));
+            }
+            let told = config.outside.then(Box::default);
             built.push(Flow { config, start, finish: None, told });
         }
-        let ends = ends.into_iter().map(|end| end.expect("every place is one end of one flow")).collect();
+        for (index, probe) in probes.iter().enumerate() {
+            timers.set(Some(probe.starts_at(scale)), Kind::Probe, index);
+        }
+        stops.sort_unstable_by_key(|stop| std::cmp::Reverse(*stop));
+        timers.set(stops.last().map(|stop| stop.0), Kind::Stop, 0);
+        let ends = Ends::new(built.len() * 2);
         let unfinished = built.iter().filter(|flow| flow.config.size.is_some()).count();
-        Ok(World { fabric, ends, places, flows: built, timers, now: Time::ZERO, unfinished, strays: 0 })
+        let (flows, now) = (built, Time::ZERO);
+        Ok(World { fabric, ends, places, flows, probes, stops, timers, now, seed, unfinished, strays: 0 })
     }
 
     /// Runs up to and at `until`.
@@ -153,7 +162,7 @@ impl World {
             }
         }
         while let Some(event) = self.timers.due(self.now) {
-            self.on_timer(event.index());
+            self.on_timer(event);
         }
         self.now < until
     }
@@ -165,43 +174,126 @@ impl World {
         let host = exit.host.index();
         let (index, end) = (self.places.first[host] as usize + port, self.places.first[host + 1] as usize);
         if index >= end {
-            self.strays += 1;
-            return self.fabric.release(exit.packet);
+            return self.deliver_elsewhere(exit);
         }
-        let end = &mut self.ends[index];
-        end.connection.on_packet(packet, self.now);
+        let Some(live) = self.ends.get_mut(index) else {
+            // After a flow's end packets sent in vain may still be on their way.
+            self.strays += u64::from(!self.ends.is_over(index));
+            return self.fabric.release(exit.packet);
+        };
+        live.connection.on_packet(packet, self.now);
         self.fabric.release(exit.packet);
-        if end.connection.bytes_received() >= end.goal {
-            end.goal = u64::MAX;
-            self.flows[end.flow as usize].finish = Some(self.now);
-            self.unfinished -= 1;
+        if live.is_at_goal() && self.on_goal(index) {
+            return;
         }
         if let Some(deadline) = self.transmit(index) {
             self.timers.set_if_earlier(deadline, Kind::Timer, index);
         }
     }
 
+    /// A packet for a port that no connection has: a probe's, or a stray.
+    #[cold]
+    fn deliver_elsewhere(&mut self, exit: Exit) {
+        let packet = self.fabric.packet(exit.packet);
+        match probe::index_of(packet).and_then(|index| self.probes.get_mut(index)) {
+            Some(probe) => probe.on_arrival(packet, self.now),
+            None => self.strays += 1,
+        }
+        self.fabric.release(exit.packet);
+    }
+
+    /// An end has received, or knows to have delivered, all there is; true when its flow is over with that.
+    #[cold]
+    fn on_goal(&mut self, index: usize) -> bool {
+        let live = self.ends.get_mut(index).expect("an end at its goal is there");
+        live.goal = u64::MAX;
+        let number = live.flow as usize;
+        let flow = &mut self.flows[number];
+        if live.receives {
+            flow.finish = Some(self.now);
+            self.unfinished -= usize::from(flow.config.size.is_some());
+            return false;
+        }
+        let ends = self.places.ends[number];
+        flow.told = self.ends.state(ends).map(Box::new);
+        self.ends.close(ends);
+        for place in ends {
+            self.timers.set(None, Kind::Timer, place);
+        }
+        true
+    }
+
     /// Sends what a connection has to send and tells when its timer is due.
     #[inline]
     fn transmit(&mut self, index: usize) -> Option<Time> {
-        let end = &mut self.ends[index];
-        while self.fabric.inject_with(end.host, self.now, |packet| end.connection.transmit(self.now, packet)) {}
-        end.connection.poll_timeout()
+        let live = self.ends.get_mut(index)?;
+        let write = |packet: &mut Packet| {
+            let written = live.connection.transmit(self.now, packet);
+            if live.class != 0 {
+                packet.set_class(live.class);
+            }
+            written
+        };
+        let mut write = write;
+        while self.fabric.inject_with(live.host, self.now, &mut write) {}
+        live.connection.poll_timeout()
+    }
+
+    fn on_timer(&mut self, event: Event) {
+        match event.kind() {
+            Kind::Stop => self.on_stop(),
+            Kind::Probe => self.on_probe(event.index()),
+            _ => self.on_deadline(event.index()),
+        }
     }
 
     /// A connection's timer goes off: a flow starts, a deadline has come, or it has moved back meanwhile.
-    fn on_timer(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        if end.idle {
-            end.idle = false;
-            end.connection.connect(self.now);
-            let size = self.flows[end.flow as usize].config.size;
-            end.connection.write(size.map_or(u64::MAX, Bytes::get), self.now);
-        } else {
-            end.connection.on_timeout(self.now);
+    fn on_deadline(&mut self, index: usize) {
+        match self.ends.get_mut(index) {
+            Some(live) => live.connection.on_timeout(self.now),
+            None => self.start(index),
         }
         let deadline = self.transmit(index);
         self.timers.set(deadline, Kind::Timer, index);
+    }
+
+    /// The flow whose sender has this place connects.
+    fn start(&mut self, index: usize) {
+        let number = self.places.flow_at(index);
+        let config = &self.flows[number].config;
+        let mut isn = stream(self.seed, &format!("flow{number}"), "isn");
+        let isns = [0, 1].map(|_| uniform(&mut isn, 1 << 32) as u32);
+        self.ends.open(config, &self.places, number, isns);
+        let sender = &mut self.ends.get_mut(index).expect("it was opened").connection;
+        sender.connect(self.now);
+        sender.write(config.size.map_or(u64::MAX, Bytes::get), self.now);
+    }
+
+    /// The next flow has nothing more to send.
+    fn on_stop(&mut self) {
+        let (_, number) = self.stops.pop().expect("a stop is due");
+        self.timers.set(self.stops.last().map(|stop| stop.0), Kind::Stop, 0);
+        let [sender, receiver] = self.places.ends[number];
+        let Some(live) = self.ends.get_mut(sender) else { return };
+        let bytes = live.connection.end_write();
+        for place in [receiver, sender] {
+            let live = self.ends.get_mut(place).expect("both ends are there until both have gone");
+            live.goal = bytes;
+            if live.is_at_goal() {
+                self.on_goal(place);
+            }
+        }
+    }
+
+    fn on_probe(&mut self, index: usize) {
+        let probe = &mut self.probes[index];
+        let write = |packet: &mut Packet| {
+            probe.write(index, packet, self.now);
+            true
+        };
+        self.fabric.inject_with(probe.host(), self.now, write);
+        let next = probe.on_sent(self.now);
+        self.timers.set(next, Kind::Probe, index);
     }
 
     /// How far it has been run.
@@ -235,10 +327,10 @@ impl World {
     }
 
     fn report(&self, flow: &Flow, ends: [usize; 2]) -> FlowReport {
-        let [sport, dport] = ends.map(|end| self.places.port(self.ends[end].host, end));
         let FlowConfig { src, dst, size, .. } = flow.config;
+        let (sport, dport) = (self.places.port(src, ends[0]), self.places.port(dst, ends[1]));
         let (start, finish) = (flow.start, flow.finish);
-        let state = flow.told.as_deref().copied().unwrap_or_else(|| self.state(ends));
+        let state = flow.told.as_deref().copied().or_else(|| self.ends.state(ends)).unwrap_or_default();
         let FlowState { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver } = state;
         FlowReport {
             src,
@@ -258,26 +350,8 @@ impl World {
         }
     }
 
-    fn state(&self, ends: [usize; 2]) -> FlowState {
-        let [sender, receiver] = ends.map(|end| &self.ends[end].connection);
-        FlowState {
-            bytes_acked: sender.bytes_acked(),
-            bytes_received: receiver.bytes_received(),
-            cwnd: sender.cwnd(),
-            srtt: sender.srtt(),
-            min_rtt: sender.min_rtt(),
-            sender: *sender.stats(),
-            receiver: *receiver.stats(),
-        }
-    }
-}
-
-impl End {
-    fn new(config: &FlowConfig, side: usize, places: &Places, flow: usize, isn: u32) -> End {
-        let (hosts, ends) = ([config.src, config.dst], places.ends[flow]);
-        let endpoint = |side: usize| Endpoint { host: hosts[side], port: places.port(hosts[side], ends[side]) };
-        let goal = config.size.filter(|_| side == 1).map_or(u64::MAX, Bytes::get);
-        let connection = Connection::new(&config.tcp, &config.cc, endpoint(side), endpoint(1 - side), isn);
-        End { connection, host: hosts[side], flow: flow as u32, idle: side == 0, goal }
+    /// What became of each probe, in the order they were given.
+    pub fn probes(&self) -> Vec<ProbeReport> {
+        self.probes.iter().map(Probe::report).collect()
     }
 }

@@ -25,6 +25,8 @@ fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
         size: size.map(Bytes::new),
         start: Span::ZERO,
         jitter: Span::ZERO,
+        stop: None,
+        class: 0,
         outside: false,
     }
 }

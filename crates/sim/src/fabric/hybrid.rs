@@ -199,7 +199,7 @@ impl Shape for Hybrid {
             Kind::Circuit => self.on_circuit_arrival(core, index),
             Kind::Calendar => self.on_calendar(core),
             Kind::Sample => self.on_sample(core),
-            Kind::Timer => unreachable!("timers are the hosts'"),
+            Kind::Timer | Kind::Stop | Kind::Probe => unreachable!("timers are the hosts'"),
         }
     }
 }

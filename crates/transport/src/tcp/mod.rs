@@ -104,6 +104,11 @@ impl Connection {
         self.sender.write(bytes, now, &self.config);
     }
 
+    /// The application has nothing more than what was sent so far. Tells how many bytes that are.
+    pub fn end_write(&mut self) -> u64 {
+        self.sender.end_write()
+    }
+
     /// A packet for this connection arrived.
     pub fn on_packet(&mut self, p: &Packet, now: Time) {
         if self.state != State::Established || p.flags.has(TcpFlags::SYN) {

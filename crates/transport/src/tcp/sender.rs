@@ -152,6 +152,12 @@ impl Sender {
         self.written = self.written.saturating_add(bytes);
     }
 
+    /// Nothing more is written than what was sent; tells how many bytes that are.
+    pub(crate) fn end_write(&mut self) -> u64 {
+        self.written = self.next.max(1);
+        self.written - 1
+    }
+
     /// The window of a SYN.
     pub(crate) fn on_first_window(&mut self, window: u16) {
         self.peer_window = u64::from(window);
