@@ -1,4 +1,4 @@
-//! Packets, and the pieces that carry them: queues, ports, links.
+//! Packets, the pieces that carry them (queues, ports, links), and how those are put together ([`topology`]).
 //!
 //! Everything here is pure: `now` is an argument, packets are known by their number, and whoever holds the records and
 //! the clock (the engine in `sim`) schedules the one event that each piece asks for.
@@ -10,6 +10,7 @@ mod queue;
 mod ring;
 mod round_robin;
 mod serialize;
+pub mod topology;
 
 pub use line::Line;
 pub use packet::{Ecn, Extras, HostId, Packet, SackBlock, Stamps, TcpFlags};

@@ -1,0 +1,234 @@
+//! Packet fabrics: which hosts and switches there are, what joins them, and which way a packet goes.
+//!
+//! A [`Topology`] is a checked graph: every host has one link, everything is connected. It comes from a builder
+//! ([`star`], [`dumbbell`], [`back_to_back`], [`LeafSpine`], [`fat_tree`], [`ThreeTier`], [`Tree`]) or from lists of
+//! nodes and links ([`Graph`]). [`Routes`] says which output port a packet takes, [`Path`] what an empty path costs.
+//!
+//! Output ports of switches are numbered from 0, those of a switch in one run and in the order in which its links were
+//! given, so that an engine keeps them in one array. Builders give a switch its links downward first. A host's one
+//! output is its NIC, known by the host's number.
+
+mod error;
+mod fat_tree;
+mod graph;
+mod leaf_spine;
+mod path;
+mod routes;
+mod small;
+mod three_tier;
+mod tree;
+
+pub use error::TopologyError;
+pub use fat_tree::fat_tree;
+pub use graph::{Graph, Link};
+pub use leaf_spine::LeafSpine;
+pub use path::{Output, Path};
+pub use routes::Routes;
+pub use small::{back_to_back, dumbbell, star};
+pub use three_tier::ThreeTier;
+pub use tree::Tree;
+
+use crate::HostId;
+use firstlight_units::{Rate, Span};
+use std::ops::Range;
+
+/// A switch: its place in [`Topology::switches`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SwitchId(pub u16);
+
+impl SwitchId {
+    /// As an index into per-switch tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An output port of a switch: its place in [`Topology::ports`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SwitchPort(pub u32);
+
+impl SwitchPort {
+    /// As an index into per-port tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What stands at the end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Node {
+    /// A host.
+    Host(HostId),
+    /// A switch.
+    Switch(SwitchId),
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wire {
+    /// How fast it takes bits.
+    pub rate: Rate,
+    /// How long a bit is under way.
+    pub delay: Span,
+}
+
+/// Both directions of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cable {
+    /// From the link's first end to its second; in a tree: upward.
+    pub there: Wire,
+    /// From its second end to its first; in a tree: downward.
+    pub back: Wire,
+}
+
+impl Cable {
+    /// The same rate and delay in both directions.
+    pub const fn new(rate: Rate, delay: Span) -> Self {
+        let wire = Wire { rate, delay };
+        Cable { there: wire, back: wire }
+    }
+}
+
+/// The cables of a tree's tiers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TreeCables {
+    /// Hosts to ToR switches.
+    pub host: Cable,
+    /// ToR switches to aggregation switches.
+    pub aggregation: Cable,
+    /// Aggregation switches to core switches.
+    pub core: Cable,
+}
+
+/// A switch's name and what it is one of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// `tor3`, `spine1`, `left`.
+    pub name: String,
+    /// `tor`, `spine`, `switch`.
+    pub tier: String,
+}
+
+/// An output port of a switch with what it leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// The switch that it belongs to.
+    pub from: SwitchId,
+    /// The node that it sends to.
+    pub to: Node,
+    /// The wire to that node.
+    pub wire: Wire,
+}
+
+/// A host's one output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nic {
+    /// The switch that it sends to, or the host at the other end of a network of two hosts and one link.
+    pub to: Node,
+    /// The wire to that node.
+    pub wire: Wire,
+}
+
+/// A network of hosts and switches in which every host has one link and can reach every other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topology {
+    hosts: Vec<String>,
+    nics: Vec<Nic>,
+    switches: Vec<Switch>,
+    ports: Vec<Port>,
+    /// Where each switch's ports begin, and where the last one's end.
+    first: Vec<u32>,
+}
+
+impl Topology {
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// All hosts in order.
+    pub fn host_ids(&self) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.hosts.len()).map(|i| HostId(i as u16))
+    }
+
+    /// The switches, by number.
+    pub fn switches(&self) -> &[Switch] {
+        &self.switches
+    }
+
+    /// The output ports of all switches, by number.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// The output ports of hosts, by the host's number.
+    pub fn nics(&self) -> &[Nic] {
+        &self.nics
+    }
+
+    /// How many links there are; each of a pair of parallel links counts.
+    pub fn links(&self) -> usize {
+        (self.nics.len() + self.ports.len()) / 2
+    }
+
+    /// The numbers of a switch's ports.
+    pub fn ports_of(&self, switch: SwitchId) -> Range<u32> {
+        self.first[switch.index()]..self.first[switch.index() + 1]
+    }
+
+    /// The switch that a host hangs at; none in a network of two hosts and one link.
+    pub fn edge_of(&self, host: HostId) -> Option<SwitchId> {
+        match self.nics[host.index()].to {
+            Node::Switch(switch) => Some(switch),
+            Node::Host(_) => None,
+        }
+    }
+
+    /// A node's name: `host17`, `tor3`.
+    pub fn name(&self, node: Node) -> &str {
+        match node {
+            Node::Host(host) => &self.hosts[host.index()],
+            Node::Switch(switch) => &self.switches[switch.index()].name,
+        }
+    }
+
+    /// The node of that name.
+    pub fn find(&self, name: &str) -> Option<Node> {
+        let host = self.hosts.iter().position(|host| host == name).map(|i| Node::Host(HostId(i as u16)));
+        let switch = || self.switches.iter().position(|switch| switch.name == name);
+        host.or_else(|| switch().map(|i| Node::Switch(SwitchId(i as u16))))
+    }
+
+    /// A NIC's name: `host17.nic`.
+    pub fn nic_name(&self, host: HostId) -> String {
+        format!("{}.nic", self.hosts[host.index()])
+    }
+
+    /// A port's name: `tor3->agg1`; with `.0`, `.1`, ... behind it where links are parallel.
+    pub fn port_name(&self, port: SwitchPort) -> String {
+        let Port { from, to, .. } = self.ports[port.index()];
+        let name = format!("{}->{}", self.name(Node::Switch(from)), self.name(to));
+        let parallel = |range: Range<u32>| range.filter(|i| self.ports[*i as usize].to == to).count();
+        let Range { start, end } = self.ports_of(from);
+        if parallel(start..end) == 1 { name } else { format!("{name}.{}", parallel(start..port.0)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_nodes_and_ports() {
+        let cable = Cable::new(Rate::from_gbps(10), Span::from_us(1));
+        let tree = Tree { bundles: [2, 1], ..Tree::two_tiers(2, 1, 2, cable, cable) }.build().unwrap();
+        let names: Vec<_> = (0..tree.ports().len() as u32).map(|i| tree.port_name(SwitchPort(i))).collect();
+        assert_eq!(names[..4], ["tor0->host0", "tor0->host1", "tor0->agg0.0", "tor0->agg0.1"]);
+        assert_eq!(names[8..], ["agg0->tor0.0", "agg0->tor0.1", "agg0->tor1.0", "agg0->tor1.1"]);
+        assert_eq!(tree.nic_name(HostId(3)), "host3.nic");
+        assert_eq!(tree.find("host3"), Some(Node::Host(HostId(3))));
+        assert_eq!(tree.find("agg0"), Some(Node::Switch(SwitchId(2))));
+        assert_eq!(tree.find("agg1"), None);
+        assert_eq!(tree.edge_of(HostId(2)), Some(SwitchId(1)));
+    }
+}
