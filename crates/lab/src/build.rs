@@ -15,7 +15,7 @@ pub fn build(spec: &Spec) -> Result<World, LabError> {
 
 fn world(spec: &Spec) -> Result<World, ConfigError> {
     let mut fabric = match &spec.network {
-        Network::Star(star) => Fabric::star(star)?,
+        Network::Graph(graph) => Fabric::graph(graph)?,
         Network::Hybrid(hybrid) => Fabric::hybrid(hybrid)?,
     };
     if let Some(pair) = spec.measure.pair {

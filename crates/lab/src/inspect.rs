@@ -4,7 +4,9 @@ use crate::measure::matching_text;
 use crate::spec::{HostKind, Network, Spec};
 use crate::warnings;
 use firstlight_circuits::Week;
-use firstlight_sim::{HostLinks, HybridConfig, StarConfig};
+use firstlight_net::HostId;
+use firstlight_net::topology::{Node, Routes};
+use firstlight_sim::{GraphConfig, HostLinks, HybridConfig};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::{Value as Json, json};
 
@@ -14,9 +16,7 @@ const MOST_FLOWS: usize = 1000;
 /// A description of what would be built.
 pub fn inspect(spec: &Spec) -> Json {
     let (fabric, rates, week, bdp) = match &spec.network {
-        Network::Star(star) => {
-            (json!({"kind": "star", "hosts": star.hosts}), star_rates(star), json!([]), star_bdp(spec, star))
-        }
+        Network::Graph(graph) => (graph_shape(spec, graph), graph_rates(graph), json!([]), graph_bdp(spec, graph)),
         Network::Hybrid(hybrid) => {
             let fabric = json!({"kind": "hybrid", "racks": hybrid.racks, "hosts_per_rack": hybrid.hosts_per_rack});
             (fabric, hybrid_rates(hybrid), week(&hybrid.week), hybrid_bdp(spec, hybrid))
@@ -32,7 +32,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "hosts": spec.hosts(),
         "rates": rates,
         "week": week,
-        "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Star(_) => None },
+        "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Graph(_) => None },
         "bdp": bdp,
         "flows": flows(spec),
         "flow_count": spec.flows.len(),
@@ -55,8 +55,38 @@ fn host_rates(links: &HostLinks) -> Json {
     rates
 }
 
-fn star_rates(star: &StarConfig) -> Json {
-    json!({"host": host_rates(&star.links)})
+/// How many switches of which tier there are.
+fn graph_shape(spec: &Spec, graph: &GraphConfig) -> Json {
+    let mut switches = serde_json::Map::new();
+    for switch in graph.topology.switches() {
+        let count = switches.get(&switch.tier).and_then(Json::as_u64).unwrap_or(0) + 1;
+        switches.insert(switch.tier.clone(), count.into());
+    }
+    json!({
+        "kind": spec.resolved["fabric"]["kind"], "hosts": graph.topology.hosts(), "links": graph.topology.links(),
+        "switches": switches,
+    })
+}
+
+/// Each pair of tiers that is joined, with its rates and delays: one entry for each that differs.
+fn graph_rates(graph: &GraphConfig) -> Json {
+    let topology = &graph.topology;
+    let tier = |node| match node {
+        Node::Host(_) => "host".to_string(),
+        Node::Switch(switch) => topology.switches()[switch.index()].tier.clone(),
+    };
+    let mut rates = serde_json::Map::new();
+    let nics = topology.nics().iter().map(|nic| ("host".to_string(), nic.to, nic.wire));
+    let ports = topology.ports().iter().map(|port| (tier(Node::Switch(port.from)), port.to, port.wire));
+    for (from, to, wire) in nics.chain(ports) {
+        let name = format!("{from}->{}", tier(to));
+        let all = rates.entry(name).or_insert_with(|| json!([])).as_array_mut().expect("it was made a list");
+        let told = rate(wire.rate, wire.delay);
+        if !all.contains(&told) {
+            all.push(told);
+        }
+    }
+    rates.into()
 }
 
 fn hybrid_rates(hybrid: &HybridConfig) -> Json {
@@ -88,9 +118,11 @@ fn product(spec: &Spec, rate: Rate, one_way: Span) -> Json {
     })
 }
 
-fn star_bdp(spec: &Spec, star: &StarConfig) -> Json {
-    let slower = star.links.rate.min(star.links.receive_rate);
-    json!({"star": product(spec, slower, star.links.delay * 2)})
+/// Of the way from the first host to the last.
+fn graph_bdp(spec: &Spec, graph: &GraphConfig) -> Json {
+    let (topology, last) = (&graph.topology, HostId((graph.topology.hosts() - 1) as u16));
+    let path = Routes::new(topology, graph.seed).path(topology, HostId(0), last, 0);
+    json!({"host0->last": product(spec, path.bottleneck(), path.propagation())})
 }
 
 fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {

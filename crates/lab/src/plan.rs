@@ -54,7 +54,7 @@ fn host_plan(spec: &Spec, host: &LinuxHost) -> HostPlan {
     HostPlan {
         host: host.host.0,
         names: host.names.clone(),
-        address: address(host.host, spec.hosts_per_rack()).into(),
+        address: address(host.host, spec.hosts_per_rack).into(),
         mtu: host.mtu,
         route: host.route.clone(),
         sysctls: host.sysctls.clone(),

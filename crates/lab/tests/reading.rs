@@ -18,7 +18,7 @@ fn read(text: &str, set: &[(&str, &str)]) -> Spec {
 fn hybrid(spec: &Spec) -> &HybridConfig {
     match &spec.network {
         Network::Hybrid(hybrid) => hybrid,
-        Network::Star(_) => panic!("a hybrid fabric"),
+        Network::Graph(_) => panic!("a hybrid fabric"),
     }
 }
 
@@ -53,7 +53,7 @@ fn every_value_comes_to_its_place() {
     let fabric = hybrid(&spec);
     assert_eq!((fabric.racks, fabric.hosts_per_rack, fabric.seed, fabric.time_scale), (3, 16, 7, 20));
     assert_eq!(
-        (fabric.links.rate, fabric.links.delay, fabric.links.loss),
+        (fabric.links.rate, fabric.links.delay, fabric.interface.loss),
         (Rate::from_gbps(40), Span::from_us(3), 0.25)
     );
     assert_eq!(fabric.links.receive_rate, Rate::from_gbps(100));

@@ -3,8 +3,10 @@
 use firstlight_circuits::Week;
 use firstlight_linux::{CE, Cookie, Device, Driver, ECE, Frames, Kernel};
 use firstlight_net::HostId;
+use firstlight_net::topology::{self, Cable};
 use firstlight_sim::{
-    CircuitConfig, Fabric, FlowConfig, HostLinks, HybridConfig, PacketConfig, Resize, StarConfig, VoqConfig, World,
+    CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize,
+    VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -119,10 +121,12 @@ impl Clock {
     }
 }
 
-fn star(hosts: usize, ecn: Option<u32>, loss: f64) -> Fabric {
+fn star(hosts: u32, ecn: Option<u32>, loss: f64) -> Fabric {
     let gbps = Rate::from_gbps;
-    let links = HostLinks { rate: gbps(10), receive_rate: gbps(10), delay: Span::from_us(1), loss };
-    Fabric::star(&StarConfig { hosts, links, queue: Some(20), ecn, time_scale: 1, seed: 1 }).unwrap()
+    let topology = topology::star(hosts, Cable::new(gbps(10), Span::from_us(1))).unwrap();
+    let interface = InterfaceConfig { loss, ..InterfaceConfig::default() };
+    let config = GraphConfig { topology, interface, queue: Some(20), ecn, spray: false, time_scale: 1, seed: 1 };
+    Fabric::graph(&config).unwrap()
 }
 
 fn hybrid(marks: Option<Span>, time_scale: u32, loss: f64) -> Fabric {
@@ -131,7 +135,8 @@ fn hybrid(marks: Option<Span>, time_scale: u32, loss: f64) -> Fabric {
     let config = HybridConfig {
         racks: 3,
         hosts_per_rack: 4,
-        links: HostLinks { rate: gbps(40), receive_rate: gbps(800), delay: Span::ZERO, loss },
+        links: HostLinks { rate: gbps(40), receive_rate: gbps(800), delay: Span::ZERO },
+        interface: InterfaceConfig { loss, ..InterfaceConfig::default() },
         packet: PacketConfig { rate: gbps(10), delay: us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),

@@ -253,6 +253,18 @@ impl Packet {
         self.sack[2] = SackBlock { start: stamps.sent, end: stamps.received };
     }
 
+    /// Writes when it left its sender's interface. It must have room for timestamps.
+    #[inline]
+    pub const fn set_sent(&mut self, clock: u32) {
+        self.sack[2].start = clock;
+    }
+
+    /// Writes when it came to its receiver's interface. It must have room for timestamps.
+    #[inline]
+    pub const fn set_received(&mut self, clock: u32) {
+        self.sack[2].end = clock;
+    }
+
     /// Its traffic class, 0 to 7: the upper three bits of the DSCP field (RFC 2474, class selectors).
     #[inline]
     pub const fn class(&self) -> u8 {
@@ -289,6 +301,9 @@ mod tests {
         packet.set_class(5);
         packet.set_stamps(stamps);
         packet.set_class(6);
+        packet.set_sent(8);
+        packet.set_received(9);
+        let stamps = Stamps { sent: 8, received: 9, ..stamps };
         assert_eq!((packet.sack_blocks(), packet.stamps(), packet.class()), (&[block(7)][..], stamps, 6));
         assert_eq!(Packet { extras: Extras::sacks(3), ..Packet::default() }.sacks(), 3);
     }

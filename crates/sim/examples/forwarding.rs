@@ -9,8 +9,11 @@
 //! prints one JSON object.
 
 use firstlight_circuits::Week;
+use firstlight_net::topology::{self, Cable, Topology};
 use firstlight_net::{Ecn, HostId, Packet};
-use firstlight_sim::{CircuitConfig, Fabric, HostLinks, HybridConfig, PacketConfig, StarConfig, VoqConfig};
+use firstlight_sim::{
+    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, VoqConfig,
+};
 use firstlight_units::{Rate, Span, Time};
 
 /// Packets that each sender keeps on their way.
@@ -41,13 +44,18 @@ fn main() {
 
 /// As `benches/incast.toml`.
 fn incast() -> Workload {
-    let links =
-        HostLinks { rate: Rate::from_gbps(10), receive_rate: Rate::from_gbps(10), delay: Span::from_us(5), loss: 0.0 };
-    let hosts = usize::from(SENDERS) + 1;
-    let config = StarConfig { hosts, links, queue: Some(1000), ecn: Some(65), time_scale: 1, seed: 1 };
-    let fabric = Fabric::star(&config).expect("the example's own settings are legal");
+    let hosts = u32::from(SENDERS) + 1;
+    let cable = Cable::new(Rate::from_gbps(10), Span::from_us(5));
+    let fabric = graph(topology::star(hosts, cable).expect("the example's own settings are legal"));
     let flows = (0..SENDERS).map(|sender| (HostId(sender), HostId(SENDERS))).collect();
     Workload { fabric, flows, mtu: 1500 }
+}
+
+fn graph(topology: Topology) -> Fabric {
+    let interface = InterfaceConfig::default();
+    let config =
+        GraphConfig { topology, interface, queue: Some(1000), ecn: Some(65), spray: false, time_scale: 1, seed: 1 };
+    Fabric::graph(&config).expect("the example's own settings are legal")
 }
 
 /// As `benches/etalon-pair.toml`, but with a VOQ that holds all windows.
@@ -56,7 +64,8 @@ fn etalon_pair() -> Workload {
     let config = HybridConfig {
         racks: 3,
         hosts_per_rack: usize::from(PAIR_SENDERS),
-        links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
+        links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO },
+        interface: InterfaceConfig::default(),
         packet: PacketConfig { rate: Rate::from_gbps(10), delay: Span::from_us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: Span::from_us(30) },
         week: Week::etalon(25, Span::from_us(180), Span::from_us(20)).expect("the example's own week is legal"),

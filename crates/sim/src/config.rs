@@ -4,6 +4,7 @@
 //! the clock that the engine and the hosts share.
 
 use firstlight_circuits::{RackId, Week};
+use firstlight_net::topology::Topology;
 use firstlight_units::{Rate, Span};
 
 /// The links between hosts and their switch.
@@ -15,21 +16,32 @@ pub struct HostLinks {
     pub receive_rate: Rate,
     /// Propagation delay of one direction.
     pub delay: Span,
+}
+
+/// What is between a host's TCP and its link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InterfaceConfig {
+    /// How long a packet takes through the sending host's stack.
+    pub send_delay: Span,
+    /// How long a packet takes through the receiving host's stack.
+    pub receive_delay: Span,
     /// Probability that a packet is lost on its way into the network (fault injection); 0 on a sound network.
     pub loss: f64,
 }
 
-/// Hosts around one output-queued switch.
+/// Hosts and output-queued switches, joined in any way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StarConfig {
-    /// How many hosts.
-    pub hosts: usize,
-    /// Their links.
-    pub links: HostLinks,
-    /// How many packets may wait at each of the switch's ports, the one in service not counted.
+pub struct GraphConfig {
+    /// Who is joined with whom.
+    pub topology: Topology,
+    /// The hosts' interfaces.
+    pub interface: InterfaceConfig,
+    /// How many packets may wait at each of the switches' ports, the one in service not counted.
     pub queue: Option<u32>,
     /// Mark an ECN-capable packet when more than this many packets would wait with it.
     pub ecn: Option<u32>,
+    /// Each packet takes any of the shortest ways, by turns, instead of always its flow's.
+    pub spray: bool,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
     /// Seeds the fabric's random streams (loss).
@@ -45,6 +57,8 @@ pub struct HybridConfig {
     pub hosts_per_rack: usize,
     /// The hosts' links. The ToR's queues towards its hosts are unlimited.
     pub links: HostLinks,
+    /// The hosts' interfaces.
+    pub interface: InterfaceConfig,
     /// The packet network.
     pub packet: PacketConfig,
     /// The circuit switch.

@@ -30,8 +30,8 @@ pub(crate) enum Kind {
     CircuitFree,
     /// A packet arrives at the end of a circuit.
     Circuit,
-    /// A packet arrives at a host.
-    HostPort,
+    /// A packet arrives at the end of a switch's output port.
+    Port,
     /// The series takes a sample: after everything else of its instant.
     Sample,
     /// A connection's timer, in a set of the hosts' own.
@@ -54,7 +54,7 @@ const KINDS: [Kind; 16] = {
         Kind::Downlink,
         Kind::CircuitFree,
         Kind::Circuit,
-        Kind::HostPort,
+        Kind::Port,
         Kind::Sample,
         Kind::Timer,
         Kind::Stop,
@@ -198,7 +198,7 @@ mod tests {
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));
         }
-        assert!(Event::new(Time::ZERO, Kind::Sample, 0) > Event::new(Time::ZERO, Kind::HostPort, 9));
+        assert!(Event::new(Time::ZERO, Kind::Sample, 0) > Event::new(Time::ZERO, Kind::Port, 9));
         assert_eq!(Events::new(&[]).next(), None);
     }
 
@@ -208,7 +208,7 @@ mod tests {
             ops in prop::collection::vec((any::<bool>(), any::<bool>(), 0usize..20, prop::option::of(0u64..50)), 1..300),
             nics in 1usize..20, ports in 1usize..20,
         ) {
-            let mut events = Events::new(&[(Kind::HostPort, ports), (Kind::Nic, nics)]);
+            let mut events = Events::new(&[(Kind::Port, ports), (Kind::Nic, nics)]);
             let mut model = BTreeSet::new();
             for (take, nic, index, at) in ops {
                 let at = at.map(Time::from_ps);
@@ -221,7 +221,7 @@ mod tests {
                     }
                     continue;
                 }
-                let (kind, index) = if nic { (Kind::Nic, index % nics) } else { (Kind::HostPort, index % ports) };
+                let (kind, index) = if nic { (Kind::Nic, index % nics) } else { (Kind::Port, index % ports) };
                 model.retain(|e| (e.kind(), e.index()) != (kind, index));
                 model.extend(at.map(|at| Event::new(at, kind, index)));
                 events.set(at, kind, index);

@@ -8,10 +8,10 @@ mod capture;
 mod config;
 mod conserve;
 mod digest;
-mod events;
-mod fabric;
 #[cfg(feature = "hosts")]
 mod ends;
+mod events;
+mod fabric;
 #[cfg(feature = "hosts")]
 mod flow;
 mod meter;
@@ -27,8 +27,8 @@ mod world;
 
 pub use capture::{CaptureSink, Direction};
 pub use config::{
-    CircuitConfig, ConfigError, HostLinks, HybridConfig, MeterConfig, PacketConfig, Resize, SeriesConfig, StarConfig,
-    VoqConfig,
+    CircuitConfig, ConfigError, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
+    Resize, SeriesConfig, VoqConfig,
 };
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};

@@ -11,6 +11,8 @@ pub enum PortKind {
     HostNic,
     /// A switch's port towards a host.
     HostPort,
+    /// A switch's port towards another switch.
+    SwitchPort,
     /// A VOQ of a ToR.
     Voq,
     /// A rack's uplink into the packet network.
@@ -27,6 +29,7 @@ impl PortKind {
         match self {
             PortKind::HostNic => "nic",
             PortKind::HostPort => "host_port",
+            PortKind::SwitchPort => "switch_port",
             PortKind::Voq => "voq",
             PortKind::Uplink => "uplink",
             PortKind::Downlink => "downlink",
@@ -38,7 +41,7 @@ impl PortKind {
 /// Packets of one port, link or queue since the start of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortReport {
-    /// `host3.nic`, `host3.port`, `voq.0.1`, `uplink.0`, `downlink.1`, `circuit.0`.
+    /// `host3.nic`, `host3.port`, `tor0->agg1`, `voq.0.1`, `uplink.0`, `downlink.1`, `circuit.0`.
     pub name: String,
     /// What it is.
     pub kind: PortKind,

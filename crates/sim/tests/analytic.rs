@@ -317,7 +317,7 @@ fn every_time_is_stretched_alike() {
 
 #[test]
 fn an_incast_drops_and_marks_at_the_port() {
-    let mut fabric = Fabric::star(&star(4, Some(5), Some(2))).unwrap();
+    let mut fabric = Fabric::graph(&star(4, Some(5), Some(2))).unwrap();
     // Three senders at once, four packets each: the first is in service, 5 wait, the queue drains one per 1.2 us.
     let sends: Vec<_> = (0..4).flat_map(|k| (0..3).map(move |h| (Time::ZERO, packet(h, 3, 1500, k)))).collect();
     let left = drive(&mut fabric, &sends, at(us(100)));
@@ -334,7 +334,7 @@ fn an_incast_drops_and_marks_at_the_port() {
 
 #[test]
 fn packets_of_one_moment_leave_together() {
-    let mut fabric = Fabric::star(&star(4, None, None)).unwrap();
+    let mut fabric = Fabric::graph(&star(4, None, None)).unwrap();
     for (src, dst) in [(0, 2), (1, 3)] {
         fabric.inject(firstlight_net::HostId(src), packet(src, dst, 1500, 0), Time::ZERO);
     }
@@ -367,7 +367,7 @@ fn the_meter_counts_data_of_its_pair() {
 fn faults_lose_the_share_they_were_told() {
     let mut config = star(2, None, None);
     config.links.loss = 0.1;
-    let mut fabric = Fabric::star(&config).unwrap();
+    let mut fabric = Fabric::graph(&config).unwrap();
     let sends: Vec<_> = (0..10_000).map(|k| (at(us(k)), packet(0, 1, 1000, k as u32))).collect();
     let left = drive(&mut fabric, &sends, at(us(20_000)));
     let totals = fabric.totals();
@@ -389,7 +389,7 @@ fn impossible_fabrics_are_refused() {
     assert_eq!(text(|c| c.racks = 4), "schedule: it is of 3 racks, the fabric has 4");
     assert_eq!(text(|c| c.packet.switched = false), "packet.switched: a line without a switch joins 2 racks, not 3");
     assert_eq!(text(|c| c.circuit.rate = Rate::from_bps(0)), "circuit.rate: a link of zero rate never sends");
-    assert_eq!(text(|c| c.links.loss = 1.5), "hosts.loss: 1.5 is not a probability below 1");
+    assert_eq!(text(|c| c.interface.loss = 1.5), "hosts.loss: 1.5 is not a probability below 1");
     assert_eq!(text(|c| c.marks = Some(us(5000))), "marks.advance: 5ms is longer than the week of 4800us");
     let late = |c: &mut HybridConfig| c.voq.resize = Some(Resize { large: 50, advance: us(5000) });
     assert_eq!(text(late), "voq.advance: 5ms is longer than the week of 4800us");
@@ -399,7 +399,7 @@ fn impossible_fabrics_are_refused() {
 
 #[test]
 fn a_packet_departs_when_its_last_bit_has_left_the_interface() {
-    let mut fabric = Fabric::star(&star(2, None, None)).unwrap();
+    let mut fabric = Fabric::graph(&star(2, None, None)).unwrap();
     fabric.inject(HostId(0), packet(0, 1, 9000, 0), Time::ZERO);
     assert_eq!(fabric.departure(HostId(0)), at(ns(7200)));
     fabric.inject(HostId(0), packet(0, 1, 1500, 1), Time::ZERO);

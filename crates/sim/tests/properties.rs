@@ -8,8 +8,8 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{HostId, Packet, PacketId};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Direction, Fabric, HostLinks, HybridConfig, MeterConfig, PacketConfig, Resize,
-    SeriesConfig, VoqConfig,
+    CaptureSink, CircuitConfig, Direction, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
+    Resize, SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
 use harness::*;
@@ -52,7 +52,8 @@ prop_compose! {
         HybridConfig {
             racks,
             hosts_per_rack,
-            links: HostLinks { rate: Rate::from_gbps(host), receive_rate: Rate::from_gbps(host), delay: Span::ZERO, loss },
+            links: HostLinks { rate: Rate::from_gbps(host), receive_rate: Rate::from_gbps(host), delay: Span::ZERO },
+            interface: InterfaceConfig { loss, ..InterfaceConfig::default() },
             packet: PacketConfig {
                 rate: Rate::from_gbps(packet),
                 delay: us(packet_delay),
@@ -174,7 +175,7 @@ proptest! {
     #[test]
     fn the_digest_tells_runs_apart(config in fabric(2), traffic in traffic(), which in any::<prop::sample::Index>()) {
         let run = |traffic: &Traffic| {
-            let mut fabric = Fabric::hybrid(&HybridConfig { links: HostLinks { loss: 0.0, ..config.links.clone() }, ..config.clone() }).unwrap();
+            let mut fabric = Fabric::hybrid(&HybridConfig { interface: InterfaceConfig::default(), ..config.clone() }).unwrap();
             let end = fabric.at(us(100_000));
             drive(&mut fabric, &sends(&config, traffic), end);
             (fabric.digest(), fabric.totals().held)
@@ -244,7 +245,7 @@ proptest! {
                 Some(id) => prop_assert!(held.insert(id), "{:?} is given to two packets", id),
                 None => lost += 1,
             }
-            prop_assert!(fabric.departure(packet.src) > *time || config.links.loss > 0.0);
+            prop_assert!(fabric.departure(packet.src) > *time || config.interface.loss > 0.0);
             while k % patience == 0 && let Some(id) = fabric.poll_drop() {
                 drops += 1;
                 held.remove(&id);

@@ -7,8 +7,8 @@ mod harness;
 use firstlight_circuits::RackId;
 use firstlight_net::{HostId, Packet, TcpFlags};
 use firstlight_sim::{
-    CaptureSink, Direction, Fabric, FlowConfig, HostLinks, HybridConfig, MeterConfig, Resize, SeriesConfig, StarConfig,
-    World,
+    CaptureSink, Direction, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, Resize,
+    SeriesConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
@@ -43,7 +43,7 @@ fn assert_world_conserved(world: &World) {
 fn completion_time_of_a_lone_flow() {
     for (packets, scale) in [(1u64, 1u32), (2, 1), (10, 1), (10, 20)] {
         let k = u64::from(scale);
-        let fabric = Fabric::star(&StarConfig { time_scale: scale, ..star(2, None, None) }).unwrap();
+        let fabric = Fabric::graph(&GraphConfig { time_scale: scale, ..star(2, None, None) }).unwrap();
         let mut config = flow(0, 1, Some(packets * 8948));
         config.start = us(50);
         let mut world = World::new(fabric, vec![config], 1).unwrap();
@@ -66,7 +66,7 @@ fn completion_time_of_a_lone_flow() {
 
 #[test]
 fn a_timer_goes_off_at_its_time() {
-    let fabric = Fabric::star(&star(2, None, None)).unwrap();
+    let fabric = Fabric::graph(&star(2, None, None)).unwrap();
     let mut config = flow(0, 1, None);
     // A receive window that does not grow, for a packet that lets it grow is acknowledged at once.
     let (receive_window, autotune) = (Bytes::new(8948), false);
@@ -85,7 +85,7 @@ fn a_timer_goes_off_at_its_time() {
 
 #[test]
 fn a_bulk_transfer_fills_its_link() {
-    let fabric = Fabric::star(&star(2, Some(100), None)).unwrap();
+    let fabric = Fabric::graph(&star(2, Some(100), None)).unwrap();
     let mut world = World::new(fabric, vec![flow(0, 1, None)], 1).unwrap();
     world.run_until(at(Span::from_ms(20)));
     let before = world.flows()[0].bytes_received;
@@ -101,7 +101,7 @@ fn a_bulk_transfer_fills_its_link() {
 
 #[test]
 fn flows_share_an_incast() {
-    let fabric = Fabric::star(&star(9, Some(100), Some(20))).unwrap();
+    let fabric = Fabric::graph(&star(9, Some(100), Some(20))).unwrap();
     let mut config = flow(0, 8, None);
     config.cc = CcConfig::from_name("dctcp").unwrap();
     config.jitter = us(100);
@@ -200,7 +200,7 @@ fn the_meter_agrees_with_the_receivers() {
 fn losses_are_repaired() {
     let mut config = star(2, Some(100), None);
     config.links.loss = 0.01;
-    let fabric = Fabric::star(&config).unwrap();
+    let fabric = Fabric::graph(&config).unwrap();
     let mut world = World::new(fabric, vec![flow(0, 1, Some(8_948_000))], 1).unwrap();
     world.run_until_finished(at(Span::from_secs(100)));
     let report = &world.flows()[0];
@@ -220,7 +220,7 @@ proptest! {
         scale in prop_oneof![Just(1u32), Just(20)], seed in any::<u64>(),
     ) {
         let config = paper(4);
-        let links = HostLinks { loss, ..config.links.clone() };
+        let interface = InterfaceConfig { loss, ..InterfaceConfig::default() };
         let mut voq = config.voq.clone();
         voq.small = small;
         voq.ecn_small = ecn;
@@ -249,7 +249,7 @@ proptest! {
 #[test]
 fn impossible_flows_are_refused() {
     let text = |flows| {
-        let fabric = Fabric::star(&star(2, None, None)).unwrap();
+        let fabric = Fabric::graph(&star(2, None, None)).unwrap();
         World::new(fabric, flows, 1).err().unwrap().to_string()
     };
     assert_eq!(text(vec![flow(0, 2, None)]), "flow 0: host 2 does not exist: there are hosts 0 to 1");

@@ -109,7 +109,7 @@ impl State {
 }
 
 fn wire(spec: &Spec) -> Wire {
-    let hosts_per_rack = spec.hosts_per_rack();
+    let hosts_per_rack = spec.hosts_per_rack;
     // IP and TCP headers without options (RFC 6691).
     let mss = spec.tcp.mtu - 40;
     Wire { hosts_per_rack, mss, window_scale: window_scale(spec.tcp.receive_window.get()) }
@@ -143,7 +143,7 @@ fn interface(file: &mut File, host: usize, spec: &Spec) -> PcapResult<usize> {
         snaplen: SNAP_LENGTH,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Owned(host_name(host, spec))),
-            InterfaceDescriptionOption::IfSpeed(spec.links().rate.as_bps()),
+            InterfaceDescriptionOption::IfSpeed(spec.network.host_rate().as_bps()),
             InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
         ],
     };
@@ -152,9 +152,9 @@ fn interface(file: &mut File, host: usize, spec: &Spec) -> PcapResult<usize> {
 
 /// `rack0.host3`; `host3` on a star.
 fn host_name(host: usize, spec: &Spec) -> String {
-    let per_rack = spec.hosts_per_rack();
+    let per_rack = spec.hosts_per_rack;
     match spec.network {
-        Network::Star(_) => format!("host{host}"),
+        Network::Graph(_) => format!("host{host}"),
         Network::Hybrid(_) => format!("rack{}.host{}", host / per_rack, host % per_rack),
     }
 }

@@ -173,15 +173,15 @@ fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
 /// Counts of the whole fabric since the start of the run.
 fn fabric(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     let contended = match spec.network {
-        Network::Star(_) => PortKind::HostPort,
-        Network::Hybrid(_) => PortKind::Voq,
+        Network::Graph(_) => [PortKind::HostPort, PortKind::SwitchPort],
+        Network::Hybrid(_) => [PortKind::Voq; 2],
     };
-    let peaks = counters.ports.iter().filter(|port| port.kind == contended).map(|port| port.peak_queue);
+    let peaks = counters.ports.iter().filter(|port| contended.contains(&port.kind)).map(|port| port.peak_queue);
     rows.add(
         "queue_peak_packets",
         "packets",
         peaks.max().unwrap_or(0) as f64,
-        "most packets that waited in any VOQ, or on a star at any port towards a host, since the start of the run",
+        "most packets that waited in any VOQ, or on a packet fabric at any port of a switch, since the start of the run",
     );
     rows.add(
         "dropped_packets",

@@ -131,8 +131,7 @@ impl Setting {
     fn holds(&self, when: When) -> bool {
         match when {
             When::Always => true,
-            When::Hybrid => self.fabric == "hybrid",
-            When::Star => self.fabric == "star",
+            When::Fabric(kinds) => kinds.contains(&self.fabric.as_str()),
             When::CommonDay => self.fabric == "hybrid" && self.common_day,
             When::Etalon => self.scheduled(&["etalon"]),
             When::List => self.scheduled(&["list"]),
@@ -164,7 +163,7 @@ impl Setting {
 
     fn no_effect(&self, when: When) -> String {
         let found = match when {
-            When::Hybrid | When::Star => format!("fabric.kind is \"{}\"", self.fabric),
+            When::Fabric(_) => format!("fabric.kind is \"{}\"", self.fabric),
             When::Etalon | When::List => {
                 format!("schedule.kind is \"{}\"", self.schedule.as_deref().unwrap_or("none"))
             }

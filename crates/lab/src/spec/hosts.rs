@@ -43,20 +43,19 @@ impl Values {
 
 /// The hosts of the fabric, by rack.
 pub(crate) struct Shape {
-    /// None on a star.
+    /// None where the fabric has no racks.
     racks: Option<usize>,
     pub hosts: usize,
 }
 
 impl Shape {
-    pub fn of(values: &Values) -> Self {
-        match values.integer_opt("fabric.racks") {
-            Some(racks) => {
-                let per_rack = values.integer("fabric.hosts_per_rack");
-                Shape { racks: Some(racks as usize), hosts: (racks * per_rack) as usize }
-            }
-            None => Shape { racks: None, hosts: values.integer("fabric.hosts") as usize },
-        }
+    /// `hosts` is how many there are in all.
+    pub fn of(values: &Values, hosts: usize) -> Self {
+        let racks = match values.text("fabric.kind").as_str() {
+            "fat_tree" => Some(values.integer("fabric.k").pow(2) / 2),
+            _ => values.integer_opt("fabric.racks"),
+        };
+        Shape { racks: racks.map(|racks| racks as usize), hosts }
     }
 
     pub fn per_rack(&self) -> usize {
@@ -66,7 +65,7 @@ impl Shape {
     /// The hosts that a name stands for.
     pub fn hosts(&self, name: Hosts) -> Result<Vec<usize>, String> {
         let rack = |rack: u32| match self.racks {
-            None => Err(format!("a star has no racks: write host0 to host{} or all", self.hosts - 1)),
+            None => Err(format!("the fabric has no racks: write host0 to host{} or all", self.hosts - 1)),
             Some(racks) if rack as usize >= racks => {
                 Err(format!("there is no rack{rack}: the fabric has rack0 to rack{}", racks - 1))
             }

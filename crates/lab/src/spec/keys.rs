@@ -59,10 +59,8 @@ pub enum Kind {
 pub enum When {
     /// In every experiment.
     Always,
-    /// `fabric.kind = "hybrid"`.
-    Hybrid,
-    /// `fabric.kind = "star"`.
-    Star,
+    /// `fabric.kind` is one of these.
+    Fabric(&'static [&'static str]),
     /// A day of the schedule has no length of its own.
     CommonDay,
     /// `schedule.kind = "etalon"`.
@@ -93,8 +91,10 @@ impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             When::Always => "",
-            When::Hybrid => "fabric.kind = \"hybrid\"",
-            When::Star => "fabric.kind = \"star\"",
+            When::Fabric(kinds) => {
+                let quoted: Vec<String> = kinds.iter().map(|kind| format!("\"{kind}\"")).collect();
+                return write!(f, "fabric.kind = {}", quoted.join(" or "));
+            }
             When::CommonDay => "a day has no length of its own",
             When::Etalon => "schedule.kind = \"etalon\"",
             When::List => "schedule.kind = \"list\"",

@@ -14,6 +14,7 @@ mod hosts;
 mod kernel;
 mod keys;
 mod linux;
+mod network;
 mod overrides;
 mod programs;
 mod reference;
@@ -30,20 +31,20 @@ pub use flows::Flow;
 pub use hosts::HostKind;
 pub use keys::{Fallback, Key, Kind, When};
 pub use linux::{Linux, LinuxHost};
+pub use network::Network;
 pub use overrides::{OverrideValue, Overrides};
 pub use programs::Program;
 pub use reference::{keys_json, reference};
 pub use registry::keys;
 
 use document::Document;
-use firstlight_circuits::{RackId, Week};
-use firstlight_sim::{
-    CircuitConfig, HostLinks, HybridConfig, PacketConfig, Resize, SeriesConfig, StarConfig, VoqConfig,
-};
+use firstlight_circuits::RackId;
+use firstlight_sim::SeriesConfig;
 use firstlight_transport::TcpConfig;
 use firstlight_units::Span;
 use hosts::Shape;
 use linux::HostEntries;
+use network::time_scale;
 use serde_json::Value as Json;
 use std::path::Path;
 use values::Values;
@@ -63,6 +64,8 @@ pub struct Spec {
     pub time_scale: u32,
     /// The network.
     pub network: Network,
+    /// Hosts in each rack; all of them where there are no racks.
+    pub hosts_per_rack: usize,
     /// The hosts' TCP.
     pub tcp: TcpConfig,
     /// One entry for each connection.
@@ -75,15 +78,6 @@ pub struct Spec {
     pub resolved: Json,
     /// The keys to sweep with their values, when that was allowed.
     pub sweep: Vec<(String, Vec<Json>)>,
-}
-
-/// The network of an experiment.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Network {
-    /// Hosts around one switch.
-    Star(StarConfig),
-    /// Racks joined by a packet network and a circuit switch.
-    Hybrid(HybridConfig),
 }
 
 /// What is recorded.
@@ -131,25 +125,23 @@ impl Spec {
         let values = Values::collect(document, allow_sweep)?;
         let setting = effect::check(&values)?;
         let week = check::values(&values)?;
-        let shape = Shape::of(&values);
+        let network = Network::read(&values, week)?;
+        let shape = Shape::of(&values, network.hosts());
         let entries = HostEntries::read(&values, &shape)?;
         let flows = flows::expand(&values, &shape, &entries)?;
         let programs = programs::expand(&values, &shape)?;
         let linux = linux::expand(&values, &setting, &shape, &entries, &flows, programs)?;
-        Ok(Spec::of(&values, &setting, week, flows, linux))
+        Ok(Spec::of(&values, &setting, network, shape.per_rack(), flows, linux))
     }
 
     fn of(
         values: &Values,
         setting: &effect::Setting,
-        week: Option<Week>,
+        network: Network,
+        hosts_per_rack: usize,
         flows: Vec<Flow>,
         linux: Option<Linux>,
     ) -> Spec {
-        let network = match week {
-            Some(week) => Network::Hybrid(hybrid(values, week)),
-            None => Network::Star(star(values)),
-        };
         let measure = measure(values, &network, &flows);
         Spec {
             name: name(values),
@@ -161,34 +153,16 @@ impl Spec {
             resolved: resolved::json(values, setting, &name(values), measure.pair),
             sweep: values.sweep.clone(),
             network,
+            hosts_per_rack,
             flows,
             linux,
             measure,
         }
     }
 
-    /// Hosts in each rack; all of them on a star.
-    pub fn hosts_per_rack(&self) -> usize {
-        match &self.network {
-            Network::Star(star) => star.hosts,
-            Network::Hybrid(hybrid) => hybrid.hosts_per_rack,
-        }
-    }
-
     /// How many hosts there are.
     pub fn hosts(&self) -> usize {
-        match &self.network {
-            Network::Star(star) => star.hosts,
-            Network::Hybrid(hybrid) => hybrid.racks * hybrid.hosts_per_rack,
-        }
-    }
-
-    /// The hosts' links.
-    pub fn links(&self) -> &HostLinks {
-        match &self.network {
-            Network::Star(star) => &star.links,
-            Network::Hybrid(hybrid) => &hybrid.links,
-        }
+        self.network.hosts()
     }
 
     /// The part of the run that is measured.
@@ -200,61 +174,6 @@ impl Spec {
 fn name(values: &Values) -> String {
     let stem = Path::new(&values.document.path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     values.text_opt("name").or(stem).unwrap_or_else(|| "experiment".into())
-}
-
-fn time_scale(values: &Values) -> u32 {
-    u32::try_from(values.integer("time_scale")).expect("the registry bounds the time scale")
-}
-
-fn index(values: &Values, path: &str) -> usize {
-    usize::try_from(values.integer(path)).expect("the registry bounds it")
-}
-
-fn links(values: &Values) -> HostLinks {
-    let rate = values.rate("hosts.rate");
-    HostLinks {
-        rate,
-        receive_rate: values.rate_opt("hosts.receive_rate").unwrap_or(rate),
-        delay: values.span("hosts.delay"),
-        loss: values.number("hosts.loss"),
-    }
-}
-
-fn star(values: &Values) -> StarConfig {
-    StarConfig {
-        hosts: index(values, "fabric.hosts"),
-        links: links(values),
-        queue: values.packets_opt("switch.queue"),
-        ecn: values.packets_opt("switch.ecn"),
-        time_scale: time_scale(values),
-        seed: values.integer("seed"),
-    }
-}
-
-fn hybrid(values: &Values, week: Week) -> HybridConfig {
-    let resize = values.packets_opt("voq.large").zip(values.span_opt("voq.advance"));
-    HybridConfig {
-        racks: index(values, "fabric.racks"),
-        hosts_per_rack: index(values, "fabric.hosts_per_rack"),
-        links: links(values),
-        packet: PacketConfig {
-            rate: values.rate("packet.rate"),
-            delay: values.span("packet.delay"),
-            switch_queue: values.packets("packet.switch_queue"),
-            switched: values.flag("packet.switched"),
-        },
-        circuit: CircuitConfig { rate: values.rate("circuit.rate"), delay: values.span("circuit.delay") },
-        week,
-        voq: VoqConfig {
-            small: values.packets("voq.small"),
-            resize: resize.map(|(large, advance)| Resize { large, advance }),
-            ecn_small: values.packets_opt("voq.ecn_small"),
-            ecn_large: values.packets_opt("voq.ecn_large"),
-        },
-        marks: values.tables.contains_key("marks").then(|| values.span("marks.advance")),
-        time_scale: time_scale(values),
-        seed: values.integer("seed"),
-    }
 }
 
 fn tcp(values: &Values) -> TcpConfig {
@@ -279,7 +198,7 @@ fn tcp(values: &Values) -> TcpConfig {
 fn measure(values: &Values, network: &Network, flows: &[Flow]) -> Measure {
     let given = values.pair_opt("measure.pair").map(|(a, b)| (RackId(a), RackId(b)));
     let pair = match network {
-        Network::Star(_) => None,
+        Network::Graph(_) => None,
         Network::Hybrid(hybrid) => given.or_else(|| flows.iter().find_map(|flow| flow.racks(hybrid.hosts_per_rack))),
     };
     let series =

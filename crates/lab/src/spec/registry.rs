@@ -10,7 +10,17 @@ use std::fmt;
 use std::sync::OnceLock;
 
 /// Names of fabrics.
-pub(crate) const FABRICS: &[&str] = &["hybrid", "star"];
+pub(crate) const FABRICS: &[&str] = &["hybrid", "star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"];
+/// The fabric with circuits,
+const HYBRID: When = When::Fabric(&["hybrid"]);
+/// and those without.
+const PACKET: When = When::Fabric(&["star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
+/// Fabrics of several switches,
+const SWITCHES: When = When::Fabric(&["dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
+/// with racks,
+const RACKS: When = When::Fabric(&["hybrid", "leaf_spine", "three_tier"]);
+/// and of three tiers of switches.
+const TIERS: When = When::Fabric(&["fat_tree", "three_tier"]);
 /// Names of schedules.
 pub(crate) const SCHEDULES: &[&str] = &["strobe", "etalon", "list"];
 /// Where packets are captured.
@@ -63,17 +73,14 @@ pub(crate) const TABLES: &[Table] = &[
     table("", When::Always, "The experiment"),
     table("fabric", When::Always, "The network's shape"),
     table("hosts", When::Always, "The hosts' links, and what may pass them"),
-    table("packet", When::Hybrid, "The packet network of a hybrid fabric"),
-    table("circuit", When::Hybrid, "The circuit switch of a hybrid fabric"),
-    table("schedule", When::Hybrid, "When the circuit switch connects whom, week after week"),
+    table("links", SWITCHES, "The links between switches"),
+    table("packet", HYBRID, "The packet network of a hybrid fabric"),
+    table("circuit", HYBRID, "The circuit switch of a hybrid fabric"),
+    table("schedule", HYBRID, "When the circuit switch connects whom, week after week"),
     table("schedule.days.*", When::List, "One day of a list, after its night"),
-    table("voq", When::Hybrid, "The virtual output queues: one for each pair of racks, at the source's ToR"),
-    table("switch", When::Star, "The ports of the star's switch"),
-    table(
-        "marks",
-        When::Hybrid,
-        "ECE marks on returning packets, which reTCP needs. The table's presence turns them on",
-    ),
+    table("voq", HYBRID, "The virtual output queues: one for each pair of racks, at the source's ToR"),
+    table("switch", PACKET, "The ports of the star's switch"),
+    table("marks", HYBRID, "ECE marks on returning packets, which reTCP needs. The table's presence turns them on"),
     table(
         "tcp",
         When::Always,
@@ -151,15 +158,48 @@ fn experiment() -> Vec<Key> {
 fn fabric() -> Vec<Key> {
     let hosts = |least| Kind::Count { least, most: MOST_HOSTS, of: "hosts" };
     let racks = Kind::Count { least: 2, most: MOST_RACKS, of: "racks" };
+    let switches = Kind::Count { least: 1, most: MOST_RACKS, of: "switches" };
     vec![
         key(
             "fabric.kind",
             Kind::Name(FABRICS),
-            "`hybrid`: racks joined by a packet network and a circuit switch. `star`: hosts around one switch",
+            "`hybrid`: racks joined by a packet network and a circuit switch. `star`: hosts around one switch. `dumbbell`: \
+             hosts at two switches. `leaf_spine`: racks, each switch joined with every spine switch. `fat_tree`: of \
+             switches with k ports. `three_tier`: ToR, aggregation and core switches of given numbers",
         ),
-        key("fabric.racks", racks, "How many racks").when(When::Hybrid),
-        key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(When::Hybrid),
-        key("fabric.hosts", hosts(2), "How many hosts").when(When::Star),
+        key("fabric.racks", racks, "How many racks, each with its ToR (or leaf) switch").when(RACKS),
+        key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(RACKS),
+        key("fabric.hosts", hosts(2), "How many hosts").when(When::Fabric(&["star"])),
+        key("fabric.left", hosts(1), "How many hosts at the switch `left`").when(When::Fabric(&["dumbbell"])),
+        key("fabric.right", hosts(1), "How many hosts at the switch `right`").when(When::Fabric(&["dumbbell"])),
+        key("fabric.spines", switches, "How many spine switches").when(When::Fabric(&["leaf_spine"])),
+        key("fabric.k", Kind::Count { least: 2, most: 62, of: "ports" }, "How many ports a switch has: k³/4 hosts")
+            .when(When::Fabric(&["fat_tree"])),
+        key("fabric.aggregations", switches, "How many aggregation switches").when(When::Fabric(&["three_tier"])),
+        key("fabric.cores", switches, "How many core switches").when(When::Fabric(&["three_tier"])),
+        key("fabric.tor_uplinks", switches, "Uplinks of a ToR switch: the aggregation switches of its pod")
+            .or_none("as many as give all switches the same number of ports")
+            .when(When::Fabric(&["three_tier"])),
+        key("fabric.aggregation_uplinks", switches, "Uplinks of an aggregation switch")
+            .or_none("the fewest with which a pod reaches all core switches alike")
+            .when(When::Fabric(&["three_tier"])),
+        key(
+            "fabric.spray",
+            Kind::Flag,
+            "Packets take all shortest ways by turns; false: each flow has its own, by a hash (ECMP)",
+        )
+        .or(false)
+        .when(SWITCHES),
+        key("links.rate", Kind::Rate, "Rate of links between switches").or_none("the same as `hosts.rate`").when(SWITCHES),
+        key("links.delay", SPAN, "Propagation delay of links between switches")
+            .or_none("the same as `hosts.delay`")
+            .when(SWITCHES),
+        key("links.core_rate", Kind::Rate, "Rate of links between aggregation and core switches")
+            .or_none("the same as `links.rate`")
+            .when(TIERS),
+        key("links.core_delay", SPAN, "Propagation delay of links between aggregation and core switches")
+            .or_none("the same as `links.delay`")
+            .when(TIERS),
         key(
             "hosts.kind",
             Kind::Name(HostKind::NAMES),
@@ -172,6 +212,8 @@ fn fabric() -> Vec<Key> {
         key("hosts.receive_rate", Kind::Rate, "Rate of each host's link in the direction to the host")
             .or_none("the same as `hosts.rate`"),
         key("hosts.delay", SPAN, "Propagation delay of each host's link").or("0s"),
+        key("hosts.send_delay", SPAN, "How long a packet takes through the sending host's stack").or("0s"),
+        key("hosts.receive_delay", SPAN, "How long a packet takes through the receiving host's stack").or("0s"),
         key(
             "hosts.mtu",
             Kind::Size { least: 100, most: 65_535 },
@@ -416,10 +458,10 @@ fn measure() -> Vec<Key> {
     vec![
         key("measure.pair", Kind::Pair, "The pair of racks whose latency, circuit utilization and series are measured")
             .or_none("that of the first flow between racks")
-            .when(When::Hybrid),
+            .when(HYBRID),
         key("measure.series", POSITIVE, "Sample sequence number and VOQ length of the pair this often")
             .or_none("no series")
-            .when(When::Hybrid),
+            .when(HYBRID),
         key(
             "measure.fold",
             Kind::Count { least: 1, most: 1000, of: "weeks" },

@@ -3,13 +3,13 @@
 use super::Exit;
 use crate::arena::Arena;
 use crate::capture::{CaptureSink, Direction};
-use crate::config::{ConfigError, HostLinks};
+use crate::config::{ConfigError, InterfaceConfig};
 use crate::digest::{Digest, End};
 use crate::events::{Event, Events, Kind};
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
 use firstlight_net::{FifoLimits, FifoPort, HostId, Packet, PacketId, Serializer};
-use firstlight_units::{Rate, Time};
+use firstlight_units::{Rate, Span, Time};
 
 /// The part that is the same in every fabric.
 pub(crate) struct Core {
@@ -17,8 +17,6 @@ pub(crate) struct Core {
     pub(super) arena: Arena,
     /// Hosts' interfaces, into the network.
     pub(super) nics: Vec<FifoPort>,
-    /// Switch ports towards the hosts.
-    pub(super) host_ports: Vec<FifoPort>,
     pub(super) exits: Queue<Exit>,
     /// Packets that were lost and wait to be taken, when somebody wants to know of them.
     pub(super) drops: Option<Queue<PacketId>>,
@@ -87,33 +85,33 @@ pub(super) trait Shape {
     fn on_event(&mut self, core: &mut Core, event: Event);
 }
 
+/// A host's link, one direction: serialization, and propagation, which is not stretched yet.
+pub(super) type HostLink = (Serializer, Span);
+
 impl Core {
+    /// `sources` are the events of the fabric's own.
     pub(super) fn new(
-        hosts: usize,
-        links: &HostLinks,
-        limits: FifoLimits,
+        links: impl ExactSizeIterator<Item = HostLink>,
+        config: &InterfaceConfig,
+        sources: &[(Kind, usize)],
         scale: u32,
         seed: u64,
-        racks: usize,
     ) -> Result<Self, ConfigError> {
+        let hosts = links.len();
         check_range("hosts", hosts, 1, 1 << 16)?;
         check_range("time_scale", scale as usize, 1, 1_000_000)?;
-        if !(0.0..1.0).contains(&links.loss) {
-            let problem = format!("{} is not a probability below 1", links.loss);
+        if !(0.0..1.0).contains(&config.loss) {
+            let problem = format!("{} is not a probability below 1", config.loss);
             return Err(ConfigError::Value { key: "hosts.loss", problem });
         }
-        let sending = serializer("hosts.rate", links.rate, scale)?;
-        let receiving = serializer("hosts.receive_rate", links.receive_rate, scale)?;
-        let delay = links.delay * u64::from(scale);
-        let of_racks =
-            [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
-        let mut sources = vec![(Kind::Nic, hosts), (Kind::HostPort, hosts), (Kind::Calendar, 1), (Kind::Sample, 1)];
-        sources.extend(of_racks.map(|kind| (kind, racks)));
+        let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1)];
+        all.extend_from_slice(sources);
+        let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
+        let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), FifoLimits::default());
         Ok(Core {
-            events: Events::new(&sources),
+            events: Events::new(&all),
             arena: Arena::default(),
-            nics: (0..hosts).map(|_| FifoPort::new(sending, delay, FifoLimits::default())).collect(),
-            host_ports: (0..hosts).map(|_| FifoPort::new(receiving, delay, limits)).collect(),
+            nics: links.map(nic).collect(),
             exits: Queue::new(),
             drops: None,
             capture: None,
@@ -121,7 +119,7 @@ impl Core {
             scale,
             digest: Digest::new(),
             counts: Counts::default(),
-            loss: Chance::new(stream(seed, "hosts", "loss"), links.loss),
+            loss: Chance::new(stream(seed, "hosts", "loss"), config.loss),
             last: Event::new(Time::ZERO, Kind::Calendar, 0),
         })
     }
@@ -193,7 +191,7 @@ impl Core {
     #[inline]
     fn enter(&mut self, host: HostId, id: PacketId, now: Time) -> Option<PacketId> {
         let packet = self.arena.get(id);
-        assert!(packet.dst.index() < self.host_ports.len(), "{:?} is no host of this fabric", packet.dst);
+        assert!(packet.dst.index() < self.nics.len(), "{:?} is no host of this fabric", packet.dst);
         debug_assert!(
             now >= self.now && self.events.next().is_none_or(|at| at >= now),
             "run the fabric up to {now} before injecting"
@@ -223,23 +221,27 @@ impl Core {
         id
     }
 
-    /// Queues a packet at the port of its destination.
+    /// Queues a packet at an output port of a switch.
     #[inline]
-    pub(super) fn forward_to_host(&mut self, id: PacketId) {
-        let packet = self.arena.get_mut(id);
-        let host = packet.dst.index();
-        match self.host_ports[host].offer(id, packet, self.now) {
-            Ok(arrival) => self.schedule(arrival, Kind::HostPort, host),
-            Err(_) => self.lose(id, Kind::HostPort, host),
+    pub(super) fn send(&mut self, ports: &mut [FifoPort], index: usize, id: PacketId) {
+        match ports[index].offer(id, self.arena.get_mut(id), self.now) {
+            Ok(arrival) => self.schedule(arrival, Kind::Port, index),
+            Err(_) => self.lose(id, Kind::Port, index),
         }
+    }
+
+    /// The packet that an output port of a switch brings to the other end of its link now.
+    #[inline]
+    pub(super) fn on_port_arrival(&mut self, ports: &mut [FifoPort], index: usize) -> PacketId {
+        let (id, next) = ports[index].arrive();
+        self.reschedule(next, Kind::Port, index);
+        id
     }
 
     /// A packet arrives at its host: out of the fabric.
     #[inline]
-    pub(super) fn on_exit(&mut self, index: usize) {
-        let (id, next) = self.host_ports[index].arrive();
-        self.reschedule(next, Kind::HostPort, index);
-        let (packet, host) = (self.arena.get(id), HostId(index as u16));
+    pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
+        let packet = self.arena.get(id);
         self.digest.packet(packet, self.now, End::Exit);
         self.counts.exited += 1;
         if let Some(sink) = &mut self.capture {
@@ -264,21 +266,24 @@ impl Core {
         }
     }
 
-    pub(super) fn port_reports(&self) -> Vec<PortReport> {
-        let report = |kind, name: &str, (i, port): (usize, &FifoPort)| PortReport {
-            name: format!("host{i}.{name}"),
-            kind,
-            offered: port.offered(),
-            delivered: port.delivered(),
-            dropped: port.dropped(),
-            held: port.held(),
-            marked: port.marked(),
-            peak_queue: port.peak(),
-            hops: port.offered() - port.dropped() - u64::from(port.waiting_at(self.now)),
-        };
-        let nics = self.nics.iter().enumerate().map(|port| report(PortKind::HostNic, "nic", port));
-        let ports = self.host_ports.iter().enumerate().map(|port| report(PortKind::HostPort, "port", port));
-        nics.chain(ports).collect()
+    pub(super) fn nic_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
+        let report = |(i, nic)| port_report(PortKind::HostNic, format!("host{i}.nic"), nic, self.now);
+        self.nics.iter().enumerate().map(report)
+    }
+}
+
+/// What a port counted until `now`.
+pub(super) fn port_report(kind: PortKind, name: String, port: &FifoPort, now: Time) -> PortReport {
+    PortReport {
+        name,
+        kind,
+        offered: port.offered(),
+        delivered: port.delivered(),
+        dropped: port.dropped(),
+        held: port.held(),
+        marked: port.marked(),
+        peak_queue: port.peak(),
+        hops: port.offered() - port.dropped() - u64::from(port.waiting_at(now)),
     }
 }
 

@@ -10,12 +10,12 @@ use super::core::{Core, Shape, check_range, serializer};
 use super::order::Order;
 use super::packet_network::{Downlink, Uplink};
 use super::schedule::Schedule;
-use crate::config::{ConfigError, HybridConfig, MeterConfig, VoqConfig};
+use crate::config::{ConfigError, HostLinks, HybridConfig, MeterConfig, VoqConfig};
 use crate::events::{Event, Kind};
 use crate::meter::{Meter, Network, PairTotals};
 use crate::report::MeterReport;
 use crate::series::Series;
-use firstlight_net::{FifoLimits, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
+use firstlight_net::{FifoLimits, FifoPort, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
 use firstlight_units::{Span, Time};
 
 /// A pair of racks: the VOQ at the source's ToR, and what the schedule says about it.
@@ -35,6 +35,8 @@ pub(super) struct Pair {
 /// The racks and all that joins them. Pairs are indexed by source * racks + destination.
 pub(super) struct Hybrid {
     pub(super) racks: usize,
+    /// The ToRs' ports to the hosts.
+    pub(super) host_ports: Vec<FifoPort>,
     /// The rack of each host.
     rack_of: Vec<u16>,
     pub(super) pairs: Vec<Pair>,
@@ -55,8 +57,14 @@ impl Hybrid {
         check(config)?;
         let (racks, scale) = (config.racks, config.time_scale);
         let hosts = racks * config.hosts_per_rack;
-        let mut core = Core::new(hosts, &config.links, FifoLimits::default(), scale, config.seed, racks)?;
+        let HostLinks { rate, receive_rate, delay } = config.links;
+        let sending = serializer("hosts.rate", rate, scale)?;
+        let links = (0..hosts).map(|_| (sending, delay));
+        let mut core = Core::new(links, &config.interface, &sources(racks, hosts), scale, config.seed)?;
         let stretched = |span: Span| span * u64::from(scale);
+        let receiving = serializer("hosts.receive_rate", receive_rate, scale)?;
+        let to_host =
+            FifoPort::new(receiving, stretched(delay + config.interface.receive_delay), FifoLimits::default());
         let packet = serializer("packet.rate", config.packet.rate, scale)?;
         let packet = Line::new(packet, stretched(config.packet.delay));
         let circuit = serializer("circuit.rate", config.circuit.rate, scale)?;
@@ -65,6 +73,7 @@ impl Hybrid {
         let limits = small(&config.voq);
         let hybrid = Hybrid {
             racks,
+            host_ports: vec![to_host; hosts],
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
             pairs: (0..racks * racks).map(|_| Pair::new(limits)).collect(),
             uplinks: (0..racks).map(|_| Uplink::new(packet.clone(), racks)).collect(),
@@ -99,7 +108,8 @@ impl Hybrid {
         let (src, dst) = (self.rack(packet.src), self.rack(packet.dst));
         if src == dst {
             self.local += 1;
-            return core.forward_to_host(id);
+            let host = packet.dst.index();
+            return core.send(&mut self.host_ports, host, id);
         }
         let index = self.pair(src, dst);
         let pair = &mut self.pairs[index];
@@ -131,7 +141,8 @@ impl Hybrid {
         {
             meter.on_arrival(packet, network, core.now);
         }
-        core.forward_to_host(id);
+        let host = packet.dst.index();
+        core.send(&mut self.host_ports, host, id);
     }
 
     pub(super) fn set_meter(&mut self, core: &mut Core, config: &MeterConfig) -> Result<(), ConfigError> {
@@ -190,7 +201,10 @@ impl Shape for Hybrid {
                 let id = core.on_nic_arrival(index);
                 self.on_host_packet(core, id);
             }
-            Kind::HostPort => core.on_exit(index),
+            Kind::Port => {
+                let id = core.on_port_arrival(&mut self.host_ports, index);
+                core.exit(id, HostId(index as u16));
+            }
             Kind::UplinkFree => self.on_uplink_free(core, index),
             Kind::Uplink => self.on_uplink_arrival(core, index),
             Kind::DownlinkFree => self.on_downlink_free(core, index),
@@ -202,6 +216,15 @@ impl Shape for Hybrid {
             Kind::Timer | Kind::Stop | Kind::Probe => unreachable!("timers are the hosts'"),
         }
     }
+}
+
+/// The sources of events that are a hybrid fabric's own.
+fn sources(racks: usize, hosts: usize) -> Vec<(Kind, usize)> {
+    let of_racks =
+        [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
+    let mut sources = vec![(Kind::Port, hosts), (Kind::Calendar, 1)];
+    sources.extend(of_racks.map(|kind| (kind, racks)));
+    sources
 }
 
 impl Pair {

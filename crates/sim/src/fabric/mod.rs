@@ -7,21 +7,21 @@
 
 mod circuit;
 mod core;
+mod graph;
 mod hybrid;
 mod order;
 mod packet_network;
 mod reports;
 mod schedule;
-mod star;
 
 use self::core::{Core, Queue};
 use crate::capture::CaptureSink;
-use crate::config::{ConfigError, HybridConfig, MeterConfig, StarConfig};
+use crate::config::{ConfigError, GraphConfig, HybridConfig, MeterConfig};
 use crate::report::{MeterReport, PairReport, PortReport, Totals};
 use firstlight_net::{HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
+use graph::Graph;
 use hybrid::Hybrid;
-use star::Star;
 
 /// A packet that has left the fabric. Read it with [`Fabric::packet`], then [`Fabric::release`] it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub struct Exit {
 }
 
 enum Kind {
-    Star(Star),
+    Graph(Graph),
     Hybrid(Box<Hybrid>),
 }
 
@@ -48,13 +48,13 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Hosts around one switch.
+    /// Hosts and switches, joined in any way.
     ///
     /// # Errors
     /// When a value is out of its range.
-    pub fn star(config: &StarConfig) -> Result<Self, ConfigError> {
-        let (core, star) = Star::build(config)?;
-        Ok(Fabric { core, kind: Kind::Star(star) })
+    pub fn graph(config: &GraphConfig) -> Result<Self, ConfigError> {
+        let (core, graph) = Graph::build(config)?;
+        Ok(Fabric { core, kind: Kind::Graph(graph) })
     }
 
     /// Racks joined by a packet network and a circuit switch.
@@ -107,7 +107,7 @@ impl Fabric {
     #[inline]
     fn advance(&mut self, limit: Time, to_exit: bool) {
         match &mut self.kind {
-            Kind::Star(star) => self.core.run(star, limit, to_exit),
+            Kind::Graph(graph) => self.core.run(graph, limit, to_exit),
             Kind::Hybrid(hybrid) => self.core.run(&mut **hybrid, limit, to_exit),
         }
     }
@@ -174,8 +174,8 @@ impl Fabric {
     /// On a fabric without racks, or for a pair that it does not have.
     pub fn set_meter(&mut self, config: &MeterConfig) -> Result<(), ConfigError> {
         match &mut self.kind {
-            Kind::Star(_) => {
-                Err(ConfigError::Value { key: "measure.pair", problem: "a star has no pairs of racks".into() })
+            Kind::Graph(_) => {
+                Err(ConfigError::Value { key: "measure.pair", problem: "there are no pairs of racks".into() })
             }
             Kind::Hybrid(hybrid) => hybrid.set_meter(&mut self.core, config),
         }
@@ -191,7 +191,7 @@ impl Fabric {
     /// What the meter saw, if there is one.
     pub fn meter(&self) -> Option<MeterReport> {
         match &self.kind {
-            Kind::Star(_) => None,
+            Kind::Graph(_) => None,
             Kind::Hybrid(hybrid) => hybrid.meter_report(self.core.now),
         }
     }
@@ -208,17 +208,18 @@ impl Fabric {
 
     /// Counts of every port, link and queue.
     pub fn ports(&self) -> Vec<PortReport> {
-        let mut ports = self.core.port_reports();
-        if let Kind::Hybrid(hybrid) = &self.kind {
-            ports.extend(hybrid.port_reports());
-        }
+        let mut ports: Vec<PortReport> = self.core.nic_reports().collect();
+        ports.extend(match &self.kind {
+            Kind::Graph(graph) => graph.port_reports(self.core.now),
+            Kind::Hybrid(hybrid) => hybrid.port_reports(self.core.now),
+        });
         ports
     }
 
-    /// Counts of every pair of racks; none on a star.
+    /// Counts of every pair of racks; none without racks.
     pub fn pairs(&self) -> Vec<PairReport> {
         match &self.kind {
-            Kind::Star(_) => Vec::new(),
+            Kind::Graph(_) => Vec::new(),
             Kind::Hybrid(hybrid) => hybrid.pair_reports(),
         }
     }

@@ -1,10 +1,12 @@
 //! Counting up: ports, pairs, and the identities that must hold between them.
 
+use super::core::port_report;
 use super::hybrid::Hybrid;
 use super::{Fabric, Kind};
 use crate::conserve::Ledger;
 use crate::report::{PairReport, PortKind, PortReport, Totals};
 use firstlight_circuits::RackId;
+use firstlight_units::Time;
 
 impl Hybrid {
     /// All pairs of two racks, in order.
@@ -34,8 +36,10 @@ impl Hybrid {
         self.pairs_of_two().map(report).collect()
     }
 
-    pub(super) fn port_reports(&self) -> Vec<PortReport> {
-        let mut reports: Vec<PortReport> = self.pairs_of_two().map(|(src, dst)| self.voq_report(src, dst)).collect();
+    pub(super) fn port_reports(&self, now: Time) -> Vec<PortReport> {
+        let to_host = |(i, port)| port_report(PortKind::HostPort, format!("host{i}.port"), port, now);
+        let mut reports: Vec<PortReport> = self.host_ports.iter().enumerate().map(to_host).collect();
+        reports.extend(self.pairs_of_two().map(|(src, dst)| self.voq_report(src, dst)));
         for (src, uplink) in self.uplinks.iter().enumerate() {
             let offered = self.pairs[self.pair(src, 0)..][..self.racks].iter().map(|pair| pair.packet_packets).sum();
             let name = format!("uplink.{src}");
@@ -106,7 +110,13 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
     let records = held + counts.exited - counts.released + untold;
     ledger.check("fabric", "records = held + exits not released + drops not told", fabric.core.arena.live(), records);
     match &fabric.kind {
-        Kind::Star(_) => ledger.check("switch", "in = out", sum(&nic, delivered), sum(&host, offered)),
+        Kind::Graph(_) => {
+            // What comes to a switch goes to one of its ports, and all ports but those to hosts lead to a switch.
+            let inside = [PortKind::SwitchPort];
+            let (come, gone) =
+                (sum(&nic, delivered) + sum(&inside, delivered), sum(&host, offered) + sum(&inside, offered));
+            ledger.check("switches", "in = out", come, gone);
+        }
         Kind::Hybrid(hybrid) => {
             use PortKind::{Circuit, Downlink, Uplink, Voq};
             let local = hybrid.local;

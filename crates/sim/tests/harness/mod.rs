@@ -3,9 +3,10 @@
 #![allow(dead_code)]
 
 use firstlight_circuits::{RackId, Week};
+use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Ecn, HostId, Packet};
 use firstlight_sim::{
-    CircuitConfig, Fabric, HostLinks, HybridConfig, MeterConfig, PacketConfig, StarConfig, VoqConfig,
+    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
 
@@ -26,7 +27,8 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
     HybridConfig {
         racks: 3,
         hosts_per_rack,
-        links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO, loss: 0.0 },
+        links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO },
+        interface: InterfaceConfig::default(),
         packet: PacketConfig { rate: Rate::from_gbps(10), delay: us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
@@ -37,9 +39,10 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
     }
 }
 
-pub fn star(hosts: usize, queue: Option<u32>, ecn: Option<u32>) -> StarConfig {
-    let links = HostLinks { rate: Rate::from_gbps(10), receive_rate: Rate::from_gbps(10), delay: us(1), loss: 0.0 };
-    StarConfig { hosts, links, queue, ecn, time_scale: 1, seed: 1 }
+pub fn star(hosts: u32, queue: Option<u32>, ecn: Option<u32>) -> GraphConfig {
+    let topology = topology::star(hosts, Cable::new(Rate::from_gbps(10), us(1))).unwrap();
+    let interface = InterfaceConfig::default();
+    GraphConfig { topology, interface, queue, ecn, spray: false, time_scale: 1, seed: 1 }
 }
 
 pub fn measured(config: &HybridConfig) -> Fabric {

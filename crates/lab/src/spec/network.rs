@@ -1,0 +1,155 @@
+//! The network of an experiment: from its keys to the engine's configuration.
+
+use super::error::SpecError;
+use super::values::Values;
+use firstlight_circuits::Week;
+use firstlight_net::topology::{
+    Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
+};
+use firstlight_sim::{
+    CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, VoqConfig,
+};
+use firstlight_units::Rate;
+
+/// The network of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Network {
+    /// Hosts and switches, joined in any way.
+    Graph(Box<GraphConfig>),
+    /// Racks joined by a packet network and a circuit switch.
+    Hybrid(Box<HybridConfig>),
+}
+
+impl Network {
+    /// The network that checked values describe; `week` is that of a hybrid fabric.
+    pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<Self, SpecError> {
+        match week {
+            Some(week) => Ok(Network::Hybrid(Box::new(hybrid(values, week)))),
+            None => Ok(Network::Graph(Box::new(graph(values)?))),
+        }
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        match self {
+            Network::Graph(graph) => graph.topology.hosts(),
+            Network::Hybrid(hybrid) => hybrid.racks * hybrid.hosts_per_rack,
+        }
+    }
+
+    /// Rate of the first host's interface.
+    pub fn host_rate(&self) -> Rate {
+        match self {
+            Network::Graph(graph) => graph.topology.nics()[0].wire.rate,
+            Network::Hybrid(hybrid) => hybrid.links.rate,
+        }
+    }
+}
+
+fn count(values: &Values, path: &str) -> u32 {
+    u32::try_from(values.integer(path)).expect("the registry bounds it")
+}
+
+pub(crate) fn time_scale(values: &Values) -> u32 {
+    count(values, "time_scale")
+}
+
+fn links(values: &Values) -> HostLinks {
+    let rate = values.rate("hosts.rate");
+    HostLinks {
+        rate,
+        receive_rate: values.rate_opt("hosts.receive_rate").unwrap_or(rate),
+        delay: values.span("hosts.delay"),
+    }
+}
+
+fn interface(values: &Values) -> InterfaceConfig {
+    InterfaceConfig {
+        send_delay: values.span("hosts.send_delay"),
+        receive_delay: values.span("hosts.receive_delay"),
+        loss: values.number("hosts.loss"),
+    }
+}
+
+fn graph(values: &Values) -> Result<GraphConfig, SpecError> {
+    let topology = topology(values).map_err(|(key, error)| values.problem(key, error.to_string()))?;
+    Ok(GraphConfig {
+        topology,
+        interface: interface(values),
+        queue: values.packets_opt("switch.queue"),
+        ecn: values.packets_opt("switch.ecn"),
+        spray: values.flag("fabric.spray"),
+        time_scale: time_scale(values),
+        seed: values.integer("seed"),
+    })
+}
+
+/// Cables of hosts, of the tier of links above, and of the one above that.
+fn cables(values: &Values) -> TreeCables {
+    let HostLinks { rate, receive_rate, delay } = links(values);
+    let host = Cable { there: Wire { rate, delay }, back: Wire { rate: receive_rate, delay } };
+    let rate = values.rate_opt("links.rate").unwrap_or(rate);
+    let delay = values.span_opt("links.delay").unwrap_or(delay);
+    let core = values.rate_opt("links.core_rate").unwrap_or(rate);
+    let core = Cable::new(core, values.span_opt("links.core_delay").unwrap_or(delay));
+    TreeCables { host, aggregation: Cable::new(rate, delay), core }
+}
+
+/// Who is joined with whom; an error names the key that is to blame.
+fn topology(values: &Values) -> Result<Topology, (&'static str, TopologyError)> {
+    let cables = cables(values);
+    let count = |path| count(values, path);
+    match values.text("fabric.kind").as_str() {
+        "dumbbell" => dumbbell(count("fabric.left"), count("fabric.right"), cables.host, cables.aggregation)
+            .map_err(|error| ("fabric", error)),
+        "leaf_spine" => LeafSpine {
+            leaves: count("fabric.racks"),
+            spines: count("fabric.spines"),
+            hosts_per_leaf: count("fabric.hosts_per_rack"),
+            host: cables.host,
+            uplink: cables.aggregation,
+        }
+        .build()
+        .map_err(|error| ("fabric", error)),
+        "fat_tree" => fat_tree(count("fabric.k"), cables).map_err(|error| ("fabric.k", error)),
+        "three_tier" => ThreeTier {
+            servers: count("fabric.racks").saturating_mul(count("fabric.hosts_per_rack")),
+            tors: count("fabric.racks"),
+            aggregations: count("fabric.aggregations"),
+            cores: count("fabric.cores"),
+            tor_uplinks: values.packets_opt("fabric.tor_uplinks"),
+            aggregation_uplinks: values.packets_opt("fabric.aggregation_uplinks"),
+            cables,
+        }
+        .build()
+        .map_err(|error| ("fabric", error)),
+        _ => star(count("fabric.hosts"), cables.host).map_err(|error| ("fabric.hosts", error)),
+    }
+}
+
+fn hybrid(values: &Values, week: Week) -> HybridConfig {
+    let resize = values.packets_opt("voq.large").zip(values.span_opt("voq.advance"));
+    HybridConfig {
+        racks: count(values, "fabric.racks") as usize,
+        hosts_per_rack: count(values, "fabric.hosts_per_rack") as usize,
+        links: links(values),
+        interface: interface(values),
+        packet: PacketConfig {
+            rate: values.rate("packet.rate"),
+            delay: values.span("packet.delay"),
+            switch_queue: values.packets("packet.switch_queue"),
+            switched: values.flag("packet.switched"),
+        },
+        circuit: CircuitConfig { rate: values.rate("circuit.rate"), delay: values.span("circuit.delay") },
+        week,
+        voq: VoqConfig {
+            small: values.packets("voq.small"),
+            resize: resize.map(|(large, advance)| Resize { large, advance }),
+            ecn_small: values.packets_opt("voq.ecn_small"),
+            ecn_large: values.packets_opt("voq.ecn_large"),
+        },
+        marks: values.tables.contains_key("marks").then(|| values.span("marks.advance")),
+        time_scale: time_scale(values),
+        seed: values.integer("seed"),
+    }
+}

@@ -1,0 +1,152 @@
+//! Probes: datagrams at a constant rate, without any transport (the ping ladder of DX, SIGCOMM'15, Fig. 9).
+
+use crate::config::ConfigError;
+use firstlight_net::{HostId, Packet, Stamps};
+use firstlight_units::{Span, Time};
+use hdrhistogram::Histogram;
+
+/// Protocol number of UDP in the IP header.
+const UDP: u16 = 17;
+/// The discard service: the port that probes are sent to.
+const PORT: u16 = 9;
+/// IP and UDP header.
+pub(crate) const HEADER: u16 = 28;
+
+/// A stream of equal datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeConfig {
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// IP length of each in bytes, 28 or more.
+    pub size: u16,
+    /// From one to the next, in the fabric's own time.
+    pub every: Span,
+    /// When the first is sent, in the fabric's own time.
+    pub start: Span,
+    /// How many; `None` for no end.
+    pub count: Option<u64>,
+    /// Traffic class: 0 to 7.
+    pub class: u8,
+    /// Whether each one is told, and not their number alone.
+    pub record: bool,
+}
+
+/// What became of a probe's datagrams. Times are on the engine's clock.
+#[derive(Clone, Debug)]
+pub struct ProbeReport {
+    /// Who sent.
+    pub src: HostId,
+    /// Who was to receive.
+    pub dst: HostId,
+    /// How many were sent.
+    pub sent: u64,
+    /// How many arrived.
+    pub received: u64,
+    /// From one host to the other, in nanoseconds, to three digits.
+    pub latency: Histogram<u64>,
+    /// Each one that arrived, when that was asked for.
+    pub samples: Vec<ProbeSample>,
+}
+
+/// One datagram that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeSample {
+    /// When its host sent it.
+    pub sent: Time,
+    /// How long it took.
+    pub latency: Span,
+    /// What the interfaces' clocks said.
+    pub stamps: Stamps,
+}
+
+#[derive(Debug)]
+pub(crate) struct Probe {
+    config: ProbeConfig,
+    every: Span,
+    report: ProbeReport,
+}
+
+impl Probe {
+    /// Number `index` of a world with so many hosts and this time scale.
+    pub(crate) fn new(config: ProbeConfig, index: usize, hosts: usize, scale: u32) -> Result<Self, ConfigError> {
+        check(&config, hosts).map_err(|problem| ConfigError::Probe { index, problem })?;
+        let latency = Histogram::new(3).expect("three digits are a legal precision");
+        let (src, dst) = (config.src, config.dst);
+        let report = ProbeReport { src, dst, sent: 0, received: 0, latency, samples: vec![] };
+        Ok(Probe { every: config.every * u64::from(scale), config, report })
+    }
+
+    pub(crate) fn starts_at(&self, scale: u32) -> Time {
+        Time::ZERO + self.config.start * u64::from(scale)
+    }
+
+    pub(crate) fn host(&self) -> HostId {
+        self.config.src
+    }
+
+    /// Writes the datagram that is sent at `now`.
+    pub(crate) fn write(&self, index: usize, packet: &mut Packet, now: Time) {
+        let sent = now.as_ps();
+        *packet = Packet {
+            size: self.config.size,
+            header: HEADER as u8,
+            src: self.config.src,
+            dst: self.config.dst,
+            sport: PORT,
+            dport: PORT,
+            window: UDP,
+            seq: index as u32,
+            tsval: (sent >> 32) as u32,
+            tsecr: sent as u32,
+            ..Packet::default()
+        };
+        packet.set_class(self.config.class);
+        packet.set_stamps(Stamps::default());
+    }
+
+    /// One was sent; when the next one is.
+    pub(crate) fn on_sent(&mut self, now: Time) -> Option<Time> {
+        self.report.sent += 1;
+        (self.config.count.is_none_or(|count| self.report.sent < count)).then(|| now + self.every)
+    }
+
+    pub(crate) fn on_arrival(&mut self, packet: &Packet, now: Time) {
+        let sent = Time::from_ps(u64::from(packet.tsval) << 32 | u64::from(packet.tsecr));
+        let latency = now - sent;
+        self.report.received += 1;
+        self.report.latency.record(latency.as_ps() / 1000).expect("the histogram grows as needed");
+        if self.config.record {
+            self.report.samples.push(ProbeSample { sent, latency, stamps: packet.stamps() });
+        }
+    }
+
+    pub(crate) fn report(&self) -> ProbeReport {
+        self.report.clone()
+    }
+}
+
+/// Which probe a packet is of, if it is of one.
+pub(crate) fn index_of(packet: &Packet) -> Option<usize> {
+    (packet.dport == PORT && u16::from(packet.protocol()) == UDP && packet.has_stamps()).then_some(packet.seq as usize)
+}
+
+fn check(config: &ProbeConfig, hosts: usize) -> Result<(), String> {
+    if let Some(host) = [config.src, config.dst].into_iter().find(|host| host.index() >= hosts) {
+        return Err(format!("host {} does not exist: there are hosts 0 to {}", host.0, hosts - 1));
+    }
+    if config.src == config.dst {
+        return Err(format!("host {} sends to itself", config.src.0));
+    }
+    if config.size < HEADER {
+        return Err(format!("{} B hold no IP and UDP header: use at least {HEADER}", config.size));
+    }
+    if config.every.is_zero() {
+        return Err("an interval of zero never ends: use more".into());
+    }
+    if config.class > 7 {
+        return Err(format!("there is no traffic class {}: there are 0 to 7", config.class));
+    }
+    Ok(())
+}
