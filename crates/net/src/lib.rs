@@ -3,6 +3,7 @@
 //! Everything here is pure: `now` is an argument, packets are known by their number, and whoever holds the records and
 //! the clock (the engine in `sim`) schedules the one event that each piece asks for.
 
+pub mod interface;
 mod line;
 mod packet;
 mod port;
