@@ -5,6 +5,7 @@
 
 mod build;
 mod capture;
+pub mod chain;
 mod describe;
 mod error;
 mod inspect;

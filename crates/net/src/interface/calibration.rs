@@ -1,16 +1,18 @@
 //! Calibration of timestamps: none is nearer to the one before it than the link allows.
 //!
-//! Source: DX, section 2, "Error calibration" and Fig. 4. Of two packets whose stamps are nearer than the link's capacity
-//! allows, the later stamp is corrected to be the transmission delay away from the former, which may have been corrected
-//! itself: packets of one batch share one stamp, and come out evenly spaced. The heuristic is told of packets in one batch; no sample below the
-//! transmission delay is left in Fig. 7, so it looks at each packet and the one before it, in one batch or not.
+//! Source: DX, section 2, "Error calibration" and Fig. 4. Of two packets whose stamps are nearer than the link's
+//! capacity allows, the later stamp is corrected to be the transmission delay away from the former, which may have
+//! been corrected itself: packets of one batch share one stamp, and come out evenly spaced. The heuristic is told of
+//! packets in one batch; no sample below the transmission delay is left in Fig. 7, so it looks at each packet and the
+//! one before it, in one batch or not.
 //!
-//! The transmission delay between two *first* bits, when sending, is the former packet's; between two *last* bits, when
-//! receiving, the later one's. With packets of one size, as in the paper's measurements, they are the same.
+//! The transmission delay between two *first* bits, when sending, is the former packet's; between two *last* bits,
+//! when receiving, the later one's. With packets of one size, as in the paper's measurements, they are the same.
 //!
-//! It works on what the host's clock shows, and holds the link's rate for exact. On a line that is never idle a clock that
-//! is slow by 40 ns per ms makes true gaps look too small by as much, so calibrated stamps run ahead of it, until the first
-//! gap on the line: no worse than the drift itself. A stamp that is late by an outlier makes those after it late until gaps have made up for it.
+//! It works on what the host's clock shows, and holds the link's rate for exact. On a line that is never idle a clock
+//! that is slow by 40 ns per ms makes true gaps look too small by as much, so calibrated stamps run ahead of it,
+//! until the first gap on the line: no worse than the drift itself. A stamp that is late by an outlier makes those
+//! after it late until gaps have made up for it.
 
 use firstlight_units::Span;
 
@@ -58,9 +60,12 @@ mod tests {
     }
 
     proptest! {
-        /// Good spacing is left alone, compressed spacing becomes exact, and nothing is ever nearer than the link allows.
+        /// Good spacing is left alone, compressed spacing becomes exact, and nothing is ever nearer than the link
+        /// allows.
         #[test]
-        fn only_gaps_that_cannot_be_are_corrected(packets in prop::collection::vec((0u64..3_000, 40u64..1_300), 1..60)) {
+        fn only_gaps_that_cannot_be_are_corrected(
+            packets in prop::collection::vec((0u64..3_000, 40u64..1_300), 1..60),
+        ) {
             let (mut out, mut into) = (Spacing::default(), Spacing::default());
             let (mut busy, mut early) = (0i128, 0i128);
             for (idle, lasts) in packets {

@@ -9,8 +9,8 @@ pub enum ChainConfig {
     /// The clock's reading when the packet's first bit leaves and its last bit arrives: what hardware could do.
     #[default]
     Ideal,
-    /// Ideal, with normal noise on each arrival's stamp, as DX's simulations have it (section 5.3, Fig. 11). Every one-way
-    /// delay is off by this deviation then, an RTT by its root-two-fold.
+    /// Ideal, with normal noise on each arrival's stamp, as DX's simulations have it (section 5.3, Fig. 11). Every
+    /// one-way delay is off by this deviation then, an RTT by its root-two-fold.
     Gaussian {
         /// Standard deviation.
         deviation: Span,
@@ -38,7 +38,8 @@ pub enum ChainConfig {
 /// What is done against errors of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Remedies {
-    /// A token bucket at the link's rate: packets wait in it, and not in the interface where they have a stamp already.
+    /// A token bucket at the link's rate: packets wait in it, and not in the interface where they have a stamp
+    /// already.
     pub token_bucket: bool,
     /// Stamps that are nearer than the link allows are moved apart.
     pub calibration: bool,

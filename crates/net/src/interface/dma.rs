@@ -1,9 +1,9 @@
 //! Timestamps of the interface's hardware: taken when the packet's DMA is complete, not when it is on the wire.
 //!
-//! Source: DX, section 2, "Error calibration": the interface "timestamps packets when it completes the DMA". A packet that is sent is fetched from
-//! memory when the driver has pushed it, so that a batch is fetched, and stamped, at the speed of the bus, which is
-//! several times that of the link; a packet that is received is written to memory as it arrives. What varies is how
-//! long a transaction takes to begin.
+//! Source: DX, section 2, "Error calibration": the interface "timestamps packets when it completes the DMA". A packet
+//! that is sent is fetched from memory when the driver has pushed it, so that a batch is fetched, and stamped, at the
+//! speed of the bus, which is several times that of the link; a packet that is received is written to memory as it
+//! arrives. What varies is how long a transaction takes to begin.
 
 use super::noise::{Xoshiro256PlusPlus, exponential};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -18,9 +18,10 @@ pub struct DmaConfig {
 }
 
 impl Default for DmaConfig {
-    /// PCIe 3.0 with eight lanes, on which the paper's 40 GbE cards sit: about 50 Gb/s for data. The jitter is that of DMA reads on a Xeon E5: the
-    /// median is 27 ns over the least of 520, and a median of 27 belongs to a mean of 39. Both are from Neugebauer et al.,
-    /// Understanding PCIe performance for end host networking (SIGCOMM'18), sections 3 and 6.
+    /// PCIe 3.0 with eight lanes, on which the paper's 40 GbE cards sit: about 50 Gb/s for data. The jitter is that
+    /// of DMA reads on a Xeon E5: the median is 27 ns over the least of 520, and a median of 27 belongs to a mean of
+    /// 39. Both are from Neugebauer et al., Understanding PCIe performance for end host networking (SIGCOMM'18),
+    /// sections 3 and 6.
     fn default() -> Self {
         DmaConfig { rate: Rate::from_gbps(50), jitter: Span::from_ns(39) }
     }

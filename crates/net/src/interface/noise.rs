@@ -1,10 +1,10 @@
 //! Random spans whose every bit is the same on every machine: integers only, no `exp`, `ln` or `cos`, which differ
 //! between mathematical libraries.
 //!
-//! Exponential spans by von Neumann's comparison of uniform numbers (Various techniques used in connection with random
-//! digits, NBS Applied Mathematics Series 12, 1951); normal ones by Karney's Algorithm N (Sampling exactly from the normal
-//! distribution, ACM TOMS 42(1), 2016), which is built of the same comparisons. A uniform number is a fraction of 64
-//! bits, where theirs has as many as a comparison needs: ties and the one product are off by 2^-64.
+//! Exponential spans by von Neumann's comparison of uniform numbers (Various techniques used in connection with
+//! random digits, NBS Applied Mathematics Series 12, 1951); normal ones by Karney's Algorithm N (Sampling exactly
+//! from the normal distribution, ACM TOMS 42(1), 2016), which is built of the same comparisons. A uniform number is a
+//! fraction of 64 bits, where theirs has as many as a comparison needs: ties and the one product are off by 2^-64.
 
 use firstlight_units::Span;
 pub use rand_xoshiro::Xoshiro256PlusPlus;

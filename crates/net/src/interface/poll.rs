@@ -1,13 +1,14 @@
 //! Polling loops: packets are seen, and sent on, when a loop comes round to them.
 //!
-//! Source: DX, section 2, "Burst reduction", and section 4.1. The loop's intervals are exponential, the distribution of which nothing but
-//! the mean is known, and the mean follows from the text: no more than 10 packets are taken in one round, which "is
-//! enough to saturate 99.99 % of the link capacity". A line of packet time d idles for what an interval T is longer than 10 d, so
-//! that 10^-4 = E[max(T - 10 d, 0)] / E[T] = exp(-10 d / m), and m = 10 d / ln 10^4 = 1.086 d: 1.303 us at 10 Gb/s. A
-//! loop on the same processor takes the same time at 1 Gb/s.
+//! Source: DX, section 2, "Burst reduction", and section 4.1. The loop's intervals are exponential, the distribution
+//! of which nothing but the mean is known, and the mean follows from the text: no more than 10 packets are taken in
+//! one round, which "is enough to saturate 99.99 % of the link capacity". A line of packet time d idles for what an
+//! interval T is longer than 10 d, so that 10^-4 = E[max(T - 10 d, 0)] / E[T] = exp(-10 d / m), and m = 10 d / ln
+//! 10^4 = 1.086 d: 1.303 us at 10 Gb/s. A loop on the same processor takes the same time at 1 Gb/s.
 //!
-//! A host's two directions have a loop each. As the rounds of a loop have no memory, only the one that counts is drawn, not
-//! those in which there is nothing to do: the cost is one number per packet, however long the line is idle.
+//! A host's two directions have a loop each. As the rounds of a loop have no memory, only the one that counts is
+//! drawn, not those in which there is nothing to do: the cost is one number per packet, however long the line is
+//! idle.
 
 use super::noise::{Xoshiro256PlusPlus, exponential};
 use firstlight_units::{Span, Time};
@@ -24,8 +25,9 @@ pub struct PollConfig {
 }
 
 impl Default for PollConfig {
-    /// The interval that follows from the paper, its 10 packets per round, and 67 ns per packet: a core that polls can keep up with
-    /// the smallest frames at 10 Gb/s, 14.88 million per second, which is what such drivers are measured by.
+    /// The interval that follows from the paper, its 10 packets per round, and 67 ns per packet: a core that polls
+    /// can keep up with the smallest frames at 10 Gb/s, 14.88 million per second, which is what such drivers are
+    /// measured by.
     fn default() -> Self {
         PollConfig { interval: Span::from_ps(1_303_000), packet: Span::from_ns(67), most: 10 }
     }
@@ -57,7 +59,8 @@ pub(super) struct SendLoop {
 }
 
 impl SendLoop {
-    /// The last round at or before `starts`: the one that gave this packet to the interface, which sends it at `starts`.
+    /// The last round at or before `starts`: the one that gave this packet to the interface, which sends it at
+    /// `starts`.
     #[inline]
     pub(super) fn round(&mut self, starts: Time, config: &PollConfig, rng: &mut Xoshiro256PlusPlus) -> Time {
         if starts > self.known {

@@ -1,8 +1,8 @@
 //! Takes the timestamps of one host's interface.
 //!
-//! The fabric tells what happened on the wire; what the host's driver and hardware made of it, and when its polling loops ran, is
-//! worked out here after the fact. So nothing of it changes when packets are sent: an interface that the fabric keeps busy
-//! was given its packets in time, by the round of the loop before each one's first bit.
+//! The fabric tells what happened on the wire; what the host's driver and hardware made of it, and when its polling
+//! loops ran, is worked out here after the fact. So nothing of it changes when packets are sent: an interface that
+//! the fabric keeps busy was given its packets in time, by the round of the loop before each one's first bit.
 
 use super::calibration::Spacing;
 use super::clock::nanoseconds;
@@ -36,9 +36,10 @@ const SEND: usize = 0;
 const RECEIVE: usize = 1;
 
 impl Stamper {
-    /// A host's timestamps on an interface to a link of these serialization times, both ways. The noise comes from `rng`.
-    pub fn new(chain: ChainConfig, clock: Clock, link: Serializer, rng: &Xoshiro256PlusPlus) -> Self {
-        let (send_rng, mut receive_rng) = (rng.clone(), rng.clone());
+    /// A host's timestamps on an interface to a link of these serialization times, both ways. The noise comes from
+    /// `rng`.
+    pub fn new(chain: ChainConfig, clock: Clock, link: Serializer, rng: Xoshiro256PlusPlus) -> Self {
+        let (mut receive_rng, send_rng) = (rng.clone(), rng);
         receive_rng.jump();
         let mut stack_rng = receive_rng.clone();
         stack_rng.jump();
@@ -67,8 +68,8 @@ impl Stamper {
         self.clock
     }
 
-    /// The stamp of a packet of `size` bytes that the host handed to the interface at `queued` and whose first bit leaves
-    /// it at `starts`: nanoseconds of the host's clock, modulo 2^32.
+    /// The stamp of a packet of `size` bytes that the host handed to the interface at `queued` and whose first bit
+    /// leaves it at `starts`: nanoseconds of the host's clock, modulo 2^32.
     pub fn on_send(&mut self, queued: Time, starts: Time, size: u16) -> u32 {
         debug_assert!(queued <= starts, "a packet is sent after it was queued");
         let at = match self.chain {
@@ -118,9 +119,9 @@ impl Stamper {
         self.descended
     }
 
-    /// When the driver pushed a packet to the interface. Without a token bucket that is when it got it. With one it is the last
-    /// round before the interface is free for it; and one round pushes so many packets at most, the last of
-    /// which waits for all others.
+    /// When the driver pushed a packet to the interface. Without a token bucket that is when it got it. With one it
+    /// is the last round before the interface is free for it; and one round pushes so many packets at most, the last
+    /// of which waits for all others.
     fn pushed(&mut self, queued: Time, starts: Time, size: u16, poll: &PollConfig) -> Time {
         if !self.chain.remedies().token_bucket {
             return queued;
@@ -151,7 +152,7 @@ mod tests {
 
     fn on_clock(chain: ChainConfig, clock: Clock) -> Stamper {
         let link = Serializer::new(Rate::from_gbps(10), 1);
-        Stamper::new(chain, clock, link, &Xoshiro256PlusPlus::seed_from_u64(1))
+        Stamper::new(chain, clock, link, Xoshiro256PlusPlus::seed_from_u64(1))
     }
 
     const fn ns(ns: u64) -> Time {

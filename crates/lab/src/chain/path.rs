@@ -1,0 +1,121 @@
+//! What a packet goes through from TCP to TCP, and its ACK on the way back.
+
+use super::MeasurementChain;
+use firstlight_net::Serializer;
+use firstlight_net::interface::{ChainConfig, Clock, Stack, Stamper};
+use firstlight_sim::stream;
+use firstlight_units::{Span, Time};
+
+/// One host: its stack, its interface's transmitter, and its timestamps.
+struct Host {
+    stack: Stack,
+    free: Time,
+    link: Serializer,
+    stamper: Stamper,
+    /// The kernel takes the stamps.
+    kernel: bool,
+}
+
+/// What the two stamps of a packet on its way say.
+#[derive(Clone, Copy)]
+pub(super) struct Crossing {
+    pub(super) sent: u32,
+    pub(super) received: u32,
+    /// When the receiver's TCP gets it.
+    heard: Time,
+}
+
+/// An ACK has come.
+#[derive(Clone, Copy)]
+pub(super) struct Exchange {
+    pub(super) ack: Crossing,
+    /// When the sender's TCP gets it.
+    pub(super) heard: Time,
+}
+
+/// What is known of one packet.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) data: Crossing,
+    pub(super) exchange: Option<Exchange>,
+}
+
+/// Both hosts and the link.
+pub(super) struct Path {
+    sender: Host,
+    receiver: Host,
+    delay: Span,
+    packet: u16,
+    ack: u16,
+    sent: Span,
+}
+
+impl Host {
+    fn new(config: &MeasurementChain, name: &str, seed: u64) -> Self {
+        let link = Serializer::new(config.rate, 1);
+        let clock = Clock::draw(&config.clocks, &mut stream(seed, name, "clock"));
+        let kernel = matches!(config.chain, ChainConfig::Kernel(_));
+        // The kernel's stamps are read off the clock when TCP has the packet.
+        let chain = if kernel { ChainConfig::Ideal } else { config.chain };
+        Host {
+            stack: Stack::new(config.stack, stream(seed, name, "stack")),
+            free: Time::ZERO,
+            link,
+            stamper: Stamper::new(chain, clock, link, stream(seed, name, "stamps")),
+            kernel,
+        }
+    }
+
+    /// TCP hands over a packet. Tells its stamp and when its last bit has left.
+    fn send(&mut self, at: Time, size: u16) -> (u32, Time) {
+        let queued = self.stack.send(at);
+        let starts = queued.max(self.free);
+        self.free = starts + self.link.time(size);
+        let stamp =
+            if self.kernel { self.stamper.clock().read(at) } else { self.stamper.on_send(queued, starts, size) };
+        (stamp, self.free)
+    }
+
+    /// A packet's last bit arrives. Tells its stamp and when TCP has it.
+    fn receive(&mut self, arrives: Time, size: u16) -> (u32, Time) {
+        let heard = self.stack.receive(arrives);
+        let stamp = if self.kernel { self.stamper.clock().read(heard) } else { self.stamper.on_receive(arrives, size) };
+        (stamp, heard)
+    }
+}
+
+fn cross(from: &mut Host, to: &mut Host, at: Time, size: u16, delay: Span) -> Crossing {
+    let (sent, left) = from.send(at, size);
+    let (received, heard) = to.receive(left + delay, size);
+    Crossing { sent, received, heard }
+}
+
+impl Path {
+    pub(super) fn new(config: &MeasurementChain, seed: u64) -> Self {
+        Path {
+            sender: Host::new(config, "sender", seed),
+            receiver: Host::new(config, "receiver", seed),
+            delay: config.delay,
+            packet: config.packet,
+            ack: config.ack,
+            sent: Span::ZERO,
+        }
+    }
+
+    /// The sender's TCP hands over a data packet, which the receiver answers or not.
+    pub(super) fn packet(&mut self, at: Time, answered: bool) -> Measured {
+        let Path { sender, receiver, .. } = self;
+        let data = cross(sender, receiver, at, self.packet, self.delay);
+        self.sent += sender.link.time(self.packet);
+        let exchange = answered.then(|| {
+            let ack = cross(receiver, sender, data.heard, self.ack, self.delay);
+            Exchange { ack, heard: ack.heard }
+        });
+        Measured { data, exchange }
+    }
+
+    /// Which part of the time the sender's link was busy.
+    pub(super) fn busy(&self) -> f64 {
+        self.sent.as_secs_f64() / self.sender.free.as_secs_f64()
+    }
+}

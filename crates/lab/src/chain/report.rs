@@ -1,0 +1,84 @@
+//! What the stamps say of the RTT and of the gaps between packets.
+
+use super::path::Measured;
+
+/// Series of measurements, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChainReport {
+    /// RTT of each ACK: (t4 - t1) - (t3 - t2).
+    pub rtt_ns: Vec<i64>,
+    /// One-way delay of each data packet, t2 - t1, skewed by the clocks: only differences of it mean something.
+    pub one_way_ns: Vec<i64>,
+    /// Gaps between the stamps of data packets sent one after the other.
+    pub tx_gaps_ns: Vec<i64>,
+    /// Gaps between the stamps of data packets received one after the other.
+    pub rx_gaps_ns: Vec<i64>,
+    /// Which part of the time the link carried data, 0 to 1.
+    pub busy: f64,
+    last: Option<(u32, u32)>,
+}
+
+impl ChainReport {
+    pub(super) fn add(&mut self, measured: &Measured) {
+        let (t1, t2) = (measured.data.sent, measured.data.received);
+        self.one_way_ns.push(apart(t2, t1));
+        if let Some((sent, received)) = self.last.replace((t1, t2)) {
+            self.tx_gaps_ns.push(apart(t1, sent));
+            self.rx_gaps_ns.push(apart(t2, received));
+        }
+        if let Some(exchange) = &measured.exchange {
+            let (t3, t4) = (exchange.ack.sent, exchange.ack.received);
+            self.rtt_ns.push(i64::from(t4.wrapping_sub(t1).wrapping_sub(t3.wrapping_sub(t2)) as i32));
+        }
+    }
+}
+
+/// The difference of two stamps that are less than 2^31 ns apart.
+fn apart(later: u32, earlier: u32) -> i64 {
+    i64::from(later.wrapping_sub(earlier) as i32)
+}
+
+/// How a series is spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// How many there are.
+    pub count: usize,
+    /// The least.
+    pub min: i64,
+    /// A quarter is not above this.
+    pub lower_quartile: i64,
+    /// Half are not above this.
+    pub median: i64,
+    /// Three quarters are not above this.
+    pub upper_quartile: i64,
+    /// The largest.
+    pub max: i64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation of the whole series.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of a series; `None` if it is empty.
+    pub fn of(series: &[i64]) -> Option<Self> {
+        let mut sorted = series.to_vec();
+        sorted.sort_unstable();
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let count = sorted.len();
+        let mean = sorted.iter().sum::<i64>() as f64 / count as f64;
+        let square = sorted.iter().map(|&value| (value as f64 - mean).powi(2)).sum::<f64>();
+        // Nearest rank.
+        let quartile = |k: usize| sorted[(count * k).div_ceil(4) - 1];
+        Some(Spread {
+            count,
+            min,
+            lower_quartile: quartile(1),
+            median: quartile(2),
+            upper_quartile: quartile(3),
+            max,
+            mean,
+            deviation: (square / count as f64).sqrt(),
+        })
+    }
+}

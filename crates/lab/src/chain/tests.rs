@@ -1,0 +1,93 @@
+use super::*;
+use firstlight_net::interface::{PollConfig, Remedies};
+
+const PACKETS: u64 = 20_000;
+
+/// Stacks that take no time, so that only the burst itself is in the queue.
+fn still(chain: ChainConfig) -> MeasurementChain {
+    let stack = StackConfig { least: Span::ZERO, send: Span::ZERO, receive: Span::ZERO };
+    MeasurementChain { stack, clocks: ClockConfig::TRUE, ..MeasurementChain::back_to_back(chain) }
+}
+
+fn deviation_us(chain: ChainConfig) -> f64 {
+    let config = MeasurementChain::back_to_back(chain);
+    let report = measurement_chain(&config, PACKETS, 1);
+    assert!(report.busy > 0.98, "the link is full: {}", report.busy);
+    Spread::of(&report.rtt_ns).unwrap().deviation / 1e3
+}
+
+#[test]
+fn an_ideal_rtt_is_the_time_on_the_links() {
+    let report = measurement_chain(&still(ChainConfig::Ideal), PACKETS, 1);
+    // 1500 and 68 bytes at 10 Gb/s are 1200 and 54.4 ns, and twice 25 ns of cable; each stamp is floored to a
+    // nanosecond.
+    assert!(report.rtt_ns.iter().all(|rtt| (1_303..=1_306).contains(rtt)));
+    assert!(report.one_way_ns.iter().all(|&delay| (1_225..=1_226).contains(&delay)));
+    assert!(report.tx_gaps_ns.iter().chain(&report.rx_gaps_ns).all(|&gap| (1_199..=1_201).contains(&gap)));
+    // The RTT is one clock's time less the other's for the turn-around: 80 ns per ms of that, which takes 0.4 ms at
+    // most.
+    let report = measurement_chain(&MeasurementChain::back_to_back(ChainConfig::Ideal), PACKETS, 1);
+    assert!(report.rtt_ns.iter().all(|rtt| (1_270..=1_340).contains(rtt)), "{:?}", Spread::of(&report.rtt_ns));
+}
+
+#[test]
+fn a_window_without_noise_shows_each_packets_place_in_its_burst() {
+    let poll = PollConfig { interval: Span::ZERO, packet: Span::ZERO, most: 10 };
+    let config = still(ChainConfig::Software { poll, remedies: Remedies::NONE });
+    let report = measurement_chain(&config, PACKETS, 1);
+    let Spread { min, max, .. } = Spread::of(&report.one_way_ns).unwrap();
+    // 43 packets are one burst; the k-th of them waits for k others in the queue.
+    assert!((max - min - 42 * 1_200).abs() <= 1_201, "{min} {max}");
+    for remedies in [Remedies::BUCKET, Remedies::ALL, Remedies { token_bucket: false, calibration: true }] {
+        let report = measurement_chain(&still(ChainConfig::Software { poll, remedies }), PACKETS, 1);
+        assert!(report.one_way_ns.iter().all(|&delay| (1_225..=1_226).contains(&delay)), "{remedies:?}");
+    }
+}
+
+#[test]
+fn each_stage_takes_its_error_away() {
+    let kernel = deviation_us(ChainConfig::Kernel(StackConfig::default()));
+    let stages = [Remedies::NONE, Remedies::BUCKET, Remedies::ALL].map(|r| deviation_us(ChainConfig::software(r)));
+    let hardware = [Remedies::BUCKET, Remedies::ALL].map(|r| deviation_us(ChainConfig::hardware(r)));
+    assert!(kernel > stages[0] && stages[0] > 10.0 * stages[1], "the burst is the driver's largest error: {stages:?}");
+    // Three waits for a round of a loop, of 1.303 us each: before t1, t2 and t4. An ACK's t3 seldom waits.
+    assert!((stages[1] - 1.303 * 3f64.sqrt()).abs() < 0.1, "{stages:?}");
+    // Calibration mends what is sent. What is received late by an outlier stays late while the link is full.
+    assert!(stages[2] < 1.5 * stages[1], "{stages:?}");
+    assert!(hardware[1] < 0.5 * hardware[0] && hardware[0] < stages[1], "{hardware:?} {stages:?}");
+}
+
+#[test]
+fn calibrated_gaps_are_those_that_the_link_allows() {
+    for chain in [ChainConfig::software(Remedies::ALL), ChainConfig::hardware(Remedies::ALL)] {
+        let report = measurement_chain(&MeasurementChain::back_to_back(chain), PACKETS, 1);
+        assert!(report.tx_gaps_ns.iter().chain(&report.rx_gaps_ns).all(|&gap| gap >= 1_200), "{chain:?}");
+    }
+    let raw = ChainConfig::hardware(Remedies::BUCKET);
+    let report = measurement_chain(&MeasurementChain::back_to_back(raw), PACKETS, 1);
+    let below = |gaps: &[i64]| gaps.iter().filter(|&&gap| gap < 1_200).count() as f64 / gaps.len() as f64;
+    let (tx, rx) = (below(&report.tx_gaps_ns), below(&report.rx_gaps_ns));
+    assert!((0.5..0.8).contains(&tx) && rx > 0.3, "{tx} {rx}");
+    let [tx, rx] = [&report.tx_gaps_ns, &report.rx_gaps_ns].map(|gaps| Spread::of(gaps).unwrap());
+    let middle = |gaps: Spread| gaps.upper_quartile - gaps.lower_quartile;
+    assert!(middle(tx) > 5 * middle(rx), "sending is more variable: {tx:?} {rx:?}");
+}
+
+#[test]
+fn a_seed_gives_the_same_series_again() {
+    let run = |seed| {
+        let config = MeasurementChain::back_to_back(ChainConfig::software(Remedies::ALL));
+        measurement_chain(&config, 2_000, seed)
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).rtt_ns, run(2).rtt_ns);
+}
+
+#[test]
+fn spread_by_hand() {
+    let spread = Spread::of(&[4, 1, 3, 2]).unwrap();
+    assert_eq!((spread.count, spread.min, spread.max), (4, 1, 4));
+    assert_eq!((spread.lower_quartile, spread.median, spread.upper_quartile), (1, 2, 3));
+    assert_eq!((spread.mean, spread.deviation), (2.5, 1.25f64.sqrt()));
+    assert_eq!(Spread::of(&[]), None);
+}
