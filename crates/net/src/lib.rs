@@ -3,23 +3,31 @@
 //! Everything here is pure: `now` is an argument, packets are known by their number, and whoever holds the records and
 //! the clock (the engine in `sim`) schedules the one event that each piece asks for.
 
+mod discipline;
 pub mod interface;
 mod line;
 mod packet;
+mod phantom;
 mod port;
 mod queue;
+mod red;
 mod ring;
 mod round_robin;
 mod serialize;
+mod switch_port;
 pub mod topology;
 
+pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
 pub use packet::{Ecn, Extras, HostId, Packet, SackBlock, Stamps, TcpFlags};
-pub use port::{FifoLimits, FifoPort, QueueFull};
+pub use phantom::PhantomConfig;
+pub use port::FifoPort;
 pub use queue::{Voq, VoqCounts, VoqLimits};
+pub use red::{Band, RedConfig};
 pub use ring::Ring;
 pub use round_robin::RoundRobin;
 pub use serialize::Serializer;
+pub use switch_port::{QueueFull, SwitchPort};
 
 /// A packet's place in the arena that holds its record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -4,16 +4,14 @@
 //! needs one event per packet, whatever the queue holds: the first arrival at the far end. How many packets wait at a
 //! given moment is read off the same ring, by a pointer that follows time lazily.
 //!
-//! Marking is a plain threshold (DCTCP, SIGCOMM'10, section 3.1): an ECN-capable packet is marked when the queue
-//! would exceed the threshold with it; others pass unmarked up to the limit.
+//! What it drops and marks, its [`Discipline`] says. A plain one (packets to drop and to mark beyond) looks at a packet only
+//! when more wait than ever did, or than are marked; one that measures bytes or averages looks at each.
 
+use crate::discipline::{Discipline, Found, Verdict, Warden};
 use crate::line::Flight;
+use crate::switch_port::{QueueFull, SwitchPort};
 use crate::{Ecn, Packet, PacketId, Ring, Serializer};
-use firstlight_units::{Span, Time};
-
-/// A packet found its queue full.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueFull;
+use firstlight_units::{Bytes, Span, Time};
 
 /// The port. Its first cache line is all that a packet touches which need not wait.
 #[derive(Clone, Debug)]
@@ -28,42 +26,39 @@ pub struct FifoPort {
     /// How many of the last packets in `flights` had not begun service when last looked at: too many, unless brought up
     /// to date.
     waiting: u32,
-    /// While no more than this many wait, there is nothing to drop, to mark or to note.
-    calm: u32,
+    /// While no more than this many wait, there is nothing to drop, to mark or to note; below zero, each packet is looked at.
+    calm: i32,
+    /// Its first word is the last that a packet touches which need not wait.
+    serializer: Serializer,
     /// From here on: touched seldom.
     peak: u32,
-    serializer: Serializer,
-    limit: u32,
-    ecn: u32,
     dropped: u64,
     marked: u64,
+    warden: Warden,
 }
 
-/// Limits of a [`FifoPort`], in packets that wait (the one in service not counted).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FifoLimits {
-    /// Drop beyond this many; `None` for no limit.
-    pub queue: Option<u32>,
-    /// Mark beyond this many; `None` for no marks.
-    pub ecn: Option<u32>,
-}
+const _: () = assert!(size_of::<FifoPort>() == 128, "a port is two cache lines");
 
 impl FifoPort {
-    /// A port with this serialization and this (already stretched) propagation delay.
-    pub fn new(serializer: Serializer, delay: Span, limits: FifoLimits) -> Self {
+    /// A port with this serialization, this (already stretched) propagation delay and this discipline, whose random
+    /// numbers `seed` seeds.
+    ///
+    /// # Panics
+    /// When [`Discipline::check`] fails.
+    pub fn new(serializer: Serializer, delay: Span, discipline: &Discipline, seed: u64) -> Self {
+        let warden = Warden::new(discipline, &serializer, seed);
         FifoPort {
             busy: Time::ZERO,
             delay,
             flights: Ring::with_capacity(64),
             accepted: 0,
             waiting: 0,
-            calm: 0,
-            peak: 0,
+            calm: if warden.is_watchful() { -1 } else { 0 },
             serializer,
-            limit: limits.queue.unwrap_or(u32::MAX),
-            ecn: limits.ecn.unwrap_or(u32::MAX),
+            peak: 0,
             dropped: 0,
             marked: 0,
+            warden,
         }
     }
 
@@ -71,14 +66,20 @@ impl FifoPort {
     /// schedules it.
     ///
     /// # Errors
-    /// When as many packets wait as may.
+    /// When the discipline drops it.
     #[inline]
     pub fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
         let start = if self.busy <= now {
             self.waiting = 0;
+            if self.calm < 0 {
+                self.attend(packet, now)?;
+            }
             now
         } else {
-            self.wait(packet, now)?;
+            if self.waiting as i32 >= self.calm {
+                self.attend(packet, now)?;
+            }
+            self.waiting += 1;
             self.busy
         };
         self.busy = start + self.serializer.time(packet.size);
@@ -89,31 +90,37 @@ impl FifoPort {
         Ok(alone.then_some(arrives))
     }
 
-    /// Admits a packet that finds the transmitter busy.
-    #[inline]
-    fn wait(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
-        if self.waiting >= self.calm {
-            self.attend(packet, now)?;
-        }
-        self.waiting += 1;
-        Ok(())
-    }
-
     /// Counts who waits, and drops, marks and notes what is to be.
     fn attend(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         self.waiting = self.waiting_at(now);
-        if self.waiting >= self.limit {
-            self.dropped += 1;
+        let at_once = self.busy <= now;
+        let found = Found {
+            now,
+            waiting: self.waiting,
+            backlog: self.busy.saturating_since(now),
+            time: self.serializer.time(packet.size),
+            at_once,
+            empty_since: at_once.then_some(self.busy),
+        };
+        let mut verdict = self.warden.admit(packet.ecn, &found);
+        if verdict == Verdict::Drop {
+            self.refuse();
             return Err(QueueFull);
         }
-        let with = self.waiting + 1;
-        if with > self.ecn && packet.ecn != Ecn::NotEct {
+        if self.calm < 0 {
+            let departure = self.busy.max(now) + found.time;
+            verdict = verdict.or(self.warden.depart(packet.ecn, packet.size, departure));
+        }
+        if verdict == Verdict::Mark {
             self.marked += u64::from(packet.ecn != Ecn::Ce);
             packet.ecn = Ecn::Ce;
         }
-        self.peak = self.peak.max(with);
-        // The limit is never below the peak.
-        self.calm = self.peak.min(self.ecn);
+        if !at_once {
+            self.peak = self.peak.max(self.waiting + 1);
+        }
+        if self.calm >= 0 {
+            self.calm = self.peak.min(self.warden.calm()).min(i32::MAX as u32) as i32;
+        }
         Ok(())
     }
 
@@ -150,6 +157,17 @@ impl FifoPort {
         self.busy
     }
 
+    /// Bytes not yet sent at `now`, the rest of the packet in service counted; the last byte counts whole.
+    #[inline]
+    pub fn backlog(&self, now: Time) -> Bytes {
+        self.serializer.bytes_in(self.busy.saturating_since(now))
+    }
+
+    /// Counts a packet that came, and that somebody else than the port's own discipline dropped.
+    pub fn refuse(&mut self) {
+        self.dropped += 1;
+    }
+
     /// Packets that came to the queue.
     pub fn offered(&self) -> u64 {
         self.accepted + self.dropped
@@ -181,6 +199,56 @@ impl FifoPort {
     }
 }
 
+impl SwitchPort for FifoPort {
+    #[inline]
+    fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
+        self.offer(id, packet, now)
+    }
+
+    #[inline]
+    fn step(&mut self, _now: Time, _mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>) {
+        let (id, next) = self.arrive();
+        (Some(id), next)
+    }
+
+    fn refuse(&mut self) {
+        self.refuse();
+    }
+
+    fn waiting_at(&self, now: Time) -> u32 {
+        self.waiting_at(now)
+    }
+
+    #[inline]
+    fn backlog(&self, now: Time) -> Bytes {
+        self.backlog(now)
+    }
+
+    fn offered(&self) -> u64 {
+        self.offered()
+    }
+
+    fn delivered(&self) -> u64 {
+        self.delivered()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    fn held(&self) -> u64 {
+        self.held()
+    }
+
+    fn peak(&self) -> u64 {
+        self.peak()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +258,7 @@ mod tests {
 
     fn port(queue: Option<u32>, ecn: Option<u32>) -> FifoPort {
         let serializer = Serializer::new(Rate::from_gbps(10), 1);
-        FifoPort::new(serializer, Span::from_us(1), FifoLimits { queue, ecn })
+        FifoPort::new(serializer, Span::from_us(1), &Discipline::packets(queue, ecn), 0)
     }
 
     fn ns(n: u64) -> Time {
@@ -204,7 +272,7 @@ mod tests {
     #[test]
     fn a_hot_port_is_one_cache_line() {
         assert!(std::mem::offset_of!(FifoPort, calm) <= 60 && align_of::<FifoPort>() == 64);
-        assert!(std::mem::offset_of!(FifoPort, serializer) <= 64);
+        assert!(std::mem::offset_of!(FifoPort, serializer) <= 56);
     }
 
     #[test]

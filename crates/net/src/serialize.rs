@@ -1,9 +1,10 @@
 //! How long a packet lasts on a link.
 
-use firstlight_units::{Rate, Span};
+use firstlight_units::{Bytes, Rate, Span};
 
 /// Serialization times of one link, exact: rounded up to the picosecond as [`Rate::tx_time`] does, then stretched.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Serializer {
     /// Picoseconds per byte, stretched, where that is a whole number; otherwise 0.
     per_byte: u64,
@@ -32,14 +33,39 @@ impl Serializer {
 
     #[cold]
     fn time_rounded(&self, bytes: u16) -> Span {
-        self.rate.tx_time(firstlight_units::Bytes::new(u64::from(bytes))) * u64::from(self.scale)
+        self.time_of(Bytes::new(u64::from(bytes)))
+    }
+
+    /// How long any amount of data lasts, sent in one piece.
+    pub fn time_of(&self, bytes: Bytes) -> Span {
+        self.rate.tx_time(bytes) * u64::from(self.scale)
+    }
+
+    /// How many bytes last for `span`, the last one counted whole (or one too many, where a byte lasts no whole number of
+    /// picoseconds and `span` was rounded up).
+    #[inline]
+    pub fn bytes_in(&self, span: Span) -> Bytes {
+        if self.per_byte != 0 { Bytes::new(span.as_ps().div_ceil(self.per_byte)) } else { self.bytes_rounded(span) }
+    }
+
+    #[cold]
+    fn bytes_rounded(&self, span: Span) -> Bytes {
+        let bits = u128::from(span.as_ps()) * u128::from(self.rate.as_bps());
+        Bytes::new(bits.div_ceil(8_000_000_000_000 * u128::from(self.scale)) as u64)
+    }
+
+    /// The same stretch at `share` of the rate, to the bit per second.
+    ///
+    /// # Panics
+    /// When nothing is left of the rate.
+    pub fn slowed(&self, share: f64) -> Self {
+        Serializer::new(Rate::from_bps((self.rate.as_bps() as f64 * share).round() as u64), self.scale)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstlight_units::Bytes;
     use proptest::prelude::*;
 
     #[test]
@@ -54,7 +80,12 @@ mod tests {
         fn agrees_with_the_rate(bps in 1_000_000u64..1 << 40, bytes in any::<u16>(), scale in 1u32..50, round in any::<bool>()) {
             let rate = Rate::from_bps(if round { bps / 1_000_000 * 1_000_000 } else { bps });
             let expected = rate.tx_time(Bytes::new(u64::from(bytes))) * u64::from(scale);
-            prop_assert_eq!(Serializer::new(rate, scale).time(bytes), expected);
+            let serializer = Serializer::new(rate, scale);
+            prop_assert_eq!(serializer.time(bytes), expected);
+            prop_assert_eq!(serializer.time_of(Bytes::new(bytes.into())), expected);
+            let back = serializer.bytes_in(expected).get() - u64::from(bytes);
+            prop_assert!(back <= u64::from(serializer.per_byte == 0));
+            prop_assert_eq!(serializer.bytes_in(expected.saturating_sub(Span::from_ps(u64::from(scale)))).get(), bytes.into());
         }
     }
 }

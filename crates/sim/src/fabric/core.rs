@@ -8,7 +8,7 @@ use crate::digest::{Digest, End};
 use crate::events::{Event, Events, Kind};
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
-use firstlight_net::{FifoLimits, FifoPort, HostId, Packet, PacketId, Serializer};
+use firstlight_net::{Discipline, FifoPort, HostId, Packet, PacketId, Serializer};
 use firstlight_units::{Rate, Span, Time};
 
 /// The part that is the same in every fabric.
@@ -107,7 +107,7 @@ impl Core {
         let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1)];
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
-        let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), FifoLimits::default());
+        let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
         Ok(Core {
             events: Events::new(&all),
             arena: Arena::default(),

@@ -15,7 +15,7 @@ use crate::events::{Event, Kind};
 use crate::meter::{Meter, Network, PairTotals};
 use crate::report::MeterReport;
 use crate::series::Series;
-use firstlight_net::{FifoLimits, FifoPort, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
+use firstlight_net::{Discipline, FifoPort, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
 use firstlight_units::{Span, Time};
 
 /// A pair of racks: the VOQ at the source's ToR, and what the schedule says about it.
@@ -64,7 +64,7 @@ impl Hybrid {
         let stretched = |span: Span| span * u64::from(scale);
         let receiving = serializer("hosts.receive_rate", receive_rate, scale)?;
         let to_host =
-            FifoPort::new(receiving, stretched(delay + config.interface.receive_delay), FifoLimits::default());
+            FifoPort::new(receiving, stretched(delay + config.interface.receive_delay), &Discipline::default(), 0);
         let packet = serializer("packet.rate", config.packet.rate, scale)?;
         let packet = Line::new(packet, stretched(config.packet.delay));
         let circuit = serializer("circuit.rate", config.circuit.rate, scale)?;

@@ -1,0 +1,115 @@
+//! The phantom queue of HULL: marks that tell of utilization before there is a queue.
+//!
+//! Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center", NSDI'12,
+//! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the link's
+//! rate, marks the packets that leave while it is above a threshold. It holds no packets.
+//!
+//! The counter is compared as the packet finds it, before its own bytes: with a threshold of 1 kB every full-sized
+//! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is the
+//! time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and a FIFO port
+//! knows a packet's departure when it comes, it is computed then.
+
+use crate::discipline::{DisciplineError, Verdict, ensure};
+use crate::{Ecn, Serializer};
+use firstlight_units::{Bytes, Span, Time};
+
+/// Parameters of a phantom queue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PhantomConfig {
+    /// gamma: the share of the link's rate at which it drains; above 0, at most 1.
+    pub drain: f64,
+    /// Mark while the counter is above this.
+    pub threshold: Bytes,
+}
+
+impl PhantomConfig {
+    /// HULL at 1 Gb/s.
+    pub const HULL_1G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(1000) };
+    /// HULL at 10 Gb/s.
+    pub const HULL_10G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(6000) };
+
+    /// # Errors
+    /// When a parameter is out of its range.
+    pub fn check(&self) -> Result<(), DisciplineError> {
+        ensure(self.drain > 0.0 && self.drain <= 1.0, "phantom.drain", "is not above 0 and at most 1")
+    }
+}
+
+/// A phantom queue at a link's exit.
+#[derive(Clone, Debug)]
+pub(crate) struct Phantom {
+    /// When the counter will be zero, or was.
+    empty: Time,
+    /// The slower link.
+    serializer: Serializer,
+    threshold: Span,
+}
+
+impl Phantom {
+    pub(crate) fn new(config: &PhantomConfig, serializer: &Serializer) -> Self {
+        let serializer = serializer.slowed(config.drain);
+        Phantom { empty: Time::ZERO, serializer, threshold: serializer.time_of(config.threshold) }
+    }
+
+    /// A packet leaves at `departure`.
+    pub(crate) fn depart(&mut self, ecn: Ecn, size: u16, departure: Time) -> Verdict {
+        let above = self.empty.saturating_since(departure) > self.threshold;
+        self.empty = self.empty.max(departure) + self.serializer.time(size);
+        if above && ecn != Ecn::NotEct { Verdict::Mark } else { Verdict::Pass }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_units::Rate;
+
+    /// Marks among `packets` of 1,000 bytes that leave every `gap_ns` at 10 Gb/s, and the first marked one.
+    fn marks(config: PhantomConfig, gap_ns: u64, packets: u64) -> (u64, Option<u64>) {
+        let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1));
+        let at = |n: u64| Time::ZERO + Span::from_ns(n * gap_ns);
+        let marked: Vec<u64> =
+            (0..packets).filter(|n| phantom.depart(Ecn::Ect0, 1000, at(*n)) == Verdict::Mark).collect();
+        (marked.len() as u64, marked.first().copied())
+    }
+
+    /// At a load rho above gamma the n-th packet finds n (1 - gamma / rho) packets, and all are marked once that exceeds
+    /// the threshold; below gamma there is nothing to find.
+    #[test]
+    fn marks_all_above_the_drain_rate_and_none_below() {
+        let config = PhantomConfig { drain: 0.8, threshold: Bytes::new(6000) };
+        // 800 ns per packet is the full rate: n * 0.2 * 1000 > 6000 from n = 31 on.
+        assert_eq!(marks(config, 800, 1000), (1000 - 31, Some(31)));
+        // rho = 0.9, so 888.9 ns; in whole ns 0.899888: n * (1 - 0.8 / rho) > 6 from n = 55 on.
+        assert_eq!(marks(config, 889, 1000), (1000 - 55, Some(55)));
+        // rho = 0.8 exactly: every packet finds the counter just drained.
+        assert_eq!(marks(config, 1000, 1000), (0, None));
+        assert_eq!(marks(config, 1600, 1000), (0, None));
+    }
+
+    /// Bursts of 50 packets at the full rate, with pauses in which the counter drains: the same packets of each burst.
+    #[test]
+    fn marks_the_tail_of_each_burst() {
+        let config = PhantomConfig { drain: 0.8, threshold: Bytes::new(6000) };
+        let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1));
+        let mut marked = 0;
+        for burst in 0..20 {
+            let start = Time::ZERO + Span::from_us(burst * 60);
+            for n in 0..50 {
+                marked += u32::from(phantom.depart(Ecn::Ect0, 1000, start + Span::from_ns(n * 800)) == Verdict::Mark);
+            }
+        }
+        assert_eq!(marked, 20 * (50 - 31));
+    }
+
+    #[test]
+    fn packets_without_ecn_fill_it_but_are_not_marked() {
+        let serializer = Serializer::new(Rate::from_gbps(10), 1);
+        let mut phantom = Phantom::new(&PhantomConfig::HULL_10G, &serializer);
+        for _ in 0..10 {
+            assert_eq!(phantom.depart(Ecn::NotEct, 1500, Time::ZERO), Verdict::Pass);
+        }
+        assert_eq!(phantom.depart(Ecn::Ect1, 1500, Time::ZERO), Verdict::Mark);
+        assert!(PhantomConfig { drain: 1.5, threshold: Bytes::new(0) }.check().is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! What an engine needs of a switch's port, of whichever kind.
+
+use crate::{Packet, PacketId};
+use firstlight_units::{Bytes, Time};
+
+/// The port does not take a packet: its queue is full, or its discipline drops early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueFull;
+
+/// A queue or several, a transmitter and a link: one source of events.
+///
+/// The order of calls: [`SwitchPort::step`] at the moment that was last told, and [`SwitchPort::offer`] at any moment up to
+/// it, all in the order of time. At every moment `offered = delivered + dropped + held`.
+pub trait SwitchPort {
+    /// A packet comes at `now`. `Some(t)`: the port must now be stepped at `t`, which is earlier than it was to be.
+    ///
+    /// # Errors
+    /// When the packet is dropped.
+    fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull>;
+
+    /// Does what is due at `now`: which packet arrives at the far end, if any, and when the port is to be stepped next.
+    /// `mark` sets CE in the record of a packet, which is still in the port.
+    fn step(&mut self, now: Time, mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>);
+
+    /// Counts a packet that came, and that somebody else than the port's own discipline dropped.
+    fn refuse(&mut self);
+
+    /// Packets that wait at `now`, the one in service not counted.
+    fn waiting_at(&self, now: Time) -> u32;
+
+    /// Bytes not yet sent at `now`, the rest of the packet in service counted; the last byte counts whole.
+    fn backlog(&self, now: Time) -> Bytes;
+
+    /// Packets that came.
+    fn offered(&self) -> u64;
+
+    /// Packets that arrived at the far end.
+    fn delivered(&self) -> u64;
+
+    /// Packets dropped.
+    fn dropped(&self) -> u64;
+
+    /// Packets marked here; one that came marked does not count.
+    fn marked(&self) -> u64;
+
+    /// Packets waiting, in service or in flight.
+    fn held(&self) -> u64;
+
+    /// Most packets that ever waited.
+    fn peak(&self) -> u64;
+}
