@@ -3,11 +3,13 @@
 //! Everything here is pure: `now` is an argument, packets are known by their number, and whoever holds the records and
 //! the clock (the engine in `sim`) schedules the one event that each piece asks for.
 
+mod class_port;
 mod discipline;
 pub mod interface;
 mod line;
 mod packet;
 mod phantom;
+mod pool;
 mod port;
 mod queue;
 mod red;
@@ -17,10 +19,12 @@ mod serialize;
 mod switch_port;
 pub mod topology;
 
+pub use class_port::{CLASSES, ClassCounts, ClassPort};
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
 pub use packet::{Ecn, Extras, HostId, Packet, SackBlock, Stamps, TcpFlags};
 pub use phantom::PhantomConfig;
+pub use pool::{Pool, PoolConfig};
 pub use port::FifoPort;
 pub use queue::{Voq, VoqCounts, VoqLimits};
 pub use red::{Band, RedConfig};

@@ -67,6 +67,12 @@ impl Line {
         (flight.id, self.flights.front().map(|next| next.arrives))
     }
 
+    /// When the next packet arrives, if one is on its way.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.flights.front().map(|flight| flight.arrives)
+    }
+
     /// Packets in flight or in service.
     pub fn held(&self) -> u64 {
         u64::from(self.flights.len())

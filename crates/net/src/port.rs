@@ -211,7 +211,7 @@ impl SwitchPort for FifoPort {
         (Some(id), next)
     }
 
-    fn refuse(&mut self) {
+    fn refuse(&mut self, _packet: &Packet) {
         self.refuse();
     }
 

@@ -23,7 +23,7 @@ pub trait SwitchPort {
     fn step(&mut self, now: Time, mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>);
 
     /// Counts a packet that came, and that somebody else than the port's own discipline dropped.
-    fn refuse(&mut self);
+    fn refuse(&mut self, packet: &Packet);
 
     /// Packets that wait at `now`, the one in service not counted.
     fn waiting_at(&self, now: Time) -> u32;
