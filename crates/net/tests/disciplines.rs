@@ -1,0 +1,307 @@
+//! One suite for every discipline on every kind of port: random packets come, and after each the port is compared with a
+//! brute-force model that knows every packet's start and end.
+
+use firstlight_net::{
+    Band, ClassPort, Discipline, Ecn, FifoPort, Length, Limit, Marking, Packet, PacketId, PhantomConfig, RedConfig,
+    Serializer, SwitchPort,
+};
+use firstlight_units::{Bytes, Rate, Span, Time};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+
+/// 10 Gb/s: a byte lasts 800 ps.
+const PS_PER_BYTE: u64 = 800;
+const DELAY: Span = Span::from_ns(1500);
+
+fn serializer() -> Serializer {
+    Serializer::new(Rate::from_gbps(10), 1)
+}
+
+/// A packet that a port has taken.
+#[derive(Clone, Debug)]
+struct Job {
+    id: u32,
+    class: usize,
+    size: u64,
+    /// Service; the end is `None` while it has not begun.
+    start: u64,
+    end: Option<u64>,
+}
+
+/// A non-preemptive server of strict priorities, told step by step.
+struct Model {
+    classes: usize,
+    waiting: Vec<Job>,
+    started: Vec<Job>,
+    free: u64,
+}
+
+impl Model {
+    /// Starts all that starts up to `now`.
+    fn run(&mut self, now: u64) {
+        while self.free <= now && !self.waiting.is_empty() {
+            let best = (0..self.waiting.len()).rev().max_by_key(|i| self.waiting[*i].class).unwrap();
+            let mut job = self.waiting.remove(best);
+            job.start = self.free;
+            self.free += job.size * PS_PER_BYTE;
+            job.end = Some(self.free);
+            self.started.push(job);
+        }
+    }
+
+    fn take(&mut self, mut job: Job, now: u64) {
+        if self.free <= now {
+            job.start = now;
+            self.free = now + job.size * PS_PER_BYTE;
+            job.end = Some(self.free);
+            self.started.push(job);
+        } else {
+            self.waiting.push(job);
+        }
+    }
+
+    /// Packets that wait and unsent bytes as time, of one class or of all.
+    fn load(&self, class: Option<usize>, now: u64) -> (u32, u64) {
+        let of = |job: &&Job| class.is_none_or(|class| class == job.class);
+        let waiting = self.waiting.iter().filter(of);
+        let served: u64 = self.started.iter().filter(of).map(|job| job.end.unwrap().saturating_sub(now)).sum();
+        (waiting.clone().count() as u32, served + waiting.map(|job| job.size * PS_PER_BYTE).sum::<u64>())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    gap_ns: u64,
+    size: u16,
+    class: u8,
+    ecn: Ecn,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+    // Now and then long enough to empty the port, often an exact multiple of a packet's time.
+    let gap = prop_oneof![3 => 0u64..2000, 3 => Just(0), 2 => (0u64..4).prop_map(|n| n * 800), 1 => 0u64..30_000];
+    let size = prop_oneof![2 => Just(1000u16), 1 => 40u16..3000];
+    let step = (gap, size, 0u8..8, ecn).prop_map(|(gap_ns, size, class, ecn)| Step { gap_ns, size, class, ecn });
+    prop::collection::vec(step, 1..250)
+}
+
+fn discipline() -> impl Strategy<Value = Discipline> {
+    let limit = prop_oneof![
+        Just(Limit::None),
+        (0u32..8).prop_map(Limit::Packets),
+        (0u64..9000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
+    ];
+    let red = (0u32..4, 0u32..6, 0.01f64..1.0, 0.05f64..1.0, any::<bool>(), any::<bool>(), any::<bool>());
+    let red = red.prop_map(|(min, width, weight, max_probability, gentle, drop_beyond, bytes)| {
+        let length = |n: u32| Bytes::new(u64::from(n) * 1000);
+        let band = match bytes {
+            false => Band::Packets { min, max: min + width },
+            true => Band::Bytes { min: length(min), max: length(min + width) },
+        };
+        Marking::Red(RedConfig { weight, max_probability, gentle, drop_beyond, ..RedConfig::new(band) })
+    });
+    let phantom = (0.3f64..1.0, 0u64..5000);
+    let marking = prop_oneof![
+        Just(Marking::None),
+        (0u32..8).prop_map(|n| Marking::Threshold(Length::Packets(n))),
+        (0u64..9000).prop_map(|n| Marking::Threshold(Length::Bytes(Bytes::new(n)))),
+        red,
+        phantom.prop_map(|(drain, n)| Marking::Phantom(PhantomConfig { drain, threshold: Bytes::new(n) })),
+    ];
+    (limit, marking).prop_map(|(limit, marking)| Discipline { limit, marking })
+}
+
+/// The model's verdict on a limit, and on a threshold, for a packet that does not start at once.
+fn exceeds(limit: Limit, (waiting, unsent): (u32, u64), size: u16) -> bool {
+    let with = unsent + u64::from(size) * PS_PER_BYTE;
+    match limit {
+        Limit::None => false,
+        Limit::Packets(most) => waiting + 1 > most,
+        Limit::Bytes(most) => with > most.get() * PS_PER_BYTE,
+    }
+}
+
+fn as_limit(length: Length) -> Limit {
+    match length {
+        Length::Packets(n) => Limit::Packets(n),
+        Length::Bytes(bytes) => Limit::Bytes(bytes),
+    }
+}
+
+/// Drives a port whose class c has discipline c; one class for a port that knows none.
+fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step]) -> TestCaseResult {
+    let classes = disciplines.len();
+    let mut model = Model { classes, waiting: Vec::new(), started: Vec::new(), free: 0 };
+    let mut records: Vec<Packet> = Vec::new();
+    let mut event: Option<Time> = None;
+    let (mut now, mut arrived, mut marked, mut peak) = (0u64, Vec::new(), 0u64, 0);
+    let last = Step { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
+    for step in steps.iter().chain([&last]) {
+        now += step.gap_ns * 1000;
+        // What is due at the very moment of an arrival comes first for every other packet: both orders are legal.
+        let first = records.len() % 2 == 0;
+        while let Some(at) = event.filter(|at| at.as_ps() < now || first && at.as_ps() == now) {
+            let (id, next) = port.step(at, |id| {
+                assert_ne!(records[id.index()].ecn, Ecn::NotEct, "marks are for those that understand them");
+                marked += u64::from(records[id.index()].ecn != Ecn::Ce);
+                records[id.index()].ecn = Ecn::Ce;
+            });
+            prop_assert!(next.is_none_or(|next| next >= at));
+            arrived.extend(id.map(|id| (id.0, at.as_ps())));
+            event = next;
+        }
+        model.run(now);
+        let time = Time::from_ps(now);
+        check_load(&port, &model, time)?;
+
+        let class = usize::from(step.class).min(classes - 1);
+        let (load, at_once) = (model.load(Some(class), now), model.free <= now);
+        let mut packet = Packet { size: step.size, ecn: step.ecn, ..Packet::default() };
+        packet.set_class(step.class);
+        let id = records.len() as u32;
+        let got = port.offer(PacketId(id), &mut packet, time);
+        let Discipline { limit, marking } = disciplines[class];
+        let full = !at_once && exceeds(limit, load, step.size);
+        match marking {
+            Marking::Red(_) => prop_assert!(got.is_err() || !full),
+            _ => prop_assert_eq!(got.is_err(), full),
+        }
+        if let Marking::Threshold(length) = marking {
+            let over = got.is_ok() && !at_once && exceeds(as_limit(length), load, step.size);
+            let expected = if over && step.ecn != Ecn::NotEct { Ecn::Ce } else { step.ecn };
+            prop_assert_eq!(packet.ecn, expected);
+        }
+        prop_assert!(packet.ecn == step.ecn || packet.ecn == Ecn::Ce && step.ecn != Ecn::NotEct);
+        marked += u64::from(packet.ecn != step.ecn);
+        records.push(packet);
+        if let Ok(told) = got {
+            model.take(Job { id, class, size: u64::from(step.size), start: 0, end: None }, now);
+            prop_assert!(told.is_none_or(|told| event.is_none_or(|event| told < event)), "an event only comes nearer");
+            event = told.or(event);
+        }
+        check_load(&port, &model, time)?;
+        peak = peak.max(model.load(None, now).0);
+        prop_assert_eq!(port.peak(), u64::from(peak));
+        prop_assert_eq!(port.offered(), records.len() as u64);
+        prop_assert_eq!(port.offered(), port.delivered() + port.dropped() + port.held());
+        prop_assert_eq!(port.delivered(), arrived.len() as u64);
+        prop_assert_eq!(event.is_some(), port.held() > 0, "it is stepped while it holds something, and only then");
+    }
+    while let Some(at) = event {
+        let (id, next) = port.step(at, |_| panic!("the last packet comes alone, and nothing marks it"));
+        arrived.extend(id.map(|id| (id.0, at.as_ps())));
+        event = next;
+    }
+    model.run(u64::MAX - 1);
+    // Never idle while something waits, in order within a class, higher classes first: all that is the model's order.
+    let expected: Vec<_> = model.started.iter().map(|job| (job.id, job.end.unwrap() + DELAY.as_ps())).collect();
+    prop_assert_eq!(&arrived, &expected);
+    prop_assert_eq!((port.held(), port.delivered()), (0, arrived.len() as u64));
+    prop_assert_eq!(port.marked(), marked);
+    if let [Discipline { marking: Marking::Phantom(config), .. }] = disciplines {
+        check_phantom(config, &model, &records, steps)?;
+    }
+    Ok(())
+}
+
+fn check_load<P: SwitchPort>(port: &P, model: &Model, now: Time) -> TestCaseResult {
+    let (waiting, unsent) = model.load(None, now.as_ps());
+    prop_assert_eq!(port.waiting_at(now), waiting);
+    prop_assert_eq!(port.backlog(now).get(), unsent.div_ceil(PS_PER_BYTE));
+    prop_assert!(model.classes > 0);
+    Ok(())
+}
+
+/// A phantom queue's marks, with its counter told in bytes.
+fn check_phantom(config: &PhantomConfig, model: &Model, records: &[Packet], steps: &[Step]) -> TestCaseResult {
+    let (mut counter, mut last) = (0.0f64, 0);
+    for job in &model.started {
+        let end = job.end.unwrap();
+        counter = (counter - (end - last) as f64 * config.drain / PS_PER_BYTE as f64).max(0.0);
+        let offered = steps.get(job.id as usize).map_or(Ecn::Ect0, |step| step.ecn);
+        let threshold = config.threshold.get() as f64;
+        // The port's drain rate is a whole number of bits per second: spare what is on the edge.
+        if (counter - threshold).abs() > 0.01 && offered != Ecn::NotEct {
+            let marked = counter > threshold;
+            prop_assert_eq!(records[job.id as usize].ecn == Ecn::Ce, marked || offered == Ecn::Ce, "packet {}", job.id);
+        }
+        (counter, last) = (counter + job.size as f64, end);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn fifo_ports(discipline in discipline(), steps in steps(), seed in any::<u64>()) {
+        suite(FifoPort::new(serializer(), DELAY, &discipline, seed), &[discipline], &steps)?;
+    }
+
+    #[test]
+    fn class_ports(disciplines in prop::collection::vec(discipline(), 1..8), steps in steps(), seed in any::<u64>()) {
+        suite(ClassPort::new(serializer(), DELAY, &disciplines, seed), &disciplines, &steps)?;
+    }
+
+    #[test]
+    fn a_port_of_one_class(discipline in discipline(), steps in steps(), seed in any::<u64>()) {
+        suite(ClassPort::new(serializer(), DELAY, &[discipline], seed), &[discipline], &steps)?;
+    }
+
+    /// One class does exactly what a FIFO port does, chance included.
+    #[test]
+    fn one_class_is_a_fifo(discipline in discipline(), steps in steps(), seed in any::<u64>()) {
+        let fifo = verdicts(FifoPort::new(serializer(), DELAY, &discipline, seed), &steps);
+        let class = verdicts(ClassPort::new(serializer(), DELAY, &[discipline], seed), &steps);
+        prop_assert_eq!(fifo, class);
+    }
+}
+
+/// What becomes of each packet: whether it was taken, and its ECN field in the end.
+fn verdicts<P: SwitchPort>(mut port: P, steps: &[Step]) -> Vec<(bool, Ecn)> {
+    let mut packets: Vec<(bool, Packet)> = Vec::new();
+    let (mut now, mut event) = (Time::ZERO, None);
+    let run = |port: &mut P, packets: &mut Vec<(bool, Packet)>, event: &mut Option<Time>, until: Time| {
+        while let Some(at) = event.filter(|at| *at <= until) {
+            *event = port.step(at, |id| packets[id.index()].1.ecn = Ecn::Ce).1;
+        }
+    };
+    for step in steps {
+        now += Span::from_ns(step.gap_ns);
+        run(&mut port, &mut packets, &mut event, now);
+        let mut packet = Packet { size: step.size, ecn: step.ecn, ..Packet::default() };
+        let got = port.offer(PacketId(packets.len() as u32), &mut packet, now);
+        event = got.ok().flatten().or(event);
+        packets.push((got.is_ok(), packet));
+    }
+    run(&mut port, &mut packets, &mut event, Time::from_ps(u64::MAX / 2));
+    packets.into_iter().map(|(taken, packet)| (taken, packet.ecn)).collect()
+}
+
+/// A queue that is held at q packets has the average q, so the share that RED marks is 2 / (1 / p_b + 1).
+#[test]
+fn red_marks_what_its_formula_says() {
+    let red = RedConfig { max_probability: 0.1, weight: 0.5, ..RedConfig::new(Band::Packets { min: 5, max: 25 }) };
+    let discipline = Discipline { limit: Limit::None, marking: Marking::Red(red) };
+    let mut port = FifoPort::new(serializer(), Span::ZERO, &discipline, 11);
+    let packet = Packet { size: 1000, ecn: Ecn::Ect0, ..Packet::default() };
+    // One in service and 16 that wait: then one comes whenever one leaves and the next one starts.
+    (0..17).for_each(|_| _ = port.offer(PacketId(0), &mut packet.clone(), Time::ZERO));
+    let mut share = |packets: u64| {
+        let before = port.marked();
+        let mut now = port.departure() - Span::from_ns(17 * 800);
+        for _ in 0..packets {
+            now += Span::from_ns(800);
+            assert_eq!(port.waiting_at(now), 15);
+            port.offer(PacketId(0), &mut packet.clone(), now).unwrap();
+            port.arrive();
+        }
+        port.marked() - before
+    };
+    share(100);
+    // p_b = 0.1 * (15 - 5) / (25 - 5) = 0.05: gaps are uniform on 1..=20, their mean 10.5, their deviation 5.77.
+    // Of 105,000 packets 10,000 are marked, with a deviation of sqrt(10,000) * 5.77 / 10.5 = 55.
+    let marks = share(105_000);
+    assert!(marks.abs_diff(10_000) < 4 * 55, "{marks} marks");
+}
