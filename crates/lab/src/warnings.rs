@@ -41,7 +41,7 @@ fn negotiates_ecn(spec: &Spec) -> bool {
 
 fn ecn(spec: &Spec, notes: &mut Vec<String>) {
     let (thresholds, limits) = match &spec.network {
-        Network::Graph(graph) => (vec![("switch.ecn", graph.ecn)], vec![graph.queue]),
+        Network::Graph(graph) => todo!(),
         Network::Hybrid(hybrid) => {
             let large = hybrid.voq.resize.as_ref().map(|resize| resize.large);
             let thresholds = vec![("voq.ecn_small", hybrid.voq.ecn_small), ("voq.ecn_large", hybrid.voq.ecn_large)];

@@ -2,8 +2,8 @@
 
 use firstlight_circuits::Week;
 use firstlight_linux::{CE, Cookie, Device, Driver, ECE, Frames, Kernel};
-use firstlight_net::HostId;
 use firstlight_net::topology::{self, Cable};
+use firstlight_net::{Discipline, HostId};
 use firstlight_sim::{
     CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize,
     VoqConfig, World,
@@ -125,7 +125,8 @@ fn star(hosts: u32, ecn: Option<u32>, loss: f64) -> Fabric {
     let gbps = Rate::from_gbps;
     let topology = topology::star(hosts, Cable::new(gbps(10), Span::from_us(1))).unwrap();
     let interface = InterfaceConfig { loss, ..InterfaceConfig::default() };
-    let config = GraphConfig { topology, interface, queue: Some(20), ecn, spray: false, time_scale: 1, seed: 1 };
+    let switch = SwitchConfig { discipline: Discipline::packets(Some(20), ecn), ..SwitchConfig::default() };
+    let config = GraphConfig { topology, interface, switch, spray: false, time_scale: 1, seed: 1 };
     Fabric::graph(&config).unwrap()
 }
 

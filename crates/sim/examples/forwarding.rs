@@ -10,9 +10,9 @@
 
 use firstlight_circuits::Week;
 use firstlight_net::topology::{self, Cable, Topology};
-use firstlight_net::{Ecn, HostId, Packet};
+use firstlight_net::{Discipline, Ecn, HostId, Packet};
 use firstlight_sim::{
-    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, VoqConfig,
+    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, SwitchConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
 
@@ -52,9 +52,9 @@ fn incast() -> Workload {
 }
 
 fn graph(topology: Topology) -> Fabric {
+    let switch = SwitchConfig { discipline: Discipline::packets(Some(1000), Some(65)), ..SwitchConfig::default() };
     let interface = InterfaceConfig::default();
-    let config =
-        GraphConfig { topology, interface, queue: Some(1000), ecn: Some(65), spray: false, time_scale: 1, seed: 1 };
+    let config = GraphConfig { topology, interface, switch, spray: false, time_scale: 1, seed: 1 };
     Fabric::graph(&config).expect("the example's own settings are legal")
 }
 

@@ -4,7 +4,9 @@
 //! the clock that the engine and the hosts share.
 
 use firstlight_circuits::{RackId, Week};
+use firstlight_net::interface::{ChainConfig, ClockConfig};
 use firstlight_net::topology::Topology;
+use firstlight_net::{Discipline, PacerConfig, PoolConfig};
 use firstlight_units::{Rate, Span};
 
 /// The links between hosts and their switch.
@@ -27,6 +29,32 @@ pub struct InterfaceConfig {
     pub receive_delay: Span,
     /// Probability that a packet is lost on its way into the network (fault injection); 0 on a sound network.
     pub loss: f64,
+    /// How true the hosts' clocks are, by which interfaces stamp packets.
+    pub clock: ClockConfig,
+    /// How those timestamps come about.
+    pub stamps: ChainConfig,
+    /// HULL's pacer, where there is one.
+    pub pacer: Option<PacerConfig>,
+}
+
+/// What the switches of a packet fabric do with packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SwitchConfig {
+    /// What each output port does.
+    pub discipline: Discipline,
+    /// What it does with each traffic class, from 0 on, in strict priority; empty for one queue, with `discipline`.
+    pub classes: Vec<Discipline>,
+    /// A buffer that all ports of a switch share.
+    pub buffer: Option<PoolConfig>,
+}
+
+/// Which queues of a packet fabric to watch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WatchConfig {
+    /// The ports' names.
+    pub ports: Vec<String>,
+    /// How often to sample their queues; `None` for never.
+    pub every: Option<Span>,
 }
 
 /// Hosts and output-queued switches, joined in any way.
@@ -36,10 +64,8 @@ pub struct GraphConfig {
     pub topology: Topology,
     /// The hosts' interfaces.
     pub interface: InterfaceConfig,
-    /// How many packets may wait at each of the switches' ports, the one in service not counted.
-    pub queue: Option<u32>,
-    /// Mark an ECN-capable packet when more than this many packets would wait with it.
-    pub ecn: Option<u32>,
+    /// The switches.
+    pub switch: SwitchConfig,
     /// Each packet takes any of the shortest ways, by turns, instead of always its flow's.
     pub spray: bool,
     /// Stretches the fabric's times against the engine's clock; 1 for none.

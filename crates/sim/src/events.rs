@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     Stop,
     /// A probe sends; there as well.
     Probe,
+    /// A host's pacer lets a packet go.
+    Pacer,
 }
 
 /// By number; padded, so that looking one up needs no check.
@@ -59,6 +61,7 @@ const KINDS: [Kind; 16] = {
         Kind::Timer,
         Kind::Stop,
         Kind::Probe,
+        Kind::Pacer,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -193,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(Kind::Probe as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(Kind::Pacer as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));

@@ -28,11 +28,13 @@ mod world;
 pub use capture::{CaptureSink, Direction};
 pub use config::{
     CircuitConfig, ConfigError, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
-    Resize, SeriesConfig, VoqConfig,
+    Resize, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
 };
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};
-pub use report::{MeterReport, NetworkReport, PairReport, PortKind, PortReport, SeriesReport, Totals};
+pub use report::{
+    MeterReport, NetworkReport, PairReport, PortKind, PortReport, QueueReport, QueueSample, SeriesReport, Totals,
+};
 pub use stream::{stream, uniform};
 #[cfg(feature = "hosts")]
 pub use {

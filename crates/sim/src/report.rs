@@ -2,13 +2,15 @@
 
 use crate::conserve::Imbalance;
 use firstlight_circuits::RackId;
-use firstlight_units::Span;
+use firstlight_units::{Bytes, Rate, Span};
 
 /// What kind of element a [`PortReport`] is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortKind {
     /// A host's interface, into the network.
     HostNic,
+    /// What paces a host's packets before its interface.
+    Pacer,
     /// A switch's port towards a host.
     HostPort,
     /// A switch's port towards another switch.
@@ -28,6 +30,7 @@ impl PortKind {
     pub const fn name(self) -> &'static str {
         match self {
             PortKind::HostNic => "nic",
+            PortKind::Pacer => "pacer",
             PortKind::HostPort => "host_port",
             PortKind::SwitchPort => "switch_port",
             PortKind::Voq => "voq",
@@ -111,6 +114,37 @@ pub struct Totals {
     pub events: u64,
     /// Every identity that does not hold: empty on a sound run.
     pub imbalances: Vec<Imbalance>,
+}
+
+/// What was seen of a watched port since [`crate::Fabric::reset_meter`].
+#[derive(Clone, Debug)]
+pub struct QueueReport {
+    /// The port's name.
+    pub name: String,
+    /// Its link's rate.
+    pub rate: Rate,
+    /// How long it was watched.
+    pub elapsed: Span,
+    /// Packets that it took in.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// How long each of them waited until its first bit was sent, in nanoseconds, to three digits: with strict priorities, how
+    /// long all that was unsent would last.
+    pub waits: hdrhistogram::Histogram<u64>,
+    /// The queue over time, when that was asked for.
+    pub samples: Vec<QueueSample>,
+}
+
+/// A queue at some moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueSample {
+    /// When, since the start of the run.
+    pub at: Span,
+    /// Packets that wait, the one in service not counted.
+    pub packets: u32,
+    /// Bytes not yet sent, the rest of the packet in service counted.
+    pub bytes: Bytes,
 }
 
 /// What the meter saw of its pair since [`crate::Fabric::reset_meter`].

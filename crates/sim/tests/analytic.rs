@@ -366,7 +366,7 @@ fn the_meter_counts_data_of_its_pair() {
 #[test]
 fn faults_lose_the_share_they_were_told() {
     let mut config = star(2, None, None);
-    config.links.loss = 0.1;
+    config.interface.loss = 0.1;
     let mut fabric = Fabric::graph(&config).unwrap();
     let sends: Vec<_> = (0..10_000).map(|k| (at(us(k)), packet(0, 1, 1000, k as u32))).collect();
     let left = drive(&mut fabric, &sends, at(us(20_000)));

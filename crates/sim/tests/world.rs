@@ -199,7 +199,7 @@ fn the_meter_agrees_with_the_receivers() {
 #[test]
 fn losses_are_repaired() {
     let mut config = star(2, Some(100), None);
-    config.links.loss = 0.01;
+    config.interface.loss = 0.01;
     let fabric = Fabric::graph(&config).unwrap();
     let mut world = World::new(fabric, vec![flow(0, 1, Some(8_948_000))], 1).unwrap();
     world.run_until_finished(at(Span::from_secs(100)));
@@ -225,7 +225,7 @@ proptest! {
         voq.small = small;
         voq.ecn_small = ecn;
         voq.resize = more.map(|more| Resize { large: small + more, advance: us(advance) });
-        let fabric = Fabric::hybrid(&HybridConfig { links, voq, marks: marks.map(us), time_scale: scale, ..config }).unwrap();
+        let fabric = Fabric::hybrid(&HybridConfig { interface, voq, marks: marks.map(us), time_scale: scale, ..config }).unwrap();
         let flows: Vec<FlowConfig> = flows
             .into_iter()
             .filter(|(src, dst, _, _)| src != dst)

@@ -3,11 +3,12 @@
 use super::error::SpecError;
 use super::values::Values;
 use firstlight_circuits::Week;
+use firstlight_net::Discipline;
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
 };
 use firstlight_sim::{
-    CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, VoqConfig,
+    CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, SwitchConfig, VoqConfig,
 };
 use firstlight_units::Rate;
 
@@ -68,6 +69,7 @@ fn interface(values: &Values) -> InterfaceConfig {
         send_delay: values.span("hosts.send_delay"),
         receive_delay: values.span("hosts.receive_delay"),
         loss: values.number("hosts.loss"),
+        ..InterfaceConfig::default()
     }
 }
 
@@ -76,8 +78,10 @@ fn graph(values: &Values) -> Result<GraphConfig, SpecError> {
     Ok(GraphConfig {
         topology,
         interface: interface(values),
-        queue: values.packets_opt("switch.queue"),
-        ecn: values.packets_opt("switch.ecn"),
+        switch: SwitchConfig {
+            discipline: Discipline::packets(values.packets_opt("switch.queue"), values.packets_opt("switch.ecn")),
+            ..SwitchConfig::default()
+        },
         spray: values.flag("fabric.spray"),
         time_scale: time_scale(values),
         seed: values.integer("seed"),

@@ -1,6 +1,7 @@
 //! What every fabric has: the events, the packets, the hosts' links and the way out.
 
 use super::Exit;
+use super::interfaces::Interfaces;
 use crate::arena::Arena;
 use crate::capture::{CaptureSink, Direction};
 use crate::config::{ConfigError, InterfaceConfig};
@@ -8,7 +9,7 @@ use crate::digest::{Digest, End};
 use crate::events::{Event, Events, Kind};
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
-use firstlight_net::{Discipline, FifoPort, HostId, Packet, PacketId, Serializer};
+use firstlight_net::{Discipline, Ecn, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort};
 use firstlight_units::{Rate, Span, Time};
 
 /// The part that is the same in every fabric.
@@ -17,6 +18,7 @@ pub(crate) struct Core {
     pub(super) arena: Arena,
     /// Hosts' interfaces, into the network.
     pub(super) nics: Vec<FifoPort>,
+    pub(super) interfaces: Interfaces,
     pub(super) exits: Queue<Exit>,
     /// Packets that were lost and wait to be taken, when somebody wants to know of them.
     pub(super) drops: Option<Queue<PacketId>>,
@@ -91,7 +93,7 @@ pub(super) type HostLink = (Serializer, Span);
 impl Core {
     /// `sources` are the events of the fabric's own.
     pub(super) fn new(
-        links: impl ExactSizeIterator<Item = HostLink>,
+        links: Vec<HostLink>,
         config: &InterfaceConfig,
         sources: &[(Kind, usize)],
         scale: u32,
@@ -104,14 +106,16 @@ impl Core {
             let problem = format!("{} is not a probability below 1", config.loss);
             return Err(ConfigError::Value { key: "hosts.loss", problem });
         }
-        let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1)];
+        let pacers = if config.pacer.is_some() { hosts } else { 0 };
+        let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1), (Kind::Pacer, pacers)];
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
         Ok(Core {
             events: Events::new(&all),
             arena: Arena::default(),
-            nics: links.map(nic).collect(),
+            interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed)?,
+            nics: links.into_iter().map(nic).collect(),
             exits: Queue::new(),
             drops: None,
             capture: None,
@@ -207,9 +211,7 @@ impl Core {
             self.discard(id, Kind::Nic, host.index());
             return None;
         }
-        let port = &mut self.nics[host.index()];
-        let alone = port.offer(id, self.arena.get_mut(id), now).expect("a host's interface queues without limit");
-        self.schedule(alone, Kind::Nic, host.index());
+        self.pace(id, host.index());
         Some(id)
     }
 
@@ -223,17 +225,27 @@ impl Core {
 
     /// Queues a packet at an output port of a switch.
     #[inline]
-    pub(super) fn send(&mut self, ports: &mut [FifoPort], index: usize, id: PacketId) {
-        match ports[index].offer(id, self.arena.get_mut(id), self.now) {
-            Ok(arrival) => self.schedule(arrival, Kind::Port, index),
-            Err(_) => self.lose(id, Kind::Port, index),
+    pub(super) fn send(&mut self, ports: &mut [impl SwitchPort], index: usize, id: PacketId) {
+        let offered = ports[index].offer(id, self.arena.get_mut(id), self.now);
+        self.on_offered(offered, index, id);
+    }
+
+    /// A packet was offered to an output port of a switch.
+    #[inline]
+    pub(super) fn on_offered(&mut self, offered: Result<Option<Time>, QueueFull>, index: usize, id: PacketId) {
+        match offered {
+            Ok(None) => {}
+            // It may bring forward what was to come.
+            Ok(event) => self.reschedule(event, Kind::Port, index),
+            Err(QueueFull) => self.lose(id, Kind::Port, index),
         }
     }
 
-    /// The packet that an output port of a switch brings to the other end of its link now.
+    /// What an output port of a switch does now: the packet that it brings to the other end of its link, if any.
     #[inline]
-    pub(super) fn on_port_arrival(&mut self, ports: &mut [FifoPort], index: usize) -> PacketId {
-        let (id, next) = ports[index].arrive();
+    pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
+        let arena = &mut self.arena;
+        let (id, next) = port.step(self.now, |id| arena.get_mut(id).ecn = Ecn::Ce);
         self.reschedule(next, Kind::Port, index);
         id
     }
@@ -241,6 +253,7 @@ impl Core {
     /// A packet arrives at its host: out of the fabric.
     #[inline]
     pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
+        self.leave_interface(id, host);
         let packet = self.arena.get(id);
         self.digest.packet(packet, self.now, End::Exit);
         self.counts.exited += 1;
@@ -268,12 +281,12 @@ impl Core {
 
     pub(super) fn nic_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
         let report = |(i, nic)| port_report(PortKind::HostNic, format!("host{i}.nic"), nic, self.now);
-        self.nics.iter().enumerate().map(report)
+        self.nics.iter().enumerate().map(report).chain(self.interfaces.pacer_reports())
     }
 }
 
 /// What a port counted until `now`.
-pub(super) fn port_report(kind: PortKind, name: String, port: &FifoPort, now: Time) -> PortReport {
+pub(super) fn port_report(kind: PortKind, name: String, port: &impl SwitchPort, now: Time) -> PortReport {
     PortReport {
         name,
         kind,

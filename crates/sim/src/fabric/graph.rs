@@ -1,16 +1,21 @@
 //! A packet fabric: hosts and output-queued switches, joined in any way; the star is its smallest.
 //!
-//! A switch has nothing of its own but its output ports: a packet that comes to it is queued at the port of its next
-//! hop, one event per hop. Among ports that lead to equally short ways a flow has its own, by a hash (equal-cost
-//! multipath, RFC 2992), or each packet takes the next one in turn (packet spraying).
+//! A switch has nothing of its own but its output ports, and perhaps a buffer that these share: a packet that comes to it is
+//! queued at the port of its next hop, one event per hop (two where ports have traffic classes). Among ports that lead to
+//! equally short ways a flow has its own, by a hash (equal-cost multipath, RFC 2992), or each packet takes any of them
+//! (packet spraying).
 
 use super::core::{Core, Shape, port_report, serializer};
-use crate::config::{ConfigError, GraphConfig};
+use super::watch::Watch;
+use crate::config::{ConfigError, GraphConfig, SwitchConfig, WatchConfig};
 use crate::events::{Event, Kind};
-use crate::report::{PortKind, PortReport};
-use firstlight_net::topology::{Node, Routes, SwitchId, SwitchPort, Topology};
-use firstlight_net::{FifoLimits, FifoPort, HostId, PacketId};
+use crate::report::{PortKind, PortReport, QueueReport};
+use crate::stream::stream;
+use firstlight_net::topology::{Node, Port, Routes, SwitchId, SwitchPort as PortId, Topology};
+use firstlight_net::{ClassPort, Discipline, FifoPort, HostId, PacketId, Pool, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
+use rand_xoshiro::rand_core::RngCore;
+use std::ops::Range;
 
 /// What stands at the end of a link, in one word: a switch, or a host with the highest bit set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,11 +37,11 @@ impl Target {
     }
 }
 
-/// The switches.
-pub(super) struct Graph {
+/// The switches, with ports of one kind.
+pub(super) struct Graph<P> {
     topology: Topology,
     /// Output ports of all switches.
-    ports: Vec<FifoPort>,
+    ports: Vec<P>,
     /// Where each of them leads to,
     targets: Vec<Target>,
     /// and where hosts' interfaces do.
@@ -44,33 +49,51 @@ pub(super) struct Graph {
     routes: Routes,
     /// With packet spraying: how many packets have come.
     sprayed: Option<u64>,
+    /// The switches' shared buffers, each with its ports; none without them.
+    buffers: Vec<(Pool, Range<usize>)>,
+    watches: Vec<Watch>,
+    /// Between samples of the watched queues.
+    every: Span,
 }
 
-impl Graph {
-    pub(super) fn build(config: &GraphConfig) -> Result<(Core, Graph), ConfigError> {
-        if config.queue == Some(0) {
-            return Err(ConfigError::Value {
-                key: "switch.queue",
-                problem: "a queue of 0 packets drops all that wait".into(),
-            });
-        }
+/// How a port is made: from its serialization, its link's delay, what it is to do, and a seed.
+type Make<P> = fn(Serializer, Span, &SwitchConfig, u64) -> P;
+
+impl Graph<FifoPort> {
+    pub(super) fn port(serializer: Serializer, delay: Span, config: &SwitchConfig, seed: u64) -> FifoPort {
+        FifoPort::new(serializer, delay, &config.discipline, seed)
+    }
+}
+
+impl Graph<ClassPort> {
+    pub(super) fn port(serializer: Serializer, delay: Span, config: &SwitchConfig, seed: u64) -> ClassPort {
+        ClassPort::new(serializer, delay, &config.classes, seed)
+    }
+}
+
+impl<P: SwitchPort> Graph<P> {
+    pub(super) fn build(config: &GraphConfig, make: Make<P>) -> Result<(Core, Graph<P>), ConfigError> {
+        check(&config.switch)?;
         let (topology, scale, interface) = (&config.topology, config.time_scale, &config.interface);
-        let limits = FifoLimits { queue: config.queue, ecn: config.ecn };
-        let rate = |rate| serializer("hosts.rate", rate, scale);
-        let links = topology.nics().iter().map(|nic| Ok((rate(nic.wire.rate)?, nic.wire.delay)));
+        let links =
+            topology.nics().iter().map(|nic| Ok((serializer("hosts.rate", nic.wire.rate, scale)?, nic.wire.delay)));
         let links = links.collect::<Result<Vec<_>, ConfigError>>()?;
-        let port = |port: &firstlight_net::topology::Port| {
+        let port = |(index, port): (usize, &Port)| {
             let stack = if matches!(port.to, Node::Host(_)) { interface.receive_delay } else { Span::ZERO };
             let delay = (port.wire.delay + stack) * u64::from(scale);
-            Ok(FifoPort::new(rate(port.wire.rate)?, delay, limits))
+            let seed = stream(config.seed, &topology.port_name(PortId(index as u32)), "marking").next_u64();
+            Ok(make(serializer("links.rate", port.wire.rate, scale)?, delay, &config.switch, seed))
         };
-        let ports = topology.ports().iter().map(port).collect::<Result<Vec<_>, ConfigError>>()?;
-        let core = Core::new(links.into_iter(), interface, &[(Kind::Port, ports.len())], scale, config.seed)?;
+        let ports = topology.ports().iter().enumerate().map(port).collect::<Result<Vec<_>, ConfigError>>()?;
+        let core = Core::new(links, interface, &[(Kind::Port, ports.len())], scale, config.seed)?;
         let graph = Graph {
             targets: topology.ports().iter().map(|port| Target::of(port.to)).collect(),
             nics: topology.nics().iter().map(|nic| Target::of(nic.to)).collect(),
             routes: Routes::new(topology, config.seed),
             sprayed: config.spray.then_some(0),
+            buffers: buffers(topology, &config.switch),
+            watches: vec![],
+            every: Span::ZERO,
             topology: topology.clone(),
             ports,
         };
@@ -92,32 +115,127 @@ impl Graph {
                 *packets
             }
         };
-        let port = self.routes.port(switch, packet.dst, key);
-        core.send(&mut self.ports, port.index(), id);
+        let port = self.routes.port(switch, packet.dst, key).index();
+        if self.watches.is_empty() && self.buffers.is_empty() {
+            return core.send(&mut self.ports, port, id);
+        }
+        self.send_seen(core, switch, port, id);
+    }
+
+    /// Queues a packet where the switch has a shared buffer or somebody watches.
+    fn send_seen(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) {
+        let watch = self.watches.iter_mut().find(|watch| watch.port == port);
+        let ahead = watch.as_ref().map(|watch| watch.ahead(&self.ports[port], core.now));
+        let packet = core.arena.get_mut(id);
+        let offered = match self.buffers.get_mut(switch.index()) {
+            None => self.ports[port].offer(id, packet, core.now),
+            Some((pool, ports)) => pool.offer(&mut self.ports[ports.clone()], port - ports.start, id, packet, core.now),
+        };
+        if let (Ok(_), Some(watch), Some(ahead)) = (&offered, watch, ahead) {
+            watch.on_packet(packet, ahead);
+        }
+        core.on_offered(offered, port, id);
+    }
+
+    pub(super) fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), ConfigError> {
+        let fail = |problem: String| Err(ConfigError::Value { key: "measure.queues", problem });
+        for name in &config.ports {
+            let Some(port) = (0..self.ports.len()).find(|index| self.name(*index) == *name) else {
+                return fail(format!("there is no port '{name}': ports are called {}", self.examples()));
+            };
+            if self.watches.iter().any(|watch| watch.port == port) {
+                return fail(format!("'{name}' is there twice"));
+            }
+            self.watches.push(Watch::new(name.clone(), port, self.topology.ports()[port].wire.rate));
+        }
+        if let Some(every) = config.every.filter(|_| !self.watches.is_empty()) {
+            if every.is_zero() {
+                return fail("samples need a time between them".into());
+            }
+            self.every = every * u64::from(core.scale);
+            core.reschedule(Some(Time::ZERO), Kind::Sample, 0);
+        }
+        Ok(())
+    }
+
+    fn on_sample(&mut self, core: &mut Core) {
+        for watch in &mut self.watches {
+            watch.sample(&self.ports[watch.port], core.now, core.scale);
+        }
+        core.reschedule(Some(core.now + self.every), Kind::Sample, 0);
+    }
+
+    pub(super) fn reset_watches(&mut self, now: Time) {
+        self.watches.iter_mut().for_each(|watch| watch.reset(now));
+    }
+
+    pub(super) fn queue_reports(&self, now: Time, scale: u32) -> Vec<QueueReport> {
+        self.watches.iter().map(|watch| watch.report(now, scale)).collect()
+    }
+
+    /// A port to a host is called after the host.
+    fn name(&self, port: usize) -> String {
+        match self.targets[port].node() {
+            Node::Host(host) => format!("{}.port", self.topology.name(Node::Host(host))),
+            Node::Switch(_) => self.topology.port_name(PortId(port as u32)),
+        }
+    }
+
+    /// Some ports' names: the first, and the first between switches.
+    fn examples(&self) -> String {
+        let between = (0..self.ports.len()).find(|port| matches!(self.targets[*port].node(), Node::Switch(_)));
+        let names = std::iter::once(0).chain(between).map(|port| self.name(port));
+        names.collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn port_reports(&self, now: Time) -> Vec<PortReport> {
-        let report = |(i, port): (usize, &FifoPort)| match self.targets[i].node() {
-            Node::Host(host) => {
-                port_report(PortKind::HostPort, format!("{}.port", self.topology.name(Node::Host(host))), port, now)
-            }
-            Node::Switch(_) => {
-                port_report(PortKind::SwitchPort, self.topology.port_name(SwitchPort(i as u32)), port, now)
-            }
+        let report = |(index, port): (usize, &P)| {
+            let to_host = matches!(self.targets[index].node(), Node::Host(_));
+            let kind = if to_host { PortKind::HostPort } else { PortKind::SwitchPort };
+            port_report(kind, self.name(index), port, now)
         };
         self.ports.iter().enumerate().map(report).collect()
     }
 }
 
-impl Shape for Graph {
+impl<P: SwitchPort> Shape for Graph<P> {
     #[inline]
     fn on_event(&mut self, core: &mut Core, event: Event) {
         let index = event.index();
-        let (id, target) = match event.kind() {
-            Kind::Nic => (core.on_nic_arrival(index), self.nics[index]),
-            Kind::Port => (core.on_port_arrival(&mut self.ports, index), self.targets[index]),
+        match event.kind() {
+            Kind::Nic => {
+                let id = core.on_nic_arrival(index);
+                self.on_arrival(core, id, self.nics[index]);
+            }
+            Kind::Port => {
+                if let Some(id) = core.step(&mut self.ports[index], index) {
+                    self.on_arrival(core, id, self.targets[index]);
+                }
+            }
+            Kind::Pacer => core.on_pacer(index),
+            Kind::Sample => self.on_sample(core),
             other => unreachable!("a packet fabric has no event {other:?}"),
-        };
-        self.on_arrival(core, id, target);
+        }
     }
+}
+
+fn buffers(topology: &Topology, config: &SwitchConfig) -> Vec<(Pool, Range<usize>)> {
+    let switches = (0..topology.switches().len()).map(|switch| topology.ports_of(SwitchId(switch as u16)));
+    let ports = switches.map(|ports| ports.start as usize..ports.end as usize);
+    config.buffer.iter().flat_map(|buffer| ports.clone().map(|ports| (Pool::new(buffer, ports.len()), ports))).collect()
+}
+
+fn check(config: &SwitchConfig) -> Result<(), ConfigError> {
+    let problem =
+        |key| move |error: firstlight_net::DisciplineError| ConfigError::Value { key, problem: error.to_string() };
+    let all: &[Discipline] =
+        if config.classes.is_empty() { std::slice::from_ref(&config.discipline) } else { &config.classes };
+    for discipline in all {
+        discipline.check().map_err(problem("switch"))?;
+        if discipline.limit == firstlight_net::Limit::Packets(0) {
+            let problem = "a queue of 0 packets drops all that wait".into();
+            return Err(ConfigError::Value { key: "switch.queue", problem });
+        }
+    }
+    config.buffer.iter().try_for_each(|buffer| buffer.check().map_err(problem("switch.buffer")))
 }

@@ -59,7 +59,7 @@ impl Hybrid {
         let hosts = racks * config.hosts_per_rack;
         let HostLinks { rate, receive_rate, delay } = config.links;
         let sending = serializer("hosts.rate", rate, scale)?;
-        let links = (0..hosts).map(|_| (sending, delay));
+        let links = vec![(sending, delay); hosts];
         let mut core = Core::new(links, &config.interface, &sources(racks, hosts), scale, config.seed)?;
         let stretched = |span: Span| span * u64::from(scale);
         let receiving = serializer("hosts.receive_rate", receive_rate, scale)?;
@@ -202,8 +202,9 @@ impl Shape for Hybrid {
                 self.on_host_packet(core, id);
             }
             Kind::Port => {
-                let id = core.on_port_arrival(&mut self.host_ports, index);
-                core.exit(id, HostId(index as u16));
+                if let Some(id) = core.step(&mut self.host_ports[index], index) {
+                    core.exit(id, HostId(index as u16));
+                }
             }
             Kind::UplinkFree => self.on_uplink_free(core, index),
             Kind::Uplink => self.on_uplink_arrival(core, index),
@@ -213,6 +214,7 @@ impl Shape for Hybrid {
             Kind::Circuit => self.on_circuit_arrival(core, index),
             Kind::Calendar => self.on_calendar(core),
             Kind::Sample => self.on_sample(core),
+            Kind::Pacer => core.on_pacer(index),
             Kind::Timer | Kind::Stop | Kind::Probe => unreachable!("timers are the hosts'"),
         }
     }

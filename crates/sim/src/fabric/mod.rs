@@ -9,16 +9,18 @@ mod circuit;
 mod core;
 mod graph;
 mod hybrid;
+mod interfaces;
 mod order;
 mod packet_network;
 mod reports;
 mod schedule;
+mod watch;
 
 use self::core::{Core, Queue};
 use crate::capture::CaptureSink;
-use crate::config::{ConfigError, GraphConfig, HybridConfig, MeterConfig};
-use crate::report::{MeterReport, PairReport, PortReport, Totals};
-use firstlight_net::{HostId, Packet, PacketId};
+use crate::config::{ConfigError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
+use crate::report::{MeterReport, PairReport, PortReport, QueueReport, Totals};
+use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
 use graph::Graph;
 use hybrid::Hybrid;
@@ -33,7 +35,8 @@ pub struct Exit {
 }
 
 enum Kind {
-    Graph(Graph),
+    Graph(Graph<FifoPort>),
+    Classes(Graph<ClassPort>),
     Hybrid(Box<Hybrid>),
 }
 
@@ -53,8 +56,12 @@ impl Fabric {
     /// # Errors
     /// When a value is out of its range.
     pub fn graph(config: &GraphConfig) -> Result<Self, ConfigError> {
-        let (core, graph) = Graph::build(config)?;
-        Ok(Fabric { core, kind: Kind::Graph(graph) })
+        if config.switch.classes.is_empty() {
+            let (core, graph) = Graph::build(config, Graph::<FifoPort>::port)?;
+            return Ok(Fabric { core, kind: Kind::Graph(graph) });
+        }
+        let (core, graph) = Graph::build(config, Graph::<ClassPort>::port)?;
+        Ok(Fabric { core, kind: Kind::Classes(graph) })
     }
 
     /// Racks joined by a packet network and a circuit switch.
@@ -108,6 +115,7 @@ impl Fabric {
     fn advance(&mut self, limit: Time, to_exit: bool) {
         match &mut self.kind {
             Kind::Graph(graph) => self.core.run(graph, limit, to_exit),
+            Kind::Classes(graph) => self.core.run(graph, limit, to_exit),
             Kind::Hybrid(hybrid) => self.core.run(&mut **hybrid, limit, to_exit),
         }
     }
@@ -174,24 +182,51 @@ impl Fabric {
     /// On a fabric without racks, or for a pair that it does not have.
     pub fn set_meter(&mut self, config: &MeterConfig) -> Result<(), ConfigError> {
         match &mut self.kind {
-            Kind::Graph(_) => {
+            Kind::Graph(_) | Kind::Classes(_) => {
                 Err(ConfigError::Value { key: "measure.pair", problem: "there are no pairs of racks".into() })
             }
             Kind::Hybrid(hybrid) => hybrid.set_meter(&mut self.core, config),
         }
     }
 
-    /// Forgets what the meter saw, but not where the flows stand: the end of a warm-up.
+    /// Watches queues from now on. Call it before the run.
+    ///
+    /// # Errors
+    /// On a hybrid fabric, and for a port that there is not.
+    pub fn watch(&mut self, config: &WatchConfig) -> Result<(), ConfigError> {
+        match &mut self.kind {
+            Kind::Graph(graph) => graph.watch(&mut self.core, config),
+            Kind::Classes(graph) => graph.watch(&mut self.core, config),
+            Kind::Hybrid(_) => {
+                let problem = "a hybrid fabric has VOQs: measure.pair is for these".into();
+                Err(ConfigError::Value { key: "measure.queues", problem })
+            }
+        }
+    }
+
+    /// What was seen of the watched queues.
+    pub fn queues(&self) -> Vec<QueueReport> {
+        let (now, scale) = (self.core.now, self.core.scale);
+        match &self.kind {
+            Kind::Graph(graph) => graph.queue_reports(now, scale),
+            Kind::Classes(graph) => graph.queue_reports(now, scale),
+            Kind::Hybrid(_) => Vec::new(),
+        }
+    }
+
+    /// Forgets what the meter and the watches saw, but not where the flows stand: the end of a warm-up.
     pub fn reset_meter(&mut self) {
-        if let Kind::Hybrid(hybrid) = &mut self.kind {
-            hybrid.reset_meter(self.core.now);
+        match &mut self.kind {
+            Kind::Hybrid(hybrid) => hybrid.reset_meter(self.core.now),
+            Kind::Graph(graph) => graph.reset_watches(self.core.now),
+            Kind::Classes(graph) => graph.reset_watches(self.core.now),
         }
     }
 
     /// What the meter saw, if there is one.
     pub fn meter(&self) -> Option<MeterReport> {
         match &self.kind {
-            Kind::Graph(_) => None,
+            Kind::Graph(_) | Kind::Classes(_) => None,
             Kind::Hybrid(hybrid) => hybrid.meter_report(self.core.now),
         }
     }
@@ -211,6 +246,7 @@ impl Fabric {
         let mut ports: Vec<PortReport> = self.core.nic_reports().collect();
         ports.extend(match &self.kind {
             Kind::Graph(graph) => graph.port_reports(self.core.now),
+            Kind::Classes(graph) => graph.port_reports(self.core.now),
             Kind::Hybrid(hybrid) => hybrid.port_reports(self.core.now),
         });
         ports
@@ -219,7 +255,7 @@ impl Fabric {
     /// Counts of every pair of racks; none without racks.
     pub fn pairs(&self) -> Vec<PairReport> {
         match &self.kind {
-            Kind::Graph(_) => Vec::new(),
+            Kind::Graph(_) | Kind::Classes(_) => Vec::new(),
             Kind::Hybrid(hybrid) => hybrid.pair_reports(),
         }
     }

@@ -104,13 +104,13 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
         "fabric",
         "injected = lost + offered to interfaces",
         counts.injected,
-        counts.lost + sum(&nic, offered),
+        counts.lost + sum(&nic, offered) + sum(&[PortKind::Pacer], |p| p.held),
     );
     let untold = fabric.core.drops.as_ref().map_or(0, |drops| drops.len());
     let records = held + counts.exited - counts.released + untold;
     ledger.check("fabric", "records = held + exits not released + drops not told", fabric.core.arena.live(), records);
     match &fabric.kind {
-        Kind::Graph(_) => {
+        Kind::Graph(_) | Kind::Classes(_) => {
             // What comes to a switch goes to one of its ports, and all ports but those to hosts lead to a switch.
             let inside = [PortKind::SwitchPort];
             let (come, gone) =

@@ -4,9 +4,10 @@
 
 use firstlight_circuits::{RackId, Week};
 use firstlight_net::topology::{self, Cable};
-use firstlight_net::{Ecn, HostId, Packet};
+use firstlight_net::{Discipline, Ecn, HostId, Packet};
 use firstlight_sim::{
-    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, VoqConfig,
+    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
+    SwitchConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
 
@@ -42,7 +43,8 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
 pub fn star(hosts: u32, queue: Option<u32>, ecn: Option<u32>) -> GraphConfig {
     let topology = topology::star(hosts, Cable::new(Rate::from_gbps(10), us(1))).unwrap();
     let interface = InterfaceConfig::default();
-    GraphConfig { topology, interface, queue, ecn, spray: false, time_scale: 1, seed: 1 }
+    let switch = SwitchConfig { discipline: Discipline::packets(queue, ecn), ..SwitchConfig::default() };
+    GraphConfig { topology, interface, switch, spray: false, time_scale: 1, seed: 1 }
 }
 
 pub fn measured(config: &HybridConfig) -> Fabric {

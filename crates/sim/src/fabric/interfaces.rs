@@ -1,0 +1,110 @@
+//! The hosts' interfaces, apart from their queues: timestamps and pacers.
+
+use super::core::Core;
+use crate::config::{ConfigError, InterfaceConfig};
+use crate::events::Kind;
+use crate::report::{PortKind, PortReport};
+use crate::stream::stream;
+use firstlight_net::interface::{Clock, Stamper};
+use firstlight_net::{HostId, Pace, Pacer, PacketId, Serializer};
+use firstlight_units::{Span, Time};
+use rand_xoshiro::rand_core::RngCore;
+
+/// What stands between the hosts and their links.
+pub(super) struct Interfaces {
+    stampers: Vec<Stamper>,
+    pacers: Vec<Pacer>,
+    /// How long the hosts' stacks take, on the engine's clock; the links' delays have it in them.
+    send_delay: Span,
+    receive_delay: Span,
+}
+
+impl Interfaces {
+    pub(super) fn new(
+        links: impl Iterator<Item = Serializer>,
+        config: &InterfaceConfig,
+        scale: u32,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        if let Some(pacer) = &config.pacer {
+            let problem = |error: firstlight_net::DisciplineError| error.to_string();
+            pacer.check().map_err(|error| ConfigError::Value { key: "pacer", problem: problem(error) })?;
+        }
+        let (mut stampers, mut pacers) = (vec![], vec![]);
+        for (host, link) in links.enumerate() {
+            let name = format!("host{host}");
+            let clock = Clock::draw(&config.clock, &mut stream(seed, &name, "clock"));
+            stampers.push(Stamper::new(config.stamps, clock, link, stream(seed, &name, "stamps")));
+            let pacer = |config| Pacer::new(config, scale, stream(seed, &name, "pacer").next_u64());
+            pacers.extend(config.pacer.as_ref().map(pacer));
+        }
+        let stretched = |delay: Span| delay * u64::from(scale);
+        let (send_delay, receive_delay) = (stretched(config.send_delay), stretched(config.receive_delay));
+        Ok(Interfaces { stampers, pacers, send_delay, receive_delay })
+    }
+
+    pub(super) fn pacer_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
+        self.pacers.iter().enumerate().map(|(host, pacer)| {
+            let counts = pacer.counts();
+            PortReport {
+                name: format!("host{host}.pacer"),
+                kind: PortKind::Pacer,
+                offered: counts.offered,
+                delivered: counts.passed + counts.released,
+                dropped: 0,
+                held: pacer.held(),
+                marked: 0,
+                peak_queue: 0,
+                hops: 0,
+            }
+        })
+    }
+}
+
+impl Core {
+    /// A packet goes from the host to its interface, past the pacer or through it.
+    #[inline]
+    pub(super) fn pace(&mut self, id: PacketId, host: usize) {
+        if let Some(pacer) = self.interfaces.pacers.get_mut(host)
+            && let Pace::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
+        {
+            return self.schedule(release, Kind::Pacer, host);
+        }
+        self.enter_interface(id, host);
+    }
+
+    /// The pacer of a host lets a packet go, if it is time for one.
+    pub(super) fn on_pacer(&mut self, host: usize) {
+        let released = self.interfaces.pacers[host].release(self.now);
+        let next = self.interfaces.pacers[host].next();
+        self.reschedule(next, Kind::Pacer, host);
+        if let Some(id) = released {
+            self.enter_interface(id, host);
+        }
+    }
+
+    #[inline]
+    fn enter_interface(&mut self, id: PacketId, host: usize) {
+        let (now, nic, packet) = (self.now, &mut self.nics[host], self.arena.get_mut(id));
+        if packet.has_stamps() {
+            let queued: Time = now + self.interfaces.send_delay;
+            let starts = nic.departure().max(now) + self.interfaces.send_delay;
+            packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size));
+        }
+        let alone = nic.offer(id, packet, now).expect("a host's interface queues without limit");
+        self.schedule(alone, Kind::Nic, host);
+    }
+
+    /// A packet has come through the receiving host's interface.
+    #[inline]
+    pub(super) fn leave_interface(&mut self, id: PacketId, host: HostId) {
+        let packet = self.arena.get_mut(id);
+        if packet.has_stamps() {
+            let arrived = self.now - self.interfaces.receive_delay;
+            packet.set_received(self.interfaces.stampers[host.index()].on_receive(arrived, packet.size));
+        }
+        if let Some(pacer) = self.interfaces.pacers.get_mut(host.index()) {
+            pacer.on_receive(packet, self.now);
+        }
+    }
+}
