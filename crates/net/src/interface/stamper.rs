@@ -188,6 +188,9 @@ mod tests {
         let poll = PollConfig { interval: Span::ZERO, ..PollConfig::default() };
         let mut host = stamper(ChainConfig::Software { poll, remedies: Remedies::NONE });
         assert_eq!(burst(&mut host), [10_000, 10_067, 10_134]);
+        // A link that is done sooner waits for nothing: no packet is stamped after its first bit.
+        let stamps = [20_000, 20_042, 20_084].map(|starts| host.on_send(ns(20_000), ns(starts), 52));
+        assert_eq!(stamps, [20_000, 20_042, 20_084]);
     }
 
     #[test]
