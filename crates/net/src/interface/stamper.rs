@@ -269,5 +269,16 @@ mod tests {
         let mut host = stamper(chain);
         (0..7).for_each(|k| _ = host.on_receive(ns(k * 5_000), MTU));
         assert_eq!(burst(&mut host), alone);
+        // What one direction waits says nothing of the other.
+        let poll = PollConfig { packet: Span::ZERO, ..PollConfig::default() };
+        let mut host = stamper(ChainConfig::Software { poll, remedies: Remedies::BUCKET });
+        let mut waits = |ms: u64| {
+            let at = ms * 1_000_000;
+            let (sent, received) = (host.on_send(ns(at - 500_000), ns(at), MTU), host.on_receive(ns(at), MTU));
+            (at - u64::from(sent), u64::from(received) - at)
+        };
+        // Rounding up and down may part equal waits by a nanosecond.
+        let alike = (1..100).map(&mut waits).filter(|(sent, received)| sent.abs_diff(*received) <= 1).count();
+        assert!(alike < 10, "{alike}");
     }
 }
