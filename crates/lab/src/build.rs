@@ -34,8 +34,8 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         size: flow.size,
         start: flow.start,
         jitter: flow.jitter,
-        stop: None,
-        class: 0,
+        stop: flow.stop,
+        class: flow.class,
         outside: flow.hosts == HostKind::Linux,
     }
 }

@@ -36,6 +36,8 @@ pub fn inspect(spec: &Spec) -> Json {
         "bdp": bdp,
         "flows": flows(spec),
         "flow_count": spec.flows.len(),
+        "workloads": workloads(spec),
+        "probes": probes(spec),
         "linux": linux(spec),
         "measure": measure(spec),
         "spec": spec.resolved,
@@ -145,11 +147,33 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
 fn flows(spec: &Spec) -> Json {
     let flow = |flow: &crate::spec::Flow| {
         json!({
-            "entry": flow.entry, "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(), "cc": flow.cc.name(),
+            "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(), "cc": flow.cc.name(),
             "size": flow.size.map(|size| size.to_string()), "start_us": flow.start.as_us_f64(), "jitter_us": flow.jitter.as_us_f64(),
+            "stop_us": flow.stop.map(Span::as_us_f64), "class": flow.class,
         })
     };
     spec.flows.iter().take(MOST_FLOWS).map(flow).collect()
+}
+
+fn workloads(spec: &Spec) -> Json {
+    let one = |workload: &crate::spec::Workload| {
+        json!({
+            "name": workload.name, "kind": workload.kind, "flows": workload.flows, "asked": workload.asked,
+            "mean_size_bytes": workload.mean_size,
+        })
+    };
+    spec.workloads.iter().map(one).collect()
+}
+
+fn probes(spec: &Spec) -> Json {
+    let one = |probe: &crate::spec::Probe| {
+        json!({
+            "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0, "packet": probe.packet.to_string(),
+            "interval_us": probe.interval.as_us_f64(), "count": probe.count, "start_us": probe.start.as_us_f64(),
+            "class": probe.class,
+        })
+    };
+    spec.probes.iter().take(MOST_FLOWS).map(one).collect()
 }
 
 /// What runs on Linux hosts, and on which kernel; null when all hosts are simulated.

@@ -16,6 +16,7 @@ const MANY_WEEKS: u64 = 100;
 pub fn of_spec(spec: &Spec) -> Vec<String> {
     let mut notes = vec![];
     ecn(spec, &mut notes);
+    workloads(spec, &mut notes);
     if let Network::Hybrid(hybrid) = &spec.network {
         marks(spec, hybrid, &mut notes);
         weeks(spec, hybrid, &mut notes);
@@ -61,6 +62,22 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
             && *threshold >= limit
         {
             notes.push(format!("{key} = {threshold} is never exceeded: the queue holds {limit} packets"));
+        }
+    }
+}
+
+fn workloads(spec: &Spec, notes: &mut Vec<String>) {
+    for workload in &spec.workloads {
+        let (name, flows) = (&workload.name, workload.flows);
+        match workload.asked {
+            Some(asked) if flows < asked => notes.push(format!(
+                "workload {name} has {flows} flows instead of {asked}: the others would start after the run's end, or \
+                 its file has no more"
+            )),
+            _ if flows == 0 && workload.kind != "probe" => {
+                notes.push(format!("workload {name} has no flow: the first would start after the run's end"));
+            }
+            _ => {}
         }
     }
 }

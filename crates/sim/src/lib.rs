@@ -35,7 +35,7 @@ pub use fabric::{Exit, Fabric};
 pub use report::{
     MeterReport, NetworkReport, PairReport, PortKind, PortReport, QueueReport, QueueSample, SeriesReport, Totals,
 };
-pub use stream::{stream, uniform};
+pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 #[cfg(feature = "hosts")]
 pub use {
     flow::{FlowConfig, FlowReport, FlowState},

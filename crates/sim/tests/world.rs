@@ -233,6 +233,8 @@ proptest! {
                 cc: CcConfig::from_name(cc).unwrap(),
                 start: us(start),
                 jitter: us(100),
+                stop: None,
+                class: 0,
                 ..flow(src, dst, Some(size))
             })
             .collect();

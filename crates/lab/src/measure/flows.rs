@@ -3,6 +3,7 @@
 //! `fct_us` runs from the connection's start to the moment at which the receiver has all bytes in order. What a kernel
 //! does not tell of its flows is -1.
 
+use super::ideal::slowdown;
 use crate::run::Counters;
 use crate::spec::{HostKind, Spec};
 use crate::table::{Column, Table};
@@ -28,17 +29,29 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
             "number of the flow, in the order of the experiment",
             Column::Integer((0..rows.len() as i64).collect()),
         )
-        .count("entry", "the [[flows]] entry that it comes from, from 0", &spec.flows, |flow| flow.entry as u64)
+        .text("entry", "the table that it comes from, counted from 0: flows.0, workload.0", &spec.flows, |flow| {
+            flow.entry.to_string()
+        })
+        .text("workload", "that workload's name; flows: from [[flows]]", &spec.flows, |flow| {
+            spec.workload_name(flow.entry).to_string()
+        })
         .count("src", "sending host", rows, |f| u64::from(f.src.0))
         .count("dst", "receiving host", rows, |f| u64::from(f.dst.0))
         .count("sport", "sender's port", rows, |f| u64::from(f.sport))
         .count("dport", "receiver's port", rows, |f| u64::from(f.dport))
         .text("cc", "congestion control", &spec.flows, |flow| flow.cc.name().to_string())
+        .count("class", "traffic class of its packets", &spec.flows, |flow| u64::from(flow.class))
         .number("start_us", "when it connected", rows, |f| spec.own_time(f.start).as_us_f64())
         .with("size_bytes", "how much it was to send; -1: until the end", Column::Integer(sizes))
         .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| {
             completion(spec, f).map_or(f64::NAN, Span::as_us_f64)
         })
+        .number(
+            "slowdown",
+            "fct_us over the least that the empty fabric allows; NaN where that is not known",
+            rows,
+            |f| slowdown(spec, f).unwrap_or(f64::NAN),
+        )
         .count("bytes_acked", "bytes acknowledged to the sender", rows, |f| f.bytes_acked)
         .count("bytes_received", "bytes in order at the receiver", rows, |f| f.bytes_received)
         .count("packets_sent", "data packets sent, retransmissions included", rows, |f| f.sender.packets_sent)

@@ -4,7 +4,9 @@
 //! (NSDI'20, section 4); each table's file states them.
 
 mod fabric;
+mod fct;
 mod flows;
+mod ideal;
 mod latency;
 mod linux;
 mod series;
@@ -20,6 +22,9 @@ pub(crate) const SUMMARY: &str = "summary";
 /// All tables of a result.
 pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     let mut tables = vec![summary::table(spec, counters), flows::table(spec, counters), fabric::ports(counters)];
+    if spec.flows.iter().any(|flow| flow.size.is_some()) {
+        tables.push(fct::table(spec, counters));
+    }
     if let Network::Hybrid(hybrid) = &spec.network {
         tables.push(fabric::pairs(counters));
         tables.push(fabric::week(&hybrid.week));
@@ -42,6 +47,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
 }
 
 pub(crate) use fabric::matching_text;
+pub use ideal::{Hop, completion_on};
 pub use summary::metric;
 
 /// A column of numbers.

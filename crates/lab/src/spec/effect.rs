@@ -25,6 +25,8 @@ pub(crate) struct Setting {
     /// Whether there are flows of that kind of hosts.
     linux_flow: bool,
     simulated_flow: bool,
+    /// The kind of each `[[workload]]`, where it is given.
+    workloads: Vec<Option<String>>,
 }
 
 /// Checks that every key that is needed is there, and that every key that is there has an effect.
@@ -36,9 +38,10 @@ pub(crate) fn check(values: &Values) -> Result<Setting, SpecError> {
     let mut problems: Vec<Problem> = vec![];
     for key in keys().iter().filter(absent) {
         let instances = values.instances(key);
-        problems.extend(instances.iter().filter(|path| !values.has(path)).map(|path| missing(values, key, path)));
+        let absent = instances.iter().filter(|path| !values.has(path) && setting.holds_at(key.when, path));
+        problems.extend(absent.map(|path| missing(values, key, path)));
     }
-    if values.count("flows") + values.count("program") == 0 {
+    if values.count("flows") + values.count("workload") + values.count("program") == 0 {
         let write = "no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\"";
         problems.push(values.problem("flows", write));
     }
@@ -83,22 +86,31 @@ fn idle(values: &Values, setting: &Setting) -> Vec<Problem> {
         whole.push(path);
     }
     for (path, given) in &values.given {
-        if !inside(&whole, path) && !setting.holds(given.key.when) {
-            problems.push(values.problem(path, setting.no_effect(given.key.when)));
+        if !inside(&whole, path) && !setting.holds_at(given.key.when, path) {
+            problems.push(values.problem(path, setting.no_effect_at(given.key.when, path)));
         }
     }
     problems
 }
 
+/// The entries that ask for flows; probes are none.
+fn entries(values: &Values, workloads: &[Option<String>]) -> Vec<String> {
+    let flows = (0..values.count("flows")).map(|index| format!("flows.{index}"));
+    let others = (0..workloads.len()).filter(|&index| workloads[index].as_deref() != Some("probe"));
+    flows.chain(others.map(|index| format!("workload.{index}"))).collect()
+}
+
 impl Setting {
     fn of(values: &Values, fabric: String) -> Self {
-        let flows = values.count("flows");
-        let named = |index: usize| values.text_opt(&format!("flows.{index}.cc"));
+        let kinds = |index| values.text_opt(&format!("workload.{index}.kind"));
+        let workloads: Vec<Option<String>> = (0..values.count("workload")).map(kinds).collect();
+        let entries = entries(values, &workloads);
+        let named = |path: &String| values.text_opt(&format!("{path}.cc"));
         let programs = values.count("program") > 0;
-        let default_cc = programs || (0..flows).any(|index| named(index).is_none());
+        let default_cc = programs || entries.iter().any(|path| named(path).is_none());
         let of_host = |index: usize| values.text_opt(&format!("linux.hosts.{index}.cc"));
         let of_hosts = (0..values.count("linux.hosts")).filter_map(of_host);
-        let mut controllers: BTreeSet<String> = (0..flows).filter_map(named).chain(of_hosts).collect();
+        let mut controllers: BTreeSet<String> = entries.iter().filter_map(named).chain(of_hosts).collect();
         if default_cc {
             controllers.insert(values.text("tcp.cc"));
         }
@@ -117,10 +129,11 @@ impl Setting {
             controllers,
             default_cc,
             kind: values.host_kind(),
-            default_hosts: programs || (0..flows).any(|index| !values.has(&format!("flows.{index}.hosts"))),
+            default_hosts: programs || entries.iter().any(|path| !values.has(&format!("{path}.hosts"))),
             programs,
-            linux_flow: (0..flows).any(|index| values.host_kind_of(index) == HostKind::Linux),
-            simulated_flow: (0..flows).any(|index| values.host_kind_of(index) == HostKind::Simulated),
+            linux_flow: entries.iter().any(|path| values.host_kind_of(path) == HostKind::Linux),
+            simulated_flow: entries.iter().any(|path| values.host_kind_of(path) == HostKind::Simulated),
+            workloads,
         }
     }
 
@@ -144,7 +157,22 @@ impl Setting {
             When::Linux => self.linux(),
             When::LinuxFlow => self.linux_flow,
             When::SimulatedFlow => self.simulated_flow,
+            When::Workload(_) => !self.workloads.is_empty(),
         }
+    }
+
+    /// As `holds`, for the key at `path`, whose own entry may decide.
+    fn holds_at(&self, when: When, path: &str) -> bool {
+        match when {
+            When::Workload(kinds) => self.workload_kind(path).is_some_and(|kind| kinds.contains(&kind)),
+            _ => self.holds(when),
+        }
+    }
+
+    /// The kind of the `[[workload]]` that a key at `path` stands in.
+    fn workload_kind(&self, path: &str) -> Option<&str> {
+        let index: usize = path.split('.').nth(1)?.parse().ok()?;
+        self.workloads.get(index)?.as_deref()
     }
 
     /// Whether anything is on Linux hosts.
@@ -159,6 +187,20 @@ impl Setting {
 
     pub(crate) fn counts(&self, key: &Key) -> bool {
         self.holds(key.table().when) && self.holds(key.when)
+    }
+
+    /// As `counts`, for one instance of the key.
+    pub(crate) fn counts_at(&self, key: &Key, path: &str) -> bool {
+        self.holds(key.table().when) && self.holds_at(key.when, path)
+    }
+
+    fn no_effect_at(&self, when: When, path: &str) -> String {
+        match (when, self.workload_kind(path)) {
+            (When::Workload(_), Some(kind)) => {
+                format!("has no effect: it counts only when {when}, but this one's is \"{kind}\"; take it out")
+            }
+            _ => self.no_effect(when),
+        }
     }
 
     fn no_effect(&self, when: When) -> String {
@@ -180,6 +222,7 @@ impl Setting {
             When::Linux => "all hosts are simulated".into(),
             When::LinuxFlow => "none has".into(),
             When::SimulatedFlow => "all flows have Linux hosts".into(),
+            When::Workload(_) => "there is no such [[workload]]".into(),
             When::Always => String::new(),
         };
         format!("has no effect: it counts only when {when}, but {found}; take it out")

@@ -6,20 +6,40 @@ use super::hosts::{HostKind, Shape};
 use super::linux::HostEntries;
 use super::value::Hosts;
 use super::values::Values;
+use super::workload::{self, Probe, Workload};
 use firstlight_circuits::RackId;
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Span};
+use std::fmt;
 
 /// Connections that one host can have: its ports from 10000 on.
 const MOST_PER_HOST: usize = 50_000;
 /// Connections of one experiment.
-const MOST: usize = 1_000_000;
+pub(super) const MOST: usize = 1_000_000;
+
+/// The table that a flow comes from; it is written as its path, `flows.0` or `workload.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// A `[[flows]]` entry, counted from 0.
+    Flows(usize),
+    /// A `[[workload]]`, counted from 0.
+    Workload(usize),
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Flows(index) => write!(f, "flows.{index}"),
+            Entry::Workload(index) => write!(f, "workload.{index}"),
+        }
+    }
+}
 
 /// One connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// The `[[flows]]` entry that it comes from, counted from 0.
-    pub entry: usize,
+    /// What it comes from.
+    pub entry: Entry,
     /// Sender.
     pub src: HostId,
     /// Receiver.
@@ -34,6 +54,10 @@ pub struct Flow {
     pub start: Span,
     /// It starts at random within this span after `start`.
     pub jitter: Span,
+    /// When it sends no more; such a flow has no size.
+    pub stop: Option<Span>,
+    /// The traffic class of its packets, 0 to 7.
+    pub class: u8,
 }
 
 impl Flow {
@@ -45,26 +69,47 @@ impl Flow {
     }
 }
 
-/// One record for each connection, in the order of the entries.
-pub(crate) fn expand(values: &Values, shape: &Shape, settings: &HostEntries) -> Result<Vec<Flow>, SpecError> {
-    let mut flows = vec![];
+/// All that is sent without a program.
+#[derive(Default)]
+pub(crate) struct Traffic {
+    pub flows: Vec<Flow>,
+    pub workloads: Vec<Workload>,
+    pub probes: Vec<Probe>,
+}
+
+/// One record for each connection: those of `[[flows]]`, then those of `[[workload]]`, in the order of the entries.
+pub(crate) fn expand(values: &Values, shape: &Shape, settings: &HostEntries) -> Result<Traffic, SpecError> {
+    let mut traffic = Traffic::default();
     let mut problems = vec![];
     for entry in 0..values.count("flows") {
-        let table = Entry { values, shape, settings, index: entry };
+        let table = Table { values, shape, settings, entry: Entry::Flows(entry) };
         match table.flows() {
-            Ok(more) => flows.extend(more),
+            Ok(more) => traffic.flows.extend(more),
             Err(problem) => problems.push(*problem),
         }
-        if flows.len() > MOST {
-            let text = format!("{} flows and more are too many: use at most {MOST}", flows.len());
-            problems.push(values.problem(&format!("flows.{entry}.count"), text));
+        if traffic.flows.len() > MOST {
+            problems.push(*table.problem("count", too_many(traffic.flows.len())));
+            break;
+        }
+    }
+    for entry in 0..values.count("workload") {
+        let table = Table { values, shape, settings, entry: Entry::Workload(entry) };
+        if let Err(problem) = workload::expand(&table, &mut traffic) {
+            problems.push(*problem);
+        }
+        if traffic.flows.len() > MOST {
+            problems.push(*table.problem("kind", too_many(traffic.flows.len())));
             break;
         }
     }
     if problems.is_empty() {
-        problems.extend(crowded(values, &flows, shape.hosts));
+        problems.extend(crowded(values, &traffic.flows, shape.hosts));
     }
-    if problems.is_empty() { Ok(flows) } else { Err(SpecError { problems }) }
+    if problems.is_empty() { Ok(traffic) } else { Err(SpecError { problems }) }
+}
+
+fn too_many(flows: usize) -> String {
+    format!("{flows} flows and more are too many: use at most {MOST}")
 }
 
 fn crowded(values: &Values, flows: &[Flow], hosts: usize) -> Option<Problem> {
@@ -75,27 +120,30 @@ fn crowded(values: &Values, flows: &[Flow], hosts: usize) -> Option<Problem> {
             if connections[host.index()] > MOST_PER_HOST {
                 let text =
                     format!("host{} has more than {MOST_PER_HOST} connections, all that its ports allow", host.0);
-                return Some(values.problem(&format!("flows.{}", flow.entry), text));
+                return Some(values.problem(&flow.entry.to_string(), text));
             }
         }
     }
     None
 }
 
-/// One `[[flows]]` table.
-struct Entry<'a> {
-    values: &'a Values,
-    shape: &'a Shape,
+/// One table that asks for flows.
+pub(super) struct Table<'a> {
+    pub values: &'a Values,
+    pub shape: &'a Shape,
     settings: &'a HostEntries,
-    index: usize,
+    pub entry: Entry,
 }
 
-impl Entry<'_> {
-    fn path(&self, key: &str) -> String {
-        format!("flows.{}.{key}", self.index)
+/// Sender and receiver.
+pub(super) type Pair = (usize, usize);
+
+impl Table<'_> {
+    pub fn path(&self, key: &str) -> String {
+        format!("{}.{key}", self.entry)
     }
 
-    fn problem(&self, key: &str, text: impl Into<String>) -> Box<Problem> {
+    pub fn problem(&self, key: &str, text: impl Into<String>) -> Box<Problem> {
         Box::new(self.values.problem(&self.path(key), text))
     }
 
@@ -105,29 +153,48 @@ impl Entry<'_> {
         let count = pairs.len() * per_pair;
         let share = self.share(count)?;
         let (start, jitter) = self.start()?;
-        let hosts = self.values.host_kind_of(self.index);
-        let controls = self.controls(hosts, &pairs)?;
-        let each = pairs.iter().zip(&controls).flat_map(|pair| std::iter::repeat_n(pair, per_pair)).take(MOST + 1);
-        let flow = |(nth, (&(src, dst), &cc)): (usize, (&(usize, usize), &Control))| Flow {
-            entry: self.index,
+        let each: Vec<Pair> =
+            pairs.iter().flat_map(|pair| std::iter::repeat_n(*pair, per_pair)).take(MOST + 1).collect();
+        let mut flows = self.between(&each)?;
+        for (nth, flow) in flows.iter_mut().enumerate() {
+            flow.size = share.map(|(size, longer)| Bytes::new(size + u64::from((nth as u64) < longer)));
+            (flow.start, flow.jitter) = (start, jitter);
+        }
+        Ok(flows)
+    }
+
+    /// A flow for each pair, with what the table says of all of them; it starts at once and sends until the end.
+    pub fn between(&self, pairs: &[Pair]) -> Result<Vec<Flow>, Box<Problem>> {
+        let hosts = self.values.host_kind_of(&self.entry.to_string());
+        let class = self.values.integer(&self.path("class")) as u8;
+        if hosts == HostKind::Linux && class != 0 {
+            let text = "a Linux host's packets have the class that its programs give them: take it out, or use hosts = \
+                        \"simulated\"";
+            return Err(self.problem("class", text));
+        }
+        let controls = self.controls(hosts, pairs)?;
+        let flow = |(&(src, dst), &cc): (&Pair, &Control)| Flow {
+            entry: self.entry,
             src: HostId(src as u16),
             dst: HostId(dst as u16),
             hosts,
             cc,
-            size: share.map(|(size, longer)| Bytes::new(size + u64::from((nth as u64) < longer))),
-            start,
-            jitter,
+            size: None,
+            start: Span::ZERO,
+            jitter: Span::ZERO,
+            stop: None,
+            class,
         };
-        Ok(each.enumerate().map(flow).collect())
+        Ok(pairs.iter().zip(&controls).map(flow).collect())
     }
 
     /// The congestion control of each pair's flows: the entry's own, else the sending Linux host's, else that of `[tcp]`.
-    fn controls(&self, hosts: HostKind, pairs: &[(usize, usize)]) -> Result<Vec<Control>, Box<Problem>> {
+    fn controls(&self, hosts: HostKind, pairs: &[Pair]) -> Result<Vec<Control>, Box<Problem>> {
         let own = self.values.text_opt(&self.path("cc"));
         let (key, name) = match own {
             Some(name) => (self.path("cc"), name),
             None if hosts == HostKind::Linux => {
-                let of = |&(src, _): &(usize, usize)| Control::Linux(self.settings.cc(self.values, src));
+                let of = |&(src, _): &Pair| Control::Linux(self.settings.cc(self.values, src));
                 return Ok(pairs.iter().map(of).collect());
             }
             None => ("tcp.cc".to_string(), self.values.text("tcp.cc")),
@@ -137,15 +204,17 @@ impl Entry<'_> {
         Ok(vec![control; pairs.len()])
     }
 
+    /// The hosts that a key names.
+    pub fn hosts(&self, key: &str) -> Result<Vec<usize>, Box<Problem>> {
+        self.shape.hosts(self.values.hosts(&self.path(key))).map_err(|text| self.problem(key, text))
+    }
+
     /// Who sends to whom.
-    fn pairs(&self) -> Result<Vec<(usize, usize)>, Box<Problem>> {
-        let side = |key: &str| {
-            let name = self.values.hosts(&self.path(key));
-            self.shape.hosts(name).map(|hosts| (name, hosts)).map_err(|text| self.problem(key, text))
-        };
+    pub fn pairs(&self) -> Result<Vec<Pair>, Box<Problem>> {
+        let side = |key: &str| self.hosts(key).map(|hosts| (self.values.hosts(&self.path(key)), hosts));
         let ((from, senders), (to, receivers)) = (side("from")?, side("to")?);
         let single = |name| matches!(name, Hosts::Host(_) | Hosts::RackHost(..));
-        let pairs: Vec<(usize, usize)> = match (from, to) {
+        let pairs: Vec<Pair> = match (from, to) {
             (Hosts::Rack(a), Hosts::Rack(b)) if a == b => {
                 return Err(self.problem("to", format!("{to} would send to itself: name another rack or a host")));
             }
@@ -180,7 +249,8 @@ impl Entry<'_> {
         }
     }
 
-    fn start(&self) -> Result<(Span, Span), Box<Problem>> {
+    /// When the table's flows start, and how much later at most.
+    pub fn start(&self) -> Result<(Span, Span), Box<Problem>> {
         let (start, jitter) = (self.values.span(&self.path("start")), self.values.span(&self.path("jitter")));
         let duration = self.values.span("duration");
         let latest = start.as_ps().checked_add(jitter.as_ps());

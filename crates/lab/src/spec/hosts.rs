@@ -35,9 +35,9 @@ impl Values {
         HostKind::of(&self.text("hosts.kind"))
     }
 
-    /// The kind of hosts of a `[[flows]]` entry.
-    pub fn host_kind_of(&self, entry: usize) -> HostKind {
-        self.text_opt(&format!("flows.{entry}.hosts")).map_or_else(|| self.host_kind(), |name| HostKind::of(&name))
+    /// The kind of hosts of the entry at `path`, of `[[flows]]` or `[[workload]]`.
+    pub fn host_kind_of(&self, path: &str) -> HostKind {
+        self.text_opt(&format!("{path}.hosts")).map_or_else(|| self.host_kind(), |name| HostKind::of(&name))
     }
 }
 

@@ -52,6 +52,8 @@ pub enum Kind {
     Sysctls,
     /// Attributes of a route: names and values in one text.
     Route,
+    /// Amounts of data, each larger than the one before.
+    Sizes,
 }
 
 /// When a key has an effect.
@@ -85,6 +87,8 @@ pub enum When {
     LinuxFlow,
     /// A flow has simulated hosts.
     SimulatedFlow,
+    /// The key's own `[[workload]]` is of one of these kinds.
+    Workload(&'static [&'static str]),
 }
 
 impl fmt::Display for When {
@@ -107,6 +111,7 @@ impl fmt::Display for When {
             When::Linux => "there are Linux hosts",
             When::LinuxFlow => "a flow has Linux hosts",
             When::SimulatedFlow => "a flow has simulated hosts",
+            When::Workload(kinds) => return write!(f, "kind = \"{}\"", kinds.join("\" or \"")),
         })
     }
 }

@@ -24,10 +24,11 @@ mod settings;
 mod value;
 mod values;
 mod walk;
+mod workload;
 
 pub use control::Control;
 pub use error::{Place, Problem, SpecError};
-pub use flows::Flow;
+pub use flows::{Entry, Flow};
 pub use hosts::HostKind;
 pub use keys::{Fallback, Key, Kind, When};
 pub use linux::{Linux, LinuxHost};
@@ -36,12 +37,14 @@ pub use overrides::{OverrideValue, Overrides};
 pub use programs::Program;
 pub use reference::{keys_json, reference};
 pub use registry::keys;
+pub use workload::{Probe, Workload};
 
 use document::Document;
 use firstlight_circuits::RackId;
 use firstlight_sim::SeriesConfig;
 use firstlight_transport::TcpConfig;
-use firstlight_units::Span;
+use firstlight_units::{Bytes, Span};
+use flows::Traffic;
 use hosts::Shape;
 use linux::HostEntries;
 use network::time_scale;
@@ -70,6 +73,10 @@ pub struct Spec {
     pub tcp: TcpConfig,
     /// One entry for each connection.
     pub flows: Vec<Flow>,
+    /// One entry for each `[[workload]]`; its flows are among the others.
+    pub workloads: Vec<Workload>,
+    /// Packets at a constant rate, without TCP.
+    pub probes: Vec<Probe>,
     /// The hosts that run Linux, with their programs.
     pub linux: Option<Linux>,
     /// What is recorded.
@@ -89,6 +96,8 @@ pub struct Measure {
     pub series: Option<SeriesConfig>,
     /// How often the state of each flow with Linux hosts is sampled.
     pub tcp_info: Option<Span>,
+    /// Sizes at which the groups of completion times begin, above 0.
+    pub fct_groups: Vec<Bytes>,
     /// Whether to write a packet capture.
     pub capture: bool,
     /// Where packets are captured.
@@ -128,10 +137,10 @@ impl Spec {
         let network = Network::read(&values, week)?;
         let shape = Shape::of(&values, network.hosts());
         let entries = HostEntries::read(&values, &shape)?;
-        let flows = flows::expand(&values, &shape, &entries)?;
+        let traffic = flows::expand(&values, &shape, &entries)?;
         let programs = programs::expand(&values, &shape)?;
-        let linux = linux::expand(&values, &setting, &shape, &entries, &flows, programs)?;
-        Ok(Spec::of(&values, &setting, network, shape.per_rack(), flows, linux))
+        let linux = linux::expand(&values, &setting, &shape, &entries, &traffic.flows, programs)?;
+        Ok(Spec::of(&values, &setting, network, shape.per_rack(), traffic, linux))
     }
 
     fn of(
@@ -139,9 +148,10 @@ impl Spec {
         setting: &effect::Setting,
         network: Network,
         hosts_per_rack: usize,
-        flows: Vec<Flow>,
+        traffic: Traffic,
         linux: Option<Linux>,
     ) -> Spec {
+        let Traffic { flows, workloads, probes } = traffic;
         let measure = measure(values, &network, &flows);
         Spec {
             name: name(values),
@@ -155,8 +165,18 @@ impl Spec {
             network,
             hosts_per_rack,
             flows,
+            workloads,
+            probes,
             linux,
             measure,
+        }
+    }
+
+    /// The name in tables of what a flow comes from.
+    pub fn workload_name(&self, entry: Entry) -> &str {
+        match entry {
+            Entry::Flows(_) => workload::FLOWS,
+            Entry::Workload(index) => &self.workloads[index].name,
         }
     }
 
@@ -209,5 +229,6 @@ fn measure(values: &Values, network: &Network, flows: &[Flow]) -> Measure {
         _ => CaptureSide::Both,
     };
     let tcp_info = values.span_opt("measure.tcp_info");
-    Measure { pair, series, tcp_info, capture: values.flag("measure.capture"), side }
+    let fct_groups = values.sizes("measure.fct_groups");
+    Measure { pair, series, tcp_info, fct_groups, capture: values.flag("measure.capture"), side }
 }

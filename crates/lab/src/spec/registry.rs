@@ -46,6 +46,7 @@ pub fn keys() -> &'static [Key] {
             controllers(),
             linux(),
             flows(),
+            super::workload::keys(),
             programs(),
             measure(),
         ];
@@ -95,7 +96,8 @@ pub(crate) const TABLES: &[Table] = &[
         "Settings of all Linux hosts. What is given explicitly under `[tcp]` and the controllers' tables comes before them",
     ),
     table("linux.hosts.*", When::Linux, "Settings of some Linux hosts. A later entry comes after an earlier one"),
-    table("flows.*", When::Always, "Who sends what to whom; at least one, unless there is a program"),
+    table("flows.*", When::Always, "Who sends what to whom; at least one, unless there is a workload or a program"),
+    table("workload.*", When::Always, super::workload::DOC),
     table(
         "program.*",
         When::LinuxDefault,
@@ -105,35 +107,40 @@ pub(crate) const TABLES: &[Table] = &[
     table("sweep", When::Always, "Lists of values for other keys: `firstlight sweep` runs every combination"),
 ];
 
-fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub(super) fn key(path: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { path, kind, fallback: Fallback::Required, when: When::Always, doc }
 }
 
 impl Key {
-    fn or(mut self, value: impl fmt::Display) -> Self {
+    pub(super) fn or(mut self, value: impl fmt::Display) -> Self {
         let value = value.to_string();
-        let bare = matches!(self.kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Flag);
+        let bare = matches!(self.kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Flag | Kind::Sizes);
         self.fallback = Fallback::Value(if bare { value } else { format!("\"{value}\"") });
         self
     }
 
-    fn or_none(mut self, meaning: &'static str) -> Self {
+    pub(super) fn or_none(mut self, meaning: &'static str) -> Self {
         self.fallback = Fallback::Absent(meaning);
         self
     }
 
-    fn when(mut self, when: When) -> Self {
+    pub(super) fn when(mut self, when: When) -> Self {
         self.when = when;
         self
     }
 }
 
+/// What a flow sends.
+pub(super) const AMOUNT: Kind = Kind::Size { least: 1, most: 1 << 60 };
+/// A traffic class: the upper three bits of DSCP.
+pub(super) const CLASS: Kind = Kind::Count { least: 0, most: 7, of: "" };
+
 const fn packets(least: u64) -> Kind {
     Kind::Count { least, most: MOST_PACKETS, of: "packets" }
 }
 
-const SPAN: Kind = Kind::Time { positive: false };
-const POSITIVE: Kind = Kind::Time { positive: true };
+pub(super) const SPAN: Kind = Kind::Time { positive: false };
+pub(super) const POSITIVE: Kind = Kind::Time { positive: true };
 
 fn experiment() -> Vec<Key> {
     vec![
@@ -422,7 +429,7 @@ fn programs() -> Vec<Key> {
 }
 
 fn flows() -> Vec<Key> {
-    let amount = Kind::Size { least: 1, most: 1 << 60 };
+    let amount = AMOUNT;
     vec![
         key(
             "flows.*.from",
@@ -451,6 +458,7 @@ fn flows() -> Vec<Key> {
             "How many flows for each pair of hosts",
         )
         .or(1),
+        key("flows.*.class", CLASS, "Traffic class of their packets, in both directions").or(0),
     ]
 }
 
@@ -476,6 +484,12 @@ fn measure() -> Vec<Key> {
         )
         .or_none("no samples")
         .when(When::LinuxFlow),
+        key(
+            "measure.fct_groups",
+            Kind::Sizes,
+            "Flow sizes at which the groups of completion times begin, the first one at 0",
+        )
+        .or(r#"["10kB", "100kB", "10MB"]"#),
         key("measure.capture", Kind::Flag, "Write a packet capture (pcapng)").or(false),
         key("measure.capture_side", Kind::Name(SIDES), "At which end of each flow packets are captured").or("sender"),
     ]

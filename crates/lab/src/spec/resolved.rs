@@ -12,7 +12,7 @@ pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<
     let mut root = json!({});
     let marks = values.tables.contains_key("marks");
     for key in keys().iter().filter(|key| setting.counts(key) && (marks || !key.path.starts_with("marks."))) {
-        for path in values.instances(key) {
+        for path in values.instances(key).into_iter().filter(|path| setting.counts_at(key, path)) {
             let value = match path.as_str() {
                 "name" => Some(json!(name)),
                 "measure.pair" => pair.map(|(src, dst)| json!([src.0, dst.0])),

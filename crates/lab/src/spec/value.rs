@@ -23,6 +23,7 @@ pub(crate) enum Value {
     Hosts(Hosts),
     Sysctls(Vec<Setting>),
     Route(Vec<Setting>),
+    Sizes(Vec<Bytes>),
 }
 
 /// Hosts as an experiment names them.
@@ -96,6 +97,7 @@ impl Value {
             }),
             (Kind::Sysctls, Raw::List(items)) => settings::sysctls(items).map(Value::Sysctls),
             (Kind::Route, Raw::Text(text)) => settings::route(text).map(Value::Route),
+            (Kind::Sizes, Raw::List(items)) => sizes(items).map(Value::Sizes),
             _ => Err(expected()),
         }
     }
@@ -113,6 +115,7 @@ impl Value {
             Value::Pair(a, b) => json!([a, b]),
             Value::Matching(pairs) => json!(pairs),
             Value::Hosts(hosts) => json!(hosts.to_string()),
+            Value::Sizes(all) => all.iter().map(|size| json!(size.to_string())).collect(),
             Value::Sysctls(all) => all.iter().map(|(name, value)| json!(format!("{name}={value}"))).collect(),
             Value::Route(all) => {
                 json!(all.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(" "))
@@ -184,6 +187,21 @@ fn size(text: &str, least: u64, most: u64) -> Result<Value, String> {
     Ok(Value::Size(bytes))
 }
 
+/// A list of sizes that grow.
+fn sizes(items: &[Node]) -> Result<Vec<Bytes>, String> {
+    let one = |item: &Node| match &item.value {
+        Raw::Text(text) => text.parse::<Bytes>().map_err(|error| error.to_string()),
+        other => Err(format!("expected a size, found {}: write for example \"100kB\"", other.describe())),
+    };
+    let all: Vec<Bytes> = items.iter().map(one).collect::<Result<_, _>>()?;
+    let first = all.first().filter(|size| size.get() == 0).copied();
+    let wrong = all.windows(2).find(|pair| pair[1] <= pair[0]).map(|pair| pair[1]);
+    match first.or(wrong) {
+        Some(size) => Err(format!("{size} is not larger than what is before it: write sizes that grow, from above 0B")),
+        None => Ok(all),
+    }
+}
+
 fn pair(raw: &Raw) -> Option<(u16, u16)> {
     let Raw::List(items) = raw else { return None };
     let rack = |node: &Node| match node.value {
@@ -225,6 +243,7 @@ impl Kind {
             Kind::Hosts => "\"rack0\"".into(),
             Kind::Sysctls => "[\"net.ipv4.tcp_ecn=1\"]".into(),
             Kind::Route => "\"rto_min 2ms quickack 1\"".into(),
+            Kind::Sizes => "[\"10kB\", \"1MB\"]".into(),
         }
     }
 }
@@ -246,6 +265,7 @@ impl fmt::Display for Kind {
             Kind::Hosts => f.write_str("hosts"),
             Kind::Sysctls => f.write_str("a list of settings"),
             Kind::Route => f.write_str("attributes of a route"),
+            Kind::Sizes => f.write_str("a list of sizes"),
         }
     }
 }

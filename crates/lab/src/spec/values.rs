@@ -205,6 +205,13 @@ impl Values {
         }
     }
 
+    pub fn sizes(&self, path: &str) -> Vec<Bytes> {
+        match self.get(path) {
+            Some(Value::Sizes(sizes)) => sizes,
+            other => Self::wanted(path, other),
+        }
+    }
+
     /// Attributes of a route; none when not given.
     pub fn route(&self, path: &str) -> Vec<Setting> {
         match self.get(path) {

@@ -1,0 +1,120 @@
+//! Flow-size distributions as the ns-3 forks for datacenters read them (HPCC's `traffic_gen`, github.com/alibaba-edu/
+//! High-Precision-Congestion-Control; the same form in HKUST-SING/TrafficGenerator): on each line a size and the part of
+//! the flows that are not larger, in percent (the last line says 100) or as a probability (the last line says 1).
+//! Between two lines sizes are spread evenly; two lines of one size make that part of the flows exactly so large.
+
+use super::{ImportError, Line, lines};
+use crate::sizes::{Cdf, Point, WHOLE};
+use firstlight_units::Bytes;
+
+/// Largest size, in the file's unit.
+const LARGEST: u64 = 1 << 50;
+/// Parts of one percent.
+const PERCENT: u64 = WHOLE / 100;
+/// Decimals of a probability that count.
+const DECIMALS: usize = 12;
+
+/// Reads a distribution whose sizes count `unit`; `file` is for messages.
+///
+/// # Errors
+/// When a line is wrong: with its place, and what would be right.
+pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
+    let mut rows = vec![];
+    for line in lines(text) {
+        let words = line.words(file, ["size", "cumulative part"])?;
+        let size = words[0].whole(file, "a size", 0, LARGEST)?;
+        let part = millionths(words[1].text).ok_or_else(|| {
+            let found = words[1].text;
+            words[1].error(file, format!("expected a part of the flows, found '{found}': write a number like 97.5"))
+        })?;
+        rows.push((line, size, part));
+    }
+    let Some((last, _, whole)) = rows.last() else {
+        return Err(ImportError {
+            file: file.into(),
+            line: 1,
+            column: 1,
+            problem: "there is no line: write a size and the part of the flows that are not larger".into(),
+        });
+    };
+    let percent = match u128::from(WHOLE) {
+        one if *whole == one => false,
+        one if *whole == one * 100 => true,
+        _ => return Err(last.tokens[1].error(file, "the last line has all flows: write 100 (percent) or 1")),
+    };
+    let points: Vec<Point> = rows
+        .iter()
+        .map(|&(_, size, part)| Point {
+            size: Bytes::new(size.saturating_mul(unit.get())),
+            below: u64::try_from(if percent { part / 100 } else { part }).unwrap_or(u64::MAX),
+        })
+        .collect();
+    ascending(&rows, &points, file)?;
+    Ok(Cdf::new(points).expect("it was checked line by line"))
+}
+
+fn ascending(rows: &[(Line<'_>, u64, u128)], points: &[Point], file: &str) -> Result<(), ImportError> {
+    for (at, pair) in points.windows(2).enumerate() {
+        let line = &rows[at + 1].0;
+        if pair[1].size < pair[0].size {
+            let problem = format!("{} is smaller than the size before, {}: sizes grow", rows[at + 1].1, rows[at].1);
+            return Err(line.tokens[0].error(file, problem));
+        }
+        if pair[1].below < pair[0].below {
+            let problem = "it is less than the part before: the part of the flows that are not larger grows";
+            return Err(line.tokens[1].error(file, problem));
+        }
+    }
+    if points.last().is_some_and(|last| last.size == Bytes::new(0)) {
+        let problem = "all flows would be empty: write a larger size";
+        return Err(rows[rows.len() - 1].0.tokens[0].error(file, problem));
+    }
+    Ok(())
+}
+
+/// A decimal number in parts of 1 / [`WHOLE`], cut off after twelve decimals; at most ten digits before the point.
+fn millionths(text: &str) -> Option<u128> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 10 || !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let fraction: String = fraction.chars().chain(std::iter::repeat('0')).take(DECIMALS).collect();
+    Some(whole.parse::<u128>().ok()? * u128::from(WHOLE) + fraction.parse::<u128>().ok()?)
+}
+
+const _: () = assert!(PERCENT * 100 == WHOLE && WHOLE == 10u64.pow(DECIMALS as u32));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        read(text, "x.txt", Bytes::new(1)).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn percent_and_probability_are_one_distribution() {
+        let percent = read("0 0\n1000 37.5 # most\n\n\t2000\t 100\n", "x.txt", Bytes::new(1)).unwrap();
+        let part = read("0 0\n1000 0.375\n2000 1.0\n", "x.txt", Bytes::new(1)).unwrap();
+        assert_eq!(percent, part);
+        assert_eq!(percent.mean(), 0.375 * 500.0 + 0.625 * 1500.0);
+        assert_eq!(read("0 0\n2 1\n", "x.txt", Bytes::new(1460)).unwrap().mean(), 1460.0);
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn wrong_lines_are_named() {
+        let part = "the last line has all flows: write 100 (percent) or 1";
+        assert_eq!(error(""), "x.txt:1:1: there is no line: write a size and the part of the flows that are not larger");
+        assert_eq!(error("0 0\n10\n"), "x.txt:2:3: cumulative part is missing: a line has size, cumulative part");
+        assert_eq!(error("0 0\n10 1 1\n"), "x.txt:2:6: '1' is one word too many: a line has size, cumulative part");
+        assert_eq!(error("0 0\n 1.5 1\n"), "x.txt:2:2: expected a size, found '1.5': write a whole number from 0 to 1125899906842624");
+        assert_eq!(error("0 0\n10 x\n"), "x.txt:2:4: expected a part of the flows, found 'x': write a number like 97.5");
+        assert_eq!(error("0 0\n10 -1\n"), "x.txt:2:4: expected a part of the flows, found '-1': write a number like 97.5");
+        assert_eq!(error("0 0\n10 99\n"), format!("x.txt:2:4: {part}"));
+        assert_eq!(error("20 0\n10 1\n"), "x.txt:2:1: 10 is smaller than the size before, 20: sizes grow");
+        assert_eq!(error("0 0\n10 50\n20 40\n30 100"), "x.txt:3:4: it is less than the part before: the part of the flows that are not larger grows");
+        assert_eq!(error("0 1\n"), "x.txt:1:1: all flows would be empty: write a larger size");
+    }
+}

@@ -1,0 +1,140 @@
+//! How fast a flow would be with nobody else on the fabric: what slowdowns are measured against.
+//!
+//! The connection's handshake, then all segments back to back, stored and forwarded by each switch, headers included, with
+//! no wait for a window, an ACK or a stack. The client sends SYN (60 bytes), the server SYN-ACK (60), the client its ACK
+//! (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
+//! timestamps, also for controllers that send more, so that slowdowns compare.
+//!
+//! Along one path with one rate everywhere this is, of N full segments of MTU bytes and a last one of L, over h links:
+//! twice the handshake's (60 h / rate + delays), then (52 + N MTU) / rate + h L / rate + delays, if L is not much smaller
+//! than the MTU: a small last segment waits behind a full one at each link.
+
+use crate::spec::{Network, Spec};
+use firstlight_net::HostId;
+use firstlight_sim::{FlowReport, HostLinks};
+use firstlight_transport::TcpConfig;
+use firstlight_units::{Bytes, Rate, Span};
+
+/// A SYN or SYN-ACK: IP, TCP, and the options MSS, window scale, SACK permitted and timestamps.
+const SYN: Bytes = Bytes::new(60);
+
+/// A link of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay.
+    pub delay: Span,
+}
+
+impl Network {
+    /// The least time from connecting until the receiver has `size` bytes from `src` at `dst`, in the fabric's own time;
+    /// nothing where that is not one number: over a circuit it depends on the moment.
+    pub fn ideal(&self, tcp: &TcpConfig, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
+        match self {
+            Network::Star(star) => {
+                let path = star_path(&star.links);
+                (src != dst).then(|| completion_on(&path, &path, tcp, size))
+            }
+            Network::Hybrid(_) => None,
+        }
+    }
+}
+
+/// A host's interface, then the switch's port to the other host.
+fn star_path(links: &HostLinks) -> [Hop; 2] {
+    [links.rate, links.receive_rate].map(|rate| Hop { rate, delay: links.delay })
+}
+
+/// The least time from connecting until the receiver has `size` bytes, on an empty path to it and back.
+pub fn completion_on(there: &[Hop], back: &[Hop], tcp: &TcpConfig, size: Bytes) -> Span {
+    let mss = u64::from(tcp.mss());
+    let mtu = u64::from(tcp.mtu);
+    let full = size.get().saturating_sub(1) / mss;
+    let last = size.get() - full * mss + mtu - mss;
+    let handshake = arrival(there, &[(1, SYN)]) + arrival(back, &[(1, SYN)]);
+    let train = [(1, Bytes::new(mtu - mss)), (full, Bytes::new(mtu)), (1, Bytes::new(last))];
+    handshake + arrival(there, &train)
+}
+
+/// When the last packet of a train has arrived whole, after the first was handed to the first link. The train is given in
+/// runs of so many packets of one size; all of it is there at the start.
+///
+/// On each link the packets of a run come evenly spaced, or all at once. The first starts when it is there and the link
+/// is free; the last ends when all of the run has been sent one after another, or, when they come slower than the
+/// link sends, one packet after the last has come.
+fn arrival(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
+    let mut free = vec![Span::ZERO; path.len()];
+    let mut end = Span::ZERO;
+    for &(count, size) in train.iter().filter(|(count, _)| *count > 0) {
+        // When the run's first and last packet are there.
+        let (mut first, mut last) = (Span::ZERO, Span::ZERO);
+        for (hop, free) in path.iter().zip(&mut free) {
+            let each = hop.rate.tx_time(size);
+            let start = first.max(*free);
+            *free = (start + each * count).max(last + each);
+            (first, last) = (start + each + hop.delay, *free + hop.delay);
+        }
+        end = last;
+    }
+    end
+}
+
+/// A complete flow's time over the least one.
+pub(super) fn slowdown(spec: &Spec, flow: &FlowReport) -> Option<f64> {
+    let ideal = spec.network.ideal(&spec.tcp, flow.src, flow.dst, flow.size?)?;
+    Some(super::flows::completion(spec, flow)?.as_us_f64() / ideal.as_us_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hop(gbps: u64, us: u64) -> Hop {
+        Hop { rate: Rate::from_gbps(gbps), delay: Span::from_us(us) }
+    }
+
+    #[test]
+    fn by_hand() {
+        // 8 bits at 10 Gb/s: 0.8 ns a byte.
+        let (tcp, path) = (TcpConfig { mtu: 1500, ..TcpConfig::default() }, [hop(10, 1); 2]);
+        let (handshake, delays) = (2 * (2 * 48_000 + 2_000_000), 2_000_000);
+        let of = |size| completion_on(&path, &path, &tcp, Bytes::new(size)).as_ps();
+        assert_eq!(of(1448), handshake + delays + 41_600 + 2 * 1_200_000);
+        assert_eq!(of(14_480), handshake + delays + 41_600 + 11 * 1_200_000);
+        // One byte more is a packet of 53 bytes, which waits at the second link until the segment before it has left.
+        assert_eq!(of(1449), handshake + delays + 41_600 + 2 * 1_200_000 + 42_400);
+        // A last link of a tenth sends all; a first one of a tenth leaves only the last packet to the second.
+        let slow = [hop(10, 0), hop(1, 0)];
+        assert_eq!(arrival(&slow, &[(5, Bytes::new(1500))]), Span::from_ns(1_200 + 5 * 12_000));
+        let fast = [hop(1, 0), hop(10, 0)];
+        assert_eq!(arrival(&fast, &[(5, Bytes::new(1500))]), Span::from_ns(5 * 12_000 + 1_200));
+    }
+
+    /// Packet by packet.
+    fn literal(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
+        let mut free = vec![Span::ZERO; path.len()];
+        let mut at = Span::ZERO;
+        for size in train.iter().flat_map(|&(count, size)| (0..count).map(move |_| size)) {
+            at = Span::ZERO;
+            for (hop, free) in path.iter().zip(&mut free) {
+                *free = at.max(*free) + hop.rate.tx_time(size);
+                at = *free + hop.delay;
+            }
+        }
+        at
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_as_their_packets_one_by_one(
+            path in proptest::collection::vec((1u64..50, 0u64..3), 1..6), full in 0u64..40, last in 53u64..1500
+        ) {
+            let path: Vec<Hop> = path.into_iter().map(|(gbps, us)| hop(gbps, us)).collect();
+            let train = [(1, Bytes::new(52)), (full, Bytes::new(1500)), (1, Bytes::new(last))];
+            let (runs, packets) = (arrival(&path, &train).as_ps(), literal(&path, &train).as_ps());
+            prop_assert!(runs.abs_diff(packets) <= packets / 10_000, "{} and {} ps", runs, packets);
+        }
+    }
+}
