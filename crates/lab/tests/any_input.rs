@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 const PAIR: &str = include_str!("specs/pair.toml");
 const INCAST: &str = include_str!("specs/incast.toml");
+const WORKLOADS: &str = include_str!("specs/workloads.toml");
 
 /// Values as users write them, right and wrong, for any key.
 fn value() -> impl Strategy<Value = OverrideValue> {
@@ -82,10 +83,21 @@ fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
         Kind::Pair => texts(&["[0, 1]", "[2, 0]", "[1, 1]"]),
         Kind::Matching => texts(&["[]", "[[0, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 2]]"]),
         Kind::Hosts => texts(&["rack0", "rack1", "host0", "host17", "rack2.host1", "all"]),
-        Kind::Text => texts(&["x", "", "ping -c 1 host3"]),
+        Kind::Text => {
+            texts(&["x", "", "ping -c 1 host3", "web-search", "tests/specs/flows.txt", "tests/specs/sizes.txt"])
+        }
+        Kind::Sizes => texts(&["[\"10kB\", \"1MB\"]", "[]", "[\"1MB\", \"1MB\"]", "[1]"]),
         Kind::Route => texts(&["rto_min 2ms quickack 1", "", "rto_min"]),
         Kind::Sysctls => texts(&["[\"net.ipv4.tcp_ecn=1\"]", "[]", "[1]", "[\"net.ipv4.tcp_ecn\"]"]),
     }
+}
+
+/// Keys that begin so, each with a value of its kind.
+fn overrides_of(table: &'static str) -> impl Strategy<Value = Vec<(String, OverrideValue)>> {
+    let mine: Vec<_> = keys().iter().filter(|key| key.path.starts_with(table)).collect();
+    let one = proptest::sample::select(mine);
+    let one = one.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(key.kind)));
+    proptest::collection::vec(one, 1..4)
 }
 
 /// Keys of the registry, with a value that may or may not be of their kind.
@@ -110,7 +122,8 @@ fn reads_and_runs(text: &str, overrides: &[(String, OverrideValue)]) -> Result<(
         Ok(spec) => spec,
         Err(error) => {
             prop_assert!(!error.problems.is_empty());
-            prop_assert!(error.problems.iter().all(|problem| problem.to_string().starts_with("x.toml")), "{error}");
+            let placed = |text: String| text.starts_with("x.toml") || text.starts_with("tests/specs/");
+            prop_assert!(error.problems.iter().all(|problem| placed(problem.to_string())), "{error}");
             return Ok(());
         }
     };
@@ -135,14 +148,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_override_of_any_key(mut set in overrides(), star in any::<bool>(), linux in any::<bool>()) {
-        let text = if star { INCAST } else { PAIR };
+    fn any_override_of_any_key(mut set in overrides(), text in 0usize..3, linux in any::<bool>()) {
+        let text = [PAIR, INCAST, WORKLOADS][text];
         if linux {
             set.push(("hosts.kind".into(), OverrideValue::Text("linux".into())));
         }
         set.push(("duration".into(), OverrideValue::Text("3ms".into())));
         set.push(("warmup".into(), OverrideValue::Text("1ms".into())));
         reads_and_runs(text, &set)?;
+    }
+
+    #[test]
+    fn any_override_of_any_workload(set in overrides_of("workload."), entry in 0usize..7, kind in any::<bool>()) {
+        let own = |path: &str| kind || !path.ends_with(".kind");
+        let mut set: Vec<_> = set.into_iter().filter(|(path, _)| own(path)).collect();
+        set.iter_mut().for_each(|(path, _)| *path = path.replacen(".0.", &format!(".{entry}."), 1));
+        set.push(("duration".into(), OverrideValue::Text("1ms".into())));
+        reads_and_runs(WORKLOADS, &set)?;
     }
 
     #[test]

@@ -1,0 +1,251 @@
+//! Workloads: what a table expands to, that what is random has the distribution that it should, and what is measured.
+
+use firstlight_lab::spec::{Entry, Flow, OverrideValue};
+use firstlight_lab::{Column, Outcome, Spec, inspect, run};
+use firstlight_units::{Bytes, Rate, Span};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+const ALL: &str = include_str!("specs/workloads.toml");
+
+/// A star with one workload.
+fn star(hosts: usize, duration: &str, workload: &str) -> String {
+    format!(
+        "duration = \"{duration}\"\n[fabric]\nkind = \"star\"\nhosts = {hosts}\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
+         mtu = \"1500B\"\n[[workload]]\n{workload}\n"
+    )
+}
+
+fn read(text: &str, set: &[(&str, &str)]) -> Spec {
+    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
+    Spec::read(text, "x.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn error(text: &str) -> String {
+    Spec::read(text, "x.toml", &[]).map(|_| ()).unwrap_err().to_string()
+}
+
+fn of(spec: &Spec, workload: usize) -> Vec<&Flow> {
+    spec.flows.iter().filter(|flow| flow.entry == Entry::Workload(workload)).collect()
+}
+
+fn ends(flows: &[&Flow]) -> Vec<(u16, u16)> {
+    flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect()
+}
+
+#[test]
+fn each_kind_comes_to_its_flows() {
+    let spec = read(ALL, &[]);
+    let names: Vec<_> = spec.workloads.iter().map(|w| (w.name.as_str(), w.kind.as_str(), w.flows, w.asked)).collect();
+    let expected = [
+        ("workload.0", "poisson", 40, Some(40)),
+        ("shuffle", "permutation", 6, None),
+        ("workload.2", "all_to_all", 30, None),
+        ("workload.3", "incast", 9, Some(9)),
+        ("workload.4", "staggered", 2, None),
+        ("workload.5", "probe", 0, None),
+        ("workload.6", "file", 3, None),
+    ];
+    assert_eq!(names, expected);
+    assert!(of(&spec, 0).iter().all(|flow| flow.class == 2 && flow.size.is_some()));
+    let shuffle = of(&spec, 1);
+    assert!(shuffle.iter().all(|f| f.size == Some(Bytes::new(100_000)) && f.jitter == Span::from_us(10)));
+    assert!(of(&spec, 2).iter().all(|flow| flow.cc.name() == "newreno"));
+    let incast = of(&spec, 3);
+    let starts: Vec<_> = incast.iter().map(|flow| flow.start).collect();
+    let round = |k: u64| Span::from_ms(4 * k);
+    assert_eq!(starts, [0, 0, 0, 1, 1, 1, 2, 2, 2].map(round));
+    assert!(incast.iter().all(|flow| flow.dst.0 == 0 && flow.src.0 != 0));
+    let staggered = of(&spec, 4);
+    let times: Vec<_> = staggered.iter().map(|flow| (flow.start, flow.stop, flow.size)).collect();
+    let ms = Span::from_ms;
+    assert_eq!(times, [(ms(0), Some(ms(5)), None), (ms(3), Some(ms(8)), None)]);
+    assert_eq!(ends(&staggered), [(0, 5), (1, 5)]);
+    let [probe] = spec.probes.as_slice() else { panic!("one probe") };
+    assert_eq!((probe.src.0, probe.dst.0, probe.packet, probe.count), (1, 0, Bytes::new(64), Some(10)));
+    assert_eq!(probe.interval, Span::from_us(512));
+    let listed = of(&spec, 6);
+    assert_eq!(ends(&listed), [(2, 1), (3, 1), (0, 5)]);
+    assert_eq!(listed[1].start, Span::from_us(1100) + Span::from_ns(1));
+    assert_eq!(listed.iter().map(|flow| flow.class).collect::<Vec<_>>(), [3, 0, 1]);
+    let seen = inspect(&spec);
+    assert_eq!(seen["workloads"][0]["mean_size_bytes"], 120_420.75);
+    assert_eq!(seen["probes"][0]["interval_us"], 512.0);
+    assert_eq!(seen["spec"]["workload"][5]["packet"], "64B");
+    assert!(seen["spec"]["workload"][5].get("load").is_none() && seen["spec"]["workload"][1].get("from").is_none());
+}
+
+#[test]
+fn files_of_the_other_forms() {
+    let matrix = read(&star(6, "1ms", "kind = \"file\"\nfile = \"tests/specs/matrix.cm\""), &[]);
+    let flows = of(&matrix, 0);
+    assert_eq!(ends(&flows), [(0, 1), (1, 2), (2, 3), (3, 0)]);
+    assert_eq!((flows[1].start, flows[1].size, flows[3].size), (Span::from_us(1), Some(Bytes::new(20_000)), None));
+    let sized = "kind = \"poisson\"\nload = 0.5\nflows = 500\nsizes = \"tests/specs/sizes.txt\"\nunit = \"1460B\"";
+    let sizes = read(&star(6, "1s", sized), &[]);
+    assert_eq!(sizes.workloads[0].mean_size, Some(12.5 * 1460.0));
+    assert!(sizes.flows.iter().all(|flow| (14_600..=29_200).contains(&flow.size.unwrap().get())));
+    let first = read(&star(6, "1ms", "kind = \"file\"\nfile = \"tests/specs/flows.txt\"\nflows = 2\nclass = 5"), &[]);
+    assert_eq!(first.flows.iter().map(|flow| flow.class).collect::<Vec<_>>(), [5, 5]);
+}
+
+#[test]
+fn a_seed_decides_and_one_more_workload_changes_no_other() {
+    let starts = |spec: &Spec| of(spec, 0).iter().map(|f| (f.start, f.src, f.dst, f.size)).collect::<Vec<_>>();
+    let spec = read(ALL, &[]);
+    assert_eq!(starts(&spec), starts(&read(ALL, &[])));
+    assert_ne!(starts(&spec), starts(&read(ALL, &[("seed", "2")])));
+    let more = format!("{ALL}\n[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"1kB\"\nflows = 7\n");
+    assert_eq!(starts(&spec), starts(&read(&more, &[])));
+}
+
+/// Flows start at load x hosts x rate / mean size: of n flows the time has mean n and deviation sqrt(n), in gaps.
+#[test]
+fn a_poisson_workload_offers_its_load() {
+    for (load, sizes, hosts) in [(0.15, "web-search", 192usize), (0.6, "storage", 16), (1.5, "data-mining", 2)] {
+        let text = format!("kind = \"poisson\"\nload = {load}\nsizes = \"{sizes}\"\nflows = 20000");
+        let spec = read(&star(hosts, "1000s", &text), &[]);
+        let (last, mean) = (spec.flows[19_999].start.as_secs_f64(), spec.workloads[0].mean_size.unwrap());
+        let found = 20_000.0 * mean * 8.0 / (last * hosts as f64 * 10e9);
+        assert!((found / load - 1.0).abs() < 4.0 / 20_000f64.sqrt(), "{sizes}: {found} instead of {load}");
+    }
+    // What starts before the end of the run is a Poisson number, here of mean 15000.
+    let cut = read(&star(4, "10ms", "kind = \"poisson\"\nload = 0.3\nsize = \"1kB\""), &[]);
+    assert!((cut.flows.len() as f64 - 15_000.0).abs() < 4.0 * 15_000f64.sqrt(), "{}", cut.flows.len());
+    assert!(cut.flows.iter().all(|flow| flow.start < Span::from_ms(10)));
+}
+
+/// Chi squared over the 30 ordered pairs of 6 hosts, 29 degrees of freedom: 58.3 is exceeded once in a thousand.
+#[test]
+fn every_pair_is_as_likely_as_any_other() {
+    let spec = read(&star(6, "1000s", "kind = \"poisson\"\nload = 0.5\nsize = \"1kB\"\nflows = 30000"), &[]);
+    let mut counts: BTreeMap<(u16, u16), f64> = BTreeMap::new();
+    spec.flows.iter().for_each(|flow| *counts.entry((flow.src.0, flow.dst.0)).or_default() += 1.0);
+    let chi: f64 = counts.values().map(|n| (n - 1000.0) * (n - 1000.0) / 1000.0).sum();
+    assert!(counts.len() == 30 && chi < 58.3, "{chi} over {counts:?}");
+}
+
+#[test]
+fn senders_of_an_incast_are_drawn_anew_or_the_first() {
+    let text = "kind = \"incast\"\nto = \"host2\"\nsenders = 2\nperiod = \"1ms\"\nsize = \"1kB\"";
+    let fixed = read(&star(6, "5ms", text), &[]);
+    assert_eq!(ends(&of(&fixed, 0)), [(0, 2), (1, 2)].repeat(5));
+    let drawn = read(&star(6, "1s", &format!("{text}\nrandom = true")), &[]);
+    let mut counts = [0u32; 6];
+    for round in of(&drawn, 0).chunks(2) {
+        assert_ne!(round[0].src, round[1].src);
+        round.iter().for_each(|flow| counts[flow.src.index()] += 1);
+    }
+    // 2000 draws over 5 hosts, two of them different: deviation sqrt(1000 * 0.4 * 0.6) = 15.5.
+    assert!(counts[2] == 0 && [0, 1, 3, 4, 5].iter().all(|&h| (338..=462).contains(&counts[h])), "{counts:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_permutation_has_no_fixed_point(hosts in 2usize..40, seed in 0u32..1000) {
+        let spec = read(&star(hosts, "1ms", "kind = \"permutation\""), &[("seed", &seed.to_string())]);
+        let mut to: Vec<_> = spec.flows.iter().map(|flow| flow.dst.index()).collect();
+        prop_assert!(spec.flows.iter().all(|flow| flow.src != flow.dst));
+        to.sort_unstable();
+        prop_assert_eq!(to, (0..hosts).collect::<Vec<_>>());
+    }
+}
+
+/// All nine derangements of four hosts come equally often: 8 degrees of freedom, 26.1 is exceeded once in a thousand.
+#[test]
+fn derangements_are_equally_likely() {
+    let mut counts: BTreeMap<Vec<u16>, f64> = BTreeMap::new();
+    for seed in 0..1800 {
+        let spec = read(&star(4, "1ms", "kind = \"permutation\""), &[("seed", &seed.to_string())]);
+        *counts.entry(spec.flows.iter().map(|flow| flow.dst.0).collect()).or_default() += 1.0;
+    }
+    let chi: f64 = counts.values().map(|n| (n - 200.0) * (n - 200.0) / 200.0).sum();
+    assert!(counts.len() == 9 && chi < 26.1, "{chi} over {counts:?}");
+}
+
+fn result(text: &str) -> Outcome {
+    run(&read(text, &[]), &[], None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Number(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+/// A flow alone whose window is not its limit takes the least time that there is, to the picosecond.
+#[test]
+fn a_lone_flow_has_slowdown_one() {
+    for size in ["1B", "1448B", "1449B", "100kB", "1MB"] {
+        for receive in ["10Gbps", "4Gbps", "25Gbps"] {
+            let flow = "kind = \"incast\"\nto = \"host1\"\nstart = \"3us\"\nsize = \"SIZE\"".replace("SIZE", size);
+            let text = star(2, "10s", &flow).replace("delay", &format!("receive_rate = \"{receive}\"\ndelay"));
+            let slowdown = numbers(&result(&format!("{text}[tcp]\ninitial_window = 1000\n")), "flows", "slowdown")[0];
+            assert!((slowdown - 1.0).abs() < 1e-9, "{size} to {receive}: {slowdown}");
+        }
+    }
+    let limited = result(&star(2, "1s", "kind = \"incast\"\nto = \"host1\"\nsize = \"100kB\""));
+    assert!(numbers(&limited, "flows", "slowdown")[0] > 1.1, "ten packets do not fill the round trip");
+}
+
+#[test]
+fn completion_times_by_workload_and_size() {
+    let two = "kind = \"permutation\"\nsize = \"9999B\"\nname = \"small\"\n[[workload]]\nkind = \"permutation\"\n\
+               size = \"10kB\"\nstart = \"1ms\"\n[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"10MB\"\nstart = \"2ms\"";
+    let outcome = result(&star(8, "1s", two));
+    let text = |table: &str, column: &str| match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Text(values)) => values.clone(),
+        other => panic!("{table}.{column} is {other:?}"),
+    };
+    assert_eq!(text("fct", "workload"), ["flows", "flows", "small", "small", "workload.1", "workload.1"]);
+    assert_eq!(text("fct", "group"), ["all", "from 10MB", "all", "0B to 10kB", "all", "10kB to 100kB"]);
+    assert_eq!(text("flows", "workload")[..2], ["flows", "small"]);
+    assert_eq!(text("flows", "entry")[8..10], ["workload.0", "workload.1"]);
+    let times = numbers(&outcome, "flows", "fct_us")[1..9].to_vec();
+    let mean = times.iter().sum::<f64>() / 8.0;
+    let deviation = (times.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / 7.0).sqrt();
+    let row = |column| numbers(&outcome, "fct", column)[2];
+    assert!((row("mean_us") - mean).abs() < 1e-9);
+    assert!((row("mean_high_us") - mean - 1.96 * deviation / 8f64.sqrt()).abs() < 1e-9);
+    assert!((row("mean_us") * 2.0 - row("mean_high_us") - row("mean_low_us")).abs() < 1e-9);
+    assert_eq!(row("p99_us"), times.iter().copied().fold(0.0, f64::max));
+    assert!(row("p99_high_us").is_nan() && row("slowdown_mean") >= 1.0);
+    let regrouped =
+        run(&read(&star(8, "1s", two), &[("measure.fct_groups", "[]")]), &[], None, &mut |_| ControlFlow::Continue(()));
+    assert_eq!(numbers(&regrouped.expect("a result"), "fct", "mean_us").len(), 6, "all, and from 0");
+}
+
+#[test]
+fn a_workload_that_is_cut_short_is_said() {
+    let text = star(4, "1ms", "kind = \"poisson\"\nload = 0.3\nsize = \"10kB\"\nflows = 100000");
+    let notes = inspect(&read(&text, &[]))["notes"].to_string();
+    assert!(notes.contains("flows instead of 100000"), "{notes}");
+    let far = star(4, "1ms", "kind = \"poisson\"\nload = 0.000001\nsize = \"1GB\"");
+    assert!(inspect(&read(&far, &[]))["notes"].to_string().contains("has no flow"));
+}
+
+#[test]
+fn a_wrong_file_is_named_at_its_place() {
+    let file = |line: &str| star(2, "1ms", &format!("kind = \"file\"\nfile = \"{line}\""));
+    assert_eq!(
+        error(&file("tests/specs/flows.txt")),
+        "tests/specs/flows.txt:2:1: workload.0.file: expected the sending host, found '2': write a whole number from 0 to 1"
+    );
+    assert!(error(&file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: "));
+    let late = star(6, "100us", "kind = \"file\"\nfile = \"tests/specs/flows.txt\"");
+    let expected = "tests/specs/flows.txt:2:17: workload.0.file: the flow would start at 100us, after the run's end: use a \
+                    longer duration, or fewer flows";
+    assert_eq!(error(&late), expected);
+}
+
+#[test]
+fn the_hosts_link_decides_what_a_load_is() {
+    let text = star(4, "1000s", "kind = \"poisson\"\nload = 0.3\nsize = \"10kB\"\nflows = 10");
+    let last = |rate: &str| read(&text, &[("hosts.rate", rate)]).flows[9].start.as_ps() as f64;
+    assert_eq!(Rate::from_gbps(40).as_bps(), 4 * Rate::from_gbps(10).as_bps());
+    assert!((last("10Gbps") / last("40Gbps") - 4.0).abs() < 1e-6);
+}
