@@ -330,3 +330,83 @@ fn a_sweep_is_checked_where_it_is_allowed() {
     assert_eq!(message("\"voq.small\" = []"), "x.toml:32:15: sweep.voq.small: expected a list of values, found a list: write for example [1]");
     assert_eq!(message("\"voq.small\" = [4, \"x\"]"), "x.toml:32:19: sweep.voq.small: expected a whole number of packets, found the text \"x\": write for example 1");
 }
+
+/// A star with one workload of a kind.
+fn workload(kind: &str, keys: &str) -> String {
+    errors(STAR, "", &format!("[[workload]]\nkind = \"{kind}\"\n{keys}\n"))
+}
+
+#[test]
+#[rustfmt::skip]
+fn workloads_that_cannot_be() {
+    let size = "size = \"1kB\"\n";
+    let poisson = |keys: &str| workload("poisson", keys);
+    assert_eq!(poisson(&format!("load = 0.01\n{size}")), "accepted");
+    assert_eq!(poisson(size), "x.toml:13:1: workload.0.load: missing: write for example load = 0.5 in [[workload]]");
+    assert_eq!(poisson("load = 0.5"), "x.toml:13:1: workload.0.sizes: missing: write for example sizes = \"web-search\" in [[workload]]");
+    assert_eq!(poisson(&format!("load = 0\n{size}")), "x.toml:15:8: workload.0.load: at 0 no flow ever starts: use for example 0.15");
+    assert_eq!(poisson(&format!("load = 3\n{size}")), "x.toml:15:8: workload.0.load: 3 is out of range: use 0 to 2");
+    assert_eq!(poisson(&format!("load = 1\nsizes = \"hadoop\"\n{size}")), "x.toml:16:9: workload.0.sizes: size and sizes exclude each other: keep one");
+    assert_eq!(poisson("load = 1\nsizes = \"hadop\""), "x.toml:16:9: workload.0.sizes: 'hadop' is no distribution, and cannot read hadop: No such file or directory (os error 2): did you mean hadoop?");
+    assert_eq!(poisson("load = 1\nsizes = \"none.txt\""), "x.toml:16:9: workload.0.sizes: 'none.txt' is no distribution, and cannot read none.txt: No such file or directory (os error 2): use web-search, data-mining, hadoop, cache-follower, storage, or a file");
+    assert_eq!(poisson("load = 1\nsizes = \"hadoop\"\nunit = \"1460B\""), "x.toml:17:8: workload.0.unit: has no effect: it counts only when sizes names a file; take it out");
+    assert_eq!(poisson("load = 1\nsize = \"1B\""), "x.toml:15:8: workload.0.load: more than 1000000 flows would start in 1s: set flows to fewer, or lower load");
+    assert_eq!(poisson(&format!("load = 1\n{size}from = \"host1\"\nto = \"host1\"")), "x.toml:18:6: workload.0.to: the sender would send to itself: name other hosts");
+    assert_eq!(poisson(&format!("load = 1\n{size}from = \"host3\"")), "x.toml:17:8: workload.0.from: there is no host3: the fabric has host0 to host2");
+    assert_eq!(poisson(&format!("load = 1\n{size}start = \"1s\"")), "x.toml:17:9: workload.0.start: the flow may start after the run's end: start + jitter must be less than duration, 1s");
+    assert_eq!(poisson(&format!("load = 1\n{size}class = 8")), "x.toml:17:9: workload.0.class: 8 is out of range: use 0 to 7");
+    assert_eq!(poisson(&format!("load = 0.1\n{size}hosts = \"linux\"\nflows = 1\nclass = 1")), "x.toml:19:9: workload.0.class: a Linux host's packets have the class that its programs give them: take it out, or use hosts = \"simulated\"");
+    assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")), "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
+    assert_eq!(poisson(&format!("load = 0.1\n{size}cc = \"bbr\"")), "x.toml:17:6: workload.0.cc: bbr is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, or hosts.kind = \"linux\"");
+    assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
+    let many = STAR.replace("hosts = 3", "hosts = 2000");
+    assert_eq!(errors(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
+    assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, probe, file: did you mean \"poisson\"?");
+    assert_eq!(errors(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
+    assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"my-experiment\" in [[workload]]");
+}
+
+#[test]
+#[rustfmt::skip]
+fn incasts_staggered_flows_and_probes_that_cannot_be() {
+    let incast = |keys: &str| workload("incast", keys);
+    assert_eq!(incast(""), "x.toml:13:1: workload.0.to: missing: write for example to = \"host0\" in [[workload]]");
+    assert_eq!(incast("to = \"all\""), "x.toml:15:6: workload.0.to: all is not one host: write for example \"host0\"");
+    assert_eq!(incast("to = \"host0\"\nfrom = \"host0\""), "x.toml:15:6: workload.0.to: host0 would send to itself: name another host");
+    assert_eq!(incast("to = \"host0\"\nsenders = 3"), "x.toml:16:11: workload.0.senders: from has 2 other hosts: use at most so many");
+    assert_eq!(incast("to = \"host0\"\nrandom = true"), "x.toml:16:10: workload.0.random: has no effect: all of from send; give fewer senders, or take it out");
+    assert_eq!(incast("to = \"host0\"\nrounds = 3"), "x.toml:16:10: workload.0.rounds: has no effect without period: add for example period = \"10ms\"");
+    assert_eq!(incast("to = \"host0\"\nperiod = \"1us\""), "x.toml:16:10: workload.0.period: 1000000 rounds of 2 flows are too many: use at most 1000000 flows");
+    let staggered = |keys: &str| workload("staggered", &format!("to = \"host0\"\n{keys}"));
+    assert_eq!(staggered("interval = \"100ms\""), "accepted");
+    assert_eq!(staggered(""), "x.toml:13:1: workload.0.interval: missing: write for example interval = \"1s\" in [[workload]]");
+    assert_eq!(staggered("interval = \"1s\""), "x.toml:16:12: workload.0.interval: the last of 2 flows would start at 1s, after the run's end: use fewer, or a longer duration");
+    assert_eq!(staggered("interval = \"1ms\"\nflows = 1001"), "x.toml:17:9: workload.0.flows: the last of 1001 flows would start at 1s, after the run's end: use fewer, or a longer duration");
+    assert_eq!(staggered("interval = \"1ms\"\nhosts = \"linux\"\nhold = \"1ms\""), "x.toml:18:8: workload.0.hold: flows of Linux hosts cannot be stopped: take it out, or use hosts = \"simulated\"");
+    let probe = |keys: &str| workload("probe", &format!("to = \"host0\"\n{keys}"));
+    assert_eq!(probe("interval = \"1ms\""), "accepted");
+    assert_eq!(probe(""), "x.toml:13:1: workload.0.interval: missing: write for example interval = \"1ms\" in [[workload]]");
+    assert_eq!(probe("interval = \"1ms\"\nrate = \"1Mbps\""), "x.toml:17:8: workload.0.rate: interval and rate exclude each other: keep one");
+    assert_eq!(probe("rate = \"11Gbps\""), "x.toml:16:8: workload.0.rate: the host's link of 10Gbps does not carry it: 64B take 51200ps, and come every 46546ps");
+    assert_eq!(probe("interval = \"1ms\"\npacket = \"9001B\""), "x.toml:17:10: workload.0.packet: 9001B are more than hosts.mtu = 9kB: use at most that");
+}
+
+#[test]
+#[rustfmt::skip]
+fn keys_of_other_workloads() {
+    let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when kind = {kinds}, but this one's is \"{kind}\"; take it out");
+    assert_eq!(workload("permutation", "load = 0.5"), format!("x.toml:15:8: workload.0.load: {}", only("\"poisson\"", "permutation")));
+    assert_eq!(workload("all_to_all", "to = \"host1\""), format!("x.toml:15:6: workload.0.to: {}", only("\"poisson\" or \"incast\" or \"staggered\" or \"probe\"", "all_to_all")));
+    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"file\"", "probe")));
+    // A workload's controller counts as a flow's does, a probe has none.
+    let dctcp = "[[workload]]\nkind = \"permutation\"\ncc = \"dctcp\"\n[dctcp]\ng = 0.1\n";
+    assert_eq!(errors(STAR, "", dctcp), "accepted");
+    let alone = STAR.replace("[[flows]]\nfrom = \"all\"\nto = \"host0\"\n", "");
+    let own = "x.toml:14:6: tcp.cc: has no effect: it counts only when a flow names no cc of its own, but every flow names its own; take it out";
+    let probe = "[tcp]\ncc = \"cubic\"\n[[workload]]\nkind = \"probe\"\nto = \"host0\"\ninterval = \"1ms\"\n";
+    assert_eq!(errors(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
+    assert_eq!(errors(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
+    assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"), "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from above 0B");
+    assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"), "x.toml:14:14: measure.fct_groups: 0B is not larger than what is before it: write sizes that grow, from above 0B");
+    assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [3]\n"), "x.toml:14:14: measure.fct_groups: expected a size, found the number 3: write for example \"100kB\"");
+}

@@ -3,7 +3,8 @@
 //! The connection's handshake, then all segments back to back, stored and forwarded by each switch, headers included, with
 //! no wait for a window, an ACK or a stack. The client sends SYN (60 bytes), the server SYN-ACK (60), the client its ACK
 //! (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
-//! timestamps, also for controllers that send more, so that slowdowns compare.
+//! timestamps, also for controllers that send more, so that slowdowns compare. A sender that cuts a segment where an
+//! offered window ends can so be a packet's time on the last link faster.
 //!
 //! Along one path with one rate everywhere this is, of N full segments of MTU bytes and a last one of L, over h links:
 //! twice the handshake's (60 h / rate + delays), then (52 + N MTU) / rate + h L / rate + delays, if L is not much smaller
