@@ -17,7 +17,7 @@ import pandas as pd
 
 from firstlight.errors import ResultError
 
-TABLES = ("summary", "flows", "series", "latency", "ports", "pairs", "week")
+TABLES = ("summary", "flows", "fct", "series", "latency", "ports", "pairs", "week")
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
 PROGRAMS = "programs"

@@ -98,6 +98,12 @@ fn a_seed_decides_and_one_more_workload_changes_no_other() {
     assert_ne!(starts(&spec), starts(&read(ALL, &[("seed", "2")])));
     let more = format!("{ALL}\n[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"1kB\"\nflows = 7\n");
     assert_eq!(starts(&spec), starts(&read(&more, &[])));
+    let twice = read(
+        &star(4, "1s", &["kind = \"poisson\"\nload = 0.1\nsize = \"1kB\"\nflows = 9"; 2].join("\n[[workload]]\n")),
+        &[],
+    );
+    let moments = |workload| of(&twice, workload).iter().map(|flow| flow.start).collect::<Vec<_>>();
+    assert_ne!(moments(0), moments(1), "two of a kind are independent");
 }
 
 /// Flows start at load x hosts x rate / mean size: of n flows the time has mean n and deviation sqrt(n), in gaps.

@@ -30,7 +30,7 @@ impl Arrivals {
     /// The next one.
     pub fn next(&mut self) -> Span {
         let (whole, part) = exponential(&mut self.random);
-        self.now = self.now.saturating_add(u128::from(whole) * self.gap + (u128::from(part) * self.gap >> ONE));
+        self.now = self.now.saturating_add(u128::from(whole) * self.gap + ((u128::from(part) * self.gap) >> ONE));
         Span::from_ps(u64::try_from(self.now >> FRACTION).unwrap_or(u64::MAX))
     }
 }
