@@ -17,10 +17,14 @@ pub(crate) const HEADER: u16 = 52;
 /// A SYN carries MSS, window scale, SACK-permitted and timestamps: 20 + 20 + 20 bytes.
 pub(crate) const SYN_HEADER: u16 = 60;
 
+/// The option for timestamps of the interfaces: 14 bytes, padded to whole words.
+pub(crate) const LATENCY_OPTION: u16 = 16;
+
 /// Settings of an endpoint. All times are of the host's own clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Largest IP packet in bytes; the largest segment is 52 bytes less (IP, TCP, timestamps).
+    /// Largest IP packet in bytes; the largest segment is 52 bytes less (IP, TCP, timestamps), or 68 where the
+    /// congestion control asks for timestamps of the interfaces.
     pub mtu: u16,
     /// Initial congestion window in packets (RFC 6928).
     pub initial_window: u32,

@@ -7,20 +7,29 @@
 
 mod cubic;
 mod dctcp;
+mod dx;
+mod exact;
 mod hystart;
 mod newreno;
 mod retcp;
 #[cfg(test)]
 mod suite;
+mod swift;
+mod timely;
+mod vegas;
 
 pub use cubic::{Cubic, CubicConfig};
 pub use dctcp::{Dctcp, DctcpConfig};
+pub use dx::{Dx, DxConfig};
 pub use newreno::{NewReno, NewRenoConfig};
 pub use retcp::{ReTcp, ReTcpConfig};
+pub use swift::{Swift, SwiftConfig};
+pub use timely::{Timely, TimelyConfig};
+pub use vegas::{Vegas, VegasConfig};
 
-use firstlight_units::{Span, Time};
+use firstlight_units::{Bytes, Span, Time};
 
-/// No controller shrinks the window below this many packets.
+/// No controller shrinks the window below this many packets, but for Swift, which paces below one.
 pub const MIN_SSTHRESH: u32 = 2;
 
 /// The congestion window, in packets as Linux counts it.
@@ -68,6 +77,19 @@ impl Window {
     }
 }
 
+/// What the network interfaces' timestamps tell of one full-sized data packet and of the ACK that answers it. With t1 and t2
+/// for when the packet left and came, t3 and t4 for the ACK ("Accurate Latency-based Congestion Feedback for Datacenters",
+/// USENIX ATC 2015, section 2 and figure 2):
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// t2 - t1 in nanoseconds: the delay of the way there, and by how much the receiver's clock is ahead, modulo 2^32. Only
+    /// the difference of two of them means anything, and that is to be taken with `wrapping_sub`.
+    pub one_way: i32,
+    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Of two spans, each on one
+    /// clock, so that only drift, not offset, is in it.
+    pub rtt: Span,
+}
+
 /// What an ACK told the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -79,6 +101,8 @@ pub struct Ack {
     pub rtt: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
+    /// The network's share of it, where the controller asks for timestamps and the ACK answers a full-sized packet.
+    pub latency: Option<Latency>,
     /// It carried ECN-Echo.
     pub ece: bool,
     /// Everything before this stream offset is acknowledged.
@@ -112,6 +136,9 @@ pub trait CongestionControl {
     /// The retransmission timer expired; `ssthresh` was asked before.
     fn on_timeout(&mut self) {}
 
+    /// It expired once more, with no ACK in between and without a question.
+    fn on_repeated_timeout(&mut self) {}
+
     /// The reduction was spurious: the window to go back to, given the one before it.
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
         window.cwnd.max(prior_cwnd)
@@ -120,6 +147,17 @@ pub trait CongestionControl {
     /// How it uses ECN.
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic
+    }
+
+    /// Whether its packets carry timestamps of the network interfaces ([`Ack::latency`]), which take 16 bytes of each.
+    fn wants_stamps(&self) -> bool {
+        false
+    }
+
+    /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero: only
+    /// the window holds it back.
+    fn pace(&mut self, _bytes: Bytes) -> Span {
+        Span::ZERO
     }
 }
 
@@ -176,11 +214,21 @@ macro_rules! registry {
             fn on_timeout(&mut self) {
                 match self { $(Controller::$Controller(c) => c.on_timeout(),)* }
             }
+            fn on_repeated_timeout(&mut self) {
+                match self { $(Controller::$Controller(c) => c.on_repeated_timeout(),)* }
+            }
             fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
                 match self { $(Controller::$Controller(c) => c.undo(window, prior_cwnd),)* }
             }
             fn ecn(&self) -> EcnUse {
                 match self { $(Controller::$Controller(c) => c.ecn(),)* }
+            }
+            fn wants_stamps(&self) -> bool {
+                match self { $(Controller::$Controller(c) => c.wants_stamps(),)* }
+            }
+            #[inline]
+            fn pace(&mut self, bytes: Bytes) -> Span {
+                match self { $(Controller::$Controller(c) => c.pace(bytes),)* }
             }
         }
     };
@@ -191,4 +239,8 @@ registry! {
     "cubic" => Cubic, CubicConfig;
     "dctcp" => Dctcp, DctcpConfig;
     "retcp" => ReTcp, ReTcpConfig;
+    "dx" => Dx, DxConfig;
+    "vegas" => Vegas, VegasConfig;
+    "timely" => Timely, TimelyConfig;
+    "swift" => Swift, SwiftConfig;
 }

@@ -5,7 +5,9 @@
 //! [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
 
 mod burst;
+mod latency;
 mod offer;
+mod pacing;
 mod prr;
 mod rack;
 mod reassembly;
@@ -20,8 +22,8 @@ mod tests;
 mod timer;
 
 use crate::cc::{CcConfig, CongestionControl, EcnUse};
-use crate::config::{Endpoint, HEADER, SYN_HEADER, TcpConfig};
-use firstlight_net::{Ecn, Packet, TcpFlags};
+use crate::config::{Endpoint, HEADER, LATENCY_OPTION, SYN_HEADER, TcpConfig};
+use firstlight_net::{Ecn, Packet, Stamps, TcpFlags};
 use firstlight_units::{Span, Time};
 use receiver::{Echo, Receiver};
 use sender::{Outgoing, Sender};
@@ -70,7 +72,10 @@ pub struct Connection {
     syn_due: bool,
     syn_sent: Time,
     syn_retries: u32,
+    /// Its MTU is without the option for timestamps of the interfaces, where packets carry it,
     config: TcpConfig,
+    /// which takes so many bytes.
+    option: u16,
     sender: Sender,
     receiver: Receiver,
 }
@@ -78,6 +83,9 @@ pub struct Connection {
 impl Connection {
     /// One end of a connection. The client's calls [`Connection::connect`]; the server's waits for its SYN.
     pub fn new(tcp: &TcpConfig, cc: &CcConfig, local: Endpoint, remote: Endpoint, isn: u32) -> Self {
+        let cc = cc.build(tcp.tick);
+        let option = if cc.wants_stamps() { LATENCY_OPTION } else { 0 };
+        let config = TcpConfig { mtu: tcp.mtu - option, ..*tcp };
         Connection {
             local,
             remote,
@@ -85,9 +93,10 @@ impl Connection {
             syn_due: false,
             syn_sent: Time::ZERO,
             syn_retries: 0,
-            config: *tcp,
-            sender: Sender::new(tcp, cc.build(tcp.tick), isn),
-            receiver: Receiver::new(tcp),
+            config,
+            option,
+            sender: Sender::new(&config, cc, isn),
+            receiver: Receiver::new(&config, option > 0),
         }
     }
 
@@ -145,7 +154,7 @@ impl Connection {
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let at = self.receiver.deadline().min(self.sender.timer.at);
+        let at = self.receiver.deadline().min(self.sender.timer.at).min(self.sender.pacer.wake);
         (at < Time::MAX).then_some(at)
     }
 
@@ -214,6 +223,7 @@ impl Connection {
     /// A packet without payload at stream offset `seq`.
     #[inline]
     fn write_header(&self, p: &mut Packet, header: u16, seq: u64, now: Time) {
+        let header = header + self.option;
         *p = Packet {
             size: header,
             header: header as u8,
@@ -225,6 +235,9 @@ impl Connection {
             tsval: timestamp(now),
             ..Packet::default()
         };
+        if self.option > 0 {
+            p.set_stamps(Stamps::default());
+        }
     }
 
     fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {

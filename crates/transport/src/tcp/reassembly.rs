@@ -20,8 +20,8 @@ pub(crate) enum Arrival {
     },
     /// It lies beyond a gap.
     OutOfOrder {
-        /// It neither extended one of the two latest intervals nor is one of these: the next SACK option will leave out
-        /// what this one could still report.
+        /// It neither extended one of the latest intervals nor is one of these (two of them, where the option has room for
+        /// three): the next SACK option will leave out what this one could still report.
         crowded: bool,
     },
     /// All of it had arrived before.
@@ -37,11 +37,13 @@ pub(crate) struct Reassembly {
     beyond: Vec<Interval>,
     /// The last duplicate, to be reported once (RFC 2883).
     duplicate: Option<Interval>,
+    /// Blocks that a SACK option has room for.
+    blocks: u8,
 }
 
 impl Reassembly {
-    pub(crate) const fn new(next: u64) -> Self {
-        Reassembly { next, beyond: Vec::new(), duplicate: None }
+    pub(crate) const fn new(next: u64, blocks: u8) -> Self {
+        Reassembly { next, beyond: Vec::new(), duplicate: None, blocks }
     }
 
     /// The next stream offset expected in order.
@@ -70,7 +72,9 @@ impl Reassembly {
             return Arrival::Duplicate;
         }
         let mut merged = segment;
-        let crowded = !self.beyond.iter().take(2).any(|i| i.end == start || i.start == end) && self.beyond.len() >= 2;
+        let latest = usize::from(self.blocks).saturating_sub(1).max(1);
+        let extends = self.beyond.iter().take(latest).any(|i| i.end == start || i.start == end);
+        let crowded = !extends && self.beyond.len() >= latest;
         self.beyond.retain(|i| {
             let touches = i.start <= merged.end && merged.start <= i.end;
             if touches {
@@ -98,7 +102,7 @@ impl Reassembly {
         }
         let wire = |i: Interval| SackBlock { start: map.wire(i.start), end: map.wire(i.end) };
         let blocks = self.duplicate.take().into_iter().chain(self.beyond.iter().copied());
-        for interval in blocks.take(3) {
+        for interval in blocks.take(usize::from(self.blocks)) {
             packet.push_sack(wire(interval));
         }
         4 + 8 * packet.sacks()
@@ -113,7 +117,7 @@ mod tests {
     #[test]
     fn reports_the_latest_first_and_duplicates_once() {
         let map = SeqMap::new(0);
-        let mut stream = Reassembly::new(1);
+        let mut stream = Reassembly::new(1, 3);
         assert_eq!(stream.insert(1, 11), Arrival::InOrder { filled_gap: false });
         assert_eq!(stream.insert(21, 31), Arrival::OutOfOrder { crowded: false });
         assert_eq!(stream.insert(41, 51), Arrival::OutOfOrder { crowded: false });
@@ -134,7 +138,7 @@ mod tests {
         /// Whatever the order and overlap, the in-order point and the intervals are those of a plain set of bytes.
         #[test]
         fn agrees_with_a_set(segments in prop::collection::vec((1u64..200, 1u64..30), 1..60)) {
-            let mut stream = Reassembly::new(1);
+            let mut stream = Reassembly::new(1, 3);
             let mut have = [false; 300];
             for (start, len) in segments {
                 stream.insert(start, start + len);

@@ -7,6 +7,7 @@
 //! SACK option has room for all that they would say. ECN is echoed as RFC 3168
 //! (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
 
+use super::latency::{self, Sample};
 use super::offer::Offer;
 use super::reassembly::{Arrival, Reassembly};
 use super::rtt::RttEstimator;
@@ -72,12 +73,18 @@ pub(crate) struct Receiver {
     last_arrival: Option<Time>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
+    /// When the newest full-sized packet left and came, until an ACK tells.
+    sample: Option<Sample>,
+    /// SACK blocks that a packet has room for.
+    blocks: u8,
 }
 
 impl Receiver {
-    pub(crate) fn new(config: &TcpConfig) -> Self {
+    /// `stamped`: packets carry timestamps of the interfaces.
+    pub(crate) fn new(config: &TcpConfig, stamped: bool) -> Self {
+        let blocks = if stamped { latency::SACK_BLOCKS } else { 3 };
         Receiver {
-            stream: Reassembly::new(0),
+            stream: Reassembly::new(0, blocks),
             map: SeqMap::new(0),
             offer: Offer::new(config),
             echo: Echo::Off,
@@ -91,13 +98,15 @@ impl Receiver {
             ticks: Ticks::new(config.tick),
             last_arrival: None,
             ts_recent: 0,
+            sample: None,
+            blocks,
         }
     }
 
     /// The peer's SYN arrived: its stream starts.
     pub(crate) fn start(&mut self, initial: u32, tsval: u32) {
         self.map = SeqMap::new(initial);
-        self.stream = Reassembly::new(1);
+        self.stream = Reassembly::new(1, self.blocks);
         self.ts_recent = tsval;
         self.offer.start();
     }
@@ -139,6 +148,9 @@ impl Receiver {
         let end = start + u64::from(p.payload());
         if start <= self.acked {
             self.ts_recent = p.tsval;
+        }
+        if p.has_stamps() && p.payload() >= config.mss() {
+            self.sample = Some(latency::sample(p));
         }
         self.on_ecn(p, config);
         if self.last_arrival.is_none_or(|last| now.saturating_since(last) > rtt.rto()) {
@@ -246,6 +258,12 @@ impl Receiver {
         if upto > self.acked {
             self.quick = self.quick.saturating_sub(1);
             self.acked = upto;
+        }
+        if let Some(sample) = self.sample
+            && p.has_stamps()
+        {
+            latency::echo(p, sample);
+            self.sample = None;
         }
         if !p.is_data() {
             let option = self.stream.write_sack(p, self.map);

@@ -4,6 +4,7 @@
 //! back to slow start under the suspicion of F-RTO (RFC 5682); both are undone when duplicates (RFC 2883) or timestamps
 //! (Eifel, RFC 3522) show that they were needless. The phases and their transitions are those that Linux is known for.
 
+use super::latency;
 use super::scoreboard::Mark;
 use super::sender::{Phase, Sender};
 use super::timer::{Purpose, is_before, timestamp};
@@ -65,8 +66,9 @@ impl Sender {
             self.on_cumulative(ack, now, &mut news);
         }
         let rtt = self.sample_rtt(&news, p.tsecr, now, config);
-        let told =
-            Ack { now, delivered: news.delivered, rtt, srtt: self.rtt.smoothed(), ece, una: self.una, next: self.next };
+        let latency = if p.has_stamps() { latency::measured(p) } else { None };
+        let (delivered, srtt, una, next) = (news.delivered, self.rtt.smoothed(), self.una, self.next);
+        let told = Ack { now, delivered, rtt, srtt, latency, ece, una, next };
         self.cc.on_ack(&mut self.window, &told);
         if self.probe_end.is_some() {
             self.on_probe_answer(ack, &news);
@@ -392,6 +394,9 @@ impl Sender {
 
     /// The timer expired.
     pub(crate) fn on_timer(&mut self, now: Time, config: &TcpConfig) {
+        if self.waits_for_pacer(now, config) {
+            return;
+        }
         match self.timer.purpose {
             Purpose::Idle => {}
             Purpose::Probe => self.probe_due = true,
@@ -432,6 +437,8 @@ impl Sender {
             self.window.ssthresh = self.cc.ssthresh(&self.window, false);
             self.cc.on_timeout();
             self.watch_for_undo();
+        } else if self.retries > 0 {
+            self.cc.on_repeated_timeout();
         }
         if self.phase <= Phase::Disorder && self.board.sacked() >= super::rack::DUP_THRESHOLD {
             self.rack.reordering = super::rack::DUP_THRESHOLD;

@@ -1,5 +1,6 @@
 //! The sending half: what is in flight, what may be sent next, and the timer.
 
+use super::pacing::Pacer;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Scoreboard, Segment};
 use super::seq::SeqMap;
@@ -94,6 +95,7 @@ pub(crate) struct Sender {
     /// CWR is due on the next new data.
     pub(crate) cwr_due: bool,
     pub(crate) last_sent: Time,
+    pub(crate) pacer: Pacer,
     pub(crate) stats: Stats,
 }
 
@@ -139,6 +141,7 @@ impl Sender {
             ecn: false,
             cwr_due: false,
             last_sent: Time::ZERO,
+            pacer: Pacer::default(),
             stats: Stats::default(),
         }
     }
@@ -171,6 +174,11 @@ impl Sender {
 
     /// The next segment that may be sent, if any.
     pub(crate) fn poll(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
+        self.pacer.wake = Time::MAX;
+        if self.pacer.next > now {
+            self.hold_back();
+            return None;
+        }
         if self.probe_due {
             self.probe_due = false;
             return self.send_probe(now, config);
@@ -200,7 +208,7 @@ impl Sender {
         self.send_new(room, now, config)
     }
 
-    fn has_new_data(&self) -> bool {
+    pub(crate) fn has_new_data(&self) -> bool {
         self.next < self.written && self.next < self.window_end
     }
 
@@ -216,13 +224,13 @@ impl Sender {
         if self.in_reduction() {
             self.prr_out += 1;
         }
-        self.after_send(now);
+        self.after_send(len as u32, now);
         if self.timer.purpose == Purpose::Idle || self.timer.purpose == Purpose::Probe {
             self.arm(now, config);
         }
         // As Linux does it: a burst ends with a push, a lone packet does not.
         let burst_ends = self.next == self.burst_end && start > self.burst_start;
-        let push = burst_ends || self.next == self.written;
+        let push = burst_ends || self.next == self.written || self.goes_alone();
         Some(Outgoing { start, len: len as u32, retransmission: false, push })
     }
 
@@ -236,12 +244,12 @@ impl Sender {
             self.prr_out += 1;
         }
         self.stats.retransmits += 1;
-        self.after_send(now);
+        self.after_send(self.board.get(i).len, now);
         if i == 0 && self.timer.purpose != Purpose::Reorder {
             self.arm_retransmit(now, config);
         }
         let segment = self.board.get(i);
-        let push = segment.end() == self.written;
+        let push = segment.end() == self.written || self.goes_alone();
         Outgoing { start: segment.start, len: segment.len, retransmission: true, push }
     }
 
@@ -260,8 +268,9 @@ impl Sender {
         Some(sent)
     }
 
-    fn after_send(&mut self, now: Time) {
+    fn after_send(&mut self, len: u32, now: Time) {
         self.last_sent = now;
+        self.pace(len, now);
         self.stats.packets_sent += 1;
         let in_flight = self.board.in_flight();
         // As Linux validates its window: once limited by it, limited for this window of data.

@@ -2,9 +2,9 @@
 //! the history of its packets.
 
 use super::*;
-use crate::cc::CcConfig;
+use crate::cc::{CcConfig, Controller, Latency, SwiftConfig, TimelyConfig};
 use firstlight_net::HostId;
-use firstlight_units::Bytes;
+use firstlight_units::{Bytes, Rate};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +31,12 @@ struct Wire {
     blackout: Option<(Time, Time)>,
     /// ECN-Echo is set on every ACK from..to, as a circuit's switch would.
     echo: Option<(Time, Time)>,
+    /// By how much each end's clock is ahead in nanoseconds, and drifts in ppm: what its interface's timestamps are of.
+    clocks: [(u64, f64); 2],
+    /// Packets with data that came to end 1: t1 and t2, payload and the true time on the way.
+    on_the_way: BTreeMap<(u32, u32), (u32, Span)>,
+    /// What ACKs told end 0 of such packets: t1 and t2, and the delays.
+    told: Vec<((u32, u32), Latency)>,
     history: Vec<String>,
 }
 
@@ -40,7 +46,15 @@ impl Wire {
     }
 
     fn with_isn(cc: &str, tcp: TcpConfig, isn: u32) -> Self {
-        let cc = CcConfig::from_name(cc).unwrap();
+        let mut cc = CcConfig::from_name(cc).unwrap();
+        if let CcConfig::Swift(swift) = &mut cc {
+            // The way there and back takes 107 us here, which is no congestion.
+            swift.base_target = US * 150;
+        }
+        Self::with_cc(cc, tcp, isn)
+    }
+
+    fn with_cc(cc: CcConfig, tcp: TcpConfig, isn: u32) -> Self {
         let end = |host| Endpoint { host: HostId(host), port: 10_000 };
         let connection = |a, b, isn| Connection::new(&tcp, &cc, end(a), end(b), isn);
         let mut wire = Wire {
@@ -58,6 +72,9 @@ impl Wire {
             hold: BTreeMap::new(),
             blackout: None,
             echo: None,
+            clocks: [(0, 0.0); 2],
+            on_the_way: BTreeMap::new(),
+            told: Vec::new(),
             history: Vec::new(),
         };
         wire.ends[0].connect(Time::ZERO);
@@ -90,11 +107,12 @@ impl Wire {
                 break;
             }
             let copy = self.ends[from].stats().retransmits > copies;
-            let mut at = self.now;
+            let (mut at, mut leaves) = (self.now, self.now);
             let mut fate = "";
             if p.is_data() {
                 self.data += 1;
-                at = self.free.max(self.now) + self.spacing;
+                leaves = self.free.max(self.now);
+                at = leaves + self.spacing;
                 self.free = at;
                 at += self.hold.get(&self.data).copied().unwrap_or(Span::ZERO);
                 if self.mark.contains(&self.data) && p.ecn != Ecn::NotEct {
@@ -111,6 +129,11 @@ impl Wire {
             if lost {
                 fate = "lost";
             }
+            if p.has_stamps() {
+                let sent = self.clock(from, leaves);
+                p.set_stamps(Stamps { sent, ..p.stamps() });
+                p.stamp = leaves;
+            }
             let (n, now) = (if p.is_data() { self.data } else { 0 }, self.now);
             let (seq, ack, flags, cwnd) = (p.seq, p.ack, p.flags, self.ends[from].cwnd());
             let sack = p.sack_blocks();
@@ -121,6 +144,24 @@ impl Wire {
             }
         }
         self.ends[from].sender.board.check();
+    }
+
+    /// An end's clock in nanoseconds, as its interface stamps it.
+    fn clock(&self, end: usize, at: Time) -> u32 {
+        let (ahead, drift) = self.clocks[end];
+        (ahead + (at.as_ps() as f64 / 1e3 * (1.0 + drift / 1e6)) as u64) as u32
+    }
+
+    /// A packet with timestamps comes to an end's interface. Its own `sent` is when its first bit entered the wire.
+    fn stamp(&mut self, to: usize, p: &mut Packet, at: Time) {
+        let received = self.clock(to, at);
+        p.set_stamps(Stamps { received, ..p.stamps() });
+        let Stamps { echo_sent, echo_received, sent, .. } = p.stamps();
+        if to == 1 && p.is_data() {
+            self.on_the_way.insert((sent, received), (p.payload(), at - p.stamp));
+        } else if let Some(latency) = latency::measured(p).filter(|_| to == 0) {
+            self.told.push(((echo_sent, echo_received), latency));
+        }
     }
 
     /// Runs until `until`.
@@ -136,7 +177,10 @@ impl Wire {
             assert!(next >= self.now, "time runs forward");
             self.now = next;
             if let Some(key) = arrival.filter(|&(at, _)| at == next) {
-                let (to, p) = self.flying.remove(&key).unwrap();
+                let (to, mut p) = self.flying.remove(&key).unwrap();
+                if p.has_stamps() {
+                    self.stamp(to, &mut p, next);
+                }
                 self.ends[to].on_packet(&p, next);
                 self.pump(to);
             } else {
@@ -493,6 +537,193 @@ fn the_receive_window_is_respected() {
     }
 }
 
+/// The clocks are 3 s apart, the receiver's wraps at once, and each drifts by 40 ppm.
+fn apart(mut wire: Wire) -> Wire {
+    wire.clocks = [(3_000_000_000, -40.0), (u64::from(u32::MAX) - 200_000, 40.0)];
+    wire
+}
+
+/// What every sample of a run must be: of a full-sized packet, each at most once, its true time on the way behind the clocks, and
+/// a round trip with 50 us more, within the resolution and what clocks drift apart while a packet is under way and an ACK waits.
+fn check_samples(wire: &Wire) {
+    let mss = wire.ends[0].config.mss();
+    let mut seen = BTreeSet::new();
+    for &(stamps, Latency { one_way, rtt }) in &wire.told {
+        let (len, way) = wire.on_the_way[&stamps];
+        assert!(len >= mss && seen.insert(stamps), "{len} B, {stamps:?}");
+        let skew = stamps.0.wrapping_sub(stamps.1);
+        assert_eq!(one_way as u32, skew.wrapping_neg());
+        let offset = (u64::from(u32::MAX) - 200_000) as f64 - 3e9 + wire.now.as_ps() as f64 * 80e-9;
+        let way_ns = (one_way.wrapping_sub(offset as u64 as u32 as i32)) as f64;
+        let drift = wire.now.as_ps() as f64 * 80e-9;
+        assert!((way_ns - way.as_ps() as f64 / 1e3).abs() <= 3.0 + drift, "{way_ns} ns for {way}");
+        let error = rtt.as_ps() as f64 / 1e3 - (way + US * 50).as_ps() as f64 / 1e3;
+        assert!(error.abs() <= 2.0 + 80.0, "{rtt} for {way}: {error} ns");
+    }
+}
+
+/// DX's option is on every packet: 16 bytes more of header, and of three SACK blocks one is left.
+#[test]
+fn timestamps_take_their_room() {
+    let mut wire = Wire::new("dx", TcpConfig { mtu: 1500, ..TcpConfig::default() }).lose([30, 33, 36]);
+    assert_eq!(wire.flying.values().map(|(_, p)| (p.size, p.has_stamps())).collect::<Vec<_>>(), [(76, true)]);
+    wire = wire.send(300);
+    let mut sizes = BTreeMap::<(usize, u8, u8), u16>::new();
+    while wire.received_packets() < 300 {
+        wire = wire.run_for(US * 5);
+        for (to, p) in wire.flying.values() {
+            assert!(p.has_stamps() && p.header <= 80, "{p:?}");
+            let largest = sizes.entry((*to, p.header, p.sacks())).or_default();
+            *largest = p.size.max(*largest);
+        }
+    }
+    assert_eq!(wire.ends[0].config.mss(), 1432);
+    assert_eq!(sizes[&(1, 68, 0)], 1500);
+    assert_eq!((sizes.get(&(0, 80, 1)), sizes.get(&(0, 88, 2))), (Some(&80), None));
+    assert_eq!(wire.stats().timeouts, 0);
+    let plain = Wire::new("cubic", TcpConfig { mtu: 1500, ..TcpConfig::default() });
+    assert_eq!((plain.flying.values().next().unwrap().1.size, plain.ends[0].config.mss()), (60, 1448));
+}
+
+#[test]
+fn the_controller_sees_true_delays() {
+    let mut wire = apart(Wire::new("dx", TcpConfig::default())).send(500);
+    wire.hold.extend((100..160).map(|n| (n, US * (n % 7))));
+    let wire = wire.lose([40, 41, 60]).run(after_ms(15));
+    assert_eq!((wire.received_packets(), wire.stats().timeouts), (500, 0));
+    check_samples(&wire);
+    assert!(wire.told.len() > 250, "{}", wire.told.len());
+    // The first packet meets no queue: 7 us on the wire and 50 us there, 50 us back.
+    let first = wire.told[0].1.rtt.as_ps() / 1000;
+    assert!((106_990..=107_002).contains(&first), "{first}");
+    let Controller::Dx(dx) = &wire.ends[0].sender.cc else { panic!() };
+    let (rtt, one_way) = dx.base().unwrap();
+    assert!(wire.told.iter().all(|(_, latency)| latency.rtt >= rtt), "{rtt}");
+    assert!(wire.told.iter().any(|(_, latency)| latency.one_way == one_way));
+    // A copy is measured as well as an original: what came of the lost ones has t1 of its own.
+    assert!(wire.stats().retransmits >= 3);
+}
+
+/// Of two packets that one ACK answers the second is measured. An ACK that waits a while is a measure all the same, one that
+/// waits for long is none.
+#[test]
+fn delayed_acks_discard_samples() {
+    let told = |delayed_ack| {
+        let tcp = TcpConfig {
+            quick_acks: 0,
+            tail_loss_probe: false,
+            delayed_ack,
+            tick: Span::ZERO,
+            autotune: false,
+            receive_window: Bytes::new(100_000),
+            ..TcpConfig::default()
+        };
+        let mut wire = apart(Wire::new("dx", tcp)).send(20).run(after_ms(100));
+        // Of four packets the last, which alone is pushed, is lost.
+        let last = wire.data + 4;
+        wire = wire.lose([last]);
+        let (before, acked) = (wire.told.len(), wire.ends[0].bytes_acked());
+        wire = wire.send(4).run_for(MS * 20);
+        check_samples(&wire);
+        assert_eq!(wire.ends[0].bytes_acked() - acked, 3 * u64::from(wire.ends[0].config.mss()));
+        let round_trips = wire.told[before..].iter().map(|(_, latency)| latency.rtt.as_ps() / 1_000_000);
+        round_trips.collect::<Vec<_>>()
+    };
+    // 107 us, less what drift makes of 300 us and rounding.
+    assert_eq!(told(US * 300), [106, 106]);
+    assert_eq!(told(MS * 5), [106]);
+}
+
+/// Data in both directions: an ACK on a data packet tells as much as one of its own.
+#[test]
+fn data_packets_carry_echoes() {
+    let mut wire = apart(Wire::new("dx", TcpConfig::default())).run(after_ms(1)).send(300);
+    let (mss, now) = (u64::from(wire.ends[1].config.mss()), wire.now);
+    wire.ends[1].write(300 * mss, now);
+    wire.pump(1);
+    let mut carried = 0;
+    while wire.ends[0].bytes_received() < 300 * mss || wire.received_packets() < 300 {
+        wire = wire.run_for(US * 20);
+        let echoes = |(to, p): &&(usize, Packet)| *to == 0 && p.is_data() && p.stamps().echo_received != 0;
+        carried += wire.flying.values().filter(echoes).count();
+    }
+    assert!(carried > 20, "{carried}");
+    let [client, server] = [0, 1].map(|i| match &wire.ends[i].sender.cc {
+        Controller::Dx(dx) => dx.base().unwrap(),
+        other => panic!("{other:?}"),
+    });
+    // Each has the other's offset with the opposite sign.
+    let both = client.1.wrapping_add(server.1);
+    assert!(
+        (114_000..=116_000).contains(&both) && client.0 >= US * 106 && server.0 >= US * 106,
+        "{client:?} {server:?}"
+    );
+}
+
+/// Times at which an end put data on the wire.
+fn departures(wire: &Wire) -> Vec<Time> {
+    let ps = |text: &str| text.parse::<Span>().unwrap();
+    let data = wire.history.iter().filter(|line| line.contains(" 0 #") && !line.contains(" #0 "));
+    data.map(|line| Time::ZERO + ps(line.split(' ').next().unwrap())).collect()
+}
+
+fn timely(rate: Rate, segment: u64) -> CcConfig {
+    let segment = Bytes::new(segment);
+    CcConfig::Timely(TimelyConfig { line_rate: rate, step: rate, segment, ..TimelyConfig::default() })
+}
+
+/// 9000 B at 1 Gb/s are 72 us: whatever the window allows, through losses and their repair, no packet leaves earlier, and where there is
+/// something to send none leaves later.
+#[test]
+fn a_paced_sender_keeps_its_distance() {
+    for lose in [vec![], vec![20, 21, 40, 41, 42, 99, 100]] {
+        let wire = Wire::with_cc(timely(Rate::from_gbps(1), 1), TcpConfig::default(), 1);
+        let wire = wire.lose(lose.clone()).run(after_ms(1)).send(100).run(after_ms(40));
+        assert_eq!((wire.received_packets(), wire.stats().timeouts), (100, 0), "{lose:?}");
+        let left = departures(&wire);
+        let gaps: Vec<Span> = left.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.iter().all(|&gap| gap >= US * 72), "{gaps:?}");
+        let exact = gaps.iter().filter(|&&gap| gap == US * 72).count();
+        assert!(exact >= 95, "{exact} {gaps:?}");
+    }
+    // Segments of two packets leave together, twice as far apart.
+    let wire = Wire::with_cc(timely(Rate::from_gbps(1), 16_000), TcpConfig::default(), 1);
+    let left = departures(&wire.run(after_ms(1)).send(100).run(after_ms(40)));
+    assert_eq!(left.len(), 100);
+    assert!(left.chunks(2).all(|pair| pair[0] == pair[1]));
+    assert!(left.windows(3).step_by(2).all(|three| three[2] - three[1] >= US * 144), "{left:?}");
+}
+
+/// Timers that come due while everything waits for the pacer do nothing: neither probes nor timeouts, however slow it is.
+#[test]
+fn a_slow_pacer_is_not_a_loss() {
+    let tcp = TcpConfig { rto_min: MS, tick: Span::ZERO, ..TcpConfig::default() };
+    // 72 ms for each packet.
+    let wire = Wire::with_cc(timely(Rate::from_bps(1_000_000), 1), tcp, 1).run(after_ms(1)).send(20);
+    let wire = wire.run(after_ms(3000));
+    assert_eq!((wire.received_packets(), wire.stats()), (20, Stats { packets_sent: 20, ..Stats::default() }));
+    // A lost packet is found by a timeout; its copy waits for its turn, and is not taken for lost before.
+    let wire = Wire::with_cc(timely(Rate::from_bps(1_000_000), 1), tcp, 1).lose([3]).run(after_ms(1)).send(5);
+    let wire = wire.run(after_ms(3000));
+    let Stats { packets_sent, timeouts, probes, .. } = wire.stats();
+    assert_eq!(wire.received_packets(), 5);
+    assert!(packets_sent <= 7 && timeouts + probes <= 2, "{:?}", wire.stats());
+    assert!(departures(&wire).windows(2).all(|pair| pair[1] - pair[0] >= MS * 72));
+}
+
+/// A window below a packet: one packet in several round trips, which is acknowledged at once.
+#[test]
+fn swift_sends_less_than_a_packet_per_round_trip() {
+    let slow = SwiftConfig { base_target: US, fs_range: US, ..SwiftConfig::default() };
+    let wire = Wire::with_cc(CcConfig::Swift(slow), TcpConfig::default(), 1).run(after_ms(1)).send(1000);
+    let wire = wire.run(after_ms(60));
+    let late: Vec<Span> = departures(&wire).windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The delay never comes below the target, so that each ACK halves the window: the pace of 107 us / cwnd doubles.
+    let paced: Vec<Span> = late.into_iter().filter(|&gap| gap > US * 128).collect();
+    assert!(paced.len() >= 7 && paced.windows(2).all(|pair| pair[1] == pair[0] * 2), "{paced:?}");
+    assert_eq!(wire.stats().timeouts, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
@@ -511,7 +742,7 @@ proptest! {
     ) {
         let tcp = TcpConfig { ecn, tick: MS * tick, ..TcpConfig::default() };
         let quiet = lose.is_empty() && hold.is_empty();
-        let mut wire = Wire::with_isn(cc, tcp, isn).lose(lose);
+        let mut wire = apart(Wire::with_isn(cc, tcp, isn)).lose(lose);
         wire.mark = mark;
         wire.hold = hold.into_iter().map(|(n, us)| (n, US * us)).collect();
         let wire = wire.send(packets).run(Time::ZERO + Span::from_secs(600));

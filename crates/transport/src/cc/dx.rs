@@ -1,0 +1,289 @@
+//! DX: the window follows the queueing delay, measured one way and without synchronized clocks (Lee, Park, Jang, Moon and
+//! Han, "Accurate Latency-based Congestion Feedback for Datacenters", USENIX ATC 2015).
+//!
+//! Once per round trip, with Q the average queueing delay of the round's samples (equation 1): cwnd + 1 if Q is zero,
+//! cwnd (1 - Q / V) if not, where V = R W* / (W* - 1) (equation 8) with the base round-trip time R and the window W* before the
+//! decrease. Q below the headroom counts as zero (section 4.2). Queueing delay is one-way delay less the base, which is
+//! the one of the packet with the smallest round-trip time, taken anew whenever that is undercut or seen again
+//! (section 2), because a base that is kept drifts away with the clocks. The average is taken of the one-way delays, then the base is
+//! subtracted, and what drift or noise makes negative is less than any headroom.
+//!
+//! Where the paper is silent:
+//! - *Seen again* means within 84 ns: four timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40
+//!   ns per ms for 80 more over the longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is
+//!   1200 ns. Under noise that is larger, the smallest is seen again less often; the base is then older, as in the paper.
+//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the same
+//!   moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
+//! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the larger
+//!   window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After an increase
+//!   by one packet they are not, so that the window grows by one each round trip.
+//! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where.
+//! - *Loss* halves the window as in Reno, and the round it falls in is left out. Two packets are the least window.
+//! - A round without samples (short packets are not measured) leaves the window as it is.
+
+use super::exact::Exact;
+use super::{Ack, CongestionControl, Latency, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use firstlight_units::Span;
+
+/// Round-trip times this close are the same.
+const SAME_RTT: Span = Span::from_ns(84);
+
+/// Parameters of DX.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DxConfig {
+    /// Average queueing delay below this counts as none, on the host's clock.
+    pub headroom: Span,
+}
+
+impl Default for DxConfig {
+    fn default() -> Self {
+        DxConfig { headroom: Span::from_ns(1200) }
+    }
+}
+
+/// A packet that met no queue.
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    /// The smallest round-trip time there was.
+    rtt: Span,
+    /// The skewed one-way delay of the last packet that had it.
+    one_way: i32,
+}
+
+/// The samples of a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// The first; the others are summed up as differences from it, since they wrap.
+    first: i32,
+    sum: i64,
+    count: u32,
+}
+
+/// The state of DX.
+#[derive(Clone, Debug)]
+pub struct Dx {
+    headroom: f64,
+    exact: Exact,
+    base: Option<Base>,
+    round: Round,
+    /// The round ends when this stream offset is acknowledged.
+    round_end: u64,
+    /// The samples of this round are of an earlier window.
+    stale: bool,
+    /// The window is to grow by a packet.
+    raise: bool,
+    reno: NewReno,
+}
+
+impl Dx {
+    /// A controller for one connection.
+    pub fn new(config: DxConfig, tick: Span) -> Self {
+        Dx {
+            headroom: nanoseconds(config.headroom),
+            exact: Exact::new(),
+            base: None,
+            round: Round::default(),
+            round_end: 0,
+            stale: false,
+            raise: false,
+            reno: NewReno::new(NewRenoConfig {}, tick),
+        }
+    }
+
+    /// The smallest round-trip time, and the one-way delay that is taken for that of an empty path.
+    #[cfg(test)]
+    pub(crate) fn base(&self) -> Option<(Span, i32)> {
+        self.base.map(|base| (base.rtt, base.one_way))
+    }
+
+    fn measure(&mut self, latency: Latency) {
+        let Latency { one_way, rtt } = latency;
+        match &mut self.base {
+            Some(base) if rtt > base.rtt + SAME_RTT => {}
+            Some(base) => *base = Base { rtt: rtt.min(base.rtt), one_way },
+            none => *none = Some(Base { rtt, one_way }),
+        }
+        self.round.add(one_way);
+    }
+
+    /// The round's average queueing delay in nanoseconds.
+    fn queueing(&self) -> Option<f64> {
+        let base = self.base?;
+        let average = self.round.sum as f64 / f64::from(self.round.count);
+        let first = f64::from(self.round.first.wrapping_sub(base.one_way));
+        (self.round.count > 0).then_some(first + average)
+    }
+
+    fn end_round(&mut self, window: &mut Window) {
+        let queueing = self.queueing();
+        let stale = std::mem::take(&mut self.stale);
+        self.round = Round::default();
+        self.raise = false;
+        let (Some(q), Some(base), false) = (queueing, self.base, stale) else { return };
+        if q < self.headroom {
+            self.raise = true;
+            return;
+        }
+        let cwnd = self.exact.of(window);
+        let least = f64::from(MIN_SSTHRESH).min(cwnd);
+        let slow_start = window.in_slow_start();
+        self.exact.set(window, decreased(cwnd, q, nanoseconds(base.rtt)).max(least));
+        if slow_start {
+            window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
+        }
+        self.stale = true;
+    }
+}
+
+impl Round {
+    fn add(&mut self, one_way: i32) {
+        if self.count == 0 {
+            self.first = one_way;
+        }
+        self.sum += i64::from(one_way.wrapping_sub(self.first));
+        self.count += 1;
+    }
+}
+
+fn nanoseconds(span: Span) -> f64 {
+    span.as_ps() as f64 / 1e3
+}
+
+/// Equations 1 and 8, for Q > 0.
+fn decreased(cwnd: f64, q: f64, rtt: f64) -> f64 {
+    let v = rtt * cwnd / (cwnd - 1.0);
+    cwnd * (1.0 - q / v)
+}
+
+impl CongestionControl for Dx {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(latency) = ack.latency {
+            self.measure(latency);
+        }
+        if ack.una > self.round_end {
+            self.round_end = ack.next;
+            self.end_round(window);
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        if window.in_slow_start() {
+            window.slow_start(ack.delivered);
+        } else if std::mem::take(&mut self.raise) {
+            let cwnd = self.exact.of(window);
+            self.exact.set(window, cwnd + 1.0);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
+        self.stale = true;
+        self.raise = false;
+        self.reno.ssthresh(window, marked)
+    }
+
+    fn wants_stamps(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_units::Time;
+
+    fn dx() -> Dx {
+        Dx::new(DxConfig::default(), Span::ZERO)
+    }
+
+    /// ACKs that make a round: queueing delays in ns, over a base of 20 us one way (and a clock that is off) and 40 us there and back.
+    fn round(dx: &mut Dx, window: &mut Window, queueing: &[i32]) {
+        let una = dx.round_end + 1;
+        for (i, &q) in queueing.iter().enumerate() {
+            let last = i + 1 == queueing.len();
+            let (one_way, rtt) = (i32::MAX.wrapping_add(20_000 + q), Span::from_ns(40_000 + q as u64));
+            let latency = Some(Latency { one_way, rtt });
+            let una = if last { una } else { dx.round_end };
+            let (rtt, next) = (Some(rtt), una + u64::from(window.cwnd));
+            let ack = Ack { now: Time::ZERO, delivered: 1, rtt, srtt: rtt, latency, ece: false, una, next };
+            dx.on_ack(window, &ack);
+            dx.grow(window, &ack);
+        }
+    }
+
+    #[test]
+    fn equations_1_and_8_by_hand() {
+        // W* = 11, R = 40 us: V = 44 us. Q = 4 us: 11 (1 - 4 / 44) = 10: one packet less, of the 11 that were one too many.
+        assert!((decreased(11.0, 4_000.0, 40_000.0) - 10.0).abs() < 1e-9);
+        // Section 3's own case: C R = 100 packets, N = 5 flows, W* = 105 / 5 = 21, Q = N D = 5 R / 100: all 105 become 100.
+        assert!((5.0 * decreased(21.0, 2_000.0, 40_000.0) - 100.0).abs() < 1e-9);
+        assert_eq!(decreased(1.0, 4_000.0, 40_000.0), 1.0);
+    }
+
+    #[test]
+    fn the_window_by_hand() {
+        let (mut dx, mut window) = (dx(), Window { cwnd: 11, ssthresh: 8, credit: 0 });
+        round(&mut dx, &mut window, &[0]);
+        assert_eq!(window.cwnd, 12, "no queue: one more");
+        round(&mut dx, &mut window, &[0, 1_000, 2_000]);
+        assert_eq!(window.cwnd, 13, "1 us on average is below the headroom");
+        // 3 us on average: 13 - 12 * 3 / 40 = 12.1; then a round of packets from before; then 12.1 - 11.1 * 2 / 40 = 11.545.
+        round(&mut dx, &mut window, &[0, 6_000, 3_000]);
+        assert!((dx.exact.last() - 12.1).abs() < 1e-9, "{}", dx.exact.last());
+        assert_eq!(window.cwnd, 12);
+        round(&mut dx, &mut window, &[6_000, 6_000]);
+        assert_eq!(window.cwnd, 12, "answered already");
+        round(&mut dx, &mut window, &[2_000, 2_000]);
+        assert!((dx.exact.last() - 11.545).abs() < 1e-9, "{}", dx.exact.last());
+        round(&mut dx, &mut window, &[2_000]);
+        round(&mut dx, &mut window, &[0]);
+        assert!((dx.exact.last() - 12.545).abs() < 1e-9, "the fraction is kept: {}", dx.exact.last());
+    }
+
+    #[test]
+    fn slow_start_ends_with_the_first_queue() {
+        let (mut dx, mut window) = (dx(), Window::new(10));
+        round(&mut dx, &mut window, &[0; 10]);
+        assert_eq!(window.cwnd, 20);
+        round(&mut dx, &mut window, &[20_000; 20]);
+        // The last ACK ends the round before it could raise the window: 39 - 38 * 20 / 40 = 20.
+        assert_eq!((window.cwnd, window.in_slow_start()), (20, false));
+    }
+
+    #[test]
+    fn a_loss_halves_and_spoils_its_round() {
+        let (mut dx, mut window) = (dx(), Window { cwnd: 20, ssthresh: 8, credit: 0 });
+        round(&mut dx, &mut window, &[0]);
+        window.ssthresh = dx.ssthresh(&window, false);
+        window.cwnd = window.ssthresh;
+        assert_eq!(window.cwnd, 10);
+        round(&mut dx, &mut window, &[30_000]);
+        assert_eq!(window.cwnd, 10);
+        round(&mut dx, &mut window, &[30_000]);
+        assert!(window.cwnd < 10);
+    }
+
+    /// Two clocks, 5 s apart and drifting by 40 ns per ms each in opposite directions, so that every wrap is crossed. Every
+    /// 500 us a packet meets no queue. What is taken for queueing delay is the true one, within what the clocks drift apart
+    /// until the base is taken anew (80 ns per ms for 0.5 ms), the timestamps' 1 ns and the tolerance.
+    #[test]
+    fn queueing_delay_through_drifting_clocks() {
+        let (sender, receiver) = (|t: f64| t * (1.0 - 40e-6) + 5e9, |t: f64| t * (1.0 + 40e-6));
+        let stamp = |ns: f64| ns as u64 as u32;
+        let (mut dx, mut worst) = (dx(), 0.0f64);
+        for i in 0u64..1_500_000 {
+            let sent = i as f64 * 10_000.0;
+            let queue = if i.is_multiple_of(50) { 0.0 } else { 150.0 * (i * 7 % 61) as f64 };
+            let came = sent + 20_000.0 + queue;
+            let [t1, t2, t3, t4] =
+                [sender(sent), receiver(came), receiver(came + 5_000.0), sender(came + 25_000.0)].map(stamp);
+            let rtt = t4.wrapping_sub(t1).wrapping_sub(t3.wrapping_sub(t2));
+            dx.round = Round::default();
+            dx.measure(Latency { one_way: t2.wrapping_sub(t1) as i32, rtt: Span::from_ns(u64::from(rtt)) });
+            worst = worst.max((dx.queueing().unwrap() - queue).abs());
+        }
+        let bound = 80.0 * 0.5 + 2.0 + 84.0;
+        assert!(worst <= bound, "{worst} ns");
+        // Without the refresh it would be 80 us per second.
+        assert!(worst > 30.0, "the clocks do drift: {worst} ns");
+    }
+}

@@ -1,0 +1,212 @@
+//! TIMELY: a rate that follows the gradient of the round-trip time (Mittal et al., "TIMELY: RTT-based Congestion Control for
+//! the Datacenter", SIGCOMM 2015, section 4 and algorithm 1).
+//!
+//! Data go out in segments of 16 to 64 KB, each as a burst, as far apart as the rate says. When a segment is complete,
+//! with its RTT: the differences of consecutive RTTs are averaged, rtt_diff = (1 - alpha) rtt_diff + alpha (RTT - previous RTT), and
+//! gradient = rtt_diff / minRTT. Below T_low the rate grows by delta; above T_high it becomes rate (1 - beta (1 - T_high / RTT));
+//! else it grows by N delta where the gradient is not positive, N being 5 from the fifth such completion in a row on and 1
+//! before, and becomes rate (1 - beta gradient) where it is.
+//!
+//! RTT is the network's, of the interfaces' timestamps, of the packet that completes the segment. delta = 10 Mb/s, beta =
+//! 0.8, T_low = 50 us and T_high = 500 us are the paper's; alpha = 0.875 and minRTT = 20 us, a constant, are what the
+//! authors of "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY" (CoNEXT 2016, table 2) took for it.
+//!
+//! Where the paper is silent, or this is a TCP: the rate starts at the line's (the paper divides that by the flows of a
+//! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no window; here the window
+//! grows as in slow start without an end and only bounds what a flow can have in flight. Loss halves the rate.
+
+use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use firstlight_units::{Bytes, Rate, Span};
+
+/// Completions with a gradient that is not positive, before the rate grows fast,
+const PATIENCE: u32 = 5;
+/// and by how many steps then.
+const FAST: f64 = 5.0;
+
+/// Parameters of TIMELY. Times and rates are of the host's clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimelyConfig {
+    /// The first rate, and the largest.
+    pub line_rate: Rate,
+    /// Additive step, delta.
+    pub step: Rate,
+    /// Factor of decreases.
+    pub beta: f64,
+    /// Weight of the newest difference.
+    pub alpha: f64,
+    /// Below this round-trip time the rate always grows,
+    pub t_low: Span,
+    /// and above this it always shrinks.
+    pub t_high: Span,
+    /// What the gradient is relative to.
+    pub min_rtt: Span,
+    /// What goes out at once.
+    pub segment: Bytes,
+}
+
+impl Default for TimelyConfig {
+    fn default() -> Self {
+        TimelyConfig {
+            line_rate: Rate::from_gbps(10),
+            step: Rate::from_bps(10_000_000),
+            beta: 0.8,
+            alpha: 0.875,
+            t_low: Span::from_us(50),
+            t_high: Span::from_us(500),
+            min_rtt: Span::from_us(20),
+            segment: Bytes::new(16_000),
+        }
+    }
+}
+
+/// The state of TIMELY.
+#[derive(Clone, Debug)]
+pub struct Timely {
+    config: TimelyConfig,
+    /// Bits per second.
+    rate: f64,
+    previous: Option<Span>,
+    /// The averaged difference in picoseconds.
+    difference: f64,
+    /// Completions in a row with a gradient that is not positive.
+    calm: u32,
+    /// The newest RTT since the last completion.
+    rtt: Option<Span>,
+    /// A segment is complete when this stream offset is acknowledged.
+    segment_end: u64,
+    /// Bytes of the segment that is going out.
+    sent: Bytes,
+}
+
+impl Timely {
+    /// A controller for one connection.
+    pub fn new(config: TimelyConfig, _tick: Span) -> Self {
+        Timely {
+            config,
+            rate: config.line_rate.as_bps() as f64,
+            previous: None,
+            difference: 0.0,
+            calm: 0,
+            rtt: None,
+            segment_end: 0,
+            sent: Bytes::new(0),
+        }
+    }
+
+    fn bounded(&self, rate: f64) -> f64 {
+        let line = self.config.line_rate.as_bps() as f64;
+        rate.max(self.step()).min(line)
+    }
+
+    fn step(&self) -> f64 {
+        self.config.step.as_bps() as f64
+    }
+
+    /// Algorithm 1.
+    fn on_completion(&mut self, rtt: Span) {
+        let TimelyConfig { beta, alpha, t_low, t_high, min_rtt, .. } = self.config;
+        let ps = |span: Span| span.as_ps() as f64;
+        let previous = self.previous.replace(rtt).unwrap_or(rtt);
+        self.difference = (1.0 - alpha) * self.difference + alpha * (ps(rtt) - ps(previous));
+        let gradient = self.difference / ps(min_rtt);
+        let rate = if rtt < t_low {
+            self.rate + self.step()
+        } else if rtt > t_high {
+            self.calm = 0;
+            self.rate * (1.0 - beta * (1.0 - ps(t_high) / ps(rtt)))
+        } else if gradient <= 0.0 {
+            self.calm += 1;
+            self.rate + if self.calm >= PATIENCE { FAST } else { 1.0 } * self.step()
+        } else {
+            self.calm = 0;
+            self.rate * (1.0 - beta * gradient)
+        };
+        self.rate = self.bounded(rate);
+    }
+}
+
+impl CongestionControl for Timely {
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        if let Some(latency) = ack.latency {
+            self.rtt = Some(latency.rtt);
+        }
+        if ack.una >= self.segment_end
+            && let Some(rtt) = self.rtt.take()
+        {
+            self.segment_end = ack.una + self.config.segment.get();
+            self.on_completion(rtt);
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        window.cwnd = window.cwnd.saturating_add(ack.delivered);
+    }
+
+    fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
+        self.rate = self.bounded(self.rate / 2.0);
+        self.calm = 0;
+        window.cwnd.max(MIN_SSTHRESH)
+    }
+
+    fn wants_stamps(&self) -> bool {
+        true
+    }
+
+    fn pace(&mut self, bytes: Bytes) -> Span {
+        self.sent += bytes;
+        if self.sent < self.config.segment {
+            return Span::ZERO;
+        }
+        let segment = std::mem::take(&mut self.sent);
+        Rate::from_bps(self.rate as u64).tx_time(segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gbps(timely: &Timely) -> f64 {
+        timely.rate / 1e9
+    }
+
+    #[test]
+    fn algorithm_1_by_hand() {
+        let mut timely = Timely::new(TimelyConfig::default(), Span::ZERO);
+        timely.rate = 5e9;
+        let mut rate_after = |us| {
+            timely.on_completion(Span::from_us(us));
+            (gbps(&timely) * 1e6).round() / 1e6
+        };
+        assert_eq!(rate_after(40), 5.01, "below T_low");
+        // The difference is 0.875 * 60 = 52.5 us, the gradient 2.625, the decrease more than all.
+        assert_eq!(rate_after(100), 0.01, "not below a step");
+        // 0.125 * 52.5 = 6.5625 us, gradient 0.328: stays at the floor. Then 0.125 * 6.5625 - 0.875 * 10 < 0, five times.
+        assert_eq!(rate_after(100), 0.01);
+        assert_eq!([90, 90, 90, 90, 90].map(&mut rate_after), [0.02, 0.03, 0.04, 0.05, 0.1], "the fifth counts five");
+        assert_eq!(rate_after(90), 0.15);
+        // T_high: 0.15 (1 - 0.8 (1 - 500 / 1000)) = 0.09.
+        assert_eq!(rate_after(1000), 0.09);
+    }
+
+    /// A gradient of 0.1: 0.875 * 16 / 7 us of difference to 20 us.
+    #[test]
+    fn a_gradient_by_hand() {
+        let mut timely = Timely::new(TimelyConfig::default(), Span::ZERO);
+        timely.on_completion(Span::from_ns(70_000));
+        assert_eq!(gbps(&timely), 10.0, "no more than the line");
+        timely.on_completion(Span::from_ps(70_000_000 + 16_000_000 / 7));
+        assert!((gbps(&timely) - 10.0 * (1.0 - 0.8 * 0.1)).abs() < 1e-6, "{}", gbps(&timely));
+    }
+
+    #[test]
+    fn segments_are_spaced_by_the_rate() {
+        let mut timely = Timely::new(TimelyConfig::default(), Span::ZERO);
+        timely.rate = 1e9;
+        let packet = Bytes::new(1500);
+        let waits: Vec<Span> = (0..22).map(|_| timely.pace(packet)).collect();
+        assert!(waits.iter().enumerate().all(|(i, wait)| wait.is_zero() != (i + 1).is_multiple_of(11)), "{waits:?}");
+        // 11 packets of 1500 B at 1 Gb/s.
+        assert_eq!(waits[10], Span::from_us(132));
+    }
+}

@@ -1,0 +1,70 @@
+//! Pacing: a controller may ask for a span between the packets, besides the window.
+//!
+//! What it holds back is all that carries data: new data, retransmissions and probes, and no ACKs. A packet that may not go yet
+//! sets the time of waking, which is exact as a kernel's high-resolution timers are, without ticks. What goes out in a burst
+//! (`burst.rs`) is decided before; its packets then leave one by one. A probe or a timeout that comes due while
+//! everything waits for the pacer is put off: there is nothing that could have been lost.
+
+use super::sender::Sender;
+use super::timer::Purpose;
+use crate::cc::CongestionControl;
+use crate::config::{HEADER, LATENCY_OPTION, TcpConfig};
+use firstlight_units::{Bytes, Time};
+
+/// When data may go out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacer {
+    /// Not before this.
+    pub(crate) next: Time,
+    /// Something waits until then; [`Time::MAX`] when nothing does.
+    pub(crate) wake: Time,
+}
+
+impl Default for Pacer {
+    fn default() -> Self {
+        Pacer { next: Time::ZERO, wake: Time::MAX }
+    }
+}
+
+impl Sender {
+    /// A segment leaves.
+    #[inline]
+    pub(crate) fn pace(&mut self, len: u32, now: Time) {
+        let option = if self.cc.wants_stamps() { LATENCY_OPTION } else { 0 };
+        let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(HEADER + option)));
+        if !wait.is_zero() {
+            self.pacer.next = now + wait;
+        }
+    }
+
+    /// It is not yet time for data: asks to be woken if there are some.
+    pub(crate) fn hold_back(&mut self) {
+        let in_flight = self.board.in_flight();
+        let waiting = self.has_new_data() || self.board.lost() > self.board.retransmitted();
+        if self.probe_due || (waiting && in_flight < self.window.cwnd) {
+            self.pacer.wake = self.pacer.next;
+        }
+    }
+
+    /// The timer has expired: puts it off when what it would do, or has done, waits for the pacer.
+    pub(crate) fn waits_for_pacer(&mut self, now: Time, config: &TcpConfig) -> bool {
+        if self.pacer.next <= now {
+            return false;
+        }
+        self.timer.at = match self.timer.purpose {
+            Purpose::Probe => self.pacer.next,
+            Purpose::Retransmit if self.board.in_flight() == 0 => {
+                let timeout = self.timeout(config);
+                self.ticks.after(self.pacer.next, timeout)
+            }
+            _ => return false,
+        };
+        true
+    }
+
+    /// A window of one packet, with a controller that lives with so small ones (as those that see delay do): nothing follows
+    /// for which its ACK should be delayed, so the packet pushes (RFC 9293, section 3.9.1.2, leaves that to the sender).
+    pub(crate) fn goes_alone(&self) -> bool {
+        self.window.cwnd == 1 && self.cc.wants_stamps()
+    }
+}
