@@ -141,6 +141,8 @@ fn parameters_of_controllers() {
     let retcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.29")]);
     assert_eq!(parameters(&retcp), ["retcp.alpha=400", "retcp.beta=29"]);
     assert_eq!(retcp.modules, ["retcp.ko"]);
+    let vegas = plan_of(PAIR, &[LINUX, ("tcp.cc", "vegas"), ("vegas.alpha", "3"), ("vegas.gamma", "2")]);
+    assert_eq!(parameters(&vegas), ["tcp_vegas.alpha=3", "tcp_vegas.gamma=2"]);
     for (name, value) in [("net.ipv4.tcp_ecn", "1"), ("net.ipv4.tcp_ecn_fallback", "0")] {
         assert!(retcp.hosts.iter().all(|host| sysctl(host, name) == Some(value)), "{name}");
     }
@@ -230,6 +232,9 @@ fn what_cannot_be() {
         ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel has no such setting: it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them; take it out"),
         ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")], "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: write for example 0.0625"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")], "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
+        ("", &[LINUX, ("tcp.cc", "dx")], "x.toml, from --set tcp.cc: tcp.cc: no kernel has dx, and these hosts are Linux hosts: use another, or simulated hosts"),
+        ("", &[LINUX, ("flows.0.cc", "timely")], "x.toml, from --set flows.0.cc: flows.0.cc: no kernel has timely, and these hosts are Linux hosts: use another, or simulated hosts"),
+        ("[[linux.hosts]]\non = \"rack0\"\ncc = \"swift\"\n", &[LINUX], "x.toml:45:6: linux.hosts.0.cc: no kernel has swift, and these hosts are Linux hosts: use another, or simulated hosts"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "101")], "x.toml, from --set retcp.alpha: retcp.alpha: a Linux host takes at most 100"),
         ("", &[LINUX, ("linux.sysctls", "[\"tcp_ecn=1\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'tcp_ecn' is not a setting of a network namespace: those are called net.ipv4.tcp_ecn and so on"),
         ("", &[LINUX, ("linux.sysctls", "[\"net.ipv4.tcp_ecn\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'net.ipv4.tcp_ecn' sets nothing: write for example \"net.ipv4.tcp_ecn=1\""),

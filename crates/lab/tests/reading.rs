@@ -4,6 +4,7 @@ use firstlight_circuits::RackId;
 use firstlight_lab::spec::{CaptureSide, Control, Flow, Network, OverrideValue};
 use firstlight_lab::{Spec, inspect};
 use firstlight_sim::{HybridConfig, Resize, SeriesConfig};
+use firstlight_transport::cc::{SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -132,6 +133,61 @@ fn controllers_take_their_tables() {
     let dctcp = of(&[("tcp.cc", "dctcp"), ("dctcp.g", "0.5"), ("dctcp.initial_alpha", "0")]);
     let CcConfig::Dctcp(config) = dctcp else { panic!("{dctcp:?}") };
     assert_eq!((config.g, config.initial_alpha), (0.5, 0.0));
+    let span = |text: &str| text.parse::<Span>().unwrap();
+    let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), ("dx.headroom", "3us")]) else { panic!() };
+    assert_eq!(dx.headroom, span("3us"));
+    // 9000 B at 10 Gb/s, and by the clock of hosts that are stretched against the fabric.
+    for (scale, headroom, line) in [("1", "7200ns", 10_000_000_000), ("20", "144us", 500_000_000)] {
+        let scale = ("time_scale", scale);
+        let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), scale]) else { panic!() };
+        let CcConfig::Timely(timely) = of(&[("tcp.cc", "timely"), scale]) else { panic!() };
+        assert_eq!((dx.headroom, timely.line_rate.as_bps()), (span(headroom), line));
+    }
+    let vegas = of(&[("tcp.cc", "vegas"), ("vegas.alpha", "3"), ("vegas.beta", "5"), ("vegas.gamma", "2")]);
+    assert_eq!(vegas, CcConfig::Vegas(VegasConfig { alpha: 3, beta: 5, gamma: 2 }));
+    let timely = of(&[
+        ("tcp.cc", "timely"),
+        ("timely.line_rate", "1Gbps"),
+        ("timely.step", "5Mbps"),
+        ("timely.beta", "0.5"),
+        ("timely.alpha", "0.25"),
+        ("timely.t_low", "10us"),
+        ("timely.t_high", "100us"),
+        ("timely.min_rtt", "9us"),
+        ("timely.segment", "64000B"),
+    ]);
+    let expected = TimelyConfig {
+        line_rate: "1Gbps".parse().unwrap(),
+        step: "5Mbps".parse().unwrap(),
+        beta: 0.5,
+        alpha: 0.25,
+        t_low: span("10us"),
+        t_high: span("100us"),
+        min_rtt: span("9us"),
+        segment: Bytes::new(64_000),
+    };
+    assert_eq!(timely, CcConfig::Timely(expected));
+    let swift = of(&[
+        ("tcp.cc", "swift"),
+        ("swift.base_target", "40us"),
+        ("swift.fs_range", "80us"),
+        ("swift.fs_min_cwnd", "0.2"),
+        ("swift.fs_max_cwnd", "50"),
+        ("swift.ai", "2"),
+        ("swift.beta", "0.4"),
+        ("swift.max_mdf", "0.3"),
+    ]);
+    let expected = SwiftConfig {
+        base_target: span("40us"),
+        fs_range: span("80us"),
+        fs_min_cwnd: 0.2,
+        fs_max_cwnd: 50.0,
+        ai: 2.0,
+        beta: 0.4,
+        max_mdf: 0.3,
+    };
+    assert_eq!(swift, CcConfig::Swift(expected));
+    assert_eq!(of(&[("tcp.cc", "swift")]), CcConfig::Swift(SwiftConfig::default()));
     let cubic = of(&[
         ("cubic.beta", "0.5"),
         ("cubic.fast_convergence", "false"),

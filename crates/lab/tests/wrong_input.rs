@@ -224,9 +224,9 @@ fn flows_that_cannot_be() {
         ("", "start = \"2s\"\n", "x.toml:31:9: flows.0.start: the flow may start after the run's end: start + jitter must be less than duration, 2s"),
         ("", "jitter = \"2s\"\n", "x.toml:31:10: flows.0.jitter: the flow may start after the run's end: start + jitter must be less than duration, 2s"),
         ("", "count = 0\n", "x.toml:31:9: flows.0.count: 0 flows is out of range: use 1 to 10000"),
-        ("", "cc = \"bbr\"\n", "x.toml:31:6: flows.0.cc: bbr is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, or hosts.kind = \"linux\""),
-        ("", "cc = \"bbrr\"\n", "x.toml:31:6: flows.0.cc: 'bbrr' is not one of newreno, cubic, dctcp, retcp, bbr, bic, cdg, highspeed, htcp, hybla, illinois, lp, nv, reno, scalable, vegas, veno, westwood, yeah: did you mean \"bbr\"?"),
-        ("", "[tcp]\ncc = \"vegas\"\n", "x.toml:32:6: tcp.cc: vegas is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, or hosts.kind = \"linux\""),
+        ("", "cc = \"bbr\"\n", "x.toml:31:6: flows.0.cc: bbr is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, or hosts.kind = \"linux\""),
+        ("", "cc = \"bbrr\"\n", "x.toml:31:6: flows.0.cc: 'bbrr' is not one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, bbr, bic, cdg, highspeed, htcp, hybla, illinois, lp, nv, reno, scalable, veno, westwood, yeah: did you mean \"bbr\"?"),
+        ("", "[tcp]\ncc = \"veno\"\n", "x.toml:32:6: tcp.cc: veno is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, or hosts.kind = \"linux\""),
         ("", "cc = \"reno\"\n", "accepted"),
     ]);
     let crowd = PAIR.replace("to = \"rack1\"", "to = \"rack1.host0\"\ncount = 4000");

@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn every_sized_flow_completes_over_any_fabric(
         small in 2u32..20, more in prop::option::of(0u32..40), advance in 0u64..2000, loss in prop_oneof![Just(0.0), 0.0..0.05],
-        cc in prop::sample::select(vec!["newreno", "cubic", "dctcp", "retcp"]), ecn in prop::option::of(1u32..10),
+        cc in prop::sample::select(CcConfig::NAMES), ecn in prop::option::of(1u32..10),
         marks in prop::option::of(0u64..2000), flows in prop::collection::vec((0u16..12, 0u16..12, 1u64..2_000_000, 0u64..5000), 1..12),
         scale in prop_oneof![Just(1u32), Just(20)], seed in any::<u64>(),
     ) {

@@ -87,7 +87,8 @@ impl Check<'_> {
             .collect();
         for path in times {
             let span = self.values.span(&path);
-            let by = if path.starts_with("tcp.") { 1 } else { scale };
+            let hosts = ["tcp.", "dx.", "timely.", "swift."].iter().any(|table| path.starts_with(table));
+            let by = if hosts { 1 } else { scale };
             let most = if matches!(path.as_str(), "duration" | "warmup") { LONGEST_RUN } else { LONGEST_SPAN };
             if span > most / by {
                 let stretched = if by > 1 { format!(" times time_scale = {by}") } else { String::new() };

@@ -5,6 +5,7 @@
 use super::hosts::HostKind;
 use super::values::Values;
 use firstlight_transport::CcConfig;
+use firstlight_units::{Rate, Span};
 
 /// The names that experiments can write: ours, then those that only kernels have.
 pub(crate) const NAMES: &[&str] = &[
@@ -12,6 +13,10 @@ pub(crate) const NAMES: &[&str] = &[
     "cubic",
     "dctcp",
     "retcp",
+    "dx",
+    "vegas",
+    "timely",
+    "swift",
     "bbr",
     "bic",
     "cdg",
@@ -23,11 +28,13 @@ pub(crate) const NAMES: &[&str] = &[
     "nv",
     "reno",
     "scalable",
-    "vegas",
     "veno",
     "westwood",
     "yeah",
 ];
+
+/// Those that no kernel has.
+const ONLY_OURS: &[&str] = &["dx", "timely", "swift"];
 
 /// A connection's congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +73,7 @@ impl Control {
     /// The one of that name (of [`NAMES`]) for such hosts, with the parameters that its table gives.
     pub(crate) fn of(values: &Values, name: &str, hosts: HostKind) -> Result<Self, String> {
         match hosts {
-            HostKind::Linux => Ok(Control::Linux(kernel_name(name))),
+            HostKind::Linux => kernel_name(name).map(Control::Linux),
             HostKind::Simulated => config(values, if name == "reno" { "newreno" } else { name })
                 .map(Control::Simulated)
                 .ok_or_else(|| only_kernels(name)),
@@ -75,9 +82,12 @@ impl Control {
 }
 
 /// What a kernel calls it.
-pub(crate) fn kernel_name(name: &str) -> &'static str {
+pub(crate) fn kernel_name(name: &str) -> Result<&'static str, String> {
+    if ONLY_OURS.contains(&name) {
+        return Err(format!("no kernel has {name}, and these hosts are Linux hosts: use another, or simulated hosts"));
+    }
     let name = if name == "newreno" { "reno" } else { name };
-    NAMES.iter().find(|known| **known == name).expect("the registry lets no other name through")
+    Ok(NAMES.iter().find(|known| **known == name).expect("the registry lets no other name through"))
 }
 
 fn only_kernels(name: &str) -> String {
@@ -104,8 +114,44 @@ fn config(values: &Values, name: &str) -> Option<CcConfig> {
             retcp.alpha = values.number("retcp.alpha");
             retcp.beta = values.number("retcp.beta");
         }
+        CcConfig::Dx(dx) => dx.headroom = values.span_opt("dx.headroom").unwrap_or_else(|| packet_time(values)),
+        CcConfig::Vegas(vegas) => {
+            vegas.alpha = values.packets("vegas.alpha");
+            vegas.beta = values.packets("vegas.beta");
+            vegas.gamma = values.packets("vegas.gamma");
+        }
+        CcConfig::Timely(timely) => {
+            timely.line_rate = values.rate_opt("timely.line_rate").unwrap_or_else(|| line_rate(values));
+            timely.step = values.rate("timely.step");
+            timely.beta = values.number("timely.beta");
+            timely.alpha = values.number("timely.alpha");
+            timely.t_low = values.span("timely.t_low");
+            timely.t_high = values.span("timely.t_high");
+            timely.min_rtt = values.span("timely.min_rtt");
+            timely.segment = values.size("timely.segment");
+        }
+        CcConfig::Swift(swift) => {
+            swift.base_target = values.span("swift.base_target");
+            swift.fs_range = values.span("swift.fs_range");
+            swift.fs_min_cwnd = values.number("swift.fs_min_cwnd");
+            swift.fs_max_cwnd = values.number("swift.fs_max_cwnd");
+            swift.ai = values.number("swift.ai");
+            swift.beta = values.number("swift.beta");
+            swift.max_mdf = values.number("swift.max_mdf");
+        }
     }
     Some(config)
+}
+
+/// The rate of the hosts' links by the hosts' own clocks, which `time_scale` does not stretch.
+fn line_rate(values: &Values) -> Rate {
+    let scale = values.integer("time_scale").max(1);
+    Rate::from_bps((values.rate("hosts.rate").as_bps() / scale).max(1))
+}
+
+/// How long a packet takes at that rate.
+fn packet_time(values: &Values) -> Span {
+    line_rate(values).tx_time(values.size("hosts.mtu"))
 }
 
 #[cfg(test)]

@@ -194,8 +194,8 @@ impl Table<'_> {
         let (key, name) = match own {
             Some(name) => (self.path("cc"), name),
             None if hosts == HostKind::Linux => {
-                let of = |&(src, _): &Pair| Control::Linux(self.settings.cc(self.values, src));
-                return Ok(pairs.iter().map(of).collect());
+                let of = |&(src, _): &Pair| self.settings.cc(self.values, src).map(Control::Linux);
+                return pairs.iter().map(of).collect();
             }
             None => ("tcp.cc".to_string(), self.values.text("tcp.cc")),
         };

@@ -54,6 +54,7 @@ impl<'a> Kernel<'a> {
         kernel.cubic(controls.contains(&"cubic"));
         kernel.dctcp(controls.contains(&"dctcp"));
         kernel.retcp(controls.contains(&"retcp"));
+        kernel.vegas(controls.contains(&"vegas"));
         kernel
     }
 
@@ -192,6 +193,15 @@ impl<'a> Kernel<'a> {
                 self.wrong(&path, format!("a Linux host takes whole hundredths, not {}", percent / 100.0));
             }
             self.parameter("retcp", name, percent.round() as u32);
+        }
+    }
+
+    fn vegas(&mut self, used: bool) {
+        for name in ["alpha", "beta", "gamma"].into_iter().filter(|_| used) {
+            let path = format!("vegas.{name}");
+            if self.values.has(&path) {
+                self.parameter("tcp_vegas", name, self.values.packets(&path));
+            }
         }
     }
 }

@@ -73,9 +73,10 @@ impl HostEntries {
     }
 
     /// The congestion control of a host's connections that name none, by the kernel's name.
-    pub fn cc(&self, values: &Values, host: usize) -> &'static str {
-        let own = self.of(host).rev().find_map(|entry| values.text_opt(&format!("linux.hosts.{entry}.cc")));
-        kernel_name(&own.unwrap_or_else(|| values.text("tcp.cc")))
+    pub fn cc(&self, values: &Values, host: usize) -> Result<&'static str, Box<Problem>> {
+        let path = |entry| format!("linux.hosts.{entry}.cc");
+        let key = self.of(host).rev().map(path).find(|path| values.has(path)).unwrap_or_else(|| "tcp.cc".into());
+        kernel_name(&values.text(&key)).map_err(|text| Box::new(values.problem(&key, text)))
     }
 }
 
@@ -104,7 +105,8 @@ pub(crate) fn expand(
     }
     if !programs.is_empty() {
         for &host in &taking_part {
-            controls.entry(host).or_default().insert(entries.cc(values, host));
+            let cc = entries.cc(values, host).map_err(|problem| *problem)?;
+            controls.entry(host).or_default().insert(cc);
         }
     }
     let all: BTreeSet<&str> = controls.values().flatten().copied().collect();
@@ -168,7 +170,8 @@ impl Told<'_> {
             set(&mut sysctls, "net.ipv4.tcp_ecn_fallback", "0");
         }
         if self.programs {
-            set(&mut sysctls, "net.ipv4.tcp_congestion_control", self.entries.cc(self.values, host));
+            let cc = self.entries.cc(self.values, host).expect("it was asked for before");
+            set(&mut sysctls, "net.ipv4.tcp_congestion_control", cc);
         }
         let own = self.entries.of(host).map(|entry| format!("linux.hosts.{entry}.sysctls"));
         for path in std::iter::once("linux.sysctls".to_string()).chain(own) {

@@ -5,7 +5,7 @@ use super::control::NAMES;
 use super::hosts::HostKind;
 use super::keys::{Fallback, Key, Kind, When};
 use firstlight_transport::TcpConfig;
-use firstlight_transport::cc::{CubicConfig, DctcpConfig, ReTcpConfig};
+use firstlight_transport::cc::{CubicConfig, DctcpConfig, ReTcpConfig, SwiftConfig, TimelyConfig, VegasConfig};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -44,6 +44,7 @@ pub fn keys() -> &'static [Key] {
             queues(),
             tcp(),
             controllers(),
+            delay_controllers(),
             linux(),
             flows(),
             super::workload::keys(),
@@ -90,6 +91,14 @@ pub(crate) const TABLES: &[Table] = &[
     table("cubic", When::Uses("cubic"), "CUBIC (RFC 9438)"),
     table("dctcp", When::Uses("dctcp"), "DCTCP (RFC 8257)"),
     table("retcp", When::Uses("retcp"), "reTCP (Etalon, NSDI'20, section 5.3)"),
+    table(
+        "dx",
+        When::Uses("dx"),
+        "DX (USENIX ATC'15). Its times are of the hosts' own clocks, as those of `[tcp]` are",
+    ),
+    table("vegas", When::Uses("vegas"), "TCP Vegas (Brakmo and Peterson, 1995)"),
+    table("timely", When::Uses("timely"), "TIMELY (SIGCOMM'15). Its times and rates are of the hosts' own clocks"),
+    table("swift", When::Uses("swift"), "Swift (SIGCOMM'20). Its times are of the hosts' own clocks"),
     table(
         "linux",
         When::Linux,
@@ -304,7 +313,7 @@ fn tcp() -> Vec<Key> {
             "tcp.cc",
             Kind::Name(NAMES),
             "Congestion control of flows that name none, and of programs' connections. Simulated hosts have `newreno` (or \
-             `reno`), `cubic`, `dctcp` and `retcp`; Linux hosts have all",
+             `reno`), `cubic`, `dctcp`, `retcp`, `vegas`, `dx`, `timely` and `swift`; Linux hosts have all but the last three",
         )
         .or("cubic")
         .when(When::DefaultCc),
@@ -378,6 +387,56 @@ fn controllers() -> Vec<Key> {
         )
         .or(retcp.alpha),
         key("retcp.beta", share, "The window's factor when it ends").or(retcp.beta),
+    ]
+}
+
+/// Controllers that see delay.
+fn delay_controllers() -> Vec<Key> {
+    let share = Kind::Number { least: 0.0, most: 1.0 };
+    let (vegas, timely, swift) = (VegasConfig::default(), TimelyConfig::default(), SwiftConfig::default());
+    vec![
+        key("dx.headroom", SPAN, "An average queueing delay below this counts as none")
+            .or_none("what a packet of `hosts.mtu` takes at `hosts.rate`"),
+        key("vegas.alpha", packets(0), "The window grows while fewer packets of the flow wait in queues").or(vegas.alpha),
+        key("vegas.beta", packets(0), "It shrinks while more do").or(vegas.beta),
+        key("vegas.gamma", packets(0), "Slow start ends when more do").or(vegas.gamma),
+        key("timely.line_rate", Kind::Rate, "The first rate, and the largest")
+            .or_none("`hosts.rate`, by the hosts' clocks"),
+        key("timely.step", Kind::Rate, "Additive step of the rate, and the smallest rate").or(timely.step),
+        key("timely.beta", share, "Factor of decreases").or(timely.beta),
+        key("timely.alpha", share, "Weight of the newest difference between round-trip times").or(timely.alpha),
+        key("timely.t_low", SPAN, "Below this round-trip time the rate grows").or(timely.t_low),
+        key("timely.t_high", SPAN, "Above this round-trip time the rate shrinks").or(timely.t_high),
+        key("timely.min_rtt", POSITIVE, "The round-trip time that the gradient is relative to").or(timely.min_rtt),
+        key("timely.segment", Kind::Size { least: 1, most: 1 << 20 }, "How much goes out at once").or(timely.segment),
+        key(
+            "swift.base_target",
+            POSITIVE,
+            "Target of the round-trip time in the fabric, for a large window. It must be above that of the empty path, hops \
+             and all, or windows fall below a packet",
+        )
+        .or(swift.base_target),
+        key("swift.fs_range", SPAN, "What the target grows by at most for small windows").or(swift.fs_range),
+        key(
+            "swift.fs_min_cwnd",
+            Kind::Number { least: 0.001, most: 1.0 },
+            "The window in packets at which it has grown by all of that",
+        )
+        .or(swift.fs_min_cwnd),
+        key(
+            "swift.fs_max_cwnd",
+            Kind::Number { least: 2.0, most: 1e6 },
+            "The window in packets up to which it grows",
+        )
+        .or(format!("{:?}", swift.fs_max_cwnd)),
+        key(
+            "swift.ai",
+            Kind::Number { least: 0.0, most: 100.0 },
+            "Additive increase of the window in packets per round trip",
+        )
+        .or(format!("{:?}", swift.ai)),
+        key("swift.beta", share, "Factor of decreases").or(swift.beta),
+        key("swift.max_mdf", share, "Largest share of the window that a decrease takes").or(swift.max_mdf),
     ]
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<
 /// Keys of TCP that have a default of a kernel's own on Linux hosts.
 fn kernel_has_it(key: &str) -> bool {
     let chosen = ["tcp.cc", "tcp.tick"].contains(&key);
-    !chosen && ["tcp.", "cubic.", "dctcp."].iter().any(|table| key.starts_with(table))
+    !chosen && ["tcp.", "cubic.", "dctcp.", "vegas."].iter().any(|table| key.starts_with(table))
 }
 
 fn insert(at: &mut Json, steps: &[&str], value: Json) {
