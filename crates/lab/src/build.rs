@@ -1,8 +1,8 @@
 //! From the checked experiment to a world that can run.
 
 use crate::error::LabError;
-use crate::spec::{Flow, HostKind, Network, Spec};
-use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, World};
+use crate::spec::{Flow, HostKind, Network, Probe, Spec};
+use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 
 /// The fabric with its hosts and flows, and with what is to be measured.
@@ -21,7 +21,12 @@ fn world(spec: &Spec) -> Result<World, ConfigError> {
     if let Some(pair) = spec.measure.pair {
         fabric.set_meter(&MeterConfig { pair, series: spec.measure.series.clone() })?;
     }
-    World::new(fabric, spec.flows.iter().map(|flow| flow_config(spec, flow)).collect(), spec.seed)
+    if !spec.measure.queues.ports.is_empty() {
+        fabric.watch(&spec.measure.queues)?;
+    }
+    let flows = spec.flows.iter().map(|flow| flow_config(spec, flow)).collect();
+    let probes = spec.probes.iter().map(|probe| probe_config(spec, probe)).collect();
+    World::with_probes(fabric, flows, probes, spec.seed)
 }
 
 fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
@@ -37,5 +42,18 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         stop: flow.stop,
         class: flow.class,
         outside: flow.hosts == HostKind::Linux,
+    }
+}
+
+fn probe_config(spec: &Spec, probe: &Probe) -> ProbeConfig {
+    ProbeConfig {
+        src: probe.src,
+        dst: probe.dst,
+        size: probe.packet.get() as u16,
+        every: probe.interval,
+        start: probe.start,
+        count: probe.count,
+        class: probe.class,
+        record: spec.measure.probes,
     }
 }

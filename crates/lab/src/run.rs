@@ -8,7 +8,7 @@ use crate::capture::start_capture;
 use crate::error::LabError;
 use crate::linux::LinuxCounters;
 use crate::spec::Spec;
-use firstlight_sim::{FlowReport, MeterReport, PairReport, PortReport, Totals, World};
+use firstlight_sim::{FlowReport, MeterReport, PairReport, PortReport, ProbeReport, QueueReport, Totals, World};
 use firstlight_units::{Span, Time};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -43,6 +43,12 @@ pub struct Counters {
     pub pairs: Vec<PairReport>,
     /// The whole fabric.
     pub totals: Totals,
+    /// The watched queues.
+    pub queues: Vec<QueueReport>,
+    /// The probes.
+    pub probes: Vec<ProbeReport>,
+    /// What each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
+    pub received: Vec<Vec<u64>>,
     /// Packets for a port where nobody listens.
     pub strays: u64,
     /// The run's digest.
@@ -70,13 +76,19 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
     runner.run(spec.warmup, false)?;
     runner.world.fabric_mut().reset_meter();
     let warm = runner.world.flows();
-    runner.run(spec.duration, sized)?;
+    let received = match spec.measure.throughput {
+        None => {
+            runner.run(spec.duration, sized)?;
+            vec![]
+        }
+        Some(every) => runner.run_in_intervals(every, sized)?,
+    };
     let mut world = runner.world;
     if let Some(writer) = writer {
         drop(world.fabric_mut().take_capture());
         writer.finish()?;
     }
-    Counters::of(spec, &world, warm)
+    Ok(Counters { received, ..Counters::of(spec, &world, warm)? })
 }
 
 fn first_slice(spec: &Spec) -> Span {
@@ -92,6 +104,25 @@ struct Runner<'a, 'p> {
 }
 
 impl Runner<'_, '_> {
+    /// Runs to the end, and tells at the start and after each interval what each flow has received.
+    fn run_in_intervals(&mut self, every: Span, until_finished: bool) -> Result<Vec<Vec<u64>>, LabError> {
+        let received = |world: &World| world.flows().iter().map(|flow| flow.bytes_received).collect();
+        let mut all = vec![received(&self.world)];
+        let mut end = self.spec.warmup;
+        while end < self.spec.duration {
+            end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.duration);
+            self.run(end, until_finished)?;
+            let finished = until_finished && self.world.unfinished() == 0;
+            if (end - self.spec.warmup).as_ps() % every.as_ps() == 0 {
+                all.push(received(&self.world));
+            }
+            if finished {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
     /// Runs up to `end`, in the experiment's time, or until all flows are complete if that is enough.
     fn run(&mut self, end: Span, until_finished: bool) -> Result<(), LabError> {
         let scale = u64::from(self.spec.time_scale);
@@ -155,6 +186,9 @@ impl Counters {
             ports: world.fabric().ports(),
             pairs: world.fabric().pairs(),
             totals,
+            queues: world.fabric().queues(),
+            probes: world.probes(),
+            received: vec![],
             strays: world.strays(),
             digest: world.fabric().digest(),
             linux: None,

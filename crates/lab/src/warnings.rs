@@ -4,7 +4,8 @@ use crate::linux::{Ended, LinuxCounters};
 use crate::run::Counters;
 use crate::spec::{Flow, HostKind, Linux, Network, Spec};
 use firstlight_linux::{Frames, Sysctl};
-use firstlight_sim::{HybridConfig, MeterReport};
+use firstlight_net::{Length, Limit, Marking};
+use firstlight_sim::{HybridConfig, MeterReport, SwitchConfig};
 use firstlight_units::Span;
 
 /// A start is forgotten after so many weeks.
@@ -42,7 +43,7 @@ fn negotiates_ecn(spec: &Spec) -> bool {
 
 fn ecn(spec: &Spec, notes: &mut Vec<String>) {
     let (thresholds, limits) = match &spec.network {
-        Network::Graph(graph) => todo!(),
+        Network::Graph(graph) => return switch_ecn(spec, &graph.switch, notes),
         Network::Hybrid(hybrid) => {
             let large = hybrid.voq.resize.as_ref().map(|resize| resize.large);
             let thresholds = vec![("voq.ecn_small", hybrid.voq.ecn_small), ("voq.ecn_large", hybrid.voq.ecn_large)];
@@ -62,6 +63,31 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
             && *threshold >= limit
         {
             notes.push(format!("{key} = {threshold} is never exceeded: the queue holds {limit} packets"));
+        }
+    }
+}
+
+/// As `ecn`, for the queues of a packet fabric.
+fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
+    let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
+    let any = queues.iter().any(|queue| queue.marking != Marking::None);
+    let red = queues.iter().any(|queue| matches!(queue.marking, Marking::Red(_)));
+    let dctcp = uses(spec, "dctcp");
+    if dctcp && !any {
+        notes.push("DCTCP flows and no ECN threshold (switch.ecn): nothing is ever marked".into());
+    }
+    if any && !red && !dctcp && !negotiates_ecn(spec) {
+        notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
+    }
+    for queue in queues {
+        let (threshold, limit) = match (queue.marking, queue.limit) {
+            (Marking::Threshold(Length::Packets(mark)), Limit::Packets(limit)) => (u64::from(mark), u64::from(limit)),
+            (Marking::Threshold(Length::Bytes(mark)), Limit::Bytes(limit)) => (mark.get(), limit.get()),
+            _ => continue,
+        };
+        if threshold >= limit {
+            let unit = if matches!(queue.limit, Limit::Packets(_)) { "packets" } else { "bytes" };
+            notes.push(format!("switch.ecn = {threshold} is never exceeded: the queue holds {limit} {unit}"));
         }
     }
 }

@@ -11,7 +11,7 @@
 //! (H. A. David and H. N. Nagaraja, Order Statistics, section 7.1). With fewer than 368 flows there is no such upper bound.
 
 use super::flows::completion;
-use super::ideal::slowdown;
+use super::ideal::Ideal;
 use super::numbers;
 use crate::run::Counters;
 use crate::spec::Spec;
@@ -72,6 +72,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
 /// All groups that have flows, in the order of the experiment and of the sizes.
 fn groups(spec: &Spec, counters: &Counters) -> Vec<Group> {
     let bounds: Vec<u64> = std::iter::once(0).chain(spec.measure.fct_groups.iter().map(|size| size.get())).collect();
+    let ideal = Ideal::of(spec);
     let mut all: Vec<Group> = vec![];
     let mut names: Vec<&str> = vec![];
     for (asked, told) in spec.flows.iter().zip(&counters.flows) {
@@ -84,7 +85,7 @@ fn groups(spec: &Spec, counters: &Counters) -> Vec<Group> {
         }
         let first = all.len() - bounds.len() - 1;
         let within = bounds.partition_point(|bound| *bound <= size);
-        let (time, slowdown) = (completion(spec, told).map(|time| time.as_us_f64()), slowdown(spec, told));
+        let (time, slowdown) = (completion(spec, told).map(|time| time.as_us_f64()), ideal.slowdown(spec, told));
         for index in [first, first + within] {
             let group = &mut all[index];
             group.flows += 1;

@@ -3,7 +3,7 @@
 //! `fct_us` runs from the connection's start to the moment at which the receiver has all bytes in order. What a kernel
 //! does not tell of its flows is -1.
 
-use super::ideal::slowdown;
+use super::ideal::Ideal;
 use crate::run::Counters;
 use crate::spec::{HostKind, Spec};
 use crate::table::{Column, Table};
@@ -13,6 +13,7 @@ use firstlight_units::Span;
 /// All flows.
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let rows = &counters.flows;
+    let ideal = Ideal::of(spec);
     let own = |span: Span| span.as_us_f64() / f64::from(spec.time_scale);
     let own_opt = |span: Option<Span>| span.map_or(f64::NAN, own);
     let sizes = rows.iter().map(|f| f.size.map_or(-1, |size| i64::try_from(size.get()).unwrap_or(i64::MAX))).collect();
@@ -50,7 +51,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
             "slowdown",
             "fct_us over the least that the empty fabric allows; NaN where that is not known",
             rows,
-            |f| slowdown(spec, f).unwrap_or(f64::NAN),
+            |f| ideal.slowdown(spec, f).unwrap_or(f64::NAN),
         )
         .count("bytes_acked", "bytes acknowledged to the sender", rows, |f| f.bytes_acked)
         .count("bytes_received", "bytes in order at the receiver", rows, |f| f.bytes_received)

@@ -12,7 +12,8 @@
 
 use crate::spec::{Network, Spec};
 use firstlight_net::HostId;
-use firstlight_sim::{FlowReport, HostLinks};
+use firstlight_net::topology::{Routes, Topology};
+use firstlight_sim::FlowReport;
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -28,23 +29,39 @@ pub struct Hop {
     pub delay: Span,
 }
 
-impl Network {
-    /// The least time from connecting until the receiver has `size` bytes from `src` at `dst`, in the fabric's own time;
-    /// nothing where that is not one number: over a circuit it depends on the moment.
-    pub fn ideal(&self, tcp: &TcpConfig, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
-        match self {
-            Network::Star(star) => {
-                let path = star_path(&star.links);
-                (src != dst).then(|| completion_on(&path, &path, tcp, size))
-            }
-            Network::Hybrid(_) => None,
-        }
-    }
+/// Least completion times on one network.
+pub struct Ideal<'a> {
+    /// None where the time is not one number: over a circuit it depends on the moment.
+    graph: Option<(&'a Topology, Routes)>,
+    tcp: &'a TcpConfig,
 }
 
-/// A host's interface, then the switch's port to the other host.
-fn star_path(links: &HostLinks) -> [Hop; 2] {
-    [links.rate, links.receive_rate].map(|rate| Hop { rate, delay: links.delay })
+impl<'a> Ideal<'a> {
+    /// Those of an experiment's network.
+    pub fn of(spec: &'a Spec) -> Self {
+        let graph = match &spec.network {
+            Network::Graph(graph) => Some((&graph.topology, Routes::new(&graph.topology, graph.seed))),
+            Network::Hybrid(_) => None,
+        };
+        Ideal { graph, tcp: &spec.tcp }
+    }
+
+    /// The least time from connecting until the receiver has `size` bytes from `src` at `dst`, in the fabric's own time.
+    /// Of several shortest paths it is one.
+    pub fn completion(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
+        let (topology, routes) = self.graph.as_ref().filter(|_| src != dst)?;
+        let hops = |from, to| -> Vec<Hop> {
+            let path = routes.path(topology, from, to, 0);
+            path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect()
+        };
+        Some(completion_on(&hops(src, dst), &hops(dst, src), self.tcp, size))
+    }
+
+    /// A complete flow's time over the least one.
+    pub(super) fn slowdown(&self, spec: &Spec, flow: &FlowReport) -> Option<f64> {
+        let ideal = self.completion(flow.src, flow.dst, flow.size?)?;
+        Some(super::flows::completion(spec, flow)?.as_us_f64() / ideal.as_us_f64())
+    }
 }
 
 /// The least time from connecting until the receiver has `size` bytes, on an empty path to it and back.
@@ -79,12 +96,6 @@ fn arrival(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
         end = last;
     }
     end
-}
-
-/// A complete flow's time over the least one.
-pub(super) fn slowdown(spec: &Spec, flow: &FlowReport) -> Option<f64> {
-    let ideal = spec.network.ideal(&spec.tcp, flow.src, flow.dst, flow.size?)?;
-    Some(super::flows::completion(spec, flow)?.as_us_f64() / ideal.as_us_f64())
 }
 
 #[cfg(test)]

@@ -9,8 +9,11 @@ mod flows;
 mod ideal;
 mod latency;
 mod linux;
+mod probes;
+mod queues;
 mod series;
 mod summary;
+mod throughput;
 
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
@@ -25,6 +28,19 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     if spec.flows.iter().any(|flow| flow.size.is_some()) {
         tables.push(fct::table(spec, counters));
     }
+    if !counters.queues.is_empty() {
+        tables.extend([queues::table(&counters.queues), queues::waits(&counters.queues)]);
+        if spec.measure.queues.every.is_some() {
+            tables.push(queues::samples(&counters.queues));
+        }
+    }
+    if !counters.probes.is_empty() {
+        tables.push(probes::table(spec, &counters.probes));
+        if spec.measure.probes {
+            tables.push(probes::packets(spec, &counters.probes));
+        }
+    }
+    tables.extend(spec.measure.throughput.map(|every| throughput::table(spec, counters, every)));
     if let Network::Hybrid(hybrid) = &spec.network {
         tables.push(fabric::pairs(counters));
         tables.push(fabric::week(&hybrid.week));
@@ -47,7 +63,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
 }
 
 pub(crate) use fabric::matching_text;
-pub use ideal::{Hop, completion_on};
+pub use ideal::{Hop, Ideal, completion_on};
 pub use summary::metric;
 
 /// A column of numbers.

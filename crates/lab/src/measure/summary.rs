@@ -4,11 +4,11 @@
 //! included, divided by what its circuit could carry in its days, over the measured time. Latency: see `latency`.
 
 use super::flows::completion;
-use super::numbers;
+use super::{numbers, queues};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
-use firstlight_sim::{HybridConfig, MeterReport, NetworkReport, PortKind};
+use firstlight_sim::{HybridConfig, MeterReport, NetworkReport, PortKind, QueueReport};
 use firstlight_units::Span;
 
 /// The quantiles that are reported.
@@ -39,6 +39,9 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     }
     rows.add("goodput_gbps", "Gb/s", goodput(counters), "in-order payload that all receivers got in the measured time");
     completions(&mut rows, spec, counters);
+    if let Some(queue) = counters.queues.first() {
+        watched(&mut rows, queue);
+    }
     fabric(&mut rows, spec, counters);
     let Rows(rows) = rows;
     Table::new(super::SUMMARY, "one row for each metric")
@@ -145,6 +148,22 @@ fn goodput(counters: &Counters) -> f64 {
     let pairs = counters.flows.iter().zip(&counters.warm);
     let bytes: u64 = pairs.map(|(end, warm)| end.bytes_received.saturating_sub(warm.bytes_received)).sum();
     if counters.measured.is_zero() { 0.0 } else { bytes as f64 * 8e-9 / counters.measured.as_secs_f64() }
+}
+
+/// The first of the watched queues.
+fn watched(rows: &mut Rows, queue: &QueueReport) {
+    let name = &queue.name;
+    rows.add(
+        "queue_utilization_pct",
+        "%",
+        queues::utilization(queue) * 100.0,
+        format!("what {name} took in of what its link could carry"),
+    );
+    rows.add("queue_wait_mean_us", "us", queues::mean_wait_us(queue), format!("mean wait of packets at {name}"));
+    for (metric, quantile) in [("queue_wait_p50_us", 0.5), ("queue_wait_p99_us", 0.99)] {
+        let text = format!("wait that {}% of packets at {name} do not exceed", quantile * 100.0);
+        rows.add(metric, "us", queues::wait_us(queue, quantile), text);
+    }
 }
 
 /// Completion times of sized flows.

@@ -52,6 +52,13 @@ pub enum Kind {
     Sysctls,
     /// Attributes of a route: names and values in one text.
     Route,
+    /// A queue's length: so many packets, or an amount of data, at least `least` of either.
+    Length {
+        /// Smallest.
+        least: u64,
+    },
+    /// A list of texts.
+    Texts,
     /// Amounts of data, each larger than the one before.
     Sizes,
 }
@@ -87,6 +94,16 @@ pub enum When {
     LinuxFlow,
     /// A flow has simulated hosts.
     SimulatedFlow,
+    /// `stamps.kind` is one of these.
+    Stamps(&'static [&'static str]),
+    /// `switch.buffer` is given.
+    Buffer,
+    /// There are no `[[switch.classes]]`, on a packet fabric.
+    OneQueue,
+    /// `measure.queues` is given.
+    Queues,
+    /// A `[[workload]]` is a probe.
+    Probes,
     /// The key's own `[[workload]]` is of one of these kinds.
     Workload(&'static [&'static str]),
 }
@@ -111,6 +128,11 @@ impl fmt::Display for When {
             When::Linux => "there are Linux hosts",
             When::LinuxFlow => "a flow has Linux hosts",
             When::SimulatedFlow => "a flow has simulated hosts",
+            When::Stamps(kinds) => return write!(f, "stamps.kind = \"{}\"", kinds.join("\" or \"")),
+            When::Buffer => "switch.buffer is given",
+            When::OneQueue => "there are no [[switch.classes]]",
+            When::Queues => "measure.queues is given",
+            When::Probes => "there is a probe",
             When::Workload(kinds) => return write!(f, "kind = \"{}\"", kinds.join("\" or \"")),
         })
     }

@@ -9,6 +9,7 @@ mod control;
 mod document;
 mod effect;
 mod error;
+mod fabric_keys;
 mod flows;
 mod hosts;
 mod kernel;
@@ -41,7 +42,7 @@ pub use workload::{Probe, Workload};
 
 use document::Document;
 use firstlight_circuits::RackId;
-use firstlight_sim::SeriesConfig;
+use firstlight_sim::{SeriesConfig, WatchConfig};
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Span};
 use flows::Traffic;
@@ -98,6 +99,12 @@ pub struct Measure {
     pub tcp_info: Option<Span>,
     /// Sizes at which the groups of completion times begin, above 0.
     pub fct_groups: Vec<Bytes>,
+    /// Which queues are watched, and how.
+    pub queues: WatchConfig,
+    /// What each flow received is told for each interval of this length.
+    pub throughput: Option<Span>,
+    /// Whether each packet of a probe is told.
+    pub probes: bool,
     /// Whether to write a packet capture.
     pub capture: bool,
     /// Where packets are captured.
@@ -230,5 +237,16 @@ fn measure(values: &Values, network: &Network, flows: &[Flow]) -> Measure {
     };
     let tcp_info = values.span_opt("measure.tcp_info");
     let fct_groups = values.sizes("measure.fct_groups");
-    Measure { pair, series, tcp_info, fct_groups, capture: values.flag("measure.capture"), side }
+    let queues = WatchConfig { ports: values.texts("measure.queues"), every: values.span_opt("measure.queue_samples") };
+    Measure {
+        pair,
+        series,
+        tcp_info,
+        fct_groups,
+        queues,
+        throughput: values.span_opt("measure.throughput"),
+        probes: values.flag("measure.probes"),
+        capture: values.flag("measure.capture"),
+        side,
+    }
 }

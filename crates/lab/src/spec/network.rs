@@ -3,9 +3,12 @@
 use super::error::SpecError;
 use super::values::Values;
 use firstlight_circuits::Week;
-use firstlight_net::Discipline;
+use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
+};
+use firstlight_net::{
+    Band, CLASSES, Discipline, Length, Limit, Marking, PacerConfig, PhantomConfig, PoolConfig, RedConfig,
 };
 use firstlight_sim::{
     CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, SwitchConfig, VoqConfig,
@@ -69,7 +72,32 @@ fn interface(values: &Values) -> InterfaceConfig {
         send_delay: values.span("hosts.send_delay"),
         receive_delay: values.span("hosts.receive_delay"),
         loss: values.number("hosts.loss"),
-        ..InterfaceConfig::default()
+        clock: ClockConfig {
+            offset: values.span("hosts.clock_offset"),
+            drift: (values.number("hosts.clock_drift_ppm") * 1000.0).round() as u32,
+        },
+        stamps: stamps(values),
+        pacer: values.tables.contains_key("pacer").then(|| PacerConfig {
+            period: values.span("pacer.period"),
+            weight: values.number("pacer.weight"),
+            drain: values.number("pacer.drain"),
+            chance: values.number("pacer.chance"),
+            idle: values.span("pacer.idle"),
+        }),
+    }
+}
+
+fn stamps(values: &Values) -> ChainConfig {
+    let remedies = || Remedies {
+        token_bucket: values.flag("stamps.token_bucket"),
+        calibration: values.flag("stamps.calibration"),
+    };
+    match values.text("stamps.kind").as_str() {
+        "gaussian" => ChainConfig::Gaussian { deviation: values.span("stamps.deviation") },
+        "kernel" => ChainConfig::Kernel(StackConfig::default()),
+        "software" => ChainConfig::software(remedies()),
+        "hardware" => ChainConfig::hardware(remedies()),
+        _ => ChainConfig::Ideal,
     }
 }
 
@@ -78,13 +106,71 @@ fn graph(values: &Values) -> Result<GraphConfig, SpecError> {
     Ok(GraphConfig {
         topology,
         interface: interface(values),
-        switch: SwitchConfig {
-            discipline: Discipline::packets(values.packets_opt("switch.queue"), values.packets_opt("switch.ecn")),
-            ..SwitchConfig::default()
-        },
+        switch: switch(values)?,
         spray: values.flag("fabric.spray"),
         time_scale: time_scale(values),
         seed: values.integer("seed"),
+    })
+}
+
+fn switch(values: &Values) -> Result<SwitchConfig, SpecError> {
+    let classes = values.count("switch.classes");
+    if classes > CLASSES {
+        let text = format!("{classes} classes are too many: a packet's class is 0 to {}", CLASSES - 1);
+        return Err(values.problem("switch.classes", text).into());
+    }
+    let classes = (0..classes).map(|class| discipline(values, &format!("switch.classes.{class}")));
+    let buffer = values.size_opt("switch.buffer").map(|size| PoolConfig { size, alpha: values.number("switch.alpha") });
+    let classes = classes.collect::<Result<Vec<_>, _>>()?;
+    let discipline = if classes.is_empty() { discipline(values, "switch")? } else { Discipline::default() };
+    Ok(SwitchConfig { discipline, classes, buffer })
+}
+
+/// What the keys of one queue say.
+fn discipline(values: &Values, table: &str) -> Result<Discipline, SpecError> {
+    let path = |key: &str| format!("{table}.{key}");
+    let (red, phantom) = (path("red"), path("phantom"));
+    let given = [path("ecn"), red.clone(), phantom.clone()];
+    let given: Vec<&String> = given.iter().filter(|key| values.has(key) || values.tables.contains_key(*key)).collect();
+    if let [first, second, ..] = given[..] {
+        return Err(values.problem(second, format!("there is {first} already: a queue marks in one way")).into());
+    }
+    let limit = match values.length_opt(&path("queue")) {
+        None => Limit::None,
+        Some(Length::Packets(packets)) => Limit::Packets(packets),
+        Some(Length::Bytes(bytes)) => Limit::Bytes(bytes),
+    };
+    let marking = if values.tables.contains_key(&red) {
+        Marking::Red(self::red(values, &red)?)
+    } else if values.tables.contains_key(&phantom) {
+        let (drain, threshold) = (values.number(&path("phantom.drain")), values.size(&path("phantom.threshold")));
+        Marking::Phantom(PhantomConfig { drain, threshold })
+    } else {
+        values.length_opt(&path("ecn")).map_or(Marking::None, Marking::Threshold)
+    };
+    let discipline = Discipline { limit, marking };
+    discipline.check().map_err(|error| values.problem(table, error.to_string()))?;
+    Ok(discipline)
+}
+
+fn red(values: &Values, table: &str) -> Result<RedConfig, SpecError> {
+    let path = |key: &str| format!("{table}.{key}");
+    let band = match (values.length_opt(&path("min")), values.length_opt(&path("max"))) {
+        (Some(Length::Packets(min)), Some(Length::Packets(max))) => Band::Packets { min, max },
+        (Some(Length::Bytes(min)), Some(Length::Bytes(max))) => Band::Bytes { min, max },
+        _ => {
+            let text =
+                "RED needs min and max, both in packets or both in data: write for example min = 20 and max = 60";
+            return Err(values.problem(table, text).into());
+        }
+    };
+    Ok(RedConfig {
+        max_probability: values.number(&path("probability")),
+        weight: values.number(&path("weight")),
+        typical_packet: values.size("hosts.mtu"),
+        gentle: values.flag(&path("gentle")),
+        drop_beyond: values.flag(&path("drop_beyond")),
+        ..RedConfig::new(band)
     })
 }
 

@@ -2,6 +2,7 @@
 //! the reference (`docs/reference/spec.md`).
 
 use super::control::NAMES;
+use super::fabric_keys::{self, HYBRID, PACKET, SWITCHES};
 use super::hosts::HostKind;
 use super::keys::{Fallback, Key, Kind, When};
 use firstlight_transport::TcpConfig;
@@ -9,26 +10,14 @@ use firstlight_transport::cc::{CubicConfig, DctcpConfig, ReTcpConfig, SwiftConfi
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Names of fabrics.
-pub(crate) const FABRICS: &[&str] = &["hybrid", "star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"];
-/// The fabric with circuits,
-const HYBRID: When = When::Fabric(&["hybrid"]);
-/// and those without.
-const PACKET: When = When::Fabric(&["star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
-/// Fabrics of several switches,
-const SWITCHES: When = When::Fabric(&["dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
-/// with racks,
-const RACKS: When = When::Fabric(&["hybrid", "leaf_spine", "three_tier"]);
-/// and of three tiers of switches.
-const TIERS: When = When::Fabric(&["fat_tree", "three_tier"]);
 /// Names of schedules.
 pub(crate) const SCHEDULES: &[&str] = &["strobe", "etalon", "list"];
 /// Where packets are captured.
 pub(crate) const SIDES: &[&str] = &["sender", "receiver", "both"];
 /// Most packets that a queue can be given.
-const MOST_PACKETS: u64 = 1 << 24;
+pub(super) const MOST_PACKETS: u64 = 1 << 24;
 /// Most racks of a fabric: there is a VOQ for each pair.
-const MOST_RACKS: u64 = 4096;
+pub(super) const MOST_RACKS: u64 = 4096;
 /// Most hosts of a fabric: a host's number has 16 bits.
 pub(crate) const MOST_HOSTS: u64 = 65_535;
 
@@ -38,10 +27,12 @@ pub fn keys() -> &'static [Key] {
     KEYS.get_or_init(|| {
         let groups = [
             experiment(),
-            fabric(),
+            fabric_keys::fabric(),
+            fabric_keys::hosts(),
             hybrid(),
             schedule(),
             queues(),
+            fabric_keys::switch(),
             tcp(),
             controllers(),
             delay_controllers(),
@@ -81,7 +72,23 @@ pub(crate) const TABLES: &[Table] = &[
     table("schedule", HYBRID, "When the circuit switch connects whom, week after week"),
     table("schedule.days.*", When::List, "One day of a list, after its night"),
     table("voq", HYBRID, "The virtual output queues: one for each pair of racks, at the source's ToR"),
-    table("switch", PACKET, "The ports of the star's switch"),
+    table(
+        "stamps",
+        When::Always,
+        "Timestamps that the hosts' interfaces take for congestion control by latency, and of probes",
+    ),
+    table("pacer", When::Always, "HULL's pacer at each host's interface (NSDI'12). The table's presence turns it on"),
+    table("switch", PACKET, "The switches and their ports"),
+    table("switch.red", When::OneQueue, "RED (Floyd and Jacobson, 1993), instead of `switch.ecn`"),
+    table("switch.phantom", When::OneQueue, "HULL's phantom queue, instead of `switch.ecn`"),
+    table(
+        "switch.classes.*",
+        PACKET,
+        "What ports do with a traffic class: the first table is class 0's, each next one goes before it. Without any, all \
+         packets share one queue",
+    ),
+    table("switch.classes.*.red", PACKET, "As `[switch.red]`, for the class"),
+    table("switch.classes.*.phantom", PACKET, "As `[switch.phantom]`, for the class"),
     table("marks", HYBRID, "ECE marks on returning packets, which reTCP needs. The table's presence turns them on"),
     table(
         "tcp",
@@ -171,80 +178,6 @@ fn experiment() -> Vec<Key> {
     ]
 }
 
-fn fabric() -> Vec<Key> {
-    let hosts = |least| Kind::Count { least, most: MOST_HOSTS, of: "hosts" };
-    let racks = Kind::Count { least: 2, most: MOST_RACKS, of: "racks" };
-    let switches = Kind::Count { least: 1, most: MOST_RACKS, of: "switches" };
-    vec![
-        key(
-            "fabric.kind",
-            Kind::Name(FABRICS),
-            "`hybrid`: racks joined by a packet network and a circuit switch. `star`: hosts around one switch. `dumbbell`: \
-             hosts at two switches. `leaf_spine`: racks, each switch joined with every spine switch. `fat_tree`: of \
-             switches with k ports. `three_tier`: ToR, aggregation and core switches of given numbers",
-        ),
-        key("fabric.racks", racks, "How many racks, each with its ToR (or leaf) switch").when(RACKS),
-        key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(RACKS),
-        key("fabric.hosts", hosts(2), "How many hosts").when(When::Fabric(&["star"])),
-        key("fabric.left", hosts(1), "How many hosts at the switch `left`").when(When::Fabric(&["dumbbell"])),
-        key("fabric.right", hosts(1), "How many hosts at the switch `right`").when(When::Fabric(&["dumbbell"])),
-        key("fabric.spines", switches, "How many spine switches").when(When::Fabric(&["leaf_spine"])),
-        key("fabric.k", Kind::Count { least: 2, most: 62, of: "ports" }, "How many ports a switch has: k³/4 hosts")
-            .when(When::Fabric(&["fat_tree"])),
-        key("fabric.aggregations", switches, "How many aggregation switches").when(When::Fabric(&["three_tier"])),
-        key("fabric.cores", switches, "How many core switches").when(When::Fabric(&["three_tier"])),
-        key("fabric.tor_uplinks", switches, "Uplinks of a ToR switch: the aggregation switches of its pod")
-            .or_none("as many as give all switches the same number of ports")
-            .when(When::Fabric(&["three_tier"])),
-        key("fabric.aggregation_uplinks", switches, "Uplinks of an aggregation switch")
-            .or_none("the fewest with which a pod reaches all core switches alike")
-            .when(When::Fabric(&["three_tier"])),
-        key(
-            "fabric.spray",
-            Kind::Flag,
-            "Packets take all shortest ways by turns; false: each flow has its own, by a hash (ECMP)",
-        )
-        .or(false)
-        .when(SWITCHES),
-        key("links.rate", Kind::Rate, "Rate of links between switches").or_none("the same as `hosts.rate`").when(SWITCHES),
-        key("links.delay", SPAN, "Propagation delay of links between switches")
-            .or_none("the same as `hosts.delay`")
-            .when(SWITCHES),
-        key("links.core_rate", Kind::Rate, "Rate of links between aggregation and core switches")
-            .or_none("the same as `links.rate`")
-            .when(TIERS),
-        key("links.core_delay", SPAN, "Propagation delay of links between aggregation and core switches")
-            .or_none("the same as `links.delay`")
-            .when(TIERS),
-        key(
-            "hosts.kind",
-            Kind::Name(HostKind::NAMES),
-            "Whose TCP the hosts run. `simulated`: the endpoint model. `linux`: a Linux kernel's own, in virtual time, with \
-             real programs",
-        )
-        .or("simulated")
-        .when(When::DefaultHosts),
-        key("hosts.rate", Kind::Rate, "Rate of each host's link"),
-        key("hosts.receive_rate", Kind::Rate, "Rate of each host's link in the direction to the host")
-            .or_none("the same as `hosts.rate`"),
-        key("hosts.delay", SPAN, "Propagation delay of each host's link").or("0s"),
-        key("hosts.send_delay", SPAN, "How long a packet takes through the sending host's stack").or("0s"),
-        key("hosts.receive_delay", SPAN, "How long a packet takes through the receiving host's stack").or("0s"),
-        key(
-            "hosts.mtu",
-            Kind::Size { least: 100, most: 65_535 },
-            "Largest IP packet. Links are charged for IP bytes, with no Ethernet overhead",
-        )
-        .or("9000B"),
-        key(
-            "hosts.loss",
-            Kind::Number { least: 0.0, most: 1.0 },
-            "Probability that a packet is lost on its way into the network (fault injection)",
-        )
-        .or("0.0"),
-    ]
-}
-
 fn hybrid() -> Vec<Key> {
     vec![
         key("packet.rate", Kind::Rate, "Rate of each rack's uplink and downlink"),
@@ -299,9 +232,6 @@ fn queues() -> Vec<Key> {
         key("voq.ecn_small", packets(1), "Mark ECN-capable packets when the VOQ would exceed this, while it is small")
             .or_none("no marks"),
         key("voq.ecn_large", packets(1), "The same while it is large").or_none("no marks").when(When::Large),
-        key("switch.queue", packets(1), "How many packets may wait at a port of the switch").or_none("no limit"),
-        key("switch.ecn", packets(1), "Mark ECN-capable packets when a port's queue would exceed this")
-            .or_none("no marks"),
         key("marks.advance", SPAN, "How long before a day the marks begin").or("0s"),
     ]
 }
@@ -526,6 +456,21 @@ fn measure() -> Vec<Key> {
         key("measure.pair", Kind::Pair, "The pair of racks whose latency, circuit utilization and series are measured")
             .or_none("that of the first flow between racks")
             .when(HYBRID),
+        key(
+            "measure.queues",
+            Kind::Texts,
+            "Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`",
+        )
+        .or_none("none")
+        .when(PACKET),
+        key("measure.queue_samples", POSITIVE, "Sample the watched queues this often")
+            .or_none("no samples")
+            .when(When::Queues),
+        key("measure.throughput", POSITIVE, "Tell what each flow received in each interval of this length")
+            .or_none("no such table"),
+        key("measure.probes", Kind::Flag, "Tell each packet of a probe, and not their numbers alone")
+            .or(false)
+            .when(When::Probes),
         key("measure.series", POSITIVE, "Sample sequence number and VOQ length of the pair this often")
             .or_none("no series")
             .when(HYBRID),

@@ -2,6 +2,7 @@
 
 use super::document::{Node, Origin, Raw};
 use super::keys::Kind;
+use super::registry::MOST_PACKETS;
 use super::settings::{self, Setting};
 use firstlight_units::{Bytes, Rate, Span, UnitError};
 use serde_json::{Value as Json, json};
@@ -23,6 +24,7 @@ pub(crate) enum Value {
     Hosts(Hosts),
     Sysctls(Vec<Setting>),
     Route(Vec<Setting>),
+    Texts(Vec<String>),
     Sizes(Vec<Bytes>),
 }
 
@@ -97,6 +99,9 @@ impl Value {
             }),
             (Kind::Sysctls, Raw::List(items)) => settings::sysctls(items).map(Value::Sysctls),
             (Kind::Route, Raw::Text(text)) => settings::route(text).map(Value::Route),
+            (Kind::Length { least }, Raw::Integer(n)) => length(*n, least),
+            (Kind::Length { least }, Raw::Text(text)) => size(text, least, u64::MAX),
+            (Kind::Texts, Raw::List(items)) => texts(items).map(Value::Texts),
             (Kind::Sizes, Raw::List(items)) => sizes(items).map(Value::Sizes),
             _ => Err(expected()),
         }
@@ -115,6 +120,7 @@ impl Value {
             Value::Pair(a, b) => json!([a, b]),
             Value::Matching(pairs) => json!(pairs),
             Value::Hosts(hosts) => json!(hosts.to_string()),
+            Value::Texts(all) => json!(all),
             Value::Sizes(all) => all.iter().map(|size| json!(size.to_string())).collect(),
             Value::Sysctls(all) => all.iter().map(|(name, value)| json!(format!("{name}={value}"))).collect(),
             Value::Route(all) => {
@@ -187,6 +193,23 @@ fn size(text: &str, least: u64, most: u64) -> Result<Value, String> {
     Ok(Value::Size(bytes))
 }
 
+/// A number of packets.
+fn length(n: i64, least: u64) -> Result<Value, String> {
+    match u32::try_from(n) {
+        Ok(n) if u64::from(n) >= least && u64::from(n) <= MOST_PACKETS => Ok(Value::Count(n.into())),
+        _ => Err(format!("{n} packets are out of range: use {least} to {MOST_PACKETS}, or an amount of data")),
+    }
+}
+
+/// A list of texts.
+fn texts(items: &[Node]) -> Result<Vec<String>, String> {
+    let one = |item: &Node| match &item.value {
+        Raw::Text(text) => Ok(text.clone()),
+        other => Err(format!("expected a text, found {}: write for example \"host2.port\"", other.describe())),
+    };
+    items.iter().map(one).collect()
+}
+
 /// A list of sizes that grow.
 fn sizes(items: &[Node]) -> Result<Vec<Bytes>, String> {
     let one = |item: &Node| match &item.value {
@@ -243,6 +266,8 @@ impl Kind {
             Kind::Hosts => "\"rack0\"".into(),
             Kind::Sysctls => "[\"net.ipv4.tcp_ecn=1\"]".into(),
             Kind::Route => "\"rto_min 2ms quickack 1\"".into(),
+            Kind::Length { least } => least.max(100).to_string(),
+            Kind::Texts => "[\"host2.port\"]".into(),
             Kind::Sizes => "[\"10kB\", \"1MB\"]".into(),
         }
     }
@@ -265,6 +290,8 @@ impl fmt::Display for Kind {
             Kind::Hosts => f.write_str("hosts"),
             Kind::Sysctls => f.write_str("a list of settings"),
             Kind::Route => f.write_str("attributes of a route"),
+            Kind::Length { .. } => f.write_str("a number of packets or a size"),
+            Kind::Texts => f.write_str("a list of texts"),
             Kind::Sizes => f.write_str("a list of sizes"),
         }
     }

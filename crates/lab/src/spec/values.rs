@@ -6,6 +6,7 @@ use super::keys::{Fallback, Key};
 use super::registry::keys;
 use super::settings::Setting;
 use super::value::{Hosts, Value};
+use firstlight_net::Length;
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -180,6 +181,24 @@ impl Values {
             Value::Pair(a, b) => (a, b),
             other => Self::wanted(path, Some(other)),
         })
+    }
+
+    /// A queue's length, if given.
+    pub fn length_opt(&self, path: &str) -> Option<Length> {
+        self.get(path).map(|value| match value {
+            Value::Count(n) => Length::Packets(n as u32),
+            Value::Size(bytes) => Length::Bytes(bytes),
+            other => Self::wanted(path, Some(other)),
+        })
+    }
+
+    /// A list of texts; none when not given.
+    pub fn texts(&self, path: &str) -> Vec<String> {
+        match self.get(path) {
+            Some(Value::Texts(texts)) => texts,
+            None => vec![],
+            other => Self::wanted(path, other),
+        }
     }
 
     pub fn matching(&self, path: &str) -> Vec<(u16, u16)> {

@@ -1,0 +1,69 @@
+//! Tables `queues`, `queue_waits` and `queue_samples`: the ports that `measure.queues` names, over the measured time.
+//!
+//! A packet waits from its arrival at the port until its first bit is sent: what was unsent before it, the rest of the packet
+//! in service included. Utilization is what the port took in of what its link could carry, headers and ACKs included.
+
+use super::numbers;
+use crate::table::{Column, Table};
+use firstlight_sim::QueueReport;
+
+/// The part of its link that a port used.
+pub(super) fn utilization(queue: &QueueReport) -> f64 {
+    let capacity = queue.rate.as_bps() as f64 * queue.elapsed.as_secs_f64();
+    if capacity > 0.0 { queue.bytes.get() as f64 * 8.0 / capacity } else { 0.0 }
+}
+
+/// A quantile of the waits in microseconds; NaN without packets.
+pub(super) fn wait_us(queue: &QueueReport, quantile: f64) -> f64 {
+    if queue.waits.is_empty() { f64::NAN } else { queue.waits.value_at_quantile(quantile) as f64 * 1e-3 }
+}
+
+/// Their mean.
+pub(super) fn mean_wait_us(queue: &QueueReport) -> f64 {
+    if queue.waits.is_empty() { f64::NAN } else { queue.waits.mean() * 1e-3 }
+}
+
+/// One row for each port.
+pub(super) fn table(queues: &[QueueReport]) -> Table {
+    let wait = |quantile| move |queue: &QueueReport| wait_us(queue, quantile);
+    Table::new("queues", "one row for each watched port: what its packets met in the measured time")
+        .text("name", "as in table ports", queues, |queue| queue.name.clone())
+        .count("packets", "packets that it took in", queues, |queue| queue.packets)
+        .count("bytes", "their bytes", queues, |queue| queue.bytes.get())
+        .number("utilization", "these bytes of what its link could carry", queues, utilization)
+        .number("wait_mean_us", "mean time until a packet's first bit was sent; NaN without any", queues, mean_wait_us)
+        .number("wait_p50_us", "time that half of them did not exceed", queues, wait(0.5))
+        .number("wait_p99_us", "time that 99% did not exceed", queues, wait(0.99))
+        .number("wait_max_us", "the longest", queues, wait(1.0))
+}
+
+/// One row for each occupied bin of each port.
+pub(super) fn waits(queues: &[QueueReport]) -> Table {
+    let (mut name, mut wait, mut packets) = (vec![], vec![], vec![]);
+    for queue in queues {
+        for bin in queue.waits.iter_recorded() {
+            name.push(queue.name.clone());
+            wait.push(bin.value_iterated_to() as f64 * 1e-3);
+            packets.push(i64::try_from(bin.count_at_value()).unwrap_or(i64::MAX));
+        }
+    }
+    Table::new("queue_waits", "the watched ports' packets by how long they waited")
+        .with("name", "the port", Column::Text(name))
+        .with("wait_us", "upper edge of the bin", numbers(wait))
+        .with("packets", "packets in the bin", Column::Integer(packets))
+}
+
+/// One row for each sample of each port.
+pub(super) fn samples(queues: &[QueueReport]) -> Table {
+    let rows: Vec<_> =
+        queues.iter().flat_map(|queue| queue.samples.iter().map(move |sample| (queue, sample))).collect();
+    Table::new("queue_samples", "the watched ports' queues over time")
+        .text("name", "the port", &rows, |(queue, _)| queue.name.clone())
+        .number("time_us", "when, from the start of the run", &rows, |(_, sample)| sample.at.as_us_f64())
+        .count("packets", "packets that wait, the one in service not counted", &rows, |(_, sample)| {
+            sample.packets.into()
+        })
+        .count("bytes", "bytes not yet sent, the rest of the packet in service counted", &rows, |(_, sample)| {
+            sample.bytes.get()
+        })
+}
