@@ -6,6 +6,8 @@
 pub mod cdf;
 pub mod connections;
 pub mod flows;
+mod reader;
+pub mod topology;
 
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Span};

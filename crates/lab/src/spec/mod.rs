@@ -38,6 +38,7 @@ pub use overrides::{OverrideValue, Overrides};
 pub use programs::Program;
 pub use reference::{keys_json, reference};
 pub use registry::keys;
+pub(crate) use value::nearest;
 pub use workload::{Probe, Workload};
 
 use document::Document;

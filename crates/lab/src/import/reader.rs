@@ -1,0 +1,122 @@
+//! A text as lines of words that know where they stand.
+
+use super::ImportError;
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// A place in a file, counted from 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub file: &'a str,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// A word of a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word<'a> {
+    pub text: &'a str,
+    pub place: Place<'a>,
+}
+
+/// A line that has words.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<'a> {
+    pub words: Vec<Word<'a>>,
+    /// Behind the last word.
+    pub end: Place<'a>,
+}
+
+/// The lines of `text` that have words, `comment` and what stands behind it left out.
+pub(crate) fn lines<'a>(file: &'a str, text: &'a str, comment: Option<char>) -> impl Iterator<Item = Line<'a>> {
+    text.lines().enumerate().filter_map(move |(i, line)| {
+        let length = comment.and_then(|comment| line.find(comment)).unwrap_or(line.len());
+        let place = |at: usize| Place { file, line: i + 1, column: line[..at].chars().count() + 1 };
+        let words: Vec<Word<'a>> = line[..length]
+            .split_whitespace()
+            .map(|text| {
+                // A word is a part of its line, so the distance of the two is where it begins.
+                let at = text.as_ptr() as usize - line.as_ptr() as usize;
+                Word { text, place: place(at) }
+            })
+            .collect();
+        let last = words.last()?;
+        let column = last.place.column + last.text.chars().count();
+        Some(Line { end: Place { column, ..last.place }, words })
+    })
+}
+
+impl Place<'_> {
+    /// Something is wrong here.
+    pub fn error(&self, problem: impl Into<String>) -> ImportError {
+        ImportError { file: self.file.into(), line: self.line, column: self.column, problem: problem.into() }
+    }
+
+    /// Something that is not modelled, for the list of notes.
+    pub fn note(&self, note: impl Display) -> String {
+        format!("{}:{}: {note}", self.file, self.line)
+    }
+}
+
+impl Word<'_> {
+    /// Something is wrong with this word.
+    pub fn error(&self, problem: impl Into<String>) -> ImportError {
+        self.place.error(problem)
+    }
+
+    /// A whole number from `least` to `most`.
+    pub fn count(&self, what: &str, least: u32, most: u32) -> Result<u32, ImportError> {
+        let digits = !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit());
+        match self.text.parse::<u32>() {
+            Ok(n) if (least..=most).contains(&n) => Ok(n),
+            _ if digits => Err(self.error(format!("{what} is {}: use {least} to {most}", self.text))),
+            _ => Err(self.error(format!("'{}' is not {what}: write a whole number", self.text))),
+        }
+    }
+
+    /// A quantity with its unit.
+    pub fn quantity<T: FromStr<Err: Display>>(&self) -> Result<T, ImportError> {
+        self.text.parse().map_err(|error: T::Err| self.error(error.to_string()))
+    }
+}
+
+impl<'a> Line<'a> {
+    /// The line's words, when there are as many as one of `counts`; the error says what the line should be.
+    pub fn expect(&self, counts: &[usize], right: &str) -> Result<&[Word<'a>], ImportError> {
+        let most = *counts.iter().max().expect("a line has some number of words");
+        if counts.contains(&self.words.len()) {
+            return Ok(&self.words);
+        }
+        match self.words.get(most) {
+            Some(word) => Err(word.error(format!("'{}' is one word too many: write {right}", word.text))),
+            None => Err(self.end.error(format!("the line ends too early: write {right}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_know_their_places() {
+        let read: Vec<Line> = lines("f", "\n  a µs  b # c\r\n# d\n\tz\n", Some('#')).collect();
+        let places = |line: &Line| line.words.iter().map(|w| (w.text.to_owned(), w.place.column)).collect::<Vec<_>>();
+        assert_eq!(places(&read[0]), [("a".into(), 3), ("µs".into(), 5), ("b".into(), 9)]);
+        assert_eq!((read[0].end.line, read[0].end.column), (2, 10));
+        assert_eq!((places(&read[1]), read[1].end.line, read.len()), (vec![("z".into(), 2)], 4, 2));
+    }
+
+    #[test]
+    fn numbers_and_lengths_are_checked() {
+        let line = lines("f", "12 x 70000", None).next().unwrap();
+        let message = |i: usize| line.words[i].count("a port", 1, 65_535).map_err(|error| error.to_string());
+        assert_eq!(message(0), Ok(12));
+        assert_eq!(message(1), Err("f:1:4: 'x' is not a port: write a whole number".into()));
+        assert_eq!(message(2), Err("f:1:6: a port is 70000: use 1 to 65535".into()));
+        let wrong = |counts: &[usize]| line.expect(counts, "this").unwrap_err().to_string();
+        assert_eq!(wrong(&[2]), "f:1:6: '70000' is one word too many: write this");
+        assert_eq!(wrong(&[4, 6]), "f:1:11: the line ends too early: write this");
+        assert!(line.expect(&[3, 6], "this").is_ok());
+    }
+}
