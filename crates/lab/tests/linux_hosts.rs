@@ -233,7 +233,6 @@ fn what_cannot_be() {
         ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")], "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: write for example 0.0625"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")], "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
         ("", &[LINUX, ("tcp.cc", "dx")], "x.toml, from --set tcp.cc: tcp.cc: no kernel has dx, and these hosts are Linux hosts: use another, or simulated hosts"),
-        ("", &[LINUX, ("flows.0.cc", "timely")], "x.toml, from --set flows.0.cc: flows.0.cc: no kernel has timely, and these hosts are Linux hosts: use another, or simulated hosts"),
         ("[[linux.hosts]]\non = \"rack0\"\ncc = \"swift\"\n", &[LINUX], "x.toml:45:6: linux.hosts.0.cc: no kernel has swift, and these hosts are Linux hosts: use another, or simulated hosts"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "101")], "x.toml, from --set retcp.alpha: retcp.alpha: a Linux host takes at most 100"),
         ("", &[LINUX, ("linux.sysctls", "[\"tcp_ecn=1\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'tcp_ecn' is not a setting of a network namespace: those are called net.ipv4.tcp_ecn and so on"),

@@ -136,8 +136,8 @@ fn controllers_take_their_tables() {
     let span = |text: &str| text.parse::<Span>().unwrap();
     let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), ("dx.headroom", "3us")]) else { panic!() };
     assert_eq!(dx.headroom, span("3us"));
-    // 9000 B at 10 Gb/s, and by the clock of hosts that are stretched against the fabric.
-    for (scale, headroom, line) in [("1", "7200ns", 10_000_000_000), ("20", "144us", 500_000_000)] {
+    // 9000 B at 40 Gb/s, and by the clock of hosts that are stretched against the fabric.
+    for (scale, headroom, line) in [("1", "1800ns", 40_000_000_000), ("20", "36us", 2_000_000_000)] {
         let scale = ("time_scale", scale);
         let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), scale]) else { panic!() };
         let CcConfig::Timely(timely) = of(&[("tcp.cc", "timely"), scale]) else { panic!() };
