@@ -134,6 +134,27 @@ fn what_tcp_keys_mean_to_a_kernel() {
     assert_eq!(read(PAIR, &set).linux.map(|linux| linux.tick.to_string()).as_deref(), Some("1ms"));
 }
 
+/// A kernel's receive buffer: least, first, most. Of the most, a packet's bookkeeping takes a part.
+#[test]
+fn receive_windows_are_buffers_of_a_kernel() {
+    let rmem = |set: &[(&str, &str)]| {
+        let set: Vec<_> = [LINUX].iter().chain(set).copied().collect();
+        let plan = plan_of(PAIR, &set);
+        sysctl(&plan.hosts[0], "net.ipv4.tcp_rmem").expect("it is always set").to_string()
+    };
+    let (window, small) = (("tcp.receive_window", "1MiB"), ("tcp.receive_window", "64KiB"));
+    let (tuned, fixed) = (("tcp.autotune", "true"), ("tcp.autotune", "false"));
+    assert_eq!(rmem(&[]), "4096 131072 6291456");
+    assert_eq!(rmem(&[tuned]), "4096 131072 6291456");
+    assert_eq!(rmem(&[fixed]), "4096 6291456 6291456");
+    // 1 MiB and 890 B for each 8948 B of it.
+    assert_eq!(rmem(&[window]), "4096 1152871 1152871");
+    assert_eq!(rmem(&[window, fixed]), "4096 1152871 1152871");
+    assert_eq!(rmem(&[window, tuned]), "4096 131072 1152871");
+    assert_eq!(rmem(&[small, tuned]), "4096 72054 72054");
+    assert_eq!(rmem(&[window, ("hosts.mtu", "1500B")]), "4096 1693073 1693073");
+}
+
 #[test]
 fn parameters_of_controllers() {
     let dctcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.25"), ("dctcp.initial_alpha", "0.5")]);
