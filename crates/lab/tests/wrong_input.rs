@@ -235,6 +235,18 @@ fn flows_that_cannot_be() {
 
 #[test]
 #[rustfmt::skip]
+fn ece_has_one_meaning() {
+    let told = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
+    check(PAIR, &[
+        ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"", &format!("x.toml:27:13: voq.ecn_small: {told}")),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"600us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"", &format!("x.toml:29:13: voq.ecn_large: {told}")),
+        ("small = 16", "small = 16\necn_small = 10\n[marks]", "accepted"),
+    ]);
+    check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {told}"))]);
+}
+
+#[test]
+#[rustfmt::skip]
 fn keys_without_effect() {
     let only = |when: &str, found: &str| format!("has no effect: it counts only when {when}, but {found}; take it out");
     let uses = only("a flow uses retcp", "the flows use cubic");

@@ -1,5 +1,6 @@
 //! Values that are right each by itself and wrong together.
 
+use super::effect::Setting;
 use super::error::{Problem, SpecError};
 use super::keys::Kind;
 use super::registry::{MOST_HOSTS, keys};
@@ -21,11 +22,14 @@ const SHORTEST_RTO_MAX: Span = Span::from_ms(1);
 const MOST_SAMPLES: u64 = 1_000_000;
 
 /// Checks the network; gives the week of a hybrid fabric.
-pub(crate) fn values(values: &Values) -> Result<Option<Week>, SpecError> {
+pub(crate) fn values(values: &Values, setting: &Setting) -> Result<Option<Week>, SpecError> {
     let mut check = Check { values, problems: vec![] };
     check.run_length();
     check.loss();
     check.tcp();
+    if setting.uses("retcp") {
+        check.one_meaning_of_ece();
+    }
     check.clock();
     check.slowest_packet();
     let hybrid = values.text("fabric.kind") == "hybrid";
@@ -72,6 +76,16 @@ impl Check<'_> {
             Err(error @ ConfigError::ReceiveWindow(_)) => self.wrong("tcp.receive_window", error.to_string()),
             Err(error) => self.wrong("tcp", error.to_string()),
             Ok(()) => {}
+        }
+    }
+
+    /// To reTCP ECE is a circuit; a threshold's marks come back as ECE too.
+    fn one_meaning_of_ece(&mut self) {
+        for path in ["voq.ecn_small", "voq.ecn_large", "switch.ecn"].into_iter().filter(|path| self.values.has(path)) {
+            self.wrong(
+                path,
+                "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp",
+            );
         }
     }
 

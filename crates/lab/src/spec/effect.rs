@@ -157,7 +157,7 @@ impl Setting {
             When::Etalon => self.scheduled(&["etalon"]),
             When::List => self.scheduled(&["list"]),
             When::Large => self.large,
-            When::Uses(cc) => self.controllers.contains(cc),
+            When::Uses(cc) => self.uses(cc),
             When::DefaultCc => self.default_cc,
             When::Series => self.series,
             When::DefaultHosts => self.default_hosts,
@@ -186,6 +186,11 @@ impl Setting {
     fn workload_kind(&self, path: &str) -> Option<&str> {
         let index: usize = path.split('.').nth(1)?.parse().ok()?;
         self.workloads.get(index)?.as_deref()
+    }
+
+    /// Whether a connection may use that congestion control.
+    pub(crate) fn uses(&self, cc: &str) -> bool {
+        self.controllers.contains(cc)
     }
 
     /// Whether anything is on Linux hosts.

@@ -141,7 +141,7 @@ impl Spec {
         document.apply(overrides)?;
         let values = Values::collect(document, allow_sweep)?;
         let setting = effect::check(&values)?;
-        let week = check::values(&values)?;
+        let week = check::values(&values, &setting)?;
         let network = Network::read(&values, week)?;
         let shape = Shape::of(&values, network.hosts());
         let entries = HostEntries::read(&values, &shape)?;
