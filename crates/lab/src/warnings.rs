@@ -15,7 +15,7 @@ const MANY_WEEKS: u64 = 100;
 
 /// What can be said before the run.
 pub fn of_spec(spec: &Spec) -> Vec<String> {
-    let mut notes = vec![];
+    let mut notes = spec.notes.clone();
     ecn(spec, &mut notes);
     workloads(spec, &mut notes);
     if let Network::Hybrid(hybrid) = &spec.network {

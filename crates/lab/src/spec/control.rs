@@ -71,10 +71,10 @@ impl Control {
     }
 
     /// The one of that name (of [`NAMES`]) for such hosts, with the parameters that its table gives.
-    pub(crate) fn of(values: &Values, name: &str, hosts: HostKind) -> Result<Self, String> {
+    pub(crate) fn of(values: &Values, name: &str, hosts: HostKind, link: Rate) -> Result<Self, String> {
         match hosts {
             HostKind::Linux => kernel_name(name).map(Control::Linux),
-            HostKind::Simulated => config(values, if name == "reno" { "newreno" } else { name })
+            HostKind::Simulated => config(values, if name == "reno" { "newreno" } else { name }, link)
                 .map(Control::Simulated)
                 .ok_or_else(|| only_kernels(name)),
         }
@@ -96,7 +96,7 @@ fn only_kernels(name: &str) -> String {
 }
 
 /// Our controller of that name.
-fn config(values: &Values, name: &str) -> Option<CcConfig> {
+fn config(values: &Values, name: &str, link: Rate) -> Option<CcConfig> {
     let mut config = CcConfig::from_name(name)?;
     match &mut config {
         CcConfig::NewReno(_) => {}
@@ -114,14 +114,14 @@ fn config(values: &Values, name: &str) -> Option<CcConfig> {
             retcp.alpha = values.number("retcp.alpha");
             retcp.beta = values.number("retcp.beta");
         }
-        CcConfig::Dx(dx) => dx.headroom = values.span_opt("dx.headroom").unwrap_or_else(|| packet_time(values)),
+        CcConfig::Dx(dx) => dx.headroom = values.span_opt("dx.headroom").unwrap_or_else(|| packet_time(values, link)),
         CcConfig::Vegas(vegas) => {
             vegas.alpha = values.packets("vegas.alpha");
             vegas.beta = values.packets("vegas.beta");
             vegas.gamma = values.packets("vegas.gamma");
         }
         CcConfig::Timely(timely) => {
-            timely.line_rate = values.rate_opt("timely.line_rate").unwrap_or_else(|| line_rate(values));
+            timely.line_rate = values.rate_opt("timely.line_rate").unwrap_or_else(|| line_rate(values, link));
             timely.step = values.rate("timely.step");
             timely.beta = values.number("timely.beta");
             timely.alpha = values.number("timely.alpha");
@@ -144,14 +144,14 @@ fn config(values: &Values, name: &str) -> Option<CcConfig> {
 }
 
 /// The rate of the hosts' links by the hosts' own clocks, which `time_scale` does not stretch.
-fn line_rate(values: &Values) -> Rate {
+fn line_rate(values: &Values, link: Rate) -> Rate {
     let scale = values.integer("time_scale").max(1);
-    Rate::from_bps((values.rate("hosts.rate").as_bps() / scale).max(1))
+    Rate::from_bps((link.as_bps() / scale).max(1))
 }
 
 /// How long a packet takes at that rate.
-fn packet_time(values: &Values) -> Span {
-    line_rate(values).tx_time(values.size("hosts.mtu"))
+fn packet_time(values: &Values, link: Rate) -> Span {
+    line_rate(values, link).tx_time(values.size("hosts.mtu"))
 }
 
 #[cfg(test)]

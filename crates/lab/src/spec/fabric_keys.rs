@@ -6,11 +6,13 @@ use super::registry::{AMOUNT, MOST_HOSTS, MOST_RACKS, POSITIVE, SPAN, key};
 use firstlight_net::{PacerConfig, PhantomConfig, RedConfig};
 
 /// Names of fabrics.
-const FABRICS: &[&str] = &["hybrid", "star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"];
+const FABRICS: &[&str] = &["hybrid", "star", "dumbbell", "leaf_spine", "fat_tree", "three_tier", "graph"];
 /// The fabric with circuits,
 pub(super) const HYBRID: When = When::Fabric(&["hybrid"]);
 /// and those without.
-pub(super) const PACKET: When = When::Fabric(&["star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
+pub(super) const PACKET: When = When::Fabric(&["star", "dumbbell", "leaf_spine", "fat_tree", "three_tier", "graph"]);
+/// Fabrics whose links are told by keys.
+const REGULAR: When = When::Fabric(&["hybrid", "star", "dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
 /// Fabrics of several switches,
 pub(super) const SWITCHES: When = When::Fabric(&["dumbbell", "leaf_spine", "fat_tree", "three_tier"]);
 /// with racks,
@@ -18,6 +20,8 @@ const RACKS: When = When::Fabric(&["hybrid", "leaf_spine", "three_tier"]);
 /// and of three tiers of switches.
 const TIERS: When = When::Fabric(&["fat_tree", "three_tier"]);
 
+/// Formats of files of networks.
+const FORMATS: &[&str] = &["list", "htsim", "ns3"];
 /// How timestamps of interfaces come about.
 const STAMPS: &[&str] = &["ideal", "gaussian", "kernel", "software", "hardware"];
 const GAUSSIAN: When = When::Stamps(&["gaussian"]);
@@ -37,7 +41,7 @@ pub(super) fn fabric() -> Vec<Key> {
             Kind::Name(FABRICS),
             "`hybrid`: racks joined by a packet network and a circuit switch. `star`: hosts around one switch. `dumbbell`: \
              hosts at two switches. `leaf_spine`: racks, each switch joined with every spine switch. `fat_tree`: of \
-             switches with k ports. `three_tier`: ToR, aggregation and core switches of given numbers",
+             switches with k ports. `three_tier`: ToR, aggregation and core switches of given numbers. `graph`: from a file",
         ),
         key("fabric.racks", racks, "How many racks, each with its ToR (or leaf) switch").when(RACKS),
         key("fabric.hosts_per_rack", hosts(1), "How many hosts in each rack").when(RACKS),
@@ -55,13 +59,17 @@ pub(super) fn fabric() -> Vec<Key> {
         key("fabric.aggregation_uplinks", switches, "Uplinks of an aggregation switch")
             .or_none("the fewest with which a pod reaches all core switches alike")
             .when(of(&["three_tier"])),
+        key("fabric.file", Kind::Text, "The network, its path relative to the experiment's").when(of(&["graph"])),
+        key("fabric.format", Kind::Name(FORMATS), "`list`: our own list of hosts, switches and links. `htsim`: csg-htsim's `.topo`. `ns3`: `topology.txt` of ns-3's datacenter forks")
+            .or_none("`htsim` for a name that ends in `.topo`, else `list`")
+            .when(of(&["graph"])),
         key(
             "fabric.spray",
             Kind::Flag,
             "Packets take all shortest ways, each any of them; false: each flow has its own, by a hash (ECMP)",
         )
         .or(false)
-        .when(SWITCHES),
+        .when(When::Fabric(&["dumbbell", "leaf_spine", "fat_tree", "three_tier", "graph"])),
         key("links.rate", Kind::Rate, "Rate of links between switches")
             .or_none("the same as `hosts.rate`")
             .when(SWITCHES),
@@ -92,10 +100,11 @@ fn links() -> Vec<Key> {
         )
         .or("simulated")
         .when(When::DefaultHosts),
-        key("hosts.rate", Kind::Rate, "Rate of each host's link"),
+        key("hosts.rate", Kind::Rate, "Rate of each host's link").when(REGULAR),
         key("hosts.receive_rate", Kind::Rate, "Rate of each host's link in the direction to the host")
-            .or_none("the same as `hosts.rate`"),
-        key("hosts.delay", SPAN, "Propagation delay of each host's link").or("0s"),
+            .or_none("the same as `hosts.rate`")
+            .when(REGULAR),
+        key("hosts.delay", SPAN, "Propagation delay of each host's link").or("0s").when(REGULAR),
         key("hosts.send_delay", SPAN, "How long a packet takes through the sending host's stack").or("0s"),
         key("hosts.receive_delay", SPAN, "How long a packet takes through the receiving host's stack").or("0s"),
         key(

@@ -199,7 +199,7 @@ impl Table<'_> {
             }
             None => ("tcp.cc".to_string(), self.values.text("tcp.cc")),
         };
-        let control = Control::of(self.values, &name, hosts);
+        let control = Control::of(self.values, &name, hosts, self.shape.rate);
         let control = control.map_err(|text| Box::new(self.values.problem(&key, text)))?;
         Ok(vec![control; pairs.len()])
     }

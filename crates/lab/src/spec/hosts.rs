@@ -1,7 +1,9 @@
 //! Kinds of hosts, and which hosts a name of the experiment stands for.
 
+use super::network::Network;
 use super::value::Hosts;
 use super::values::Values;
+use firstlight_units::Rate;
 
 /// Whose TCP a host runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +48,17 @@ pub(crate) struct Shape {
     /// None where the fabric has no racks.
     racks: Option<usize>,
     pub hosts: usize,
+    /// The rate of a host's link.
+    pub rate: Rate,
 }
 
 impl Shape {
-    /// `hosts` is how many there are in all.
-    pub fn of(values: &Values, hosts: usize) -> Self {
+    pub fn of(values: &Values, network: &Network) -> Self {
         let racks = match values.text("fabric.kind").as_str() {
             "fat_tree" => Some(values.integer("fabric.k").pow(2) / 2),
             _ => values.integer_opt("fabric.racks"),
         };
-        Shape { racks: racks.map(|racks| racks as usize), hosts }
+        Shape { racks: racks.map(|racks| racks as usize), hosts: network.hosts(), rate: network.host_rate() }
     }
 
     pub fn per_rack(&self) -> usize {

@@ -71,6 +71,8 @@ pub struct Spec {
     pub network: Network,
     /// Hosts in each rack; all of them where there are no racks.
     pub hosts_per_rack: usize,
+    /// What the network's file has and we have not.
+    pub notes: Vec<String>,
     /// The hosts' TCP.
     pub tcp: TcpConfig,
     /// One entry for each connection.
@@ -142,13 +144,13 @@ impl Spec {
         let values = Values::collect(document, allow_sweep)?;
         let setting = effect::check(&values)?;
         let week = check::values(&values, &setting)?;
-        let network = Network::read(&values, week)?;
-        let shape = Shape::of(&values, network.hosts());
+        let (network, notes) = Network::read(&values, week)?;
+        let shape = Shape::of(&values, &network);
         let entries = HostEntries::read(&values, &shape)?;
         let traffic = flows::expand(&values, &shape, &entries)?;
         let programs = programs::expand(&values, &shape)?;
         let linux = linux::expand(&values, &setting, &shape, &entries, &traffic.flows, programs)?;
-        Ok(Spec::of(&values, &setting, network, shape.per_rack(), traffic, linux))
+        Ok(Spec { notes, ..Spec::of(&values, &setting, network, shape.per_rack(), traffic, linux) })
     }
 
     fn of(
@@ -172,6 +174,7 @@ impl Spec {
             sweep: values.sweep.clone(),
             network,
             hosts_per_rack,
+            notes: vec![],
             flows,
             workloads,
             probes,

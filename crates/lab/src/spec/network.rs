@@ -2,6 +2,7 @@
 
 use super::error::SpecError;
 use super::values::Values;
+use crate::import::topology as import;
 use firstlight_circuits::Week;
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
 use firstlight_net::topology::{
@@ -26,11 +27,16 @@ pub enum Network {
 
 impl Network {
     /// The network that checked values describe; `week` is that of a hybrid fabric.
-    pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<Self, SpecError> {
-        match week {
-            Some(week) => Ok(Network::Hybrid(Box::new(hybrid(values, week)))),
-            None => Ok(Network::Graph(Box::new(graph(values)?))),
+    /// With it comes what a file of the network has and we have not.
+    pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<(Self, Vec<String>), SpecError> {
+        if let Some(week) = week {
+            return Ok((Network::Hybrid(Box::new(hybrid(values, week))), vec![]));
         }
+        let (topology, notes) = match values.text("fabric.kind").as_str() {
+            "graph" => imported(values)?,
+            _ => (topology(values).map_err(|(key, error)| values.problem(key, error.to_string()))?, vec![]),
+        };
+        Ok((Network::Graph(Box::new(graph(values, topology)?)), notes))
     }
 
     /// How many hosts there are.
@@ -101,8 +107,26 @@ fn stamps(values: &Values) -> ChainConfig {
     }
 }
 
-fn graph(values: &Values) -> Result<GraphConfig, SpecError> {
-    let topology = topology(values).map_err(|(key, error)| values.problem(key, error.to_string()))?;
+/// A network from a file, and what the file has besides.
+fn imported(values: &Values) -> Result<(Topology, Vec<String>), SpecError> {
+    const KEY: &str = "fabric.file";
+    let (path, text) = values.file(KEY)?;
+    let format = values.text_opt("fabric.format");
+    let read = match format.as_deref() {
+        Some("htsim") => import::htsim,
+        Some("ns3") => import::ns3,
+        None if path.ends_with(".topo") => import::htsim,
+        _ => import::graph,
+    };
+    let import::Imported { topology, host_numbers, mut notes } =
+        read(&path, &text).map_err(|error| values.imported(KEY, error))?;
+    if let Some((host, number)) = host_numbers.iter().enumerate().find(|(host, number)| **number as usize != *host) {
+        notes.push(format!("{path}: its host {number} is host{host} here, and so on: hosts are numbered in order"));
+    }
+    Ok((topology, notes))
+}
+
+fn graph(values: &Values, topology: Topology) -> Result<GraphConfig, SpecError> {
     Ok(GraphConfig {
         topology,
         interface: interface(values),

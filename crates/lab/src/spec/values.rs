@@ -6,10 +6,12 @@ use super::keys::{Fallback, Key};
 use super::registry::keys;
 use super::settings::Setting;
 use super::value::{Hosts, Value};
+use crate::import::ImportError;
 use firstlight_net::Length;
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// A value that the file or an override gives.
 #[derive(Clone, Debug)]
@@ -48,6 +50,21 @@ impl Values {
     /// A problem with the value at `path`, at its place.
     pub fn problem(&self, path: &str, problem: impl Into<String>) -> Problem {
         Problem { key: path.into(), place: self.place(path), problem: problem.into() }
+    }
+
+    /// A file that the text at `path` names, relative to the experiment's folder: its path, and what it holds.
+    pub fn file(&self, path: &str) -> Result<(String, String), Problem> {
+        let folder = Path::new(&self.document.path).parent().unwrap_or(Path::new(""));
+        let file = folder.join(self.text(path));
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| self.problem(path, format!("cannot read {}: {error}", file.display())))?;
+        Ok((file.display().to_string(), text))
+    }
+
+    /// What is wrong with a file that the text at `key` names, at its place there.
+    pub fn imported(&self, key: &str, error: ImportError) -> Problem {
+        let ImportError { file: path, line, column, problem } = error;
+        Problem { key: key.into(), place: Place::Line { path, line, column }, problem }
     }
 
     /// Where the value at `path` stands; else the nearest table around it; else the file.

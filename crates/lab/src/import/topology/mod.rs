@@ -9,7 +9,8 @@ pub use graph::graph;
 pub use htsim::htsim;
 pub use ns3::ns3;
 
-use super::{ImportError, Place};
+use super::ImportError;
+use super::reader::Place;
 use firstlight_net::topology::{Graph, Node, Topology, TopologyError};
 
 /// A network from a file.

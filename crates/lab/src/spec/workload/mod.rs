@@ -12,12 +12,11 @@ mod probe;
 pub(super) use keys::{DOC, keys};
 pub use probe::Probe;
 
-use super::error::{Place, Problem};
+use super::error::Problem;
 use super::flows::{Entry, Flow, Table, Traffic};
 use crate::import::ImportError;
 use firstlight_sim::{Xoshiro256PlusPlus, stream};
 use firstlight_units::Span;
-use std::path::Path;
 
 /// The name in tables of what comes from `[[flows]]`.
 pub(crate) const FLOWS: &str = "flows";
@@ -90,17 +89,12 @@ impl Table<'_> {
 
     /// A file that a key names, relative to the experiment's folder: its path, and what it holds.
     fn file(&self, key: &str) -> Result<(String, String), Box<Problem>> {
-        let folder = Path::new(&self.values.document.path).parent().unwrap_or(Path::new(""));
-        let path = folder.join(self.values.text(&self.path(key)));
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| self.problem(key, format!("cannot read {}: {error}", path.display())))?;
-        Ok((path.display().to_string(), text))
+        self.values.file(&self.path(key)).map_err(Box::new)
     }
 
     /// What is wrong with a file that a key names, at its place there.
     fn imported(&self, key: &str, error: ImportError) -> Box<Problem> {
-        let ImportError { file: path, line, column, problem } = error;
-        Box::new(Problem { key: self.path(key), place: Place::Line { path, line, column }, problem })
+        Box::new(self.values.imported(&self.path(key), error))
     }
 
     /// The run's end.

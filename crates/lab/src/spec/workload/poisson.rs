@@ -24,7 +24,7 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
     if load <= 0.0 {
         return Err(table.problem("load", "at 0 no flow ever starts: use for example 0.15"));
     }
-    let carried = load * from.len() as f64 * values.rate("hosts.rate").as_bps() as f64;
+    let carried = load * from.len() as f64 * table.shape.rate.as_bps() as f64;
     let gap = 8.0 * sizes.mean() * 1e12 / carried;
     let asked = values.integer_opt(&table.path("flows")).map(|flows| flows as usize);
 

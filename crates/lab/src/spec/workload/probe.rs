@@ -60,7 +60,7 @@ fn interval(table: &Table<'_>, packet: Bytes) -> Result<Span, Box<Problem>> {
         (None, Some(rate)) => ("rate", rate.tx_time(packet)),
         (None, None) => return Err(table.missing("interval", "\"1ms\"")),
     };
-    let link = table.values.rate("hosts.rate");
+    let link = table.shape.rate;
     let least = link.tx_time(packet);
     if interval < least {
         let text =
