@@ -1,6 +1,7 @@
 //! Why there is no such network.
 
 use super::Node;
+use firstlight_units::Span;
 
 /// What is wrong with a network, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,6 +93,20 @@ pub enum TopologyError {
         a: String,
         /// The other.
         b: String,
+    },
+    /// A link on which a bit is under way for longer than any run lasts.
+    #[error("the link of {a} and {b} has a delay of {delay}: use at most {most}")]
+    LongDelay {
+        /// The link, counted from 0.
+        link: usize,
+        /// One end.
+        a: String,
+        /// The other.
+        b: String,
+        /// Its delay.
+        delay: Span,
+        /// What it may be.
+        most: Span,
     },
     /// A host without or with more than one link.
     #[error("{name} has {links} links: a host must have exactly one")]

@@ -3,6 +3,7 @@
 use super::error::at_most;
 use super::{Cable, Nic, Node, Port, Switch, SwitchId, Topology, TopologyError};
 use crate::HostId;
+use firstlight_units::Span;
 use std::collections::BTreeSet;
 
 /// Most hosts: their number has 16 bits.
@@ -11,6 +12,8 @@ const HOSTS: u64 = 65_535;
 const SWITCHES: u64 = 16_384;
 /// Most ports of a switch: a route names the port within its switch in 16 bits.
 const PORTS_OF_SWITCH: u64 = 65_536;
+/// The longest delay: that of a path through all switches is still a time.
+const LONGEST: Span = Span::from_secs(1000);
 /// Most links.
 const LINKS: u64 = 1 << 23;
 
@@ -63,7 +66,7 @@ impl Graph {
     ///
     /// # Errors
     /// When there are fewer than 2 or more than 65,535 hosts, more than 16,384 switches, two nodes of one name, a link from a
-    /// node to itself, a rate of zero, a host without or with more than one link, or a node that others cannot reach.
+    /// node to itself, a rate of zero, a delay above 1,000 s, a host without or with more than one link, or a node that others cannot reach.
     pub fn build(self) -> Result<Topology, TopologyError> {
         check_size(self.hosts.len() as u64, self.switches.len() as u64, self.links.len() as u64)?;
         self.check_names()?;
@@ -121,8 +124,14 @@ impl Graph {
         if a == b {
             return Err(TopologyError::SelfLoop { link, name: self.name(a).into() });
         }
-        if cable.there.rate.as_bps() == 0 || cable.back.rate.as_bps() == 0 {
-            return Err(TopologyError::ZeroRate { link, a: self.name(a).into(), b: self.name(b).into() });
+        let (wires, names) = ([cable.there, cable.back], || (self.name(a).into(), self.name(b).into()));
+        if wires.iter().any(|wire| wire.rate.as_bps() == 0) {
+            let (a, b) = names();
+            return Err(TopologyError::ZeroRate { link, a, b });
+        }
+        if let Some(wire) = wires.iter().find(|wire| wire.delay > LONGEST) {
+            let (a, b) = names();
+            return Err(TopologyError::LongDelay { link, a, b, delay: wire.delay, most: LONGEST });
         }
         Ok(())
     }
@@ -218,7 +227,7 @@ pub(super) fn check_size(hosts: u64, switches: u64, links: u64) -> Result<(), To
 mod tests {
     use super::*;
     use crate::topology::Wire;
-    use firstlight_units::{Rate, Span};
+    use firstlight_units::Rate;
 
     const CABLE: Cable = Cable::new(Rate::from_gbps(10), Span::from_us(1));
 
@@ -272,6 +281,12 @@ mod tests {
         };
         assert_eq!(named("island"), "island cannot be reached from h0: every node must be connected");
         assert_eq!(named("lone"), "there are two nodes called lone: give each its own name");
+        let far = Cable::new(Rate::from_gbps(1), Span::from_secs(1001));
+        let long = |g: &mut Graph| {
+            let t = g.switch("t", "switch");
+            g.link(s, t, far);
+        };
+        assert_eq!(with(&long), "the link of s and t has a delay of 1001s: use at most 1000s");
         let dead = Cable::new(Rate::from_bps(0), Span::ZERO);
         let slow = |g: &mut Graph| {
             let t = g.switch("t", "switch");

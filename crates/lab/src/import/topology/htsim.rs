@@ -22,9 +22,8 @@
 
 mod keys;
 
-use super::{Imported, Places};
+use super::Imported;
 use crate::import::ImportError;
-use crate::import::reader::Place;
 use firstlight_net::topology::{Cable, Tree, TreeCables, Wire};
 use firstlight_units::{Rate, Span};
 use keys::{Header, Key, Sections, Setting};
@@ -37,8 +36,7 @@ pub fn htsim(file: &str, text: &str) -> Result<Imported, ImportError> {
     let Sections { header, tiers } = keys::read(file, text)?;
     let mut notes = Vec::new();
     let tree = Shape { header, tiers: &tiers }.tree(&mut notes)?;
-    let whole = header.nodes.place;
-    let topology = tree.build().map_err(|error| Places::new(whole).of(&error).error(error.to_string()))?;
+    let topology = tree.build().map_err(|error| header.nodes.error(error.to_string()))?;
     let host_numbers = (0..topology.hosts() as u32).collect();
     Ok(Imported { topology, host_numbers, notes })
 }
@@ -197,7 +195,6 @@ impl Shape<'_> {
 
 impl Setting<'_> {
     fn error(&self, problem: impl Into<String>) -> ImportError {
-        let place: Place<'_> = self.place;
-        place.error(problem)
+        self.place.error(problem)
     }
 }

@@ -45,13 +45,15 @@ impl<'a> Places<'a> {
     }
 
     fn of(&self, error: &TopologyError) -> Place<'a> {
-        use TopologyError::{HostLinks, SelfLoop, Unconnected, UnknownNode, ZeroRate};
+        use TopologyError::{HostLinks, LongDelay, SelfLoop, Unconnected, UnknownNode, ZeroRate};
         match error {
             HostLinks { node, .. } | Unconnected { node, .. } => match node {
                 Node::Host(host) => self.hosts[host.index()],
                 Node::Switch(switch) => self.switches[switch.index()],
             },
-            SelfLoop { link, .. } | UnknownNode { link, .. } | ZeroRate { link, .. } => self.links[*link],
+            LongDelay { link, .. } | SelfLoop { link, .. } | UnknownNode { link, .. } | ZeroRate { link, .. } => {
+                self.links[*link]
+            }
             _ => self.whole,
         }
     }
