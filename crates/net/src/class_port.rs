@@ -196,7 +196,7 @@ impl SwitchPort for ClassPort {
             self.start(class, packet, now);
         } else {
             queue.packets.push(packet);
-            queue.time = queue.time + found.time;
+            queue.time += found.time;
             queue.counts.peak = queue.counts.peak.max(queue.packets.len());
             self.ready |= 1 << class;
             self.peak = self.peak.max(self.waiting_at(now));

@@ -103,7 +103,7 @@ impl Pool {
     #[inline]
     fn has_room(&self, which: usize, size: u64) -> bool {
         let Some(free) = self.size.checked_sub(self.bound) else { return false };
-        let threshold = u128::from(self.alpha) * u128::from(free) >> 16;
+        let threshold = (u128::from(self.alpha) * u128::from(free)) >> 16;
         size <= free && u128::from(self.known[which] + size) <= threshold
     }
 

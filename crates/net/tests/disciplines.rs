@@ -140,7 +140,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
     for step in steps.iter().chain([&last]) {
         now += step.gap_ns * 1000;
         // What is due at the very moment of an arrival comes first for every other packet: both orders are legal.
-        let first = records.len() % 2 == 0;
+        let first = records.len().is_multiple_of(2);
         while let Some(at) = event.filter(|at| at.as_ps() < now || first && at.as_ps() == now) {
             let (id, next) = port.step(at, |id| {
                 assert_ne!(records[id.index()].ecn, Ecn::NotEct, "marks are for those that understand them");
