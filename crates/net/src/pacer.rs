@@ -8,7 +8,8 @@
 //! ```
 //!
 //! with M_r the bytes that came in the last T_r and Q those that wait. A flow becomes paced with probability p_a when an ACK
-//! with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i.
+//! with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i. The equation and the constants given as
+//! HULL's are quoted at second hand: they have not been compared with the paper's own text.
 //!
 //! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its size:
 //! a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R starts at zero,

@@ -2,7 +2,8 @@
 //!
 //! Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center", NSDI'12,
 //! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the link's
-//! rate, marks the packets that leave while it is above a threshold. It holds no packets.
+//! rate, marks the packets that leave while it is above a threshold. It holds no packets. The constants given as HULL's are
+//! quoted at second hand: they have not been compared with the paper's own text.
 //!
 //! The counter is compared as the packet finds it, before its own bytes: with a threshold of 1 kB every full-sized
 //! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is the
