@@ -419,6 +419,7 @@ fn keys_of_other_workloads() {
     assert_eq!(errors(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
     assert_eq!(errors(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
     assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"), "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from above 0B");
+    assert!(errors(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1MB\"]\n").contains("1MB is not larger than what is before it"));
     assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"), "x.toml:14:14: measure.fct_groups: 0B is not larger than what is before it: write sizes that grow, from above 0B");
     assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [3]\n"), "x.toml:14:14: measure.fct_groups: expected a size, found the number 3: write for example \"100kB\"");
 }
