@@ -164,6 +164,19 @@ fn watched(rows: &mut Rows, queue: &QueueReport) {
         let text = format!("wait that {}% of packets at {name} do not exceed", quantile * 100.0);
         rows.add(metric, "us", queues::wait_us(queue, quantile), text);
     }
+    if queue.samples.is_empty() {
+        return;
+    }
+    let mut lengths: Vec<u32> = queue.samples.iter().map(|sample| sample.packets).collect();
+    lengths.sort_unstable();
+    let mean = lengths.iter().map(|length| f64::from(*length)).sum::<f64>() / lengths.len() as f64;
+    rows.add("queue_mean_packets", "packets", mean, format!("mean of the samples of the queue at {name}"));
+    for (metric, quantile) in [("queue_p50_packets", 0.5), ("queue_p99_packets", 0.99), ("queue_max_packets", 1.0)] {
+        let rank = (quantile * lengths.len() as f64).ceil() as usize;
+        let length = lengths[rank.clamp(1, lengths.len()) - 1];
+        let text = format!("packets that {}% of these samples do not exceed", quantile * 100.0);
+        rows.add(metric, "packets", length.into(), text);
+    }
 }
 
 /// Completion times of sized flows.
