@@ -71,7 +71,8 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
     }
     let mut world = build(spec)?;
     let writer = capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
-    let sized = spec.flows.iter().all(|flow| flow.size.is_some());
+    // A run of probes or stopping flows alone waits for nothing.
+    let sized = !spec.flows.is_empty() && spec.probes.is_empty() && spec.flows.iter().all(|flow| flow.size.is_some());
     let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0 };
     runner.run(spec.warmup, false)?;
     runner.world.fabric_mut().reset_meter();

@@ -90,11 +90,9 @@ fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
         Kind::Text => {
             texts(&["x", "", "ping -c 1 host3", "web-search", "tests/specs/flows.txt", "tests/specs/sizes.txt"])
         }
-        Kind::Length { .. } => prop_oneof![
-            (0i64..70).prop_map(OverrideValue::Integer),
-            texts(&["1447B", "30kB", "0B"]),
-        ]
-        .boxed(),
+        Kind::Length { .. } => {
+            prop_oneof![(0i64..70).prop_map(OverrideValue::Integer), texts(&["1447B", "30kB", "0B"]),].boxed()
+        }
         Kind::Texts => texts(&["[\"host2.port\"]", "[]", "[1]", "[\"left->right\", \"nowhere\"]"]),
         Kind::Sizes => texts(&["[\"10kB\", \"1MB\"]", "[]", "[\"1MB\", \"1MB\"]", "[1]"]),
         Kind::Route => texts(&["rto_min 2ms quickack 1", "", "rto_min"]),
