@@ -139,6 +139,13 @@ fn the_tree_of_dx_is_of_8_port_switches() {
 }
 
 #[test]
+fn uplinks_follow_from_switches_of_one_size() {
+    // 4 servers, 2 uplinks; 4 ToR switches, 2 uplinks; 6 aggregation switches.
+    let tree = ThreeTier { servers: 48, tors: 12, aggregations: 6, cores: 2, ..DX }.build().unwrap();
+    assert_eq!(["tor", "agg", "core"].map(|tier| radix(&tree, tier)), [[6], [6], [6]]);
+}
+
+#[test]
 fn a_fat_tree_is_a_three_tier_tree() {
     for k in [4, 6, 26] {
         let (servers, tors, cores) = (k * k * k / 4, k * k / 2, k * k / 4);

@@ -136,7 +136,7 @@ impl Routes {
             return group.port;
         }
         let hash = mixed(key.wrapping_add(at.salt));
-        let choice = (u128::from(hash) * (u128::from(group.more) + 1) >> 64) as u16;
+        let choice = ((u128::from(hash) * (u128::from(group.more) + 1)) >> 64) as u16;
         if group.list == CONSECUTIVE { group.port + choice } else { self.listed[group.list as usize + choice as usize] }
     }
 
@@ -166,6 +166,7 @@ impl Routes {
             let number = self.port(switch, to, key);
             let port = topology.ports()[number.index()];
             path.push(Output::Port(number), port.wire);
+            assert!(path.links() <= topology.switches().len() + 1, "each hop leads closer, so no switch is met twice");
             at = port.to;
         }
         path
