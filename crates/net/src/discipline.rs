@@ -120,14 +120,6 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-impl Verdict {
-    /// Of two judgements of an admitted packet: a mark stays.
-    #[inline]
-    pub(crate) fn or(self, other: Verdict) -> Verdict {
-        if self == Verdict::Mark { self } else { other }
-    }
-}
-
 /// A discipline at work on one queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Warden {
@@ -188,6 +180,18 @@ impl Warden {
     /// With no more packets waiting than this there is nothing to drop or to mark, unless it is watchful.
     pub(crate) fn calm(&self) -> u32 {
         self.limit.min(self.mark)
+    }
+
+    /// Judges a packet that finds so many waiting and will wait too; for one that is not watchful.
+    #[inline]
+    pub(crate) fn admit_waiting(&self, ecn: Ecn, waiting: u32) -> Verdict {
+        if waiting >= self.limit {
+            Verdict::Drop
+        } else if waiting >= self.mark && ecn != Ecn::NotEct {
+            Verdict::Mark
+        } else {
+            Verdict::Pass
+        }
     }
 
     /// Judges a packet that comes.

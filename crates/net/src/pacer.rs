@@ -454,6 +454,28 @@ mod tests {
         assert!(pacer.flows.len() <= 2);
     }
 
+    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's time
+    /// seems over.
+    #[test]
+    fn nothing_overtakes_a_held_packet() {
+        let mut pacer = Pacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);
+        pacer.on_receive(&echo(5), us(0));
+        assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), Pace::Pass);
+        assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), Pace::Held(Some(us(64))));
+        assert_eq!((pacer.release(us(64)), pacer.release(us(128))), (None, None));
+        assert_eq!(pacer.offer(PacketId(2), &data(5, 100), us(130)), Pace::Held(None));
+        let due = loop {
+            let next = pacer.next().unwrap();
+            let mut other = pacer.clone();
+            if other.release(next).is_some() {
+                break next;
+            }
+            pacer = other;
+        };
+        assert_eq!(pacer.offer(PacketId(3), &data(5, 100), due), Pace::Held(None));
+        assert_eq!(pacer.release(due), Some(PacketId(1)));
+    }
+
     #[test]
     fn one_echo_in_eight_takes_a_flow() {
         let mut pacer = Pacer::new(&PacerConfig::HULL, 1, 3);

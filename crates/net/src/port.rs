@@ -72,7 +72,7 @@ impl FifoPort {
         let start = if self.busy <= now {
             self.waiting = 0;
             if self.calm < 0 {
-                self.attend(packet, now)?;
+                self.watch(packet, now)?;
             }
             now
         } else {
@@ -90,8 +90,24 @@ impl FifoPort {
         Ok(alone.then_some(arrives))
     }
 
-    /// Counts who waits, and drops, marks and notes what is to be.
+    /// Counts who waits, and drops, marks and notes what is to be, for a packet that finds the transmitter busy.
     fn attend(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
+        if self.calm < 0 {
+            self.watch(packet, now)?;
+        } else {
+            self.waiting = self.waiting_at(now);
+            let verdict = self.warden.admit_waiting(packet.ecn, self.waiting);
+            self.carry_out(verdict, packet)?;
+        }
+        self.peak = self.peak.max(self.waiting + 1);
+        if self.calm >= 0 {
+            self.calm = self.peak.min(self.warden.calm()).min(i32::MAX as u32) as i32;
+        }
+        Ok(())
+    }
+
+    /// The same for a discipline that needs to see every packet.
+    fn watch(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         self.waiting = self.waiting_at(now);
         let at_once = self.busy <= now;
         let found = Found {
@@ -102,24 +118,24 @@ impl FifoPort {
             at_once,
             empty_since: at_once.then_some(self.busy),
         };
-        let mut verdict = self.warden.admit(packet.ecn, &found);
-        if verdict == Verdict::Drop {
-            self.refuse();
-            return Err(QueueFull);
-        }
-        if self.calm < 0 {
-            let departure = self.busy.max(now) + found.time;
-            verdict = verdict.or(self.warden.depart(packet.ecn, packet.size, departure));
-        }
-        if verdict == Verdict::Mark {
-            self.marked += u64::from(packet.ecn != Ecn::Ce);
-            packet.ecn = Ecn::Ce;
-        }
-        if !at_once {
-            self.peak = self.peak.max(self.waiting + 1);
-        }
-        if self.calm >= 0 {
-            self.calm = self.peak.min(self.warden.calm()).min(i32::MAX as u32) as i32;
+        let verdict = self.warden.admit(packet.ecn, &found);
+        self.carry_out(verdict, packet)?;
+        let verdict = self.warden.depart(packet.ecn, packet.size, self.busy.max(now) + found.time);
+        self.carry_out(verdict, packet)
+    }
+
+    #[inline]
+    fn carry_out(&mut self, verdict: Verdict, packet: &mut Packet) -> Result<(), QueueFull> {
+        match verdict {
+            Verdict::Pass => {}
+            Verdict::Mark => {
+                self.marked += u64::from(packet.ecn != Ecn::Ce);
+                packet.ecn = Ecn::Ce;
+            }
+            Verdict::Drop => {
+                self.dropped += 1;
+                return Err(QueueFull);
+            }
         }
         Ok(())
     }
