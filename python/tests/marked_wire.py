@@ -158,6 +158,7 @@ class Connection:
         self.near.sendall(bytes(packets * self.packet))
         deadline = time.monotonic() + 10
         while self.info()[1][4]:
-            assert time.monotonic() < deadline, "not acknowledged within 10 s"
+            if time.monotonic() > deadline:
+                raise TimeoutError("not acknowledged within 10 s")
             time.sleep(0.001)
         return self.window

@@ -264,15 +264,18 @@ def test_losses_are_recovered_as_by_reno(
         connection = connect(wire, cc, load)
         wire.mark(marked)
         connection.send()
-        return [*scenario(connection), *scenario(connection), connection.copies]
+        try:
+            return [*scenario(connection), *scenario(connection), connection.copies]
+        except TimeoutError:
+            return []
 
-    # Real time runs here: a late timer may change a run. And some kernels leave out a BPF call, about
-    # once in 300 timeouts, also that of a program which only returns a constant (README.md of linux/retcp).
+    # Real time runs here: a late timer may change a run. And some kernels leave out a BPF call, once in 150
+    # to 300 timeouts, also that of a program which only returns a constant (README.md of linux/retcp).
     tries = [[windows("reno", False), windows("retcp", False), windows("retcp", True)]]
     while len(tries) < 4 and any(seen != tries[-1][0] for seen in tries[-1]):
         tries.append([windows("reno", False), windows("retcp", False), windows("retcp", True)])
     reno, unmarked, marked = tries[-1]
-    assert unmarked == reno and marked == reno, tries
+    assert reno and unmarked == reno and marked == reno, tries
 
 
 def test_bulk_traffic_flows_through_days_and_nights(wire: Wire, retcp: None, load: ExitStack) -> None:
