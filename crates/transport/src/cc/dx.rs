@@ -126,11 +126,9 @@ impl Dx {
         }
         let cwnd = self.exact.of(window);
         let least = f64::from(MIN_SSTHRESH).min(cwnd);
-        let slow_start = window.in_slow_start();
         self.exact.set(window, decreased(cwnd, q, nanoseconds(base.rtt)).max(least));
-        if slow_start {
-            window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
-        }
+        // Slow start is over for good: below an old threshold it would begin again.
+        window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
         self.stale = true;
     }
 }
@@ -247,6 +245,19 @@ mod tests {
         round(&mut dx, &mut window, &[20_000; 20]);
         // The last ACK ends the round before it could raise the window: 39 - 38 * 20 / 40 = 20.
         assert_eq!((window.cwnd, window.in_slow_start()), (20, false));
+    }
+
+    #[test]
+    fn slow_start_does_not_begin_again() {
+        let (mut dx, mut window) = (dx(), Window { cwnd: 70, ssthresh: 70, credit: 0 });
+        round(&mut dx, &mut window, &[0]);
+        round(&mut dx, &mut window, &[20_000]);
+        // 71 - 70 / 2 = 36; then a round that is left out, then one without a queue: one packet more.
+        assert_eq!((window.cwnd, window.in_slow_start()), (36, false));
+        round(&mut dx, &mut window, &[0; 36]);
+        assert_eq!(window.cwnd, 36);
+        round(&mut dx, &mut window, &[0; 36]);
+        assert_eq!(window.cwnd, 37);
     }
 
     #[test]

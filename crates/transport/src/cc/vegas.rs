@@ -76,6 +76,8 @@ impl Vegas {
             self.raise = true;
         } else if diff > f64::from(self.config.beta) && window.cwnd > MIN_SSTHRESH {
             window.cwnd -= 1;
+            // Below an old threshold slow start would begin again.
+            window.ssthresh = window.ssthresh.min(window.cwnd);
         }
     }
 }
@@ -155,6 +157,14 @@ mod tests {
         assert_eq!(after(130), 21, "22 (1 - 100/130) = 5.1");
         assert_eq!(after(130), 20, "21 (1 - 100/130) = 4.8");
         assert_eq!(after(100), 21, "nothing waits");
+    }
+
+    #[test]
+    fn slow_start_does_not_begin_again() {
+        let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
+        let mut window = Window { cwnd: 40, ssthresh: 40, credit: 0 };
+        assert_eq!([100, 200, 200, 200].map(|rtt_us| round(&mut vegas, &mut window, rtt_us))[1..], [41, 40, 39]);
+        assert!(!window.in_slow_start());
     }
 
     #[test]
