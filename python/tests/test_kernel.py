@@ -43,9 +43,11 @@ def test_the_newest_version_is_taken_unless_one_is_named() -> None:
     found = kernels.find(250)
     assert (found.path, found.version, found.seccomp) == (new, "7.2.13", True)
     assert (found.binary, found.modules) == (new / "linux", new / "modules")
-    assert kernels.find(250, "6.12.117").path == old
-    with pytest.raises(KernelError, match=r"version 6\.13\.0 is built"):
-        kernels.find(250, "6.13.0")
+    for series in ("6.12.117", "6.12", "6"):
+        assert kernels.find(250, series).path == old
+    for other in ("6.13.0", "6.1"):
+        with pytest.raises(KernelError, match=rf"version {other} is built: run .* --source {other}`"):
+            kernels.find(250, other)
 
 
 def test_versions_are_compared_as_numbers() -> None:

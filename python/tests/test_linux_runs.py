@@ -104,6 +104,15 @@ def test_runs_side_by_side_give_what_they_give_alone(small: Path, tmp_path: Path
     assert done.results[0].digest == fl.run(small, LINUX).digest
 
 
+def test_parameters_of_cubic_are_the_kernels(tmp_path: Path) -> None:
+    """CUBIC's factor counts from the kernel's start: it computes its rate beside Reno from it only then."""
+    folder = "/sys/module/tcp_cubic/parameters"
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "cd {folder}; cat beta hystart"')
+    chosen = fl.run(file, {**LINUX, "cubic.beta": 0.5, "cubic.hystart": False})
+    assert chosen.programs["told"].split() == ["512", "0"]
+    assert fl.run(file, LINUX).programs["told"].split() == ["717", "1"]
+
+
 def test_stretching_the_fabric_changes_what_tcp_does(small: Path) -> None:
     slow = fl.run(small, {**LINUX, "time_scale": 20})
     assert slow.digest != fl.run(small, LINUX).digest

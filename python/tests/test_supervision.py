@@ -113,6 +113,10 @@ def test_the_kernel_is_started_as_agreed(experiment: Path) -> None:
     assert words["time-travel"] == "inf-cpu"
     assert words["time-travel-start"] == str(guest.EPOCH_NS)
     assert words["firstlight_seed"] == "7"
+    beta = fl.run(experiment, {**LINUX, "cubic.beta": 0.5}).manifest["words"]
+    assert beta["tcp_cubic.beta"] == "512"
+    retcp = fl.run(experiment, {**LINUX, "tcp.cc": "retcp"}).manifest["words"]
+    assert not [word for word in retcp if word.startswith("retcp")], "its module is told when it is loaded"
     assert words["seccomp"] == "on"
     assert words["FIRSTLIGHT_MODULES"] == f"{run}/modules"
     assert " " not in run
@@ -307,6 +311,12 @@ def test_a_standstill_is_too_little_in_too_long() -> None:
     assert still.lasts(199, 21)
     assert not still.lasts(200, 22)
     assert guest.Standstill(100, 10, now=0).lasts(99, 11)
+
+
+def test_a_version_chooses_the_kernel(experiment: Path) -> None:
+    assert fl.run(experiment, {**LINUX, "linux.version": "7.2"}).manifest["kernel"]["version"] == "7.2"
+    with pytest.raises(fl.KernelError, match=r"a tick of 4 ms and version 6\.12 is built: run"):
+        fl.run(experiment, {**LINUX, "linux.version": "6.12"})
 
 
 def test_ticks_choose_the_kernel() -> None:

@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Loads the plan's modules, each with its parameters, and sets those of the kernel's own parts.
+/// Loads the plan's modules, each with its parameters; those of the kernel's own parts stood on its command line.
 pub fn load(plan: &Plan) -> Result<(), Failure> {
     for file in &plan.modules {
         let folder = crate::environment("FIRSTLIGHT_MODULES")?;
@@ -16,7 +16,7 @@ pub fn load(plan: &Plan) -> Result<(), Failure> {
         one(&folder.join(file), &plan.parameters)?;
     }
     let modules: Vec<String> = plan.modules.iter().map(|file| module_name(Path::new(file))).collect();
-    plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(set)
+    plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(check)
 }
 
 /// `retcp` of `retcp.ko`.
@@ -35,8 +35,14 @@ fn one(path: &Path, parameters: &[Parameter]) -> Result<(), Failure> {
     })
 }
 
-fn set(parameter: &Parameter) -> Result<(), Failure> {
+/// Parts that are built in read their parameters when the kernel starts; CUBIC computes with them only then. One that
+/// no part has is passed over there.
+fn check(parameter: &Parameter) -> Result<(), Failure> {
     let Parameter { module, name, value } = parameter;
     let path: PathBuf = ["/sys/module", module, "parameters", name].iter().collect();
-    fs::write(&path, value).context(|| format!("cannot set the parameter {name} of {module} to {value}"))
+    let found = fs::read_to_string(&path).context(|| format!("this kernel has no parameter {name} of {module}"))?;
+    if found.trim() == value {
+        return Ok(());
+    }
+    Err(Failure::new(format!("this kernel's {module} has {name} = {}, and not {value}, as it was told", found.trim())))
 }

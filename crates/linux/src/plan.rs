@@ -14,7 +14,7 @@ pub struct Plan {
     pub hosts: Vec<HostPlan>,
     /// Kernel modules to load before anything else, as names of files in the kernel's folder of modules.
     pub modules: Vec<String>,
-    /// Parameters of modules and built-in parts.
+    /// Parameters of these modules, and of the kernel's own parts, which take them from its command line.
     pub parameters: Vec<Parameter>,
     /// Connections.
     pub flows: Vec<FlowPlan>,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight import _core, core
 from firstlight.errors import RunError, SpecError
-from firstlight.linux import installed, kernels, launch, outcome
+from firstlight.linux import installed, launch, outcome
 from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
 from firstlight.linux.processes import end, own_cpu
 
@@ -50,12 +50,12 @@ def execute(
     failed run are kept as ``logs``, else in a new temporary directory; the error names it. Nothing that was
     started is left, whatever ends this.
     """
-    kernel = kernels.find(installed.hz_of(resolved))
+    kernel = installed.kernel_of(resolved)
     plan = plan_of(spec)
     memory = memory_mb(plan)
     with RunDirectory(memory // 2) as run, own_cpu() as cpu:
         prepare(run, spec, resolved, plan, capture)
-        words = [str(kernel.binary), *arguments(run, kernel, resolved["seed"], memory)]
+        words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
         try:
             with started(run, words, cpu) as process:
                 watch(process, run, plan["duration"], progress, patience)
@@ -104,7 +104,7 @@ def prepare(
     run.write("run.json", json.dumps(described))
 
 
-def arguments(run: RunDirectory, kernel: "Kernel", seed: int, memory: int) -> list[str]:
+def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: int, memory: int) -> list[str]:
     """The kernel's command line."""
     engine = run.link("engine.so", installed.engine())
     guest = run.link("guest", installed.guest())
@@ -126,8 +126,15 @@ def arguments(run: RunDirectory, kernel: "Kernel", seed: int, memory: int) -> li
         f"FIRSTLIGHT_MODULES={modules}",
         "loglevel=4",
         "panic=1",
+        *(f"{p['module']}.{p['name']}={p['value']}" for p in own_parameters(plan)),
     ]
     return words
+
+
+def own_parameters(plan: dict[str, Any]) -> list[dict[str, str]]:
+    """Parameters of what is built into the kernel, which counts with them from its start; a module gets its
+    own when it is loaded."""
+    return [p for p in plan["parameters"] if f"{p['module']}.ko" not in plan["modules"]]
 
 
 @contextlib.contextmanager

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.errors import RunError, SpecError
+from firstlight.linux import kernels
+from firstlight.linux.kernels import Kernel
 
 HERE = Path(__file__).resolve().parents[1]
 ENGINE = HERE / "libfirstlight_uml.so"
@@ -51,11 +53,14 @@ def hz_of(resolved: dict[str, Any]) -> int:
     return round(1 / (float(found[1]) * SECONDS[found[2]]))
 
 
+def kernel_of(resolved: dict[str, Any]) -> Kernel:
+    """The kernel that an experiment runs on: of its ``tcp.tick`` and its ``linux.version``."""
+    return kernels.find(hz_of(resolved), resolved.get("linux", {}).get("version", ""))
+
+
 def identity(resolved: dict[str, Any]) -> list[str]:
     """What decides a result besides the experiment: the kernel, the engine and the guest program."""
-    from firstlight.linux import kernels
-
-    kernel = kernels.find(hz_of(resolved))
+    kernel = kernel_of(resolved)
     return [str(kernel.manifest.get("hash")), str(kernel.version), str(kernel.seccomp), *builds()]
 
 

@@ -124,14 +124,15 @@ def read(path: Path) -> Kernel:
         ) from None
 
 
-def find(hz: int, version: str | None = None) -> Kernel:
-    """The newest kernel of ``hz`` ticks per second that is built from the sources of this checkout."""
+def find(hz: int, version: str = "") -> Kernel:
+    """The newest kernel of ``hz`` ticks per second (and of ``version``, unless that is empty) that is built
+    from the sources of this checkout."""
     if hz not in TICKS:
         raise KernelError(
             f"no kernel can tick every {milliseconds(hz)}; Linux hosts need tcp.tick = 1ms, 4ms or 10ms"
         )
-    build = f"`firstlight kernel build --hz {hz}`"
-    same = [k for k in built() if k.hz == hz and version in (None, k.version)]
+    build = f"`firstlight kernel build --hz {hz}" + (f" --source {version}`" if version else "`")
+    same = [k for k in built() if k.hz == hz and is_of(k.version, version)]
     which = f"a tick of {milliseconds(hz)}" + (f" and version {version}" if version else "")
     if not same:
         raise KernelError(f"no kernel with {which} is built: run {build} (about 5 minutes, once)")
@@ -150,6 +151,12 @@ def find(hz: int, version: str | None = None) -> Kernel:
 def milliseconds(hz: int) -> str:
     """``4 ms`` for 250."""
     return f"{1000 / hz:g} ms" if hz > 0 else "never"
+
+
+def is_of(version: str, series: str) -> bool:
+    """Whether ``version`` is that or one of its line: 6.12.117 is a 6.12, and any is of an empty text."""
+    wanted = number(series)
+    return number(version)[: len(wanted)] == wanted
 
 
 def number(version: str) -> tuple[int, ...]:

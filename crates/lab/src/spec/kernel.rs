@@ -153,8 +153,11 @@ impl<'a> Kernel<'a> {
             return;
         }
         if self.values.has("cubic.beta") {
-            let beta = (self.values.number("cubic.beta") * 1024.0).round() as u32;
-            self.parameter("tcp_cubic", "beta", beta);
+            match (self.values.number("cubic.beta") * 1024.0).round() as u32 {
+                // It divides by 1 - beta.
+                1024.. => self.wrong("cubic.beta", "a Linux host takes less than 1: use at most 0.999".into()),
+                beta => self.parameter("tcp_cubic", "beta", beta),
+            }
         }
         for name in ["fast_convergence", "hystart"] {
             let path = format!("cubic.{name}");

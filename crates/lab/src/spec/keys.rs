@@ -61,6 +61,8 @@ pub enum Kind {
     Texts,
     /// Amounts of data, each larger than the one before.
     Sizes,
+    /// A version of Linux, or the beginning of one.
+    Version,
 }
 
 /// When a key has an effect.

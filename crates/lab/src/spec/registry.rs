@@ -374,6 +374,12 @@ fn linux() -> Vec<Key> {
     let sysctls = "Settings of the kernel in each host's network namespace, set in this order";
     let route = "Attributes of the route to the other hosts, as `ip route` takes them";
     vec![
+        key(
+            "linux.version",
+            Kind::Version,
+            "Version of their kernel: `6.12` is any 6.12, `6.12.117` this one; `firstlight kernel list` shows what is built",
+        )
+        .or_none("the newest that is built"),
         key("linux.sysctls", Kind::Sysctls, sysctls).or_none("none"),
         key("linux.route", Kind::Route, route).or_none("none"),
         key(

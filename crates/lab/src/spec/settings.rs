@@ -53,6 +53,13 @@ pub(crate) fn route(text: &str) -> Result<Vec<Setting>, String> {
     Ok(found)
 }
 
+/// A version of Linux, whole or its first numbers.
+pub(crate) fn version(text: &str) -> Result<String, String> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let known = text.split('.').all(is_number).then(|| text.to_string());
+    known.ok_or_else(|| format!("'{text}' is not a version of Linux: write for example \"6.12\""))
+}
+
 /// Gives a setting its value, in the place of an earlier one of that name.
 pub(crate) fn set(settings: &mut Vec<Setting>, name: &str, value: &str) {
     settings.retain(|(known, _)| known != name);

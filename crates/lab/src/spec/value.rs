@@ -103,6 +103,7 @@ impl Value {
             (Kind::Length { least }, Raw::Text(text)) => size(text, least, u64::MAX),
             (Kind::Texts, Raw::List(items)) => texts(items).map(Value::Texts),
             (Kind::Sizes, Raw::List(items)) => sizes(items).map(Value::Sizes),
+            (Kind::Version, Raw::Text(text)) => settings::version(text).map(Value::Text),
             _ => Err(expected()),
         }
     }
@@ -240,8 +241,8 @@ fn pair(raw: &Raw) -> Option<(u16, u16)> {
 impl Kind {
     /// Whether a value is written as a text in TOML.
     pub(crate) fn is_textual(self) -> bool {
-        use Kind::{Hosts, Name, Rate, Route, Size, Text, Time};
-        matches!(self, Text | Name(_) | Time { .. } | Rate | Size { .. } | Hosts | Route)
+        use Kind::{Hosts, Name, Rate, Route, Size, Text, Time, Version};
+        matches!(self, Text | Name(_) | Time { .. } | Rate | Size { .. } | Hosts | Route | Version)
     }
 
     /// A value of this kind as TOML writes it.
@@ -269,6 +270,7 @@ impl Kind {
             Kind::Length { least } => least.max(100).to_string(),
             Kind::Texts => "[\"host2.port\"]".into(),
             Kind::Sizes => "[\"10kB\", \"1MB\"]".into(),
+            Kind::Version => "\"6.12\"".into(),
         }
     }
 }
@@ -293,6 +295,7 @@ impl fmt::Display for Kind {
             Kind::Length { .. } => f.write_str("a number of packets or a size"),
             Kind::Texts => f.write_str("a list of texts"),
             Kind::Sizes => f.write_str("a list of sizes"),
+            Kind::Version => f.write_str("a version of Linux, as a text"),
         }
     }
 }
