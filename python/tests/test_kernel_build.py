@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from firstlight.errors import KernelError
-from firstlight.linux import build, kernels, sources, tools
+from firstlight.linux import build, kernels, sources, tools, workshop
 
 TOOL = """#!/bin/bash
 # make, patch, strip and compilers; TROUBLE names a step that fails, or (with "slow") one that does not end.
@@ -29,9 +29,18 @@ echo "$CONSOLE"; exit 134
 END
     chmod +x linux;;
   module) touch "$folder/retcp.ko";;
+  tinyconfig) find . -type f > "$STEPS.files";;
 esac
 exit 0
 """
+USED = (
+    "arch/x86/Kconfig",
+    "arch/arm/crypto/Kconfig",
+    "Documentation/Kconfig",
+    "drivers/gpu/drm/Kconfig",
+    "drivers/net/veth.c",
+)
+UNUSED = ("arch/arm/mm/mmu.c", "Documentation/mm/swap.rst", "drivers/gpu/drm/drm_edid.c")
 CONSOLE = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000000"
 
 
@@ -135,10 +144,15 @@ def test_where_seccomp_is_not_permitted_it_is_ptrace(bench: Bench, monkeypatch: 
 
 def test_a_tarball_is_taken_and_its_version_looked_at(bench: Bench, tmp_path: Path) -> None:
     for version in ("7.2.13", "6.1.192"):
-        bench.make_tree(tmp_path / "packed" / f"linux-{version}", version)
+        tree = bench.make_tree(tmp_path / "packed" / f"linux-{version}", version)
+        for file in (*UNUSED, *USED):
+            (tree / file).parent.mkdir(parents=True, exist_ok=True)
+            (tree / file).touch()
         with tarfile.open(tmp_path / f"linux-{version}.tar", "w") as tar:
             tar.add(tmp_path / "packed" / f"linux-{version}", f"linux-{version}")
     assert build.build(str(tmp_path / "linux-7.2.13.tar"), say=quiet).version == "7.2.13"
+    unpacked = {line.removeprefix("./") for line in Path(f"{bench.steps}.files").read_text().splitlines()}
+    assert set(USED) <= unpacked and not set(UNUSED) & unpacked
     with pytest.raises(KernelError, match=r"6\.1\.192 is too old"):
         build.build(str(tmp_path / "linux-6.1.192.tar"), say=quiet)
     assert len(bench.left()) == 1
@@ -245,7 +259,7 @@ def test_an_outer_make_does_not_turn_the_build(monkeypatch: pytest.MonkeyPatch) 
     ):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("OTHER", "kept")
-    seen = build.environment()
+    seen = workshop.environment()
     assert seen["OTHER"] == "kept"
     assert not {
         "MAKEFLAGS",
@@ -273,3 +287,25 @@ def test_when_the_newest_source_does_not_build_the_next_is_tried(
     made = build.build("auto", say=said.append)
     assert made.version == "7.2.13"
     assert any("linux-source-8.0 8.0.1-1 does not work, trying an older one" in line for line in said)
+
+
+def test_a_version_is_taken_from_what_is_kept(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = bench.make_tree(tmp_path / "older", "6.12.117")
+    offers = [
+        sources.Source("7.2.13-1", "linux-source-7.2 7.2.13-1", bench.tree, "linux-source-7.2"),
+        sources.Source("6.12.117-1", "linux-source-6.12 6.12.117-1", older, "linux-source-6.12"),
+    ]
+    monkeypatch.setattr(sources, "kept", lambda: offers)
+    made = build.build("6.12", say=quiet)
+    assert made.version == "6.12.117"
+    assert build.build("7.2.13", say=quiet).version == "7.2.13"
+    before = bench.ran().count("linux")
+    assert build.build("6.12", say=quiet) == made
+    assert bench.ran().count("linux") == before
+    with pytest.raises(KernelError, match=r"5\.4 is too old: 6\.12 or newer"):
+        build.build("5.4", say=quiet)
+    monkeypatch.setattr(sources, "candidates", lambda apt: offers)
+    with pytest.raises(KernelError, match=r"the archive has no linux-source package of version 9\.1: pass"):
+        build.build("9.1", say=quiet)

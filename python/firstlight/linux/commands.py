@@ -17,8 +17,9 @@ def kernel() -> None:
     "--source",
     default="auto",
     show_default=True,
-    metavar="auto|DIR|TARBALL",
-    help="Sources of Linux, 6.12 or newer; auto: the newest of the system's package archive that builds.",
+    metavar="auto|VERSION|DIR|TARBALL",
+    help="Sources of Linux, 6.12 or newer; auto: the newest of the system's package archive that builds; a "
+    "version, as 6.12: the newest of these there.",
 )
 @click.option(
     "--hz",
@@ -30,7 +31,7 @@ def kernel() -> None:
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers side by side (default: all cores).")
 @click.option("--force", is_flag=True, help="Build again what is built.")
 def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
-    """Build a kernel into the cache (about 5 minutes on 2 cores, 3 GB of disk meanwhile); needs no root."""
+    """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile); needs no root."""
     from firstlight.linux import build as builder
     from firstlight.progress import Tracker
 

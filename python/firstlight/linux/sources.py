@@ -21,6 +21,7 @@ OLDEST = (6, 12)
 """6.1 does not run on processors with AVX-512: their registers do not fit its signal stack of one page."""
 NEWER_SUITES = {"Debian": ("unstable", "testing", "stable-backports", "stable")}
 """What an archive calls its newer suites, by its origin."""
+VERSION = re.compile(r"\d+(\.\d+)+")
 PACKAGE = re.compile(r"linux-source-(\d+\.\d+(?:\.\d+)?)")
 TARBALL = re.compile(r"\.tar(\.xz|\.gz|\.bz2|\.zst)?$|\.tgz$")
 
@@ -59,7 +60,7 @@ def named(text: str) -> Source:
         raise KernelError(
             f"{path}: neither a source tree nor a tarball (.tar.xz, .tar.gz, .tar.bz2, .tar.zst)"
         )
-    raise KernelError(f"{path}: no such file; --source takes auto, a source tree or a tarball")
+    raise KernelError(f"{path}: no such file; --source takes auto, a version, a source tree or a tarball")
 
 
 def version_of(tree: Path) -> str:

@@ -1,0 +1,289 @@
+"""One build of a kernel in a directory of its own: unpack, patch, configure, compile, boot once, deliver."""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from firstlight.errors import KernelError
+from firstlight.linux import kernels, selftest, sources, tools
+from firstlight.linux.kernels import Kernel
+from firstlight.linux.sources import Source
+
+Say = Callable[[str], None]
+Progress = Callable[[float], None]
+
+UNUSED = (
+    "*/Documentation/*/*",
+    "*/arch/[a-t]*.[chS]",  # all but um and x86
+    "*/arch/[a-t]*.dts",
+    "*/arch/[a-t]*.dtsi",
+    "*/tools/testing/*",
+    "*/drivers/gpu/*.[ch]",
+    "*/drivers/media/*.[ch]",
+    "*/drivers/net/ethernet/*.[ch]",
+    "*/drivers/net/wireless/*.[ch]",
+    "*/drivers/staging/*.[ch]",
+    "*/sound/*.[ch]",
+)
+"""Files of a tarball that no build of ours reads: half of all, slow to write and to remove."""
+OBJECTS = 680
+"""How many files are compiled, about; linking takes as long as the last few."""
+UNPACKED, CONFIGURED, COMPILED = 0.06, 0.10, 0.97
+"""Shares of the time after these steps."""
+TROUBLE = re.compile(r"\berror:|^make.*\*\*\*|: not found|No space left")
+"""Lines of a build that say why it failed."""
+LOG = "build.log"
+REPEATABLE = {
+    "KBUILD_BUILD_TIMESTAMP": "@0",
+    "KBUILD_BUILD_USER": "firstlight",
+    "KBUILD_BUILD_HOST": "firstlight",
+    "KBUILD_BUILD_VERSION": "1",
+    "LC_ALL": "C",
+}
+"""The kernel's version string is one of its sources of randomness."""
+
+
+class BuildFailed(KernelError):
+    """These sources do not build; others may."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a kernel is to be made."""
+
+    hz: int
+    jobs: int
+    force: bool
+    say: Say
+    progress: Progress
+
+
+class Workshop:
+    """One build in its directory ``work``."""
+
+    def __init__(self, order: Order, source: Source, work: Path) -> None:
+        self.order = order
+        self.source = source
+        self.work = work
+        self.log = work / LOG
+        self.tree = work / "tree"
+        self.linux = snapshot(work / "linux")
+        self.hash = kernels.source_hash(order.hz, self.linux)
+        self.version = ""
+
+    def build(self) -> Kernel:
+        """All steps."""
+        try:
+            self.unpack()
+            target = kernels.folder() / f"{self.version}-hz{self.order.hz}-{self.hash}"
+            if target.exists() and not self.order.force:
+                self.order.say(f"Linux {self.version} is built already")
+                return kernels.read(target)
+            self.order.say(
+                f"building Linux {self.version} with a tick of {kernels.milliseconds(self.order.hz)}"
+            )
+            self.prepare()
+            self.compile()
+            return self.deliver(target)
+        except BuildFailed as e:
+            raise BuildFailed(f"{e} (log: {self.keep_log()})") from None
+
+    def unpack(self) -> None:
+        """The source tree in our directory."""
+        path = self.source.path
+        assert path is not None, "a package is fetched before it is built"
+        self.order.say(f"unpacking {self.source.title}")
+        self.tree.mkdir()
+        if path.is_dir():
+            self.run("cp", "-a", "--reflink=auto", f"{path}/.", str(self.tree), inside=False)
+        else:
+            unused = [f"--exclude={pattern}" for pattern in UNUSED]
+            self.run(
+                *("tar", "xf", str(path), "-C", str(self.tree), "--strip-components=1", *unused), inside=False
+            )
+        self.order.progress(UNPACKED)
+        self.version = sources.version_of(self.tree)
+        sources.refuse_old(self.version)
+        if path.is_dir():
+            self.run(*self.make_command("mrproper"))
+
+    def prepare(self) -> None:
+        """Our driver, patch and configuration in the tree."""
+        ours = self.linux / "kernel"
+        self.run(
+            *("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i", str(ours / "firstlight.patch")),
+            failure=f"our patch does not fit Linux {self.version}",
+        )
+        for file in kernels.driver_sources(self.linux):
+            if file.suffix in (".c", ".h"):
+                shutil.copy(file, self.tree / "arch/um/drivers")
+        fragment = self.work / "fragment"
+        wanted = (ours / "kernel.config").read_text(encoding="utf-8") + f"CONFIG_HZ_{self.order.hz}=y\n"
+        fragment.write_text(wanted, encoding="utf-8")
+        self.run(*self.make_command("tinyconfig"))
+        self.run("bash", "scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment))
+        self.run(*self.make_command("olddefconfig"))
+        taken = set((self.tree / ".config").read_text(encoding="utf-8").splitlines())
+        if lost := [line for line in wanted.splitlines() if line.startswith("CONFIG_") and line not in taken]:
+            raise BuildFailed(f"Linux {self.version} does not take {', '.join(lost)}")
+        self.order.progress(CONFIGURED)
+
+    def compile(self) -> None:
+        """The kernel and reTCP's module."""
+        compiled = 0
+
+        def on_line(line: str) -> None:
+            nonlocal compiled
+            compiled += line.startswith("  CC ")
+            share = min(compiled / OBJECTS, 1.0)
+            self.order.progress(CONFIGURED + (COMPILED - CONFIGURED) * share)
+
+        self.run(*self.make_command("linux"), on_line=on_line)
+        self.module = self.compile_module()
+
+    def compile_module(self) -> Path | None:
+        """``retcp.ko``, when the checkout has its sources."""
+        folder = self.linux / "retcp"
+        if not folder.is_dir():
+            return None
+        shutil.copy(self.tree / "vmlinux.symvers", self.tree / "Module.symvers")
+        self.run(*self.make_command("modules_prepare"))
+        self.run(*self.make_command(f"M={folder}", "modules"))
+        return folder / "retcp.ko"
+
+    def deliver(self, target: Path) -> Kernel:
+        """Try the kernel, then put it into the cache."""
+        place = self.work / "kernel"
+        (place / kernels.MODULES).mkdir(parents=True)
+        shutil.copy2(self.tree / "linux", place / kernels.BINARY)
+        shutil.copy(self.tree / ".config", place / "config")
+        if self.module:
+            self.run("strip", "--strip-debug", str(self.module))
+            shutil.copy(self.module, place / kernels.MODULES)
+        seccomp = self.first_boot(place / kernels.BINARY)
+        shutil.copy(self.log, place / LOG)
+        patched = [f for f in kernels.driver_sources(self.linux) if f.suffix != ".config"]
+        manifest = {
+            "version": self.version,
+            "hz": self.order.hz,
+            "hash": self.hash,
+            "patch": short_hash(*patched),
+            "config": short_hash(place / "config"),
+            "source": self.source.title,
+            "seccomp": seccomp,
+        }
+        (place / kernels.MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        if target.exists():
+            os.replace(target, self.work / "replaced")
+        os.replace(place, target)
+        return kernels.read(target)
+
+    def first_boot(self, binary: Path) -> bool:
+        """Whether the kernel runs in seccomp mode; raises when it runs in neither."""
+        modes = (True, False) if kernels.number(self.version) >= selftest.FIRST_SECCOMP else (False,)
+        for seccomp in modes:
+            problem = selftest.boot(binary, seccomp)
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(f"\nfirst boot, {'seccomp' if seccomp else 'ptrace'}: {problem or 'works'}\n")
+            if not problem:
+                return seccomp
+        raise BuildFailed(f"Linux {self.version} is built but does not start: {problem}")
+
+    # ---- commands ----
+
+    def make_command(self, *what: str) -> list[str]:
+        """make, for User-Mode Linux."""
+        return ["make", f"-j{self.order.jobs}", "ARCH=um", *what]
+
+    def run(
+        self,
+        *command: str,
+        inside: bool = True,
+        failure: str = "",
+        on_line: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Run a command, in the tree or beside it; its output goes to the log."""
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(f"$ {' '.join(command)}\n")
+            log.flush()
+            code, last = follow(command, self.tree if inside else self.work, log.write, on_line)
+        if code != 0:
+            raise BuildFailed(failure or f"{first_words(command)} failed{last and f': {last}'}")
+
+    def keep_log(self) -> Path:
+        """Put the log where it stays."""
+        name = self.version or re.sub(r"[^\w.-]", "-", Path(self.source.path or "source").name)
+        kept = kernels.folder() / f"failed-{name}-hz{self.order.hz}.log"
+        with contextlib.suppress(OSError):
+            shutil.copy(self.log, kept)
+        return kept
+
+
+def follow(
+    command: Sequence[str], folder: Path, write: Callable[[str], object], on_line: Callable[[str], None]
+) -> tuple[int, str]:
+    """Run ``command`` in a group of its own, which ends with us: its code and its first error line."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment(),
+        start_new_session=True,
+    )
+    problem = ""
+    with process:
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                write(line)
+                on_line(line)
+                if not problem and TROUBLE.search(line):
+                    problem = line.strip()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, problem
+
+
+def environment() -> dict[str, str]:
+    """Ours without what would turn the build: a make that we run under, cross compilers, flags."""
+    turning = re.compile(
+        r"MAKE|MFLAGS|KBUILD|KCONFIG|KCFLAGS|ARCH$|CROSS_COMPILE|[A-Z]*FLAGS$|[OVCM]$|INSTALL_|LD_PRELOAD"
+    )
+    kept = {k: v for k, v in os.environ.items() if not turning.match(k)}
+    return {**kept, **REPEATABLE, "PATH": tools.PATH}
+
+
+def first_words(command: Sequence[str]) -> str:
+    """A command as a message names it."""
+    return " ".join(word for word in command[:5] if not word.startswith(("-", "/")) and "=" not in word)
+
+
+def short_hash(*files: Path) -> str:
+    """Twelve digits for the contents of ``files``."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def snapshot(place: Path) -> Path:
+    """A copy of what we add to Linux, so that who edits it meanwhile does not change this build."""
+    linux = kernels.folder_of_linux()
+    for file in kernels.driver_sources(linux) + kernels.module_sources(linux):
+        copy = place / file.relative_to(linux)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+    return place
