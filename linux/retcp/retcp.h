@@ -246,9 +246,14 @@ static inline int retcp_all_needless(const struct retcp *r, const struct retcp_v
 
 /* ---- The stack's hooks ---- */
 
-/* An ACK arrived: the edge detector. During a reduction the window is the reduction's, whatever the circuit does. */
+/*
+ * An ACK arrived: the edge detector. During a reduction the window is the reduction's, so the factor goes to the
+ * threshold, which is the window that the reduction ends with.
+ */
 static inline void retcp_on_ack(struct retcp *r, const struct retcp_view *v, int marked, __u32 alpha, __u32 beta)
 {
+	__u32 factor = marked ? alpha : beta;
+
 	retcp_take(r, v);
 	r->in_ack = 1;
 	r->asked = 0;
@@ -256,11 +261,10 @@ static inline void retcp_on_ack(struct retcp *r, const struct retcp_view *v, int
 	if (r->circuit == marked)
 		return;
 	r->circuit = marked;
-	if (!r->reducing) {
-		__u32 cwnd = retcp_percent(r->cwnd, marked ? alpha : beta);
-
-		retcp_set_cwnd(r, v, cwnd < RETCP_MIN_WINDOW ? RETCP_MIN_WINDOW : cwnd);
-	}
+	if (r->reducing)
+		r->ssthresh = retcp_clamp(retcp_percent(r->ssthresh, factor), RETCP_MIN_WINDOW, RETCP_MAX_WINDOW);
+	else
+		retcp_set_cwnd(r, v, retcp_clamp(retcp_percent(r->cwnd, factor), RETCP_MIN_WINDOW, RETCP_MAX_WINDOW));
 }
 
 /*

@@ -93,6 +93,13 @@ def test_marks_without_factors_change_nothing(steps: Path) -> None:
     assert play(steps, script, 100, 100) == play(steps, plain, 100, 100)
 
 
+def test_an_edge_in_a_recovery_moves_the_window_that_it_ends_with(steps: Path) -> None:
+    # From 10: halved and doubled; halved and halved, but no smaller than 2; halved and doubled.
+    assert play(steps, [("turn", 0)] * 3) == [(10, 10), (2, 2), (4, 4)]
+    assert play(steps, [("ack", 10), ("turn", 0), ("turn", 0)], 300, 100)[1:] == [(30, 30), (15, 15)]
+    assert play(steps, [("turn", 0)] * 2, 100, 100) == play(steps, [("loss", 0)] * 2)
+
+
 def test_a_needless_reduction_is_taken_back(steps: Path) -> None:
     assert play(steps, [("ack", 10), ("needless", 0)])[-1] == (20, 0xFFFFFFFF)
     assert play(steps, [("marked", 10), ("needless", 0)])[-1] == (30, 0xFFFFFFFF)

@@ -6,6 +6,7 @@
  *   ack N      an ACK without a mark that delivers N packets
  *   marked N   one with a mark; as the stack does, it asks for a threshold and enters CWR
  *   loss       a loss, seen on no ACK, and its recovery to the end
+ *   turn       the same, and during the recovery the marks begin or end
  *   timeout    the retransmission timer expires; what was lost is acknowledged
  *   early      as `timeout`, but the stack leaves the state before all that was sent by then is acknowledged
  *   needless   as `loss`, but then every copy is reported as a duplicate
@@ -54,11 +55,17 @@ static void ack(__u32 delivered, int marked, __u32 alpha, __u32 beta)
 }
 
 /* In CWR the stack asks for no threshold any more. */
-static void lose(void)
+static void lose(__u32 alpha, __u32 beta)
 {
 	if (v.phase != RETCP_CWR)
 		ask();
 	enter(RETCP_RECOVERY);
+	if (alpha) {
+		retcp_on_ack(&r, &v, !r.circuit, alpha, beta);
+		store();
+		retcp_after_ack(&r, &v, 0, 0);
+		store();
+	}
 	v.copies++;
 	enter(RETCP_OPEN);
 }
@@ -86,13 +93,15 @@ int main(int count, char **arguments)
 		if (!strcmp(verb, "ack") || !strcmp(verb, "marked")) {
 			ack(delivered, verb[0] == 'm', atoi(arguments[1]), atoi(arguments[2]));
 		} else if (!strcmp(verb, "loss")) {
-			lose();
+			lose(0, 0);
+		} else if (!strcmp(verb, "turn")) {
+			lose(atoi(arguments[1]), atoi(arguments[2]));
 		} else if (!strcmp(verb, "timeout")) {
 			time_out(0);
 		} else if (!strcmp(verb, "early")) {
 			time_out(1);
 		} else if (!strcmp(verb, "needless")) {
-			lose();
+			lose(0, 0);
 			v.needless = v.copies;
 			ack(0, r.circuit, 100, 100);
 		} else {

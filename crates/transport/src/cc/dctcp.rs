@@ -86,7 +86,7 @@ mod tests {
     use firstlight_units::Time;
 
     fn ack(delivered: u32, ece: bool, una: u64, next: u64) -> Ack {
-        Ack { now: Time::ZERO, delivered, rtt: None, srtt: None, latency: None, ece, una, next }
+        Ack { now: Time::ZERO, delivered, rtt: None, srtt: None, latency: None, ece, reducing: false, una, next }
     }
 
     #[test]

@@ -202,7 +202,8 @@ mod tests {
             let latency = Some(Latency { one_way, rtt });
             let una = if last { una } else { dx.round_end };
             let (rtt, next) = (Some(rtt), una + u64::from(window.cwnd));
-            let ack = Ack { now: Time::ZERO, delivered: 1, rtt, srtt: rtt, latency, ece: false, una, next };
+            let ack =
+                Ack { now: Time::ZERO, delivered: 1, rtt, srtt: rtt, latency, ece: false, reducing: false, una, next };
             dx.on_ack(window, &ack);
             dx.grow(window, &ack);
         }

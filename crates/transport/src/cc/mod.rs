@@ -105,6 +105,8 @@ pub struct Ack {
     pub latency: Option<Latency>,
     /// It carried ECN-Echo.
     pub ece: bool,
+    /// A reduction is under way: the endpoint moves the window to the threshold.
+    pub reducing: bool,
     /// Everything before this stream offset is acknowledged.
     pub una: u64,
     /// The next stream offset to be sent.

@@ -134,6 +134,7 @@ mod tests {
                 srtt: rtt,
                 latency: None,
                 ece: false,
+                reducing: false,
                 una: una + i,
                 next: next + i + 1,
             };
