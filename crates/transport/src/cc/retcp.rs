@@ -76,7 +76,17 @@ mod tests {
         let mut retcp = ReTcp::new(ReTcpConfig::default(), Span::from_ms(4));
         let mut window = Window { cwnd: 7, ssthresh: 5, credit: 0 };
         let mut edge = |ece, reducing| {
-            let ack = Ack { now: Time::ZERO, delivered: 1, rtt: None, srtt: None, ece, reducing, una: 0, next: 0 };
+            let ack = Ack {
+                now: Time::ZERO,
+                delivered: 1,
+                rtt: None,
+                srtt: None,
+                latency: None,
+                ece,
+                reducing,
+                una: 0,
+                next: 0,
+            };
             retcp.on_ack(&mut window, &ack);
             (window.cwnd, window.ssthresh)
         };
