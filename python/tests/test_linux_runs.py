@@ -128,6 +128,12 @@ def test_simulated_flows_run_beside_real_ones(small: Path) -> None:
     assert both.digest == fl.run(small).digest
 
 
+def test_programs_use_any_congestion_control_of_the_kernel(tmp_path: Path) -> None:
+    told = "cat /proc/sys/net/ipv4/tcp_congestion_control"
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{told}"')
+    assert fl.run(file, LINUX | {"tcp.cc": "scalable"}).programs["told"] == "scalable\n"
+
+
 def test_programs_run_and_their_output_is_kept(tmp_path: Path) -> None:
     (tmp_path / "names.py").write_text("import socket; print(socket.gethostbyname('rack1.host1'))")
     file = with_programs(

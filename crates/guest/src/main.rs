@@ -50,6 +50,7 @@ fn work(engine: &Engine) -> Result<(), Failure> {
     clock::tighten()?;
     hosts::raise_limits(&plan)?;
     modules::load(&plan)?;
+    modules::allow_controls()?;
     mounts::names(&plan.hosts)?;
     let hosts = hosts::set_up(&plan.hosts)?;
     run::run(&plan, hosts, &directory, engine)

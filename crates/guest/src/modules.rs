@@ -19,6 +19,15 @@ pub fn load(plan: &Plan) -> Result<(), Failure> {
     plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(check)
 }
 
+/// Lets each host's namespace choose any of the kernel's congestion controls as its own; else most are refused there.
+pub(crate) fn allow_controls() -> Result<(), Failure> {
+    const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_";
+    let (available, allowed) =
+        (format!("{CONTROLS}available_congestion_control"), format!("{CONTROLS}allowed_congestion_control"));
+    let all = fs::read_to_string(&available).context(|| format!("cannot read {available}"))?;
+    fs::write(&allowed, all).context(|| format!("cannot write {allowed}"))
+}
+
 /// `retcp` of `retcp.ko`.
 fn module_name(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
