@@ -1,7 +1,7 @@
 """How near a reproduction comes: mean differences per figure, and the paper's headline ratios."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -38,6 +38,10 @@ class Agreement:
     """Mean absolute difference of completion times, percent."""
     aimed: bool
     """Whether the project set itself an aim for this figure."""
+    numbers: int = 0
+    """Of a measured claim: how many of its numbers the paper has too,"""
+    others: float | None = None
+    """and their mean absolute difference, percent."""
 
     @property
     def aim(self) -> Aim:
@@ -56,6 +60,8 @@ def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
     """Agreement with the paper at scale 20 (its testbed's dilation), and of simulated hosts with real Linux
     wherever it was measured."""
     claim = outcome.claim
+    if claim.kind == "measured":
+        return _of_numbers(claim.display, rows)
     found = []
     for hosts, against, scale in product(("linux", "simulated"), ("paper", "Linux"), (20, 1)):
         if against == "paper" and scale == 1 and claim.kind != "fct":
@@ -93,6 +99,16 @@ def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
         if (agreement.utilization, agreement.tail, agreement.fct) != (None, None, None):
             found.append(agreement)
     return found
+
+
+def _of_numbers(figure: str, rows: Sequence[Row]) -> list[Agreement]:
+    """Agreement of a measured claim with every number that its paper states."""
+    stated = [r for r in rows if r.paper]
+    apart = [_percent(r.ours, r.paper) for r in stated if r.ours is not None and r.paper]
+    if not stated:
+        return []
+    simulated = Agreement(figure, "simulated", "the text", 1, None, None, None, aimed=False)
+    return [replace(simulated, numbers=len(stated), others=_mean(apart))]
 
 
 def _percent(ours: float, reference: float) -> float:

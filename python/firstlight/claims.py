@@ -2,6 +2,9 @@
 
 Each folder of ``experiments/<paper>/`` that has a ``claim.toml`` is one claim. Beside it lie the experiment
 that it starts from and the expected numbers as CSV files whose first lines (``#``) say where they come from.
+``experiments/<paper>/paper.toml`` says which paper it is.
+
+Most kinds are figures of Etalon. The general one is ``measured``; :mod:`firstlight.measured` tells its form.
 """
 
 import os
@@ -16,10 +19,11 @@ import pandas as pd
 
 from firstlight.core import Spec
 from firstlight.errors import PlanError
+from firstlight.measured.form import Case, Drawn, Fact, Least, Measure, strays, table
 from firstlight.pool import Point
 
 Mode = Literal["quick", "full"]
-Kind = Literal["points", "sequence", "fct", "gain", "grid", "variants", "validation"]
+Kind = Literal["points", "sequence", "fct", "gain", "grid", "variants", "validation", "measured"]
 Hosts = Literal["simulated", "linux"]
 HOSTS: tuple[Hosts, ...] = get_args(Hosts)
 Value = float | str
@@ -42,6 +46,15 @@ class Axis:
     simulated: tuple[Value, ...]
     """The values that simulated hosts can do."""
     pattern: str = "{}"
+    repeat: bool = False
+    """Its values only repeat the same: rows are means over them."""
+    least: Least | None = None
+    """Only the smallest value counts that gives this."""
+
+    @property
+    def varies(self) -> bool:
+        """Whether rows and figures have a point for each of its values."""
+        return not self.repeat and self.least is None
 
     def overrides(self, value: Value) -> dict[str, Any]:
         """What to set for ``value``: itself, or a text such as ``150us``."""
@@ -74,15 +87,31 @@ class Curve:
     set: dict[str, Any]
     variant: str = ""
     hosts: tuple[Hosts, ...] = HOSTS
+    cases: tuple[Case, ...] = ()
+    only: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+
+    def is_at(self, at: Mapping[str, Value]) -> bool:
+        """Whether it is run at a point, told by the names of axes."""
+        return all(at[name] in values for name, values in self.only.items())
+
+    def overrides(self, at: Mapping[str, Value]) -> dict[str, Any]:
+        """What it sets there."""
+        chosen = dict(self.set)
+        for case in self.cases:
+            if all(at[name] == value for name, value in case.at.items()):
+                chosen |= case.set
+        return chosen
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A number that stands in the paper's text."""
+class Paper:
+    """Where the claims of a folder come from."""
 
-    metric: str
-    paper: float
-    quote: str
+    name: str
+    title: str = ""
+    venue: str = ""
+    reading: str = ""
+    """How to read the tables of its report."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +134,20 @@ class Claim:
     linux: pd.DataFrame
     facts: tuple[Fact, ...]
     options: dict[str, Any] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
+    figures: tuple[Drawn, ...] = ()
+
+    @property
+    def source(self) -> Paper:
+        """The paper."""
+        file = self.folder.parent / "paper.toml"
+        if not file.is_file():
+            return Paper(self.folder.parent.name)
+        return table(Paper, tomllib.loads(file.read_text(encoding="utf-8")))
+
+    def named(self, at: At) -> dict[str, Value]:
+        """A point's values by the names of their axes."""
+        return {axis.name: value for axis, value in zip(self.axes, at, strict=True)}
 
     @property
     def display(self) -> str:
@@ -117,7 +160,14 @@ class Claim:
 
     def runs(self, mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> list[tuple[Hosts, Curve, At]]:
         """Every run of ``mode`` on those of ``hosts`` that the claim is for."""
-        return [(h, c, at) for h in hosts for c in self.curves if h in c.hosts for at in self.ats(mode, h)]
+        return [
+            (h, c, at)
+            for h in hosts
+            for c in self.curves
+            if h in c.hosts
+            for at in self.ats(mode, h)
+            if c.is_at(self.named(at))
+        ]
 
     def label(self, at: At) -> str:
         """A point as a person names it."""
@@ -125,7 +175,8 @@ class Claim:
 
     def point(self, curve: Curve, at: At, mode: Mode, hosts: Hosts = "simulated") -> Point:
         """The run behind one point of one curve."""
-        overrides: dict[str, Any] = {**(self.quick if mode == "quick" else self.full), **curve.set}
+        overrides: dict[str, Any] = {**(self.quick if mode == "quick" else self.full)}
+        overrides |= curve.overrides(self.named(at))
         if hosts == "linux":
             overrides["hosts.kind"] = hosts
         overrides["time_scale"] = curve.time_scale
@@ -135,9 +186,9 @@ class Claim:
         label = f"{self.name}, {hosts} hosts, {curve.name}, {self.label(at)}"
         return Point(self.spec.with_overrides(overrides), label, weight * COST[hosts])
 
-    def expected(self, table: Literal["paper", "linux"], at: At, time_scale: int) -> Mapping[str, float]:
+    def expected(self, source: Literal["paper", "linux"], at: At, time_scale: int) -> Mapping[str, float]:
         """The reference's row for a point, empty when it has none."""
-        frame = self.paper if table == "paper" else self.linux
+        frame = self.paper if source == "paper" else self.linux
         for axis, value in zip(self.axes, at, strict=True):
             frame = frame[frame[axis.name] == value] if axis.name in frame else frame.iloc[:0]
         if "time_scale" in frame:
@@ -208,12 +259,13 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         "full",
         "facts",
         "options",
+        *(("measures", "figures") if plan["kind"] == "measured" else ()),
     }
     if unknown := sorted(set(plan) - known):
         raise ValueError(f"unknown key '{unknown[0]}'; known: {', '.join(sorted(known))}")
     if plan["kind"] not in get_args(Kind):
         raise ValueError(f"kind = '{plan['kind']}'; one of {', '.join(get_args(Kind))} is needed")
-    return Claim(
+    claim = Claim(
         name=f"{folder.parent.name}/{folder.name}",
         folder=folder,
         figure=plan["figure"],
@@ -223,46 +275,55 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         kind=plan["kind"],
         spec=Spec.read(folder / "experiment.toml"),
         axes=tuple(_axis(a) for a in plan.get("axes", [])),
-        curves=tuple(_curve(c, _hosts(plan, HOSTS)) for c in plan["curves"]),
+        curves=tuple(_curve(c, _hosts(plan, HOSTS), plan["kind"]) for c in plan["curves"]),
         quick=plan["quick"],
         full=plan["full"],
         paper=_expected(folder / "expected.csv"),
         linux=_expected(folder / "linux.csv"),
-        facts=tuple(Fact(f["metric"], f["paper"], f["quote"]) for f in plan.get("facts", [])),
+        facts=tuple(table(Fact, f) for f in plan.get("facts", [])),
         options=plan.get("options", {}),
+        measures=tuple(table(Measure, m) for m in plan.get("measures", [])),
+        figures=tuple(table(Drawn, f) for f in plan.get("figures", [])),
     )
+    if claim.kind == "measured" and (wrong := next(strays(claim), None)):
+        raise ValueError(wrong)
+    return claim
 
 
-def _hosts(table: dict[str, Any], default: tuple[Hosts, ...]) -> tuple[Hosts, ...]:
-    named = table.get("hosts", default)
+def _hosts(given: dict[str, Any], default: tuple[Hosts, ...]) -> tuple[Hosts, ...]:
+    named = given.get("hosts", default)
     if not named or set(named) - set(HOSTS):
         raise ValueError(f"hosts = {list(named)}; a list of {' and '.join(HOSTS)} is needed")
     return tuple(h for h in HOSTS if h in named)
 
 
-def _curve(table: dict[str, Any], hosts: tuple[Hosts, ...]) -> Curve:
+def _curve(given: dict[str, Any], hosts: tuple[Hosts, ...], kind: Kind) -> Curve:
     return Curve(
-        table["name"],
-        table["time_scale"],
-        table.get("set", {}),
-        table.get("variant", ""),
-        _hosts(table, hosts),
+        given["name"],
+        given.get("time_scale", 1) if kind == "measured" else given["time_scale"],
+        given.get("set", {}),
+        given.get("variant", ""),
+        _hosts(given, hosts),
+        tuple(table(Case, c) for c in given.get("cases", [])),
+        given.get("only", {}),
     )
 
 
-def _axis(table: dict[str, Any]) -> Axis:
-    values = tuple(table["values"])
-    chosen = {name: tuple(table.get(name, values)) for name in ("quick", "simulated")}
+def _axis(given: dict[str, Any]) -> Axis:
+    values = tuple(given["values"])
+    chosen = {name: tuple(given.get(name, values)) for name in ("quick", "simulated")}
     for name, some in chosen.items():
         if stray := [v for v in some if v not in values]:
-            raise ValueError(f"axis {table['name']}: the {name} values {stray} are not among its values")
+            raise ValueError(f"axis {given['name']}: the {name} values {stray} are not among its values")
     return Axis(
-        table["name"],
-        table["label"],
-        table.get("unit", ""),
-        tuple(table["keys"]),
+        given["name"],
+        given["label"],
+        given.get("unit", ""),
+        tuple(given["keys"]),
         values,
-        pattern=table.get("pattern", "{}"),
+        pattern=given.get("pattern", "{}"),
+        repeat=given.get("repeat", False),
+        least=table(Least, given["least"]) if "least" in given else None,
         **chosen,
     )
 

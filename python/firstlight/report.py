@@ -15,7 +15,16 @@ from firstlight.figures.gallery import figures
 from firstlight.figures.single import latency_figure, series_figure, sweep_figure
 from firstlight.figures.style import Figure
 from firstlight.result import Result, is_result, load
-from firstlight.tables import COLUMNS, Line, agreement_line, number, signed, verdict_lines
+from firstlight.tables import (
+    COLUMNS,
+    NUMBER_COLUMNS,
+    Line,
+    agreement_line,
+    number,
+    number_lines,
+    signed,
+    verdict_lines,
+)
 from firstlight.verdict import Outcome, Row
 
 PAGE = "report.html"
@@ -36,10 +45,8 @@ class Table:
 
 def numeric(table: Table, column: int) -> bool:
     """Whether a column holds numbers (or dashes) and is set flush right."""
-    return all(
-        row[column].lstrip("+-").replace(".", "", 1).isdigit() or row[column] in ("-", "nan")
-        for row in table.rows
-    )
+    cells = [row[column].lstrip("+-±").removesuffix(" %") for row in table.rows]
+    return all(c.replace(".", "", 1).isdigit() or c in ("", "nan") for c in cells)
 
 
 def write(directory: Path) -> Path:
@@ -72,7 +79,8 @@ def write_reproduction(done: reproductions.Reproduction) -> Path:
     return _render(
         done.path,
         "reproduction.html",
-        title="Etalon's figures, reproduced",
+        title=" and ".join(f"{p.name}'s" for p in done.papers) + " figures, reproduced",
+        papers=done.papers,
         mode=done.mode,
         agreements=[(agreement_line(a), a.met) for a in done.agreements()],
         headline=_headline_table(headline),
@@ -83,14 +91,17 @@ def write_reproduction(done: reproductions.Reproduction) -> Path:
 
 
 def _section(outcome: Outcome, drawn: Sequence[Figure]) -> dict[str, Any]:
-    lines = verdict_lines(outcome.rows(), medians=True)
+    measured = outcome.claim.kind == "measured"
+    rows = outcome.rows()
+    lines = number_lines(rows) if measured else verdict_lines(rows, medians=True)
+    columns = NUMBER_COLUMNS if measured else COLUMNS
     runs = [(h, curve, outcome.claim.label(at), r) for (h, curve, at), r in outcome.results.items()]
     digests = [(*words, r.digest, str(r.manifest.get("seed", ""))) for *words, r in runs]
     warnings = [(*words, w) for *words, r in runs for w in r.warnings]
     return {
         "claim": outcome.claim,
         "figures": drawn,
-        "table": Table(COLUMNS, lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
+        "table": Table(columns, lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
         "digests": Table(
             ("hosts", "curve", "point", "digest", "seed"), digests, "Runs and their digests", folded=True
         ),

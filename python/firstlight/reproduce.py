@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firstlight import core, pool
 from firstlight.agreement import Agreement, agreements, headline
-from firstlight.claims import HOSTS, At, Claim, Hosts, Mode, find
+from firstlight.claims import HOSTS, At, Claim, Hosts, Mode, Paper, find
 from firstlight.errors import ResultError, SpecError
 from firstlight.result import load
 from firstlight.sweeps import STORE, replace_text
@@ -31,6 +31,11 @@ class Reproduction:
     def hosts(self) -> list[Hosts]:
         """The kinds of hosts that were run."""
         return [h for h in HOSTS if any(h in o.hosts for o in self.outcomes)]
+
+    @property
+    def papers(self) -> list[Paper]:
+        """The papers that the claims are from."""
+        return list(dict.fromkeys(o.claim.source for o in self.outcomes))
 
     def rows(self) -> list[Row]:
         """All rows: claim by claim, then the headline ratios."""

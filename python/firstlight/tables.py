@@ -10,6 +10,7 @@ from rich.table import Table
 from firstlight.agreement import Agreement
 from firstlight.claims import HOSTS, Hosts
 from firstlight.comparison import Comparison
+from firstlight.measured.rows import Number
 from firstlight.result import Result
 from firstlight.verdict import MEDIANS, Row, minus
 
@@ -44,6 +45,9 @@ COLUMNS = (
     "diff",
 )
 
+NUMBER_COLUMNS = ("figure", "point", "metric", "paper", "ours", "95 %", "diff", "diff %")
+"""Of measured claims."""
+
 
 def number(value: float | None) -> str:
     """Three to four digits; a dash where there is none."""
@@ -66,11 +70,29 @@ def verdict_lines(rows: Iterable[Row], *, medians: bool = False) -> list[Line]:
     """
     merged: dict[tuple[str, str, str], dict[tuple[Hosts, int], Row]] = {}
     for row in rows:
-        if medians or row.metric not in MEDIANS:
+        if not isinstance(row, Number) and (medians or row.metric not in MEDIANS):
             key = (row.figure, row.point, row.metric)
             merged.setdefault(key, {})[row.hosts, row.time_scale] = row
     figures = list(dict.fromkeys(key[0] for key in merged))
     return [_line(key, merged[key]) for key in sorted(merged, key=lambda key: figures.index(key[0]))]
+
+
+def number_lines(rows: Iterable[Row]) -> list[Line]:
+    """One line for each row of measured claims."""
+    return [
+        (
+            row.figure,
+            row.point,
+            f"{row.label} ({row.unit})" if row.unit else row.label,
+            number(row.paper),
+            number(row.ours),
+            "-" if row.interval is None else f"±{number(row.interval)}",
+            signed(row.difference),
+            "-" if row.percent is None else f"{row.percent:+.0f} %",
+        )
+        for row in rows
+        if isinstance(row, Number)
+    ]
 
 
 def _line(key: tuple[str, str, str], found: Mapping[tuple[Hosts, int], Row]) -> Line:
@@ -109,6 +131,9 @@ def _real(found: Mapping[tuple[Hosts, int], Row], scale: int) -> float | None:
 
 def agreement_line(a: Agreement) -> str:
     """One sentence on how near a figure comes."""
+    if a.numbers:
+        apart = "none measured" if a.others is None else f"mean absolute difference {a.others:.0f} %"
+        return f"{a.figure}, {a.hosts} hosts, against {a.against}: {a.numbers} numbers, {apart}"
     where = "exact time" if a.time_scale == 1 else f"scale {a.time_scale}"
     aim, tail_aim = (f" (aim {v:g})" if a.aimed else "" for v in (a.aim.utilization, a.aim.tail))
     parts = []
@@ -125,7 +150,26 @@ def agreement_line(a: Agreement) -> str:
 
 
 def print_verdict(console: Console, rows: Sequence[Row], near: Sequence[Agreement]) -> None:
-    """The verdict table, the headline ratios and a line per figure."""
+    """The verdict tables, the headline ratios and a line per figure."""
+    if lines := verdict_lines(rows):
+        _print_lines(console, COLUMNS, lines)
+        console.print(
+            "x20: the fabric's times stretched 20-fold against the hosts' clocks, as on the paper's testbed; "
+            "x1: exact time.\nThe paper's numbers compare with x20 (Fig. 3: with x1). Linux: run now with "
+            "--hosts linux, else as measured before.\n",
+            style="dim",
+        )
+    if lines := number_lines(rows):
+        _print_lines(console, NUMBER_COLUMNS, lines)
+        console.print(
+            "95 %: half of the interval of the mean over seeds. diff %: of the paper's number.\n", style="dim"
+        )
+    for agreement in near:
+        color = {True: "green", False: "yellow", None: "default"}[agreement.met]
+        console.print(agreement_line(agreement), style=color)
+
+
+def _print_lines(console: Console, columns: Sequence[str], lines: Sequence[Line]) -> None:
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -133,26 +177,17 @@ def print_verdict(console: Console, rows: Sequence[Row], near: Sequence[Agreemen
         title="Paper and ours",
         title_justify="left",
     )
-    for i, column in enumerate(COLUMNS):
+    for i, column in enumerate(columns):
         table.add_column(
             column, justify="left" if i < 3 else "right", overflow="fold", min_width=None if i < 3 else 8
         )
     previous = ""
-    for line in verdict_lines(rows):
+    for line in lines:
         if previous not in ("", line[0]):
             table.add_section()
         previous = line[0]
         table.add_row(*line)
     console.print(table)
-    console.print(
-        "x20: the fabric's times stretched 20-fold against the hosts' clocks, as on the paper's testbed; x1: "
-        "exact time.\nThe paper's numbers compare with x20 (Fig. 3: with x1). Linux: run now with "
-        "--hosts linux, else as measured before.\n",
-        style="dim",
-    )
-    for agreement in near:
-        color = {True: "green", False: "yellow", None: "default"}[agreement.met]
-        console.print(agreement_line(agreement), style=color)
 
 
 def print_summary(console: Console, result: Result) -> None:

@@ -276,6 +276,12 @@ def _validation_rows(outcome: Outcome) -> Iterator[Row]:
             )
 
 
+def _rows_of_measures(outcome: Outcome) -> Iterator[Row]:
+    from firstlight.measured import rows
+
+    return rows.rows(outcome)
+
+
 ROWS: dict[Kind, Callable[[Outcome], Iterator[Row]]] = {
     "points": _points_rows,
     "sequence": _sequence_rows,
@@ -284,4 +290,5 @@ ROWS: dict[Kind, Callable[[Outcome], Iterator[Row]]] = {
     "grid": _grid_rows,
     "variants": _variants_rows,
     "validation": _validation_rows,
+    "measured": _rows_of_measures,
 }

@@ -1,6 +1,6 @@
 """Which figures a claim has."""
 
-from firstlight.figures import points, sequence, sweeps, variants
+from firstlight.figures import measured, points, sequence, sweeps, variants
 from firstlight.figures.style import Figure
 from firstlight.verdict import Outcome
 
@@ -22,6 +22,8 @@ def figures(outcome: Outcome) -> list[Figure]:
             return [sweeps.factors(outcome)]
         case "validation":
             return []
+        case "measured":
+            return measured.figures(outcome)
 
 
 def _lead_ups(outcome: Outcome) -> list[Figure]:

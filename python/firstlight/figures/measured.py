@@ -1,0 +1,175 @@
+"""Figures of claims of the kind ``measured``: metrics against an axis, distributions, flows over time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from firstlight.claims import Axis, Curve, Value, short
+from firstlight.figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    Figure,
+    draw,
+    legend_above,
+    ramp,
+)
+from firstlight.measured.form import Drawn, Measure
+from firstlight.measured.rows import Measured, Point, summarized
+from firstlight.measures import throughput
+from firstlight.verdict import Outcome
+
+COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
+LINES = ("-", "--", "-.", ":", "-", "--", "-.")
+MARKERS = "os^Dv<>"
+
+
+def figures(outcome: Outcome) -> list[Figure]:
+    """The figures that the claim asks for, of what was run."""
+    measured = Measured(outcome)
+    painters = {"lines": _lines, "cdf": _cdf, "throughput": _throughput}
+    return [painters[drawn.kind](measured, drawn) for drawn in outcome.claim.figures]
+
+
+def _look(measured: Measured, curve: Curve) -> dict[str, Any]:
+    i = list(measured.curves).index(curve.name) % len(COLORS)
+    return {"color": COLORS[i], "ls": LINES[i], "label": curve.name}
+
+
+def _lines(measured: Measured, drawn: Drawn) -> Figure:
+    """A panel for each metric against the first axis, bars for the 95 % interval, rings for the paper's
+    numbers."""
+    axis, others = measured.axes()[0], measured.axes()[1:]
+    assert not others, "lines have one axis"
+    measures = [_measure(measured, name) for name in drawn.metrics]
+
+    def paint(canvas: Canvas) -> None:
+        panels: Sequence[Axes] = np.ravel(canvas.subplots(1, len(measures), squeeze=False)).tolist()
+        for axes, measure in zip(panels, measures, strict=True):
+            for i, curve in enumerate(measured.claim.curves):
+                if curve.name in (measure.curves or [curve.name]):
+                    _line(measured, axes, axis, measure, curve, MARKERS[i % len(MARKERS)])
+            axes.set_ylabel(_words(measure))
+            axes.set_ylim(bottom=0)
+        canvas.supxlabel(f"{axis.label} ({axis.unit})" if axis.unit else axis.label, fontsize=9)
+        legend_above(canvas, panels[0])
+
+    return draw(drawn.name, _caption(measured, drawn), (7.2, 3.1), paint)
+
+
+def _line(measured: Measured, axes: Axes, axis: Axis, measure: Measure, curve: Curve, marker: str) -> None:
+    points = [p for p in measured.points() if measured.has(curve, p)]
+    found = [(p, *summarized(measured.values(curve, p, measure.metric))) for p in points]
+    known = [(p[axis.name], mean, bar or 0.0) for p, mean, bar in found if mean is not None]
+    x = _places(axis, [v for v, _, _ in known])
+    axes.errorbar(
+        x,
+        [mean for _, mean, _ in known],
+        yerr=[bar for _, _, bar in known],
+        marker=marker,
+        capsize=2,
+        elinewidth=1.0,
+        **_look(measured, curve),
+    )
+    papers = [(p[axis.name], measured.paper(curve, p, measure.metric)) for p in points]
+    if rings := [(v, number) for v, number in papers if number is not None]:
+        at_x = _places(axis, [v for v, _ in rings])
+        color = _look(measured, curve)["color"]
+        axes.plot(
+            at_x,
+            [n for _, n in rings],
+            "o",
+            ms=9,
+            mfc="none",
+            mec=color,
+            mew=1.3,
+            label=f"paper, {curve.name}",
+        )
+    if isinstance(axis.values[0], str):
+        axes.set_xticks(range(len(axis.values)), [short(v) for v in axis.values])
+
+
+def _places(axis: Axis, values: Sequence[Value]) -> list[float]:
+    return [float(axis.values.index(v)) if isinstance(v, str) else float(v) for v in values]
+
+
+def _cdf(measured: Measured, drawn: Drawn) -> Figure:
+    """A panel for each point, a step for each value; repetitions pooled."""
+    points = measured.points()
+
+    def paint(canvas: Canvas) -> None:
+        panels: Sequence[Axes] = np.ravel(
+            canvas.subplots(1, len(points), sharey=True, squeeze=False)
+        ).tolist()
+        lines: dict[str, Line2D] = {}
+        for axes, point in zip(panels, points, strict=True):
+            for curve in (c for c in measured.claim.curves if measured.has(c, point)):
+                values, shares = _distribution(measured, curve, point, drawn)
+                [line] = axes.step(values, shares, where="post", **_look(measured, curve))
+                lines.setdefault(curve.name, line)
+            axes.set_title(measured.name(point))
+            axes.set_xlim(left=0)
+            axes.set_ylim(0, 101)
+        panels[0].set_ylabel("Share (%)")
+        canvas.supxlabel(drawn.label, fontsize=9)
+        canvas.legend(list(lines.values()), list(lines), ncols=5, loc="outside upper left")
+
+    return draw(drawn.name, _caption(measured, drawn), (7.2, 3.0), paint)
+
+
+def _distribution(
+    measured: Measured, curve: Curve, point: Point, drawn: Drawn
+) -> tuple[list[float], list[float]]:
+    values, weights = [], []
+    for result in measured.results(curve, point):
+        frame = result.table(drawn.table)
+        frame = frame[frame["name"] == frame["name"].iloc[0]] if "name" in frame else frame
+        values.append(frame[drawn.column].to_numpy(dtype=float))
+        weights.append(frame[drawn.weight].to_numpy(dtype=float) if drawn.weight else np.ones(len(frame)))
+    every, counts = np.concatenate(values), np.concatenate(weights)
+    order = np.argsort(every, kind="stable")
+    share = 100 * np.cumsum(counts[order]) / counts.sum()
+    return [float(every[order][0]), *every[order].tolist()], [0.0, *share.tolist()]
+
+
+def _throughput(measured: Measured, drawn: Drawn) -> Figure:
+    """A panel for each curve, a line for each flow, of the first repetition of the first point."""
+    point = measured.points()[0]
+    curves = [c for c in measured.claim.curves if measured.has(c, point)]
+
+    def paint(canvas: Canvas) -> None:
+        panels = np.ravel(canvas.subplots(len(curves), 1, sharex=True, sharey=True, squeeze=False)).tolist()
+        for axes, curve in zip(panels, curves, strict=True):
+            flows = throughput(measured.results(curve, point)[0])
+            for i, (number, color) in enumerate(zip(flows, ramp(flows.shape[1]), strict=True), 1):
+                label = f"flow {i}"
+                axes.plot(flows.index / 1e6, flows[number], color=color, lw=1.0, label=label)
+            axes.set_title(curve.name)
+            axes.set_ylabel("Throughput\n(Gb/s)")
+            axes.set_ylim(bottom=0)
+            axes.margins(x=0.01)
+        panels[-1].set_xlabel("Time (s)")
+        legend_above(canvas, panels[0])
+
+    return draw(drawn.name, _caption(measured, drawn), (7.2, 0.7 + 1.6 * len(curves)), paint)
+
+
+def _measure(measured: Measured, metric: str) -> Measure:
+    return next(m for m in measured.claim.measures if m.metric == metric)
+
+
+def _words(measure: Measure) -> str:
+    label = measure.label[0].upper() + measure.label[1:]
+    return f"{label} ({measure.unit})" if measure.unit else label
+
+
+def _caption(measured: Measured, drawn: Drawn) -> str:
+    return f"{measured.claim.display}: {drawn.caption}"
