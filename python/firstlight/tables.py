@@ -78,7 +78,9 @@ def verdict_lines(rows: Iterable[Row], *, medians: bool = False) -> list[Line]:
 
 
 def number_lines(rows: Iterable[Row]) -> list[Line]:
-    """One line for each row of measured claims."""
+    """One line for each row of measured claims, figure by figure."""
+    numbers = [r for r in rows if isinstance(r, Number)]
+    figures = list(dict.fromkeys(r.figure for r in numbers))
     return [
         (
             row.figure,
@@ -90,8 +92,7 @@ def number_lines(rows: Iterable[Row]) -> list[Line]:
             signed(row.difference),
             "-" if row.percent is None else f"{row.percent:+.0f} %",
         )
-        for row in rows
-        if isinstance(row, Number)
+        for row in sorted(numbers, key=lambda row: figures.index(row.figure))
     ]
 
 

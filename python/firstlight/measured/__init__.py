@@ -29,5 +29,6 @@ beside what every claim has (:mod:`firstlight.claims`):
 ``[[figures]]``
     ``name`` (``fig12a``), ``caption`` and ``kind``. ``lines``: ``metrics``, a panel each, against the first
     axis. ``cdf``: ``table`` and ``column`` (and ``weight``, a column of counts), a panel for each point,
-    ``label``: of the horizontal axis. ``throughput``: flows over time, a panel for each curve.
+    ``label``: of the horizontal axis. ``throughput``: flows over time, a panel for each curve, of the first
+    point, or the first ``at`` some values.
 """

@@ -64,6 +64,7 @@ class Drawn:
     column: str = ""
     weight: str = ""
     label: str = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
 
 
 def table(kind: type[T], given: Mapping[str, Any]) -> T:
@@ -89,6 +90,7 @@ def strays(claim: Any) -> Iterator[str]:
         (f"the fact on {f.metric}", [f.curve, *([f.by] if f.by else [])], f.at) for f in claim.facts
     ]
     places += [(f"the measure {m.metric}", m.curves, {}) for m in claim.measures]
+    places += [(f"the figure {f.name}", [], f.at) for f in claim.figures]
     for curve in claim.curves:
         places += [(f"the curve {curve.name}", [], case.at) for case in curve.cases]
         places += [
