@@ -15,6 +15,18 @@ class _Outcome(TypedDict):
     tables: dict[str, dict[str, _Column]]
     """Columns by name, for each table by name."""
 
+class _Series(TypedDict):
+    rtt_ns: NDArray[np.int64]
+    """RTT of each ACK: (t4 - t1) - (t3 - t2)."""
+    one_way_ns: NDArray[np.int64]
+    """t2 - t1 of each data packet, skewed by the clocks."""
+    tx_gaps_ns: NDArray[np.int64]
+    """Gaps between the stamps of data packets sent one after the other."""
+    rx_gaps_ns: NDArray[np.int64]
+    """The same of received ones."""
+    busy: float
+    """Which part of the time the link carried data, 0 to 1."""
+
 class SpecError(Exception):
     """The experiment is wrong: one line for each problem, with key, place and what would be right."""
 
@@ -61,4 +73,13 @@ def run(
 
     `progress` is called about every 50 ms with the part that is done, 0 to 1; what it raises cancels the
     run. `capture` names a pcapng file to write. Raises SpecError, RunError or KeyboardInterrupt.
+    """
+
+def chain_stages() -> list[str]:
+    """Names of the measurement chain's stages, from the kernel's stamps to all that is done."""
+
+def measurement_chain(stage: str, packets: int, seed: int) -> _Series:
+    """What the stamps of one stage say between two hosts back to back at 10 Gb/s, without the GIL.
+
+    Of `packets` data packets the first two windows are left out. Raises SpecError for an unknown stage.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firstlight import _core
+from firstlight import _core, chain
 from firstlight.errors import RunError, SpecError
 
 Overrides = Mapping[str, Any]
@@ -90,6 +90,8 @@ def build() -> str:
 
 def inspect(spec: Spec) -> dict[str, Any]:
     """What would be built from ``spec``, checked whole; nothing is run."""
+    if chain.asked(spec):
+        return chain.inspect(spec)
     try:
         text = _core.inspect(spec.text, spec.path, spec.overrides, allow_sweep=spec.sweep)
     except _core.SpecError as e:
@@ -131,6 +133,8 @@ def execute(
     """
     from firstlight.linux import installed
 
+    if chain.asked(spec):
+        return Output(*chain.execute(spec, progress))
     resolved = inspect(spec)["spec"]
     if installed.has_linux_hosts(resolved):
         from firstlight.linux import guest

@@ -1,5 +1,6 @@
 //! Python bindings: `firstlight._core`. Nothing but translation of arguments, results and errors.
 
+mod chain;
 mod convert;
 mod error;
 mod progress;
@@ -86,6 +87,8 @@ fn run<'py>(
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::chain::{chain_stages, measurement_chain};
     #[pymodule_export]
     use super::error::{RunError, SpecError};
     #[pymodule_export]
