@@ -48,8 +48,8 @@ def interval(known: Mapping[str, float], metric: str) -> tuple[float, float] | N
 def ratio_interval(
     above: float, above_ends: tuple[float, float], below: float, below_ends: tuple[float, float]
 ) -> tuple[float, float]:
-    """The 95 % interval of ``above / below``, from those of both as if they were independent (Fieller's method
-    to first order on the logarithm, each side with its own half-widths).
+    """The 95 % interval of ``above / below``, from those of both as if they were independent: relative
+    half-widths add up as squares, each side's with the other's opposite one.
 
     Runs of one seed have the same flows, so that what they have in common cancels: the true one is narrower.
     """

@@ -1,8 +1,8 @@
-"""DX's ladder (Fig. 9): what stamps say of a queue that grows by a packet each time, beside the queue itself.
+"""DX's ladder (Fig. 9): what stamps say of a queue that grows by a packet each time, beside the queue.
 
-The first probe's packets are a stream that fills a port; the second's are single packets that join it. Between
-two of them the queue stays as it is: a step. Of each step the first and the last tenth are left out, for the
-pings are on their way then.
+The first probe's packets are a stream that fills a port; the second's are single packets that join it.
+Between two of them the queue stays as it is: a step. Of each step the first and the last tenth are left out,
+for the pings are on their way then.
 """
 
 from math import isfinite
@@ -27,7 +27,10 @@ def delays(result: Result) -> pd.DataFrame:
     # Differences of clocks that wrap, from the first one on: they stay together, wherever they lie.
     skewed = (raw - raw[0] + WRAP // 2) % WRAP - WRAP // 2
     return pd.DataFrame(
-        {"time_us": stream["sent_us"].to_numpy(), "delay_us": (skewed - skewed.min()).astype(np.float64) / 1e3}
+        {
+            "time_us": stream["sent_us"].to_numpy(),
+            "delay_us": (skewed - skewed.min()).astype(np.float64) / 1e3,
+        }
     )
 
 
@@ -36,7 +39,11 @@ def queue(result: Result) -> pd.DataFrame:
     samples = result.table("queue_samples")
     waiting = samples["packets"].to_numpy().astype(np.float64)
     return pd.DataFrame(
-        {"time_us": samples["time_us"].to_numpy(), "packets": waiting, "delay_us": waiting * packet_us(result)}
+        {
+            "time_us": samples["time_us"].to_numpy(),
+            "packets": waiting,
+            "delay_us": waiting * packet_us(result),
+        }
     )
 
 
