@@ -5,12 +5,10 @@ and the timestamps of one stage. The model is ``crates/lab/src/chain``, describe
 ``docs/models/measurement-chain.md``. Such a file has ``name``, ``seed`` and in ``[chain]``
 
 - ``stage``: one of :func:`stages`;
-- ``packets``: data packets sent, 2,000 to 10,000,000; the first two windows are not measured;
-- ``repeats``: how many seeds, from ``seed`` on, 1 to 100.
+- ``packets``: data packets sent, 2,000 to 10,000,000; the first two windows are not measured.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -29,7 +27,7 @@ Array = NDArray[np.int64]
 SECTION = "chain"
 LINK_NS = 1200
 """What a packet of 1500 bytes takes at 10 Gb/s."""
-RANGES = {"packets": (2_000, 10_000_000), "repeats": (1, 100)}
+RANGES = {"packets": (2_000, 10_000_000), "seed": (0, 2**62)}
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,6 @@ class Chain:
 
     stage: str
     packets: int = 200_000
-    repeats: int = 1
     seed: int = 1
     name: str = SECTION
 
@@ -65,7 +62,7 @@ def read(spec: "Spec") -> Chain:
     values = {**document, **{f"{SECTION}.{k}": v for k, v in table.items()}, **spec.overrides}
     if values.pop("time_scale", 1) != 1:
         raise SpecError(f"{spec.path}: time_scale: hosts back to back have no fabric to stretch; remove it")
-    known = {"name": "name", "seed": "seed", **{f"{SECTION}.{k}": k for k in ("stage", "packets", "repeats")}}
+    known = {"name": "name", "seed": "seed", **{f"{SECTION}.{k}": k for k in ("stage", "packets")}}
     for key in values:
         if key not in known:
             near = get_close_matches(key, known, 1) or [", ".join(known)]
@@ -75,7 +72,7 @@ def read(spec: "Spec") -> Chain:
     chain = Chain(**{known[key]: value for key, value in values.items()})
     if chain.stage not in stages():
         raise SpecError(f"{spec.path}: chain.stage = '{chain.stage}': there is none; one of {_listed()}")
-    for key, (least, most) in {**RANGES, "seed": (0, 2**62)}.items():
+    for key, (least, most) in RANGES.items():
         value = getattr(chain, key)
         if type(value) is not int or not least <= value <= most:
             raise SpecError(f"{spec.path}: {key} = {value!r}: a whole number, {least} to {most}, is needed")
@@ -94,7 +91,6 @@ def inspect(spec: "Spec") -> dict[str, Any]:
         "seed": chain.seed,
         "stage": chain.stage,
         "packets": chain.packets,
-        "repeats": chain.repeats,
         "hosts": "2, back to back at 10 Gb/s",
         "spec": asdict(chain),
     }
@@ -105,29 +101,23 @@ def execute(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Run it. Returns manifest and tables, as :class:`firstlight.core.Output` has them."""
     chain = read(spec)
+    series = _core.measurement_chain(chain.stage, chain.packets, chain.seed)
     digest = hashlib.sha256()
-    seeds: list[dict[str, float]] = []
-    first: Mapping[str, Any] = {}
-    for repeat in range(chain.repeats):
-        series = _core.measurement_chain(chain.stage, chain.packets, chain.seed + repeat)
-        first = first or series
-        seeds.append({"seed": chain.seed + repeat, **measured(series)})
-        for name in ("rtt_ns", "one_way_ns", "tx_gaps_ns", "rx_gaps_ns"):
-            digest.update(series[name].tobytes())
-        if progress:
-            progress((repeat + 1) / chain.repeats)
+    for name in ("rtt_ns", "one_way_ns", "tx_gaps_ns", "rx_gaps_ns"):
+        digest.update(np.asarray(series[name], dtype="<i8").tobytes())
+    if progress:
+        progress(1.0)
     tables = {
-        "summary": summary(seeds),
-        "chain_seeds": {column: np.array([row[column] for row in seeds]) for column in seeds[0]},
-        "chain_rtts": {"rtt_us": first["rtt_ns"] / 1e3},
-        "chain_gaps": {"tx_us": first["tx_gaps_ns"] / 1e3, "rx_us": first["rx_gaps_ns"] / 1e3},
+        "summary": summary(series),
+        "chain_rtts": {"rtt_us": series["rtt_ns"] / 1e3},
+        "chain_gaps": {"tx_us": series["tx_gaps_ns"] / 1e3, "rx_us": series["rx_gaps_ns"] / 1e3},
     }
     manifest = {
         "name": chain.name,
         "seed": chain.seed,
         "version": _core.version(),
         "digest": digest.hexdigest()[:16],
-        "spec": json.loads(json.dumps(asdict(chain))),
+        "spec": asdict(chain),
         "columns": COLUMNS,
         "warnings": [],
     }
@@ -135,48 +125,32 @@ def execute(
 
 
 COLUMNS = {
-    "chain_seeds": "one row for each seed: deviation, extremes and quartiles of the RTT (us), gaps between "
-    "stamps that are smaller than the link allows (%), the part of the time the link was busy",
-    "chain_rtts": "RTT of each ACK by the stamps, (t4 - t1) - (t3 - t2), of the first seed",
-    "chain_gaps": "gaps between the stamps of successive data packets, of the first seed",
-}
-MEANINGS = {
-    "rtt_deviation_us": ("us", "standard deviation of the RTT"),
-    "rtt_min_us": ("us", "the least RTT"),
-    "rtt_max_us": ("us", "the largest RTT"),
-    "rtt_range_us": ("us", "the largest less the least RTT"),
-    "rtt_middle_us": ("us", "width of the middle half of the RTTs"),
-    "tx_gaps_below_pct": ("%", "gaps between stamps of sent packets that are smaller than the link allows"),
-    "rx_gaps_below_pct": ("%", "the same of received packets"),
-    "busy_pct": ("%", "the part of the time in which the link carried data"),
+    "chain_rtts": {"rtt_us": "RTT of each ACK by the stamps: (t4 - t1) - (t3 - t2)"},
+    "chain_gaps": {
+        "tx_us": "gaps between the stamps of data packets sent one after the other",
+        "rx_us": "the same of received ones",
+    },
 }
 
 
-def measured(series: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of one seed's series."""
+def summary(series: Mapping[str, Any]) -> dict[str, Any]:
+    """Table ``summary`` of one stage's series."""
     rtt: Array = series["rtt_ns"]
     lower, upper = np.percentile(rtt, [25, 75], method="inverted_cdf")
-    values = {
-        "rtt_deviation_us": rtt.std() / 1e3,
-        "rtt_min_us": rtt.min() / 1e3,
-        "rtt_max_us": rtt.max() / 1e3,
-        "rtt_range_us": (rtt.max() - rtt.min()) / 1e3,
-        "rtt_middle_us": (upper - lower) / 1e3,
-        "tx_gaps_below_pct": 100 * (series["tx_gaps_ns"] < LINK_NS).mean(),
-        "rx_gaps_below_pct": 100 * (series["rx_gaps_ns"] < LINK_NS).mean(),
-        "busy_pct": 100 * series["busy"],
-    }
-    return {name: float(value) for name, value in values.items()}
-
-
-def summary(seeds: list[dict[str, float]]) -> dict[str, Any]:
-    """Table ``summary``: the mean over the seeds, and for the deviation the least and the largest."""
+    tx_below, rx_below = (100 * np.mean(series[f"{way}_gaps_ns"] < LINK_NS) for way in ("tx", "rx"))
     rows = [
-        (name, unit, float(np.mean([seed[name] for seed in seeds])), f"{meaning}, mean over the seeds")
-        for name, (unit, meaning) in MEANINGS.items()
+        ("rtt_deviation_us", "us", rtt.std() / 1e3, "standard deviation of the RTT"),
+        ("rtt_min_us", "us", rtt.min() / 1e3, "the least RTT"),
+        ("rtt_max_us", "us", rtt.max() / 1e3, "the largest RTT"),
+        ("rtt_range_us", "us", (rtt.max() - rtt.min()) / 1e3, "the largest less the least RTT"),
+        ("rtt_middle_us", "us", (upper - lower) / 1e3, "width of the middle half of the RTTs"),
+        ("tx_gaps_below_pct", "%", tx_below, "gaps between stamps of sent packets below 1.2 us"),
+        ("rx_gaps_below_pct", "%", rx_below, "gaps between stamps of received packets below 1.2 us"),
+        ("busy_pct", "%", 100 * series["busy"], "the part of the time in which the link carried data"),
     ]
-    deviations = [seed["rtt_deviation_us"] for seed in seeds]
-    rows.append(("rtt_deviation_low_us", "us", min(deviations), "the least such deviation"))
-    rows.append(("rtt_deviation_high_us", "us", max(deviations), "the largest such deviation"))
-    names = ("metric", "unit", "value", "meaning")
-    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return {
+        "metric": [row[0] for row in rows],
+        "unit": [row[1] for row in rows],
+        "value": np.array([row[2] for row in rows], dtype=np.float64),
+        "meaning": [row[3] for row in rows],
+    }

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from firstlight import measures_fct, measures_ladder
 from firstlight.errors import ResultError
 from firstlight.result import Result
 
@@ -17,10 +18,12 @@ RATES = {"Tbps": 1e12, "Gbps": 1e9, "Mbps": 1e6, "kbps": 1e3, "bps": 1.0}
 
 
 def value(result: Result, name: str) -> float | None:
-    """A summary's metric or one of ``MEASURES``; ``None`` where the run has it not."""
+    """A summary's metric, one of ``MEASURES`` or of ``FAMILIES``; ``None`` where the run has it not."""
     found = result.summary.get(name)
     if found is None and name in MEASURES:
         found = MEASURES[name](result)
+    if found is None:
+        found = next((known[name] for known in (f(result) for f in FAMILIES) if name in known), None)
     return found if found is not None and np.isfinite(found) else None
 
 
@@ -123,3 +126,10 @@ MEASURES: dict[str, Callable[[Result], float]] = {
         wobble_std_mbps,
     )
 }
+FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (measures_fct.metrics, measures_ladder.metrics)
+"""Each tells many metrics of a result at once, by name; none where they do not apply."""
+
+
+def interval(result: Result, name: str) -> tuple[float, float] | None:
+    """The 95 % interval that a single run tells of a metric; ``None`` where it tells none."""
+    return measures_fct.interval(measures_fct.metrics(result), name)

@@ -31,7 +31,7 @@ def metrics(result: Result) -> dict[str, float]:
         return {}
     frame = result.table("fct")
     several = frame["workload"].nunique() > 1
-    found = {}
+    found: dict[str, float] = {}
     for row in frame.to_dict("records"):
         prefix = f"{row['workload']}: " if several else ""
         found |= {f"{prefix}{column}: {row['group']}": float(row[column]) for column in COLUMNS}

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from firstlight import measures_fct
-from firstlight.claims import At
 from firstlight.figures.style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Figure, draw
-from firstlight.verdict import Outcome
+from firstlight.measured.form import Drawn
+from firstlight.measured.rows import Measured
 
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
 QUANTITIES = (("mean_us", "Mean"), ("p99_us", "99th percentile"))
@@ -17,13 +17,12 @@ Known = Mapping[str, Mapping[str, float]]
 """Metrics by curve."""
 
 
-def by_size(outcome: Outcome, name: str, caption: str, at: At = ()) -> Figure:
-    """A column per group of sizes; means above, 99th percentiles below, with their 95 % intervals."""
-    known = {
-        curve.name: measures_fct.metrics(outcome.result(curve, at, hosts))
-        for hosts, curve in outcome.runs()
-        if (hosts, curve.name, at) in outcome.results
-    }
+def by_size(measured: Measured, drawn: Drawn) -> Figure:
+    """A column per group of sizes; means above, 99th percentiles below, with their 95 % intervals. Of the
+    first point and its first repetition."""
+    point = measured.points()[0]
+    curves = [c for c in measured.claim.curves if measured.has(c, point)]
+    known = {c.name: measures_fct.metrics(measured.results(c, point)[0]) for c in curves}
     groups = groups_of(known)
 
     def paint(canvas: Canvas) -> None:
@@ -35,7 +34,7 @@ def by_size(outcome: Outcome, name: str, caption: str, at: At = ()) -> Figure:
         for row, (_, label) in enumerate(QUANTITIES):
             grid[row][0].set_ylabel(f"{label}\ncompletion time (ms)")
 
-    return draw(name, caption, (7.2, 4.0), paint)
+    return draw(drawn.name, drawn.caption, (7.2, 4.0), paint)
 
 
 def groups_of(known: Known) -> list[str]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from firstlight.claims import Axis, Curve, Value, short
+from firstlight.figures import chain, fct, ladder
 from firstlight.figures.style import (
     BLUE,
     GREEN,
@@ -35,7 +36,16 @@ MARKERS = "os^Dv<>"
 def figures(outcome: Outcome) -> list[Figure]:
     """The figures that the claim asks for, of what was run."""
     measured = Measured(outcome)
-    painters = {"lines": _lines, "cdf": _cdf, "throughput": _throughput}
+    painters = {
+        "lines": _lines,
+        "cdf": _cdf,
+        "throughput": _throughput,
+        "chain_deviation": chain.deviations,
+        "chain_gaps": chain.gaps,
+        "chain_rtts": chain.rtts,
+        "ladder": ladder.ladder,
+        "fct_groups": fct.by_size,
+    }
     return [painters[drawn.kind](measured, drawn) for drawn in outcome.claim.figures]
 
 

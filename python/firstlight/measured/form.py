@@ -5,7 +5,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, TypeVar, get_args
 
 Over = Literal["mean", "least", "largest"]
-Drawing = Literal["lines", "cdf", "throughput"]
+Drawing = Literal[
+    "lines", "cdf", "throughput", "chain_deviation", "chain_gaps", "chain_rtts", "ladder", "fct_groups"
+]
 T = TypeVar("T")
 
 

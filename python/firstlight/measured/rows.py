@@ -8,7 +8,9 @@ import numpy as np
 
 from firstlight.claims import At, Axis, Curve, Hosts, Value
 from firstlight.measured.form import Fact, Measure
+from firstlight.measures import interval as measured_interval
 from firstlight.measures import value
+from firstlight.measures_fct import ratio_interval
 from firstlight.result import Result
 from firstlight.verdict import Outcome, Row, rounded
 
@@ -26,7 +28,8 @@ class Number(Row):
     label: str = ""
     """The metric in words."""
     interval: float | None = None
-    """Half of the 95 % interval of ``ours`` over repetitions; ``None`` when there is one run only."""
+    """Half of the 95 % interval of ``ours``, over repetitions or as a single run tells it; ``None`` when
+    neither is known."""
 
     @property
     def percent(self) -> float | None:
@@ -135,8 +138,9 @@ class Measured:
 
     def row(self, measure: Measure, curve: Curve, point: Point) -> Number:
         """A measure at a point."""
-        values = self.values(curve, point, measure.metric)
-        mean, interval = summarized(values)
+        mean, interval = summarized(self.values(curve, point, measure.metric))
+        if interval is None:
+            interval = half(self.single(curve, point, measure.metric))
         return Number(
             measure.figure,
             ", ".join(t for t in (self.name(point), curve.name) if t),
@@ -187,7 +191,22 @@ class Measured:
         if not above or not below or not np.mean(below):
             return None, None
         ratios = [a / b for a, b in zip(above, below, strict=False) if b]
-        return float(np.mean(above) / np.mean(below)), summarized(ratios)[1]
+        interval = summarized(ratios)[1]
+        if interval is None:
+            ends = [self.single(c, point, fact.metric) for c in (self.curves[fact.by], curve)]
+            if ends[0] and ends[1]:
+                interval = half(ratio_interval(above[0], ends[0], below[0], ends[1]))
+        return float(np.mean(above) / np.mean(below)), interval
+
+    def single(self, curve: Curve, point: Point, metric: str) -> tuple[float, float] | None:
+        """The 95 % interval that the only run of a curve at a point tells of a metric."""
+        results = self.results(curve, point)
+        return measured_interval(results[0], metric) if len(results) == 1 else None
+
+
+def half(ends: tuple[float, float] | None) -> float | None:
+    """Half of an interval."""
+    return None if ends is None else (ends[1] - ends[0]) / 2
 
 
 def summarized(values: Sequence[float]) -> tuple[float | None, float | None]:
