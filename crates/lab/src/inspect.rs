@@ -197,6 +197,10 @@ fn measure(spec: &Spec) -> Json {
         "series_us": spec.measure.series.as_ref().map(|series| series.every.as_us_f64()),
         "fold": spec.measure.series.as_ref().map(|series| series.fold),
         "tcp_info_us": spec.measure.tcp_info.map(Span::as_us_f64),
+        "queues": spec.measure.queues.ports,
+        "queue_samples_us": spec.measure.queues.every.map(Span::as_us_f64),
+        "throughput_us": spec.measure.throughput.map(Span::as_us_f64),
+        "probes": spec.measure.probes,
         "capture": spec.measure.capture,
     })
 }

@@ -18,6 +18,9 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
     let mut notes = spec.notes.clone();
     ecn(spec, &mut notes);
     workloads(spec, &mut notes);
+    if let Network::Graph(graph) = &spec.network {
+        classes(spec, &graph.switch, &mut notes);
+    }
     if let Network::Hybrid(hybrid) = &spec.network {
         marks(spec, hybrid, &mut notes);
         weeks(spec, hybrid, &mut notes);
@@ -64,6 +67,20 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
         {
             notes.push(format!("{key} = {threshold} is never exceeded: the queue holds {limit} packets"));
         }
+    }
+}
+
+/// Traffic classes that switches do not tell apart.
+fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
+    let highest = spec.flows.iter().map(|flow| flow.class).chain(spec.probes.iter().map(|probe| probe.class)).max();
+    let (highest, queues) = (usize::from(highest.unwrap_or(0)), switch.classes.len());
+    if highest > 0 && queues == 0 {
+        notes.push("flows have traffic classes, and the switches one queue for all: add [[switch.classes]]".into());
+    } else if queues > 0 && highest >= queues {
+        let last = queues - 1;
+        notes.push(format!(
+            "there is no [[switch.classes]] for class {highest}: its packets are queued as class {last}"
+        ));
     }
 }
 

@@ -263,6 +263,26 @@ fn the_resolved_experiment_is_whole() {
     assert_eq!((again.network, again.flows, again.tcp), (spec.network, spec.flows, spec.tcp));
 }
 
+/// Tables that turn something on by being there are there only if they were.
+#[test]
+fn the_resolved_fabric_is_whole() {
+    let classes = "[[switch.classes]]\nqueue = 9\n[switch.classes.red]\nmin = 2\nmax = 5\n[[switch.classes]]\n[switch.classes.phantom]\n[[switch.classes]]\n";
+    let plain = INCAST.replace("[switch]\nqueue = 200\necn = 65\n", "");
+    for switch in [
+        "",
+        "[switch.phantom]\n",
+        "[switch.red]\nmin = \"3kB\"\nmax = \"9kB\"\n",
+        classes,
+        "[pacer]\n",
+        "[switch]\nbuffer = \"1MB\"\n",
+    ] {
+        let spec = read(&format!("{plain}{switch}"), &[]);
+        let text = toml_of(&spec.resolved);
+        let again = Spec::read(&text, "again.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!((&again.resolved, &again.network), (&spec.resolved, &spec.network), "{switch}");
+    }
+}
+
 /// JSON's values are TOML's; only tables are written in another way.
 fn toml_of(resolved: &serde_json::Value) -> String {
     let mut text = String::new();
@@ -310,6 +330,6 @@ fn inspection_tells_what_would_be_built() {
     assert_eq!(told["flows"].as_array().map(Vec::len), Some(16));
     assert_eq!(told["spec"]["voq"]["small"], 8);
     let star = inspect(&read(INCAST, &[]));
-    assert_eq!(star["bdp"]["star"]["bytes"], 50_000);
+    assert_eq!(star["bdp"]["host0->last"]["bytes"], 50_000);
     assert_eq!(star["flow_count"], 20);
 }

@@ -128,7 +128,7 @@ fn wrong_types_and_units() {
         ("\"40Gbps\"", "\"fast\"", "x.toml:10:8: hosts.rate: 'fast' is not a rate: write for example \"10Gbps\""),
         ("racks = 3", "racks = \"3\"", "x.toml:6:9: fabric.racks: expected a whole number of racks, found the text \"3\": write for example 2"),
         ("racks = 3", "racks = 3.5", "x.toml:6:9: fabric.racks: expected a whole number of racks, found the number 3.5: write for example 2"),
-        ("kind = \"hybrid\"", "kind = \"hybird\"", "x.toml:5:8: fabric.kind: 'hybird' is not one of hybrid, star: did you mean \"hybrid\"?"),
+        ("kind = \"hybrid\"", "kind = \"hybird\"", "x.toml:5:8: fabric.kind: 'hybird' is not one of hybrid, star, dumbbell, leaf_spine, fat_tree, three_tier, graph: did you mean \"hybrid\"?"),
         ("from = \"rack0\"", "from = \"rack\"", "x.toml:29:8: flows.0.from: 'rack' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\""),
         ("from = \"rack0\"", "from = \"rack-1\"", "x.toml:29:8: flows.0.from: 'rack-1' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\""),
         ("", "[measure]\npair = [0]\n", "x.toml:32:8: measure.pair: expected a pair of racks, source and destination: write [0, 1]"),
@@ -239,7 +239,7 @@ fn ece_has_one_meaning() {
     let told = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
     check(PAIR, &[
         ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"", &format!("x.toml:27:13: voq.ecn_small: {told}")),
-        ("small = 16", "small = 16\nlarge = 50\nadvance = \"600us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"", &format!("x.toml:29:13: voq.ecn_large: {told}")),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"300us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"", &format!("x.toml:29:13: voq.ecn_large: {told}")),
         ("small = 16", "small = 16\necn_small = 10\n[marks]", "accepted"),
     ]);
     check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {told}"))]);
@@ -251,13 +251,15 @@ fn keys_without_effect() {
     let only = |when: &str, found: &str| format!("has no effect: it counts only when {when}, but {found}; take it out");
     let uses = only("a flow uses retcp", "the flows use cubic");
     let star = only("fabric.kind = \"star\"", "fabric.kind is \"hybrid\"");
+    let kinds = "fabric.kind = \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"three_tier\" or \"graph\"";
+    let packet = only(kinds, "fabric.kind is \"hybrid\"");
     let etalon = only("schedule.kind = \"etalon\"", "schedule.kind is \"strobe\"");
     let own = only("a flow names no cc of its own", "every flow names its own");
     let cubic = only("a flow uses cubic", "the flows use retcp");
     check(PAIR, &[
         ("", "[retcp]\nalpha = 2\n", &format!("x.toml:31:2: retcp: {uses}")),
         ("", "[retcp]\n", &format!("x.toml:31:2: retcp: {uses}")),
-        ("", "[switch]\nqueue = 9\necn = 3\n", &format!("x.toml:31:2: switch: {star}")),
+        ("", "[switch]\nqueue = 9\necn = 3\n", &format!("x.toml:31:2: switch: {packet}")),
         ("racks = 3", "racks = 3\nhosts = 9", &format!("x.toml:7:9: fabric.hosts: {star}")),
         ("night", "stands_for = 25\nnight", &format!("x.toml:23:14: schedule.stands_for: {etalon}")),
         ("small = 16", "small = 16\necn_large = 31", &format!("x.toml:27:13: voq.ecn_large: {}", only("voq.large is given", "there is no voq.large"))),
@@ -369,7 +371,7 @@ fn workloads_that_cannot_be() {
     assert_eq!(poisson(&format!("load = 1\n{size}class = 8")), "x.toml:17:9: workload.0.class: 8 is out of range: use 0 to 7");
     assert_eq!(poisson(&format!("load = 0.1\n{size}hosts = \"linux\"\nflows = 1\nclass = 1")), "x.toml:19:9: workload.0.class: a Linux host's packets have the class that its programs give them: take it out, or use hosts = \"simulated\"");
     assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")), "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
-    assert_eq!(poisson(&format!("load = 0.1\n{size}cc = \"bbr\"")), "x.toml:17:6: workload.0.cc: bbr is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, or hosts.kind = \"linux\"");
+    assert_eq!(poisson(&format!("load = 0.1\n{size}cc = \"bbr\"")), "x.toml:17:6: workload.0.cc: bbr is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, or hosts.kind = \"linux\"");
     assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
     assert_eq!(errors(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");

@@ -76,6 +76,8 @@ pub fn read(frame: &[u8], length: usize, from: HostId, addresses: &Addresses) ->
         other(&mut packet, protocol, transport, first);
         packet.tsval = u32::from_be_bytes([ip[4], ip[5], ip[6], ip[7]]);
     }
+    // The upper three bits of DSCP (RFC 2474, section 4.2.2).
+    packet.set_class(ip[1] >> 5);
     Ok(packet)
 }
 
@@ -196,13 +198,13 @@ mod tests {
         let builder = ip().tcp(10_001, 10_002, 5, 300).ack(9).psh().ece().options(&[&options[..], &[sack]].concat());
         let mut frame = vec![];
         builder.unwrap().write(&mut frame, &[0; 1000]).unwrap();
-        frame[15] |= 3;
+        frame[15] |= 0xbb; // expedited forwarding, CE
         let packet = parse(&frame).unwrap();
         assert_eq!((packet.size, packet.header, packet.payload()), (1072, 72, 1000));
         assert_eq!((packet.src, packet.dst, packet.sport, packet.dport), (HostId(0), HOST, 10_001, 10_002));
         assert_eq!((packet.seq, packet.ack, packet.window, packet.ecn), (5, 9, 300, Ecn::Ce));
         assert_eq!(packet.flags, TcpFlags::ACK | TcpFlags::PSH | TcpFlags::ECE);
-        assert_eq!((packet.tsval, packet.tsecr, packet.protocol()), (77, 66, 6));
+        assert_eq!((packet.tsval, packet.tsecr, packet.protocol(), packet.class()), (77, 66, 6, 5));
         assert_eq!(packet.sack_blocks(), [SackBlock { start: 1, end: 2 }, SackBlock { start: 3, end: 4 }]);
     }
 
@@ -222,6 +224,8 @@ mod tests {
         ip().udp(53, 54).write(&mut udp, &[0; 100]).unwrap();
         let packet = parse(&udp).unwrap();
         assert_eq!((packet.protocol(), packet.sport, packet.dport, packet.payload()), (17, 53, 54, 100));
+        udp[15] = 7 << 5;
+        assert_eq!([packet.class(), parse(&udp).unwrap().class()], [0, 7]);
         let mut icmp = vec![];
         ip().icmpv4_echo_request(7, 8).write(&mut icmp, &[0; 56]).unwrap();
         let packet = parse(&icmp).unwrap();

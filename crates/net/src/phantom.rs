@@ -32,7 +32,7 @@ impl PhantomConfig {
     /// # Errors
     /// When a parameter is out of its range.
     pub fn check(&self) -> Result<(), DisciplineError> {
-        ensure(self.drain > 0.0 && self.drain <= 1.0, "phantom.drain", "is not above 0 and at most 1")
+        ensure((0.01..=1.0).contains(&self.drain), "phantom.drain", "is not from 0.01 to 1")
     }
 }
 

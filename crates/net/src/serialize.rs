@@ -36,9 +36,9 @@ impl Serializer {
         self.time_of(Bytes::new(u64::from(bytes)))
     }
 
-    /// How long any amount of data lasts, sent in one piece.
+    /// How long any amount of data lasts, sent in one piece; [`Span::MAX`] for what the clock does not hold.
     pub fn time_of(&self, bytes: Bytes) -> Span {
-        self.rate.tx_time(bytes) * u64::from(self.scale)
+        self.rate.saturating_tx_time(bytes).saturating_mul(u64::from(self.scale))
     }
 
     /// How many bytes last for `span`, the last one counted whole (or one too many, where a byte lasts no whole number of
@@ -73,6 +73,12 @@ mod tests {
         assert_eq!(Serializer::new(Rate::from_gbps(10), 1).time(9000), Span::from_ns(7200));
         assert_eq!(Serializer::new(Rate::from_gbps(80), 1).time(9000), Span::from_ns(900));
         assert_eq!(Serializer::new(Rate::from_gbps(80), 20).time(9000), Span::from_us(18));
+    }
+
+    #[test]
+    fn more_than_the_clock_holds_is_its_end() {
+        let of = |bps, scale, bytes| Serializer::new(Rate::from_bps(bps), scale).time_of(Bytes::new(bytes));
+        assert_eq!([of(1, 1, 1 << 60), of(1_000_000_000, 1000, 1 << 50)], [Span::MAX; 2]);
     }
 
     proptest! {

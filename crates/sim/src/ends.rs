@@ -121,3 +121,42 @@ impl Ends {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstlight_transport::{CcConfig, TcpConfig};
+    use firstlight_units::{Bytes, Span};
+
+    #[test]
+    fn the_memory_of_flows_that_are_over_is_used_again() {
+        let flow = FlowConfig {
+            src: HostId(0),
+            dst: HostId(1),
+            tcp: TcpConfig::default(),
+            cc: CcConfig::from_name("cubic").expect("a controller"),
+            size: Some(Bytes::new(1)),
+            start: Span::ZERO,
+            stop: None,
+            jitter: Span::ZERO,
+            class: 0,
+            outside: false,
+        };
+        let flows = vec![flow; 100];
+        let places = Places::new(&flows, 2).expect("two hosts");
+        let mut ends = Ends::new(200);
+        for (number, config) in flows.iter().enumerate() {
+            let own = places.ends[number];
+            assert!(own.iter().all(|place| ends.get(*place).is_none() && !ends.is_over(*place)));
+            ends.open(config, &places, number, [1, 2]);
+            assert!(own.iter().all(|place| ends.get(*place).is_some_and(|live| live.flow == number as u32)));
+            // Two flows at a time.
+            if number > 0 {
+                let before = places.ends[number - 1];
+                ends.close(before);
+                assert!(before.iter().all(|place| ends.get(*place).is_none() && ends.is_over(*place)));
+            }
+        }
+        assert_eq!(ends.live.len(), 4);
+    }
+}

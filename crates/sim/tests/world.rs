@@ -248,6 +248,59 @@ proptest! {
     }
 }
 
+/// Packets sent in vain may come when their flow is over; for a port that nobody ever had they are strays.
+#[test]
+fn late_packets_of_a_flow_are_no_strays() {
+    let fabric = Fabric::graph(&star(2, None, None)).unwrap();
+    let late = FlowConfig { start: Span::from_ms(50), ..flow(0, 1, Some(1000)) };
+    let mut world = World::new(fabric, vec![flow(0, 1, Some(1000)), late], 1).unwrap();
+    world.run_until(at(Span::from_ms(10)));
+    let reports = world.flows();
+    assert_eq!((reports[0].bytes_acked, reports[1].bytes_acked), (1000, 0));
+    let segment = |report: &firstlight_sim::FlowReport| Packet {
+        src: HostId(0),
+        dst: HostId(1),
+        sport: report.sport,
+        dport: report.dport,
+        size: 1052,
+        header: 52,
+        flags: TcpFlags::ACK,
+        ..Packet::default()
+    };
+    let mut send = |packet: Packet, until: u64| {
+        world.inject(HostId(0), packet);
+        world.run_until(at(Span::from_ms(until)));
+        (world.strays(), world.flows()[0].bytes_received)
+    };
+    assert_eq!(send(segment(&reports[0]), 11), (0, 1000), "of a flow that is over");
+    assert_eq!(send(segment(&reports[1]), 12), (1, 1000), "of one that has not begun");
+    assert_eq!(send(Packet { dport: 9, ..segment(&reports[0]) }, 13), (2, 1000), "of none");
+    world.run_until_finished(at(Span::from_ms(100)));
+    assert_eq!(world.flows()[1].bytes_received, 1000, "it begins all the same");
+}
+
+/// What a flow's ends counted stays when they are gone, and many short flows one after another each do their work.
+#[test]
+fn flows_one_after_another() {
+    let run = |slots: u64| {
+        let fabric = Fabric::graph(&star(3, Some(100), None)).unwrap();
+        let flows = (0..300u16)
+            .map(|k| FlowConfig { start: us(u64::from(k) * slots), ..flow(k % 2, 2, Some(1000 + u64::from(k) * 100)) });
+        let mut world = World::new(fabric, flows.collect(), 1).unwrap();
+        world.run_until_finished(at(Span::from_secs(2)));
+        world.run_until(world.now() + Span::from_ms(1));
+        assert_world_conserved(&world);
+        world.flows()
+    };
+    for slots in [0, 20, 2000] {
+        for (k, report) in run(slots).iter().enumerate() {
+            let size = 1000 + k as u64 * 100;
+            assert_eq!((report.bytes_acked, report.bytes_received), (size, size), "flow {k}");
+            assert!(report.finish.is_some() && report.sender.packets_sent > 0 && report.srtt.is_some(), "{report:?}");
+        }
+    }
+}
+
 #[test]
 fn impossible_flows_are_refused() {
     let text = |flows| {

@@ -40,6 +40,16 @@ impl Rate {
         Span::from_ps(u64::try_from(ps).expect("a serialization time fits in 213 days"))
     }
 
+    /// As [`Rate::tx_time`], and [`Span::MAX`] where that would exceed it.
+    ///
+    /// # Panics
+    /// When the rate is zero.
+    pub fn saturating_tx_time(self, bytes: Bytes) -> Span {
+        assert!(self.0 > 0, "a link of zero rate never sends");
+        let ps = (u128::from(bytes.0) * PS_PER_BYTE_AT_1_BPS).div_ceil(u128::from(self.0));
+        Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
     /// How many whole bytes pass in `span`.
     pub fn bytes_in(self, span: Span) -> Bytes {
         let bytes = u128::from(span.as_ps()) * u128::from(self.0) / PS_PER_BYTE_AT_1_BPS;

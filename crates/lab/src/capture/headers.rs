@@ -3,19 +3,24 @@
 //! The record carries what the engine needs; the rest is filled in as Linux would. Options: timestamps (RFC 7323) behind
 //! two NOPs, SACK blocks (RFC 2018) behind two more, and on a SYN the largest segment, SACK-permitted, timestamps and the
 //! window scale, which simulated endpoints take from their configuration; as far as they fit in the header's length,
-//! which a real host's packet may have filled with others. Payload is not simulated: it counts as zeros in the checksum,
+//! which a real host's packet may have filled with others. Timestamps of the interfaces are an option of 14 bytes behind
+//! two NOPs, as DX has it: kind 253, for experiments (RFC 4727), without the identifier of RFC 6994, for which DX has no
+//! room, then t1 (on an ACK t3) and the t1 and t2 that are echoed. A packet that is seen where it is sent has not come to its interface
+//! yet: the first of these is zero. The traffic class is the upper three bits of DSCP. Payload is not simulated: it counts as zeros in the checksum,
 //! which is right for them, and is not in the capture.
 //!
 //! Of packets that are not TCP the headers of UDP and ICMP are written, and of all others the IP header alone. A kernel
 //! leaves UDP's checksum to its interface: it is written as "none".
 
 use super::address::address;
-use etherparse::TcpOptionElement as TcpOption;
-use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
-use firstlight_net::{Packet, SackBlock, TcpFlags};
+use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
+use firstlight_net::{Packet, SackBlock, Stamps, TcpFlags};
 
 /// Payload for checksums.
 static ZEROS: [u8; 65_536] = [0; 65_536];
+/// Kinds of TCP options: no operation, and one for experiments.
+const NOP: u8 = 1;
+const EXPERIMENT: u8 = 253;
 const TIME_TO_LIVE: u8 = 64;
 
 /// What the record does not carry.
@@ -56,44 +61,66 @@ impl Wire {
         tcp.rst = flags.has(TcpFlags::RST);
         let room = usize::from(packet.header).saturating_sub(Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN);
         let options = if tcp.syn { self.syn_options(packet, room) } else { options(packet, room) };
-        tcp.set_options(&options).expect("they fit in the header's room");
+        tcp.set_options_raw(&options).expect("they fit in the header's room");
         tcp
     }
 
-    fn syn_options(&self, packet: &Packet, room: usize) -> Vec<TcpOption> {
+    fn syn_options(&self, packet: &Packet, room: usize) -> Vec<u8> {
         let (mss, scale) = packet.announced().unwrap_or((self.mss, self.window_scale));
+        let [high, low] = mss.to_be_bytes();
+        let sack_permitted = [4, 2];
         let all = [
-            (4, vec![TcpOption::MaximumSegmentSize(mss)]),
-            (4, vec![TcpOption::Noop, TcpOption::WindowScale(scale)]),
-            (12, vec![TcpOption::SelectiveAcknowledgementPermitted, TcpOption::Timestamp(packet.tsval, packet.tsecr)]),
+            vec![2, 4, high, low],
+            vec![NOP, 3, 3, scale],
+            [&sack_permitted, &timestamps(packet)[..]].concat(),
+            interfaces(packet),
         ];
         fill(&all, room)
     }
 }
 
-fn options(packet: &Packet, room: usize) -> Vec<TcpOption> {
-    let edges = |block: &SackBlock| (block.start, block.end);
-    let sack = packet.sack_blocks().split_first().map(|(first, rest)| {
-        let more = [rest.first().map(edges), rest.get(1).map(edges), None];
-        let sack = TcpOption::SelectiveAcknowledgement(edges(first), more);
-        (4 + 8 * packet.sack_blocks().len(), vec![TcpOption::Noop, TcpOption::Noop, sack])
-    });
-    let left = room.saturating_sub(sack.as_ref().map_or(0, |sack| sack.0));
-    let stamps = vec![TcpOption::Noop, TcpOption::Noop, TcpOption::Timestamp(packet.tsval, packet.tsecr)];
-    let stamps = (left >= 12).then_some((12, stamps));
-    fill(&stamps.into_iter().chain(sack).collect::<Vec<_>>(), room)
+fn options(packet: &Packet, room: usize) -> Vec<u8> {
+    let (sack, interfaces) = (sack(packet), interfaces(packet));
+    // What the endpoint needs most has its room first.
+    let left = room.saturating_sub(sack.len() + interfaces.len());
+    let stamps = if left >= 12 { [&[NOP, NOP], &timestamps(packet)[..]].concat() } else { vec![] };
+    fill(&[stamps, interfaces, sack], room)
 }
 
-/// Those of `groups`, each with its length in bytes, that fit in `room`, and nothing behind them.
-fn fill(groups: &[(usize, Vec<TcpOption>)], mut room: usize) -> Vec<TcpOption> {
+/// RFC 7323.
+fn timestamps(packet: &Packet) -> Vec<u8> {
+    [&[8, 10], &packet.tsval.to_be_bytes()[..], &packet.tsecr.to_be_bytes()].concat()
+}
+
+/// RFC 2018; empty without blocks.
+fn sack(packet: &Packet) -> Vec<u8> {
+    let blocks = packet.sack_blocks();
+    if blocks.is_empty() {
+        return vec![];
+    }
+    let edges = blocks.iter().flat_map(|block: &SackBlock| [block.start, block.end]).flat_map(u32::to_be_bytes);
+    [NOP, NOP, 5, 2 + 8 * blocks.len() as u8].into_iter().chain(edges).collect()
+}
+
+/// DX's option; empty where there are no such timestamps.
+fn interfaces(packet: &Packet) -> Vec<u8> {
+    if !packet.has_stamps() {
+        return vec![];
+    }
+    let Stamps { sent, echo_sent, echo_received, .. } = packet.stamps();
+    let stamps = [sent, echo_sent, echo_received].into_iter().flat_map(u32::to_be_bytes);
+    [NOP, NOP, EXPERIMENT, 14].into_iter().chain(stamps).collect()
+}
+
+/// Those of `groups` that fit in `room`, and nothing behind them.
+fn fill(groups: &[Vec<u8>], room: usize) -> Vec<u8> {
     let mut options = vec![];
-    for (length, group) in groups {
-        if *length <= room {
+    for group in groups {
+        if options.len() + group.len() <= room {
             options.extend_from_slice(group);
-            room -= length;
         }
     }
-    options.resize(options.len() + room, TcpOption::Noop);
+    options.resize(room, NOP);
     options
 }
 
@@ -104,6 +131,7 @@ fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
     let protocol = IpNumber(packet.protocol());
     let mut ip = Ipv4Header::new(length, TIME_TO_LIVE, protocol, src, dst).expect("a packet has 16 bits of length");
     ip.ecn = IpEcn::try_new(packet.ecn as u8).expect("ECN has two bits");
+    ip.dscp = IpDscp::try_new(packet.class() << 3).expect("a class has three bits");
     ip.header_checksum = ip.calc_header_checksum();
     ip
 }
@@ -111,9 +139,12 @@ fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
 /// Appends the headers of a packet that is not TCP; tells its length on the wire.
 fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
     let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size).saturating_sub(Ipv4Header::MIN_LEN));
-    // The record keeps the second word of the IP header: identification, flags, offset.
-    let (fragment, offset) = (packet.tsval as u16, (packet.tsval as u16) & 0x1fff);
-    ip.identification = (packet.tsval >> 16) as u16;
+    // The record keeps the second word of the IP header: identification, flags, offset. That of a probe, which is simulated,
+    // has other numbers there, and timestamps.
+    let probe = packet.has_stamps();
+    let second = if probe { 0x4000 } else { packet.tsval };
+    let (fragment, offset) = (second as u16, (second as u16) & 0x1fff);
+    ip.identification = (second >> 16) as u16;
     ip.dont_fragment = fragment & 0x4000 != 0;
     ip.more_fragments = fragment & 0x2000 != 0;
     ip.fragment_offset = IpFragOffset::try_new(offset).expect("an offset has 13 bits");
@@ -125,7 +156,7 @@ fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
             let udp = UdpHeader {
                 source_port: packet.sport,
                 destination_port: packet.dport,
-                length: (packet.seq >> 16) as u16,
+                length: if probe { packet.size - Ipv4Header::MIN_LEN as u16 } else { (packet.seq >> 16) as u16 },
                 checksum: 0,
             };
             bytes.extend_from_slice(&udp.to_bytes());
@@ -142,6 +173,7 @@ fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etherparse::TcpOptionElement as TcpOption;
     use etherparse::{SlicedPacket, TransportSlice};
     use firstlight_net::{Ecn, Extras, HostId};
 
@@ -204,6 +236,57 @@ mod tests {
             let last = tcp.options_iterator().last().unwrap().unwrap();
             assert_eq!(last, TcpOption::SelectiveAcknowledgement((10, 11), more));
         }
+    }
+
+    /// The option's 14 bytes as DX lays them out, beside RFC 7323's timestamps and one SACK block: all 40 bytes of options.
+    #[test]
+    fn timestamps_of_the_interfaces_and_the_class() {
+        let mut packet =
+            Packet { size: 9000, header: 68, flags: TcpFlags::ACK, tsval: 3, tsecr: 2, ..Packet::default() };
+        packet.set_class(5);
+        packet.set_stamps(Stamps {
+            echo_sent: 0x0102_0304,
+            echo_received: 0x0506_0708,
+            sent: 0x0a0b_0c0d,
+            received: 9,
+        });
+        let own = [1, 1, 253, 14, 10, 11, 12, 13, 1, 2, 3, 4, 5, 6, 7, 8];
+        let stamps = [1, 1, 8, 10, 0, 0, 0, 3, 0, 0, 0, 2];
+        let (bytes, length) = written(&packet);
+        assert_eq!((bytes.len(), length), (68, 9000));
+        assert_eq!(bytes[40..], [&stamps[..], &own].concat());
+        let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
+        assert_eq!((ip.dscp.value(), ip.ecn.value()), (5 << 3, 0));
+        packet.push_sack(SackBlock { start: 7, end: 8 });
+        let (bytes, _) = written(&Packet { size: 80, header: 80, ..packet });
+        assert_eq!(bytes[40..], [&stamps[..], &own, &[1, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 8]].concat());
+        // A SYN has no SACK blocks, and room for all the rest.
+        let mut syn = Packet { size: 76, header: 76, flags: TcpFlags::SYN, ..Packet::default() };
+        syn.set_stamps(Stamps::default());
+        let (bytes, length) = written(&syn);
+        assert_eq!((bytes.len(), length), (76, 76));
+        assert_eq!(bytes[60..64], [1, 1, 253, 14]);
+    }
+
+    #[test]
+    fn a_probe_is_a_datagram() {
+        let mut probe = Packet {
+            size: 64,
+            header: 28,
+            window: 17,
+            sport: 9,
+            dport: 9,
+            seq: 5,
+            tsval: 0x2fff,
+            tsecr: 7,
+            ..Packet::default()
+        };
+        probe.set_stamps(Stamps::default());
+        let (bytes, length) = written(&probe);
+        assert_eq!((bytes.len(), length), (28, 64));
+        let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
+        assert_eq!((ip.dont_fragment, ip.more_fragments, ip.fragment_offset.value()), (true, false, 0));
+        assert_eq!(UdpHeader::from_slice(&bytes[20..]).unwrap().0.length, 44);
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn interface(file: &mut File, host: usize, spec: &Spec) -> PcapResult<usize> {
         snaplen: SNAP_LENGTH,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Owned(host_name(host, spec))),
-            InterfaceDescriptionOption::IfSpeed(spec.network.host_rate().as_bps()),
+            InterfaceDescriptionOption::IfSpeed(spec.network.host_rate(HostId(host as u16)).as_bps()),
             InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
         ],
     };

@@ -3,7 +3,8 @@
 //! the flows that are not larger, in percent (the last line says 100) or as a probability (the last line says 1).
 //! Between two lines sizes are spread evenly; two lines of one size make that part of the flows exactly so large.
 
-use super::{ImportError, Line, lines};
+use super::ImportError;
+use super::reader::{Line, Place, lines};
 use crate::sizes::{Cdf, Point, WHOLE};
 use firstlight_units::Bytes;
 
@@ -20,27 +21,23 @@ const DECIMALS: usize = 12;
 /// When a line is wrong: with its place, and what would be right.
 pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
     let mut rows = vec![];
-    for line in lines(text) {
-        let words = line.words(file, ["size", "cumulative part"])?;
-        let size = words[0].whole(file, "a size", 0, LARGEST)?;
+    for line in lines(file, text, Some('#')) {
+        let words = line.columns(["size", "cumulative part"])?;
+        let size = words[0].whole("a size", 0, LARGEST)?;
         let part = millionths(words[1].text).ok_or_else(|| {
             let found = words[1].text;
-            words[1].error(file, format!("expected a part of the flows, found '{found}': write a number like 97.5"))
+            words[1].error(format!("expected a part of the flows, found '{found}': write a number like 97.5"))
         })?;
         rows.push((line, size, part));
     }
     let Some((last, _, whole)) = rows.last() else {
-        return Err(ImportError {
-            file: file.into(),
-            line: 1,
-            column: 1,
-            problem: "there is no line: write a size and the part of the flows that are not larger".into(),
-        });
+        let problem = "there is no line: write a size and the part of the flows that are not larger";
+        return Err(Place::start(file).error(problem));
     };
     let percent = match u128::from(WHOLE) {
         one if *whole == one => false,
         one if *whole == one * 100 => true,
-        _ => return Err(last.tokens[1].error(file, "the last line has all flows: write 100 (percent) or 1")),
+        _ => return Err(last.words[1].error("the last line has all flows: write 100 (percent) or 1")),
     };
     let points: Vec<Point> = rows
         .iter()
@@ -49,25 +46,25 @@ pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
             below: u64::try_from(if percent { part / 100 } else { part }).unwrap_or(u64::MAX),
         })
         .collect();
-    ascending(&rows, &points, file)?;
+    ascending(&rows, &points)?;
     Ok(Cdf::new(points).expect("it was checked line by line"))
 }
 
-fn ascending(rows: &[(Line<'_>, u64, u128)], points: &[Point], file: &str) -> Result<(), ImportError> {
+fn ascending(rows: &[(Line<'_>, u64, u128)], points: &[Point]) -> Result<(), ImportError> {
     for (at, pair) in points.windows(2).enumerate() {
         let line = &rows[at + 1].0;
         if pair[1].size < pair[0].size {
             let problem = format!("{} is smaller than the size before, {}: sizes grow", rows[at + 1].1, rows[at].1);
-            return Err(line.tokens[0].error(file, problem));
+            return Err(line.words[0].error(problem));
         }
         if pair[1].below < pair[0].below {
             let problem = "it is less than the part before: the part of the flows that are not larger grows";
-            return Err(line.tokens[1].error(file, problem));
+            return Err(line.words[1].error(problem));
         }
     }
     if points.last().is_some_and(|last| last.size == Bytes::new(0)) {
         let problem = "all flows would be empty: write a larger size";
-        return Err(rows[rows.len() - 1].0.tokens[0].error(file, problem));
+        return Err(rows[rows.len() - 1].0.words[0].error(problem));
     }
     Ok(())
 }

@@ -3,8 +3,12 @@
 use super::*;
 use firstlight_net::HostId;
 
+fn hosts(hosts: u32) -> Vec<u32> {
+    (0..hosts).collect()
+}
+
 fn error(text: &str) -> String {
-    read(text, "x.cm", 16).map(|_| ()).unwrap_err().to_string()
+    read(text, "x.cm", &hosts(16)).map(|_| ()).unwrap_err().to_string()
 }
 
 /// A header, then lines.
@@ -17,7 +21,7 @@ fn a_matrix_as_it_is_published() {
     let text = "Nodes 16\nConnections 4\nTriggers 1\n# bulk\n1->0 id 1 start 0 size 2000000\n\
                 2->15 id 2 start 1500000 size 2000000 send_done_trigger 7\n13->0 start 0.000000 size 0\n3->4 start 7\n\
                 trigger id 7 barrier count 2\n";
-    let flows = read(text, "x.cm", 16).unwrap();
+    let flows = read(text, "x.cm", &hosts(16)).unwrap();
     let ends: Vec<_> = flows.iter().map(|flow| (flow.src, flow.dst)).collect();
     let host = HostId;
     assert_eq!(ends, [(host(1), host(0)), (host(2), host(15)), (host(13), host(0)), (host(3), host(4))]);

@@ -2,53 +2,54 @@
 //! High-Precision-Congestion-Control): the first line counts the flows; each line after it is one flow, `source destination
 //! priority-group destination-port bytes start-in-seconds`. What follows the counted flows is not read, as there.
 //!
-//! Nodes are numbered with the hosts first, so a node's number is its host's. The priority group becomes the flow's class;
-//! the port says nothing here, where hosts give ports themselves. The order of the starts is free.
+//! Hosts have the numbers that the network's file gives them; of a fabric without a file they are those of the hosts. The
+//! priority group becomes the flow's class; the port says nothing here, where hosts give ports themselves. The order of the
+//! starts is free.
 
-use super::{ImportError, Line, ListedFlow, lines};
+use super::reader::{Line, Place, lines};
+use super::{ImportError, ListedFlow};
 use firstlight_units::{Bytes, Span};
 
 const COLUMNS: [&str; 6] = ["source", "destination", "priority group", "port", "bytes", "start in seconds"];
 
-/// Reads a list for a fabric of so many hosts; `file` is for messages.
+/// Reads a list; `file` is for messages, `hosts` has the number of each host of the fabric, ascending.
 ///
 /// # Errors
 /// When a line is wrong: with its place, and what would be right.
-pub fn read(text: &str, file: &str, hosts: usize) -> Result<Vec<ListedFlow>, ImportError> {
-    let mut lines = lines(text);
+pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, ImportError> {
+    let mut lines = lines(file, text, Some('#'));
     let Some(first) = lines.next() else {
-        let problem = "it is empty: the first line counts the flows".into();
-        return Err(ImportError { file: file.into(), line: 1, column: 1, problem });
+        return Err(Place::start(file).error("it is empty: the first line counts the flows"));
     };
-    let [count] = first.words(file, ["number of flows"])?;
-    let count: usize = count.whole(file, "how many flows follow", 1, 1 << 30)?;
+    let [count] = first.columns(["number of flows"])?;
+    let count: usize = count.whole("how many flows follow", 1, 1 << 30)?;
     let mut flows = vec![];
     for line in lines.take(count) {
-        flows.push(flow(&line, file, hosts)?);
+        flows.push(flow(&line, hosts)?);
     }
     if flows.len() < count {
         let problem = format!("{count} flows are announced, and {} follow: count them anew", flows.len());
-        return Err(first.tokens[0].error(file, problem));
+        return Err(first.words[0].error(problem));
     }
     Ok(flows)
 }
 
-fn flow(line: &Line<'_>, file: &str, hosts: usize) -> Result<ListedFlow, ImportError> {
-    let [src, dst, group, port, bytes, start] = line.words(file, COLUMNS)?;
+fn flow(line: &Line<'_>, hosts: &[u32]) -> Result<ListedFlow, ImportError> {
+    let [src, dst, group, port, bytes, start] = line.columns(COLUMNS)?;
     let flow = ListedFlow {
-        src: src.host(file, "the sending host", hosts)?,
-        dst: dst.host(file, "the receiving host", hosts)?,
-        class: Some(group.whole(file, "a priority group", 0, 7)?),
-        size: Some(Bytes::new(bytes.whole(file, "how many bytes it sends", 1, 1 << 60)?)),
+        src: src.host("the sending host", hosts)?,
+        dst: dst.host("the receiving host", hosts)?,
+        class: Some(group.whole("a priority group", 0, 7)?),
+        size: Some(Bytes::new(bytes.whole("how many bytes it sends", 1, 1 << 60)?)),
         start: seconds(start.text).ok_or_else(|| {
             let found = start.text;
-            start.error(file, format!("expected its start in seconds, found '{found}': write for example 2.000001"))
+            start.error(format!("expected its start in seconds, found '{found}': write for example 2.000001"))
         })?,
-        place: (start.line, start.column),
+        place: (start.place.line, start.place.column),
     };
-    port.whole(file, "the receiver's port", 0, u16::MAX)?;
+    port.whole("the receiver's port", 0, u16::MAX)?;
     if flow.src == flow.dst {
-        return Err(dst.error(file, format!("host {} sends to itself: write another one", dst.text)));
+        return Err(dst.error(format!("host {} sends to itself: write another one", dst.text)));
     }
     Ok(flow)
 }
@@ -65,14 +66,14 @@ mod tests {
     use firstlight_net::HostId;
 
     fn error(text: &str) -> String {
-        read(text, "flows.txt", 4).map(|_| ()).unwrap_err().to_string()
+        read(text, "flows.txt", &[0, 1, 2, 3]).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn a_list_as_it_is_published() {
         let text =
             "2\n2 1 3 100 200000000 2\n3 1 0 100 5000 2.000000001\n0 1 3 100 9 2\n\nFirst line: # of flows\n...\n";
-        let flows = read(text, "flows.txt", 4).unwrap();
+        let flows = read(text, "flows.txt", &[0, 1, 2, 3]).unwrap();
         let ends: Vec<_> = flows.iter().map(|flow| (flow.src, flow.dst, flow.class)).collect();
         assert_eq!(ends, [(HostId(2), HostId(1), Some(3)), (HostId(3), HostId(1), Some(0))]);
         assert_eq!(flows[0].size, Some(Bytes::new(200_000_000)));

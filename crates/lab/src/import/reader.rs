@@ -1,6 +1,7 @@
 //! A text as lines of words that know where they stand.
 
 use super::ImportError;
+use firstlight_net::HostId;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -46,7 +47,12 @@ pub(crate) fn lines<'a>(file: &'a str, text: &'a str, comment: Option<char>) -> 
     })
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// Where a file begins.
+    pub const fn start(file: &'a str) -> Self {
+        Place { file, line: 1, column: 1 }
+    }
+
     /// Something is wrong here.
     pub fn error(&self, problem: impl Into<String>) -> ImportError {
         ImportError { file: self.file.into(), line: self.line, column: self.column, problem: problem.into() }
@@ -65,13 +71,26 @@ impl Word<'_> {
     }
 
     /// A whole number from `least` to `most`.
-    pub fn count(&self, what: &str, least: u32, most: u32) -> Result<u32, ImportError> {
+    pub fn whole<T>(&self, what: &str, least: T, most: T) -> Result<T, ImportError>
+    where
+        T: FromStr + PartialOrd + Display + Copy,
+    {
         let digits = !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit());
-        match self.text.parse::<u32>() {
-            Ok(n) if (least..=most).contains(&n) => Ok(n),
-            _ if digits => Err(self.error(format!("{what} is {}: use {least} to {most}", self.text))),
-            _ => Err(self.error(format!("'{}' is not {what}: write a whole number", self.text))),
-        }
+        let number = self.text.parse().ok().filter(|n| digits && (least..=most).contains(n));
+        let wrong = || format!("expected {what}, found '{}': write a whole number from {least} to {most}", self.text);
+        number.ok_or_else(|| self.error(wrong()))
+    }
+
+    /// The host that it numbers: `numbers` has the number of each, ascending.
+    pub fn host(&self, what: &str, numbers: &[u32]) -> Result<HostId, ImportError> {
+        let last = numbers.last().copied().unwrap_or_default();
+        let number = self.whole(what, numbers.first().copied().unwrap_or_default(), last)?;
+        let host = numbers.binary_search(&number).map_err(|_| {
+            self.error(format!(
+                "expected {what}, found '{number}', which is no host in the network's file: use one of its hosts"
+            ))
+        });
+        host.map(|host| HostId(host as u16))
     }
 
     /// A quantity with its unit.
@@ -92,6 +111,18 @@ impl<'a> Line<'a> {
             None => Err(self.end.error(format!("the line ends too early: write {right}"))),
         }
     }
+
+    /// The line's words, when there is one for each of `names`; the error names the one that is missing.
+    pub fn columns<const N: usize>(&self, names: [&str; N]) -> Result<[Word<'a>; N], ImportError> {
+        if let Some(extra) = self.words.get(N) {
+            let problem = format!("'{}' is one word too many: a line has {}", extra.text, names.join(", "));
+            return Err(extra.error(problem));
+        }
+        self.words.as_slice().try_into().map_err(|_| {
+            let missing = names[self.words.len()];
+            self.end.error(format!("{missing} is missing: a line has {}", names.join(", ")))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -110,13 +141,22 @@ mod tests {
     #[test]
     fn numbers_and_lengths_are_checked() {
         let line = lines("f", "12 x 70000", None).next().unwrap();
-        let message = |i: usize| line.words[i].count("a port", 1, 65_535).map_err(|error| error.to_string());
+        let message = |i: usize| line.words[i].whole("a port", 1, 65_535).map_err(|error| error.to_string());
         assert_eq!(message(0), Ok(12));
-        assert_eq!(message(1), Err("f:1:4: 'x' is not a port: write a whole number".into()));
-        assert_eq!(message(2), Err("f:1:6: a port is 70000: use 1 to 65535".into()));
+        assert_eq!(message(1), Err("f:1:4: expected a port, found 'x': write a whole number from 1 to 65535".into()));
+        assert_eq!(
+            message(2),
+            Err("f:1:6: expected a port, found '70000': write a whole number from 1 to 65535".into())
+        );
         let wrong = |counts: &[usize]| line.expect(counts, "this").unwrap_err().to_string();
         assert_eq!(wrong(&[2]), "f:1:6: '70000' is one word too many: write this");
         assert_eq!(wrong(&[4, 6]), "f:1:11: the line ends too early: write this");
         assert!(line.expect(&[3, 6], "this").is_ok());
+        assert_eq!(
+            line.columns(["a", "b"]).unwrap_err().to_string(),
+            "f:1:6: '70000' is one word too many: a line has a, b"
+        );
+        let missing = line.columns(["a", "b", "c", "d"]).unwrap_err().to_string();
+        assert_eq!(missing, "f:1:11: d is missing: a line has a, b, c, d");
     }
 }

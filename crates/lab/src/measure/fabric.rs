@@ -10,10 +10,15 @@ use firstlight_circuits::{Matching, Week};
 pub(super) fn ports(counters: &Counters) -> Table {
     let rows = &counters.ports;
     Table::new("ports", "one row for each port, link and queue, since the start of the run")
-        .text("name", "host3.nic, host3.port, tor0->agg1, voq.0.1, uplink.0, downlink.1 or circuit.0", rows, |p| {
-            p.name.clone()
+        .text(
+            "name",
+            "host3.nic, host3.pacer, host3.port, tor0->agg1, voq.0.1, uplink.0, downlink.1 or circuit.0",
+            rows,
+            |p| p.name.clone(),
+        )
+        .text("kind", "nic, pacer, host_port, switch_port, voq, uplink, downlink or circuit", rows, |p| {
+            p.kind.name().into()
         })
-        .text("kind", "nic, host_port, switch_port, voq, uplink, downlink or circuit", rows, |p| p.kind.name().into())
         .count("offered", "packets that came", rows, |p| p.offered)
         .count("delivered", "packets that left at the far end", rows, |p| p.delivered)
         .count("dropped", "packets lost here", rows, |p| p.dropped)

@@ -7,7 +7,7 @@ use super::registry::{MOST_HOSTS, keys};
 use super::values::Values;
 use firstlight_circuits::{Day, Matching, RackId, Week, WeekError};
 use firstlight_transport::ConfigError;
-use firstlight_units::{Bytes, Span};
+use firstlight_units::{Bytes, Rate, Span};
 
 /// Longest run on the engine's clock, which ends after 213 days.
 const LONGEST_RUN: Span = Span::from_secs(100 * 86_400);
@@ -20,6 +20,8 @@ const LONGEST_PACKET: Span = Span::from_secs(1);
 const SHORTEST_RTO_MAX: Span = Span::from_ms(1);
 /// Most samples of a series.
 const MOST_SAMPLES: u64 = 1_000_000;
+/// Most samples of all watched queues, and numbers in all intervals of all flows.
+const MOST_CELLS: u64 = 50_000_000;
 
 /// Checks the network; gives the week of a hybrid fabric.
 pub(crate) fn values(values: &Values, setting: &Setting) -> Result<Option<Week>, SpecError> {
@@ -32,9 +34,34 @@ pub(crate) fn values(values: &Values, setting: &Setting) -> Result<Option<Week>,
     }
     check.clock();
     check.slowest_packet();
+    check.queue_samples();
     let hybrid = values.text("fabric.kind") == "hybrid";
     let week = if hybrid { check.hybrid() } else { None };
     if check.problems.is_empty() { Ok(week) } else { Err(SpecError { problems: check.problems }) }
+}
+
+/// What is wrong with a link of that rate, if anything: one packet takes for ever.
+pub(super) fn too_slow(values: &Values, rate: Rate) -> Option<String> {
+    let (mtu, scale) = (values.size("hosts.mtu"), values.integer("time_scale"));
+    let least = (u128::from(mtu.get()) * 8 * u128::from(scale)) as u64;
+    let text = || {
+        format!(
+            "at {rate} one packet of {mtu} takes longer than {LONGEST_PACKET}, time_scale included: use at least {least}bps"
+        )
+    };
+    (rate.as_bps() < least).then(text)
+}
+
+/// Checks that the intervals of `measure.throughput` with so many flows fit in memory.
+pub(super) fn intervals(values: &Values, flows: usize) -> Result<(), SpecError> {
+    let Some(every) = values.span_opt("measure.throughput") else { return Ok(()) };
+    let measured = values.span("duration").saturating_sub(values.span("warmup"));
+    let most = MOST_CELLS / flows.max(1) as u64;
+    if measured.as_ps() / every.as_ps() <= most {
+        return Ok(());
+    }
+    let text = format!("{every} makes too many intervals of {measured} for {flows} flows: use at most {most} of them");
+    Err(values.problem("measure.throughput", text).into())
 }
 
 struct Check<'a> {
@@ -81,9 +108,14 @@ impl Check<'_> {
 
     /// To reTCP ECE is a circuit; a threshold's marks come back as ECE too.
     fn one_meaning_of_ece(&mut self) {
-        for path in ["voq.ecn_small", "voq.ecn_large", "switch.ecn"].into_iter().filter(|path| self.values.has(path)) {
+        let there = |path: &String| self.values.has(path) || self.values.tables.contains_key(path);
+        let tables = (0..self.values.count("switch.classes")).map(|class| format!("switch.classes.{class}"));
+        let marking = |table: String| ["ecn", "red", "phantom"].map(|key| format!("{table}.{key}"));
+        let marking = std::iter::once("switch".to_string()).chain(tables).flat_map(marking);
+        let all = ["voq.ecn_small", "voq.ecn_large"].map(String::from).into_iter().chain(marking);
+        for path in all.filter(there).collect::<Vec<_>>() {
             self.wrong(
-                path,
+                &path,
                 "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp",
             );
         }
@@ -117,17 +149,21 @@ impl Check<'_> {
 
     /// No link is so slow that one packet takes for ever.
     fn slowest_packet(&mut self) {
-        let mtu = self.values.size("hosts.mtu");
-        let least = (u128::from(mtu.get()) * 8 * u128::from(self.scale())) as u64;
         let rates = keys().iter().filter(|key| key.kind == Kind::Rate && self.values.has(key.path));
         for key in rates.collect::<Vec<_>>() {
-            let rate = self.values.rate(key.path);
-            if rate.as_bps() < least {
-                let text = format!(
-                    "at {rate} one packet of {mtu} takes longer than {LONGEST_PACKET}, time_scale included: use at least {least}bps"
-                );
+            if let Some(text) = too_slow(self.values, self.values.rate(key.path)) {
                 self.wrong(key.path, text);
             }
+        }
+    }
+
+    fn queue_samples(&mut self) {
+        let Some(every) = self.values.span_opt("measure.queue_samples") else { return };
+        let (duration, queues) = (self.values.span("duration"), self.values.texts("measure.queues").len() as u64);
+        let most = MOST_CELLS / queues.max(1);
+        if duration.as_ps() / every.as_ps() > most {
+            let text = format!("{every} makes too many samples of {queues} queues in {duration}: use at most {most}");
+            self.wrong("measure.queue_samples", text);
         }
     }
 

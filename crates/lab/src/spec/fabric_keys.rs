@@ -226,8 +226,12 @@ fn discipline(paths: [&'static str; 10]) -> impl Iterator<Item = Key> {
         key(gentle, Kind::Flag, "RED: beyond `max` the probability rises to 1 at twice that").or(red.gentle),
         key(beyond, Kind::Flag, "RED: beyond the upper threshold ECN-capable packets are dropped as well")
             .or(red.drop_beyond),
-        key(drain, SHARE, "HULL's phantom queue: the share of the link's rate at which it drains")
-            .or(format!("{:?}", phantom.drain)),
+        key(
+            drain,
+            Kind::Number { least: 0.01, most: 1.0 },
+            "HULL's phantom queue: the share of the link's rate at which it drains",
+        )
+        .or(format!("{:?}", phantom.drain)),
         key(threshold, AMOUNT, "HULL's phantom queue: mark packets that leave while it is above this")
             .or(phantom.threshold),
     ]

@@ -9,7 +9,7 @@ use super::values::Values;
 use super::workload::{self, Probe, Workload};
 use firstlight_circuits::RackId;
 use firstlight_net::HostId;
-use firstlight_units::{Bytes, Span};
+use firstlight_units::{Bytes, Rate, Span};
 use std::fmt;
 
 /// Connections that one host can have: its ports from 10000 on.
@@ -199,9 +199,19 @@ impl Table<'_> {
             }
             None => ("tcp.cc".to_string(), self.values.text("tcp.cc")),
         };
-        let control = Control::of(self.values, &name, hosts, self.shape.rate);
-        let control = control.map_err(|text| Box::new(self.values.problem(&key, text)))?;
-        Ok(vec![control; pairs.len()])
+        // A host's rate decides on some parameters, and most hosts have the same.
+        let mut last: Option<(Rate, Control)> = None;
+        let of = |&(src, _): &Pair| {
+            let rate = self.shape.rates[src];
+            if let Some((_, control)) = last.filter(|(known, _)| *known == rate) {
+                return Ok(control);
+            }
+            let control = Control::of(self.values, &name, hosts, rate);
+            let control = control.map_err(|text| Box::new(self.values.problem(&key, text)))?;
+            last = Some((rate, control));
+            Ok(control)
+        };
+        pairs.iter().map(of).collect()
     }
 
     /// The hosts that a key names.

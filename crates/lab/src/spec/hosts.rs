@@ -1,8 +1,9 @@
 //! Kinds of hosts, and which hosts a name of the experiment stands for.
 
-use super::network::Network;
+use super::network::Found;
 use super::value::Hosts;
 use super::values::Values;
+use firstlight_net::HostId;
 use firstlight_units::Rate;
 
 /// Whose TCP a host runs.
@@ -48,17 +49,24 @@ pub(crate) struct Shape {
     /// None where the fabric has no racks.
     racks: Option<usize>,
     pub hosts: usize,
-    /// The rate of a host's link.
-    pub rate: Rate,
+    /// The number by which lists of flows call each host, ascending.
+    pub numbers: Vec<u32>,
+    /// The rate of each host's link.
+    pub rates: Vec<Rate>,
 }
 
 impl Shape {
-    pub fn of(values: &Values, network: &Network) -> Self {
+    pub fn of(values: &Values, found: &Found) -> Self {
         let racks = match values.text("fabric.kind").as_str() {
             "fat_tree" => Some(values.integer("fabric.k").pow(2) / 2),
             _ => values.integer_opt("fabric.racks"),
         };
-        Shape { racks: racks.map(|racks| racks as usize), hosts: network.hosts(), rate: network.host_rate() }
+        Shape {
+            racks: racks.map(|racks| racks as usize),
+            hosts: found.network.hosts(),
+            numbers: found.host_numbers.clone(),
+            rates: (0..found.network.hosts()).map(|host| found.network.host_rate(HostId(host as u16))).collect(),
+        }
     }
 
     pub fn per_rack(&self) -> usize {

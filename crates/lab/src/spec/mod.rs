@@ -22,6 +22,7 @@ mod reference;
 mod registry;
 mod resolved;
 mod settings;
+mod switches;
 mod value;
 mod values;
 mod walk;
@@ -144,13 +145,14 @@ impl Spec {
         let values = Values::collect(document, allow_sweep)?;
         let setting = effect::check(&values)?;
         let week = check::values(&values, &setting)?;
-        let (network, notes) = Network::read(&values, week)?;
-        let shape = Shape::of(&values, &network);
+        let found = Network::read(&values, week)?;
+        let shape = Shape::of(&values, &found);
         let entries = HostEntries::read(&values, &shape)?;
         let traffic = flows::expand(&values, &shape, &entries)?;
+        check::intervals(&values, traffic.flows.len())?;
         let programs = programs::expand(&values, &shape)?;
         let linux = linux::expand(&values, &setting, &shape, &entries, &traffic.flows, programs)?;
-        Ok(Spec { notes, ..Spec::of(&values, &setting, network, shape.per_rack(), traffic, linux) })
+        Ok(Spec { notes: found.notes, ..Spec::of(&values, &setting, found.network, shape.per_rack(), traffic, linux) })
     }
 
     fn of(

@@ -1,6 +1,8 @@
 //! The network of an experiment: from its keys to the engine's configuration.
 
+use super::check;
 use super::error::SpecError;
+use super::switches;
 use super::values::Values;
 use crate::import::topology as import;
 use firstlight_circuits::Week;
@@ -8,11 +10,9 @@ use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig}
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
 };
-use firstlight_net::{
-    Band, CLASSES, Discipline, Length, Limit, Marking, PacerConfig, PhantomConfig, PoolConfig, RedConfig,
-};
+use firstlight_net::{HostId, PacerConfig};
 use firstlight_sim::{
-    CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, SwitchConfig, VoqConfig,
+    CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, VoqConfig,
 };
 use firstlight_units::Rate;
 
@@ -25,18 +25,33 @@ pub enum Network {
     Hybrid(Box<HybridConfig>),
 }
 
+/// A network, with what goes along with its file.
+pub(crate) struct Found {
+    pub network: Network,
+    /// The number by which lists of flows call each host, ascending.
+    pub host_numbers: Vec<u32>,
+    /// What the file has and we have not.
+    pub notes: Vec<String>,
+}
+
+impl Found {
+    /// A network without a file.
+    fn new(network: Network) -> Self {
+        Found { host_numbers: (0..network.hosts() as u32).collect(), network, notes: vec![] }
+    }
+}
+
 impl Network {
     /// The network that checked values describe; `week` is that of a hybrid fabric.
-    /// With it comes what a file of the network has and we have not.
-    pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<(Self, Vec<String>), SpecError> {
+    pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<Found, SpecError> {
         if let Some(week) = week {
-            return Ok((Network::Hybrid(Box::new(hybrid(values, week))), vec![]));
+            return Ok(Found::new(Network::Hybrid(Box::new(hybrid(values, week)))));
         }
-        let (topology, notes) = match values.text("fabric.kind").as_str() {
-            "graph" => imported(values)?,
-            _ => (topology(values).map_err(|(key, error)| values.problem(key, error.to_string()))?, vec![]),
-        };
-        Ok((Network::Graph(Box::new(graph(values, topology)?)), notes))
+        if values.text("fabric.kind") == "graph" {
+            return imported(values);
+        }
+        let topology = topology(values).map_err(|(key, error)| values.problem(key, error.to_string()))?;
+        Ok(Found::new(Network::Graph(Box::new(graph(values, topology)?))))
     }
 
     /// How many hosts there are.
@@ -47,10 +62,10 @@ impl Network {
         }
     }
 
-    /// Rate of the first host's interface.
-    pub fn host_rate(&self) -> Rate {
+    /// Rate of a host's interface.
+    pub fn host_rate(&self, host: HostId) -> Rate {
         match self {
-            Network::Graph(graph) => graph.topology.nics()[0].wire.rate,
+            Network::Graph(graph) => graph.topology.nics()[host.index()].wire.rate,
             Network::Hybrid(hybrid) => hybrid.links.rate,
         }
     }
@@ -108,7 +123,7 @@ fn stamps(values: &Values) -> ChainConfig {
 }
 
 /// A network from a file, and what the file has besides.
-fn imported(values: &Values) -> Result<(Topology, Vec<String>), SpecError> {
+fn imported(values: &Values) -> Result<Found, SpecError> {
     const KEY: &str = "fabric.file";
     let (path, text) = values.file(KEY)?;
     let format = values.text_opt("fabric.format");
@@ -120,81 +135,36 @@ fn imported(values: &Values) -> Result<(Topology, Vec<String>), SpecError> {
     };
     let import::Imported { topology, host_numbers, mut notes } =
         read(&path, &text).map_err(|error| values.imported(KEY, error))?;
+    slow_links(values, &path, &topology)?;
     if let Some((host, number)) = host_numbers.iter().enumerate().find(|(host, number)| **number as usize != *host) {
-        notes.push(format!("{path}: its host {number} is host{host} here, and so on: hosts are numbered in order"));
+        notes.push(format!(
+            "{path}: its host {number} is host{host} here, and so on: hosts are numbered in order. Lists of flows are read \
+             with the file's numbers"
+        ));
     }
-    Ok((topology, notes))
+    let network = Network::Graph(Box::new(graph(values, topology)?));
+    Ok(Found { network, host_numbers, notes })
+}
+
+/// Refuses links of a file on which one packet would take for ever.
+fn slow_links(values: &Values, path: &str, topology: &Topology) -> Result<(), SpecError> {
+    let wires = topology.nics().iter().map(|nic| nic.wire).chain(topology.ports().iter().map(|port| port.wire));
+    let Some(slowest) = wires.map(|wire| wire.rate).min() else { return Ok(()) };
+    match check::too_slow(values, slowest) {
+        Some(text) => Err(values.problem("fabric.file", format!("{path} has a link of {slowest}: {text}")).into()),
+        None => Ok(()),
+    }
 }
 
 fn graph(values: &Values, topology: Topology) -> Result<GraphConfig, SpecError> {
+    switches::watched(values, &topology)?;
     Ok(GraphConfig {
         topology,
         interface: interface(values),
-        switch: switch(values)?,
+        switch: switches::read(values)?,
         spray: values.flag("fabric.spray"),
         time_scale: time_scale(values),
         seed: values.integer("seed"),
-    })
-}
-
-fn switch(values: &Values) -> Result<SwitchConfig, SpecError> {
-    let classes = values.count("switch.classes");
-    if classes > CLASSES {
-        let text = format!("{classes} classes are too many: a packet's class is 0 to {}", CLASSES - 1);
-        return Err(values.problem("switch.classes", text).into());
-    }
-    let classes = (0..classes).map(|class| discipline(values, &format!("switch.classes.{class}")));
-    let buffer = values.size_opt("switch.buffer").map(|size| PoolConfig { size, alpha: values.number("switch.alpha") });
-    let classes = classes.collect::<Result<Vec<_>, _>>()?;
-    let discipline = if classes.is_empty() { discipline(values, "switch")? } else { Discipline::default() };
-    Ok(SwitchConfig { discipline, classes, buffer })
-}
-
-/// What the keys of one queue say.
-fn discipline(values: &Values, table: &str) -> Result<Discipline, SpecError> {
-    let path = |key: &str| format!("{table}.{key}");
-    let (red, phantom) = (path("red"), path("phantom"));
-    let given = [path("ecn"), red.clone(), phantom.clone()];
-    let given: Vec<&String> = given.iter().filter(|key| values.has(key) || values.tables.contains_key(*key)).collect();
-    if let [first, second, ..] = given[..] {
-        return Err(values.problem(second, format!("there is {first} already: a queue marks in one way")).into());
-    }
-    let limit = match values.length_opt(&path("queue")) {
-        None => Limit::None,
-        Some(Length::Packets(packets)) => Limit::Packets(packets),
-        Some(Length::Bytes(bytes)) => Limit::Bytes(bytes),
-    };
-    let marking = if values.tables.contains_key(&red) {
-        Marking::Red(self::red(values, &red)?)
-    } else if values.tables.contains_key(&phantom) {
-        let (drain, threshold) = (values.number(&path("phantom.drain")), values.size(&path("phantom.threshold")));
-        Marking::Phantom(PhantomConfig { drain, threshold })
-    } else {
-        values.length_opt(&path("ecn")).map_or(Marking::None, Marking::Threshold)
-    };
-    let discipline = Discipline { limit, marking };
-    discipline.check().map_err(|error| values.problem(table, error.to_string()))?;
-    Ok(discipline)
-}
-
-fn red(values: &Values, table: &str) -> Result<RedConfig, SpecError> {
-    let path = |key: &str| format!("{table}.{key}");
-    let band = match (values.length_opt(&path("min")), values.length_opt(&path("max"))) {
-        (Some(Length::Packets(min)), Some(Length::Packets(max))) => Band::Packets { min, max },
-        (Some(Length::Bytes(min)), Some(Length::Bytes(max))) => Band::Bytes { min, max },
-        _ => {
-            let text =
-                "RED needs min and max, both in packets or both in data: write for example min = 20 and max = 60";
-            return Err(values.problem(table, text).into());
-        }
-    };
-    Ok(RedConfig {
-        max_probability: values.number(&path("probability")),
-        weight: values.number(&path("weight")),
-        typical_packet: values.size("hosts.mtu"),
-        gentle: values.flag(&path("gentle")),
-        drop_beyond: values.flag(&path("drop_beyond")),
-        ..RedConfig::new(band)
     })
 }
 

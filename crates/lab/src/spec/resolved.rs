@@ -10,9 +10,9 @@ use serde_json::{Map, Value as Json, json};
 /// would take a key, a default of ours is no value: theirs hold.
 pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<(RackId, RackId)>) -> Json {
     let mut root = json!({});
-    let marks = values.tables.contains_key("marks");
-    for key in keys().iter().filter(|key| setting.counts(key) && (marks || !key.path.starts_with("marks."))) {
-        for path in values.instances(key).into_iter().filter(|path| setting.counts_at(key, path)) {
+    for key in keys().iter().filter(|key| setting.counts(key)) {
+        let there = |path: &String| setting.counts_at(key, path) && is_on(values, path);
+        for path in values.instances(key).into_iter().filter(there) {
             let value = match path.as_str() {
                 "name" => Some(json!(name)),
                 "measure.pair" => pair.map(|(src, dst)| json!([src.0, dst.0])),
@@ -25,7 +25,21 @@ pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<
             }
         }
     }
+    let classes = values.count("switch.classes");
+    if classes > 0 {
+        // The table alone makes a class, without any key.
+        let list = &mut root["switch"]["classes"];
+        let given = list.as_array().cloned().unwrap_or_default();
+        *list = given.into_iter().chain(std::iter::repeat(json!({}))).take(classes).collect();
+    }
     root
+}
+
+/// Whether a key's table is there, if its presence turns something on.
+fn is_on(values: &Values, path: &str) -> bool {
+    let table = path.rsplit_once('.').map_or("", |(table, _)| table);
+    let switches = table == "marks" || table == "pacer" || table.ends_with(".red") || table.ends_with(".phantom");
+    !switches || values.tables.contains_key(table)
 }
 
 /// Keys of TCP that have a default of a kernel's own on Linux hosts.

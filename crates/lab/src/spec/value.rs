@@ -100,7 +100,7 @@ impl Value {
             (Kind::Sysctls, Raw::List(items)) => settings::sysctls(items).map(Value::Sysctls),
             (Kind::Route, Raw::Text(text)) => settings::route(text).map(Value::Route),
             (Kind::Length { least }, Raw::Integer(n)) => length(*n, least),
-            (Kind::Length { least }, Raw::Text(text)) => size(text, least, u64::MAX),
+            (Kind::Length { least }, Raw::Text(text)) => size(text, least, 1 << 60),
             (Kind::Texts, Raw::List(items)) => texts(items).map(Value::Texts),
             (Kind::Sizes, Raw::List(items)) => sizes(items).map(Value::Sizes),
             (Kind::Version, Raw::Text(text)) => settings::version(text).map(Value::Text),

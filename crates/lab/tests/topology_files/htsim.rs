@@ -113,12 +113,20 @@ fn broken_trees_of_htsim() {
                 "2:1: 'Node' is not a key before the first tier: use Nodes, Tiers, Podsize: did you mean Nodes?",
             ),
             ("Nodes 24\n", "Nodes 24\nNodes 24\n", "3:1: Nodes is set twice: set it once"),
-            ("Nodes 24\n", "Nodes many\n", "2:7: 'many' is not Nodes: write a whole number"),
+            (
+                "Nodes 24\n",
+                "Nodes many\n",
+                "2:7: expected the number of Nodes, found 'many': write a whole number from 1 to 1000000",
+            ),
             ("Nodes 24\n", "Nodes\n", "2:6: the line ends too early: write \"Nodes NUMBER\""),
             ("Nodes 24\n", "Nodes 24 3\n", "2:10: '3' is one word too many: write \"Nodes NUMBER\""),
-            ("Tiers 3", "Tiers 4", "3:7: Tiers is 4: use 2 to 3"),
+            ("Tiers 3", "Tiers 4", "3:7: expected the number of Tiers, found '4': write a whole number from 2 to 3"),
             ("Podsize 8", "Podsize 7", "4:9: Podsize must divide the 24 Nodes evenly"),
-            ("Tier 1\n", "Tier 3\n", "14:6: the number of a tier is 3: use 0 to 2"),
+            (
+                "Tier 1\n",
+                "Tier 3\n",
+                "14:6: expected the number of a tier, found '3': write a whole number from 0 to 2",
+            ),
             ("Tier 1\n", "Tier 0\n", "14:6: tier 0 has a section already: write each once"),
             (
                 "Oversubscribed 1",

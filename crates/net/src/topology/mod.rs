@@ -212,6 +212,14 @@ impl Topology {
         let Range { start, end } = self.ports_of(from);
         if parallel(start..end) == 1 { name } else { format!("{name}.{}", parallel(start..port.0)) }
     }
+
+    /// What a port's queue is called: `host17.port` after the number of the host that it leads to, else the port's name.
+    pub fn queue_name(&self, port: SwitchPort) -> String {
+        match self.ports[port.index()].to {
+            Node::Host(host) => format!("host{}.port", host.0),
+            Node::Switch(_) => self.port_name(port),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +233,7 @@ mod tests {
         let names: Vec<_> = (0..tree.ports().len() as u32).map(|i| tree.port_name(SwitchPort(i))).collect();
         assert_eq!(names[..4], ["tor0->host0", "tor0->host1", "tor0->agg0.0", "tor0->agg0.1"]);
         assert_eq!(names[8..], ["agg0->tor0.0", "agg0->tor0.1", "agg0->tor1.0", "agg0->tor1.1"]);
+        assert_eq!([tree.queue_name(SwitchPort(1)), tree.queue_name(SwitchPort(3))], ["host1.port", "tor0->agg0.1"]);
         assert_eq!(tree.nic_name(HostId(3)), "host3.nic");
         assert_eq!(tree.find("host3"), Some(Node::Host(HostId(3))));
         assert_eq!(tree.find("agg0"), Some(Node::Switch(SwitchId(2))));

@@ -173,12 +173,8 @@ impl<P: SwitchPort> Graph<P> {
         self.watches.iter().map(|watch| watch.report(now, scale)).collect()
     }
 
-    /// A port to a host is called after the host.
     fn name(&self, port: usize) -> String {
-        match self.targets[port].node() {
-            Node::Host(host) => format!("{}.port", self.topology.name(Node::Host(host))),
-            Node::Switch(_) => self.topology.port_name(PortId(port as u32)),
-        }
+        self.topology.queue_name(PortId(port as u32))
     }
 
     /// Some ports' names: the first, and the first between switches.

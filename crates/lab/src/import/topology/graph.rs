@@ -33,7 +33,7 @@ const LINK: &str = "\"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the way
 /// # Errors
 /// At the first line that is wrong.
 pub fn graph(file: &str, text: &str) -> Result<Imported, ImportError> {
-    let whole = Place { file, line: 1, column: 1 };
+    let whole = Place::start(file);
     let mut reader = Reader { graph: Graph::default(), names: BTreeMap::new(), places: Places::new(whole) };
     for line in lines(file, text, Some('#')) {
         reader.line(&line)?;

@@ -31,13 +31,13 @@ const LINK: &str = "one end, the other end, rate, delay and error rate, as in \"
 /// # Errors
 /// At the first line that is wrong.
 pub fn ns3(file: &str, text: &str) -> Result<Imported, ImportError> {
-    let start = Place { file, line: 1, column: 1 };
+    let start = Place::start(file);
     let mut lines = lines(file, text, None).peekable();
     let header = lines.next().ok_or_else(|| start.error(format!("the file is empty: begin with {HEADER}")))?;
     let words = header.expect(&[3], HEADER)?;
-    let nodes = words[0].count("the number of nodes", 2, MOST)?;
-    let switches = words[1].count("the number of switches", 0, nodes - 2)?;
-    let links = words[2].count("the number of links", 1, u32::MAX)?;
+    let nodes = words[0].whole("the number of nodes", 2, MOST)?;
+    let switches = words[1].whole("the number of switches", 0, nodes - 2)?;
+    let links = words[2].whole("the number of links", 1, u32::MAX)?;
     let mut reader = Reader::new(nodes, words[0].place);
     reader.switches(&mut lines, switches, header.end)?;
     reader.number_nodes();
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&self, word: &Word<'_>, what: &str) -> Result<usize, ImportError> {
-        word.count(what, 0, self.switch.len() as u32 - 1).map(|number| number as usize)
+        word.whole(what, 0, self.switch.len() as u32 - 1).map(|number| number as usize)
     }
 
     fn link(&mut self, line: &Line<'a>) -> Result<(), ImportError> {

@@ -13,7 +13,7 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
     let (path, text) = table.file("file")?;
     let matrix = Path::new(&path).extension().is_some_and(|extension| extension == "cm");
     let read = if matrix { connections::read } else { flows::read };
-    let listed = read(&text, &path, table.shape.hosts).map_err(|error| table.imported("file", error))?;
+    let listed = read(&text, &path, &table.shape.numbers).map_err(|error| table.imported("file", error))?;
     let asked = values.integer_opt(&table.path("flows")).map(|flows| flows as usize);
     let listed = &listed[..listed.len().min(asked.unwrap_or(MOST + 1))];
     let pairs: Vec<Pair> = listed.iter().map(|flow| (flow.src.index(), flow.dst.index())).collect();

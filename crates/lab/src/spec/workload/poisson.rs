@@ -2,7 +2,7 @@
 //!
 //! Load is what DX (section 6.3) calls load at the edge: the payload of the flows that start in a second, divided by what
 //! the senders' links carry in a second. With n senders of rate R and a mean size S, flows start at the rate
-//! load n R / (8 S). Headers come on top of that, and so do retransmissions.
+//! load n R / (8 S); where rates differ, n R is their sum. Headers come on top of that, and so do retransmissions.
 
 use super::super::error::Problem;
 use super::super::flows::{MOST, Pair, Table};
@@ -24,7 +24,7 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
     if load <= 0.0 {
         return Err(table.problem("load", "at 0 no flow ever starts: use for example 0.15"));
     }
-    let carried = load * from.len() as f64 * table.shape.rate.as_bps() as f64;
+    let carried = load * from.iter().map(|host| table.shape.rates[*host].as_bps() as f64).sum::<f64>();
     let gap = 8.0 * sizes.mean() * 1e12 / carried;
     let asked = values.integer_opt(&table.path("flows")).map(|flows| flows as usize);
 

@@ -4,7 +4,7 @@ use super::super::error::Problem;
 use super::super::flows::{Entry, Table};
 use super::patterns::required;
 use firstlight_net::HostId;
-use firstlight_units::{Bytes, Span};
+use firstlight_units::{Bytes, Rate, Span};
 
 /// Packets at a constant rate from one host to another.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,8 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Vec<Probe>, Box<Problem>> {
     if packet > mtu {
         return Err(table.problem("packet", format!("{packet} are more than hosts.mtu = {mtu}: use at most that")));
     }
-    let interval = interval(table, packet)?;
+    let slowest = pairs.iter().map(|(src, _)| table.shape.rates[*src]).min().expect("a pattern has pairs");
+    let interval = interval(table, packet, slowest)?;
     let probe = |&(src, dst): &(usize, usize)| Probe {
         entry: table.entry,
         src: HostId(src as u16),
@@ -51,7 +52,7 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Vec<Probe>, Box<Problem>> {
     Ok(pairs.iter().map(probe).collect())
 }
 
-fn interval(table: &Table<'_>, packet: Bytes) -> Result<Span, Box<Problem>> {
+fn interval(table: &Table<'_>, packet: Bytes, link: Rate) -> Result<Span, Box<Problem>> {
     let interval = table.values.span_opt(&table.path("interval"));
     let rate = table.values.rate_opt(&table.path("rate"));
     let (key, interval) = match (interval, rate) {
@@ -60,7 +61,6 @@ fn interval(table: &Table<'_>, packet: Bytes) -> Result<Span, Box<Problem>> {
         (None, Some(rate)) => ("rate", rate.tx_time(packet)),
         (None, None) => return Err(table.missing("interval", "\"1ms\"")),
     };
-    let link = table.shape.rate;
     let least = link.tx_time(packet);
     if interval < least {
         let text =

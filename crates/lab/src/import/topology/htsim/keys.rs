@@ -102,7 +102,7 @@ pub(super) fn read<'a>(file: &'a str, text: &'a str) -> Result<Sections<'a>, Imp
     while let Some(line) = lines.next_if(|line| !is(&line.words[0], "Tier")) {
         head.push(line);
     }
-    let start = Place { file, line: 1, column: 1 };
+    let start = Place::start(file);
     let header = read_header(&head, lines.peek().map_or(start, |line| line.words[0].place))?;
     let mut found: Vec<Tier<'a>> = Vec::new();
     for line in lines {
@@ -139,7 +139,7 @@ fn read_header<'a>(lines: &[Line<'a>], end: Place<'a>) -> Result<Header<'a>, Imp
         };
         let words = line.expect(&[2], &format!("\"{} NUMBER\"", NAMES[i]))?;
         let (least, most) = if i == 1 { (2, 3) } else { (1, 1_000_000) };
-        let count = words[1].count(NAMES[i], least, most)?;
+        let count = words[1].whole(&format!("the number of {}", NAMES[i]), least, most)?;
         let value = setting(words[1].place, count);
         if values[i].replace(value).is_some() {
             return Err(key.error(format!("{} is set twice: set it once", NAMES[i])));
@@ -151,7 +151,7 @@ fn read_header<'a>(lines: &[Line<'a>], end: Place<'a>) -> Result<Header<'a>, Imp
 
 fn heading<'a>(line: &Line<'a>, header: &Header<'a>, found: &[Tier<'a>]) -> Result<Tier<'a>, ImportError> {
     let words = line.expect(&[2], "\"Tier NUMBER\"")?;
-    let number = words[1].count("the number of a tier", 0, header.tiers.count - 1)? as usize;
+    let number = words[1].whole("the number of a tier", 0, header.tiers.count - 1)? as usize;
     if found.iter().any(|tier| tier.number == number) {
         return Err(words[1].error(format!("tier {number} has a section already: write each once")));
     }
@@ -190,9 +190,9 @@ fn value<'a>(key: Key, word: &Word<'a>) -> Result<Setting<'a>, ImportError> {
             Ok(span) if decimal && span <= Span::from_secs(1000) => Ok(Setting { span, ..empty }),
             _ => Err(not("nanoseconds")),
         },
-        Key::QueueUp | Key::QueueDown => Ok(setting(word.place, word.count(key.name(), 0, u32::MAX)?)),
+        Key::QueueUp | Key::QueueDown => Ok(setting(word.place, word.whole(key.name(), 0, u32::MAX)?)),
         Key::RadixUp | Key::RadixDown | Key::Oversubscribed | Key::Bundle => {
-            Ok(setting(word.place, word.count(key.name(), 1, 65_535)?))
+            Ok(setting(word.place, word.whole(key.name(), 1, 65_535)?))
         }
     }
 }

@@ -1,0 +1,234 @@
+//! Packet fabrics from their files to their results.
+
+use firstlight_lab::spec::{Network, OverrideValue};
+use firstlight_lab::{Column, Outcome, Spec, inspect, run};
+use std::ops::ControlFlow;
+
+/// What each kind of fabric is told by, and how many hosts it has.
+const KINDS: [(&str, usize); 6] = [
+    ("kind = \"star\"\nhosts = 3", 3),
+    ("kind = \"dumbbell\"\nleft = 2\nright = 3", 5),
+    ("kind = \"leaf_spine\"\nracks = 3\nhosts_per_rack = 2\nspines = 2", 6),
+    ("kind = \"fat_tree\"\nk = 4", 16),
+    ("kind = \"three_tier\"\nracks = 32\nhosts_per_rack = 6\naggregations = 16\ncores = 8", 192),
+    ("kind = \"graph\"\nfile = \"tests/specs/topology.txt\"\nformat = \"ns3\"", 4),
+];
+
+/// An experiment on a fabric, with links of 10 Gb/s to hosts and of 40 Gb/s between switches, each of 1 us.
+fn on(fabric: &str, more: &str) -> String {
+    let file = fabric.contains("graph");
+    let links = if fabric.contains("star") || file { "" } else { "[links]\nrate = \"40Gbps\"\n" };
+    let hosts = if file { "" } else { "rate = \"10Gbps\"\ndelay = \"1us\"\n" };
+    format!(
+        "duration = \"20ms\"\n[fabric]\n{fabric}\n[hosts]\n{hosts}mtu = \"1500B\"\n{links}[tcp]\ntick = \"0s\"\n{more}\n"
+    )
+}
+
+fn read(text: &str, set: &[(&str, &str)]) -> Spec {
+    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
+    Spec::read(text, "x.toml", &overrides).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn result(text: &str, set: &[(&str, &str)]) -> Outcome {
+    run(&read(text, set), &[], None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Number(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+fn integers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [i64] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Integer(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+fn metric(outcome: &Outcome, name: &str) -> f64 {
+    outcome.metric(name).unwrap_or_else(|| panic!("the summary has {name}"))
+}
+
+/// Ten segments are the initial window: the flow never waits for anything.
+#[test]
+fn a_lone_flow_takes_the_ideal_time_on_each_fabric() {
+    for (fabric, hosts) in KINDS {
+        for (from, to) in [(0, hosts - 1), (hosts - 1, 0), (1, 0)] {
+            let flow =
+                format!("[[flows]]\nfrom = \"host{from}\"\nto = \"host{to}\"\nsize = \"14480B\"\nstart = \"50us\"");
+            for spray in ["", "fabric.spray"] {
+                let set: &[(&str, &str)] = if spray.is_empty() || hosts == 3 { &[] } else { &[(spray, "true")] };
+                let outcome = result(&on(fabric, &flow), set);
+                let slowdown = numbers(&outcome, "flows", "slowdown")[0];
+                assert!((slowdown - 1.0).abs() < 1e-9, "{fabric}, {from} to {to}: {slowdown}");
+            }
+        }
+    }
+}
+
+/// By hand, on the leaf-spine: SYN and SYN-ACK of 60 B over two links of 10 Gb/s, two of 40 Gb/s and 4 us each, then 52 B and ten
+/// packets of 1500 B on the first link, the last of which crosses three more.
+#[test]
+fn the_ideal_time_by_hand() {
+    let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host5\"\nsize = \"14480B\"";
+    let outcome = result(&on(KINDS[2].0, flow), &[]);
+    let handshake = 2.0 * (2.0 * 0.048 + 2.0 * 0.012 + 4.0);
+    let data = (52.0 + 15_000.0) * 0.8e-3 + 2.0 * 0.3 + 1.2 + 4.0;
+    assert!((numbers(&outcome, "flows", "fct_us")[0] - handshake - data).abs() < 1e-6);
+}
+
+#[test]
+fn inspection_tells_the_shape() {
+    for (fabric, hosts) in KINDS {
+        let told = inspect(&read(&on(fabric, "[[flows]]\nfrom = \"host0\"\nto = \"host1\""), &[]));
+        assert_eq!(
+            (told["hosts"].as_u64(), told["fabric"]["hosts"].as_u64()),
+            (Some(hosts as u64), Some(hosts as u64))
+        );
+    }
+    let watched =
+        "[[flows]]\nfrom = \"host0\"\nto = \"rack2\"\n[measure]\nqueues = [\"leaf0->spine1\"]\nqueue_samples = \"5us\"";
+    let told = inspect(&read(&on(KINDS[2].0, watched), &[]));
+    assert_eq!((told["fabric"]["switches"]["leaf"].as_u64(), told["fabric"]["links"].as_u64()), (Some(3), Some(12)));
+    assert_eq!(told["rates"]["leaf->spine"][0]["rate"], "40Gbps");
+    assert_eq!(told["bdp"]["host0->last"]["bytes"].as_u64(), Some(10_000), "8 us at 10 Gb/s");
+    assert_eq!(
+        (&told["measure"]["queues"][0], &told["measure"]["queue_samples_us"]),
+        (&"leaf0->spine1".into(), &5.0.into())
+    );
+}
+
+/// The file's nodes 0 and 3 are switches: its hosts 1, 2, 4 and 5 are host0 to host3.
+#[test]
+fn lists_of_flows_use_the_numbers_of_the_networks_file() {
+    let listed = on(KINDS[5].0, "[[workload]]\nkind = \"file\"\nfile = \"tests/specs/tree-flows.txt\"");
+    let spec = read(&listed, &[]);
+    let ends: Vec<_> = spec.flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect();
+    assert_eq!(ends, [(0, 2), (3, 1)]);
+    assert!(
+        spec.notes.iter().any(|note| note.contains("Lists of flows are read with the file's numbers")),
+        "{:?}",
+        spec.notes
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    for (list, expected) in [
+        (
+            "1\n1 3 3 100 9 0\n",
+            "2:3: workload.0.file: expected the receiving host, found '3', which is no host in the network's file: use one of its hosts",
+        ),
+        (
+            "1\n0 1 3 100 9 0\n",
+            "2:1: workload.0.file: expected the sending host, found '0': write a whole number from 1 to 5",
+        ),
+    ] {
+        let path = folder.path().join("flows.txt");
+        std::fs::write(&path, list).expect("a file");
+        let text = listed.replace("tests/specs/tree-flows.txt", path.to_str().expect("a text"));
+        let error = Spec::read(&text, "x.toml", &[]).map(|_| ()).expect_err("a wrong list").to_string();
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+/// The last host's link is a tenth of the others'.
+#[test]
+fn load_and_parameters_follow_each_hosts_own_rate() {
+    let poisson = |from: &str| {
+        let workload =
+            format!("[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"1kB\"\nfrom = \"{from}\"\ncc = \"dx\"");
+        read(&on(KINDS[5].0, &workload), &[])
+    };
+    let (fast, slow) = (poisson("host0").flows.len() as f64, poisson("host3").flows.len() as f64);
+    // 0.5 x 10 Gb/s / 8 kb in 20 ms.
+    assert!((fast / 12_500.0 - 1.0).abs() < 0.05 && (slow / 1250.0 - 1.0).abs() < 0.15, "{fast} {slow}");
+    let headroom = |spec: &Spec| format!("{:?}", spec.flows[0].cc);
+    assert_ne!(headroom(&poisson("host0")), headroom(&poisson("host3")), "a packet's time at the sender's rate");
+    let Network::Graph(graph) = poisson("host0").network else { panic!("a packet fabric") };
+    assert_eq!(graph.topology.hosts(), 4);
+}
+
+#[test]
+fn probes_tell_the_empty_path() {
+    let probe = "[[workload]]\nkind = \"probe\"\nfrom = \"host0\"\nto = \"host2\"\ninterval = \"100us\"\npacket = \"1000B\"\ncount = 50\n\
+                 [measure]\nprobes = true";
+    let set = [("hosts.clock_drift_ppm", "0"), ("hosts.send_delay", "3us"), ("hosts.receive_delay", "5us")];
+    let outcome = result(&on(KINDS[0].0, probe), &set);
+    assert_eq!((integers(&outcome, "probes", "sent")[0], integers(&outcome, "probes", "received")[0]), (50, 50));
+    let latencies = numbers(&outcome, "probe_packets", "latency_us");
+    // Twice 0.8 us and 1 us, and the stacks.
+    assert!(latencies.len() == 50 && latencies.iter().all(|us| (us - 11.6).abs() < 1e-9), "{latencies:?}");
+    let (sent, received) = (
+        integers(&outcome, "probe_packets", "sent_clock_ns"),
+        integers(&outcome, "probe_packets", "received_clock_ns"),
+    );
+    let differences: Vec<u32> = received.iter().zip(sent).map(|(b, a)| (*b as u32).wrapping_sub(*a as u32)).collect();
+    assert!(differences.iter().all(|ns| ns.abs_diff(differences[0]) <= 1), "clocks stand off: {differences:?}");
+    assert_eq!(numbers(&outcome, "probe_packets", "sent_us")[..3], [0.0, 100.0, 200.0]);
+    assert_eq!(outcome.manifest["elapsed_us"], 20_000.0);
+}
+
+#[test]
+fn staggered_flows_stop_and_throughput_adds_up() {
+    let staggered = "[[workload]]\nkind = \"staggered\"\nto = \"host4\"\nflows = 3\ninterval = \"4ms\"\nhold = \"8ms\"\n\
+                     [switch]\nqueue = 100\n[measure]\nthroughput = \"1ms\"\nqueues = [\"host4.port\"]\nqueue_samples = \"100us\"";
+    let outcome = result(&on(KINDS[1].0, staggered), &[]);
+    let received = integers(&outcome, "flows", "bytes_received");
+    let (time, flow) = (numbers(&outcome, "throughput", "time_us"), integers(&outcome, "throughput", "flow"));
+    let rate = numbers(&outcome, "throughput", "goodput_gbps");
+    for id in 0..3i64 {
+        let own = || (0..flow.len()).filter(|row| flow[*row] == id);
+        let bytes: f64 = own().map(|row| rate[row] * 1e9 * 1e-3 / 8.0).sum();
+        assert!((bytes - received[id as usize] as f64).abs() < 1.0, "flow {id}: {bytes} of {received:?}");
+        let (start, stop) = (4e3 * id as f64, 4e3 * id as f64 + 8e3);
+        // What was written before the stop comes a little later.
+        assert!(own().all(|row| time[row] >= start && time[row] <= stop + 1e3), "flow {id}");
+        assert!(own().count() >= 8, "flow {id}");
+    }
+    assert!(metric(&outcome, "queue_utilization_pct") <= 100.0 + 1e-9);
+    let samples = numbers(&outcome, "queue_samples", "time_us");
+    assert_eq!((samples.len(), samples[1]), (201, 100.0));
+}
+
+#[test]
+fn a_higher_class_goes_first() {
+    let flow = |from: u32, class: u32| {
+        format!("[[flows]]\nfrom = \"host{from}\"\nto = \"host0\"\nsize = \"5MB\"\nclass = {class}\n")
+    };
+    let text = on(KINDS[0].0, &(flow(1, 0) + &flow(2, 1)));
+    let times = |classes: &str| {
+        let outcome = result(&format!("{text}{classes}"), &[("duration", "2s")]);
+        assert_eq!(metric(&outcome, "flows_complete"), 2.0);
+        (numbers(&outcome, "flows", "slowdown").to_vec(), outcome.manifest["warnings"].to_string())
+    };
+    let (strict, warnings) = times("[[switch.classes]]\nqueue = 100\n[[switch.classes]]\nqueue = 100\n");
+    assert!(strict[1] < 1.1 && strict[0] > 1.8, "{strict:?}");
+    assert_eq!(warnings, "[]");
+    let (shared, warnings) = times("[switch]\nqueue = 100\n");
+    assert!(shared[1] > 1.3, "without classes they share: {shared:?}");
+    assert!(warnings.contains("flows have traffic classes, and the switches one queue for all"), "{warnings}");
+    let (_, warnings) = times("[[switch.classes]]\n");
+    assert!(warnings.contains("no [[switch.classes]] for class 1: its packets are queued as class 0"), "{warnings}");
+}
+
+/// One port alone may hold alpha / (1 + alpha) of the buffer.
+#[test]
+fn a_shared_buffer_is_full_and_no_fuller() {
+    let incast = on("kind = \"star\"\nhosts = 9", "[[flows]]\nfrom = \"all\"\nto = \"host0\"\nsize = \"200kB\"\n");
+    let run = |switch: &str| {
+        let outcome = result(&format!("{incast}{switch}"), &[("duration", "2s")]);
+        let peak = integers(&outcome, "ports", "peak_queue").iter().max().copied().unwrap_or(0);
+        assert_eq!(integers(&outcome, "flows", "bytes_received"), [200_000; 8]);
+        (metric(&outcome, "dropped_packets"), metric(&outcome, "queue_peak_packets"), peak)
+    };
+    assert_eq!(run("").0, 0.0);
+    // A packet is taken in while with it the port holds at most alpha (45 kB - what it held before): 23,250 or 41,333 bytes, of
+    // which the last one waits behind 15 or 27 whole packets at most.
+    for (alpha, most) in [(1, 15.0), (8, 27.0)] {
+        let (dropped, peak, _) = run(&format!("[switch]\nbuffer = \"45kB\"\nalpha = {alpha}\n"));
+        assert!(
+            dropped > 0.0 && peak <= most && peak >= most - 1.0,
+            "alpha {alpha}: {dropped} dropped, at most {peak}"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Packet fabrics over random topologies, disciplines, classes, buffers, pacers, losses and traffic: conservation, order,
+//! determinism, timestamps.
+
+mod harness;
+
+use firstlight_net::interface::ClockConfig;
+use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
+use firstlight_net::{
+    Band, Discipline, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig, PoolConfig, RedConfig,
+    Stamps,
+};
+use firstlight_sim::{CaptureSink, Direction, Fabric, GraphConfig, InterfaceConfig, SwitchConfig, WatchConfig};
+use firstlight_units::{Bytes, Rate, Span, Time};
+use harness::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+fn cable() -> impl Strategy<Value = Cable> {
+    (prop::sample::select(vec![1u64, 10, 40, 100]), 0u64..3000)
+        .prop_map(|(gbps, delay)| Cable::new(Rate::from_gbps(gbps), ns(delay)))
+}
+
+fn topology() -> impl Strategy<Value = Topology> {
+    (0usize..5, 2u32..5, 1u32..4, 1u32..4, cable(), cable(), cable()).prop_map(
+        |(kind, a, b, c, host, aggregation, core)| {
+            let cables = TreeCables { host, aggregation, core };
+            let tiers = ThreeTier {
+                servers: 16,
+                tors: 8,
+                aggregations: 4,
+                cores: 2,
+                tor_uplinks: Some(2),
+                aggregation_uplinks: Some(1),
+                cables,
+            };
+            match kind {
+                0 => star(a, host),
+                1 => dumbbell(a, b, host, aggregation),
+                2 => LeafSpine { leaves: a, spines: b, hosts_per_leaf: c, host, uplink: aggregation }.build(),
+                3 => fat_tree(4, cables),
+                _ => tiers.build(),
+            }
+            .unwrap()
+        },
+    )
+}
+
+fn discipline() -> impl Strategy<Value = Discipline> {
+    let limit = prop_oneof![
+        Just(Limit::None),
+        (1u32..30).prop_map(Limit::Packets),
+        (1u64..90_000).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
+    ];
+    let red = (1u32..5, 0u32..20, any::<bool>(), any::<bool>()).prop_map(|(min, more, gentle, drop_beyond)| {
+        RedConfig { weight: 0.5, gentle, drop_beyond, ..RedConfig::new(Band::Packets { min, max: min + more }) }
+    });
+    let marking = prop_oneof![
+        Just(Marking::None),
+        (1u32..10).prop_map(|mark| Marking::Threshold(Length::Packets(mark))),
+        (1u64..30_000).prop_map(|mark| Marking::Threshold(Length::Bytes(Bytes::new(mark)))),
+        red.prop_map(Marking::Red),
+        (0.5f64..1.0, 1u64..9000)
+            .prop_map(|(drain, threshold)| Marking::Phantom(PhantomConfig { drain, threshold: Bytes::new(threshold) })),
+    ];
+    (limit, marking).prop_map(|(limit, marking)| Discipline { limit, marking })
+}
+
+prop_compose! {
+    fn fabric()(
+        topology in topology(),
+        discipline in discipline(),
+        classes in prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(discipline(), 1..4)],
+        buffer in prop::option::weighted(0.3, (10_000u64..200_000, 0.1f64..8.0)),
+        loss in prop_oneof![3 => Just(0.0), 1 => 0.0..0.3],
+        pacer in prop::bool::weighted(0.3),
+        (send, receive) in (0u64..5000, 0u64..5000),
+        spray in any::<bool>(),
+        time_scale in prop_oneof![Just(1u32), Just(20)],
+        seed in any::<u64>(),
+    ) -> GraphConfig {
+        let buffer = buffer.map(|(size, alpha)| PoolConfig { size: Bytes::new(size), alpha });
+        let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
+        let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, ..InterfaceConfig::default() };
+        GraphConfig { topology, interface, switch: SwitchConfig { discipline, classes, buffer }, spray, time_scale, seed }
+    }
+}
+
+/// Gap in ns, ends, size, and what decides on class, ECN, stamps and port.
+type Traffic = Vec<(u64, u16, u16, u16, u8)>;
+
+fn traffic() -> impl Strategy<Value = Traffic> {
+    prop::collection::vec((0u64..2000, any::<u16>(), any::<u16>(), 68u16..9001, any::<u8>()), 1..400)
+}
+
+/// Each flow (ends and port) is of one class.
+fn sends(config: &GraphConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+    let hosts = config.topology.hosts() as u16;
+    let mut now = Time::ZERO;
+    let mut all = vec![];
+    for (k, (gap, src, dst, size, bits)) in traffic.iter().enumerate() {
+        now += ns(*gap) * u64::from(config.time_scale);
+        let mut packet = packet(src % hosts, dst % hosts, *size, k as u32);
+        if packet.src == packet.dst {
+            continue;
+        }
+        packet.sport = u16::from(bits & 3);
+        packet.set_class(bits & 3);
+        packet.ecn = if bits & 4 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        if bits & 8 != 0 {
+            packet.set_stamps(Stamps::default());
+        }
+        all.push((now, packet));
+    }
+    all
+}
+
+/// Long after the last packet was sent.
+fn end(fabric: &Fabric, sends: &[(Time, Packet)]) -> Time {
+    let last = sends.last().map_or(Time::ZERO, |send| send.0);
+    last + Span::from_ms(200) * u64::from(fabric.time_scale())
+}
+
+struct Seen(Arc<Mutex<[u64; 2]>>);
+
+impl CaptureSink for Seen {
+    fn packet(&mut self, packet: &Packet, _: Time, host: HostId, direction: Direction) {
+        let sent = direction == Direction::Sent;
+        assert_eq!(host, if sent { packet.src } else { packet.dst });
+        self.0.lock().unwrap()[usize::from(!sent)] += 1;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn every_packet_reaches_its_host_or_is_counted(config in fabric(), traffic in traffic()) {
+        let (sends, mut fabric) = (sends(&config, &traffic), Fabric::graph(&config).unwrap());
+        let until = end(&fabric, &sends);
+        let left = drive(&mut fabric, &sends, until);
+        prop_assert!(left.iter().all(|(_, host, packet)| packet.dst == *host));
+        let totals = fabric.totals();
+        assert_conserved(&fabric);
+        prop_assert_eq!(totals.held, 0, "all is quiet at the end");
+        prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
+        prop_assert_eq!(totals.exited + totals.dropped + totals.lost, totals.injected);
+        let drops = |queue: &Discipline| queue.limit != Limit::None || matches!(queue.marking, Marking::Red(_));
+        let SwitchConfig { discipline, classes, buffer } = &config.switch;
+        let any = if classes.is_empty() { drops(discipline) } else { classes.iter().any(drops) };
+        prop_assert!(totals.dropped == 0 || any || buffer.is_some(), "{:?}", totals);
+        prop_assert!(totals.lost == 0 || config.interface.loss > 0.0);
+        // Nothing but ECN-capable packets is marked, and what else a packet carries stays.
+        for (_, _, packet) in &left {
+            let (_, sent) = sends.iter().find(|(_, sent)| sent.seq == packet.seq).unwrap();
+            prop_assert!(packet.ecn == sent.ecn || (sent.ecn == Ecn::Ect0 && packet.ecn == Ecn::Ce));
+            prop_assert_eq!((packet.class(), packet.has_stamps(), packet.size), (sent.class(), sent.has_stamps(), sent.size));
+        }
+    }
+
+    /// With ECMP and one class for each flow nothing overtakes.
+    #[test]
+    fn a_flows_packets_stay_in_order(config in fabric(), traffic in traffic()) {
+        let config = GraphConfig { spray: false, ..config };
+        let (sends, mut fabric) = (sends(&config, &traffic), Fabric::graph(&config).unwrap());
+        let until = end(&fabric, &sends);
+        let mut last = BTreeMap::new();
+        for (_, _, packet) in drive(&mut fabric, &sends, until) {
+            if let Some(before) = last.insert(packet.flow_key(), packet.seq) {
+                prop_assert!(before < packet.seq, "{} before {}", before, packet.seq);
+            }
+        }
+    }
+
+    /// Stepping, captures and watches change nothing; one packet more does.
+    #[test]
+    fn one_digest_however_it_is_run(config in fabric(), traffic in traffic(), step in 100u64..50_000) {
+        let sends = sends(&config, &traffic);
+        let mut plain = Fabric::graph(&config).unwrap();
+        let until = end(&plain, &sends);
+        let left = drive(&mut plain, &sends, until);
+        let mut watched = Fabric::graph(&config).unwrap();
+        let seen = Arc::new(Mutex::new([0; 2]));
+        watched.set_capture(Box::new(Seen(seen.clone())));
+        let ports = (0..2.min(config.topology.ports().len() as u32)).map(|port| config.topology.queue_name(firstlight_net::topology::SwitchPort(port)));
+        watched.watch(&WatchConfig { ports: ports.collect(), every: Some(us(7)) }).unwrap();
+        let mut again = vec![];
+        let mut rest = &sends[..];
+        let mut now = Time::ZERO;
+        while now < until {
+            now = (now + ns(step * 1000)).min(until);
+            let due = rest.partition_point(|send| send.0 <= now);
+            again.extend(drive(&mut watched, &rest[..due], now));
+            rest = &rest[due..];
+        }
+        prop_assert_eq!(watched.digest(), plain.digest());
+        prop_assert_eq!(*seen.lock().unwrap(), [sends.len() as u64, left.len() as u64]);
+        prop_assert!(left == again);
+        let mut more = Fabric::graph(&config).unwrap();
+        drive(&mut more, &sends[..sends.len().saturating_sub(1)], until);
+        prop_assert!(sends.is_empty() || more.digest() != plain.digest());
+    }
+}
+
+/// Four hosts at two leaf switches, joined by two spine switches.
+fn two_spines() -> Topology {
+    let cable = Cable::new(Rate::from_gbps(10), us(1));
+    LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, host: cable, uplink: cable }.build().unwrap()
+}
+
+fn on(topology: Topology) -> GraphConfig {
+    let (interface, switch) = (InterfaceConfig::default(), SwitchConfig::default());
+    GraphConfig { topology, interface, switch, spray: false, time_scale: 1, seed: 1 }
+}
+
+#[test]
+fn a_flow_has_one_way_and_sprayed_packets_have_all() {
+    let sends: Vec<_> = (0..100).map(|k| (at(us(2) * u64::from(k)), packet(0, 3, 1500, k))).collect();
+    let uplinks = |spray: bool| {
+        let mut fabric = Fabric::graph(&GraphConfig { spray, ..on(two_spines()) }).unwrap();
+        assert_eq!(drive(&mut fabric, &sends, at(us(1000))).len(), 100);
+        let ports = fabric.ports();
+        ["leaf0->spine0", "leaf0->spine1"].map(|name| ports.iter().find(|port| port.name == name).unwrap().offered)
+    };
+    let mut own = uplinks(false);
+    own.sort_unstable();
+    assert_eq!(own, [0, 100]);
+    let [a, b] = uplinks(true);
+    assert!(a + b == 100 && a.abs_diff(b) <= 40, "each packet takes any of them: {a} and {b}");
+}
+
+/// t2 - t1 by two clocks that stand off and drift, less the same of a packet that met no queue, is the wait in queues,
+/// within what the clocks drift apart in between; the hosts' stacks are not in it.
+#[test]
+fn timestamps_tell_the_queueing_delay() {
+    let drift = 40_000; // millionths of a thousandth: 40 ns per ms
+    let config = GraphConfig {
+        interface: InterfaceConfig {
+            send_delay: us(3),
+            receive_delay: us(7),
+            clock: ClockConfig { offset: Span::from_secs(1), drift },
+            ..InterfaceConfig::default()
+        },
+        ..on(star(3, Cable::new(Rate::from_gbps(10), us(1))).unwrap())
+    };
+    let mut largest = Span::ZERO;
+    for seed in 0..20 {
+        let mut fabric = Fabric::graph(&GraphConfig { seed, ..config.clone() }).unwrap();
+        // Host 0 sends every 5 us, host 1 bursts of ten that wait in the receiver's port with it.
+        let mut sends: Vec<(Time, Packet)> =
+            (0..400).map(|k| (at(us(5) * u64::from(k)), packet(0, 2, 1500, k))).collect();
+        sends.iter_mut().for_each(|(_, packet)| packet.set_stamps(Stamps::default()));
+        sends.extend((0..60).flat_map(|k| (0..10).map(move |_| (at(us(33 * k + 20)), packet(1, 2, 1500, 9999)))));
+        sends.sort_by_key(|send| send.0);
+        let left = drive(&mut fabric, &sends, at(Span::from_ms(10)));
+        // Twice 1.2 us and 1 us: an empty path.
+        let (empty, stacks) = (ns(4400), us(10));
+        let mut base = None;
+        for (now, _, packet) in left.iter().filter(|(_, _, packet)| packet.seq < 9999) {
+            let sent = at(us(5) * u64::from(packet.seq));
+            let wait = (*now - sent) - empty - stacks;
+            let Stamps { sent: t1, received: t2, .. } = packet.stamps();
+            let one_way = t2.wrapping_sub(t1) as i32;
+            let (first, begin) = *base.get_or_insert((one_way, *now));
+            assert!(packet.seq > 0 || wait.is_zero(), "the first meets no queue");
+            let measured = i64::from(one_way.wrapping_sub(first)) * 1000;
+            let apart = (*now - begin).as_ps() as i64 * 80 / 1_000_000 + 4000;
+            let error = (measured - wait.as_ps() as i64).abs();
+            assert!(error <= apart, "seed {seed}: {measured} of {wait}, off by {error} of {apart} ps");
+            largest = largest.max(wait);
+        }
+    }
+    assert!(largest > us(8), "there was a queue: {largest}");
+}
