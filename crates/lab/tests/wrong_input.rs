@@ -274,7 +274,7 @@ fn keys_without_effect() {
         ("", "[voq]\nsmall = 3\n", &format!("x.toml:13:2: voq: {hybrid}")),
         ("", "[marks]\n", &format!("x.toml:13:2: marks: {hybrid}")),
         ("", "[measure]\npair = [0, 1]\n", &format!("x.toml:14:8: measure.pair: {hybrid}")),
-        ("from = \"all\"", "from = \"rack0\"", "x.toml:11:8: flows.0.from: a star has no racks: write host0 to host2 or all"),
+        ("from = \"all\"", "from = \"rack0\"", "x.toml:11:8: flows.0.from: the fabric has no racks: write host0 to host2 or all"),
     ]);
 }
 

@@ -6,7 +6,7 @@ use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId};
 use firstlight_sim::{
     CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize,
-    VoqConfig, World,
+    SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
