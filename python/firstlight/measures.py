@@ -70,8 +70,8 @@ def throughput(result: Result) -> pd.DataFrame:
 
 
 def settled(result: Result) -> pd.DataFrame:
-    """The throughput in those intervals in which every flow that had any part in them was there for all of
-    it and for the one before and after: a flow's first and last interval are no rates."""
+    """The throughput in those intervals in which the same flows are there as in the one before and the one
+    after, for a flow's first and last interval are no rates; so the first and the last are left out."""
     wide = throughput(result)
     there = wide.notna()
     changes = (there != there.shift(1)).any(axis=1) | (there != there.shift(-1)).any(axis=1)

@@ -87,7 +87,7 @@ def test_aims_are_met_within_their_bounds() -> None:
 
 
 def test_figure_3_is_compared_in_exact_time() -> None:
-    claim = next(c for c in claims.find() if c.figure == "3")
+    claim = next(c for c in claims.find() if c.folder.name == "fig03")
     outcome = Outcome(claim, "full")
     for at in claim.ats("full"):
         known = claim.expected("paper", at, 1)
@@ -156,7 +156,7 @@ def test_aims_differ_by_hosts() -> None:
 
 
 def test_gains_of_variants_are_over_their_own_base() -> None:
-    claim = next(c for c in claims.find() if c.figure == "10")
+    claim = next(c for c in claims.find() if c.folder.name == "fig10-variants-dynamic")
     outcome = Outcome(claim, "quick")
     for i, at in enumerate(claim.ats("quick", "linux")):
         for curve in claim.curves:

@@ -151,7 +151,7 @@ def _distribution(
 
 
 def _throughput(measured: Measured, drawn: Drawn) -> Figure:
-    """A panel for each curve, a line for each flow: the first repetition at the first point of those ``at``."""
+    """A panel for each curve, a line for each flow, in the first repetition at the first point."""
     point = next(p for p in measured.points() if drawn.at.items() <= p.items())
     curves = [c for c in measured.claim.curves if measured.has(c, point)]
 
