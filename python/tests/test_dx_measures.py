@@ -1,0 +1,229 @@
+"""DX's own measures: the measurement chain, the ladder, completion times by size; by hand where no run is
+needed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import firstlight as fl
+import numpy as np
+import pytest
+from firstlight import chain, claims, measures, measures_fct, measures_ladder
+from firstlight.figures import fct, gallery
+from firstlight.measured.rows import Number
+from firstlight.result import Result
+from firstlight.verdict import Outcome
+
+CHAIN = 'name = "c"\nseed = 3\n\n[chain]\nstage = "hardware, token bucket"\npackets = 4000\n'
+
+
+def named(name: str) -> claims.Claim:
+    return next(c for c in claims.find() if c.name == name)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    file = tmp_path / "chain.toml"
+    file.write_text(CHAIN)
+    return file
+
+
+def test_a_chain_runs_as_any_experiment_does(experiment: Path, tmp_path: Path) -> None:
+    first = fl.run(experiment, out=tmp_path / "out")
+    again, other = fl.run(experiment), fl.run(experiment, {"seed": 4})
+    assert first.digest == again.digest != other.digest
+    assert set(first.tables) == {"summary", "chain_rtts", "chain_gaps"}
+    # Two windows of eight bursts of 43 packets are left out, and every other packet is answered.
+    packets = 4000 - 2 * 8 * 43
+    assert len(first.table("chain_rtts")) == packets // 2
+    assert len(first.table("chain_gaps")) == packets - 1
+    assert 0.5 < first.summary["rtt_deviation_us"] < 2
+    assert fl.load(tmp_path / "out").manifest["spec"]["packets"] == 4000
+
+
+def test_calibration_leaves_no_gap_below_the_link_s(experiment: Path) -> None:
+    bare = fl.run(experiment).summary
+    mended = fl.run(experiment, {"chain.stage": "hardware, token bucket, calibration"}).summary
+    assert bare["tx_gaps_below_pct"] > 50 > bare["rx_gaps_below_pct"] - 10 > 20
+    assert mended["tx_gaps_below_pct"] == mended["rx_gaps_below_pct"] == 0
+    assert mended["rtt_deviation_us"] < bare["rtt_deviation_us"]
+
+
+def test_the_stages_are_those_of_the_claim() -> None:
+    plan = named("dx/fig06-chain")
+    assert [curve.set["chain.stage"] for curve in plan.curves] == chain.stages()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"chain.stage": "kernal"}, "chain.stage = 'kernal'.*'kernel'"),
+        ({"chain.packet": 5000}, "chain.packet: .*nearest: chain.packets"),
+        ({"chain.packets": 10}, "packets = 10: .*2000 to 10000000"),
+        ({"chain.packets": 5e3}, "packets = 5000.0: a whole number"),
+        ({"seed": -1}, "seed = -1"),
+        ({"time_scale": 20}, "time_scale"),
+        ({"hosts.rate": "1Gbps"}, "hosts.rate"),
+    ],
+)
+def test_a_wrong_chain_is_named(experiment: Path, overrides: dict[str, Any], says: str) -> None:
+    with pytest.raises(fl.SpecError, match=says):
+        fl.inspect(experiment, overrides)
+
+
+def test_a_chain_without_a_stage_is_named(experiment: Path) -> None:
+    experiment.write_text('name = "c"\n[chain]\npackets = 4000\n')
+    with pytest.raises(fl.SpecError, match=r"chain\.stage is missing"):
+        fl.run(experiment)
+
+
+def test_a_chain_s_summary_by_hand() -> None:
+    rtt = np.array([1000, 2000, 3000, 6000])
+    series = {
+        "rtt_ns": rtt,
+        "tx_gaps_ns": np.array([1199, 1200]),
+        "rx_gaps_ns": np.array([1, 1]),
+        "busy": 0.5,
+    }
+    rows = chain.summary(series)
+    found = dict(zip(rows["metric"], rows["value"], strict=True))
+    assert found["rtt_deviation_us"] == pytest.approx(np.sqrt((4 + 1 + 0 + 9) / 4))
+    assert (found["rtt_min_us"], found["rtt_max_us"], found["rtt_range_us"]) == (1.0, 6.0, 5.0)
+    assert found["rtt_middle_us"] == 2.0
+    assert (found["tx_gaps_below_pct"], found["rx_gaps_below_pct"], found["busy_pct"]) == (50, 100, 50)
+
+
+def ladder(*at: float) -> Result:
+    """Pings 100 us apart; each adds 1.2 us to the delay of a stream, whose clocks wrap meanwhile."""
+    sent = np.arange(0.0, 400.0, 1.2)
+    pings = np.array(at or (200.0, 300.0))
+    height = np.searchsorted(pings, sent, side="right")
+    clock = ((1 << 32) - 150_000 + np.round(sent * 1e3).astype(np.int64)) % (1 << 32)
+    received = (clock + 5_000_000 + 1200 * height) % (1 << 32)
+    packets = {
+        "probe": np.concatenate([np.zeros(len(sent), dtype=int), np.ones(len(pings), dtype=int)]),
+        "sent_us": np.concatenate([sent, pings]),
+        "sent_clock_ns": np.concatenate([clock, 0 * pings.astype(int)]),
+        "received_clock_ns": np.concatenate([received, 0 * pings.astype(int)]),
+    }
+    times = np.arange(0.0, 400.0)
+    waiting = np.searchsorted(pings, times, side="right")
+    samples = {"time_us": times, "packets": waiting, "bytes": 1500 * waiting}
+    queues = {"name": ["host2.port"], "packets": [334], "utilization": [334 * 1.2 / 400]}
+    tables: dict[str, Any] = {"probe_packets": packets, "queue_samples": samples, "queues": queues}
+    tables |= {"probes": {"src": [0, 1]}, "summary": {"metric": [], "value": []}}
+    return Result({"name": "x", "digest": "0", "measured_us": 400.0}, tables)
+
+
+def test_a_ladder_by_hand() -> None:
+    result = ladder()
+    assert measures_ladder.packet_us(result) == pytest.approx(1.2)
+    rows = measures_ladder.steps(result)
+    assert rows["start_us"].tolist() == [100.0, 200.0, 300.0]
+    assert rows["measured_us"].tolist() == pytest.approx([0.0, 1.2, 2.4])
+    assert rows["queue_packets"].tolist() == [0.0, 1.0, 2.0]
+    assert measures.value(result, "ladder_step_us") == pytest.approx(1.2)
+    assert measures.value(result, "ladder_step_packets") == 1.0
+    assert measures.value(result, "ladder_error_us") == pytest.approx(0.0, abs=1e-9)
+    assert measures.value(result, "ladder_noise_us") == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_ladder_of_one_ping_is_none() -> None:
+    with pytest.raises(fl.ResultError, match="two pings"):
+        measures_ladder.steps(ladder(200.0))
+
+
+GROUPS = ("0B to 10kB", "10kB to 100kB", "100kB to 10MB", "from 10MB")
+
+
+def completions(factor: float, groups: int = 4) -> Result:
+    """Table ``fct`` of a run whose means are 10 us, 100 us and so on, times a factor."""
+    mean = factor * np.array([10.0, 100.0, 1000.0, 10_000.0])
+    columns: dict[str, Any] = {c: mean for c in measures_fct.COLUMNS}
+    columns |= {
+        "workload": ["w"] * 4,
+        "group": list(GROUPS),
+        "mean_low_us": 0.9 * mean,
+        "mean_high_us": 1.1 * mean,
+        "p99_us": 3 * mean,
+        "p99_low_us": 2 * mean,
+        "p99_high_us": [*(5 * mean[:3]), np.nan],
+    }
+    columns = {name: list(values)[:groups] for name, values in columns.items()}
+    return Result({"name": "x", "digest": "0"}, {"fct": columns, "summary": {"metric": [], "value": []}})
+
+
+def test_completion_times_are_metrics() -> None:
+    result = completions(1.0)
+    assert measures.value(result, "mean_us: 0B to 10kB") == 10.0
+    assert measures.value(result, "p99_us: from 10MB") == 30_000.0
+    assert measures.value(result, "p99_high_us: from 10MB") is None
+    assert measures.interval(result, "mean_us: 10kB to 100kB") == pytest.approx((90.0, 110.0))
+    assert measures.interval(result, "p99_us: 10kB to 100kB") == (200.0, 500.0)
+    assert measures.interval(result, "p99_us: from 10MB") is None
+    assert measures.interval(result, "goodput_gbps") is None
+
+
+def test_the_interval_of_a_ratio() -> None:
+    exact = (5.0, 5.0)
+    assert measures_fct.ratio_interval(10.0, (10.0, 10.0), 5.0, exact) == (2.0, 2.0)
+    low, high = measures_fct.ratio_interval(10.0, (9.0, 12.0), 5.0, exact)
+    assert (low, high) == pytest.approx((2 / 1.1, 2 * 1.2))
+    # 30 % above and 40 % below: together 50 %.
+    assert measures_fct.ratio_interval(10.0, (10.0, 13.0), 5.0, (3.0, 5.0))[1] == pytest.approx(2 * 1.5)
+
+
+def outcome(**factors: float) -> Outcome:
+    claim = named("dx/fig14-web-search")
+    results = {("simulated", name, ()): completions(factor) for name, factor in factors.items()}
+    return Outcome(claim, "quick", results)  # type: ignore[arg-type]
+
+
+def test_the_text_s_ratios_of_completion_times() -> None:
+    rows = [r for r in outcome(DX=1.2, DCTCP=1.0, HULL=1.5).rows() if isinstance(r, Number)]
+    ratios = {r.point: r for r in rows if r.unit == "x"}
+    assert ratios["DX / HULL"].ours == pytest.approx(1.2 / 1.5)
+    assert ratios["DX / DCTCP"].ours == pytest.approx(1.2)
+    assert (ratios["DX / HULL"].paper, ratios["DX / DCTCP"].paper) == (0.923, 1.209)
+    # Both means are good for 10 %: 14 % together, a little less downwards.
+    both = np.hypot(0.1, 0.1)
+    half = 1.2 * ((1 + both) - 1 / (1 + both)) / 2
+    assert ratios["DX / DCTCP"].interval == pytest.approx(half)
+    means = {(r.curve, r.metric): r for r in rows if r.unit == "us"}
+    assert means["DX", "mean_us: from 10MB"].interval == pytest.approx(1200.0)
+    assert means["DX", "p99_us: from 10MB"].interval is None
+
+
+def test_groups_in_words() -> None:
+    assert [fct.words(g) for g in GROUPS] == ["below 10 kB", "10 to 100 kB", "100 kB to 10 MB", "above 10 MB"]
+
+
+def test_a_group_without_flows_is_left_out() -> None:
+    done = outcome(DX=1.0, DCTCP=1.0, HULL=1.0)
+    [figure] = gallery.figures(done)
+    assert all(f">{fct.words(group)}<" in figure.svg for group in GROUPS)
+    done.results = {key: completions(1.0, groups=3) for key in done.results}
+    [figure] = gallery.figures(done)
+    assert "above 10 MB" not in figure.svg
+    assert "100 kB to 10 MB" in figure.svg
+
+
+def test_the_ladder_is_drawn() -> None:
+    claim = named("dx/fig09-ladder")
+    results = {("simulated", c.name, (rate,)): ladder() for c in claim.curves for rate in (1, 10)}
+    [figure] = gallery.figures(Outcome(claim, "quick", results))  # type: ignore[arg-type]
+    assert figure.name == "fig09"
+    assert all(text in figure.svg for text in ("1 Gb/s", "10 Gb/s", "queue at the switch", "measured, DX"))
+
+
+def test_the_chain_is_drawn() -> None:
+    claim = named("dx/fig06-chain")
+    claim = replace(claim, spec=claim.spec.with_overrides({"chain.packets": 4000}))
+    done = Outcome(claim, "quick")
+    for hosts, curve, at in claim.runs("quick"):
+        if at == (1,):
+            spec = claim.point(curve, at, "quick").spec
+            manifest, tables = chain.execute(spec)
+            done.results[hosts, curve.name, at] = Result(manifest, tables)
+    names = [figure.name for figure in gallery.figures(done)]
+    assert names == ["fig06", "fig07", "fig08"]
