@@ -77,6 +77,16 @@ class Result:
         return self.table("flows")
 
     @property
+    def fct(self) -> pd.DataFrame:
+        """One row per workload and group of flow sizes: completion times (us) and slowdowns of sized flows."""
+        return self.table("fct")
+
+    @property
+    def queues(self) -> pd.DataFrame:
+        """One row per port of ``measure.queues``: packets, utilization and waits (us)."""
+        return self.table("queues")
+
+    @property
     def series(self) -> pd.DataFrame:
         """Mean in-order sequence (bytes per flow) and VOQ length (packets) of the pair against time (us),
         folded over weeks."""

@@ -229,46 +229,49 @@ fn a_flow_has_one_way_and_sprayed_packets_have_all() {
     assert!(a + b == 100 && a.abs_diff(b) <= 40, "each packet takes any of them: {a} and {b}");
 }
 
+/// A host with timestamps that sends every 5 us, and two others whose bursts of ten meet its packets at the receiver's port.
+fn measured(clock: ClockConfig, seed: u64) -> Vec<(Span, Stamps, Time)> {
+    let (send_delay, receive_delay) = (us(3), us(7));
+    let interface = InterfaceConfig { send_delay, receive_delay, clock, ..InterfaceConfig::default() };
+    let topology = star(4, Cable::new(Rate::from_gbps(10), us(1))).unwrap();
+    let mut fabric = Fabric::graph(&GraphConfig { interface, seed, ..on(topology) }).unwrap();
+    let mut sends: Vec<(Time, Packet)> = (0..400).map(|k| (at(us(5) * u64::from(k)), packet(0, 3, 1500, k))).collect();
+    sends.iter_mut().for_each(|(_, packet)| packet.set_stamps(Stamps::default()));
+    let burst = |k: u64| (0..20).map(move |n| (at(us(53 * k + 20)), packet(1 + n % 2, 3, 1500, 9999)));
+    sends.extend((0..37).flat_map(burst));
+    sends.sort_by_key(|send| send.0);
+    let left = drive(&mut fabric, &sends, at(Span::from_ms(10)));
+    // Twice 1.2 us and 1 us are an empty path.
+    let wait = |now: Time, seq: u32| (now - at(us(5) * u64::from(seq))) - ns(4400) - send_delay - receive_delay;
+    let own = left.iter().filter(|(_, _, packet)| packet.seq < 9999);
+    own.map(|(now, _, packet)| (wait(*now, packet.seq), packet.stamps(), *now)).collect()
+}
+
+#[test]
+fn true_clocks_tell_the_way_without_the_stacks() {
+    for (wait, Stamps { sent, received, .. }, _) in measured(ClockConfig::TRUE, 1) {
+        assert_eq!(received.wrapping_sub(sent), (wait + ns(4400)).as_ps().div_euclid(1000) as u32);
+    }
+}
+
 /// t2 - t1 by two clocks that stand off and drift, less the same of a packet that met no queue, is the wait in queues,
-/// within what the clocks drift apart in between; the hosts' stacks are not in it.
+/// within what the clocks drift apart in between.
 #[test]
 fn timestamps_tell_the_queueing_delay() {
-    let drift = 40_000; // millionths of a thousandth: 40 ns per ms
-    let config = GraphConfig {
-        interface: InterfaceConfig {
-            send_delay: us(3),
-            receive_delay: us(7),
-            clock: ClockConfig { offset: Span::from_secs(1), drift },
-            ..InterfaceConfig::default()
-        },
-        ..on(star(3, Cable::new(Rate::from_gbps(10), us(1))).unwrap())
-    };
-    let mut largest = Span::ZERO;
+    let (mut largest, mut drifted) = (Span::ZERO, 0);
     for seed in 0..20 {
-        let mut fabric = Fabric::graph(&GraphConfig { seed, ..config.clone() }).unwrap();
-        // Host 0 sends every 5 us, host 1 bursts of ten that wait in the receiver's port with it.
-        let mut sends: Vec<(Time, Packet)> =
-            (0..400).map(|k| (at(us(5) * u64::from(k)), packet(0, 2, 1500, k))).collect();
-        sends.iter_mut().for_each(|(_, packet)| packet.set_stamps(Stamps::default()));
-        sends.extend((0..60).flat_map(|k| (0..10).map(move |_| (at(us(33 * k + 20)), packet(1, 2, 1500, 9999)))));
-        sends.sort_by_key(|send| send.0);
-        let left = drive(&mut fabric, &sends, at(Span::from_ms(10)));
-        // Twice 1.2 us and 1 us: an empty path.
-        let (empty, stacks) = (ns(4400), us(10));
-        let mut base = None;
-        for (now, _, packet) in left.iter().filter(|(_, _, packet)| packet.seq < 9999) {
-            let sent = at(us(5) * u64::from(packet.seq));
-            let wait = (*now - sent) - empty - stacks;
-            let Stamps { sent: t1, received: t2, .. } = packet.stamps();
-            let one_way = t2.wrapping_sub(t1) as i32;
-            let (first, begin) = *base.get_or_insert((one_way, *now));
-            assert!(packet.seq > 0 || wait.is_zero(), "the first meets no queue");
-            let measured = i64::from(one_way.wrapping_sub(first)) * 1000;
-            let apart = (*now - begin).as_ps() as i64 * 80 / 1_000_000 + 4000;
+        let all = measured(ClockConfig::default(), seed);
+        let one_way = |stamps: &Stamps| stamps.received.wrapping_sub(stamps.sent);
+        let (first, base, begin) = &all[0];
+        assert!(first.is_zero() && all.len() == 400, "the first meets no queue");
+        for (wait, stamps, now) in &all {
+            let measured = i64::from(one_way(stamps).wrapping_sub(one_way(base)) as i32) * 1000;
+            // 40 ns per ms each; four stamps of whole nanoseconds.
+            let apart = (*now - *begin).as_ps() as i64 * 80 / 1_000_000 + 4000;
             let error = (measured - wait.as_ps() as i64).abs();
             assert!(error <= apart, "seed {seed}: {measured} of {wait}, off by {error} of {apart} ps");
-            largest = largest.max(wait);
+            (largest, drifted) = (largest.max(*wait), drifted.max(error));
         }
     }
-    assert!(largest > us(8), "there was a queue: {largest}");
+    assert!(largest > us(8) && drifted > 40_000, "there was a queue, and drift: {largest}, {drifted} ps");
 }
