@@ -78,7 +78,7 @@ class Result:
 
     @property
     def fct(self) -> pd.DataFrame:
-        """One row per workload and group of flow sizes: completion times (us) and slowdowns of sized flows."""
+        """One row per workload and group of flow sizes: completion times (us) and slowdowns."""
         return self.table("fct")
 
     @property

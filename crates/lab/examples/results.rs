@@ -4,7 +4,11 @@ use firstlight_lab::{Counters, LabError, LinuxCounters, Outcome, Spec, build, de
 use std::ops::ControlFlow;
 
 fn main() -> Result<(), LabError> {
-    let experiments = [include_str!("../tests/specs/pair.toml"), include_str!("../tests/specs/incast.toml")];
+    let experiments = [
+        include_str!("../tests/specs/pair.toml"),
+        include_str!("../tests/specs/incast.toml"),
+        include_str!("../tests/specs/fabric.toml"),
+    ];
     let mut results = experiments.map(result).into_iter().collect::<Result<Vec<Outcome>, LabError>>()?;
     results.push(on_linux(include_str!("../tests/specs/linux.toml"))?);
     print!("{}", describe(&results));

@@ -41,7 +41,9 @@ fn on_linux(spec: &Spec) -> Outcome {
 #[test]
 fn the_reference_of_results_is_current() {
     let read = |text| Spec::read(text, "experiment.toml", &[]).expect("a sound experiment");
-    let mut results = [include_str!("specs/pair.toml"), include_str!("specs/incast.toml")]
+    let experiments =
+        [include_str!("specs/pair.toml"), include_str!("specs/incast.toml"), include_str!("specs/fabric.toml")];
+    let mut results = experiments
         .map(|text| run(&read(text), &[], None, &mut |_| ControlFlow::Continue(())).expect("a result"))
         .to_vec();
     results.push(on_linux(&read(include_str!("specs/linux.toml"))));

@@ -3,7 +3,8 @@
 //!
 //! Only headers are read, and no checksum: a kernel leaves them to its interface. A packet that is not TCP keeps what
 //! its record has places for: UDP's ports, with the header's last four bytes as `seq`; ICMP's eight bytes as `seq` and
-//! `ack`; of any other protocol, and of all fragments but the first, nothing but the IP header.
+//! `ack`; of any other protocol, and of all fragments but the first, nothing but the IP header. Of DSCP the record keeps the
+//! upper three bits, as the traffic class (RFC 2474, section 4.2.2); the others decide nothing on these fabrics.
 
 use firstlight_net::{Ecn, Extras, HostId, Packet, SackBlock, TcpFlags};
 use std::net::Ipv4Addr;
