@@ -15,7 +15,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+import fct
 import linux_hosts
 import machine
 import ns3
@@ -27,11 +29,18 @@ TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 PEERS = TARGET / "peers" / "ns3"
 FLOOR = TARGET / "release" / "examples" / "forwarding"
 
-# Name, experiment file, ns-3 program, simulated seconds.
-WORKLOADS = (
-    ("incast", "incast.toml", "incast", 0.5),
-    ("etalon-pair", "etalon-pair.toml", "etalon_pair", 1.0),
+FCT = PEERS.parent / "tree"
+
+# Name, experiment file, ns-3 program and its options.
+WORKLOADS: tuple[tuple[str, str, list[str | Path] | None], ...] = (
+    ("incast", "incast.toml", ["incast", "--duration=0.5"]),
+    ("tree", "tree.toml", ["tree", "--duration=1", f"--flows={FCT / 'flows.txt'}"]),
+    ("permutation", "permutation.toml", None),
+    ("etalon-pair", "etalon-pair.toml", ["etalon_pair", "--duration=1"]),
 )
+# Fat trees of so many ports a switch, for how cost grows: 16, 128 and 3,456 hosts; the permutation has 1,024.
+GROWTH = (4, 8, 24)
+GROWTH_REPEATS = 3
 FILL = 1.0  # CPU seconds that a short run is repeated for
 LONG_SPEC = "etalon-pair.toml"
 LONG_OVERRIDES: dict[str, object] = {"duration": "14.4s", "measure.pair": [0, 1]}  # 3000 weeks, measured
@@ -50,15 +59,21 @@ def run_json(command: list[str | Path]) -> Sample:
     return sample
 
 
-def run_ours(spec: str, overrides: dict[str, object] | None = None, fill: float = FILL) -> Sample:
-    """One sample of our engine, in a process of its own."""
+def run_ours(
+    spec: str, overrides: dict[str, object] | None = None, fill: float = FILL, flows: Path | None = None
+) -> Sample:
+    """One sample of our engine, in a process of its own. Its flows go to the folder `flows`."""
     options = ["--set", json.dumps(overrides or {}), "--fill", str(fill)]
+    if flows is not None:
+        flows.mkdir(parents=True, exist_ok=True)
+        options += ["--flows", str(flows)]
     return run_json([sys.executable, HERE / "ours.py", HERE / spec, *options])
 
 
 def build_floor() -> None:
     """Builds the forwarding example, whose cost is the floor under any transport on our engine."""
-    command = ["cargo", "build", "--quiet", "--release", "-p", "firstlight-sim", "--example", "forwarding"]
+    command = ["cargo", "build", "--quiet", "--release", "-p", "firstlight-sim", "--no-default-features"]
+    command += ["--example", "forwarding"]
     subprocess.run(command, cwd=ROOT, check=True)
 
 
@@ -74,13 +89,41 @@ def peer_state() -> str | None:
 def plan(with_peer: bool) -> Jobs:
     """What is run in each repeat, by workload and side."""
     jobs: Jobs = {}
-    for name, spec, program, seconds in WORKLOADS:
+    for name, spec, program in WORKLOADS:
         jobs[name, "ours"] = partial(run_ours, spec)
         jobs[name, "floor"] = partial(run_json, [FLOOR, name])
-        if with_peer:
-            jobs[name, "ns3"] = partial(run_json, ns3.command(PEERS, program, seconds))
+        if with_peer and program:
+            jobs[name, "ns3"] = partial(run_json, ns3.command(PEERS, program))
     jobs["etalon-14.4s", "ours"] = partial(run_ours, LONG_SPEC, LONG_OVERRIDES, fill=0)
     return jobs
+
+
+def growth() -> Jobs:
+    """The permutation on smaller and larger fat trees."""
+    jobs: Jobs = {}
+    for k in GROWTH:
+        jobs[f"permutation-{k}", "ours"] = partial(run_ours, "permutation.toml", {"fabric.k": k})
+        jobs[f"permutation-{k}", "floor"] = partial(run_json, [FLOOR, "permutation", "5", str(k)])
+    return jobs
+
+
+def count_peer_hops() -> dict[str, Sample]:
+    """What ns-3 counts in runs of their own. Its flows of the tree are those that our side has run before."""
+    run_ours("tree.toml", fill=0, flows=FCT)
+    counts: dict[str, Sample] = {}
+    for name, _, program in WORKLOADS:
+        if program:
+            progress(f"counting packet-hops of ns-3: {name}")
+            times = [f"--times={FCT / 'ns3-times.txt'}"] if name == "tree" else []
+            counts[name] = run_json(ns3.command(PEERS, [*program, *times], count=True))
+    return counts
+
+
+def completion_times() -> dict[str, dict[str, object]]:
+    """Of the tree's flows on both sides; drawn in `tree-fct.svg`."""
+    sides = {"ours": fct.read(FCT / "times.txt"), "ns3": fct.read(FCT / "ns3-times.txt")}
+    fct.figure(sides, HERE / "tree-fct.svg")
+    return fct.quantiles(sides)
 
 
 def gather(jobs: Jobs, repeats: int) -> Samples:
@@ -146,23 +189,23 @@ def main() -> None:
     core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
 
-    peer_counts: dict[str, Sample] = {}
-    if missing is None:
-        for name, _, program, seconds in WORKLOADS:
-            progress(f"counting packet-hops of ns-3: {name}")
-            peer_counts[name] = run_json(ns3.command(PEERS, program, seconds, count=True))
+    peer_counts = count_peer_hops() if missing is None else {}
     samples = gather(plan(missing is None), args.repeats)
+    samples |= gather(growth(), min(args.repeats, GROWTH_REPEATS))
 
-    results = {
+    results: dict[str, Any] = {
         "machine": facts | {"core": core, "ns3": ns3.version() if missing is None else None},
         "repeats": args.repeats,
         "peer_missing": missing,
         "workloads": summarize(samples, peer_counts),
         "linux_hosts": linux,
+        "tree_completion_times_us": completion_times() if missing is None else None,
     }
     results |= {"comparisons": table.comparisons(results), "targets": table.targets(results)}
     args.out.write_text(json.dumps(results, indent=2) + "\n")
     print(table.render(results))
+    if missing is None:
+        print("\n".join(["", *fct.render(results["tree_completion_times_us"])]))
     print("\n".join(["", *linux_hosts.render(linux)]))
     print(f"\nwritten to {args.out}")
 

@@ -32,6 +32,7 @@ def version() -> str:
     return f"{asked.stdout.strip()} (release build of the distribution, logging compiled in)"
 
 
-def command(folder: Path, program: str, seconds: float, *, count: bool = False) -> list[str | Path]:
+def command(folder: Path, program: list[str | Path], *, count: bool = False) -> list[str | Path]:
     """One run, which prints JSON. Hops are counted in a run of their own, since the counting slows it."""
-    return [folder / program, f"--duration={seconds}", f"--count={int(count)}"]
+    name, *options = program
+    return [folder / name, *options, f"--count={int(count)}"]

@@ -12,6 +12,9 @@ import resource
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+Table = dict[str, Any]
 
 
 def load_core() -> ModuleType:
@@ -38,8 +41,19 @@ def user_and_system() -> tuple[float, float]:
     return usage.ru_utime, usage.ru_stime
 
 
-def measure(spec: Path, overrides: dict[str, object], fill: float) -> dict[str, object]:
-    """Runs `spec` until `fill` CPU seconds are spent; CPU times are per run."""
+def write_flows(folder: Path, flows: Table) -> None:
+    """Writes `flows.txt`, which a peer reads to run the same flows, and `times.txt`: each one's bytes and completion time in us."""
+    pairs = zip(flows["src"], flows["dst"], flows["size_bytes"], flows["start_us"], strict=True)
+    lines = [f"{src} {dst} 0 100 {size} {start * 1e-6:.12f}" for src, dst, size, start in pairs]
+    (folder / "flows.txt").write_text("\n".join([str(len(lines)), *lines, ""]))
+    times = zip(flows["size_bytes"], flows["fct_us"], strict=True)
+    (folder / "times.txt").write_text("".join(f"{size} {time:.3f}\n" for size, time in times))
+
+
+def measure(
+    spec: Path, overrides: dict[str, object], fill: float, folder: Path | None = None
+) -> dict[str, object]:
+    """Runs `spec` until `fill` CPU seconds are spent; CPU times are per run. With `folder`, its flows are written there."""
     core = load_core()
     text = spec.read_text()
     runs = 0
@@ -47,10 +61,13 @@ def measure(spec: Path, overrides: dict[str, object], fill: float) -> dict[str, 
     user_0, system_0 = user_and_system()
     user = system = 0.0
     while runs == 0 or user + system < fill:
-        manifest = json.loads(core.run(text, str(spec), overrides)["manifest"])
+        outcome = core.run(text, str(spec), overrides)
+        manifest = json.loads(outcome["manifest"])
         digests.add(manifest["digest"])
         runs += 1
         user, system = (now - then for now, then in zip(user_and_system(), (user_0, system_0), strict=True))
+    if folder is not None:
+        write_flows(folder, outcome["tables"]["flows"])
     if len(digests) != 1:
         sys.exit(f"{spec}: the same run gave {len(digests)} digests")
     counts = manifest["counts"]
@@ -73,8 +90,11 @@ def main() -> None:
     parser.add_argument("spec", type=Path)
     parser.add_argument("--set", dest="overrides", type=json.loads, default={}, help="overrides in JSON")
     parser.add_argument("--fill", type=float, default=0.0, help="CPU seconds to fill with runs")
+    parser.add_argument(
+        "--flows", type=Path, help="a folder to write the flows and their completion times to"
+    )
     args = parser.parse_args()
-    print(json.dumps(measure(args.spec, args.overrides, args.fill)))
+    print(json.dumps(measure(args.spec, args.overrides, args.fill, args.flows)))
 
 
 if __name__ == "__main__":

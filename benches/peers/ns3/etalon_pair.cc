@@ -302,7 +302,7 @@ main(int argc, char** argv)
     peer::InstallStack(core);
 
     Tor tor[2];
-    std::vector<uint32_t> coreTable(2 * HOSTS);
+    std::vector<peer::NextHops> coreTable(2 * HOSTS);
     for (uint32_t r = 0; r < 2; ++r)
     {
         auto& t = tor[r];
@@ -319,15 +319,15 @@ main(int argc, char** argv)
         const uint32_t toVoq = peer::AddInterface(tors.Get(r), t.packet, Ipv4Address(network | 1));
         const uint32_t toRack = peer::AddInterface(core.Get(0), down, Ipv4Address(network | 2));
         peer::AddInterface(tors.Get(r), t.circuit, Ipv4Address(network | 5));
-        std::vector<uint32_t> table(2 * HOSTS, toVoq);
+        std::vector<peer::NextHops> table(2 * HOSTS, {toVoq});
         for (uint32_t h = r * HOSTS; h < (r + 1) * HOSTS; ++h)
         {
             auto nic = peer::NewDevice(hosts.Get(h), hostRate, mtu, 100000);
             auto port = peer::NewDevice(tors.Get(r), hostRate, mtu, 100000);
             peer::Join(nic, port, Time(0));
             peer::AddInterface(hosts.Get(h), nic, peer::HostAddress(h));
-            table[h] = peer::AddInterface(tors.Get(r), port, peer::SwitchPortAddress(h));
-            coreTable[h] = toRack;
+            table[h] = {peer::AddInterface(tors.Get(r), port, peer::SwitchPortAddress(h))};
+            coreTable[h] = {toRack};
         }
         peer::SetTable(tors.Get(r), table);
     }

@@ -4,61 +4,9 @@
 // Where it differs from our side: ns-3 has neither RACK-TLP nor quick acknowledgements at the start, and its senders
 // start 7 us apart where ours start at random within the same 140 us.
 
-#include "peer.h"
+#include "marking_fifo.h"
 
 using namespace ns3;
-
-namespace
-{
-
-/// FIFO with threshold marking: what a RED queue with equal thresholds and no averaging does, without RED's arithmetic.
-class MarkingFifo : public QueueDisc
-{
-  public:
-    MarkingFifo(uint32_t limit, uint32_t threshold)
-        : QueueDisc(QueueDiscSizePolicy::SINGLE_INTERNAL_QUEUE),
-          m_limit(limit),
-          m_threshold(threshold)
-    {
-    }
-
-  private:
-    bool DoEnqueue(Ptr<QueueDiscItem> item) override
-    {
-        // The device below holds one packet besides the one on the wire: both sides count the waiting ones.
-        const uint32_t waiting = GetInternalQueue(0)->GetNPackets() + 1;
-        if (waiting >= m_limit)
-        {
-            DropBeforeEnqueue(item, "full");
-            return false;
-        }
-        if (waiting + 1 > m_threshold)
-        {
-            Mark(item, "above threshold");
-        }
-        return GetInternalQueue(0)->Enqueue(item);
-    }
-
-    Ptr<QueueDiscItem> DoDequeue() override
-    {
-        return GetInternalQueue(0)->Dequeue();
-    }
-
-    bool CheckConfig() override
-    {
-        AddInternalQueue(
-            CreateObjectWithAttributes<DropTailQueue<QueueDiscItem>>("MaxSize",
-                                                                     QueueSizeValue({QueueSizeUnit::PACKETS, m_limit})));
-        return true;
-    }
-
-    void InitializeParams() override {}
-
-    uint32_t m_limit;
-    uint32_t m_threshold;
-};
-
-} // namespace
 
 int
 main(int argc, char** argv)
@@ -81,16 +29,16 @@ main(int argc, char** argv)
     NodeContainer fabric(1);
     peer::InstallStack(hosts);
     peer::InstallStack(fabric);
-    std::vector<uint32_t> table;
+    std::vector<peer::NextHops> table;
     for (uint32_t h = 0; h <= senders; ++h)
     {
         auto nic = peer::NewDevice(hosts.Get(h), rate, mtu, 100000);
         auto port = peer::NewDevice(fabric.Get(0), rate, mtu, 1, true);
         peer::Join(nic, port, MicroSeconds(5));
         peer::AddInterface(hosts.Get(h), nic, peer::HostAddress(h));
-        table.push_back(peer::AddInterface(fabric.Get(0), port, peer::SwitchPortAddress(h)));
+        table.push_back({peer::AddInterface(fabric.Get(0), port, peer::SwitchPortAddress(h))});
         fabric.Get(0)->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(port,
-                                                                                Create<MarkingFifo>(1000, 65));
+                                                                                Create<peer::MarkingFifo>(1000, 65));
     }
     peer::SetTable(fabric.Get(0), table);
 

@@ -1,4 +1,4 @@
-// What the two ns-3 programs of the benchmark share: cheap routing, links, TCP settings, counts and the report.
+// What the ns-3 programs of the benchmark share: cheap routing, links, TCP settings, counts and the report.
 //
 // Every choice here is generous to ns-3, so that a ratio against it is a lower bound:
 // - routing takes constant time (a table indexed by host), where ns-3's own search lists or hash maps;
@@ -52,7 +52,15 @@ HostOf(Ipv4Address a)
     return ((a.Get() >> 2) & 0xffff) - 1;
 }
 
-/// Routing by table: destination host -> outgoing interface. An empty table makes a host: all goes out at interface 1.
+/// Which way to a host: one of so many consecutive interfaces.
+struct NextHops
+{
+    uint32_t first;
+    uint32_t count = 1;
+};
+
+/// Routing by table: destination host -> outgoing interfaces, among which both addresses decide. An empty table makes a host:
+/// all goes out at interface 1.
 class TableRouting : public Ipv4RoutingProtocol
 {
   public:
@@ -64,15 +72,16 @@ class TableRouting : public Ipv4RoutingProtocol
     }
 
     /// Makes this a switch's table.
-    void SetTable(std::vector<uint32_t> interfaceOfHost)
+    void SetTable(std::vector<NextHops> hops, uint32_t salt)
     {
-        m_table = std::move(interfaceOfHost);
+        m_table = std::move(hops);
+        m_salt = salt;
     }
 
     Ptr<Ipv4Route> RouteOutput(Ptr<Packet>, const Ipv4Header& h, Ptr<NetDevice>, Socket::SocketErrno& e) override
     {
         e = Socket::ERROR_NOTERROR;
-        return Route(h.GetDestination());
+        return Route(h.GetDestination(), 1, 0);
     }
 
     bool RouteInput(Ptr<const Packet> p,
@@ -89,7 +98,9 @@ class TableRouting : public Ipv4RoutingProtocol
         }
         else
         {
-            forward(Route(h.GetDestination()), p, h);
+            const NextHops hops = m_table[HostOf(h.GetDestination())];
+            const uint32_t choice = hops.count == 1 ? 0 : Choose(h, hops.count);
+            forward(Route(h.GetDestination(), hops.first + choice, choice), p, h);
         }
         return true;
     }
@@ -106,29 +117,40 @@ class TableRouting : public Ipv4RoutingProtocol
     void PrintRoutingTable(Ptr<OutputStreamWrapper>, Time::Unit) const override {}
 
   private:
-    /// The route to `destination`, made once for each host and kept.
-    Ptr<Ipv4Route> Route(Ipv4Address destination)
+    /// The choice of a pair of hosts at this switch (the finalizer of SplitMix64).
+    uint32_t Choose(const Ipv4Header& h, uint32_t count) const
     {
-        const uint32_t host = HostOf(destination);
-        if (m_routes.size() <= host)
+        uint64_t z = (static_cast<uint64_t>(h.GetSource().Get()) << 32 | h.GetDestination().Get());
+        z += 0x9e3779b97f4a7c15ULL * (m_salt + 1);
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+        return (z ^ z >> 31) % count;
+    }
+
+    /// The route to `destination` by interface `i`, which is this choice of several; made once and kept.
+    Ptr<Ipv4Route> Route(Ipv4Address destination, uint32_t i, uint32_t choice)
+    {
+        const uint32_t slot = HostOf(destination) * MOST_CHOICES + choice;
+        if (m_routes.size() <= slot)
         {
-            m_routes.resize(host + 1);
+            m_routes.resize(slot + 1);
         }
-        if (!m_routes[host])
+        if (!m_routes[slot])
         {
-            const uint32_t i = m_table.empty() ? 1 : m_table[host];
             auto route = Create<Ipv4Route>();
             route->SetDestination(destination);
             route->SetGateway(destination);
             route->SetSource(m_ip->GetAddress(i, 0).GetLocal());
             route->SetOutputDevice(m_ip->GetNetDevice(i));
-            m_routes[host] = route;
+            m_routes[slot] = route;
         }
-        return m_routes[host];
+        return m_routes[slot];
     }
 
+    static constexpr uint32_t MOST_CHOICES = 4;
     Ptr<Ipv4> m_ip;
-    std::vector<uint32_t> m_table;
+    std::vector<NextHops> m_table;
+    uint32_t m_salt = 0;
     std::vector<Ptr<Ipv4Route>> m_routes;
 };
 
@@ -156,10 +178,11 @@ InstallStack(NodeContainer nodes)
     stack.Install(nodes);
 }
 
+/// Makes `node` a switch. `salt` makes its choices its own.
 inline void
-SetTable(Ptr<Node> node, std::vector<uint32_t> interfaceOfHost)
+SetTable(Ptr<Node> node, std::vector<NextHops> hops, uint32_t salt = 0)
 {
-    DynamicCast<TableRouting>(node->GetObject<Ipv4>()->GetRoutingProtocol())->SetTable(std::move(interfaceOfHost));
+    DynamicCast<TableRouting>(node->GetObject<Ipv4>()->GetRoutingProtocol())->SetTable(std::move(hops), salt);
 }
 
 // ---- links --------------------------------------------------------------------------------------------------
@@ -239,15 +262,16 @@ SetTcp(const TcpSettings& s)
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
 }
 
-/// A bulk flow from `from` to a sink at host `to` (whose node is `toNode`), from `start` to the end of the run.
+/// A bulk flow from `from` to a sink at host `to` (whose node is `toNode`), from `start` until `bytes` are sent, or to the
+/// end of the run where that is 0.
 inline Ptr<PacketSink>
-AddBulkFlow(Ptr<Node> from, Ptr<Node> toNode, uint32_t to, uint16_t port, Time start, uint32_t segment)
+AddBulkFlow(Ptr<Node> from, Ptr<Node> toNode, uint32_t to, uint16_t port, Time start, uint32_t segment, uint64_t bytes = 0)
 {
     PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port));
     auto sinks = sink.Install(toNode);
     sinks.Start(Seconds(0));
     BulkSendHelper bulk("ns3::TcpSocketFactory", InetSocketAddress(HostAddress(to), port));
-    bulk.SetAttribute("MaxBytes", UintegerValue(0));
+    bulk.SetAttribute("MaxBytes", UintegerValue(bytes));
     bulk.SetAttribute("SendSize", UintegerValue(segment * 8));
     bulk.Install(from).Start(start);
     return DynamicCast<PacketSink>(sinks.Get(0));

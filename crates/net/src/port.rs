@@ -50,7 +50,7 @@ impl FifoPort {
         FifoPort {
             busy: Time::ZERO,
             delay,
-            flights: Ring::with_capacity(64),
+            flights: Ring::with_capacity(8),
             accepted: 0,
             waiting: 0,
             calm: if warden.is_watchful() { -1 } else { 0 },
@@ -167,6 +167,18 @@ impl FifoPort {
         (flight.id, self.flights.front().map(|next| next.arrives))
     }
 
+    /// The packet that arrives next; any number while none is on its way.
+    #[inline]
+    pub fn first(&self) -> PacketId {
+        self.flights.head().id
+    }
+
+    /// What is looked at first when it arrives.
+    #[inline]
+    pub fn first_slot(&self) -> &(impl Sized + use<>) {
+        self.flights.head()
+    }
+
     /// When the last bit of the newest packet leaves the transmitter, or did.
     #[inline]
     pub fn departure(&self) -> Time {
@@ -225,6 +237,16 @@ impl SwitchPort for FifoPort {
     fn step(&mut self, _now: Time, _mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>) {
         let (id, next) = self.arrive();
         (Some(id), next)
+    }
+
+    #[inline]
+    fn first(&self) -> PacketId {
+        self.first()
+    }
+
+    #[inline]
+    fn first_slot(&self) -> &impl Sized {
+        self.first_slot()
     }
 
     fn refuse(&mut self, _packet: &Packet) {

@@ -72,6 +72,12 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() { None } else { Some(self.slots[self.index(0)]) }
     }
 
+    /// Where the item at the head is, or was if none waits.
+    #[inline]
+    pub fn head(&self) -> &T {
+        &self.slots[self.index(0)]
+    }
+
     /// The `nth` item counted from the head.
     ///
     /// # Panics

@@ -11,7 +11,7 @@ pub struct QueueFull;
 ///
 /// The order of calls: [`SwitchPort::step`] at the moment that was last told, and [`SwitchPort::offer`] at any moment up to
 /// it, all in the order of time. At every moment `offered = delivered + dropped + held`.
-pub trait SwitchPort {
+pub trait SwitchPort: Sized {
     /// A packet comes at `now`. `Some(t)`: the port must now be stepped at `t`, which is earlier than it was to be.
     ///
     /// # Errors
@@ -21,6 +21,16 @@ pub trait SwitchPort {
     /// Does what is due at `now`: which packet arrives at the far end, if any, and when the port is to be stepped next.
     /// `mark` sets CE in the record of a packet, which is still in the port.
     fn step(&mut self, now: Time, mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>);
+
+    /// The packet that arrives next, where that is known; any number else. Nothing depends on it but what is asked for in time.
+    fn first(&self) -> PacketId {
+        PacketId::default()
+    }
+
+    /// What is looked at first when the port is stepped.
+    fn first_slot(&self) -> &impl Sized {
+        self
+    }
 
     /// Counts a packet that came, and that somebody else than the port's own discipline dropped.
     fn refuse(&mut self, packet: &Packet);

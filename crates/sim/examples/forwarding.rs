@@ -1,23 +1,23 @@
-//! The floor of our own engine: the benchmark's two workloads, forwarded without TCP.
+//! The floor of our own engine: the benchmark's workloads, forwarded without TCP.
 //!
 //! Senders keep a fixed window of packets on their way, about as many as TCP keeps there, and receivers answer each with
 //! an ACK: FIFO ports, VOQs, tail drop and marking tests, the calendar, and nothing else. What a run with TCP costs beyond
 //! this is TCP. The queues have room for all windows together, so nothing is lost.
 //!
-//!     cargo run --release --example forwarding --no-default-features -- incast|etalon-pair [million data packets]
+//!     cargo run --release --example forwarding --no-default-features -- incast|etalon-pair|tree|permutation
+//!     [million data packets] [ports of a switch in the permutation's fat tree]
 //!
 //! prints one JSON object.
 
 use firstlight_circuits::Week;
-use firstlight_net::topology::{self, Cable, Topology};
+use firstlight_net::topology::{self, Cable, ThreeTier, Topology, TreeCables};
 use firstlight_net::{Discipline, Ecn, HostId, Packet};
 use firstlight_sim::{
     CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, SwitchConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
 
-/// Packets that each sender keeps on their way.
-const WINDOW: u32 = 4;
+/// Senders of the incast, and of a rack of the pair.
 const SENDERS: u16 = 20;
 const PAIR_SENDERS: u16 = 16;
 /// IP, TCP and timestamps.
@@ -28,6 +28,8 @@ struct Workload {
     fabric: Fabric,
     flows: Vec<(HostId, HostId)>,
     mtu: u16,
+    /// Packets that each sender keeps on their way.
+    window: u32,
 }
 
 fn main() {
@@ -37,7 +39,11 @@ fn main() {
     let workload = match name.as_str() {
         "incast" => incast(),
         "etalon-pair" => etalon_pair(),
-        other => panic!("no workload `{other}`: incast or etalon-pair"),
+        "tree" => tree(),
+        "permutation" => {
+            permutation(arguments.next().map_or(16, |k| k.parse().expect("the third argument is a number")))
+        }
+        other => panic!("no workload `{other}`: incast, etalon-pair, tree or permutation"),
     };
     run(&name, workload, millions * 1_000_000);
 }
@@ -48,7 +54,39 @@ fn incast() -> Workload {
     let cable = Cable::new(Rate::from_gbps(10), Span::from_us(5));
     let fabric = graph(topology::star(hosts, cable).expect("the example's own settings are legal"));
     let flows = (0..SENDERS).map(|sender| (HostId(sender), HostId(SENDERS))).collect();
-    Workload { fabric, flows, mtu: 1500 }
+    Workload { fabric, flows, mtu: 1500, window: 4 }
+}
+
+/// As `benches/tree.toml`: about as many senders as are busy there at a time.
+fn tree() -> Workload {
+    let cable = Cable::new(Rate::from_gbps(10), Span::from_us(1));
+    let tree = ThreeTier {
+        servers: 192,
+        tors: 32,
+        aggregations: 16,
+        cores: 8,
+        tor_uplinks: None,
+        aggregation_uplinks: None,
+        cables: cables(cable),
+    };
+    let fabric = graph(tree.build().expect("the example's own settings are legal"));
+    Workload { fabric, flows: pairs(192).step_by(2).collect(), mtu: 1500, window: 16 }
+}
+
+/// As `benches/permutation.toml`.
+fn permutation(k: u32) -> Workload {
+    let cables = cables(Cable::new(Rate::from_gbps(10), Span::from_us(1)));
+    let fabric = graph(topology::fat_tree(k, cables).expect("the example's own settings are legal"));
+    Workload { fabric, flows: pairs(k * k * k / 4).collect(), mtu: 1500, window: 32 }
+}
+
+const fn cables(cable: Cable) -> TreeCables {
+    TreeCables { host: cable, aggregation: cable, core: cable }
+}
+
+/// Each host sends to one other and receives from one other, near and far. The number of hosts is even and no multiple of 5.
+fn pairs(hosts: u32) -> impl Iterator<Item = (HostId, HostId)> {
+    (0..hosts).map(move |host| (HostId(host as u16), HostId(((host * 5 + 77) % hosts) as u16)))
 }
 
 fn graph(topology: Topology) -> Fabric {
@@ -60,7 +98,8 @@ fn graph(topology: Topology) -> Fabric {
 
 /// As `benches/etalon-pair.toml`, but with a VOQ that holds all windows.
 fn etalon_pair() -> Workload {
-    let small = u32::from(PAIR_SENDERS) * WINDOW;
+    let window = 4;
+    let small = u32::from(PAIR_SENDERS) * window;
     let config = HybridConfig {
         racks: 3,
         hosts_per_rack: usize::from(PAIR_SENDERS),
@@ -76,11 +115,11 @@ fn etalon_pair() -> Workload {
     };
     let fabric = Fabric::hybrid(&config).expect("the example's own settings are legal");
     let flows = (0..PAIR_SENDERS).map(|sender| (HostId(sender), HostId(PAIR_SENDERS + sender))).collect();
-    Workload { fabric, flows, mtu: 9000 }
+    Workload { fabric, flows, mtu: 9000, window }
 }
 
-fn run(name: &str, Workload { mut fabric, flows, mtu }: Workload, packets: u64) {
-    for seq in 0..WINDOW {
+fn run(name: &str, Workload { mut fabric, flows, mtu, window }: Workload, packets: u64) {
+    for seq in 0..window {
         for &(src, dst) in &flows {
             fabric.inject(src, data(src, dst, seq, mtu), Time::ZERO);
         }
@@ -95,7 +134,7 @@ fn run(name: &str, Workload { mut fabric, flows, mtu }: Workload, packets: u64) 
                 delivered += 1;
                 Packet { src: packet.dst, dst: packet.src, size: u16::from(HEADER), ecn: Ecn::NotEct, ..*packet }
             } else {
-                data(packet.dst, packet.src, packet.seq + WINDOW, mtu)
+                data(packet.dst, packet.src, packet.seq + window, mtu)
             };
             fabric.release(exit.packet);
             fabric.inject(exit.host, answer, now);

@@ -29,6 +29,12 @@ impl Arena {
         &mut self.packets[id.index()]
     }
 
+    /// A packet that may be needed soon, if there is one of that number.
+    #[inline]
+    pub(crate) fn peek(&self, id: PacketId) -> Option<&Packet> {
+        self.packets.get(id.index())
+    }
+
     #[inline]
     pub(crate) fn release(&mut self, id: PacketId) {
         debug_assert!(!self.free.contains(&id), "packet {id:?} is released once");

@@ -7,6 +7,7 @@
 //! the earlier of the two below it, and the root the earliest of all. A change plays the matches on one path again: as
 //! many steps as the tree is deep, without a branch that data decide, its loads independent of each other.
 
+use firstlight_net::PacketId;
 use firstlight_units::Time;
 use std::hint::select_unpredictable;
 
@@ -75,9 +76,12 @@ const KINDS: [Kind; 16] = {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     at: Time,
-    /// Kind and index.
+    /// Kind in 8 bits, index in 24; the lower half is the packet that it is about, where that is known.
     source: u64,
 }
+
+/// The sources of a kind are fewer than this.
+const MOST_SOURCES: usize = 1 << 24;
 
 /// "Never", and less than [`Time::MAX`] so that one may be added.
 const NEVER: Time = Time::from_ps(u64::MAX - 1);
@@ -85,7 +89,12 @@ const NEVER: Time = Time::from_ps(u64::MAX - 1);
 impl Event {
     #[inline]
     pub(crate) fn new(at: Time, kind: Kind, index: usize) -> Self {
-        Event { at, source: (kind as u64) << 32 | index as u64 }
+        Event { at, source: (kind as u64) << 56 | (index as u64) << 32 }
+    }
+
+    #[inline]
+    fn about(self, packet: PacketId) -> Self {
+        Event { source: self.source | u64::from(packet.0), ..self }
     }
 
     #[inline]
@@ -95,12 +104,18 @@ impl Event {
 
     #[inline]
     pub(crate) fn kind(self) -> Kind {
-        KINDS[(self.source >> 32) as usize % KINDS.len()]
+        KINDS[(self.source >> 56) as usize % KINDS.len()]
     }
 
     #[inline]
     pub(crate) fn index(self) -> usize {
-        self.source as u32 as usize
+        (self.source >> 32) as usize % MOST_SOURCES
+    }
+
+    /// The packet that was told with it; any other number where none was.
+    #[inline]
+    pub(crate) fn packet(self) -> PacketId {
+        PacketId(self.source as u32)
     }
 }
 
@@ -112,6 +127,8 @@ pub(crate) struct Events {
     pairs: Vec<[Event; 2]>,
     /// The first leaf of each kind's sources.
     first: [u32; KINDS.len()],
+    /// How many matches from a leaf to the root.
+    depth: u32,
 }
 
 impl Events {
@@ -123,12 +140,13 @@ impl Events {
         let mut first = [0; KINDS.len()];
         let mut nodes = vec![Event { at: NEVER, source: u64::MAX }; leaves];
         for (kind, n) in sources {
+            assert!(n < MOST_SOURCES, "{n} sources of events are too many");
             first[kind as usize] = nodes.len() as u32;
             nodes.extend((0..n).map(|index| Event::new(NEVER, kind, index)));
         }
         nodes.resize(leaves * 2, nodes[0]);
         let pairs = nodes.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-        Events { pairs, first }
+        Events { pairs, first, depth: leaves.ilog2() }
     }
 
     #[inline]
@@ -160,11 +178,24 @@ impl Events {
         (event.at <= limit && event.at < NEVER).then_some(event)
     }
 
+    /// Of 2^`level` equal parts of all sources, the one that `event`'s source is in: its earliest event. After
+    /// `event` it is one of the next 2^`level` or so, if it is not "never".
+    #[inline]
+    pub(crate) fn upcoming(&self, event: Event, level: u32) -> Event {
+        self.node(self.leaf(event.kind(), event.index()) >> self.depth.saturating_sub(level))
+    }
+
     /// Sets when this source has work; `None` for never.
     #[inline]
     pub(crate) fn set(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+        self.set_about(at, kind, index, PacketId(0));
+    }
+
+    /// Sets when this source has work, which is about this packet.
+    #[inline]
+    pub(crate) fn set_about(&mut self, at: Option<Time>, kind: Kind, index: usize, packet: PacketId) {
         let mut n = self.leaf(kind, index);
-        let mut winner = Event::new(at.unwrap_or(NEVER), kind, index);
+        let mut winner = Event::new(at.unwrap_or(NEVER), kind, index).about(packet);
         while n > 1 {
             let pair = &mut self.pairs[n / 2];
             pair[n % 2] = winner;

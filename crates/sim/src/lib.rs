@@ -17,6 +17,7 @@ mod flow;
 mod meter;
 #[cfg(feature = "hosts")]
 mod outside;
+mod prefetch;
 #[cfg(feature = "hosts")]
 mod probe;
 mod report;

@@ -85,7 +85,15 @@ impl<T: Copy> Queue<T> {
 pub(super) trait Shape {
     /// Carries out one event.
     fn on_event(&mut self, core: &mut Core, event: Event);
+
+    /// Asks for the memory that an event needs which comes soon, and for more if it comes next.
+    fn prefetch(&self, _core: &Core, _event: Event, _next: bool) {}
 }
+
+/// What events need is asked for when they are the first of so many parts of the event set (as powers of two),
+const SOON: u32 = 4;
+/// and what is found by that, when they are the first of so many.
+const NEXT: u32 = 2;
 
 /// A host's link, one direction: serialization, and propagation, which is not stretched yet.
 pub(super) type HostLink = (Serializer, Span);
@@ -143,6 +151,8 @@ impl Core {
             self.now = event.at();
             self.counts.events += 1;
             shape.on_event(self, event);
+            shape.prefetch(self, self.events.upcoming(event, SOON), false);
+            shape.prefetch(self, self.events.upcoming(event, NEXT), true);
         }
         if self.exits.is_empty() || !to_exit {
             self.now = self.now.max(limit);
@@ -163,6 +173,13 @@ impl Core {
     pub(super) fn reschedule(&mut self, at: Option<Time>, kind: Kind, index: usize) {
         debug_assert!(at.is_none_or(|at| at >= self.now), "an event of the past: {kind:?} {index}");
         self.events.set(at, kind, index);
+    }
+
+    /// Likewise, of work that is about a packet.
+    #[inline]
+    pub(super) fn expect(&mut self, at: Option<Time>, kind: Kind, index: usize, packet: PacketId) {
+        debug_assert!(at.is_none_or(|at| at >= self.now), "an event of the past: {kind:?} {index}");
+        self.events.set_about(at, kind, index, packet);
     }
 
     /// Whether a source has a pending event; the one that is being carried out counts until it is rescheduled.
@@ -218,8 +235,10 @@ impl Core {
     /// The packet that a host's interface brings to the switch now.
     #[inline]
     pub(super) fn on_nic_arrival(&mut self, host: usize) -> PacketId {
-        let (id, next) = self.nics[host].arrive();
-        self.reschedule(next, Kind::Nic, host);
+        let nic = &mut self.nics[host];
+        let (id, next) = nic.arrive();
+        let first = nic.first();
+        self.expect(next, Kind::Nic, host, first);
         id
     }
 
@@ -236,7 +255,7 @@ impl Core {
         match offered {
             Ok(None) => {}
             // It may bring forward what was to come.
-            Ok(event) => self.reschedule(event, Kind::Port, index),
+            Ok(event) => self.expect(event, Kind::Port, index, id),
             Err(QueueFull) => self.lose(id, Kind::Port, index),
         }
     }
@@ -246,7 +265,7 @@ impl Core {
     pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| arena.get_mut(id).ecn = Ecn::Ce);
-        self.reschedule(next, Kind::Port, index);
+        self.expect(next, Kind::Port, index, port.first());
         id
     }
 

@@ -9,6 +9,7 @@ use super::core::{Core, Shape, port_report, serializer};
 use super::watch::Watch;
 use crate::config::{ConfigError, GraphConfig, SwitchConfig, WatchConfig};
 use crate::events::{Event, Kind};
+use crate::prefetch::prefetch;
 use crate::report::{PortKind, PortReport, QueueReport};
 use crate::stream::stream;
 use firstlight_net::topology::{Node, Port, Routes, SwitchId, SwitchPort as PortId, Topology};
@@ -211,6 +212,21 @@ impl<P: SwitchPort> Shape for Graph<P> {
             Kind::Pacer => core.on_pacer(index),
             Kind::Sample => self.on_sample(core),
             other => unreachable!("a packet fabric has no event {other:?}"),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, core: &Core, event: Event, next: bool) {
+        let index = event.index();
+        match event.kind() {
+            Kind::Nic if next => return prefetch(core.nics[index].first_slot()),
+            Kind::Port if next => return prefetch(self.ports[index].first_slot()),
+            Kind::Nic => prefetch(&core.nics[index]),
+            Kind::Port => prefetch(&self.ports[index]),
+            _ => return,
+        }
+        if let Some(packet) = core.arena.peek(event.packet()) {
+            prefetch(packet);
         }
     }
 }

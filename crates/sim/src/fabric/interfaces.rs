@@ -92,7 +92,9 @@ impl Core {
             packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size));
         }
         let alone = nic.offer(id, packet, now).expect("a host's interface queues without limit");
-        self.schedule(alone, Kind::Nic, host);
+        if alone.is_some() {
+            self.expect(alone, Kind::Nic, host, id);
+        }
     }
 
     /// A packet has come through the receiving host's interface.
