@@ -114,7 +114,7 @@ impl Runner<'_, '_> {
             end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.duration);
             self.run(end, until_finished)?;
             let finished = until_finished && self.world.unfinished() == 0;
-            if (end - self.spec.warmup).as_ps() % every.as_ps() == 0 {
+            if (end - self.spec.warmup).as_ps().is_multiple_of(every.as_ps()) {
                 all.push(received(&self.world));
             }
             if finished {

@@ -175,7 +175,7 @@ impl<'a> Matrix<'a> {
     fn finish(self) -> Result<Vec<ListedFlow>, ImportError> {
         for name in ["Nodes", "Connections"] {
             if !self.counts.contains_key(name) {
-                return Err(self.start.error(&format!("{name} is missing: write for example {name} 16")));
+                return Err(self.start.error(format!("{name} is missing: write for example {name} 16")));
             }
         }
         for (name, found) in [("Connections", self.flows.len()), ("Triggers", self.triggers.len())] {
@@ -187,7 +187,7 @@ impl<'a> Matrix<'a> {
                 None if found > 0 => {
                     return Err(self
                         .start
-                        .error(&format!("{found} triggers follow, and none is announced: write Triggers {found}")));
+                        .error(format!("{found} triggers follow, and none is announced: write Triggers {found}")));
                 }
                 _ => {}
             }
