@@ -17,7 +17,7 @@ import firstlight as fl
 from firstlight import _core
 from firstlight.agreement import agreements
 from firstlight.reproduce import load_reproduction
-from firstlight.tables import COLUMNS, agreement_line, verdict_lines
+from firstlight.tables import COLUMNS, NUMBER_COLUMNS, agreement_line, number_lines, verdict_lines
 from firstlight.verdict import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,8 +48,11 @@ def measured(outcome: Outcome) -> str:
     hosts = " --hosts linux" if "linux" in outcome.hosts else ""
     lines = [f"`firstlight reproduce {name} --{outcome.mode}{hosts}`, version {fl.__version__}:", ""]
     lines += [f"- {agreement_line(a)}" for a in agreements(outcome, outcome.rows())]
-    lines += ["", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * 3}{'--:|' * (len(COLUMNS) - 3)}"]
-    lines += [f"| {' | '.join(line)} |" for line in verdict_lines(outcome.rows())]
+    general = outcome.claim.kind == "measured"
+    columns = NUMBER_COLUMNS if general else COLUMNS
+    table = (number_lines if general else verdict_lines)(outcome.rows())
+    lines += ["", f"| {' | '.join(columns)} |", f"|{'---|' * 3}{'--:|' * (len(columns) - 3)}"]
+    lines += [f"| {' | '.join(line)} |" for line in table]
     return "\n".join(lines) + "\n"
 
 

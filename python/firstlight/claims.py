@@ -259,7 +259,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         "full",
         "facts",
         "options",
-        *(("measures", "figures") if plan["kind"] == "measured" else ()),
+        *(("measures", "figures") if plan.get("kind") == "measured" else ()),
     }
     if unknown := sorted(set(plan) - known):
         raise ValueError(f"unknown key '{unknown[0]}'; known: {', '.join(sorted(known))}")

@@ -69,7 +69,8 @@ def _lines(measured: Measured, drawn: Drawn) -> Figure:
                     _line(measured, axes, axis, measure, curve, MARKERS[i % len(MARKERS)])
             axes.set_ylabel(_words(measure))
             axes.set_ylim(bottom=0)
-        canvas.supxlabel(f"{axis.label} ({axis.unit})" if axis.unit else axis.label, fontsize=9)
+        unit = "" if axis.unit.lower() in ("", axis.label.lower()) else f" ({axis.unit})"
+        canvas.supxlabel(f"{axis.label}{unit}", fontsize=9)
         legend_above(canvas, panels[0])
 
     return draw(drawn.name, _caption(measured, drawn), (7.2, 3.1), paint)
@@ -103,8 +104,10 @@ def _line(measured: Measured, axes: Axes, axis: Axis, measure: Measure, curve: C
             mew=1.3,
             label=f"paper, {curve.name}",
         )
-    if isinstance(axis.values[0], str):
-        axes.set_xticks(range(len(axis.values)), [short(v) for v in axis.values])
+    shown = [v for v in axis.values if any(p[axis.name] == v for p in points)]
+    axes.set_xticks(_places(axis, shown), [short(v) for v in shown])
+    if not known:
+        axes.text(0.5, 0.5, "not reached", transform=axes.transAxes, ha="center", color=GREY)
 
 
 def _places(axis: Axis, values: Sequence[Value]) -> list[float]:
