@@ -169,6 +169,7 @@ def test_the_interval_of_a_ratio() -> None:
     assert measures_fct.ratio_interval(10.0, (10.0, 10.0), 5.0, exact) == (2.0, 2.0)
     low, high = measures_fct.ratio_interval(10.0, (9.0, 12.0), 5.0, exact)
     assert (low, high) == pytest.approx((2 / 1.1, 2 * 1.2))
+    assert measures_fct.ratio_interval(10.0, (10.0, 10.0), 5.0, (5.0, 6.0)) == pytest.approx((2 / 1.2, 2.0))
     # 30 % above and 40 % below: together 50 %.
     assert measures_fct.ratio_interval(10.0, (10.0, 13.0), 5.0, (3.0, 5.0))[1] == pytest.approx(2 * 1.5)
 
@@ -225,5 +226,7 @@ def test_the_chain_is_drawn() -> None:
             spec = claim.point(curve, at, "quick").spec
             manifest, tables = chain.execute(spec)
             done.results[hosts, curve.name, at] = Result(manifest, tables)
-    names = [figure.name for figure in gallery.figures(done)]
-    assert names == ["fig06", "fig07", "fig08"]
+    drawn = {figure.name: figure.svg for figure in gallery.figures(done)}
+    says = {"fig06": "Standard deviation of the RTT", "fig07": "Packets received", "fig08": ">RTT (us)<"}
+    assert list(drawn) == list(says)
+    assert all(text in drawn[name] for name, text in says.items())
