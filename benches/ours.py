@@ -42,7 +42,7 @@ def user_and_system() -> tuple[float, float]:
 
 
 def write_flows(folder: Path, flows: Table) -> None:
-    """Writes `flows.txt`, which a peer reads to run the same flows, and `times.txt`: each one's bytes and completion time in us."""
+    """Writes `flows.txt`, for a peer to run, and `times.txt`: each flow's bytes and completion time in us."""
     pairs = zip(flows["src"], flows["dst"], flows["size_bytes"], flows["start_us"], strict=True)
     lines = [f"{src} {dst} 0 100 {size} {start * 1e-6:.12f}" for src, dst, size, start in pairs]
     (folder / "flows.txt").write_text("\n".join([str(len(lines)), *lines, ""]))
@@ -53,7 +53,7 @@ def write_flows(folder: Path, flows: Table) -> None:
 def measure(
     spec: Path, overrides: dict[str, object], fill: float, folder: Path | None = None
 ) -> dict[str, object]:
-    """Runs `spec` until `fill` CPU seconds are spent; CPU times are per run. With `folder`, its flows are written there."""
+    """Runs `spec` until `fill` CPU seconds are spent; CPU times are per run. Its flows go to `folder`."""
     core = load_core()
     text = spec.read_text()
     runs = 0
