@@ -178,6 +178,12 @@ impl Events {
         (event.at <= limit && event.at < NEVER).then_some(event)
     }
 
+    /// How many sources there is room for.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// Of 2^`level` equal parts of all sources, the one that `event`'s source is in: its earliest event. After
     /// `event` it is one of the next 2^`level` or so, if it is not "never".
     #[inline]
@@ -232,6 +238,8 @@ mod tests {
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));
         }
+        let event = Event::new(Time::ZERO, Kind::Port, MOST_SOURCES - 1).about(PacketId(u32::MAX));
+        assert_eq!((event.kind(), event.index(), event.packet()), (Kind::Port, MOST_SOURCES - 1, PacketId(u32::MAX)));
         assert!(Event::new(Time::ZERO, Kind::Sample, 0) > Event::new(Time::ZERO, Kind::Port, 9));
         assert_eq!(Events::new(&[]).next(), None);
     }
@@ -257,8 +265,11 @@ mod tests {
                 }
                 let (kind, index) = if nic { (Kind::Nic, index % nics) } else { (Kind::Port, index % ports) };
                 model.retain(|e| (e.kind(), e.index()) != (kind, index));
-                model.extend(at.map(|at| Event::new(at, kind, index)));
-                events.set(at, kind, index);
+                events.set_about(at, kind, index, PacketId(7));
+                model.extend(at.map(|at| Event::new(at, kind, index).about(PacketId(7))));
+                let own = Event::new(Time::ZERO, kind, index);
+                prop_assert_eq!(events.upcoming(own, 0), events.node(1));
+                prop_assert_eq!(events.upcoming(own, 40).at(), at.unwrap_or(NEVER));
                 prop_assert_eq!(events.is_pending(kind, index), at.is_some());
                 prop_assert_eq!(events.next(), model.first().map(|first| first.at()));
             }

@@ -94,6 +94,8 @@ pub(super) trait Shape {
 const SOON: u32 = 4;
 /// and what is found by that, when they are the first of so many.
 const NEXT: u32 = 2;
+/// A fabric with so many sources of events stays in the cache by itself.
+const FEW: usize = 256;
 
 /// A host's link, one direction: serialization, and propagation, which is not stretched yet.
 pub(super) type HostLink = (Serializer, Span);
@@ -140,6 +142,7 @@ impl Core {
     /// included.
     #[inline]
     pub(super) fn run<S: Shape>(&mut self, shape: &mut S, limit: Time, to_exit: bool) {
+        let ahead = self.events.room() > FEW;
         loop {
             // Packets that have left stop the run, once all that is due at their moment is done.
             let until = if to_exit && !self.exits.is_empty() { self.now } else { limit };
@@ -151,8 +154,10 @@ impl Core {
             self.now = event.at();
             self.counts.events += 1;
             shape.on_event(self, event);
-            shape.prefetch(self, self.events.upcoming(event, SOON), false);
-            shape.prefetch(self, self.events.upcoming(event, NEXT), true);
+            if ahead {
+                shape.prefetch(self, self.events.upcoming(event, SOON), false);
+                shape.prefetch(self, self.events.upcoming(event, NEXT), true);
+            }
         }
         if self.exits.is_empty() || !to_exit {
             self.now = self.now.max(limit);

@@ -93,6 +93,7 @@ impl Core {
         }
         let alone = nic.offer(id, packet, now).expect("a host's interface queues without limit");
         if alone.is_some() {
+            debug_assert!(!self.is_scheduled(Kind::Nic, host), "a source has one pending event: {host}'s interface");
             self.expect(alone, Kind::Nic, host, id);
         }
     }
