@@ -30,7 +30,7 @@ beside what every claim has (:mod:`firstlight.claims`):
     ``name`` (``fig12a``), ``caption`` and ``kind``. ``lines``: ``metrics``, a panel each, against the first
     axis. ``cdf``: ``table`` and ``column`` (and ``weight``, a column of counts), a panel for each point,
     ``label``: of the horizontal axis. ``throughput``: flows over time, a panel for each curve, of the first
-    point, or the first ``at`` some values.
-    ``fct_groups``: completion times by flow size. ``ladder``: measured delay and queue over time.
-    ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the measurement chain's.
+    point, or the first ``at`` some values. ``fct_groups``: completion times by flow size. ``ladder``:
+    measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the measurement
+    chain's.
 """
