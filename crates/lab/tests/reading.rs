@@ -101,6 +101,7 @@ fn every_setting_of_tcp_arrives() {
         ("tcp.frto", "false"),
         ("tcp.tail_loss_probe", "false"),
         ("tcp.compress_sacks", "false"),
+        ("tcp.bursts", "false"),
     ];
     let expected = TcpConfig {
         mtu: 9000,
@@ -117,6 +118,7 @@ fn every_setting_of_tcp_arrives() {
         frto: false,
         tail_loss_probe: false,
         compress_sacks: false,
+        bursts: false,
     };
     assert_eq!(read(PAIR, &set).tcp, expected);
 }

@@ -45,6 +45,8 @@ pub struct TcpConfig {
     pub quick_acks: u32,
     /// Hold back ACKs that only report more data out of order, beyond the first three for a gap (Linux since 4.18).
     pub compress_sacks: bool,
+    /// New data go out in pieces of up to 64 KiB, as hosts with segmentation offload send them; without: packet by packet.
+    pub bursts: bool,
     /// The tick of the host's clock (Linux: 1/HZ; 4 ms with HZ=250, its own default). Timers expire on its multiples, probe and reordering
     /// timeouts have two ticks of slack, and CUBIC evaluates its curve once per tick. Zero: exact, without slack.
     pub tick: Span,
@@ -69,6 +71,7 @@ impl Default for TcpConfig {
             delayed_ack: Span::from_ms(40),
             quick_acks: 16,
             compress_sacks: true,
+            bursts: true,
             tick: Span::from_ms(4),
             ecn: false,
             frto: true,

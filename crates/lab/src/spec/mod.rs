@@ -225,6 +225,7 @@ fn tcp(values: &Values) -> TcpConfig {
         frto: values.flag("tcp.frto"),
         tail_loss_probe: values.flag("tcp.tail_loss_probe"),
         compress_sacks: values.flag("tcp.compress_sacks"),
+        bursts: values.flag("tcp.bursts"),
     }
 }
 

@@ -286,6 +286,14 @@ fn tcp() -> Vec<Key> {
             "Hold back ACKs that only report more data out of order, as Linux does since 4.18",
         )
         .or(config.compress_sacks),
+        key(
+            "tcp.bursts",
+            Kind::Flag,
+            "New data go out in pieces of up to 64 KiB, as hosts with segmentation offload send them; false: packet by packet, as \
+             ns-2 has it",
+        )
+        .or(config.bursts)
+        .when(When::SimulatedFlow),
     ]
 }
 

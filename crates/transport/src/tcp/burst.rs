@@ -5,7 +5,7 @@
 //! the packets of a bulk flow leave in bursts, seven at a time where they are jumbo frames, and not one by one as the
 //! ACKs come. Linux documents the terms (ip-sysctl: `tcp_tso_win_divisor`, `tcp_tso_rtt_log`, `tcp_min_tso_segs`,
 //! `tcp_pacing_ss_ratio`); how they play together is measured on Linux 7.2: docs/models/tcp.md. What the receiver's window
-//! allows is RFC 9293's (section 3.8.6.2.1).
+//! allows is RFC 9293's (section 3.8.6.2.1). Without bursts a piece is a packet, as simulators of TCP have it.
 
 use super::sender::{Phase, Sender};
 use crate::config::TcpConfig;
@@ -30,7 +30,7 @@ impl Sender {
         let (room, window) = (u64::from(room) * mss, self.window_end - self.next);
         let usable = room.min(window).min(left);
         if self.piece_end <= self.next {
-            self.piece = self.piece_size(mss);
+            self.piece = self.piece_size(config);
             self.piece_end = self.next.saturating_add(self.piece);
         }
         let whole = usable >= (self.piece_end - self.next).min(left);
@@ -47,7 +47,7 @@ impl Sender {
         self.burst_end = self.next + burst;
         if self.burst_end > self.piece_end {
             // What is left of a piece is filled up from the next one.
-            self.piece = self.piece_size(mss);
+            self.piece = self.piece_size(config);
             self.piece_end += self.piece;
         }
         true
@@ -62,7 +62,11 @@ impl Sender {
     }
 
     /// Bytes of a whole piece.
-    fn piece_size(&self, mss: u64) -> u64 {
+    fn piece_size(&self, config: &TcpConfig) -> u64 {
+        let mss = u64::from(config.mss());
+        if !config.bursts {
+            return mss;
+        }
         let mut bytes = LARGEST.min(self.peer_window / 2);
         let distance = self.rtt.min().as_ps() / (HALVING * Span::from_us(1).as_ps());
         if distance > 0 {

@@ -46,12 +46,13 @@ pub(crate) fn echo(p: &mut Packet, sample: Sample) {
 /// What an ACK that has come tells.
 pub(crate) fn measured(p: &Packet) -> Option<Latency> {
     let Stamps { echo_sent: t1, echo_received: t2, sent: t3, received: t4 } = p.stamps();
-    let kept = t3.wrapping_sub(t2);
-    if (t1, t2) == (0, 0) || kept > LONGEST_KEPT {
+    // Stamps are not exact: an ACK may seem to leave before its packet has come.
+    let kept = t3.wrapping_sub(t2) as i32;
+    if (t1, t2) == (0, 0) || kept.unsigned_abs() > LONGEST_KEPT {
         return None;
     }
     // Drift may make a difference of nothing negative.
-    let rtt = (t4.wrapping_sub(t1).wrapping_sub(kept) as i32).max(0);
+    let rtt = (t4.wrapping_sub(t1).wrapping_sub(kept as u32) as i32).max(0);
     Some(Latency { one_way: t2.wrapping_sub(t1) as i32, rtt: Span::from_ns(rtt as u64) })
 }
 
@@ -78,5 +79,8 @@ mod tests {
         assert_eq!(ack(t1, t2, t2.wrapping_add(1_000_001), t1.wrapping_add(1_035_000)), None, "kept too long");
         assert_eq!(ack(0, 0, 5, 9), None, "nothing echoed");
         assert_eq!(ack(10, 10, 15, 14).map(|l| l.rtt), Some(Span::ZERO));
+        // The ACK's stamp is 300 ns before that of what it answers: noise, and the sum is right.
+        let early = ack(t1, t2, t2.wrapping_sub(300), t1.wrapping_add(29_700));
+        assert_eq!(early, Some(Latency { one_way, rtt: Span::from_us(30) }));
     }
 }

@@ -269,11 +269,9 @@ fn the_receive_window_is_tuned() {
     assert!(wire.ends[0].sender.window_end - wire.ends[0].sender.una > 6_000_000);
 }
 
-/// Ten packets or more in flight: pieces of seven, or a third of the window, and each ends with a push. Without
-/// something to wait for, nothing waits.
-#[test]
-fn new_data_go_out_in_bursts() {
-    let mut wire = Wire::new("newreno", TcpConfig { autotune: false, ..TcpConfig::default() });
+/// What goes out at each moment: whether each packet has a push.
+fn bursts(bursts: bool) -> Vec<Vec<bool>> {
+    let mut wire = Wire::new("newreno", TcpConfig { autotune: false, bursts, ..TcpConfig::default() });
     wire.spacing = Span::from_us(20);
     wire.ends[0].sender.window.ssthresh = 12;
     let wire = wire.send(2000).run(after_ms(20));
@@ -281,8 +279,24 @@ fn new_data_go_out_in_bursts() {
     for line in wire.history.iter().filter(|line| line.contains(" 0 #") && !line.contains(" #0 ")) {
         bursts.entry(line.split(' ').next().unwrap()).or_default().push(line.contains('P'));
     }
-    assert!(bursts.values().all(|burst| burst.len() == 1 || burst.last() == Some(&true)), "{bursts:?}");
-    let late: Vec<usize> = bursts.values().skip(bursts.len() / 2).map(Vec::len).collect();
+    bursts.into_values().collect()
+}
+
+/// The window was full: an ACK of two packets lets two go, and one more where it grows.
+#[test]
+fn without_bursts_each_ack_lets_go_what_it_acknowledges() {
+    let late: Vec<usize> = bursts(false).iter().skip(100).map(Vec::len).collect();
+    let more = late.iter().filter(|&&packets| packets > 3).count();
+    assert!(late.len() > 100 && more * 100 < late.len(), "but for a recovery's end: {late:?}");
+}
+
+/// Ten packets or more in flight: pieces of seven, or a third of the window, and each ends with a push. Without
+/// something to wait for, nothing waits.
+#[test]
+fn new_data_go_out_in_bursts() {
+    let bursts = bursts(true);
+    assert!(bursts.iter().all(|burst| burst.len() == 1 || burst.last() == Some(&true)), "{bursts:?}");
+    let late: Vec<usize> = bursts.iter().skip(bursts.len() / 2).map(Vec::len).collect();
     let whole = late.iter().filter(|&&packets| packets == 7).count();
     assert!(whole * 3 > late.len() * 2, "{late:?}");
 }
