@@ -59,12 +59,6 @@ impl Ends {
         self.live.get_mut(slot.0 as usize)
     }
 
-    /// Whether there are more connections than stay in the cache by themselves.
-    #[inline]
-    pub(crate) fn are_many(&self) -> bool {
-        self.live.len() > 256
-    }
-
     pub(crate) fn get(&self, place: usize) -> Option<&Live> {
         self.live.get(self.slots[place].0 as usize)
     }

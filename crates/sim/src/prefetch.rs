@@ -14,21 +14,3 @@ pub(crate) fn prefetch<T>(data: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = data;
 }
-
-/// Likewise, all of its cache lines: they come at once, and not one after another as they are used.
-#[inline]
-#[cfg(feature = "hosts")]
-pub(crate) fn prefetch_all<T>(data: &T) {
-    #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code)]
-    // SAFETY: as above.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start: *const i8 = std::ptr::from_ref(data).cast();
-        for line in 0..size_of::<T>() / 64 {
-            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line * 64));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = data;
-}

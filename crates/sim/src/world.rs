@@ -13,7 +13,6 @@ use crate::events::{Event, Events, Kind};
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{FIRST_PORT, FlowConfig, FlowReport, FlowState, Places};
 use crate::outside::{Nobody, Outside};
-use crate::prefetch::prefetch_all;
 use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
 use crate::stream::{stream, uniform};
 use firstlight_net::{HostId, Packet, PacketId};
@@ -177,15 +176,11 @@ impl World {
         if index >= end {
             return self.deliver_elsewhere(exit);
         }
-        let many = self.ends.are_many();
         let Some(live) = self.ends.get_mut(index) else {
             // After a flow's end packets sent in vain may still be on their way.
             self.strays += u64::from(!self.ends.is_over(index));
             return self.fabric.release(exit.packet);
         };
-        if many {
-            prefetch_all(live);
-        }
         live.connection.on_packet(packet, self.now);
         self.fabric.release(exit.packet);
         if live.is_at_goal() && self.on_goal(index) {

@@ -95,7 +95,7 @@ const SOON: u32 = 4;
 /// and what is found by that, when they are the first of so many.
 const NEXT: u32 = 2;
 /// A fabric with so many sources of events stays in the cache by itself.
-const FEW: usize = 256;
+const FEW: usize = 512;
 
 /// A host's link, one direction: serialization, and propagation, which is not stretched yet.
 pub(super) type HostLink = (Serializer, Span);
