@@ -1,7 +1,7 @@
 # make setup      an isolated environment in .venv with the command .venv/bin/firstlight
 # make packages   the Debian packages that tests and Linux hosts need (apt-get, with sudo unless root)
 # make kernel     set up, then the kernel of Linux hosts, unless it is there already
-# make reproduce  set up, then the quick set of Etalon's figures: verdict table and results/report.html
+# make reproduce  set up, then the quick set of all papers' figures: verdict table and results/report.html
 # make test       set up, the kernel if it can be built here, then every test and check
 # make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
 # make lock       pin the Python packages anew from pyproject.toml
