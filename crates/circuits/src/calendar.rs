@@ -2,10 +2,13 @@
 //!
 //! Two kinds of operation come before their day and may reach back across the week's border: enlarging the VOQs of
 //! the coming matching, and marking the returning ACKs of its pairs (Etalon, NSDI'20, sections 5.1 and 5.2). What
-//! should have come before the start of the run comes at its start.
+//! should have come before the start of the run comes at its start, and what should have come before its week was
+//! known, at the moment when it is known.
 
-use crate::Week;
+use crate::{Day, Week};
 use firstlight_units::{Span, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What is to be done. At one instant operations come in this order: a VOQ or mark that a coming day claims is not
 /// taken away by a day that ends at the same moment.
@@ -30,82 +33,166 @@ pub struct Operation {
     pub at: Time,
     /// What is to be done.
     pub action: Action,
-    /// Whose matching: the day's index in the week.
+    /// The week, counted from the start of the run.
+    pub week: u64,
+    /// Whose matching: the day's index in that week.
     pub day: usize,
 }
 
-/// One kind of operation: when it is due in the first week, how far it has come.
+/// One week of the run.
+#[derive(Clone, Debug)]
+struct Planned {
+    week: Arc<Week>,
+    /// When each day begins and ends, in picoseconds from the week's start.
+    days: Arc<[(u64, u64)]>,
+    starts: Time,
+    /// Since when it is known that this week comes: nothing is done for it before.
+    known: Time,
+}
+
+/// One kind of operation: how far it has come.
 #[derive(Clone, Debug)]
 struct Cursor {
     action: Action,
-    /// Due times in picoseconds from the start of the week; before it when negative.
-    offsets: Vec<i128>,
-    day: usize,
+    /// How long before its day it is due.
+    advance: Span,
     week: u64,
+    day: usize,
 }
 
-/// Produces the operations of a week for ever, in time order.
+/// Produces the operations of week after week, for ever, in time order.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    length: Span,
+    /// Consecutive weeks that something is still to be done for.
+    weeks: VecDeque<Planned>,
+    /// The number of the first of them.
+    first: u64,
     cursors: Vec<Cursor>,
+    /// The same week comes again and again, which everybody knows.
+    repeats: bool,
 }
 
 impl Calendar {
-    /// The calendar of `week`, with VOQs enlarged and marks begun so long before a day (`None`: never).
-    pub fn new(week: &Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
-        let times: Vec<(i128, i128)> =
-            week.day_times().map(|(begins, ends)| (i128::from(begins.as_ps()), i128::from(ends.as_ps()))).collect();
-        let nights: Vec<i128> = week.days().iter().map(|day| i128::from(day.night.as_ps())).collect();
-        let cursor = |action, offsets| Cursor { action, offsets, day: 0, week: 0 };
-        let before = |span: Span| times.iter().map(|(begins, _)| begins - i128::from(span.as_ps())).collect();
-        let mut cursors = vec![
-            cursor(Action::DayEnds, times.iter().map(|(_, ends)| *ends).collect()),
-            cursor(Action::NightBegins, times.iter().zip(nights).map(|((begins, _), night)| begins - night).collect()),
-            cursor(Action::DayBegins, times.iter().map(|(begins, _)| *begins).collect()),
-        ];
-        cursors.extend(enlarge.map(|advance| cursor(Action::Enlarge, before(advance))));
-        cursors.extend(mark.map(|advance| cursor(Action::Mark, before(advance))));
-        Calendar { length: week.length(), cursors }
+    /// The calendar of `week`, repeated for ever, with VOQs enlarged and marks begun so long before a day (`None`:
+    /// never).
+    pub fn new(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
+        let cursor = |action, advance| Cursor { action, advance, week: 0, day: 0 };
+        let mut cursors =
+            [Action::DayEnds, Action::NightBegins, Action::DayBegins].map(|action| cursor(action, Span::ZERO)).to_vec();
+        cursors.extend(enlarge.map(|advance| cursor(Action::Enlarge, advance)));
+        cursors.extend(mark.map(|advance| cursor(Action::Mark, advance)));
+        let weeks = VecDeque::from([Planned::new(week, Time::ZERO, Time::ZERO)]);
+        Calendar { weeks, first: 0, cursors, repeats: true }
     }
 
-    /// The next operation.
-    pub fn peek(&self) -> Operation {
-        self.cursors
-            .iter()
-            .map(|c| c.operation(self.length))
-            .min_by_key(|op| (op.at, op.action))
-            .expect("three or more")
+    /// The calendar of weeks that are planned one by one: `week` first, then what [`Calendar::plan`] says. A week for
+    /// which nothing was planned by the end of the one before is that one again.
+    pub fn planned(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
+        Calendar { repeats: false, ..Calendar::new(week, enlarge, mark) }
+    }
+
+    /// Plans the week after the last planned one, and tells its number. What should have been done for it before `now` is
+    /// due now.
+    ///
+    /// # Panics
+    /// On a calendar that repeats its week.
+    pub fn plan(&mut self, week: Week, now: Time) -> u64 {
+        assert!(!self.repeats, "a week that repeats for ever has no other one after it");
+        let starts = self.last().ends();
+        self.weeks.push_back(Planned::new(week, starts, now));
+        self.first + self.weeks.len() as u64 - 1
+    }
+
+    /// When the next operation is due.
+    pub fn next_due(&self) -> Time {
+        let next = self.cursors.iter().filter_map(|cursor| self.operation(cursor)).map(|op| op.at).min();
+        // Without a plan, what comes after the last week is known when it is over.
+        next.map_or(self.last().ends(), |at| if self.repeats { at } else { at.min(self.last().ends()) })
     }
 
     /// Takes the next operation. Times never decrease from one to the next.
     pub fn pop(&mut self) -> Operation {
-        let next = self.peek();
-        let cursor = self.cursors.iter_mut().find(|c| c.action == next.action).expect("it was just found");
-        cursor.advance();
+        let passed = self.cursors.iter().map(|cursor| cursor.week).min().expect("three or more");
+        while self.first < passed {
+            self.weeks.pop_front();
+            self.first += 1;
+        }
+        if self.next_due() >= self.last().ends() {
+            self.repeat_last();
+        }
+        let all = self.cursors.iter().enumerate();
+        let operations = all.filter_map(|(index, cursor)| self.operation(cursor).map(|operation| (operation, index)));
+        let (next, index) = operations.min_by_key(|(op, _)| (op.at, op.action)).expect("the last week is not over");
+        self.advance(index);
         next
+    }
+
+    /// The day that an operation is about: of one taken last, or of a day that is not over.
+    pub fn day(&self, operation: &Operation) -> &Day {
+        &self.planned_week(operation.week).expect("its week is not over").week.days()[operation.day]
+    }
+
+    /// When a week begins: the one of an operation taken last.
+    pub fn starts(&self, operation: &Operation) -> Time {
+        self.planned_week(operation.week).expect("its week is not over").starts
+    }
+
+    fn last(&self) -> &Planned {
+        self.weeks.back().expect("the present week is planned")
+    }
+
+    fn planned_week(&self, number: u64) -> Option<&Planned> {
+        self.weeks.get(number.checked_sub(self.first)? as usize)
+    }
+
+    /// What a cursor has next; `None` while its week is not planned.
+    fn operation(&self, cursor: &Cursor) -> Option<Operation> {
+        let planned = self.planned_week(cursor.week)?;
+        let (begins, ends) = planned.days[cursor.day];
+        let from_start = match cursor.action {
+            Action::DayEnds => ends,
+            Action::NightBegins => begins - planned.week.days()[cursor.day].night.as_ps(),
+            Action::DayBegins | Action::Enlarge | Action::Mark => begins,
+        };
+        let due = (planned.starts.as_ps().saturating_add(from_start)).saturating_sub(cursor.advance.as_ps());
+        let at = Time::from_ps(due).max(planned.known);
+        Some(Operation { at, action: cursor.action, week: cursor.week, day: cursor.day })
+    }
+
+    fn advance(&mut self, index: usize) {
+        let (week, day) = (self.cursors[index].week, self.cursors[index].day + 1);
+        let days = self.planned_week(week).expect("it was just used").days.len();
+        let cursor = &mut self.cursors[index];
+        (cursor.week, cursor.day) = if day < days { (week, day) } else { (week + 1, 0) };
+        let beyond = cursor.week == self.first + self.weeks.len() as u64;
+        if beyond && self.repeats {
+            self.repeat_last();
+        }
+    }
+
+    fn repeat_last(&mut self) {
+        let last = self.last();
+        let known = if self.repeats { Time::ZERO } else { last.ends() };
+        let next = Planned { starts: last.ends(), known, ..last.clone() };
+        self.weeks.push_back(next);
     }
 }
 
-impl Cursor {
-    fn operation(&self, week: Span) -> Operation {
-        let ps = self.offsets[self.day] + i128::from(self.week) * i128::from(week.as_ps());
-        let at = Time::from_ps(u64::try_from(ps.max(0)).unwrap_or(u64::MAX));
-        Operation { at, action: self.action, day: self.day }
+impl Planned {
+    fn new(week: Week, starts: Time, known: Time) -> Self {
+        let days = week.day_times().map(|(begins, ends)| (begins.as_ps(), ends.as_ps())).collect();
+        Planned { week: Arc::new(week), days, starts, known }
     }
 
-    fn advance(&mut self) {
-        self.day += 1;
-        if self.day == self.offsets.len() {
-            self.day = 0;
-            self.week += 1;
-        }
+    fn ends(&self) -> Time {
+        Time::from_ps(self.starts.as_ps().saturating_add(self.week.length().as_ps()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Matching;
     use proptest::prelude::*;
 
     fn us(n: u64) -> Span {
@@ -120,7 +207,7 @@ mod tests {
     fn nights_and_days_alternate() {
         use Action::*;
         let week = Week::strobe(3, us(180), us(20)).unwrap();
-        let mut calendar = Calendar::new(&week, None, None);
+        let mut calendar = Calendar::new(week.clone(), None, None);
         let expected = [
             (0, NightBegins, 0),
             (20, DayBegins, 0),
@@ -137,7 +224,7 @@ mod tests {
     fn advances_reach_back_across_the_week() {
         use Action::*;
         let week = Week::strobe(3, us(180), us(20)).unwrap();
-        let mut calendar = Calendar::new(&week, Some(us(250)), Some(us(20)));
+        let mut calendar = Calendar::new(week.clone(), Some(us(250)), Some(us(20)));
         let expected = [
             (0, Enlarge, 0), // due at -230
             (0, Enlarge, 1), // due at -30
@@ -156,6 +243,30 @@ mod tests {
         assert_eq!(first(&mut calendar, 13), expected);
     }
 
+    #[test]
+    fn a_planned_week_reaches_back_to_when_it_was_planned() {
+        use Action::*;
+        let night = us(20);
+        let swap = |shift| Matching::rotation(3, shift);
+        let week = |days: &[(u64, usize)]| {
+            Week::new(days.iter().map(|&(day, shift)| Day { night, day: us(day), matching: swap(shift) }).collect())
+        };
+        let mut calendar = Calendar::planned(week(&[(380, 1)]).unwrap(), Some(us(300)), None);
+        assert_eq!(first(&mut calendar, 3), [(0, Enlarge, 0), (0, NightBegins, 0), (20, DayBegins, 0)]);
+        // Due at 120, known at 150; the second day's at 300.
+        calendar.plan(week(&[(180, 2), (180, 1)]).unwrap(), Time::ZERO + us(150));
+        assert_eq!(first(&mut calendar, 3), [(150, Enlarge, 0), (320, Enlarge, 1), (400, DayEnds, 0)]);
+        let operation = calendar.pop();
+        assert_eq!((operation.week, operation.day, operation.action), (1, 0, NightBegins));
+        assert_eq!(calendar.day(&operation).matching, swap(2));
+        assert_eq!(calendar.starts(&operation), Time::ZERO + us(400));
+        // Nothing planned: the same once more, as is known at 800 only.
+        let rest = [(420, DayBegins, 0), (600, DayEnds, 0), (600, NightBegins, 1), (620, DayBegins, 1)];
+        assert_eq!(first(&mut calendar, 4), rest);
+        let again = [(800, Enlarge, 0), (800, Enlarge, 1), (800, DayEnds, 1), (800, NightBegins, 0)];
+        assert_eq!(first(&mut calendar, 4), again);
+    }
+
     proptest! {
         #[test]
         fn time_order_and_every_operation_once_a_week(
@@ -164,7 +275,7 @@ mod tests {
             let week = Week::strobe(racks, us(day), us(night)).unwrap();
             let limit = week.length().as_ps() / 1_000_000;
             let advance = |n: u64| Some(us(n.min(limit)));
-            let mut calendar = Calendar::new(&week, advance(enlarge), advance(mark));
+            let mut calendar = Calendar::new(week.clone(), advance(enlarge), advance(mark));
             let mut last = Time::ZERO;
             let mut claims = vec![0i32; racks - 1];
             for _ in 0..racks * 20 {
@@ -179,6 +290,55 @@ mod tests {
                 }
                 // A claim lasts at most a week and a day, and a new one may come the moment it ends.
                 prop_assert!((0..=3).contains(&claims[op.day]));
+            }
+        }
+
+        #[test]
+        fn planned_weeks_of_any_kind_keep_time_and_pair_their_operations(
+            plans in prop::collection::vec((1usize..5, 0u64..1000, any::<bool>()), 1..8), enlarge in 0u64..1000,
+        ) {
+            let of = |days: usize| {
+                let length = 1000 / days as u64;
+                let last = 1000 - length * (days as u64 - 1);
+                let day = |nth: usize| Day {
+                    night: us(20),
+                    day: us(if nth + 1 == days { last } else { length } - 20),
+                    matching: Matching::rotation(5, nth % 4 + 1),
+                };
+                Week::new((0..days).map(day).collect()).unwrap()
+            };
+            let mut calendar = Calendar::planned(of(1), Some(us(enlarge)), Some(us(0)));
+            let (mut last, mut known) = (Time::ZERO, vec![Time::ZERO]);
+            let mut open = std::collections::BTreeMap::new();
+            let mut plans = plans.into_iter().enumerate();
+            let mut next = plans.next();
+            for _ in 0..200 {
+                let week = known.len() as u64 - 1;
+                if let Some((_, (days, at, done))) = next {
+                    let at = Time::ZERO + us(week * 1000 + at);
+                    if calendar.next_due() >= at && last <= at {
+                        if done {
+                            calendar.plan(of(days), at);
+                            known.push(at);
+                        }
+                        next = plans.next();
+                    }
+                }
+                let op = calendar.pop();
+                if op.week as usize == known.len() {
+                    known.push(Time::ZERO + us(op.week * 1000));
+                }
+                prop_assert!(op.at >= last && op.at >= known[op.week as usize], "{:?}", op);
+                last = op.at;
+                let begins = calendar.starts(&op);
+                prop_assert_eq!(begins, Time::ZERO + us(op.week * 1000));
+                let key = (op.week, op.day);
+                match op.action {
+                    Action::Enlarge => prop_assert!(open.insert(key, false).is_none()),
+                    Action::DayBegins => prop_assert_eq!(open.insert(key, true), Some(false)),
+                    Action::DayEnds => prop_assert_eq!(open.remove(&key), Some(true)),
+                    _ => {}
+                }
             }
         }
     }

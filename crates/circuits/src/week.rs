@@ -78,6 +78,15 @@ impl Week {
         Ok(Week { days, length })
     }
 
+    /// A week in which the circuit switch does nothing: one day, no circuit, no night.
+    ///
+    /// # Panics
+    /// When it lasts no time.
+    pub fn idle(racks: usize, length: Span) -> Self {
+        let matching = Matching::new(racks, &[]).expect("no pairs are a matching");
+        Week::new(vec![Day { night: Span::ZERO, day: length, matching }]).expect("a week lasts some time")
+    }
+
     /// Nights and days in their order.
     pub fn days(&self) -> &[Day] {
         &self.days

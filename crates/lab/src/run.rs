@@ -8,7 +8,9 @@ use crate::capture::start_capture;
 use crate::error::LabError;
 use crate::linux::LinuxCounters;
 use crate::spec::Spec;
-use firstlight_sim::{FlowReport, MeterReport, PairReport, PortReport, ProbeReport, QueueReport, Totals, World};
+use firstlight_sim::{
+    CircuitReport, FlowReport, MeterReport, PairReport, PortReport, ProbeReport, QueueReport, Totals, World,
+};
 use firstlight_units::{Span, Time};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -41,6 +43,8 @@ pub struct Counters {
     pub ports: Vec<PortReport>,
     /// Every pair of racks.
     pub pairs: Vec<PairReport>,
+    /// The circuits that a control loop made.
+    pub circuits: Vec<CircuitReport>,
     /// The whole fabric.
     pub totals: Totals,
     /// The watched queues.
@@ -186,6 +190,7 @@ impl Counters {
             meter: world.fabric().meter(),
             ports: world.fabric().ports(),
             pairs: world.fabric().pairs(),
+            circuits: world.fabric().circuits().to_vec(),
             totals,
             queues: world.fabric().queues(),
             probes: world.probes(),

@@ -25,6 +25,7 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
         marks(spec, hybrid, &mut notes);
         weeks(spec, hybrid, &mut notes);
         if let Some((src, dst)) = spec.measure.pair
+            && hybrid.control.is_none()
             && hybrid.week.time_of(src, dst).is_zero()
         {
             notes.push(format!("the schedule has no day for the measured pair {src}->{dst}: it has no circuit"));

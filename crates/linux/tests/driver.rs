@@ -141,6 +141,7 @@ fn hybrid(marks: Option<Span>, time_scale: u32, loss: f64) -> Fabric {
         packet: PacketConfig { rate: gbps(10), delay: us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
+        control: None,
         voq: VoqConfig { small: 4, resize, ecn_small: Some(2), ecn_large: None },
         marks,
         time_scale,

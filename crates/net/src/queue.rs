@@ -69,6 +69,11 @@ impl Voq {
         self.packets.front()
     }
 
+    /// Those that wait, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.packets.iter()
+    }
+
     /// Takes the oldest packet.
     #[inline]
     pub fn take(&mut self) -> Option<PacketId> {

@@ -3,7 +3,7 @@
 //! Every span here is the fabric's own time; [`time_scale`](HybridConfig::time_scale) stretches all of them against
 //! the clock that the engine and the hosts share.
 
-use firstlight_circuits::{RackId, Week};
+use firstlight_circuits::{Frame, RackId, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig};
 use firstlight_net::topology::Topology;
 use firstlight_net::{Discipline, PacerConfig, PoolConfig};
@@ -89,8 +89,10 @@ pub struct HybridConfig {
     pub packet: PacketConfig,
     /// The circuit switch.
     pub circuit: CircuitConfig,
-    /// The schedule of the circuit switch.
+    /// The schedule of the circuit switch; with `control` only that of the first week.
     pub week: Week,
+    /// Makes the schedules of all later weeks, as long as the first.
+    pub control: Option<ControlConfig>,
     /// The queues between them.
     pub voq: VoqConfig,
     /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
@@ -121,6 +123,47 @@ pub struct CircuitConfig {
     pub rate: Rate,
     /// Propagation delay of a circuit, from ToR to ToR.
     pub delay: Span,
+}
+
+/// The control loop of a hybrid fabric: at the start of each week demand is estimated, and the schedule computed that
+/// the next week follows (Etalon, NSDI'20, section 2.1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControlConfig {
+    /// Whose demand the scheduler sees.
+    pub demand: DemandSource,
+    /// Who computes the schedule.
+    pub scheduler: Scheduler,
+    /// How long that takes. What is not there by the week's end comes a week later.
+    pub compute: Span,
+    /// How long the switch reconfigures before each day.
+    pub night: Span,
+    /// The shortest day.
+    pub least_day: Span,
+}
+
+/// Where demand is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DemandSource {
+    /// In the VOQs: what waits there.
+    Voq,
+    /// At the hosts: what applications have written and has not yet passed the VOQ (application data units, after the
+    /// slides of Etalon's first version).
+    Adu,
+    /// In the workload: as `Adu`, with what flows that start before the coming week's end are going to write.
+    Oracle,
+}
+
+impl HybridConfig {
+    /// What each schedule of the control loop must fit in.
+    pub fn frame(&self, control: &ControlConfig) -> Frame {
+        Frame {
+            week: self.week.length(),
+            night: control.night,
+            least_day: control.least_day,
+            circuit: self.circuit.rate,
+            packet: self.packet.rate,
+        }
+    }
 }
 
 /// The VOQs of a hybrid fabric, in packets.

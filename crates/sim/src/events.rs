@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Probe,
     /// A host's pacer lets a packet go.
     Pacer,
+    /// The control loop estimates or plans, in the hosts' set.
+    Control,
 }
 
 /// By number; padded, so that looking one up needs no check.
@@ -63,6 +65,7 @@ const KINDS: [Kind; 16] = {
         Kind::Stop,
         Kind::Probe,
         Kind::Pacer,
+        Kind::Control,
     ];
     let mut i = 0;
     while i < all.len() {

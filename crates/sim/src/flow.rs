@@ -1,13 +1,11 @@
 //! Flows: what a world is asked for, what it tells of them, and which ports they get.
 
+use crate::FIRST_PORT;
 use crate::config::ConfigError;
 use crate::stream::{stream, uniform};
 use firstlight_net::HostId;
 use firstlight_transport::{CcConfig, Stats, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
-
-/// The first local port of every host.
-pub(crate) const FIRST_PORT: u16 = 10_000;
 
 /// One flow.
 #[derive(Clone, Debug)]

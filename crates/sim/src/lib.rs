@@ -7,6 +7,8 @@ mod arena;
 mod capture;
 mod config;
 mod conserve;
+#[cfg(feature = "hosts")]
+mod control;
 mod digest;
 #[cfg(feature = "hosts")]
 mod ends;
@@ -28,13 +30,14 @@ mod world;
 
 pub use capture::{CaptureSink, Direction};
 pub use config::{
-    CircuitConfig, ConfigError, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
-    Resize, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
+    CircuitConfig, ConfigError, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
+    MeterConfig, PacketConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
 };
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};
 pub use report::{
-    MeterReport, NetworkReport, PairReport, PortKind, PortReport, QueueReport, QueueSample, SeriesReport, Totals,
+    CircuitReport, MeterReport, NetworkReport, PairReport, PortKind, PortReport, QueueReport, QueueSample,
+    SeriesReport, Totals,
 };
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 #[cfg(feature = "hosts")]
@@ -44,3 +47,6 @@ pub use {
     probe::{ProbeConfig, ProbeReport, ProbeSample},
     world::World,
 };
+
+/// The first local port of every host: the k-th end of a flow there has port 10000 + k.
+pub(crate) const FIRST_PORT: u16 = 10_000;

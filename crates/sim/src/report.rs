@@ -64,6 +64,27 @@ pub struct PortReport {
     pub hops: u64,
 }
 
+/// A circuit of one day of a control loop. Its times count from the start of the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CircuitReport {
+    /// The week, counted from 0.
+    pub week: u64,
+    /// The day, counted from 0 in its week.
+    pub day: usize,
+    /// When it came up.
+    pub begins: Span,
+    /// When it went down.
+    pub ends: Span,
+    /// The rack that sent.
+    pub src: RackId,
+    /// The rack that received.
+    pub dst: RackId,
+    /// Bytes that the pair was thought to have when the week was made.
+    pub demand: u64,
+    /// Bytes sent over it, headers included.
+    pub carried: u64,
+}
+
 /// Packets of one pair of racks since the start of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PairReport {
@@ -83,6 +104,10 @@ pub struct PairReport {
     pub circuit_packets: u64,
     /// Sent over the packet network.
     pub packet_packets: u64,
+    /// Bytes sent over the circuit, headers included.
+    pub circuit_bytes: u64,
+    /// Bytes sent over the packet network, headers included.
+    pub packet_bytes: u64,
     /// Packets that came over the packet network before an earlier one of the circuit.
     pub overtakings: u64,
     /// Packets that came over the circuit before an earlier one of the packet network.

@@ -7,11 +7,13 @@
 //! Flows whose ends are outside have ports and a report here, nothing else. Whoever has their hosts steps the world with
 //! [`World::next`], [`World::run`] and [`World::inject`], and gets their packets as [`Outside`].
 
+use crate::FIRST_PORT;
 use crate::config::ConfigError;
+use crate::control::Control;
 use crate::ends::Ends;
 use crate::events::{Event, Events, Kind};
 use crate::fabric::{Exit, Fabric};
-use crate::flow::{FIRST_PORT, FlowConfig, FlowReport, FlowState, Places};
+use crate::flow::{FlowConfig, FlowReport, FlowState, Places};
 use crate::outside::{Nobody, Outside};
 use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
 use crate::stream::{stream, uniform};
@@ -37,6 +39,7 @@ pub struct World {
     /// When flows stop that never end, the last one first.
     stops: Vec<(Time, usize)>,
     timers: Events,
+    control: Option<Box<Control>>,
     now: Time,
     seed: u64,
     unfinished: usize,
@@ -58,7 +61,7 @@ impl World {
     /// # Errors
     /// As [`World::new`]; or when a probe names a host that is not there, talks to itself or never pauses.
     pub fn with_probes(
-        fabric: Fabric,
+        mut fabric: Fabric,
         flows: Vec<FlowConfig>,
         probes: Vec<ProbeConfig>,
         seed: u64,
@@ -67,7 +70,12 @@ impl World {
         let scale = fabric.time_scale();
         let probe = |(index, config)| Probe::new(config, index, fabric.hosts(), scale);
         let probes = probes.into_iter().enumerate().map(probe).collect::<Result<Vec<_>, _>>()?;
-        let mut timers = Events::new(&[(Kind::Timer, flows.len() * 2), (Kind::Stop, 1), (Kind::Probe, probes.len())]);
+        let mut timers = Events::new(&[
+            (Kind::Timer, flows.len() * 2),
+            (Kind::Stop, 1),
+            (Kind::Probe, probes.len()),
+            (Kind::Control, 1),
+        ]);
         let mut stops = vec![];
         let mut built = Vec::with_capacity(flows.len());
         for (index, config) in flows.into_iter().enumerate() {
@@ -82,12 +90,15 @@ impl World {
         for (index, probe) in probes.iter().enumerate() {
             timers.set(Some(probe.starts_at(scale)), Kind::Probe, index);
         }
+        let starts: Vec<_> = built.iter().map(|flow| (&flow.config, flow.start)).collect();
+        let control = Control::of(&mut fabric, &starts, &places).map(Box::new);
+        timers.set(control.as_ref().map(|_| Time::ZERO), Kind::Control, 0);
         stops.sort_unstable_by_key(|stop| std::cmp::Reverse(*stop));
         timers.set(stops.last().map(|stop| stop.0), Kind::Stop, 0);
         let ends = Ends::new(built.len() * 2);
         let unfinished = built.iter().filter(|flow| flow.config.size.is_some()).count();
         let (flows, now) = (built, Time::ZERO);
-        Ok(World { fabric, ends, places, flows, probes, stops, timers, now, seed, unfinished, strays: 0 })
+        Ok(World { fabric, ends, places, flows, probes, stops, timers, control, now, seed, unfinished, strays: 0 })
     }
 
     /// Runs up to and at `until`.
@@ -243,6 +254,7 @@ impl World {
         match event.kind() {
             Kind::Stop => self.on_stop(),
             Kind::Probe => self.on_probe(event.index()),
+            Kind::Control => self.on_control(),
             _ => self.on_deadline(event.index()),
         }
     }
@@ -267,6 +279,19 @@ impl World {
         let sender = &mut self.ends.get_mut(index).expect("it was opened").connection;
         sender.connect(self.now);
         sender.write(config.size.map_or(u64::MAX, Bytes::get), self.now);
+        if self.hears_writes() {
+            self.fabric.on_write(index, [config.src, config.dst], config.size.map(Bytes::get));
+        }
+    }
+
+    fn hears_writes(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.hears_writes())
+    }
+
+    fn on_control(&mut self) {
+        let control = self.control.as_mut().expect("a control loop is due");
+        let next = control.on_due(&mut self.fabric, self.now);
+        self.timers.set(Some(next), Kind::Control, 0);
     }
 
     /// The next flow has nothing more to send.
@@ -274,6 +299,10 @@ impl World {
         let (_, number) = self.stops.pop().expect("a stop is due");
         self.timers.set(self.stops.last().map(|stop| stop.0), Kind::Stop, 0);
         let [sender, receiver] = self.places.ends[number];
+        if self.control.is_some() {
+            let config = &self.flows[number].config;
+            self.fabric.on_end([config.src, config.dst]);
+        }
         let Some(live) = self.ends.get_mut(sender) else { return };
         let bytes = live.connection.end_write();
         for place in [receiver, sender] {

@@ -64,6 +64,7 @@ prop_compose! {
             voq: VoqConfig { small, resize: more.map(|more| Resize { large: small + more, advance }), ecn_small, ecn_large: None },
             marks: marks.map(|marks| us(marks).min(week.length())),
             week,
+            control: None,
             time_scale,
             seed: 5,
         }

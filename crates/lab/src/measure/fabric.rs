@@ -40,6 +40,8 @@ pub(super) fn pairs(counters: &Counters) -> Table {
         .count("marked", "CE-marked at the VOQ", rows, |p| p.marked)
         .count("circuit_packets", "packets sent over the circuit", rows, |p| p.circuit_packets)
         .count("packet_packets", "packets sent over the packet network", rows, |p| p.packet_packets)
+        .count("circuit_bytes", "bytes sent over the circuit, headers included", rows, |p| p.circuit_bytes)
+        .count("packet_bytes", "bytes sent over the packet network, headers included", rows, |p| p.packet_bytes)
         .count(
             "overtakings",
             "packets that came over the packet network before an earlier one of the circuit",
@@ -64,6 +66,25 @@ pub(super) fn week(week: &Week) -> Table {
         )
         .with("end_us", "when it ends", numbers(times.iter().map(|(_, ends)| ends.as_us_f64())))
         .text("matching", "who has a circuit to whom: 0->1 1->0", days, |day| matching_text(&day.matching))
+}
+
+/// One row for each circuit of each day that a control loop made.
+pub(super) fn circuits(counters: &Counters) -> Table {
+    let rows = &counters.circuits;
+    Table::new("circuits", "one row for each circuit of each day, in the order in which they went down")
+        .count("week", "the week, from 0", rows, |c| c.week)
+        .count("day", "the day, from 0 in its week", rows, |c| c.day as u64)
+        .number("start_us", "when it came up, from the start of the run", rows, |c| c.begins.as_us_f64())
+        .number("end_us", "when it went down", rows, |c| c.ends.as_us_f64())
+        .count("src", "source rack", rows, |c| u64::from(c.src.0))
+        .count("dst", "destination rack", rows, |c| u64::from(c.dst.0))
+        .count(
+            "demand_bytes",
+            "what the pair was thought to have when the week was made; the largest number for flows that never end",
+            rows,
+            |c| c.demand,
+        )
+        .count("carried_bytes", "what was sent over it, headers included", rows, |c| c.carried)
 }
 
 /// `0->1 1->2 2->0`; `idle` when nobody sends.

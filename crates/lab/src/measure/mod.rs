@@ -43,7 +43,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     tables.extend(spec.measure.throughput.map(|every| throughput::table(spec, counters, every)));
     if let Network::Hybrid(hybrid) = &spec.network {
         tables.push(fabric::pairs(counters));
-        tables.push(fabric::week(&hybrid.week));
+        tables.push(if hybrid.control.is_some() { fabric::circuits(counters) } else { fabric::week(&hybrid.week) });
     }
     if let Some(meter) = &counters.meter {
         tables.push(latency::table(meter));

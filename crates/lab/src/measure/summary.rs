@@ -8,7 +8,7 @@ use super::{numbers, queues};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
-use firstlight_sim::{HybridConfig, MeterReport, NetworkReport, PortKind, QueueReport};
+use firstlight_sim::{HybridConfig, MeterReport, NetworkReport, PairReport, PortKind, QueueReport};
 use firstlight_units::Span;
 
 /// The quantiles that are reported.
@@ -35,7 +35,10 @@ impl Rows {
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let mut rows = Rows(vec![]);
     if let (Network::Hybrid(hybrid), Some(meter)) = (&spec.network, &counters.meter) {
-        pair(&mut rows, spec, hybrid, meter);
+        pair(&mut rows, spec, hybrid, counters, meter);
+    }
+    if let Network::Hybrid(hybrid) = &spec.network {
+        circuits(&mut rows, hybrid, counters);
     }
     rows.add("goodput_gbps", "Gb/s", goodput(counters), "in-order payload that all receivers got in the measured time");
     completions(&mut rows, spec, counters);
@@ -60,8 +63,8 @@ pub fn metric(summary: &Table, name: &str) -> Option<f64> {
     names.iter().position(|metric| metric == name).map(|row| values[row])
 }
 
-fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport) {
-    if let Some(utilization) = utilization(spec, hybrid, meter) {
+fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &MeterReport) {
+    if let Some(utilization) = utilization(spec, hybrid, counters, meter) {
         rows.add(
             "circuit_utilization_pct",
             "%",
@@ -136,11 +139,44 @@ fn rate(network: &NetworkReport, elapsed: Span) -> f64 {
 }
 
 /// The part of its circuit's capacity that the measured pair used; none when it has no day.
-fn utilization(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport) -> Option<f64> {
+fn utilization(spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &MeterReport) -> Option<f64> {
     let (src, dst) = spec.measure.pair?;
-    let share = hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64();
-    let capacity = hybrid.circuit.rate.as_bps() as f64 * share * meter.elapsed.as_secs_f64();
+    let up = match hybrid.control {
+        None => {
+            let share = hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64();
+            share * meter.elapsed.as_secs_f64()
+        }
+        Some(_) => {
+            let own = counters.circuits.iter().filter(|circuit| (circuit.src, circuit.dst) == (src, dst));
+            own.map(|circuit| circuit.ends.saturating_sub(circuit.begins.max(spec.warmup)).as_secs_f64()).sum()
+        }
+    };
+    let capacity = hybrid.circuit.rate.as_bps() as f64 * up;
     (capacity > 0.0).then(|| meter.circuit.payload as f64 * 8.0 / capacity)
+}
+
+/// What both networks carried between racks, and what a control loop made of its weeks, since the start of the run.
+fn circuits(rows: &mut Rows, hybrid: &HybridConfig, counters: &Counters) {
+    let sum = |of: fn(&PairReport) -> u64| counters.pairs.iter().map(of).sum::<u64>() as f64;
+    let (circuit, packet) = (sum(|pair| pair.circuit_bytes), sum(|pair| pair.packet_bytes));
+    rows.add("circuit_bytes", "bytes", circuit, "sent over circuits by all pairs, headers included");
+    rows.add("packet_bytes", "bytes", packet, "sent over the packet network by all pairs, headers included");
+    if circuit + packet > 0.0 {
+        rows.add("circuit_share_pct", "%", 100.0 * circuit / (circuit + packet), "the circuits' part of both");
+    }
+    let Some(last) = counters.circuits.last().filter(|_| hybrid.control.is_some()) else { return };
+    let weeks = last.week as f64 + 1.0;
+    let mut days: Vec<_> = counters.circuits.iter().map(|circuit| (circuit.week, circuit.day)).collect();
+    days.dedup();
+    rows.add(
+        "days_per_week",
+        "days",
+        days.len() as f64 / weeks,
+        "matchings with a circuit, in a week of the control loop",
+    );
+    let up: f64 = counters.circuits.iter().map(|c| (c.ends.saturating_sub(c.begins)).as_secs_f64()).sum();
+    let time = weeks * hybrid.week.length().as_secs_f64() * hybrid.racks as f64;
+    rows.add("circuit_up_pct", "%", 100.0 * up / time, "part of the time in which a rack's circuit was up");
 }
 
 /// In-order payload that all receivers got in the measured time, in Gb/s.

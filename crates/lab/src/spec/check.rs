@@ -3,9 +3,10 @@
 use super::effect::Setting;
 use super::error::{Problem, SpecError};
 use super::keys::Kind;
+use super::network;
 use super::registry::{MOST_HOSTS, keys};
 use super::values::Values;
-use firstlight_circuits::{Day, Matching, RackId, Week, WeekError};
+use firstlight_circuits::{Day, Demand, Matching, RackId, Week, WeekError};
 use firstlight_transport::ConfigError;
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -182,6 +183,7 @@ impl Check<'_> {
         self.pair(racks);
         self.voq();
         let week = self.week(racks as usize);
+        self.control(racks as usize);
         if let Some(week) = &week {
             self.days(week);
             self.advances(week);
@@ -234,9 +236,28 @@ impl Check<'_> {
                     Week::etalon(self.values.integer("schedule.stands_for") as usize, equal(), night),
                 )
             }
-            _ => ("schedule.days", self.listed_week(racks, night)?),
+            "list" => ("schedule.days", self.listed_week(racks, night)?),
+            // The first week of a control loop.
+            _ => ("schedule.week", Ok(Week::idle(racks, self.values.span("schedule.week")))),
         };
         week.map_err(|error| self.wrong(key, error.to_string())).ok()
+    }
+
+    /// A week has room for a schedule, and a day for a packet.
+    fn control(&mut self, racks: usize) {
+        let Some((control, frame)) = network::control(self.values) else { return };
+        let packet = frame.circuit.tx_time(self.values.size("hosts.mtu"));
+        if frame.least_day < packet {
+            let key = if self.values.has("schedule.least_day") { "schedule.least_day" } else { "schedule.night" };
+            let text = format!(
+                "days of {} may be shorter than one packet, {packet}: use least_day = \"{packet}\" at least",
+                frame.least_day
+            );
+            self.wrong(key, text);
+        }
+        if let Err(error) = control.scheduler.schedule(&Demand::zero(racks), &frame) {
+            self.wrong("schedule.week", error.to_string());
+        }
     }
 
     fn listed_week(&mut self, racks: usize, night: Span) -> Option<Result<Week, WeekError>> {
@@ -264,7 +285,8 @@ impl Check<'_> {
         let packet = rate.tx_time(mtu);
         let Some(short) = week.days().iter().position(|day| day.day < packet) else { return };
         let own = format!("schedule.days.{short}.day");
-        let path = if self.values.has(&own) { own } else { "schedule.day".into() };
+        let common = if self.values.has("schedule.week") { "schedule.week" } else { "schedule.day" };
+        let path = if self.values.has(&own) { own } else { common.into() };
         let day = week.days()[short].day;
         self.wrong(&path, format!("{day} is shorter than one packet: {mtu} at {rate} take {packet}"));
     }

@@ -3,7 +3,7 @@
 use super::error::{Problem, SpecError};
 use super::hosts::HostKind;
 use super::keys::{Fallback, Key, When};
-use super::registry::{TABLES, keys};
+use super::registry::{LIST, TABLES, keys};
 use super::values::{Values, pattern_of};
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ pub(crate) fn check(values: &Values) -> Result<Setting, SpecError> {
         let write = "no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\"";
         problems.push(values.problem("flows", write));
     }
-    if setting.holds(When::List) && values.count("schedule.days") == 0 {
+    if setting.holds(LIST) && values.count("schedule.days") == 0 {
         problems.push(values.problem("schedule.days", "no day: add [[schedule.days]] with matching and day"));
     }
     if problems.is_empty() {
@@ -122,7 +122,7 @@ impl Setting {
         let own = |index: usize| values.has(&format!("schedule.days.{index}.day"));
         let common_day = match schedule.as_deref() {
             Some("list") => !(0..values.count("schedule.days")).all(own),
-            kind => kind.is_some(),
+            kind => matches!(kind, Some("strobe" | "etalon")),
         };
         Setting {
             fabric,
@@ -154,8 +154,7 @@ impl Setting {
             When::Always => true,
             When::Fabric(kinds) => kinds.contains(&self.fabric.as_str()),
             When::CommonDay => self.fabric == "hybrid" && self.common_day,
-            When::Etalon => self.scheduled(&["etalon"]),
-            When::List => self.scheduled(&["list"]),
+            When::Schedule(kinds) => self.scheduled(kinds),
             When::Large => self.large,
             When::Uses(cc) => self.uses(cc),
             When::DefaultCc => self.default_cc,
@@ -224,7 +223,7 @@ impl Setting {
     fn no_effect(&self, when: When) -> String {
         let found = match when {
             When::Fabric(_) => format!("fabric.kind is \"{}\"", self.fabric),
-            When::Etalon | When::List => {
+            When::Schedule(_) => {
                 format!("schedule.kind is \"{}\"", self.schedule.as_deref().unwrap_or("none"))
             }
             When::CommonDay => "each of schedule.days has its own".into(),

@@ -74,10 +74,8 @@ pub enum When {
     Fabric(&'static [&'static str]),
     /// A day of the schedule has no length of its own.
     CommonDay,
-    /// `schedule.kind = "etalon"`.
-    Etalon,
-    /// `schedule.kind = "list"`.
-    List,
+    /// `schedule.kind` is one of these.
+    Schedule(&'static [&'static str]),
     /// `voq.large` is given.
     Large,
     /// A flow uses that controller.
@@ -119,8 +117,7 @@ impl fmt::Display for When {
                 return write!(f, "fabric.kind = {}", quoted.join(" or "));
             }
             When::CommonDay => "a day has no length of its own",
-            When::Etalon => "schedule.kind = \"etalon\"",
-            When::List => "schedule.kind = \"list\"",
+            When::Schedule(kinds) => return write!(f, "schedule.kind = \"{}\"", kinds.join("\" or \"")),
             When::Large => "voq.large is given",
             When::Uses(cc) => return write!(f, "a flow uses {cc}"),
             When::DefaultCc => "a flow names no cc of its own",

@@ -5,14 +5,15 @@ use super::error::SpecError;
 use super::switches;
 use super::values::Values;
 use crate::import::topology as import;
-use firstlight_circuits::Week;
+use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
 };
 use firstlight_net::{HostId, PacerConfig};
 use firstlight_sim::{
-    CircuitConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, Resize, VoqConfig,
+    CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig,
+    Resize, VoqConfig,
 };
 use firstlight_units::Rate;
 
@@ -211,6 +212,21 @@ fn topology(values: &Values) -> Result<Topology, (&'static str, TopologyError)> 
     }
 }
 
+/// The control loop, when the schedule is computed, and what each of its weeks must fit in.
+pub(super) fn control(values: &Values) -> Option<(ControlConfig, Frame)> {
+    let night = values.span("schedule.night");
+    let least_day = values.span_opt("schedule.least_day").unwrap_or(night);
+    let scheduler = Scheduler::from_name(&values.text("schedule.kind")).filter(|found| *found != Scheduler::Strobe)?;
+    let demand = match values.text("control.demand").as_str() {
+        "voq" => DemandSource::Voq,
+        "adu" => DemandSource::Adu,
+        _ => DemandSource::Oracle,
+    };
+    let control = ControlConfig { demand, scheduler, compute: values.span("control.compute"), night, least_day };
+    let (circuit, packet) = (values.rate("circuit.rate"), values.rate("packet.rate"));
+    Some((control, Frame { week: values.span("schedule.week"), night, least_day, circuit, packet }))
+}
+
 fn hybrid(values: &Values, week: Week) -> HybridConfig {
     let resize = values.packets_opt("voq.large").zip(values.span_opt("voq.advance"));
     HybridConfig {
@@ -226,6 +242,7 @@ fn hybrid(values: &Values, week: Week) -> HybridConfig {
         },
         circuit: CircuitConfig { rate: values.rate("circuit.rate"), delay: values.span("circuit.delay") },
         week,
+        control: control(values).map(|(control, _)| control),
         voq: VoqConfig {
             small: values.packets("voq.small"),
             resize: resize.map(|(large, advance)| Resize { large, advance }),

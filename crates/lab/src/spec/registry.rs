@@ -11,7 +11,14 @@ use std::fmt;
 use std::sync::OnceLock;
 
 /// Names of schedules.
-pub(crate) const SCHEDULES: &[&str] = &["strobe", "etalon", "list"];
+pub(crate) const SCHEDULES: &[&str] =
+    &["strobe", "etalon", "list", "bvn", "solstice", "eclipse", "hotspot", "edge-colouring"];
+/// Those that are computed week by week.
+const COMPUTED: When = When::Schedule(&["bvn", "solstice", "eclipse", "hotspot", "edge-colouring"]);
+const ETALON: When = When::Schedule(&["etalon"]);
+pub(super) const LIST: When = When::Schedule(&["list"]);
+/// Where demand is seen.
+const DEMAND: &[&str] = &["voq", "adu", "oracle"];
 /// Where packets are captured.
 pub(crate) const SIDES: &[&str] = &["sender", "receiver", "both"];
 /// Most packets that a queue can be given.
@@ -70,7 +77,13 @@ pub(crate) const TABLES: &[Table] = &[
     table("packet", HYBRID, "The packet network of a hybrid fabric"),
     table("circuit", HYBRID, "The circuit switch of a hybrid fabric"),
     table("schedule", HYBRID, "When the circuit switch connects whom, week after week"),
-    table("schedule.days.*", When::List, "One day of a list, after its night"),
+    table("schedule.days.*", LIST, "One day of a list, after its night"),
+    table(
+        "control",
+        COMPUTED,
+        "The control loop: at the start of each week demand is estimated, and the schedule computed that the next week \
+         follows. The first week has no circuits",
+    ),
     table("voq", HYBRID, "The virtual output queues: one for each pair of racks, at the source's ToR"),
     table(
         "stamps",
@@ -204,8 +217,11 @@ fn schedule() -> Vec<Key> {
         key(
             "schedule.kind",
             Kind::Name(SCHEDULES),
-            "`strobe`: each rack meets each other once a week. `etalon`: the three-rack stand-in of Etalon's testbed. `list`: `[[schedule.days]]`",
+            "`strobe`: each rack meets each other once a week. `etalon`: the three-rack stand-in of Etalon's testbed. `list`: \
+             `[[schedule.days]]`. The others compute each week from demand, see `[control]`: `bvn` (Birkhoff-von Neumann), \
+             `solstice`, `eclipse`, `hotspot` (maximum-weight matching), `edge-colouring`",
         ),
+        key("schedule.week", POSITIVE, "How long a week is, nights and days").when(COMPUTED),
         key("schedule.day", POSITIVE, "How long a matching is up").when(When::CommonDay),
         key("schedule.night", SPAN, "How long the circuit switch reconfigures before each day"),
         key(
@@ -213,7 +229,22 @@ fn schedule() -> Vec<Key> {
             Kind::Count { least: 3, most: MOST_HOSTS, of: "racks" },
             "How many racks the three stand for: a week has one day less",
         )
-        .when(When::Etalon),
+        .when(ETALON),
+        key("schedule.least_day", POSITIVE, "The shortest day").or_none("the same as `schedule.night`").when(COMPUTED),
+        key(
+            "control.demand",
+            Kind::Name(DEMAND),
+            "Where demand is seen. `voq`: what waits in the VOQs. `adu`: what applications have written and has not yet passed \
+             the VOQ. `oracle`: as `adu`, with what flows that start before the next week's end are going to write",
+        )
+        .or("voq"),
+        key(
+            "control.compute",
+            SPAN,
+            "How long it takes to compute a schedule; one that is not there by the week's end is followed a week later. \
+             `firstlight schedule` measures it",
+        )
+        .or("0s"),
         key(
             "schedule.days.*.matching",
             Kind::Matching,

@@ -17,11 +17,13 @@ pub(super) struct CircuitPort {
     up_to: Option<u16>,
     /// When the day ends.
     until: Time,
+    /// Bytes sent in this day.
+    pub(super) carried: u64,
 }
 
 impl CircuitPort {
     pub(super) fn new(line: Line) -> Self {
-        CircuitPort { line, up_to: None, until: Time::ZERO }
+        CircuitPort { line, up_to: None, until: Time::ZERO, carried: 0 }
     }
 
     /// True while a circuit to `dst` is up.
@@ -33,6 +35,7 @@ impl CircuitPort {
     pub(super) fn connect(&mut self, dst: usize, until: Time) {
         self.up_to = Some(dst as u16);
         self.until = until;
+        self.carried = 0;
     }
 
     pub(super) fn disconnect(&mut self) {
@@ -66,9 +69,14 @@ impl Hybrid {
         }
         let pair = &mut self.pairs[index];
         let id = pair.voq.take()?;
+        let size = core.arena.get(id).size;
         pair.circuit_packets += 1;
+        pair.circuit_bytes += u64::from(size);
         pair.order.on_sent(Network::Circuit);
-        let alone = self.circuits[src].line.send(id, core.arena.get(id).size, core.now);
+        self.on_passed(core, id, index);
+        let port = &mut self.circuits[src];
+        port.carried += u64::from(size);
+        let alone = port.line.send(id, size, core.now);
         core.schedule(alone, Kind::Circuit, src);
         self.circuit_chance(core, src, index)
     }

@@ -5,6 +5,7 @@
 //! network, never both. Its packet path is off from the night before its day to the day's end. Neither network
 //! reorders a pair's packets, but where a pair changes from one to the other, packets can overtake; `order.rs` counts.
 
+use super::announced::Announced;
 use super::circuit::CircuitPort;
 use super::core::{Core, Shape, check_range, serializer};
 use super::order::Order;
@@ -15,6 +16,7 @@ use crate::events::{Event, Kind};
 use crate::meter::{Meter, Network, PairTotals};
 use crate::report::MeterReport;
 use crate::series::Series;
+use firstlight_circuits::Demand;
 use firstlight_net::{Discipline, FifoPort, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
 use firstlight_units::{Span, Time};
 
@@ -30,6 +32,8 @@ pub(super) struct Pair {
     pub(super) order: Order,
     pub(super) circuit_packets: u64,
     pub(super) packet_packets: u64,
+    pub(super) circuit_bytes: u64,
+    pub(super) packet_bytes: u64,
 }
 
 /// The racks and all that joins them. Pairs are indexed by source * racks + destination.
@@ -46,6 +50,10 @@ pub(super) struct Hybrid {
     pub(super) circuits: Vec<CircuitPort>,
     pub(super) schedule: Schedule,
     pub(super) meter: Option<Box<Meter>>,
+    /// What it was built of, when a control loop makes its weeks.
+    pub(super) controlled: Option<Box<HybridConfig>>,
+    /// What hosts have said that they have to send, when somebody asks for it.
+    pub(super) announced: Option<Box<Announced>>,
     /// Packets between hosts of one rack.
     pub(super) local: u64,
     /// Length of the week on the engine's clock.
@@ -83,6 +91,8 @@ impl Hybrid {
             circuits: (0..racks).map(|_| CircuitPort::new(circuit.clone())).collect(),
             schedule: Schedule::new(config),
             meter: None,
+            controlled: config.control.is_some().then(|| Box::new(config.clone())),
+            announced: None,
             local: 0,
             week: stretched(config.week.length()),
         };
@@ -215,7 +225,7 @@ impl Shape for Hybrid {
             Kind::Calendar => self.on_calendar(core),
             Kind::Sample => self.on_sample(core),
             Kind::Pacer => core.on_pacer(index),
-            Kind::Timer | Kind::Stop | Kind::Probe => unreachable!("timers are the hosts'"),
+            Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control => unreachable!("timers are the hosts'"),
         }
     }
 }
@@ -239,6 +249,8 @@ impl Pair {
             order: Order::default(),
             circuit_packets: 0,
             packet_packets: 0,
+            circuit_bytes: 0,
+            packet_bytes: 0,
         }
     }
 }
@@ -257,6 +269,11 @@ fn check(config: &HybridConfig) -> Result<(), ConfigError> {
     check_range("voq.small", config.voq.small as usize, 1, 1 << 24)?;
     if config.week.racks() != config.racks {
         return fail("schedule", format!("it is of {} racks, the fabric has {}", config.week.racks(), config.racks));
+    }
+    if let Some(control) = &config.control
+        && let Err(problem) = control.scheduler.schedule(&Demand::zero(config.racks), &config.frame(control))
+    {
+        return fail("schedule.week", problem.to_string());
     }
     if !config.packet.switched && config.racks != 2 {
         return fail("packet.switched", format!("a line without a switch joins 2 racks, not {}", config.racks));

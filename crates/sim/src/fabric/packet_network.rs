@@ -88,9 +88,13 @@ impl Hybrid {
         let dst = uplink.turns.take_turn()?;
         let pair = &mut self.pairs[src * self.racks + dst];
         let id = pair.voq.take().expect("a VOQ on its turn is not empty");
+        let size = core.arena.get(id).size;
         pair.packet_packets += 1;
+        pair.packet_bytes += u64::from(size);
         pair.order.on_sent(Network::Packet);
-        let alone = uplink.line.send(id, core.arena.get(id).size, now);
+        self.on_passed(core, id, src * self.racks + dst);
+        let uplink = &mut self.uplinks[src];
+        let alone = uplink.line.send(id, size, now);
         core.schedule(alone, Kind::Uplink, src);
         self.refresh(src, dst);
         let uplink = &self.uplinks[src];

@@ -27,6 +27,8 @@ impl Hybrid {
                 marked: counts.marked,
                 circuit_packets: pair.circuit_packets,
                 packet_packets: pair.packet_packets,
+                circuit_bytes: pair.circuit_bytes,
+                packet_bytes: pair.packet_bytes,
                 overtakings: pair.order.packet_overtakings,
                 circuit_overtakings: pair.order.circuit_overtakings,
                 peak: u64::from(counts.peak),

@@ -33,6 +33,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         packet: PacketConfig { rate: Rate::from_gbps(10), delay: us(5), switch_queue: 3, switched: true },
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
+        control: None,
         voq: VoqConfig { small: 16, resize: None, ecn_small: None, ecn_large: None },
         marks: None,
         time_scale: 1,
