@@ -1,0 +1,141 @@
+//! The control loop: which demand a week is made for, when it is followed, and what became of its circuits.
+
+#![cfg(feature = "hosts")]
+
+mod harness;
+
+use firstlight_circuits::{RackId, Scheduler, Week};
+use firstlight_net::HostId;
+use firstlight_sim::{
+    CircuitReport, ControlConfig, DemandSource, Fabric, FlowConfig, HybridConfig, InterfaceConfig, World,
+};
+use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_units::{Bytes, Span};
+use harness::*;
+
+/// Three racks, weeks of 400 us: a strobe of two days, whatever the demand, so that every pair is recorded.
+fn looped(demand: DemandSource, compute: Span) -> HybridConfig {
+    let control = ControlConfig { demand, scheduler: Scheduler::Strobe, compute, night: us(20), least_day: us(50) };
+    HybridConfig { week: Week::idle(3, us(400)), control: Some(control), ..paper(2) }
+}
+
+fn flow(size: Option<u64>, start: Span) -> FlowConfig {
+    FlowConfig {
+        src: HostId(0),
+        dst: HostId(2),
+        tcp: TcpConfig::default(),
+        cc: CcConfig::from_name("cubic").unwrap(),
+        size: size.map(Bytes::new),
+        start,
+        jitter: Span::ZERO,
+        stop: None,
+        class: 0,
+        outside: false,
+    }
+}
+
+fn run(config: &HybridConfig, flows: Vec<FlowConfig>, until: Span) -> World {
+    let mut world = World::new(Fabric::hybrid(config).unwrap(), flows, 1).unwrap();
+    world.run_until(at(until));
+    assert_conserved(world.fabric());
+    world
+}
+
+/// What racks 0 and 1 were thought to have when each week was made, from the second week on.
+fn demands(world: &World) -> Vec<(u64, u64)> {
+    let own = |circuit: &&CircuitReport| (circuit.src, circuit.dst) == (RackId(0), RackId(1));
+    world.fabric().circuits().iter().filter(own).map(|circuit| (circuit.week, circuit.demand)).collect()
+}
+
+#[test]
+fn weeks_follow_one_another_and_their_circuits_carry() {
+    let flows: Vec<_> = (0..8).map(|_| flow(None, Span::ZERO)).collect();
+    let world = run(&looped(DemandSource::Voq, Span::ZERO), flows, us(4000));
+    let circuits = world.fabric().circuits();
+    // Nothing in the first week; then two days of three circuits in each, the last one just over.
+    assert_eq!(circuits.len(), 9 * 2 * 3);
+    for (nth, circuit) in circuits.iter().enumerate() {
+        let (week, day) = (1 + nth as u64 / 6, nth / 3 % 2);
+        assert_eq!((circuit.week, circuit.day), (week, day));
+        assert_eq!(circuit.begins, us(400 * week + 200 * day as u64 + 20));
+        assert_eq!(circuit.ends, us(400 * week + 200 * (day as u64 + 1)));
+    }
+    let carried: u64 = circuits.iter().map(|circuit| circuit.carried).sum();
+    let pairs = world.fabric().pairs();
+    assert_eq!(carried, pairs.iter().map(|pair| pair.circuit_bytes).sum::<u64>());
+    // Data over 0 > 1, and in a day no more than 180 us at 80 Gb/s.
+    assert!(circuits.iter().filter(|c| (c.src, c.dst) == (RackId(0), RackId(1))).all(|c| c.carried > 100_000));
+    assert!(circuits.iter().all(|circuit| circuit.carried <= 1_800_000));
+}
+
+#[test]
+fn an_estimate_is_followed_a_week_later() {
+    // The flow starts in the first week and is over in it: 20 packets.
+    let size = 20 * 8948;
+    let flows = || vec![flow(Some(size), us(100))];
+    let of = |demand| demands(&run(&looped(demand, Span::ZERO), flows(), us(2000)));
+    // The oracle sees it at the start of the first week, for the second; when that starts, all has passed.
+    assert_eq!(of(DemandSource::Oracle), [(1, size), (2, 0), (3, 0), (4, 0)]);
+    // Hosts write it after the first estimate and have sent it before the second.
+    assert_eq!(of(DemandSource::Adu), [(1, 0), (2, 0), (3, 0), (4, 0)]);
+    assert_eq!(of(DemandSource::Voq), [(1, 0), (2, 0), (3, 0), (4, 0)]);
+}
+
+#[test]
+fn application_data_units_are_what_has_not_passed() {
+    let size = 10_000_000;
+    let world = run(&looped(DemandSource::Adu, Span::ZERO), vec![flow(Some(size), us(100))], us(40_000));
+    let seen = demands(&world);
+    // What the second estimate lacks of the whole has passed the VOQ by then, in 300 us at 10 Gb/s at most.
+    let passed = size - seen[1].1;
+    assert!((0..=375_000).contains(&passed) && passed > 50_000, "{passed}");
+    assert!(seen.windows(2).skip(1).all(|pair| pair[0].1 >= pair[1].1), "it only falls");
+    // Whatever was dropped and sent again: in the end nothing is left.
+    assert!(world.fabric().pairs().iter().any(|pair| pair.dropped_full > 0));
+    assert!(world.flows()[0].finish.is_some());
+    assert_eq!(seen.last().unwrap().1, 0);
+}
+
+#[test]
+fn a_queue_shows_no_more_than_it_holds() {
+    let flows = (0..4).map(|_| flow(Some(1_000_000), us(100))).collect();
+    let seen = demands(&run(&looped(DemandSource::Voq, Span::ZERO), flows, us(2000)));
+    let (_, second) = seen[1];
+    assert!(second > 9000 && second <= 16 * 9000, "{second}");
+}
+
+#[test]
+fn flows_that_never_end_have_more_than_any_number_until_they_stop() {
+    let stopping = FlowConfig { stop: Some(us(1000)), ..flow(None, us(100)) };
+    for demand in [DemandSource::Adu, DemandSource::Oracle] {
+        let seen = demands(&run(&looped(demand, Span::ZERO), vec![stopping.clone()], us(2400)));
+        let first = if demand == DemandSource::Oracle { u64::MAX } else { 0 };
+        assert_eq!(seen, [(1, first), (2, u64::MAX), (3, u64::MAX), (4, 0), (5, 0)]);
+    }
+}
+
+#[test]
+fn a_slow_computation_comes_a_week_later() {
+    let flows = || vec![flow(None, us(100))];
+    let of = |compute| demands(&run(&looped(DemandSource::Oracle, us(compute)), flows(), us(2800)));
+    let endless = |weeks: std::ops::Range<u64>| weeks.map(|week| (week, u64::MAX)).collect::<Vec<_>>();
+    assert_eq!(of(399), endless(1..7));
+    // There at the very end of the week is too late.
+    assert_eq!(of(400), endless(2..7));
+    assert_eq!(of(600), endless(2..7));
+}
+
+#[test]
+fn loss_and_the_time_scale_leave_the_account_right() {
+    let interface = InterfaceConfig { loss: 0.02, ..InterfaceConfig::default() };
+    let config = HybridConfig { interface, time_scale: 3, ..looped(DemandSource::Adu, us(100)) };
+    let flows = vec![flow(Some(1_000_000), us(50)), flow(Some(500_000), us(700))];
+    let world = run(&config, flows, Span::from_ms(900));
+    assert_eq!(world.unfinished(), 0);
+    assert!(world.fabric().totals().lost > 0);
+    let seen = demands(&world);
+    assert!(seen.iter().any(|(_, bytes)| *bytes > 500_000));
+    assert_eq!(seen.last().unwrap().1, 0);
+    // Its times are the fabric's own.
+    assert_eq!(world.fabric().circuits()[0].begins, us(420));
+}
