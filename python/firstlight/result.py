@@ -17,7 +17,7 @@ import pandas as pd
 
 from firstlight.errors import ResultError
 
-TABLES = ("summary", "flows", "fct", "series", "latency", "ports", "pairs", "week")
+TABLES = ("summary", "flows", "fct", "series", "latency", "ports", "pairs", "week", "circuits")
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
 PROGRAMS = "programs"
@@ -111,6 +111,12 @@ class Result:
     def week(self) -> pd.DataFrame:
         """The schedule: start and end (us) of each day and its matching (``0->1 1->0``)."""
         return self.table("week")
+
+    @property
+    def circuits(self) -> pd.DataFrame:
+        """What a control loop made: one row per circuit of each day, its demand as estimated and what it
+        carried."""
+        return self.table("circuits")
 
     @property
     def name(self) -> str:

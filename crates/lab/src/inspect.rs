@@ -19,7 +19,7 @@ pub fn inspect(spec: &Spec) -> Json {
         Network::Graph(graph) => (graph_shape(spec, graph), graph_rates(graph), json!([]), graph_bdp(spec, graph)),
         Network::Hybrid(hybrid) => {
             let fabric = json!({"kind": "hybrid", "racks": hybrid.racks, "hosts_per_rack": hybrid.hosts_per_rack});
-            (fabric, hybrid_rates(hybrid), week(&hybrid.week), hybrid_bdp(spec, hybrid))
+            (fabric, hybrid_rates(hybrid), schedule(hybrid), hybrid_bdp(spec, hybrid))
         }
     };
     json!({
@@ -99,6 +99,16 @@ fn hybrid_rates(hybrid: &HybridConfig) -> Json {
     })
 }
 
+/// The days of a week that repeats, or the control loop that makes weeks.
+fn schedule(hybrid: &HybridConfig) -> Json {
+    let Some(control) = &hybrid.control else { return week(&hybrid.week) };
+    json!({
+        "scheduler": control.scheduler.name(), "demand": control.demand.name(),
+        "compute_us": control.compute.as_us_f64(), "night_us": control.night.as_us_f64(),
+        "least_day_us": control.least_day.as_us_f64(),
+    })
+}
+
 fn week(week: &Week) -> Json {
     let day = |(day, (begins, ends)): (&firstlight_circuits::Day, (Span, Span))| {
         json!({
@@ -134,7 +144,7 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
         "packet": product(spec, hybrid.packet.rate, hosts + hybrid.packet.delay * links),
         "circuit": product(spec, hybrid.circuit.rate, hosts + hybrid.circuit.delay),
     });
-    if let Some((src, dst)) = spec.measure.pair {
+    if let Some((src, dst)) = spec.measure.pair.filter(|_| hybrid.control.is_none()) {
         let mtu = Bytes::new(spec.tcp.mtu.into());
         let day = hybrid.week.days().iter().find(|day| day.matching.destination(src) == Some(dst));
         let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(mtu).as_ps());

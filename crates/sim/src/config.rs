@@ -153,6 +153,20 @@ pub enum DemandSource {
     Oracle,
 }
 
+impl DemandSource {
+    /// All of them.
+    pub const ALL: [DemandSource; 3] = [DemandSource::Voq, DemandSource::Adu, DemandSource::Oracle];
+
+    /// Its name in experiments.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DemandSource::Voq => "voq",
+            DemandSource::Adu => "adu",
+            DemandSource::Oracle => "oracle",
+        }
+    }
+}
+
 impl HybridConfig {
     /// What each schedule of the control loop must fit in.
     pub fn frame(&self, control: &ControlConfig) -> Frame {

@@ -217,11 +217,9 @@ pub(super) fn control(values: &Values) -> Option<(ControlConfig, Frame)> {
     let night = values.span("schedule.night");
     let least_day = values.span_opt("schedule.least_day").unwrap_or(night);
     let scheduler = Scheduler::from_name(&values.text("schedule.kind")).filter(|found| *found != Scheduler::Strobe)?;
-    let demand = match values.text("control.demand").as_str() {
-        "voq" => DemandSource::Voq,
-        "adu" => DemandSource::Adu,
-        _ => DemandSource::Oracle,
-    };
+    let demand = values.text("control.demand");
+    let source = DemandSource::ALL.into_iter().find(|source| source.name() == demand);
+    let demand = source.expect("the registry lets no other name through");
     let control = ControlConfig { demand, scheduler, compute: values.span("control.compute"), night, least_day };
     let (circuit, packet) = (values.rate("circuit.rate"), values.rate("packet.rate"));
     Some((control, Frame { week: values.span("schedule.week"), night, least_day, circuit, packet }))
