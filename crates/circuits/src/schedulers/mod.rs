@@ -3,6 +3,21 @@
 //! A scheduler is a pure function of the demand and the [`Frame`] in which it must fit. Its week fills the frame's
 //! exactly; what the week does not serve is left to the packet network (Etalon, NSDI'20, section 2.1).
 
+mod bvn;
+mod circuit_time;
+mod days;
+mod eclipse;
+mod edge_colouring;
+mod heaviest_matching;
+mod hotspot;
+mod perfect_matching;
+mod slices;
+mod solstice;
+mod strobe;
+mod stuffing;
+#[cfg(test)]
+mod suite;
+
 use crate::{Demand, Week};
 use firstlight_units::{Rate, Span};
 
@@ -59,16 +74,38 @@ pub enum ScheduleError {
 pub enum Scheduler {
     /// Each rack meets each other once, whatever the demand (`strobe.rs`).
     Strobe,
+    /// The longest matchings of a Birkhoff-von Neumann decomposition (`bvn.rs`).
+    Bvn,
+    /// Long slices of the stuffed demand first, until packets can carry the rest (`solstice.rs`).
+    Solstice,
+    /// Again and again the day that serves most for its time (`eclipse.rs`).
+    Eclipse,
+    /// The heaviest matching, all week (`hotspot.rs`).
+    Hotspot,
+    /// As few matchings as hold all pairs with demand (`edge_colouring.rs`).
+    EdgeColouring,
 }
 
 impl Scheduler {
     /// All of them.
-    pub const ALL: &[Scheduler] = &[Scheduler::Strobe];
+    pub const ALL: &[Scheduler] = &[
+        Scheduler::Strobe,
+        Scheduler::Bvn,
+        Scheduler::Solstice,
+        Scheduler::Eclipse,
+        Scheduler::Hotspot,
+        Scheduler::EdgeColouring,
+    ];
 
     /// Its name in experiments and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Scheduler::Strobe => "strobe",
+            Scheduler::Bvn => "bvn",
+            Scheduler::Solstice => "solstice",
+            Scheduler::Eclipse => "eclipse",
+            Scheduler::Hotspot => "hotspot",
+            Scheduler::EdgeColouring => "edge-colouring",
         }
     }
 
@@ -87,7 +124,12 @@ impl Scheduler {
             return Err(ScheduleError::NoRoom { week, night, least_day });
         }
         match self {
-            Scheduler::Strobe => strobe(demand.racks(), frame),
+            Scheduler::Strobe => strobe::schedule(demand.racks(), frame),
+            Scheduler::Bvn => Ok(bvn::schedule(demand, frame)),
+            Scheduler::Solstice => Ok(solstice::schedule(demand, frame)),
+            Scheduler::Eclipse => Ok(eclipse::schedule(demand, frame)),
+            Scheduler::Hotspot => Ok(hotspot::schedule(demand, frame)),
+            Scheduler::EdgeColouring => Ok(edge_colouring::schedule(demand, frame)),
         }
     }
 }
@@ -99,24 +141,6 @@ pub fn served(demand: &Demand, week: &Week, circuit: Rate) -> Demand {
         served.add(src, dst, bytes.min(circuit.bytes_in(week.time_of(src, dst)).get()));
     }
     served
-}
-
-/// The strobe of equal days that fills a week; the first day takes what the division leaves.
-fn strobe(racks: usize, frame: &Frame) -> Result<Week, ScheduleError> {
-    let days = racks as u64 - 1;
-    let Frame { week, night, least_day, .. } = *frame;
-    let short = || {
-        let room = week.as_ps() / (night + least_day).as_ps().max(1);
-        ScheduleError::Strobe { racks, days: racks - 1, week, night, least_day, room }
-    };
-    let nights = night.saturating_mul(days);
-    let light = week.as_ps().checked_sub(nights.as_ps()).filter(|left| left / days >= least_day.as_ps().max(1));
-    let day = Span::from_ps(light.ok_or_else(short)? / days);
-    let left = week.saturating_sub(nights + day * days);
-    let strobe = Week::strobe(racks, day, night).expect("two racks or more, days of some length");
-    let mut days = strobe.days().to_vec();
-    days[0].day += left;
-    Ok(Week::new(days).expect("a strobe's days are a week"))
 }
 
 #[cfg(test)]

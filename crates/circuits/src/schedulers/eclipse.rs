@@ -1,0 +1,118 @@
+//! Eclipse (Venkatakrishnan et al., "Costly circuits, submodular schedules and approximate Caratheodory theorems",
+//! SIGMETRICS'16, section 4): the day that serves most for each unit of its time, night included, then the one that
+//! serves most of what is left, until the week is full.
+//!
+//! What a set of days serves is submodular, hence the guarantee: no schedule of the week serves more than 1 / (1 - 1/e^(1-x))
+//! times as much, where x is the part of the week that one night and the largest entry take.
+//!
+//! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what is
+//! served for the time had a single peak; it may have several. What is served never falls as days get longer, and never
+//! rises more than in proportion. That bounds what is between two lengths, and a part of the range is left out when its
+//! bound is at most 1/64 better than the best day found.
+
+use super::Frame;
+use super::circuit_time::{CircuitTime, circuits};
+use super::days::Days;
+use super::heaviest_matching::HeaviestMatching;
+use crate::{Demand, Week};
+
+/// The week of the days that serve most for their time.
+pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
+    let racks = demand.racks();
+    let mut left = CircuitTime::of(demand, frame);
+    let mut days = Days::new(racks, frame);
+    let mut heaviest = HeaviestMatching::new(racks);
+    while let Some((least, longest)) = days.room() {
+        let search = Search { left: &left, night: frame.night.as_ps(), heaviest: &mut heaviest, best: Best::default() };
+        let Best { served, length, pairs, .. } = search.among(&lengths(&left, least, longest));
+        if served == 0 {
+            break;
+        }
+        for &(row, column) in &pairs {
+            left.take(row, column, length);
+        }
+        days.push(length, circuits(racks, pairs.into_iter()));
+    }
+    days.finish()
+}
+
+/// When some pair is done, in increasing order; the shortest and the longest day stand for what is beyond them.
+fn lengths(left: &CircuitTime, least: u64, longest: u64) -> Vec<u64> {
+    let mut lengths: Vec<u64> = left.entries().map(|(_, _, ps)| ps.clamp(least, longest)).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    lengths
+}
+
+/// The best day so far; times in picoseconds.
+#[derive(Default)]
+struct Best {
+    served: u64,
+    /// Of day and night.
+    cost: u64,
+    length: u64,
+    pairs: Vec<(usize, usize)>,
+}
+
+impl Best {
+    /// Whether a day that serves `served` for `cost` would be better by more than 1/64.
+    fn is_beaten_by(&self, served: u64, cost: u64) -> bool {
+        self.cost == 0
+            || u128::from(served - served / 64) * u128::from(self.cost) > u128::from(self.served) * u128::from(cost)
+    }
+}
+
+/// The search for the best length of one day.
+struct Search<'a> {
+    left: &'a CircuitTime,
+    night: u64,
+    heaviest: &'a mut HeaviestMatching,
+    best: Best,
+}
+
+impl Search<'_> {
+    /// The best day of one of these lengths. A range is known by its ends and by what days of these serve at most.
+    fn among(mut self, lengths: &[u64]) -> Best {
+        let Some(last) = lengths.len().checked_sub(1) else { return self.best };
+        let mut ranges = vec![((0, self.most(lengths[0])), (last, self.most(lengths[last])))];
+        while let Some((low, high)) = ranges.pop() {
+            if high.0 - low.0 < 2 || !self.may_hold_better(lengths, low, high) {
+                continue;
+            }
+            let middle = low.0.midpoint(high.0);
+            let middle = (middle, self.most(lengths[middle]));
+            ranges.push((middle, high));
+            ranges.push((low, middle));
+        }
+        self.best
+    }
+
+    /// Whether a length between these two may beat the best: it serves no more than the longer one, and no more than the
+    /// shorter one in proportion.
+    fn may_hold_better(&self, lengths: &[u64], low: (usize, u64), high: (usize, u64)) -> bool {
+        let (shortest, longest) = (lengths[low.0 + 1], lengths[high.0 - 1]);
+        let in_proportion = |served: u64, by: u64, over: u64| u128::from(served) * u128::from(by) / u128::from(over);
+        let peak = in_proportion(high.1, lengths[low.0], low.1);
+        if peak > u128::from(longest) {
+            let served = in_proportion(low.1, longest, lengths[low.0]) as u64 + 1;
+            return self.best.is_beaten_by(served, longest + self.night);
+        }
+        self.best.is_beaten_by(high.1, shortest.max(peak as u64) + self.night)
+    }
+
+    /// What a day of this length serves at most. It is found exactly, and the day kept, where it may be the best.
+    fn most(&mut self, length: u64) -> u64 {
+        let cost = length + self.night;
+        let bound = self.heaviest.bound(self.left, length);
+        if !self.best.is_beaten_by(bound, cost) {
+            return bound;
+        }
+        let served = self.heaviest.solve(self.left, length);
+        let better = u128::from(served) * u128::from(self.best.cost) > u128::from(self.best.served) * u128::from(cost);
+        if better || self.best.cost == 0 {
+            let pairs = self.heaviest.pairs().filter(|(row, column)| self.left.get(*row, *column) > 0).collect();
+            self.best = Best { served, cost, length, pairs };
+        }
+        served
+    }
+}

@@ -1,0 +1,26 @@
+//! Hotspot: the heaviest matching of the demand is up for the whole week, as in c-Through (Wang et al., SIGCOMM'10,
+//! section 3.2) and Helios (Farrington et al., SIGCOMM'10, section 4.3), which keep a configuration until they know the
+//! next demand.
+//!
+//! One day, since that is what both systems do: whoever wants several takes Eclipse, which weighs each against its night.
+//! A pair counts with what a circuit carries of it in the week and not with all that it has.
+
+use super::Frame;
+use super::circuit_time::{CircuitTime, circuits};
+use super::days::Days;
+use super::heaviest_matching::HeaviestMatching;
+use crate::{Demand, Week};
+
+/// The week of one day.
+pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
+    let racks = demand.racks();
+    let time = CircuitTime::of(demand, frame);
+    let mut days = Days::new(racks, frame);
+    let mut heaviest = HeaviestMatching::new(racks);
+    heaviest.bound(&time, u64::MAX);
+    if heaviest.solve(&time, u64::MAX) > 0 {
+        let served = heaviest.pairs().filter(|(row, column)| time.get(*row, *column) > 0);
+        days.push(u64::MAX, circuits(racks, served));
+    }
+    days.finish()
+}
