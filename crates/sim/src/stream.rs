@@ -1,5 +1,6 @@
 //! Random streams: a fixed hash of (seed, name, purpose), so that one more user of randomness changes nobody else's.
 
+pub use firstlight_net::interface::uniform;
 pub use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -8,11 +9,6 @@ pub fn stream(seed: u64, name: &str, purpose: &str) -> Xoshiro256PlusPlus {
     let bytes = name.bytes().chain([0]).chain(purpose.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
     Xoshiro256PlusPlus::seed_from_u64(hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
-
-/// A number in `0..below`, near enough to uniform for any `below` that a simulation uses (bias `below` / 2^64).
-pub fn uniform(stream: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
-    ((u128::from(stream.next_u64()) * u128::from(below)) >> 64) as u64
 }
 
 /// Decides events of one probability.

@@ -26,7 +26,7 @@ mod stamper;
 pub use chain::{ChainConfig, Remedies};
 pub use clock::{Clock, ClockConfig};
 pub use dma::DmaConfig;
-pub use noise::Xoshiro256PlusPlus;
+pub use noise::{Xoshiro256PlusPlus, uniform};
 pub use poll::PollConfig;
 pub use stack::{Stack, StackConfig};
 pub use stamper::Stamper;
