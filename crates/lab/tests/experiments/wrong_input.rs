@@ -2,6 +2,7 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with overrides laid over it.
 
+use crate::{STAR, check, told};
 use firstlight_lab::Spec;
 use firstlight_lab::spec::OverrideValue;
 
@@ -37,42 +38,6 @@ small = 16
 from = \"rack0\"
 to = \"rack1\"
 ";
-
-const STAR: &str = "\
-duration = \"1s\"
-
-[fabric]
-kind = \"star\"
-hosts = 3
-
-[hosts]
-rate = \"10Gbps\"
-
-[[flows]]
-from = \"all\"
-to = \"host0\"
-";
-
-/// The errors of `base` with `from` replaced by `to`, all of it or (when empty) appended.
-fn errors(base: &str, from: &str, to: &str) -> String {
-    let text = if from.is_empty() { format!("{base}{to}") } else { base.replacen(from, to, 1) };
-    assert_ne!(text, base, "'{from}' stands in the experiment");
-    match Spec::read(&text, "x.toml", &[]) {
-        Ok(_) => "accepted".into(),
-        Err(error) => error.to_string(),
-    }
-}
-
-fn check(base: &str, cases: &[(&str, &str, &str)]) {
-    let mut wrong = String::new();
-    for (from, to, expected) in cases {
-        let found = errors(base, from, to);
-        if found != *expected {
-            wrong += &format!("\n{from:?} -> {to:?}\n  expected: {expected}\n  found:    {found}\n");
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-}
 
 #[test]
 #[rustfmt::skip]
@@ -110,7 +75,7 @@ fn unknown_keys_and_tables() {
 fn all_unknown_keys_are_reported_together() {
     let expected = "x.toml:6:1: fabric.rack: unknown key: did you mean fabric.racks?\n\
                     x.toml:7:1: fabric.hosts_per_rac: unknown key: did you mean fabric.hosts_per_rack?";
-    assert_eq!(errors(PAIR, "racks = 3\nhosts_per_rack", "rack = 3\nhosts_per_rac"), expected);
+    assert_eq!(told(PAIR, "racks = 3\nhosts_per_rack", "rack = 3\nhosts_per_rac"), expected);
 }
 
 #[test]
@@ -230,7 +195,7 @@ fn flows_that_cannot_be() {
         ("", "cc = \"reno\"\n", "accepted"),
     ]);
     let crowd = PAIR.replace("to = \"rack1\"", "to = \"rack1.host0\"\ncount = 4000");
-    assert_eq!(errors(&crowd, "rack1.host0", "rack1.host1"), "x.toml:28:1: flows.0: host17 has more than 50000 connections, all that its ports allow");
+    assert_eq!(told(&crowd, "rack1.host0", "rack1.host1"), "x.toml:28:1: flows.0: host17 has more than 50000 connections, all that its ports allow");
 }
 
 #[test]
@@ -291,7 +256,7 @@ fn missing_keys() {
     ]);
     let both = "x.toml:12:2: packet.rate: missing: write for example rate = \"10Gbps\" in [packet]\n\
                 x.toml:12:2: packet.delay: missing: write for example delay = \"180us\" in [packet]";
-    assert_eq!(errors(PAIR, "[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"", "[packet]"), both);
+    assert_eq!(told(PAIR, "[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"", "[packet]"), both);
 }
 
 #[test]
@@ -347,7 +312,7 @@ fn a_sweep_is_checked_where_it_is_allowed() {
 
 /// A star with one workload of a kind.
 fn workload(kind: &str, keys: &str) -> String {
-    errors(STAR, "", &format!("[[workload]]\nkind = \"{kind}\"\n{keys}\n"))
+    told(STAR, "", &format!("[[workload]]\nkind = \"{kind}\"\n{keys}\n"))
 }
 
 #[test]
@@ -374,9 +339,9 @@ fn workloads_that_cannot_be() {
     assert_eq!(poisson(&format!("load = 0.1\n{size}cc = \"bbr\"")), "x.toml:17:6: workload.0.cc: bbr is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, or hosts.kind = \"linux\"");
     assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
-    assert_eq!(errors(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
+    assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
     assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, probe, file: did you mean \"poisson\"?");
-    assert_eq!(errors(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
+    assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
     assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"my-experiment\" in [[workload]]");
 }
 
@@ -414,14 +379,14 @@ fn keys_of_other_workloads() {
     assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"file\"", "probe")));
     // A workload's controller counts as a flow's does, a probe has none.
     let dctcp = "[[workload]]\nkind = \"permutation\"\ncc = \"dctcp\"\n[dctcp]\ng = 0.1\n";
-    assert_eq!(errors(STAR, "", dctcp), "accepted");
+    assert_eq!(told(STAR, "", dctcp), "accepted");
     let alone = STAR.replace("[[flows]]\nfrom = \"all\"\nto = \"host0\"\n", "");
     let own = "x.toml:14:6: tcp.cc: has no effect: it counts only when a flow names no cc of its own, but every flow names its own; take it out";
     let probe = "[tcp]\ncc = \"cubic\"\n[[workload]]\nkind = \"probe\"\nto = \"host0\"\ninterval = \"1ms\"\n";
-    assert_eq!(errors(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
-    assert_eq!(errors(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
-    assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"), "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from above 0B");
-    assert!(errors(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1MB\"]\n").contains("1MB is not larger than what is before it"));
-    assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"), "x.toml:14:14: measure.fct_groups: 0B is not larger than what is before it: write sizes that grow, from above 0B");
-    assert_eq!(errors(STAR, "", "[measure]\nfct_groups = [3]\n"), "x.toml:14:14: measure.fct_groups: expected a size, found the number 3: write for example \"100kB\"");
+    assert_eq!(told(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
+    assert_eq!(told(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
+    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"), "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from above 0B");
+    assert!(told(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1MB\"]\n").contains("1MB is not larger than what is before it"));
+    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"), "x.toml:14:14: measure.fct_groups: 0B is not larger than what is before it: write sizes that grow, from above 0B");
+    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [3]\n"), "x.toml:14:14: measure.fct_groups: expected a size, found the number 3: write for example \"100kB\"");
 }

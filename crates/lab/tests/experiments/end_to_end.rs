@@ -1,42 +1,11 @@
 //! Experiments from their files to their results.
 
-use firstlight_lab::spec::OverrideValue;
-use firstlight_lab::{Column, LabError, Outcome, Spec, run};
+use crate::{Set, integers, metric, numbers, read, result};
+use firstlight_lab::{Column, LabError, Outcome, run};
 use std::ops::ControlFlow;
 
-const PAIR: &str = include_str!("specs/pair.toml");
-const INCAST: &str = include_str!("specs/incast.toml");
-
-type Set<'a> = &'a [(&'a str, &'a str)];
-
-fn read(text: &str, set: Set<'_>) -> (Spec, Vec<(String, OverrideValue)>) {
-    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
-    let spec = Spec::read(text, "specs/test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
-    (spec, overrides)
-}
-
-fn result(text: &str, set: Set<'_>) -> Outcome {
-    let (spec, overrides) = read(text, set);
-    run(&spec, &overrides, None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn metric(outcome: &Outcome, name: &str) -> f64 {
-    outcome.metric(name).unwrap_or_else(|| panic!("the summary has {name}"))
-}
-
-fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Number(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
-
-fn integers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [i64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Integer(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
+const PAIR: &str = include_str!("../specs/pair.toml");
+const INCAST: &str = include_str!("../specs/incast.toml");
 
 fn warnings(outcome: &Outcome) -> Vec<String> {
     let list = outcome.manifest["warnings"].as_array().expect("a list");
@@ -163,15 +132,15 @@ fn what_should_be_checked_before_it_is_trusted_is_said() {
 
 #[test]
 fn a_run_can_be_watched_and_stopped() {
-    let (spec, overrides) = read(PAIR, &[]);
+    let spec = read(PAIR, &[]);
     let mut seen = vec![];
-    run(&spec, &overrides, None, &mut |done| {
+    run(&spec, &[], None, &mut |done| {
         seen.push(done);
         ControlFlow::Continue(())
     })
     .expect("a run that nobody stops ends");
     assert!(seen.is_sorted() && seen.len() > 20 && seen.last() == Some(&1.0), "{seen:?}");
-    let stopped = run(&spec, &overrides, None, &mut |done| {
+    let stopped = run(&spec, &[], None, &mut |done| {
         if done > 0.1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(stopped, Err(LabError::Cancelled)));

@@ -2,42 +2,16 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with text behind it.
 
-use firstlight_lab::Spec;
-
-const STAR: &str = "\
-duration = \"1s\"
-
-[fabric]
-kind = \"star\"
-hosts = 3
-
-[hosts]
-rate = \"10Gbps\"
-
-[[flows]]
-from = \"all\"
-to = \"host0\"
-";
-
-/// The errors of the star with `from` replaced by `to` or, when it is empty, with `to` behind it.
-fn errors(from: &str, to: &str) -> String {
-    let text = if from.is_empty() { format!("{STAR}{to}\n") } else { STAR.replacen(from, to, 1) };
-    assert_ne!(text, STAR, "'{from}' stands in the experiment");
-    Spec::read(&text, "x.toml", &[]).map_or_else(|error| error.to_string(), |_| "accepted".into())
-}
+use crate::{STAR, told, told_at};
 
 /// Cases of text behind the star.
 fn check(cases: &[(&str, &str)]) {
     check_in("", cases);
 }
 
+/// Cases of what stands in the star instead of `from`.
 fn check_in(from: &str, cases: &[(&str, &str)]) {
-    let found = cases.iter().map(|(to, expected)| (to, expected, errors(from, to)));
-    let wrong: Vec<String> = found
-        .filter(|(_, expected, found)| found != *expected)
-        .map(|(to, expected, found)| format!("\n{to:?}\n  expected: {expected}\n  found:    {found}\n"))
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.concat());
+    crate::check(STAR, &cases.iter().map(|(to, expected)| (from, *to, *expected)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -147,7 +121,7 @@ fn what_is_measured() {
         ("[measure]\nprobes = true", "x.toml:14:10: measure.probes: has no effect: it counts only when there is a probe, but there is none; take it out"),
     ]);
     let between = "kind = \"dumbbell\"\nleft = 1\nright = 2\n[measure]\nqueues = [\"nowhere\"]";
-    assert_eq!(errors("kind = \"star\"\nhosts = 3", between), "x.toml:8:10: measure.queues: there is no port 'nowhere': ports are called host0.port, left->right");
+    assert_eq!(told(STAR, "kind = \"star\"\nhosts = 3", between), "x.toml:8:10: measure.queues: there is no port 'nowhere': ports are called host0.port, left->right");
 }
 
 #[test]
@@ -184,34 +158,32 @@ fn shapes() {
     ]);
 }
 
-/// The errors of a graph in a file of that text, with more text behind the experiment.
-fn file_errors(name: &str, network: &str, more: &str) -> String {
+/// What is told of a graph in a file of that text, with more text behind the experiment.
+fn told_of_file(name: &str, network: &str, more: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join(name), network).expect("a file");
     let graph = STAR.replace("kind = \"star\"\nhosts = 3", &format!("kind = \"graph\"\nfile = \"{name}\""));
     let text = graph.replace("[hosts]\nrate = \"10Gbps\"\n", "") + more;
     let path = folder.path().join("x.toml");
-    let read = Spec::read(&text, path.to_str().expect("a text"), &[]);
-    let told = read.map_or_else(|error| error.to_string(), |_| "accepted".into());
-    told.replace(&format!("{}/", folder.path().display()), "")
+    told_at(path.to_str().expect("a text"), &text).replace(&format!("{}/", folder.path().display()), "")
 }
 
 #[test]
 #[rustfmt::skip]
 fn networks_from_files() {
-    let of = |network: &str| file_errors("net.txt", network, "");
+    let of = |network: &str| told_of_file("net.txt", network, "");
     let sound = "switch s\nhost a s 10Gbps 1us\nhost b s 1Gbps 1us\n";
     assert_eq!(of(sound), "accepted");
     assert_eq!(of(""), "net.txt:1:1: fabric.file: a network needs at least 2 hosts, and this one has 0");
     assert_eq!(of(&sound.replace("b s", "b t")), "net.txt:3:8: fabric.file: there is no switch t above: add a line \"switch t\" before");
     assert_eq!(of(&sound.replace("1Gbps", "1GB")), "net.txt:3:10: fabric.file: 'GB' is not a unit of rate: use Tbps, Gbps, Mbps, kbps, bps");
     assert_eq!(of(&sound.replace("1Gbps", "71999bps")), "x.toml:5:8: fabric.file: net.txt has a link of 71999bps: at 71999bps one packet of 9kB takes longer than 1s, time_scale included: use at least 72000bps");
-    let missing = errors("kind = \"star\"\nhosts = 3\n\n[hosts]\nrate = \"10Gbps\"", "kind = \"graph\"\nfile = \"none.txt\"");
+    let missing = told(STAR, "kind = \"star\"\nhosts = 3\n\n[hosts]\nrate = \"10Gbps\"", "kind = \"graph\"\nfile = \"none.txt\"");
     assert_eq!(missing, "x.toml:5:8: fabric.file: cannot read none.txt: No such file or directory (os error 2)");
-    assert_eq!(errors("kind = \"star\"\nhosts = 3", "kind = \"graph\""), "x.toml:3:2: fabric.file: missing: write for example file = \"my-experiment\" in [fabric]");
+    assert_eq!(told(STAR, "kind = \"star\"\nhosts = 3", "kind = \"graph\""), "x.toml:3:2: fabric.file: missing: write for example file = \"my-experiment\" in [fabric]");
     let regular = "it counts only when fabric.kind = \"hybrid\" or \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"three_tier\", but fabric.kind is \"graph\"; take it out";
-    assert_eq!(file_errors("net.txt", sound, "[hosts]\nrate = \"1Gbps\"\n"), format!("x.toml:12:8: hosts.rate: has no effect: {regular}"));
-    assert_eq!(file_errors("net.txt", sound, "[hosts]\ndelay = \"1us\"\n"), format!("x.toml:12:9: hosts.delay: has no effect: {regular}"));
-    let format = errors("kind = \"star\"\nhosts = 3", "kind = \"graph\"\nfile = \"x\"\nformat = \"ns2\"");
+    assert_eq!(told_of_file("net.txt", sound, "[hosts]\nrate = \"1Gbps\"\n"), format!("x.toml:12:8: hosts.rate: has no effect: {regular}"));
+    assert_eq!(told_of_file("net.txt", sound, "[hosts]\ndelay = \"1us\"\n"), format!("x.toml:12:9: hosts.delay: has no effect: {regular}"));
+    let format = told(STAR, "kind = \"star\"\nhosts = 3", "kind = \"graph\"\nfile = \"x\"\nformat = \"ns2\"");
     assert_eq!(format, "x.toml:6:10: fabric.format: 'ns2' is not one of list, htsim, ns3: did you mean \"ns3\"?");
 }

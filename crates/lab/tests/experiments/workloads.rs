@@ -1,13 +1,13 @@
 //! Workloads: what a table expands to, that what is random has the distribution that it should, and what is measured.
 
-use firstlight_lab::spec::{Entry, Flow, OverrideValue};
-use firstlight_lab::{Column, Outcome, Spec, inspect, run};
+use crate::{numbers, read, result, told_at};
+use firstlight_lab::spec::{Entry, Flow};
+use firstlight_lab::{Column, Spec, inspect};
 use firstlight_units::{Bytes, Rate, Span};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
-const ALL: &str = include_str!("specs/workloads.toml");
+const ALL: &str = include_str!("../specs/workloads.toml");
 
 /// A star with one workload.
 fn star(hosts: usize, duration: &str, workload: &str) -> String {
@@ -15,15 +15,6 @@ fn star(hosts: usize, duration: &str, workload: &str) -> String {
         "duration = \"{duration}\"\n[fabric]\nkind = \"star\"\nhosts = {hosts}\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
          mtu = \"1500B\"\n[[workload]]\n{workload}\n"
     )
-}
-
-fn read(text: &str, set: &[(&str, &str)]) -> Spec {
-    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
-    Spec::read(text, "x.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn error(text: &str) -> String {
-    Spec::read(text, "x.toml", &[]).map(|_| ()).unwrap_err().to_string()
 }
 
 fn of(spec: &Spec, workload: usize) -> Vec<&Flow> {
@@ -172,17 +163,6 @@ fn derangements_are_equally_likely() {
     assert!(counts.len() == 9 && chi < 26.1, "{chi} over {counts:?}");
 }
 
-fn result(text: &str) -> Outcome {
-    run(&read(text, &[]), &[], None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Number(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
-
 /// A flow alone whose window is not its limit takes the least time that there is, to the picosecond. Beyond the 64 KiB that a
 /// SYN can offer, its sender cuts a segment where the window ends: that is one header more, and a shorter last packet.
 #[test]
@@ -191,13 +171,14 @@ fn a_lone_flow_has_slowdown_one() {
         for receive in ["10Gbps", "4Gbps", "25Gbps"] {
             let flow = "kind = \"incast\"\nto = \"host1\"\nstart = \"3us\"\nsize = \"SIZE\"".replace("SIZE", size);
             let text = star(2, "10s", &flow).replace("delay", &format!("receive_rate = \"{receive}\"\ndelay"));
-            let slowdown = numbers(&result(&format!("{text}[tcp]\ninitial_window = 1000\n")), "flows", "slowdown")[0];
+            let slowdown =
+                numbers(&result(&format!("{text}[tcp]\ninitial_window = 1000\n"), &[]), "flows", "slowdown")[0];
             let allowed = if matches!(size, "100kB" | "1MB") { 1e-3 } else { 1e-9 };
             assert!((slowdown - 1.0).abs() < allowed, "{size} to {receive}: {slowdown}");
         }
     }
     let far = star(2, "1s", "kind = \"incast\"\nto = \"host1\"\nsize = \"100kB\"").replace("1us", "20us");
-    let limited = result(&far);
+    let limited = result(&far, &[]);
     assert!(numbers(&limited, "flows", "slowdown")[0] > 1.1, "ten packets do not fill the round trip");
 }
 
@@ -205,7 +186,7 @@ fn a_lone_flow_has_slowdown_one() {
 fn completion_times_by_workload_and_size() {
     let two = "kind = \"permutation\"\nsize = \"9999B\"\nname = \"small\"\n[[workload]]\nkind = \"permutation\"\n\
                size = \"10kB\"\nstart = \"1ms\"\n[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"10MB\"\nstart = \"2ms\"";
-    let outcome = result(&star(8, "1s", two));
+    let outcome = result(&star(8, "1s", two), &[]);
     let text = |table: &str, column: &str| match outcome.table(table).and_then(|table| table.column(column)) {
         Some(Column::Text(values)) => values.clone(),
         other => panic!("{table}.{column} is {other:?}"),
@@ -223,9 +204,8 @@ fn completion_times_by_workload_and_size() {
     assert!((row("mean_us") * 2.0 - row("mean_high_us") - row("mean_low_us")).abs() < 1e-9);
     assert_eq!(row("p99_us"), times.iter().copied().fold(0.0, f64::max));
     assert!(row("p99_high_us").is_nan() && row("slowdown_mean") >= 1.0);
-    let regrouped =
-        run(&read(&star(8, "1s", two), &[("measure.fct_groups", "[]")]), &[], None, &mut |_| ControlFlow::Continue(()));
-    assert_eq!(numbers(&regrouped.expect("a result"), "fct", "mean_us").len(), 6, "all, and from 0");
+    let regrouped = result(&star(8, "1s", two), &[("measure.fct_groups", "[]")]);
+    assert_eq!(numbers(&regrouped, "fct", "mean_us").len(), 6, "all, and from 0");
 }
 
 #[test]
@@ -241,14 +221,14 @@ fn a_workload_that_is_cut_short_is_said() {
 fn a_wrong_file_is_named_at_its_place() {
     let file = |line: &str| star(2, "1ms", &format!("kind = \"file\"\nfile = \"{line}\""));
     assert_eq!(
-        error(&file("tests/specs/flows.txt")),
+        told_at("x.toml", &file("tests/specs/flows.txt")),
         "tests/specs/flows.txt:2:1: workload.0.file: expected the sending host, found '2': write a whole number from 0 to 1"
     );
-    assert!(error(&file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: "));
+    assert!(told_at("x.toml", &file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: "));
     let late = star(6, "100us", "kind = \"file\"\nfile = \"tests/specs/flows.txt\"");
     let expected = "tests/specs/flows.txt:2:17: workload.0.file: the flow would start at 100us, after the run's end: use a \
                     longer duration, or fewer flows";
-    assert_eq!(error(&late), expected);
+    assert_eq!(told_at("x.toml", &late), expected);
 }
 
 #[test]

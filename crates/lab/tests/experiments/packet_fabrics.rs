@@ -1,8 +1,8 @@
 //! Packet fabrics from their files to their results.
 
-use firstlight_lab::spec::{Network, OverrideValue};
-use firstlight_lab::{Column, Outcome, Spec, inspect, run};
-use std::ops::ControlFlow;
+use crate::{integers, metric, numbers, read, result, told_at};
+use firstlight_lab::spec::Network;
+use firstlight_lab::{Spec, inspect};
 
 /// What each kind of fabric is told by, and how many hosts it has.
 const KINDS: [(&str, usize); 6] = [
@@ -22,33 +22,6 @@ fn on(fabric: &str, more: &str) -> String {
     format!(
         "duration = \"20ms\"\n[fabric]\n{fabric}\n[hosts]\n{hosts}mtu = \"1500B\"\n{links}[tcp]\ntick = \"0s\"\n{more}\n"
     )
-}
-
-fn read(text: &str, set: &[(&str, &str)]) -> Spec {
-    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
-    Spec::read(text, "x.toml", &overrides).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
-
-fn result(text: &str, set: &[(&str, &str)]) -> Outcome {
-    run(&read(text, set), &[], None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Number(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
-
-fn integers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [i64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Integer(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
-
-fn metric(outcome: &Outcome, name: &str) -> f64 {
-    outcome.metric(name).unwrap_or_else(|| panic!("the summary has {name}"))
 }
 
 /// Ten segments are the initial window: the flow never waits for anything.
@@ -126,7 +99,7 @@ fn lists_of_flows_use_the_numbers_of_the_networks_file() {
         let path = folder.path().join("flows.txt");
         std::fs::write(&path, list).expect("a file");
         let text = listed.replace("tests/specs/tree-flows.txt", path.to_str().expect("a text"));
-        let error = Spec::read(&text, "x.toml", &[]).map(|_| ()).expect_err("a wrong list").to_string();
+        let error = told_at("x.toml", &text);
         assert!(error.ends_with(expected), "{error}");
     }
 }

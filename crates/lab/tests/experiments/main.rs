@@ -1,0 +1,85 @@
+//! Experiments from their texts: wrong ones to the messages that a user gets, sound ones to their results.
+
+mod end_to_end;
+mod packet_fabrics;
+mod workloads;
+mod wrong_fabrics;
+mod wrong_input;
+
+use firstlight_lab::spec::OverrideValue;
+use firstlight_lab::{Column, Outcome, Spec, run};
+use std::ops::ControlFlow;
+
+/// A sound experiment, short enough to know its lines by number.
+const STAR: &str = "\
+duration = \"1s\"
+
+[fabric]
+kind = \"star\"
+hosts = 3
+
+[hosts]
+rate = \"10Gbps\"
+
+[[flows]]
+from = \"all\"
+to = \"host0\"
+";
+
+/// Keys and the values laid over a text's own.
+type Set<'a> = &'a [(&'a str, &'a str)];
+
+fn overrides(set: Set<'_>) -> Vec<(String, OverrideValue)> {
+    set.iter().map(|(key, value)| (key.to_string(), OverrideValue::Text(value.to_string()))).collect()
+}
+
+fn read(text: &str, set: Set<'_>) -> Spec {
+    Spec::read(text, "x.toml", &overrides(set)).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn result(text: &str, set: Set<'_>) -> Outcome {
+    let going_on = &mut |_| ControlFlow::Continue(());
+    run(&read(text, set), &overrides(set), None, going_on).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a user is told of an experiment at `path`.
+fn told_at(path: &str, text: &str) -> String {
+    Spec::read(text, path, &[]).map_or_else(|error| error.to_string(), |_| "accepted".into())
+}
+
+/// What a user is told of `base` with `from` replaced by `to` or, when it is empty, with `to` behind it.
+fn told(base: &str, from: &str, to: &str) -> String {
+    let text = if from.is_empty() { format!("{base}{to}") } else { base.replacen(from, to, 1) };
+    assert_ne!(text, base, "'{from}' stands in the experiment");
+    told_at("x.toml", &text)
+}
+
+/// Each case is what is replaced, by what, and the whole message.
+fn check(base: &str, cases: &[(&str, &str, &str)]) {
+    let found = cases.iter().map(|(from, to, expected)| (from, to, *expected, told(base, from, to)));
+    let wrong: Vec<String> = found
+        .filter(|(_, _, expected, found)| found != expected)
+        .map(|(from, to, expected, found)| {
+            format!("\n{from:?} -> {to:?}\n  expected: {expected}\n  found:    {found}\n")
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+}
+
+fn metric(outcome: &Outcome, name: &str) -> f64 {
+    outcome.metric(name).unwrap_or_else(|| panic!("the summary has {name}"))
+}
+
+fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Number(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+fn integers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [i64] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Integer(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
