@@ -39,8 +39,9 @@ def run(
     if out is None:
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
+        known = asked(spec)
         output = core.execute(spec, progress, patience=patience)
-        return Result(described(output.manifest, spec), output.tables, programs=output.programs)
+        return Result({**output.manifest, **known}, output.tables, programs=output.programs)
     target = Path(out)
     check_target(target)
     store(spec, target, capture, progress, patience)
@@ -56,6 +57,7 @@ def store(
 ) -> None:
     """Run ``spec`` and store its result as ``target``, whole or not at all."""
     with Staging(target) as staging:
+        known = asked(spec)
         wanted = capture or core.wants_capture(spec)
         output = core.execute(
             spec,
@@ -64,9 +66,10 @@ def store(
             patience=patience,
             logs=target.with_name(f"{target.name}.failed"),
         )
-        staging.commit(Result(described(output.manifest, spec), output.tables, programs=output.programs))
+        staging.commit(Result({**output.manifest, **known}, output.tables, programs=output.programs))
 
 
-def described(manifest: dict[str, Any], spec: Spec) -> dict[str, Any]:
-    """The core's manifest with what only the caller knows: the run's key and its overrides."""
-    return {**manifest, "key": spec.key(), "overrides": spec.overrides}
+def asked(spec: Spec) -> dict[str, Any]:
+    """What a manifest says of what was asked for, before the run: its key, its overrides, and the files that
+    it names."""
+    return {"key": spec.key(), "overrides": spec.overrides, "inputs": spec.inputs()}

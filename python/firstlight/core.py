@@ -44,12 +44,19 @@ class Spec:
         return cls(text, str(file), dict(overrides or {}), sweep)
 
     def key(self) -> str:
-        """Identity of the run: a hash of the text, the overrides and the core's build, on Linux hosts of the
-        kernel too (32 hex digits)."""
-        identity = json.dumps(
-            [build(), self.text, sorted(self.overrides.items()), *_kernel_of(self)], default=str
-        )
-        return hashlib.sha256(identity.encode()).hexdigest()[:32]
+        """Identity of the run: a hash of the text, the overrides, the files that it names and the core's
+        build, on Linux hosts of the kernel too (32 hex digits)."""
+        identity = [build(), self.text, sorted(self.overrides.items()), self.inputs(), *_kernel_of(self)]
+        return _hash(json.dumps(identity, default=str).encode())
+
+    def inputs(self) -> dict[str, str]:
+        """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of what it
+        holds (32 hex digits); none for wrong experiments."""
+        try:
+            files: dict[str, str] = inspect(self).get("inputs", {})
+            return {name: _hash(Path(path).read_bytes()) for name, path in files.items()}
+        except (SpecError, OSError):
+            return {}
 
     def with_overrides(self, more: Overrides) -> "Spec":
         """The same experiment with further overrides on top."""
@@ -72,6 +79,10 @@ class Output:
     tables: dict[str, dict[str, Any]]
     programs: dict[str, bytes] = field(default_factory=dict)
     """What programs on Linux hosts wrote, by file name: ``ping.out``, ``ping.err``."""
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def version() -> str:

@@ -48,6 +48,51 @@ def test_finished_points_are_not_run_again(small: Path, tmp_path: Path) -> None:
     assert ran == ["voq.small=4"]
 
 
+NETWORK = "switch s\nhost a s 10Gbps 1us\nhost b s 10Gbps {delay}\n"
+LISTED = """\
+duration = "100ms"
+
+[fabric]
+kind = "graph"
+file = "net.txt"
+
+[[workload]]
+kind = "poisson"
+load = 0.01
+sizes = "sizes.txt"
+
+[[workload]]
+kind = "file"
+file = "flows.txt"
+"""
+
+
+def test_what_files_hold_decides_whether_a_point_is_run_again(tmp_path: Path) -> None:
+    """A network, flow sizes and a list of flows that an experiment names are parts of it."""
+    files = {
+        "net.txt": (NETWORK.format(delay="1us"), NETWORK.format(delay="2us")),
+        "sizes.txt": ("1000 0\n9000 1\n", "1000 0\n9999 1\n"),
+        "flows.txt": ("1\n0 1 3 100 5000 0\n", "1\n0 1 3 100 6000 0\n"),
+    }
+    file = tmp_path / "listed.toml"
+    file.write_text(LISTED)
+    for name, (before, _) in files.items():
+        (tmp_path / name).write_text(before)
+
+    def keys() -> list[str]:
+        done = fl.sweep(file, axes={"seed": [1]}, out=tmp_path / "s")
+        assert set(done.results[0].manifest["inputs"]) == set(files)
+        return [p.name for p in (tmp_path / "s" / "points").iterdir()]
+
+    known = keys()
+    assert keys() == known
+    for count, (name, (before, after)) in enumerate(files.items(), start=2):
+        (tmp_path / name).write_text(after)
+        assert len(keys()) == count, f"{name} was changed"
+        (tmp_path / name).write_text(before)
+        assert len(keys()) == count, f"{name} is as it was"
+
+
 def test_the_command_sweeps_the_file_s_table(small: Path, command: Command, tmp_path: Path) -> None:
     small.write_text(f"{SMALL}\n[sweep]\nvoq.small = [4, 8]\n")
     done = command("sweep", small, "--jobs", "2")

@@ -52,6 +52,7 @@ use hosts::Shape;
 use linux::HostEntries;
 use network::time_scale;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::path::Path;
 use values::Values;
 
@@ -74,6 +75,8 @@ pub struct Spec {
     pub hosts_per_rack: usize,
     /// What the network's file has and we have not.
     pub notes: Vec<String>,
+    /// The files that were read besides the experiment's own: the name that it has for each, and its path.
+    pub inputs: BTreeMap<String, String>,
     /// The hosts' TCP.
     pub tcp: TcpConfig,
     /// One entry for each connection.
@@ -177,6 +180,7 @@ impl Spec {
             network,
             hosts_per_rack,
             notes: vec![],
+            inputs: values.inputs.borrow().clone(),
             flows,
             workloads,
             probes,

@@ -10,6 +10,7 @@ use crate::import::ImportError;
 use firstlight_net::Length;
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::Value as Json;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,6 +35,8 @@ pub(crate) struct Values {
     pub lists: BTreeMap<String, usize>,
     /// The `[sweep]` table: keys with their values.
     pub sweep: Vec<(String, Vec<Json>)>,
+    /// The files that were read: the name that the experiment has for each, and its path.
+    pub inputs: RefCell<BTreeMap<String, String>>,
 }
 
 /// The key of a concrete path, and the path as the registry writes it.
@@ -55,10 +58,13 @@ impl Values {
     /// A file that the text at `path` names, relative to the experiment's folder: its path, and what it holds.
     pub fn file(&self, path: &str) -> Result<(String, String), Problem> {
         let folder = Path::new(&self.document.path).parent().unwrap_or(Path::new(""));
-        let file = folder.join(self.text(path));
+        let name = self.text(path);
+        let file = folder.join(&name);
         let text = std::fs::read_to_string(&file)
             .map_err(|error| self.problem(path, format!("cannot read {}: {error}", file.display())))?;
-        Ok((file.display().to_string(), text))
+        let file = file.display().to_string();
+        self.inputs.borrow_mut().insert(name, file.clone());
+        Ok((file, text))
     }
 
     /// What is wrong with a file that the text at `key` names, at its place there.

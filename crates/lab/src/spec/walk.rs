@@ -7,6 +7,7 @@ use super::registry::{TABLES, keys};
 use super::value::{Value, nearest};
 use super::values::{Given, Values, find_key, pattern_of};
 use serde_json::Value as Json;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 impl Values {
@@ -19,7 +20,7 @@ impl Values {
         if !problems.is_empty() {
             return Err(SpecError { problems });
         }
-        Ok(Values { given: found, tables, lists, sweep, document })
+        Ok(Values { given: found, tables, lists, sweep, document, inputs: RefCell::default() })
     }
 }
 

@@ -217,6 +217,27 @@ fn a_workload_that_is_cut_short_is_said() {
     assert!(inspect(&read(&far, &[]))["notes"].to_string().contains("has no flow"));
 }
 
+/// What a run is of, besides its text: the names as the experiment has them, and where they were found.
+#[test]
+fn files_that_were_read_are_told() {
+    let more = "kind = \"file\"\nfile = \"specs/flows.txt\"\n[[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \"specs/sizes.txt\"\n\
+                [[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \"hadoop\"";
+    let spec = Spec::read(&star(6, "1ms", more), "tests/x.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let expected = ["flows", "sizes"].map(|name| (format!("specs/{name}.txt"), format!("tests/specs/{name}.txt")));
+    assert_eq!(spec.inputs, expected.into());
+    let network = read(
+        "duration = \"1ms\"\n[fabric]\nkind = \"graph\"\nfile = \"tests/specs/topology.txt\"\nformat = \"ns3\"\n\
+                        [[flows]]\nfrom = \"host0\"\nto = \"host1\"",
+        &[],
+    );
+    assert_eq!(inspect(&network)["inputs"].to_string(), "{\"tests/specs/topology.txt\":\"tests/specs/topology.txt\"}");
+    assert!(
+        inspect(&read(&star(2, "1ms", "kind = \"permutation\""), &[]))["inputs"]
+            .as_object()
+            .is_some_and(|inputs| inputs.is_empty())
+    );
+}
+
 #[test]
 fn a_wrong_file_is_named_at_its_place() {
     let file = |line: &str| star(2, "1ms", &format!("kind = \"file\"\nfile = \"{line}\""));
