@@ -40,6 +40,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "probes": probes(spec),
         "linux": linux(spec),
         "measure": measure(spec),
+        "inputs": spec.inputs,
         "spec": spec.resolved,
         "notes": warnings::of_spec(spec),
     })
@@ -119,9 +120,12 @@ fn week(week: &Week) -> Json {
     week.days().iter().zip(week.day_times()).map(day).collect()
 }
 
-/// A path's product of bottleneck rate and round trip without queues, both ways over the same network.
-fn product(spec: &Spec, rate: Rate, one_way: Span) -> Json {
+/// A path's product of bottleneck rate and round trip without queues, the hosts' stacks included, both ways over the same
+/// network.
+fn product(spec: &Spec, rate: Rate, propagation: Span) -> Json {
     let mtu = Bytes::new(spec.tcp.mtu.into());
+    let interface = spec.network.interface();
+    let one_way = interface.send_delay + propagation + interface.receive_delay;
     let round_trip = one_way * 2;
     let bytes = rate.bytes_in(round_trip).get();
     json!({

@@ -333,5 +333,16 @@ fn inspection_tells_what_would_be_built() {
     assert_eq!(told["spec"]["voq"]["small"], 8);
     let star = inspect(&read(INCAST, &[]));
     assert_eq!(star["bdp"]["host0->last"]["bytes"], 50_000);
+    // 4 us of the hosts' stacks each way.
+    let stacks = [("hosts.send_delay", "1us"), ("hosts.receive_delay", "3us")];
+    let (pair, star) = (inspect(&read(PAIR, &stacks)), inspect(&read(INCAST, &stacks)));
+    assert_eq!(
+        (pair["bdp"]["packet"]["bytes"].as_u64(), pair["bdp"]["circuit"]["bytes"].as_u64()),
+        (Some(35_000), Some(680_000))
+    );
+    assert_eq!(
+        (star["bdp"]["host0->last"]["bytes"].as_u64(), star["bdp"]["host0->last"]["one_way_us"].as_f64()),
+        (Some(60_000), Some(24.0))
+    );
     assert_eq!(star["flow_count"], 20);
 }

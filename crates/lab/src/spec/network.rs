@@ -63,6 +63,14 @@ impl Network {
         }
     }
 
+    /// What the hosts do to packets on the way between their TCP and their links.
+    pub fn interface(&self) -> &InterfaceConfig {
+        match self {
+            Network::Graph(graph) => &graph.interface,
+            Network::Hybrid(hybrid) => &hybrid.interface,
+        }
+    }
+
     /// Rate of a host's interface.
     pub fn host_rate(&self, host: HostId) -> Rate {
         match self {
