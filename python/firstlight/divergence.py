@@ -65,6 +65,17 @@ def voq(simulated: Result, linux: Result) -> float | None:
     return float(np.mean(np.abs(_difference(simulated, linux, "voq_packets"))))
 
 
+def waits(simulated: Result, linux: Result) -> float | None:
+    """Distance of the distributions of a watched queue's waits by the mean of Linux's, both summed over the
+    queues, in percent."""
+    ours, theirs = (waits_of(result) for result in (simulated, linux))
+    if not theirs or ours.keys() != theirs.keys():
+        return None
+    mean = sum(float(np.sum(values * shares)) for values, shares in theirs.values())
+    apart = sum(wasserstein(ours[name], theirs[name]) for name in theirs)
+    return 100 * apart / mean if mean > 0 else None
+
+
 def sequence(simulated: Result, linux: Result) -> float | None:
     """Mean absolute difference of the sequence curves by what a flow moves in a week on Linux, in percent."""
     apart = float(np.mean(np.abs(_difference(simulated, linux, "sequence_bytes"))))
@@ -88,6 +99,13 @@ MEASURES: tuple[tuple[str, str, str, Measure], ...] = (
         "1-Wasserstein distance of the distributions of the pair's packet latencies, by Linux's mean",
         latency,
     ),
+    (
+        "waits",
+        "%",
+        "1-Wasserstein distance of the distributions of a watched queue's waits (measure.queues), by Linux's "
+        "mean, both summed over the queues",
+        waits,
+    ),
     ("voq", "packets", "mean absolute difference of the pair's VOQ length over the folded weeks", voq),
     (
         "sequence",
@@ -110,7 +128,18 @@ Distribution = tuple[Array, Array]
 def latencies(frame: pd.DataFrame, network: str | None = None) -> Distribution:
     """The distribution of packet latency (us): over one network, or over all."""
     part = frame if network is None else frame[frame["network"] == network]
-    total = part.groupby("latency_us")["packets"].sum().sort_index()
+    return _counted(part, "latency_us")
+
+
+def waits_of(result: Result) -> dict[str, Distribution]:
+    """The distribution of waits (us) at each watched queue that had packets."""
+    groups = result.table("queue_waits").groupby("name")
+    return {str(name): _counted(part, "wait_us") for name, part in groups}
+
+
+def _counted(frame: pd.DataFrame, column: str) -> Distribution:
+    """The distribution of ``column``, each row of so many ``packets``."""
+    total = frame.groupby(column)["packets"].sum().sort_index()
     weights = total.to_numpy(dtype=float)
     return total.index.to_numpy(dtype=float), weights / max(weights.sum(), 1.0)
 

@@ -34,6 +34,11 @@ def result_of(late: float = 0.0, **tables: dict[str, Any]) -> Result:
             "voq_packets": np.full(6, 8.0) - late,
             "day": time > 1e9,
         },
+        "queue_waits": {
+            "name": ["a", "a", "b"],
+            "wait_us": [2.0 + late, 6.0 + late, 20.0 - late],
+            "packets": [3, 1, 8],
+        },
         "flows": {"id": [0, 1], "fct_us": [100.0 + late, 300.0 + late]},
         "week": WEEK,
     }
@@ -46,6 +51,8 @@ def test_each_divergence_is_what_its_definition_says() -> None:
     found = {d.name: d.value for d in divergence.divergences(result_of(4.0), result_of())}
     assert found["utilization"] == pytest.approx(-4.0)
     assert found["latency"] == pytest.approx(100 * 4 / 80)  # all packets 4 us later, by the mean of 80
+    # Later at one queue and earlier at the other, by means of 3 and 20.
+    assert found["waits"] == pytest.approx(100 * 8 / 23)
     assert found["voq"] == pytest.approx(4.0)
     assert found["sequence"] == pytest.approx(
         100 * 400 / (20 * 500 / 2.5)
@@ -54,13 +61,13 @@ def test_each_divergence_is_what_its_definition_says() -> None:
 
 
 def test_equal_runs_do_not_diverge() -> None:
-    assert [d.value for d in divergence.divergences(result_of(), result_of())] == [0, 0, 0, 0, 0]
+    assert [d.value for d in divergence.divergences(result_of(), result_of())] == [0] * 6
 
 
 def test_what_one_run_did_not_measure_has_no_number() -> None:
     endless = {"id": [0, 1], "fct_us": [np.nan, np.nan]}
     bare = Result({"digest": "0"}, {"summary": {"metric": ["p99_all_us"], "value": [1.0]}, "flows": endless})
-    assert [d.value for d in divergence.divergences(bare, result_of())] == [None] * 5
+    assert [d.value for d in divergence.divergences(bare, result_of())] == [None] * 6
 
 
 def test_the_distance_of_distributions_is_the_area_between_them() -> None:
@@ -90,6 +97,7 @@ def test_a_comparison_has_a_page_and_numbers_for_programs(tmp_path: Path, comman
     assert {d["name"] for d in told["divergence"]} == {
         "utilization",
         "latency",
+        "waits",
         "voq",
         "sequence",
         "completion",
