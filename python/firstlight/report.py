@@ -22,6 +22,7 @@ from firstlight.tables import (
     agreement_line,
     number,
     number_lines,
+    number_note,
     signed,
     verdict_lines,
 )
@@ -45,7 +46,7 @@ class Table:
 
 def numeric(table: Table, column: int) -> bool:
     """Whether a column holds numbers (or dashes) and is set flush right."""
-    cells = [row[column].lstrip("+-±").removesuffix(" %") for row in table.rows]
+    cells = [row[column].lstrip("+-±").removesuffix(" %").removesuffix("*") for row in table.rows]
     return all(c.replace(".", "", 1).isdigit() or c in ("", "nan") for c in cells)
 
 
@@ -101,6 +102,7 @@ def _section(outcome: Outcome, drawn: Sequence[Figure]) -> dict[str, Any]:
     return {
         "claim": outcome.claim,
         "figures": drawn,
+        "note": number_note(rows) if measured else "",
         "table": Table(columns, lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
         "digests": Table(
             ("hosts", "curve", "point", "digest", "seed"), digests, "Runs and their digests", folded=True

@@ -47,6 +47,8 @@ COLUMNS = (
 
 NUMBER_COLUMNS = ("figure", "point", "metric", "paper", "ours", "95 %", "diff", "diff %")
 """Of measured claims."""
+SEEDS = "95 %: half of the interval of the mean over seeds"
+ALONE = "95 %, with *: half of the interval that the flows of a single run give"
 
 
 def number(value: float | None) -> str:
@@ -88,12 +90,19 @@ def number_lines(rows: Iterable[Row]) -> list[Line]:
             f"{row.label} ({row.unit})" if row.unit else row.label,
             number(row.paper),
             number(row.ours),
-            "-" if row.interval is None else f"±{number(row.interval)}",
+            "-" if row.interval is None else f"±{number(row.interval)}{'*' if row.alone else ''}",
             signed(row.difference),
             "-" if row.percent is None else f"{row.percent:+.0f} %",
         )
         for row in sorted(numbers, key=lambda row: figures.index(row.figure))
     ]
+
+
+def number_note(rows: Iterable[Row]) -> str:
+    """What the columns of :func:`number_lines` are, as far as these rows have them."""
+    known = {row.alone for row in rows if isinstance(row, Number) and row.interval is not None}
+    told = [text for alone, text in ((False, SEEDS), (True, ALONE)) if alone in known]
+    return ". ".join([*told, "diff %: of the paper's number."])
 
 
 def _line(key: tuple[str, str, str], found: Mapping[tuple[Hosts, int], Row]) -> Line:
@@ -162,9 +171,7 @@ def print_verdict(console: Console, rows: Sequence[Row], near: Sequence[Agreemen
         )
     if lines := number_lines(rows):
         _print_lines(console, NUMBER_COLUMNS, lines)
-        console.print(
-            "95 %: half of the interval of the mean over seeds. diff %: of the paper's number.\n", style="dim"
-        )
+        console.print(f"{number_note(rows)}\n", style="dim")
     for agreement in near:
         color = {True: "green", False: "yellow", None: "default"}[agreement.met]
         console.print(agreement_line(agreement), style=color)

@@ -8,7 +8,7 @@ from typing import Any
 import firstlight as fl
 import numpy as np
 import pytest
-from firstlight import chain, claims, measures, measures_fct, measures_ladder
+from firstlight import chain, claims, measures, measures_fct, measures_ladder, tables
 from firstlight.figures import fct, gallery
 from firstlight.measured.rows import Number
 from firstlight.result import Result
@@ -193,6 +193,11 @@ def test_the_text_s_ratios_of_completion_times() -> None:
     means = {(r.curve, r.metric): r for r in rows if r.unit == "us"}
     assert means["DX", "mean_us: from 10MB"].interval == pytest.approx(1200.0)
     assert means["DX", "p99_us: from 10MB"].interval is None
+    assert {r.alone for r in rows} == {True}
+    cells = {line[5] for line in tables.number_lines(rows)}
+    assert {"-", "±1200.0*"} < cells
+    assert all(cell == "-" or cell.endswith("*") for cell in cells)
+    assert tables.number_note(rows) == f"{tables.ALONE}. diff %: of the paper's number."
 
 
 def test_groups_in_words() -> None:

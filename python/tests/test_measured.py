@@ -172,6 +172,7 @@ def test_rows_are_means_over_repetitions_beside_the_paper_s(folder: Path) -> Non
     assert rows["3 hosts, B"].ours == 44.0
     assert "2 hosts, C" not in rows
     assert rows["3 hosts, C"].ours == 1.0
+    assert (a.alone, tables.number_note([a])) == (False, f"{tables.SEEDS}. diff %: of the paper's number.")
 
 
 def test_ratios_and_extremes_of_the_text_are_rows(folder: Path) -> None:
@@ -304,6 +305,8 @@ def test_a_measured_claim_from_runs_to_report(
     page = (tmp_path / "out" / "report.html").read_text()
     assert "someone&#39;s figures, reproduced" in page
     assert page.count("<figure") == 3
+    assert tables.SEEDS in page
+    assert tables.ALONE not in page
     shown = command("reproduce", "fig07", "--quick", "--out", "out").stdout
     assert "±" in shown
     assert "against the text: 4 numbers" in shown

@@ -30,6 +30,8 @@ class Number(Row):
     interval: float | None = None
     """Half of the 95 % interval of ``ours``, over repetitions or as a single run tells it; ``None`` when
     neither is known."""
+    alone: bool = False
+    """Whether there was a single run, whose own flows give the interval."""
 
     @property
     def percent(self) -> float | None:
@@ -154,6 +156,7 @@ class Measured:
             curve=curve.name,
             label=measure.label,
             interval=interval,
+            alone=len(self.results(curve, point)) == 1,
         )
 
     def stated(self, fact: Fact) -> Number:
@@ -181,6 +184,7 @@ class Measured:
             curve=curve.name,
             label=f"{label}, ratio" if fact.by else label,
             interval=interval,
+            alone=all(len(self.results(curve, point)) == 1 for point in points),
         )
 
     def _compared(self, fact: Fact, curve: Curve, point: Point) -> tuple[float | None, float | None]:
