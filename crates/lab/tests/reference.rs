@@ -41,8 +41,12 @@ fn on_linux(spec: &Spec) -> Outcome {
 #[test]
 fn the_reference_of_results_is_current() {
     let read = |text| Spec::read(text, "experiment.toml", &[]).expect("a sound experiment");
-    let experiments =
-        [include_str!("specs/pair.toml"), include_str!("specs/incast.toml"), include_str!("specs/fabric.toml")];
+    let experiments = [
+        include_str!("specs/pair.toml"),
+        include_str!("specs/incast.toml"),
+        include_str!("specs/fabric.toml"),
+        include_str!("specs/ring.toml"),
+    ];
     let mut results = experiments
         .map(|text| run(&read(text), &[], None, &mut |_| ControlFlow::Continue(())).expect("a result"))
         .to_vec();

@@ -46,13 +46,25 @@ impl Days {
         }
     }
 
-    /// The week: what is left goes to the last day, and a week without days is an idle one.
+    /// Time of the nights and days so far.
+    pub fn filled(&self) -> u64 {
+        self.days.iter().map(|day| (day.night + day.day).as_ps()).sum()
+    }
+
+    /// The week: what is left goes to the days in proportion to their lengths, as what is seen of a demand may be a part of
+    /// it only; a week without days is an idle one.
     pub fn finish(mut self) -> Week {
         if self.days.is_empty() {
             self.push(u64::MAX, Matching::new(self.racks, &[]).expect("an idle switch is a matching"));
         }
-        let last = self.days.last_mut().expect("one is there or was just added");
-        last.day += Span::from_ps(self.left);
+        let lit: u64 = self.days.iter().map(|day| day.day.as_ps()).sum();
+        let (mut before, mut given) = (0, 0);
+        for day in &mut self.days {
+            before += day.day.as_ps();
+            let share = u128::from(self.left) * u128::from(before) / u128::from(lit);
+            day.day += Span::from_ps(share as u64 - given);
+            given = share as u64;
+        }
         Week::new(self.days).expect("days that last, all of as many racks")
     }
 }
@@ -81,7 +93,8 @@ mod tests {
         days.push(35, Matching::rotation(3, 2));
         assert_eq!(days.room(), None);
         let lengths: Vec<_> = days.finish().days().iter().map(|day| day.day.as_ps()).collect();
-        assert_eq!(lengths, [20, 60]);
+        // 25 left, for 20 and 35.
+        assert_eq!(lengths, [29, 51]);
     }
 
     #[test]

@@ -226,7 +226,8 @@ impl Setting {
             When::Schedule(_) => {
                 format!("schedule.kind is \"{}\"", self.schedule.as_deref().unwrap_or("none"))
             }
-            When::CommonDay => "each of schedule.days has its own".into(),
+            When::CommonDay if self.scheduled(&["list"]) => "each of schedule.days has its own".into(),
+            When::CommonDay => "each week's days are computed".into(),
             When::Large => "there is no voq.large".into(),
             When::Uses(_) => {
                 let used: Vec<&str> = self.controllers.iter().map(String::as_str).collect();
