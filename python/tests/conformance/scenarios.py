@@ -1,5 +1,8 @@
 """The scenarios: each an experiment that both kinds of hosts run."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 STAR = """
 duration = "{duration}"
 
@@ -152,6 +155,77 @@ capture = true
 capture_side = "sender"
 """
 
+PACKET = """
+duration = "{duration}"
+warmup = "{warmup}"
+
+[fabric]
+{fabric}
+
+[hosts]
+rate = "10Gbps"
+delay = "5us"
+
+[links]
+rate = "{links}"
+delay = "5us"
+
+[switch]
+{switch}
+
+[tcp]
+cc = "{cc}"
+{flows}
+[measure]
+queues = ["{bottleneck}"]
+"""
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A packet fabric, and flows that share one port of 10 Gb/s on it."""
+
+    keys: str
+    links: str
+    """Rate between switches."""
+    pairs: Sequence[tuple[int, int]]
+    bottleneck: str
+    uplinks: Sequence[str] = ()
+    """The ports over which ECMP may spread the flows."""
+
+    def scenario(self, *, duration: str, switch: str, cc: str, warmup: str = "0s", flow: str = "") -> str:
+        """An experiment with a flow of each pair."""
+        flows = "".join(
+            f'\n[[flows]]\nfrom = "host{src}"\nto = "host{dst}"\n{flow}\n' for src, dst in self.pairs
+        )
+        return PACKET.format(
+            duration=duration,
+            warmup=warmup,
+            fabric=self.keys,
+            links=self.links,
+            switch=switch,
+            cc=cc,
+            flows=flows,
+            bottleneck=self.bottleneck,
+        )
+
+
+FABRICS = {
+    "dumbbell": Fabric(
+        'kind = "dumbbell"\nleft = 3\nright = 3', "10Gbps", [(0, 3), (1, 4), (2, 5)], "left->right"
+    ),
+    "leaf and spine": Fabric(
+        'kind = "leaf_spine"\nracks = 2\nhosts_per_rack = 4\nspines = 2',
+        "40Gbps",
+        [(4, 0), (5, 0), (6, 0), (7, 0)],
+        "host0.port",
+        ["leaf1->spine0", "leaf1->spine1"],
+    ),
+    "fat tree": Fabric(
+        'kind = "fat_tree"\nk = 4', "10Gbps", [(4, 0), (8, 0), (12, 0), (15, 0)], "host0.port"
+    ),
+}
+
 FIXED = 'receive_window = "6MiB"'
 """The receiver's window is the same on both kinds of hosts from the start."""
 
@@ -179,4 +253,14 @@ SCENARIOS = {
     "week": WEEK.format(voq=16, cc="cubic"),
     "deep week": WEEK.format(voq=64, cc="cubic"),
     "reno week": WEEK.format(voq=16, cc="newreno"),
+    **{
+        f"dctcp on {name}": fabric.scenario(duration="60ms", warmup="20ms", switch="ecn = 20", cc="dctcp")
+        for name, fabric in FABRICS.items()
+    },
+    **{
+        f"incast on {name}": fabric.scenario(
+            duration="1500ms", switch="queue = 30", cc="newreno", flow='size = "4MB"'
+        )
+        for name, fabric in FABRICS.items()
+    },
 }

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import firstlight
 import pytest
+from firstlight import divergence
 from firstlight.result import Result
 
 from . import trace
-from .scenarios import SCENARIOS
+from .scenarios import FABRICS, SCENARIOS
 from .trace import ACK, CWR, ECE, SENDER, SYN
 
 Results = Callable[[str, str], Result]
 """The result of a scenario on one kind of hosts."""
 both = pytest.mark.parametrize("hosts", ["simulated", "linux"])
+everywhere = pytest.mark.parametrize("fabric", FABRICS)
 MSS = 8948
 
 
@@ -59,6 +61,13 @@ def compare(results: Results, scenario: str, metric: str, points: float) -> None
     """Both kinds of hosts come within ``points`` of one another."""
     ours, theirs = (results(scenario, hosts).summary[metric] for hosts in ("simulated", "linux"))
     assert abs(ours - theirs) <= points, f"{scenario}: {metric}: simulated {ours:.6g}, Linux {theirs:.6g}"
+
+
+def conserves(result: Result) -> None:
+    """What the hosts sent is delivered, dropped, lost or held."""
+    counts = result.manifest["conservation"]
+    assert counts["ok"]
+    assert counts["offered"] == sum(counts[k] for k in ("delivered", "dropped", "lost", "held"))
 
 
 @both
@@ -202,6 +211,57 @@ def test_an_incast_completes(hosts: str, results: Results) -> None:
     assert result.summary["timeouts"] <= 8
 
 
+@both
+@everywhere
+def test_dctcp_keeps_a_fabric_full_and_its_queue_short(fabric: str, hosts: str, results: Results) -> None:
+    """RFC 8257: flows share one port of 10 Gb/s that marks above 20 packets; it is full, nothing is lost, and
+    of 100 packets 99 wait for less than two such queues (a packet takes 7.2 us)."""
+    result = results(f"dctcp on {fabric}", hosts)
+    assert result.summary["goodput_gbps"] > 9.85  # of 9.94
+    assert result.summary["retransmits"] == result.summary["dropped_packets"] == 0
+    assert result.summary["marked_packets"] > 100
+    assert result.summary["queue_wait_p99_us"] < 40 * 7.2
+    conserves(result)
+
+
+@everywhere
+def test_dctcp_has_packets_wait_as_long(fabric: str, results: Results) -> None:
+    """Mean and 99th percentile of the waits at the shared port, and their distributions: within a tenth."""
+    ours, theirs = (results(f"dctcp on {fabric}", hosts) for hosts in ("simulated", "linux"))
+    for metric in ("queue_wait_mean_us", "queue_wait_p99_us"):
+        assert ours.summary[metric] == pytest.approx(theirs.summary[metric], rel=0.1)
+    apart = divergence.waits(ours, theirs)
+    assert apart is not None
+    assert apart < 10
+
+
+@both
+@everywhere
+def test_an_incast_on_a_fabric_completes(fabric: str, hosts: str, results: Results) -> None:
+    """Flows of 4 MB overflow a port with 30 packets: all bytes arrive, no sooner than the port can send them
+    and after few timeouts."""
+    result = results(f"incast on {fabric}", hosts)
+    senders = len(FABRICS[fabric].pairs)
+    assert list(result.flows["bytes_received"]) == [4_000_000] * senders
+    assert result.summary["fct_last_s"] > senders * 4e6 * 8 / 9.942e9
+    assert result.summary["dropped_packets"] > 20
+    assert result.summary["retransmits"] == pytest.approx(result.summary["dropped_packets"], abs=5)
+    assert result.summary["timeouts"] <= 3
+    conserves(result)
+
+
+def test_ecmp_leads_flows_over_the_same_paths(results: Results) -> None:
+    """Each flow of 448 packets keeps to one spine, and it is the same one whoever's TCP sends; what was lost
+    is sent again the same way."""
+    flows = []
+    for hosts in ("simulated", "linux"):
+        ports = results("incast on leaf and spine", hosts).table("ports").set_index("name")["packet_hops"]
+        flows.append([round(int(ports[port]) / 448) for port in FABRICS["leaf and spine"].uplinks])
+    assert flows[0] == flows[1]
+    assert sum(flows[0]) == 4
+    assert min(flows[0]) > 0
+
+
 def timeouts_in_the_dark(result: Result) -> list[float]:
     """Times (us) between retransmissions in the dark of 20 ms to 1520 ms."""
     sent = [r for r in rows_of(result) if r.src == SENDER and r.is_data]
@@ -231,9 +291,7 @@ def test_timeouts_are_as_long(results: Results) -> None:
 @pytest.mark.parametrize("scenario", ["week", "deep week", "reno week"])
 def test_a_week_conserves(scenario: str, hosts: str, results: Results) -> None:
     """Days and nights: what the hosts sent is delivered, dropped or held, on either kind of hosts."""
-    manifest = results(scenario, hosts).manifest["conservation"]
-    assert manifest["ok"]
-    assert manifest["offered"] == sum(manifest[k] for k in ("delivered", "dropped", "lost", "held"))
+    conserves(results(scenario, hosts))
 
 
 @pytest.mark.parametrize(
