@@ -194,9 +194,11 @@ class Fabric:
     """The ports over which ECMP may spread the flows."""
 
     def scenario(self, *, duration: str, switch: str, cc: str, warmup: str = "0s", flow: str = "") -> str:
-        """An experiment with a flow of each pair."""
+        """An experiment with a flow of each pair; in ``flow``, ``{double}`` is 1 for the first, 2 for the
+        second, then 4 and so on."""
         flows = "".join(
-            f'\n[[flows]]\nfrom = "host{src}"\nto = "host{dst}"\n{flow}\n' for src, dst in self.pairs
+            f'\n[[flows]]\nfrom = "host{src}"\nto = "host{dst}"\n{flow.format(double=2**i)}\n'
+            for i, (src, dst) in enumerate(self.pairs)
         )
         return PACKET.format(
             duration=duration,
@@ -257,6 +259,9 @@ SCENARIOS = {
         f"dctcp on {name}": fabric.scenario(duration="60ms", warmup="20ms", switch="ecn = 20", cc="dctcp")
         for name, fabric in FABRICS.items()
     },
+    "paths": FABRICS["leaf and spine"].scenario(
+        duration="1500ms", switch="queue = 1000", cc="newreno", flow='size = "{double}MB"'
+    ),
     **{
         f"incast on {name}": fabric.scenario(
             duration="1500ms", switch="queue = 30", cc="newreno", flow='size = "4MB"'
