@@ -82,5 +82,7 @@ mod tests {
         // The ACK's stamp is 300 ns before that of what it answers: noise, and the sum is right.
         let early = ack(t1, t2, t2.wrapping_sub(300), t1.wrapping_add(29_700));
         assert_eq!(early, Some(Latency { one_way, rtt: Span::from_us(30) }));
+        let absurd = ack(t1, t2, t2.wrapping_sub(1_000_001), t1.wrapping_add(30_000));
+        assert_eq!(absurd, None, "no noise is a millisecond");
     }
 }
