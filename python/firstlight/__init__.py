@@ -8,6 +8,8 @@ Times are in the unit that a column's or key's name ends with; frames are pandas
 """
 
 from firstlight.api import inspect, run
+from firstlight.circuits.demand import read_demand
+from firstlight.circuits.schedule import Schedule, schedule, schedulers
 from firstlight.comparison import Comparison, compare, load_comparison
 from firstlight.core import version
 from firstlight.errors import FirstlightError, KernelError, PlanError, ResultError, RunError, SpecError
@@ -23,6 +25,7 @@ __all__ = [
     "Result",
     "ResultError",
     "RunError",
+    "Schedule",
     "SpecError",
     "Sweep",
     "__version__",
@@ -31,6 +34,9 @@ __all__ = [
     "load",
     "load_comparison",
     "load_sweep",
+    "read_demand",
     "run",
+    "schedule",
+    "schedulers",
     "sweep",
 ]

@@ -83,3 +83,33 @@ def measurement_chain(stage: str, packets: int, seed: int) -> _Series:
 
     Of `packets` data packets the first two windows are left out. Raises SpecError for an unknown stage.
     """
+
+class _Schedule(TypedDict):
+    days: list[tuple[int, int, NDArray[np.int64]]]
+    """Of each day: the night before it (ps), its length (ps), the rack that each rack sends to (-1: idle)."""
+    served: NDArray[np.uint64]
+    """Bytes over circuits, from each rack (row) to each (column), if all demand is there at the start."""
+    run_time_ns: int
+    """What the scheduler took."""
+    circuit_bps: int
+    packet_bps: int
+
+def schedulers() -> list[str]:
+    """Names of the circuit schedulers."""
+
+def schedule(
+    demand: NDArray[np.uint64],
+    scheduler: str,
+    week: str,
+    night: str,
+    least_day: str,
+    circuit_rate: str,
+    packet_rate: str,
+) -> _Schedule:
+    """The week of one scheduler for `demand` in bytes, n x n, without the GIL.
+
+    Raises SpecError; on Ctrl-C KeyboardInterrupt at once, and the computation ends by itself.
+    """
+
+def bytes_of(text: str) -> int:
+    """An amount of data as users write it: `bytes_of("20MB")` is 20,000,000. Raises SpecError."""

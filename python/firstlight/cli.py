@@ -1,5 +1,5 @@
-"""The command line: ``firstlight run | sweep | compare | reproduce | list | report | inspect | kernel |
-doctor``.
+"""The command line: ``firstlight run | sweep | compare | schedule | reproduce | list | report | inspect |
+kernel | doctor``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C.
@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from firstlight import core
+from firstlight.circuits.commands import schedule
 from firstlight.errors import FirstlightError, RunError, SpecError
 from firstlight.linux.commands import doctor, kernel
 
@@ -251,6 +252,7 @@ def inspect(file: Path, settings: tuple[str, ...], hosts: str | None, as_json: b
         print_tree(console(), {k: v for k, v in built.items() if k != "spec"})
 
 
+app.add_command(schedule)
 app.add_command(kernel)
 app.add_command(doctor)
 

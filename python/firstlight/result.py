@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -202,12 +202,20 @@ def is_result(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def check_target(target: Path) -> None:
-    """Refuse to write a result over anything but nothing, an empty directory or an earlier result."""
-    if target.is_dir() and (is_result(target) or not any(target.iterdir())):
+def check_target(target: Path, mark: str = MANIFEST) -> None:
+    """Refuse to write a result over anything but nothing, an empty directory or an earlier result, which has
+    a file ``mark``."""
+    if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
         return
     if target.exists():
         raise ResultError(f"{target}: exists and is not a result; name a new directory")
+
+
+class Stored(Protocol):
+    """What is kept as a directory."""
+
+    def write(self, directory: Path) -> None:
+        """Write its files into an existing directory."""
 
 
 class Staging:
@@ -228,7 +236,7 @@ class Staging:
             raise ResultError(f"{self.target}: cannot be written: {e.strerror}") from None
         return self
 
-    def commit(self, result: Result) -> None:
+    def commit(self, result: Stored) -> None:
         """Write ``result`` beside what is there already and put all in its place, an earlier one removed;
         raises :class:`ResultError` when there is no room."""
         try:

@@ -1,6 +1,7 @@
 //! Python bindings: `firstlight._core`. Nothing but translation of arguments, results and errors.
 
 mod chain;
+mod circuits;
 mod convert;
 mod error;
 mod progress;
@@ -89,6 +90,8 @@ fn run<'py>(
 mod _core {
     #[pymodule_export]
     use super::chain::{chain_stages, measurement_chain};
+    #[pymodule_export]
+    use super::circuits::{bytes_of, schedule, schedulers};
     #[pymodule_export]
     use super::error::{RunError, SpecError};
     #[pymodule_export]

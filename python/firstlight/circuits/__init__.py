@@ -1,0 +1,1 @@
+"""Schedules of a circuit switch: demand from files, what schedulers make of it, the command."""

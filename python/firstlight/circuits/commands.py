@@ -1,0 +1,73 @@
+"""The command ``firstlight schedule``."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from firstlight import _core
+from firstlight.errors import SpecError
+
+ALL = "all"
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="DEMAND.csv")
+@click.option(
+    "--scheduler",
+    "names",
+    multiple=True,
+    default=(ALL,),
+    show_default=True,
+    metavar="NAME",
+    help=f"One of {', '.join(_core.schedulers())}, or all; may be given several times.",
+)
+@click.option("--week", default="2ms", show_default=True, help="Length of the week, nights and days.")
+@click.option("--night", default="20us", show_default=True, help="Reconfiguration before each day.")
+@click.option("--day", "least_day", default="50us", show_default=True, help="The shortest day.")
+@click.option("--circuit", "circuit_rate", default="80Gbps", show_default=True, help="Rate of a circuit.")
+@click.option(
+    "--packet",
+    "packet_rate",
+    default="10Gbps",
+    show_default=True,
+    help="Rate of each rack's link to the packet network.",
+)
+@click.option("--unit", default="bytes", show_default=True, help="Unit of the file's plain numbers.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory of schedule.json and the picture (default: results/schedules/<file's name>).",
+)
+def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **frame: str) -> None:
+    """Compute schedules of the circuit switch for the demand in DEMAND.csv, which has a row of numbers for
+    each rack that sends, and show what they serve."""
+    from firstlight.circuits import tables
+    from firstlight.circuits.demand import read_demand
+    from firstlight.circuits.stored import JSON, Study
+    from firstlight.result import Staging, check_target
+
+    target = out or Path("results") / "schedules" / file.stem
+    check_target(target, JSON)
+    study = Study.of(
+        read_demand(file, unit), _chosen(names), source=str(file), frame=frame, lenient=ALL in names
+    )
+    with Staging(target) as staging:
+        staging.commit(study)
+    console = Console(highlight=False)
+    if len(study.schedules) == 1:
+        tables.print_calendar(console, study.schedules[0])
+    else:
+        tables.print_comparison(console, study.schedules)
+    tables.print_refused(console, study.refused)
+    tables.print_run_times(console, study.schedules)
+    click.echo(f"stored in {target}")
+
+
+def _chosen(names: tuple[str, ...]) -> list[str]:
+    known = _core.schedulers()
+    for name in names:
+        if name not in (*known, ALL):
+            raise SpecError(f"--scheduler {name}: there is none; there are {', '.join(known)} and {ALL}")
+    return known if ALL in names else list(dict.fromkeys(names))

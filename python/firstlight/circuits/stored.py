@@ -1,0 +1,73 @@
+"""One demand and its schedules by several schedulers, as a directory: ``schedule.json`` and a picture."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from firstlight import core
+from firstlight.circuits.schedule import Schedule, schedule
+from firstlight.errors import SpecError
+
+JSON = "schedule.json"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Schedules for one demand in one frame."""
+
+    source: str
+    """Where the demand comes from."""
+    frame: dict[str, str]
+    """Keywords of :func:`firstlight.schedule`: week, night, least day and rates."""
+    schedules: list[Schedule]
+    """One or more."""
+    refused: dict[str, str]
+    """Schedulers that have no schedule for this demand and frame, and why."""
+
+    @classmethod
+    def of(
+        cls,
+        demand: pd.DataFrame,
+        names: Iterable[str],
+        *,
+        source: str,
+        frame: Mapping[str, str],
+        lenient: bool,
+    ) -> "Study":
+        """The schedules of the schedulers ``names``; when ``lenient`` those without one are told in
+        ``refused``, unless none has one. Raises :class:`SpecError`."""
+        schedules: list[Schedule] = []
+        refused: dict[str, str] = {}
+        for name in names:
+            try:
+                schedules.append(schedule(demand, name, **frame))
+            except SpecError as e:
+                refused[name] = str(e)
+        if refused and not (lenient and schedules):
+            reasons = dict.fromkeys(refused.values())
+            raise SpecError("\n".join(f"{source}: {reason}" for reason in reasons))
+        return cls(source, dict(frame), schedules, refused)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``schedule.json`` has it."""
+        first = self.schedules[0]
+        return {
+            "version": core.version(),
+            "source": self.source,
+            "frame": self.frame,
+            "racks": list(first.racks),
+            "demand": first.demand.tolist(),
+            "schedules": [one.as_dict() for one in self.schedules],
+            "refused": self.refused,
+        }
+
+    def write(self, directory: Path) -> None:
+        """Write ``schedule.json``, ``schedule.svg`` and ``schedule.png``."""
+        from firstlight.figures.schedules import schedule_figure
+
+        (directory / JSON).write_text(json.dumps(self.as_dict()) + "\n", encoding="utf-8")
+        schedule_figure(self.schedules).save(directory)
