@@ -239,6 +239,14 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
+    /// A message that cannot be.
+    #[error("message {index}: {problem}")]
+    Message {
+        /// The message, counted from 0.
+        index: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// A flow that cannot be.
     #[error("flow {index}: {problem}")]
     Flow {

@@ -65,6 +65,11 @@ impl Control {
         self.config.demand == DemandSource::Adu
     }
 
+    /// Whether messages are to be told as they are written: nobody knows before when that is.
+    pub(crate) fn hears_messages(&self) -> bool {
+        self.config.demand != DemandSource::Voq
+    }
+
     /// A week starts, or a computation is over. Tells when it is to be called next.
     pub(crate) fn on_due(&mut self, fabric: &mut Fabric, now: Time) -> Time {
         if let Some((week, demand)) = self.pending.take() {

@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Pacer,
     /// The control loop estimates or plans, in the hosts' set.
     Control,
+    /// A message starts, or is due; in the hosts' own set.
+    Message,
 }
 
 /// By number; padded, so that looking one up needs no check.
@@ -66,6 +68,7 @@ const KINDS: [Kind; 16] = {
         Kind::Probe,
         Kind::Pacer,
         Kind::Control,
+        Kind::Message,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -236,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(Kind::Pacer as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(Kind::Message as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));

@@ -18,9 +18,9 @@ pub struct FlowConfig {
     pub tcp: TcpConfig,
     /// Both endpoints' congestion control.
     pub cc: CcConfig,
-    /// How much to send; `None` never ends.
+    /// How much to send, in all messages if it has some; `None` never ends.
     pub size: Option<Bytes>,
-    /// When to connect, in the fabric's own time.
+    /// When to connect, in the fabric's own time; zero where messages decide that.
     pub start: Span,
     /// When a flow without `size` has nothing more to send, in the fabric's own time; `None` for never.
     pub stop: Option<Span>,
@@ -72,7 +72,7 @@ pub struct FlowReport {
     pub sport: u16,
     /// The receiver's port.
     pub dport: u16,
-    /// When it connected.
+    /// When it connects; [`Time::MAX`] while none of its messages was due.
     pub start: Time,
     /// How much it was to send.
     pub size: Option<Bytes>,

@@ -13,9 +13,13 @@ mod digest;
 #[cfg(feature = "hosts")]
 mod ends;
 mod events;
+#[cfg(feature = "hosts")]
+mod exchange;
 mod fabric;
 #[cfg(feature = "hosts")]
 mod flow;
+#[cfg(feature = "hosts")]
+mod message;
 mod meter;
 #[cfg(feature = "hosts")]
 mod outside;
@@ -43,6 +47,7 @@ pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 #[cfg(feature = "hosts")]
 pub use {
     flow::{FlowConfig, FlowReport, FlowState},
+    message::{JobReport, MessageConfig, Messages},
     outside::Outside,
     probe::{ProbeConfig, ProbeReport, ProbeSample},
     world::World,

@@ -7,13 +7,17 @@
 //! Flows whose ends are outside have ports and a report here, nothing else. Whoever has their hosts steps the world with
 //! [`World::next`], [`World::run`] and [`World::inject`], and gets their packets as [`Outside`].
 
+mod messages;
+
 use crate::FIRST_PORT;
 use crate::config::ConfigError;
 use crate::control::Control;
 use crate::ends::Ends;
 use crate::events::{Event, Events, Kind};
+use crate::exchange::Exchange;
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{FlowConfig, FlowReport, FlowState, Places};
+use crate::message::Messages;
 use crate::outside::{Nobody, Outside};
 use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
 use crate::stream::{stream, uniform};
@@ -36,6 +40,7 @@ pub struct World {
     places: Places,
     flows: Vec<Flow>,
     probes: Vec<Probe>,
+    exchange: Exchange,
     /// When flows stop that never end, the last one first.
     stops: Vec<(Time, usize)>,
     timers: Events,
@@ -53,34 +58,41 @@ impl World {
     /// When a flow names a host that is not there, talks to itself, has nothing to send, or when a host has no port
     /// left.
     pub fn new(fabric: Fabric, flows: Vec<FlowConfig>, seed: u64) -> Result<Self, ConfigError> {
-        Self::with_probes(fabric, flows, vec![], seed)
+        Self::with(fabric, flows, vec![], &Messages::default(), seed)
     }
 
-    /// Like [`World::new`], with probes.
+    /// Like [`World::new`], with probes, and with messages on some of the flows: those connect when a message is due.
     ///
     /// # Errors
-    /// As [`World::new`]; or when a probe names a host that is not there, talks to itself or never pauses.
-    pub fn with_probes(
+    /// As [`World::new`]; or when a probe names a host that is not there, talks to itself or never pauses; or when a
+    /// message names no flow, one with ends outside, with a start or with another size than that of all its messages, or
+    /// comes after a later one.
+    pub fn with(
         mut fabric: Fabric,
         flows: Vec<FlowConfig>,
         probes: Vec<ProbeConfig>,
+        messages: &Messages,
         seed: u64,
     ) -> Result<Self, ConfigError> {
+        messages.check(&flows)?;
         let places = Places::new(&flows, fabric.hosts())?;
         let scale = fabric.time_scale();
         let probe = |(index, config)| Probe::new(config, index, fabric.hosts(), scale);
         let probes = probes.into_iter().enumerate().map(probe).collect::<Result<Vec<_>, _>>()?;
+        let exchange = Exchange::new(messages, flows.len(), scale);
         let mut timers = Events::new(&[
             (Kind::Timer, flows.len() * 2),
             (Kind::Stop, 1),
             (Kind::Probe, probes.len()),
             (Kind::Control, 1),
+            (Kind::Message, 1),
         ]);
         let mut stops = vec![];
         let mut built = Vec::with_capacity(flows.len());
         for (index, config) in flows.into_iter().enumerate() {
-            let start = config.starts_at(index, seed, scale);
-            if !config.outside {
+            let waits = exchange.carries(index);
+            let start = if waits { Time::MAX } else { config.starts_at(index, seed, scale) };
+            if !config.outside && !waits {
                 timers.set(Some(start), Kind::Timer, places.ends[index][0]);
                 stops.extend(config.stop.map(|stop| (fabric.at(stop), index)));
             }
@@ -95,10 +107,25 @@ impl World {
         timers.set(control.as_ref().map(|_| Time::ZERO), Kind::Control, 0);
         stops.sort_unstable_by_key(|stop| std::cmp::Reverse(*stop));
         timers.set(stops.last().map(|stop| stop.0), Kind::Stop, 0);
+        timers.set(exchange.next(), Kind::Message, 0);
         let ends = Ends::new(built.len() * 2);
         let unfinished = built.iter().filter(|flow| flow.config.size.is_some()).count();
         let (flows, now) = (built, Time::ZERO);
-        Ok(World { fabric, ends, places, flows, probes, stops, timers, control, now, seed, unfinished, strays: 0 })
+        Ok(World {
+            fabric,
+            ends,
+            places,
+            flows,
+            probes,
+            exchange,
+            stops,
+            timers,
+            control,
+            now,
+            seed,
+            unfinished,
+            strays: 0,
+        })
     }
 
     /// Runs up to and at `until`.
@@ -106,9 +133,9 @@ impl World {
         while self.step(until, &mut Nobody) {}
     }
 
-    /// Runs until every flow of a given size is complete, or up to `until`.
+    /// Runs until every flow of a given size and every message is complete, or up to `until`.
     pub fn run_until_finished(&mut self, until: Time) {
-        while self.unfinished > 0 && self.step(until, &mut Nobody) {}
+        while !self.is_finished() && self.step(until, &mut Nobody) {}
     }
 
     /// When there is work next; `None` while nothing moves. It changes by [`World::run`] and [`World::inject`] only.
@@ -213,7 +240,7 @@ impl World {
         self.fabric.release(exit.packet);
     }
 
-    /// An end has received, or knows to have delivered, all there is; true when its flow is over with that.
+    /// An end has received a message, or has received, or knows to have delivered, all there is; true when its flow is over with that.
     #[cold]
     fn on_goal(&mut self, index: usize) -> bool {
         let live = self.ends.get_mut(index).expect("an end at its goal is there");
@@ -221,6 +248,10 @@ impl World {
         let number = live.flow as usize;
         let flow = &mut self.flows[number];
         if live.receives {
+            if self.exchange.carries(number) {
+                self.on_received(index, number);
+                return false;
+            }
             flow.finish = Some(self.now);
             self.unfinished -= usize::from(flow.config.size.is_some());
             return false;
@@ -255,6 +286,7 @@ impl World {
             Kind::Stop => self.on_stop(),
             Kind::Probe => self.on_probe(event.index()),
             Kind::Control => self.on_control(),
+            Kind::Message => self.on_messages(),
             _ => self.on_deadline(event.index()),
         }
     }
@@ -269,19 +301,32 @@ impl World {
         self.timers.set(deadline, Kind::Timer, index);
     }
 
-    /// The flow whose sender has this place connects.
+    /// The flow whose sender has this place connects and sends all that it has.
     fn start(&mut self, index: usize) {
         let number = self.places.flow_at(index);
+        self.open(number);
+        let size = self.flows[number].config.size;
+        let sender = &mut self.ends.get_mut(index).expect("it was opened").connection;
+        sender.write(size.map_or(u64::MAX, Bytes::get), self.now);
+        if self.hears_writes() {
+            self.tell_write(number, size.map(Bytes::get));
+        }
+    }
+
+    /// A flow connects.
+    fn open(&mut self, number: usize) {
         let config = &self.flows[number].config;
         let mut isn = stream(self.seed, &format!("flow{number}"), "isn");
         let isns = [0, 1].map(|_| uniform(&mut isn, 1 << 32) as u32);
         self.ends.open(config, &self.places, number, isns);
-        let sender = &mut self.ends.get_mut(index).expect("it was opened").connection;
-        sender.connect(self.now);
-        sender.write(config.size.map_or(u64::MAX, Bytes::get), self.now);
-        if self.hears_writes() {
-            self.fabric.on_write(index, [config.src, config.dst], config.size.map(Bytes::get));
-        }
+        let sender = self.places.ends[number][0];
+        self.ends.get_mut(sender).expect("it was opened").connection.connect(self.now);
+    }
+
+    /// Something is written to a flow.
+    fn tell_write(&mut self, number: usize, bytes: Option<u64>) {
+        let FlowConfig { src, dst, .. } = self.flows[number].config;
+        self.fabric.on_write(self.places.ends[number][0], [src, dst], bytes);
     }
 
     fn hears_writes(&self) -> bool {
@@ -338,6 +383,11 @@ impl World {
     /// The fabric, to set what is measured.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
+    }
+
+    /// Whether every flow of a given size and every message is complete.
+    pub fn is_finished(&self) -> bool {
+        self.unfinished == 0 && self.exchange.is_over()
     }
 
     /// Flows of a given size that are not complete.
