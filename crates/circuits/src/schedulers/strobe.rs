@@ -18,6 +18,6 @@ pub(crate) fn schedule(racks: usize, frame: &Frame) -> Result<Week, ScheduleErro
     let left = week.saturating_sub(nights + day * days);
     let strobe = Week::strobe(racks, day, night).expect("two racks or more, days of some length");
     let mut days = strobe.days().to_vec();
-    days[0].day = days[0].day + left;
+    days[0].day += left;
     Ok(Week::new(days).expect("a strobe's days are a week"))
 }
