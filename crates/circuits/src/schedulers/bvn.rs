@@ -27,7 +27,7 @@ pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
 
 /// The slices that can have a place in the week, longest first, those of equal length in the order found. No others are
 /// kept: there may be as many as the square of the racks.
-fn longest(slices: Slices, frame: &Frame) -> impl Iterator<Item = Slice> {
+pub(super) fn longest(slices: Slices, frame: &Frame) -> impl Iterator<Item = Slice> {
     let cost = |length: u64| u128::from(frame.night.as_ps()) + u128::from(length.max(frame.least_day.as_ps()));
     let mut kept = BTreeMap::new();
     let mut total = 0;

@@ -13,7 +13,7 @@
 use super::Frame;
 use super::circuit_time::{CircuitTime, circuits};
 use super::days::Days;
-use super::heaviest_matching::HeaviestMatching;
+use super::heaviest_matching::{FREE, HeaviestMatching};
 use crate::{Demand, Week};
 
 /// The week of the days that serve most for their time.
@@ -21,13 +21,10 @@ pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
     let racks = demand.racks();
     let mut left = CircuitTime::of(demand, frame);
     let mut days = Days::new(racks, frame);
-    let mut heaviest = HeaviestMatching::new(racks);
     while let Some((least, longest)) = days.room() {
-        let search = Search { left: &left, night: frame.night.as_ps(), heaviest: &mut heaviest, best: Best::default() };
-        let Best { served, length, pairs, .. } = search.among(&lengths(&left, least, longest));
-        if served == 0 {
-            break;
-        }
+        let heaviest = HeaviestMatching::new(&left);
+        let search = Search { left: &left, night: frame.night.as_ps(), heaviest, best: None };
+        let Some(Best { length, pairs, .. }) = search.among(&lengths(&left, least, longest)) else { break };
         for &(row, column) in &pairs {
             left.take(row, column, length);
         }
@@ -45,7 +42,6 @@ fn lengths(left: &CircuitTime, least: u64, longest: u64) -> Vec<u64> {
 }
 
 /// The best day so far; times in picoseconds.
-#[derive(Default)]
 struct Best {
     served: u64,
     /// Of day and night.
@@ -54,26 +50,18 @@ struct Best {
     pairs: Vec<(usize, usize)>,
 }
 
-impl Best {
-    /// Whether a day that serves `served` for `cost` would be better by more than 1/64.
-    fn is_beaten_by(&self, served: u64, cost: u64) -> bool {
-        self.cost == 0
-            || u128::from(served - served / 64) * u128::from(self.cost) > u128::from(self.served) * u128::from(cost)
-    }
-}
-
 /// The search for the best length of one day.
 struct Search<'a> {
     left: &'a CircuitTime,
     night: u64,
-    heaviest: &'a mut HeaviestMatching,
-    best: Best,
+    heaviest: HeaviestMatching,
+    best: Option<Best>,
 }
 
 impl Search<'_> {
     /// The best day of one of these lengths. A range is known by its ends and by what days of these serve at most.
-    fn among(mut self, lengths: &[u64]) -> Best {
-        let Some(last) = lengths.len().checked_sub(1) else { return self.best };
+    fn among(mut self, lengths: &[u64]) -> Option<Best> {
+        let last = lengths.len().checked_sub(1)?;
         let mut ranges = vec![((0, self.most(lengths[0])), (last, self.most(lengths[last])))];
         while let Some((low, high)) = ranges.pop() {
             if high.0 - low.0 < 2 || !self.may_hold_better(lengths, low, high) {
@@ -95,24 +83,35 @@ impl Search<'_> {
         let peak = in_proportion(high.1, lengths[low.0], low.1);
         if peak > u128::from(longest) {
             let served = in_proportion(low.1, longest, lengths[low.0]) as u64 + 1;
-            return self.best.is_beaten_by(served, longest + self.night);
+            return self.may_beat_best(served, longest + self.night);
         }
-        self.best.is_beaten_by(high.1, shortest.max(peak as u64) + self.night)
+        self.may_beat_best(high.1, shortest.max(peak as u64) + self.night)
+    }
+
+    /// Whether a day that serves so much for its cost would be better than the best by more than 1/64.
+    fn may_beat_best(&self, served: u64, cost: u64) -> bool {
+        let clearly = |best: &Best| is_more(served - served / 64, cost, best.served, best.cost);
+        self.best.as_ref().is_none_or(clearly)
     }
 
     /// What a day of this length serves at most. It is found exactly, and the day kept, where it may be the best.
     fn most(&mut self, length: u64) -> u64 {
         let cost = length + self.night;
-        let bound = self.heaviest.bound(self.left, length);
-        if !self.best.is_beaten_by(bound, cost) {
+        let bound = self.heaviest.bound(length);
+        if !self.may_beat_best(bound, cost) {
             return bound;
         }
-        let served = self.heaviest.solve(self.left, length);
-        let better = u128::from(served) * u128::from(self.best.cost) > u128::from(self.best.served) * u128::from(cost);
-        if better || self.best.cost == 0 {
-            let pairs = self.heaviest.pairs().filter(|(row, column)| self.left.get(*row, *column) > 0).collect();
-            self.best = Best { served, cost, length, pairs };
+        let columns = self.heaviest.solve(length);
+        let pairs: Vec<_> = columns.into_iter().enumerate().filter(|(_, column)| *column != FREE).collect();
+        let served = pairs.iter().map(|(row, column)| self.left.get(*row, *column).min(length)).sum();
+        if self.best.as_ref().is_none_or(|best| is_more(served, cost, best.served, best.cost)) {
+            self.best = Some(Best { served, cost, length, pairs });
         }
         served
     }
+}
+
+/// Whether the first two numbers have a larger ratio than the others.
+fn is_more(served: u64, cost: u64, than: u64, its_cost: u64) -> bool {
+    u128::from(served) * u128::from(its_cost) > u128::from(than) * u128::from(cost)
 }

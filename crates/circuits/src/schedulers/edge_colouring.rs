@@ -29,7 +29,7 @@ pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
 }
 
 /// Rows and columns of a matching.
-type Pairs = Vec<(usize, usize)>;
+pub(super) type Pairs = Vec<(usize, usize)>;
 
 /// Which column each row has in each colour, and the reverse.
 struct Colouring {
@@ -95,7 +95,7 @@ impl Colouring {
 }
 
 /// The pairs with demand, by colour.
-fn colours(time: &CircuitTime) -> Vec<Pairs> {
+pub(super) fn colours(time: &CircuitTime) -> Vec<Pairs> {
     let racks = time.racks();
     let (mut rows, mut columns) = (vec![0; racks], vec![0; racks]);
     let mut entries: Vec<_> = time.entries().collect();

@@ -8,7 +8,7 @@
 use super::Frame;
 use super::circuit_time::{CircuitTime, circuits};
 use super::days::Days;
-use super::heaviest_matching::HeaviestMatching;
+use super::heaviest_matching::{FREE, HeaviestMatching};
 use crate::{Demand, Week};
 
 /// The week of one day.
@@ -16,11 +16,10 @@ pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
     let racks = demand.racks();
     let time = CircuitTime::of(demand, frame);
     let mut days = Days::new(racks, frame);
-    let mut heaviest = HeaviestMatching::new(racks);
-    heaviest.bound(&time, u64::MAX);
-    if heaviest.solve(&time, u64::MAX) > 0 {
-        let served = heaviest.pairs().filter(|(row, column)| time.get(*row, *column) > 0);
-        days.push(u64::MAX, circuits(racks, served));
+    let columns = HeaviestMatching::new(&time).solve(u64::MAX);
+    let pairs: Vec<_> = columns.into_iter().enumerate().filter(|(_, column)| *column != FREE).collect();
+    if !pairs.is_empty() {
+        days.push(u64::MAX, circuits(racks, pairs.into_iter()));
     }
     days.finish()
 }

@@ -90,3 +90,41 @@ impl PerfectMatching {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::suite::permutations;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn complete_exactly_when_some_permutation_is(
+            size in 1usize..6, ops in prop::collection::vec((any::<bool>(), 0usize..5, 0usize..5), 1..60)
+        ) {
+            let orders = permutations(size);
+            let (mut matching, mut edges) = (PerfectMatching::new(size), vec![vec![false; size]; size]);
+            for (insert, row, column) in ops.into_iter().map(|(insert, row, column)| (insert, row % size, column % size)) {
+                if insert { matching.insert(row, column) } else { matching.remove(row, column) }
+                edges[row][column] = insert;
+                let legal = |order: &[usize]| order.iter().enumerate().all(|(row, column)| edges[row][*column]);
+                let found = matching.complete();
+                prop_assert_eq!(found.is_some(), orders.iter().any(|order| legal(order)));
+                prop_assert!(found.is_none_or(|found| legal(found) && orders.contains(&found.to_vec())));
+            }
+        }
+    }
+
+    #[test]
+    fn more_columns_than_a_word_has_bits() {
+        let mut matching = PerfectMatching::new(130);
+        // Row 0 may have columns 0 and 129, each other row its own and the one before: all have to move but row 0.
+        (0..130).for_each(|rack| matching.insert(rack, rack));
+        assert!(matching.complete().is_some());
+        (1..130).for_each(|rack| matching.insert(rack, rack - 1));
+        matching.remove(0, 0);
+        assert!(matching.complete().is_none());
+        matching.insert(0, 129);
+        assert_eq!(matching.complete().unwrap()[..3], [129, 0, 1]);
+    }
+}
