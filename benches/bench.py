@@ -21,6 +21,7 @@ import fct
 import linux_hosts
 import machine
 import ns3
+import schedulers
 import table
 
 HERE = Path(__file__).resolve().parent
@@ -28,6 +29,7 @@ ROOT = HERE.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 PEERS = TARGET / "peers" / "ns3"
 FLOOR = TARGET / "release" / "examples" / "forwarding"
+SCHEDULING = TARGET / "release" / "examples" / "scheduling"
 
 FCT = PEERS.parent / "tree"
 
@@ -183,6 +185,7 @@ def main() -> None:
 
     facts = machine.facts()
     build_floor()
+    schedulers.build(ROOT)
     missing = "left out by --no-peer" if args.no_peer else peer_state()
     progress("Linux hosts")
     linux = linux_hosts.measure(min(args.repeats, 3))
@@ -192,6 +195,8 @@ def main() -> None:
     peer_counts = count_peer_hops() if missing is None else {}
     samples = gather(plan(missing is None), args.repeats)
     samples |= gather(growth(), min(args.repeats, GROWTH_REPEATS))
+    scheduling = schedulers.measure(SCHEDULING, args.repeats)
+    schedulers.figure(scheduling, HERE / "schedulers.svg")
 
     results: dict[str, Any] = {
         "machine": facts | {"core": core, "ns3": ns3.version() if missing is None else None},
@@ -199,6 +204,7 @@ def main() -> None:
         "peer_missing": missing,
         "workloads": summarize(samples, peer_counts),
         "linux_hosts": linux,
+        "schedulers": scheduling,
         "tree_completion_times_us": completion_times() if missing is None else None,
     }
     results |= {"comparisons": table.comparisons(results), "targets": table.targets(results)}
@@ -207,6 +213,7 @@ def main() -> None:
     if missing is None:
         print("\n".join(["", *fct.render(results["tree_completion_times_us"])]))
     print("\n".join(["", *linux_hosts.render(linux)]))
+    print("\n".join(["", *schedulers.render(scheduling)]))
     print(f"\nwritten to {args.out}")
 
 

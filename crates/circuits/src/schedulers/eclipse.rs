@@ -115,3 +115,38 @@ impl Search<'_> {
 fn is_more(served: u64, cost: u64, than: u64, its_cost: u64) -> bool {
     u128::from(served) * u128::from(its_cost) > u128::from(than) * u128::from(cost)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::suite::{demands, permutations, time};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_other_day_serves_clearly_more_for_its_time(
+            demand in demands(4), night in 0u64..50_000_000, least in 1u64..50_000_000
+        ) {
+            let left = time(&demand);
+            let lengths = lengths(&left, least, 4_000_000_000);
+            let heaviest = HeaviestMatching::new(&left);
+            let Some(best) = (Search { left: &left, night, heaviest, best: None }).among(&lengths) else {
+                prop_assert_eq!(left.largest(), 0);
+                return Ok(());
+            };
+            let served = |order: &[usize], length: u64| -> u64 {
+                order.iter().enumerate().map(|(row, column)| left.get(row, *column).min(length)).sum()
+            };
+            prop_assert_eq!(best.cost, best.length + night);
+            prop_assert_eq!(best.served, best.pairs.iter().map(|(r, c)| left.get(*r, *c).min(best.length)).sum::<u64>());
+            let orders = permutations(left.racks());
+            for length in lengths {
+                let most = orders.iter().map(|order| served(order, length)).max().unwrap();
+                prop_assert!(
+                    !is_more(most - most / 64, length + night, best.served, best.cost),
+                    "{most} in {length} where {} in {} was chosen", best.served, best.length
+                );
+            }
+        }
+    }
+}
