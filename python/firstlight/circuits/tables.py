@@ -50,18 +50,10 @@ def _left(schedule: Schedule) -> str:
 def print_comparison(console: Console, schedules: Sequence[Schedule]) -> None:
     """A row for each scheduler; the best ones are marked."""
     table = _table("Schedules")
-    table.add_column("scheduler")
-    columns = (
-        "on circuits",
-        "left",
-        "packet network",
-        "duty cycle",
-        "of a rack",
-        "configurations",
-        "run time",
-    )
-    for column in columns:
-        table.add_column(column, justify="right")
+    table.add_column("\nscheduler", no_wrap=True)
+    heads = ("on\ncircuits", "\nleft", "packet\nnetwork", "duty\ncycle", "of a\nrack", "config-\nurations")
+    for head in (*heads, "\nrun time"):
+        table.add_column(head, justify="right", no_wrap=True)
     top = max(map(_merit, schedules))
     for one in schedules:
         best = _merit(one) == top

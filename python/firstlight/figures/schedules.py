@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure as Canvas
-from matplotlib.figure import SubFigure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from firstlight.circuits.schedule import Schedule
@@ -30,7 +29,7 @@ FEW = [BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#F0E442", GREY]
 """Colours of so many destination racks; of more, steps of one map."""
 NAMED = 16
 """With no more racks, axes and bars have the racks' names."""
-WIDE = 0.014
+WIDE = 0.018
 """Of the week: what one letter takes in a bar."""
 VECTORS = 20_000
 """Cells of a chart above which an SVG holds it as pixels."""
@@ -40,20 +39,25 @@ def schedule_figure(schedules: Sequence[Schedule]) -> Figure:
     """The demand as a heat map, and one chart for each of ``schedules``, which are for the same demand."""
     first = schedules[0]
     colors = rack_colors(len(first.racks))
-    height = max(2.6, min(4.0, 1.0 + 0.2 * len(first.racks)))
+    rows = len(schedules) // 2 + 1
+    lone = len(schedules) == 1
 
     def paint(canvas: Canvas) -> None:
-        left, right = canvas.subfigures(1, 2, squeeze=False, width_ratios=(1, 2))[0]
-        _demand(left.subfigures(len(schedules), 1, squeeze=False)[0, 0], first)
-        panels = right.subplots(len(schedules), 1, sharex=True, squeeze=False)[:, 0].tolist()
+        cells = (
+            canvas.subplots(rows, 2, squeeze=False, width_ratios=(1, 2) if lone else (1, 1)).ravel().tolist()
+        )
+        demand, *panels = cells[: len(schedules) + 1]
+        _demand(canvas, demand, first)
         for axes, one in zip(panels, schedules, strict=True):
             _chart(axes, one, colors)
-        panels[-1].set_xlabel("Time (us)")
-        _key(right, panels, first.racks, colors)
+        for spare in cells[len(schedules) + 1 :]:
+            spare.set_visible(False)
+        _key(canvas, cells, first.racks, colors)
 
     names = ", ".join(one.scheduler for one in schedules)
     caption = f"Demand, and when each rack has a circuit and to which (colour); nights hatched: {names}."
-    return draw("schedule", caption, (9.6, height * len(schedules)), paint)
+    height = max(2.6, min(4.0, 1.0 + 0.2 * len(first.racks)))
+    return draw("schedule", caption, (9.6 if lone else 11.0, height * rows), paint)
 
 
 def rack_colors(racks: int) -> list[str]:
@@ -63,8 +67,7 @@ def rack_colors(racks: int) -> list[str]:
     return [to_hex(color) for color in colormaps["turbo"](np.linspace(0.05, 0.95, racks))]
 
 
-def _demand(part: SubFigure, schedule: Schedule) -> None:
-    axes = part.subplots()
+def _demand(canvas: Canvas, axes: Axes, schedule: Schedule) -> None:
     shown = np.ma.masked_equal(schedule.demand.astype(float), 0)
     norm: Normalize | None = None
     if shown.count():
@@ -77,7 +80,7 @@ def _demand(part: SubFigure, schedule: Schedule) -> None:
     axes.set_xlabel("To rack")
     axes.set_ylabel("From rack")
     _name(axes, schedule.racks, "xy")
-    bar = part.colorbar(image, ax=axes, aspect=25)
+    bar = canvas.colorbar(image, ax=axes, aspect=25)
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
     bar.ax.minorticks_off()
 
@@ -107,6 +110,7 @@ def _chart(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
     axes.grid(visible=False)
     axes.set_xlim(0, edges[-1])
     axes.set_ylim(racks - 0.5, -0.5)
+    axes.set_xlabel("Time (us)")
     axes.set_ylabel("From rack")
     configurations = f"{schedule.configurations} configuration{'s' if schedule.configurations != 1 else ''}"
     axes.set_title(f"{schedule.scheduler}: {percent(schedule.share_served)} on circuits, {configurations}")
@@ -124,11 +128,11 @@ def _label_bars(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
                 axes.text(middle, source, name, ha="center", va="center", fontsize=6.5, color=ink)
 
 
-def _key(part: SubFigure, panels: Sequence[Axes], racks: Sequence[str], colors: Sequence[str]) -> None:
+def _key(canvas: Canvas, axes: Sequence[Axes], racks: Sequence[str], colors: Sequence[str]) -> None:
     """Which colour is which destination."""
     norm = BoundaryNorm(np.arange(len(racks) + 1) - 0.5, len(racks))
     mappable = ScalarMappable(norm, ListedColormap(colors))
-    bar = part.colorbar(mappable, ax=list(panels), label="To rack", aspect=25 * len(panels), drawedges=False)
+    bar = canvas.colorbar(mappable, ax=axes, label="To rack", aspect=25 * len(axes) / 2)
     if len(racks) <= NAMED:
         bar.set_ticks(range(len(racks)), labels=list(racks))
     else:
@@ -148,4 +152,5 @@ def _name(axes: Axes, racks: Sequence[str], which: str) -> None:
             axis.set_major_locator(MaxNLocator(8, integer=True))
             continue
         axis.set_ticks(range(len(racks)), labels=list(racks))
-        axis.set_tick_params(length=0, labelrotation=90 if letter == "x" and long else 0)
+        size = 7 if long and len(racks) > len(FEW) else 9
+        axis.set_tick_params(length=0, labelsize=size, labelrotation=90 if letter == "x" and long else 0)
