@@ -51,7 +51,7 @@ def print_comparison(console: Console, schedules: Sequence[Schedule]) -> None:
     """A row for each scheduler; the best ones are marked."""
     table = _table("Schedules")
     table.add_column("\nscheduler", no_wrap=True)
-    heads = ("on\ncircuits", "\nleft", "packet\nnetwork", "duty\ncycle", "of a\nrack", "config-\nurations")
+    heads = ("on\ncircuits", "packet\nnetwork", "duty\ncycle", "of a\nrack", "config-\nurations")
     for head in (*heads, "\nrun time"):
         table.add_column(head, justify="right", no_wrap=True)
     top = max(map(_merit, schedules))
@@ -60,7 +60,6 @@ def print_comparison(console: Console, schedules: Sequence[Schedule]) -> None:
         table.add_row(
             f"{one.scheduler} *" if best else one.scheduler,
             percent(one.share_served),
-            size(int(one.left.sum(dtype=float))),
             f"{span(one.packet_time_ps / 1e3)}{'' if one.packet_fits else ' !'}",
             percent(one.duty_cycle),
             percent(one.rack_duty),

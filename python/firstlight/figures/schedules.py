@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure as Canvas
+from matplotlib.figure import SubFigure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from firstlight.circuits.schedule import Schedule
@@ -43,16 +44,16 @@ def schedule_figure(schedules: Sequence[Schedule]) -> Figure:
     lone = len(schedules) == 1
 
     def paint(canvas: Canvas) -> None:
-        cells = (
-            canvas.subplots(rows, 2, squeeze=False, width_ratios=(1, 2) if lone else (1, 1)).ravel().tolist()
-        )
+        body, side = canvas.subfigures(1, 2, squeeze=False, width_ratios=(12, 1))[0]
+        widths = (1, 2) if lone else (1, 1)
+        cells = body.subplots(rows, 2, squeeze=False, width_ratios=widths).ravel().tolist()
         demand, *panels = cells[: len(schedules) + 1]
-        _demand(canvas, demand, first)
+        _demand(body, demand, first)
         for axes, one in zip(panels, schedules, strict=True):
             _chart(axes, one, colors)
         for spare in cells[len(schedules) + 1 :]:
             spare.set_visible(False)
-        _key(canvas, cells, first.racks, colors)
+        _key(side, first.racks, colors)
 
     names = ", ".join(one.scheduler for one in schedules)
     caption = f"Demand, and when each rack has a circuit and to which (colour); nights hatched: {names}."
@@ -67,7 +68,7 @@ def rack_colors(racks: int) -> list[str]:
     return [to_hex(color) for color in colormaps["turbo"](np.linspace(0.05, 0.95, racks))]
 
 
-def _demand(canvas: Canvas, axes: Axes, schedule: Schedule) -> None:
+def _demand(part: SubFigure, axes: Axes, schedule: Schedule) -> None:
     shown = np.ma.masked_equal(schedule.demand.astype(float), 0)
     norm: Normalize | None = None
     if shown.count():
@@ -80,7 +81,7 @@ def _demand(canvas: Canvas, axes: Axes, schedule: Schedule) -> None:
     axes.set_xlabel("To rack")
     axes.set_ylabel("From rack")
     _name(axes, schedule.racks, "xy")
-    bar = canvas.colorbar(image, ax=axes, aspect=25)
+    bar = part.colorbar(image, ax=axes, aspect=25)
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
     bar.ax.minorticks_off()
 
@@ -128,11 +129,11 @@ def _label_bars(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
                 axes.text(middle, source, name, ha="center", va="center", fontsize=6.5, color=ink)
 
 
-def _key(canvas: Canvas, axes: Sequence[Axes], racks: Sequence[str], colors: Sequence[str]) -> None:
+def _key(part: SubFigure, racks: Sequence[str], colors: Sequence[str]) -> None:
     """Which colour is which destination."""
     norm = BoundaryNorm(np.arange(len(racks) + 1) - 0.5, len(racks))
     mappable = ScalarMappable(norm, ListedColormap(colors))
-    bar = canvas.colorbar(mappable, ax=axes, label="To rack", aspect=25 * len(axes) / 2)
+    bar = part.colorbar(mappable, cax=part.subplots(), label="To rack")
     if len(racks) <= NAMED:
         bar.set_ticks(range(len(racks)), labels=list(racks))
     else:
