@@ -42,7 +42,18 @@ def test_inspect_shows_what_would_be_built(small: Path, command: Command) -> Non
 def test_version_and_help(command: Command) -> None:
     assert fl.__version__ in command("--version").stdout
     shown = command("--help").stdout
-    for name in ("run", "sweep", "compare", "reproduce", "list", "report", "inspect", "kernel", "doctor"):
+    for name in (
+        "run",
+        "sweep",
+        "compare",
+        "schedule",
+        "reproduce",
+        "list",
+        "report",
+        "inspect",
+        "kernel",
+        "doctor",
+    ):
         assert name in shown
         assert command(name, "--help").returncode == 0
 

@@ -286,6 +286,12 @@ def test_every_rack_has_a_colour_of_its_own() -> None:
         assert len(set(rack_colors(racks))) == racks
 
 
+def test_every_scheduler_stands_in_its_page() -> None:
+    page = (EXAMPLES.parents[2] / "docs" / "models" / "circuit-schedulers.md").read_text()
+    for name in fl.schedulers():
+        assert f"| `{name}` |" in page
+
+
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.csv")), ids=lambda f: f.name)
 def test_the_examples_are_demands(file: Path) -> None:
     demand = fl.read_demand(file).to_numpy()
