@@ -9,7 +9,9 @@
 //!
 //! with M_r the bytes that came in the last T_r and Q those that wait. A flow becomes paced with probability p_a when an ACK
 //! with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i. The equation and the constants given as
-//! HULL's are quoted at second hand: they have not been compared with the paper's own text.
+//! HULL's are quoted at second hand: they have not been compared with the paper's own text. Public copies of
+//! pFabric's scripts for ns-2 at 10 Gb/s, which have this pacer and switch it off, agree on eta and p_a and have T_r = 7.2 us,
+//! beta = 3000 and T_i = 1 ms: so those here may be of the testbed at 1 Gb/s.
 //!
 //! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its size:
 //! a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R starts at zero,
