@@ -119,8 +119,8 @@ def sweep(
     """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` when
     given.
 
-    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides and build: what is
-    there already is not run again, so a sweep that was stopped goes on where it was. ``jobs`` processes run
+    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files
+    that the text names, and build: what is there already is not run again, so a sweep that was stopped goes on where it was. ``jobs`` processes run
     side by side (default: all cores); their number does not change a result.
     """
     spec = Spec.read(path, overrides, sweep=True)
