@@ -119,7 +119,7 @@ def sweep(
     """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` when
     given.
 
-    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that the text
+    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that it
     names, and build: what is there already is not run again, so a sweep that was stopped goes on where it was.
     ``jobs`` processes run side by side (default: all cores); their number does not change a result.
     """
