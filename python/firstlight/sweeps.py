@@ -119,9 +119,9 @@ def sweep(
     """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` when
     given.
 
-    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that it
-    names, and build: what is there already is not run again, so a sweep that was stopped goes on where it was.
-    ``jobs`` processes run side by side (default: all cores); their number does not change a result.
+    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that the
+    text names, and build: what is there already is not run again, so a sweep that was stopped goes on where
+    it was. ``jobs`` processes run side by side (default: all cores); their number does not change a result.
     """
     spec = Spec.read(path, overrides, sweep=True)
     table = axes_of(spec) if axes is None else check_axes(axes, "axes")
