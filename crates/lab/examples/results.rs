@@ -9,6 +9,7 @@ fn main() -> Result<(), LabError> {
         include_str!("../tests/specs/incast.toml"),
         include_str!("../tests/specs/fabric.toml"),
         include_str!("../tests/specs/ring.toml"),
+        include_str!("../tests/specs/hdfs.toml"),
     ];
     let mut results = experiments.map(result).into_iter().collect::<Result<Vec<Outcome>, LabError>>()?;
     results.push(on_linux(include_str!("../tests/specs/linux.toml"))?);

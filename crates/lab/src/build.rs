@@ -26,7 +26,7 @@ fn world(spec: &Spec) -> Result<World, ConfigError> {
     }
     let flows = spec.flows.iter().map(|flow| flow_config(spec, flow)).collect();
     let probes = spec.probes.iter().map(|probe| probe_config(spec, probe)).collect();
-    World::with(fabric, flows, probes, &firstlight_sim::Messages::default(), spec.seed)
+    World::with(fabric, flows, probes, &spec.messages, spec.seed)
 }
 
 fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {

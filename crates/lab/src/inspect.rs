@@ -162,7 +162,8 @@ fn flows(spec: &Spec) -> Json {
     let flow = |flow: &crate::spec::Flow| {
         json!({
             "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(), "cc": flow.cc.name(),
-            "size": flow.size.map(|size| size.to_string()), "start_us": flow.start.as_us_f64(), "jitter_us": flow.jitter.as_us_f64(),
+            "size": flow.size.map(|size| size.to_string()), "start_us": (flow.messages == 0).then(|| flow.start.as_us_f64()),
+            "messages": flow.messages, "jitter_us": flow.jitter.as_us_f64(),
             "stop_us": flow.stop.map(Span::as_us_f64), "class": flow.class,
         })
     };
@@ -173,7 +174,7 @@ fn workloads(spec: &Spec) -> Json {
     let one = |workload: &crate::spec::Workload| {
         json!({
             "name": workload.name, "kind": workload.kind, "flows": workload.flows, "asked": workload.asked,
-            "mean_size_bytes": workload.mean_size,
+            "mean_size_bytes": workload.mean_size, "messages": workload.messages, "jobs": workload.jobs,
         })
     };
     spec.workloads.iter().map(one).collect()

@@ -25,7 +25,7 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "warmup_us": spec.warmup.as_us_f64(),
         "elapsed_us": counters.elapsed.as_us_f64(),
         "measured_us": counters.measured.as_us_f64(),
-        "finished": counters.unfinished == 0,
+        "finished": counters.unfinished == 0 && counters.jobs.iter().all(|job| job.finish.is_some()),
         "hosts": hosts(spec, counters),
         "warnings": warnings::of_run(spec, counters),
         "conservation": {

@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::linux::LinuxCounters;
 use crate::spec::Spec;
 use firstlight_sim::{
-    CircuitReport, FlowReport, MeterReport, PairReport, PortReport, ProbeReport, QueueReport, Totals, World,
+    CircuitReport, FlowReport, JobReport, MeterReport, PairReport, PortReport, ProbeReport, QueueReport, Totals, World,
 };
 use firstlight_units::{Span, Time};
 use std::ops::ControlFlow;
@@ -37,6 +37,8 @@ pub struct Counters {
     pub flows: Vec<FlowReport>,
     /// Sized flows that are not complete.
     pub unfinished: usize,
+    /// What became of the jobs of messages.
+    pub jobs: Vec<JobReport>,
     /// What was seen of the measured pair.
     pub meter: Option<MeterReport>,
     /// Every port, link and queue.
@@ -117,7 +119,7 @@ impl Runner<'_, '_> {
         while end < self.spec.duration {
             end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.duration);
             self.run(end, until_finished)?;
-            let finished = until_finished && self.world.unfinished() == 0;
+            let finished = until_finished && self.world.is_finished();
             if (end - self.spec.warmup).as_ps().is_multiple_of(every.as_ps()) {
                 all.push(received(&self.world));
             }
@@ -133,7 +135,7 @@ impl Runner<'_, '_> {
         let scale = u64::from(self.spec.time_scale);
         loop {
             let now = Span::from_ps(self.world.now().as_ps() / scale);
-            if now >= end || (until_finished && self.world.unfinished() == 0) {
+            if now >= end || (until_finished && self.world.is_finished()) {
                 return Ok(());
             }
             let next = Span::from_ps(now.as_ps().saturating_add(self.slice.as_ps())).min(end);
@@ -187,6 +189,7 @@ impl Counters {
             warm,
             flows: world.flows(),
             unfinished: world.unfinished(),
+            jobs: world.jobs(),
             meter: world.fabric().meter(),
             ports: world.fabric().ports(),
             pairs: world.fabric().pairs(),

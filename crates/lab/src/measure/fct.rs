@@ -1,7 +1,7 @@
 //! Table `fct`: completion times and slowdowns of the sized flows, by workload and by size.
 //!
 //! A completion time is `fct_us` of table `flows`, a slowdown that time over the least one on an empty fabric (see
-//! `ideal`). Flows that did not complete count in `flows` and nowhere else. Quantiles are order statistics: the smallest
+//! `ideal`). Flows of several messages are not among them: see `jobs`. Flows that did not complete count in `flows` and nowhere else. Quantiles are order statistics: the smallest
 //! time that the part of the flows does not exceed.
 //!
 //! Intervals hold the true value with 95 % if flows were independent, which flows that share links are not quite. That of
@@ -76,7 +76,7 @@ fn groups(spec: &Spec, counters: &Counters) -> Vec<Group> {
     let mut all: Vec<Group> = vec![];
     let mut names: Vec<&str> = vec![];
     for (asked, told) in spec.flows.iter().zip(&counters.flows) {
-        let Some(size) = asked.size.map(Bytes::get) else { continue };
+        let Some(size) = asked.size.filter(|_| asked.is_timed()).map(Bytes::get) else { continue };
         let name = spec.workload_name(asked.entry);
         // Flows come workload by workload.
         if names.last() != Some(&name) {

@@ -4,11 +4,12 @@
 //! does not tell of its flows is -1.
 
 use super::ideal::Ideal;
+use super::numbers;
 use crate::run::Counters;
 use crate::spec::{HostKind, Spec};
 use crate::table::{Column, Table};
 use firstlight_sim::FlowReport;
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
 
 /// All flows.
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
@@ -42,16 +43,23 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .count("dport", "receiver's port", rows, |f| u64::from(f.dport))
         .text("cc", "congestion control", &spec.flows, |flow| flow.cc.name().to_string())
         .count("class", "traffic class of its packets", &spec.flows, |flow| u64::from(flow.class))
-        .number("start_us", "when it connected", rows, |f| spec.own_time(f.start).as_us_f64())
+        .count("messages", "messages that it carries; 0: it sends all its bytes from its start on", &spec.flows, |flow| {
+            u64::from(flow.messages)
+        })
+        .number("start_us", "when it connected; NaN if none of its messages was due", rows, |f| {
+            if f.start == Time::MAX { f64::NAN } else { spec.own_time(f.start).as_us_f64() }
+        })
         .with("size_bytes", "how much it was to send; -1: until the end", Column::Integer(sizes))
         .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| {
             completion(spec, f).map_or(f64::NAN, Span::as_us_f64)
         })
-        .number(
+        .with(
             "slowdown",
-            "fct_us over the least that the empty fabric allows; NaN where that is not known",
-            rows,
-            |f| ideal.slowdown(spec, f).unwrap_or(f64::NAN),
+            "fct_us over the least that the empty fabric allows; NaN where that is not known, and with several messages",
+            numbers(rows.iter().zip(&spec.flows).map(|(told, asked)| {
+                let slowdown = ideal.slowdown(spec, told).filter(|_| asked.is_timed());
+                slowdown.unwrap_or(f64::NAN)
+            })),
         )
         .count("bytes_acked", "bytes acknowledged to the sender", rows, |f| f.bytes_acked)
         .count("bytes_received", "bytes in order at the receiver", rows, |f| f.bytes_received)

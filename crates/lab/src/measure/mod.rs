@@ -7,6 +7,7 @@ mod fabric;
 mod fct;
 mod flows;
 mod ideal;
+mod jobs;
 mod latency;
 mod linux;
 mod probes;
@@ -16,7 +17,7 @@ mod summary;
 mod throughput;
 
 use crate::run::Counters;
-use crate::spec::{Network, Spec};
+use crate::spec::{Flow, Network, Spec};
 use crate::table::{Column, Table};
 
 /// The name of the summary among the tables.
@@ -25,8 +26,11 @@ pub(crate) const SUMMARY: &str = "summary";
 /// All tables of a result.
 pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     let mut tables = vec![summary::table(spec, counters), flows::table(spec, counters), fabric::ports(counters)];
-    if spec.flows.iter().any(|flow| flow.size.is_some()) {
+    if spec.flows.iter().any(Flow::is_timed) {
         tables.push(fct::table(spec, counters));
+    }
+    if !spec.jobs.is_empty() {
+        tables.push(jobs::table(spec, counters));
     }
     if !counters.queues.is_empty() {
         tables.extend([queues::table(&counters.queues), queues::waits(&counters.queues)]);

@@ -4,6 +4,7 @@
 //! included, divided by what its circuit could carry in its days, over the measured time. Latency: see `latency`.
 
 use super::flows::completion;
+use super::jobs::Jobs;
 use super::{numbers, queues};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
@@ -42,6 +43,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     }
     rows.add("goodput_gbps", "Gb/s", goodput(counters), "in-order payload that all receivers got in the measured time");
     completions(&mut rows, spec, counters);
+    jobs(&mut rows, spec, counters);
     if let Some(queue) = counters.queues.first() {
         watched(&mut rows, queue);
     }
@@ -217,7 +219,8 @@ fn watched(rows: &mut Rows, queue: &QueueReport) {
 
 /// Completion times of sized flows.
 fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
-    let mut times: Vec<Span> = counters.flows.iter().filter_map(|flow| completion(spec, flow)).collect();
+    let timed = || counters.flows.iter().zip(&spec.flows).filter(|(_, flow)| flow.is_timed()).map(|(told, _)| told);
+    let mut times: Vec<Span> = timed().filter_map(|flow| completion(spec, flow)).collect();
     times.sort_unstable();
     let Some(longest) = times.last() else { return };
     let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
@@ -233,9 +236,23 @@ fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
         );
     }
     rows.add("fct_max_us", "us", longest.as_us_f64(), "longest completion time");
-    let last = counters.flows.iter().filter_map(|flow| flow.finish).max().map_or(Span::ZERO, |at| spec.own_time(at));
+    let last = timed().filter_map(|flow| flow.finish).max().map_or(Span::ZERO, |at| spec.own_time(at));
     rows.add("fct_last_s", "s", last.as_secs_f64(), "when the last of them completed, from the start of the run");
     rows.add("flows_complete", "flows", times.len() as f64, "how many completed");
+}
+
+/// How long jobs took.
+fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
+    let Some(Jobs { times, gbps }) = Jobs::complete(spec, counters) else { return };
+    let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
+    rows.add("job_mean_us", "us", mean, "mean time of the jobs that completed");
+    for (name, quantile) in [("job_p50_us", 0.5), ("job_p99_us", 0.99), ("job_max_us", 1.0)] {
+        let rank = (quantile * times.len() as f64).ceil() as usize;
+        let time = times[rank.clamp(1, times.len()) - 1].as_us_f64();
+        rows.add(name, "us", time, format!("time that {}% of them do not exceed", quantile * 100.0));
+    }
+    rows.add("jobs_complete", "jobs", times.len() as f64, "how many completed");
+    rows.add("jobs_gbps", "Gb/s", gbps, "their sizes over the time from the first one's start to the last one's end");
 }
 
 /// Counts of the whole fabric since the start of the run.

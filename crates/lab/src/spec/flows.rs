@@ -6,9 +6,10 @@ use super::hosts::{HostKind, Shape};
 use super::linux::HostEntries;
 use super::value::Hosts;
 use super::values::Values;
-use super::workload::{self, Probe, Workload};
+use super::workload::{self, Job, Probe, Workload};
 use firstlight_circuits::RackId;
 use firstlight_net::HostId;
+use firstlight_sim::Messages;
 use firstlight_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -58,6 +59,8 @@ pub struct Flow {
     pub stop: Option<Span>,
     /// The traffic class of its packets, 0 to 7.
     pub class: u8,
+    /// How many messages it carries, which decide when it starts and what it sends when; 0: it sends `size` from `start` on.
+    pub messages: u32,
 }
 
 impl Flow {
@@ -67,6 +70,11 @@ impl Flow {
         let (src, dst) = (rack(self.src), rack(self.dst));
         (src != dst).then_some((src, dst))
     }
+
+    /// Whether its completion time is one: it has a size, and does not wait for later messages.
+    pub fn is_timed(&self) -> bool {
+        self.size.is_some() && self.messages <= 1
+    }
 }
 
 /// All that is sent without a program.
@@ -75,6 +83,8 @@ pub(crate) struct Traffic {
     pub flows: Vec<Flow>,
     pub workloads: Vec<Workload>,
     pub probes: Vec<Probe>,
+    pub messages: Messages,
+    pub jobs: Vec<Job>,
 }
 
 /// One record for each connection: those of `[[flows]]`, then those of `[[workload]]`, in the order of the entries.
@@ -184,6 +194,7 @@ impl Table<'_> {
             jitter: Span::ZERO,
             stop: None,
             class,
+            messages: 0,
         };
         Ok(pairs.iter().zip(&controls).map(flow).collect())
     }

@@ -73,6 +73,11 @@ impl Shape {
         self.hosts / self.racks.unwrap_or(1)
     }
 
+    /// How many racks; none where the fabric has none.
+    pub fn racks(&self) -> Option<usize> {
+        self.racks
+    }
+
     /// The hosts that a name stands for.
     pub fn hosts(&self, name: Hosts) -> Result<Vec<usize>, String> {
         let rack = |rack: u32| match self.racks {

@@ -40,11 +40,11 @@ pub use programs::Program;
 pub use reference::{keys_json, reference};
 pub use registry::keys;
 pub(crate) use value::nearest;
-pub use workload::{Probe, Workload};
+pub use workload::{Job, Probe, Workload};
 
 use document::Document;
 use firstlight_circuits::RackId;
-use firstlight_sim::{SeriesConfig, WatchConfig};
+use firstlight_sim::{Messages, SeriesConfig, WatchConfig};
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Span};
 use flows::Traffic;
@@ -85,6 +85,10 @@ pub struct Spec {
     pub workloads: Vec<Workload>,
     /// Packets at a constant rate, without TCP.
     pub probes: Vec<Probe>,
+    /// What the flows that carry messages send, and after what.
+    pub messages: Messages,
+    /// The jobs of messages, by number.
+    pub jobs: Vec<Job>,
     /// The hosts that run Linux, with their programs.
     pub linux: Option<Linux>,
     /// What is recorded.
@@ -166,7 +170,7 @@ impl Spec {
         traffic: Traffic,
         linux: Option<Linux>,
     ) -> Spec {
-        let Traffic { flows, workloads, probes } = traffic;
+        let Traffic { flows, workloads, probes, messages, jobs } = traffic;
         let measure = measure(values, &network, &flows);
         Spec {
             name: name(values),
@@ -184,6 +188,8 @@ impl Spec {
             flows,
             workloads,
             probes,
+            messages,
+            jobs,
             linux,
             measure,
         }

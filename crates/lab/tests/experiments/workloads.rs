@@ -259,3 +259,90 @@ fn the_hosts_link_decides_what_a_load_is() {
     assert_eq!(Rate::from_gbps(40).as_bps(), 4 * Rate::from_gbps(10).as_bps());
     assert!((last("10Gbps") / last("40Gbps") - 4.0).abs() < 1e-6);
 }
+
+/// Racks of hosts.
+fn racks(racks: usize, hosts: usize, duration: &str, workload: &str) -> String {
+    format!(
+        "duration = \"{duration}\"\n[fabric]\nkind = \"leaf_spine\"\nracks = {racks}\nhosts_per_rack = {hosts}\nspines = 1\n\
+         [hosts]\nrate = \"10Gbps\"\n[links]\nrate = \"10Gbps\"\n[[workload]]\n{workload}\n"
+    )
+}
+
+#[test]
+fn a_ring_of_big_flows_among_small_ones() {
+    let text = "kind = \"ring\"\nbig = \"1MB\"\nsmall = \"10kB\"";
+    let big = |spec: &Spec| -> Vec<(u16, u16)> {
+        let (big, small): (Vec<&Flow>, Vec<&Flow>) =
+            spec.flows.iter().partition(|f| f.size == Some(Bytes::new(1_000_000)));
+        assert!(small.iter().all(|flow| flow.size == Some(Bytes::new(10_000))));
+        big.iter().map(|flow| (flow.src.0 / 3, flow.dst.0 / 3)).collect()
+    };
+    let one = read(&racks(4, 3, "1s", text), &[]);
+    assert_eq!((one.flows.len(), big(&one)), (12, vec![(0, 1), (1, 2), (2, 3), (3, 0)]));
+    let mut pairs: Vec<_> = one.flows.iter().map(|flow| (flow.src.0 / 3, flow.dst.0 / 3)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    assert!(pairs.len() == 12 && pairs.iter().all(|(src, dst)| src != dst), "every pair of racks once");
+    // Three other racks, three hosts: each host sends once and receives once.
+    for end in [|flow: &Flow| flow.src.0, |flow: &Flow| flow.dst.0] {
+        let mut hosts: Vec<u16> = one.flows.iter().map(end).collect();
+        hosts.sort_unstable();
+        assert_eq!(hosts, (0..12).collect::<Vec<_>>());
+    }
+    let two = read(&racks(5, 3, "1s", &format!("{text}\nrings = 2")), &[]);
+    let next = |distance: u16| (0..5).map(move |rack| (rack, (rack + distance) % 5));
+    assert_eq!((two.flows.len(), big(&two)), (20, next(1).chain(next(2)).collect()));
+    let lone = read(&racks(4, 3, "1s", "kind = \"ring\"\nbig = \"1MB\""), &[]);
+    assert_eq!(lone.flows.len(), 4);
+    // Hosts make the ring where there are no racks.
+    assert_eq!(ends(&of(&read(&star(3, "1s", "kind = \"ring\"\nbig = \"1MB\""), &[]), 0)), [(0, 1), (1, 2), (2, 0)]);
+}
+
+#[test]
+fn a_ring_comes_in_rounds_of_several_flows() {
+    let text =
+        "kind = \"ring\"\nbig = \"1MB\"\nsmall = \"10kB\"\nper_pair = 2\nperiod = \"3ms\"\nrounds = 5\nstart = \"1ms\"";
+    let spec = read(&racks(3, 2, "10ms", text), &[]);
+    let starts: Vec<Span> = spec.flows.iter().map(|flow| flow.start).collect();
+    assert_eq!(starts, [1, 4, 7].map(|ms| [Span::from_ms(ms); 12]).concat());
+    assert_eq!((spec.workloads[0].flows, spec.workloads[0].asked), (36, Some(60)), "two rounds are too late");
+    let wrong = |text: &str| error(&racks(2, 2, "10ms", text));
+    assert!(wrong("kind = \"ring\"\nbig = \"1MB\"\nrings = 2").ends_with(
+        "workload.0.rings: 2 racks or hosts make no ring of distance 2: use fewer rings or a larger fabric"
+    ));
+    assert!(
+        wrong("kind = \"ring\"").ends_with("workload.0.big: missing: write for example big = \"10MB\" in [[workload]]")
+    );
+    let many = "kind = \"ring\"\nbig = \"1MB\"\nper_pair = 1000000";
+    assert!(wrong(many).contains("workload.0.per_pair: 1 rounds of 2000000 flows are too many"), "{}", wrong(many));
+}
+
+/// The matrix 0 0 0.5 / 0.25 0 0 / 0 2 0, in units of 800 Mb/s: 100 B a microsecond.
+#[test]
+fn a_demand_matrix_adds_up() {
+    let text =
+        "kind = \"demand\"\nfile = \"tests/specs/demand.csv\"\nrate = \"800Mbps\"\nsize = \"1kB\"\nstart = \"1ms\"";
+    let spec = read(&racks(3, 2, "11ms", text), &[]);
+    let mut sent: BTreeMap<(u16, u16), Vec<&Flow>> = BTreeMap::new();
+    spec.flows.iter().for_each(|flow| sent.entry((flow.src.0 / 2, flow.dst.0 / 2)).or_default().push(flow));
+    // 1 kB each 20, 40 and 5 us, for 10 ms.
+    let expected = [((0, 2), 500, 20), ((1, 0), 250, 40), ((2, 1), 2000, 5)];
+    assert_eq!(
+        sent.iter().map(|(pair, flows)| (*pair, flows.len())).collect::<Vec<_>>(),
+        expected.map(|(p, n, _)| (p, n))
+    );
+    for (pair, _, gap) in expected {
+        let flows = &sent[&pair];
+        assert!(flows[0].start >= Span::from_ms(1) && flows[0].start < Span::from_ms(1) + Span::from_us(gap));
+        assert!(flows.windows(2).all(|pair| pair[1].start - pair[0].start == Span::from_us(gap)));
+        assert!(flows.windows(2).all(|pair| pair[0].src != pair[1].src && pair[0].dst != pair[1].dst), "by turns");
+    }
+    assert!(sent[&(0, 2)][0].start != sent[&(1, 0)][0].start);
+    // On a star of three hosts the same is of hosts; of four it is too small.
+    assert_eq!(read(&star(3, "11ms", text), &[]).flows.len(), 2750);
+    let expected = "tests/specs/demand.csv:1:7: workload.0.file: the row has 3 entries: the fabric has 4 receivers";
+    assert_eq!(error(&star(4, "11ms", text)), expected);
+    let fast = error(&star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
+    assert!(fast.contains("workload.0.size: more than 1000000 flows would start"), "{fast}");
+    assert!(error(&star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
+}

@@ -4,18 +4,35 @@ use super::super::control::NAMES;
 use super::super::hosts::HostKind;
 use super::super::keys::{Key, Kind, When};
 use super::super::registry::{AMOUNT, CLASS, POSITIVE, SPAN, key};
+use super::placement;
 
 /// What a table is.
 pub(in super::super) const DOC: &str =
     "Many flows from one table. What is random is drawn from `seed`, apart for each workload";
 
 /// The kinds, in the order of the reference.
-const KINDS: &[&str] = &["poisson", "permutation", "all_to_all", "incast", "staggered", "probe", "file"];
+const KINDS: &[&str] = &[
+    "poisson",
+    "permutation",
+    "all_to_all",
+    "incast",
+    "staggered",
+    "ring",
+    "demand",
+    "shuffle",
+    "hdfs",
+    "probe",
+    "file",
+];
 
 const POISSON: When = When::Workload(&["poisson"]);
 const INCAST: When = When::Workload(&["incast"]);
+const ROUNDS: When = When::Workload(&["incast", "ring"]);
 const PROBE: When = When::Workload(&["probe"]);
-const FILE: When = When::Workload(&["file"]);
+const FILE: When = When::Workload(&["file", "demand"]);
+const RING: When = When::Workload(&["ring"]);
+const SHUFFLE: When = When::Workload(&["shuffle"]);
+const HDFS: When = When::Workload(&["hdfs"]);
 
 const fn count(least: u64, of: &'static str) -> Kind {
     Kind::Count { least, most: 1_000_000, of }
@@ -23,7 +40,7 @@ const fn count(least: u64, of: &'static str) -> Kind {
 
 /// All of them.
 pub(in super::super) fn keys() -> Vec<Key> {
-    [what(), ends(), amounts(), times(), probes(), hosts()].into_iter().flatten().collect()
+    [what(), ends(), amounts(), times(), files(), probes(), hosts()].into_iter().flatten().collect()
 }
 
 fn what() -> Vec<Key> {
@@ -34,21 +51,25 @@ fn what() -> Vec<Key> {
             "`poisson`: flows start at random moments between random pairs, at a given load. `permutation`: each host sends to \
              one other and receives from one other, at random. `all_to_all`: each host sends to each other. `incast`: many \
              send to one, at once. `staggered`: flows start one after another, and stop. `probe`: single packets at a \
-             constant rate, without TCP. `file`: a list of flows",
+             constant rate, without TCP. `file`: a list of flows. `ring`: each rack sends big flows to the next one and small \
+             ones to all others; where a fabric has no racks, each host. `demand`: steady flows that add up to a matrix. \
+             `shuffle`: MapReduce's, every reducer fetches from every mapper. `hdfs`: files are written with their replicas. \
+             The last two are of simulated hosts, and have jobs (see table `jobs` of results)",
         ),
         key("workload.*.name", Kind::Text, "Its name in tables").or_none("`workload.0` and so on"),
         key(
             "workload.*.file",
             Kind::Text,
             "The list, its path relative to the experiment's: a flow list as HPCC's ns-3 reads it, or, if its name ends in \
-             `.cm`, a connection matrix of csg-htsim",
+             `.cm`, a connection matrix of csg-htsim. `demand`: the matrix, a line for each sending rack (host, where there are no \
+             racks), entries separated by commas, 0 in the diagonal",
         )
         .when(FILE),
     ]
 }
 
 fn ends() -> Vec<Key> {
-    const DIRECTED: When = When::Workload(&["poisson", "incast", "staggered", "probe"]);
+    const DIRECTED: When = When::Workload(&["poisson", "incast", "staggered", "probe", "shuffle"]);
     vec![
         key(
             "workload.*.among",
@@ -57,14 +78,14 @@ fn ends() -> Vec<Key> {
         )
         .or("all")
         .when(When::Workload(&["permutation", "all_to_all"])),
-        key("workload.*.from", Kind::Hosts, "Senders: `host3`, `rack0.host3`, `rack0` or `all`").or("all").when(DIRECTED),
+        key("workload.*.from", Kind::Hosts, "Senders: `host3`, `rack0.host3`, `rack0` or `all`. `shuffle`: the mappers").or("all").when(DIRECTED),
         key(
             "workload.*.to",
             Kind::Hosts,
             "Receivers, in the same form. `poisson`: each pair of different hosts is as likely as any other. `incast`: one \
-             host. `staggered` and `probe`: as for `[[flows]]`",
+             host. `staggered` and `probe`: as for `[[flows]]`. `shuffle`: the reducers",
         )
-        .or_none("`poisson`: `all`; else required")
+        .or_none("`poisson` and `shuffle`: `all`; else required")
         .when(DIRECTED),
         key("workload.*.senders", Kind::Count { least: 1, most: 65_535, of: "hosts" }, "How many of `from` send at once")
             .or_none("all of them")
@@ -97,8 +118,25 @@ fn amounts() -> Vec<Key> {
             .or_none("bytes")
             .when(POISSON),
         key("workload.*.size", AMOUNT, "How much each flow sends")
-            .or_none("`poisson`: see `sizes`; else they send until the end")
-            .when(When::Workload(&["poisson", "permutation", "all_to_all", "incast"])),
+            .or_none("`poisson`: see `sizes`; `demand` and `shuffle`: required; else they send until the end")
+            .when(When::Workload(&["poisson", "permutation", "all_to_all", "incast", "demand", "shuffle"])),
+        key("workload.*.big", AMOUNT, "Size of a flow to the next rack").or_none("required").when(RING),
+        key("workload.*.small", AMOUNT, "Size of a flow to any other rack").or_none("there are none").when(RING),
+        key(
+            "workload.*.rings",
+            Kind::Count { least: 1, most: 2, of: "rings" },
+            "2: the flows to the rack after the next one are big too",
+        )
+        .or(1)
+        .when(RING),
+        key("workload.*.per_pair", count(1, "flows"), "Flows from a rack to a rack in each round").or(1).when(RING),
+        key(
+            "workload.*.parallel",
+            count(1, "mappers"),
+            "From how many mappers a reducer fetches at once (Hadoop's `mapreduce.reduce.shuffle.parallelcopies`)",
+        )
+        .or(5)
+        .when(SHUFFLE),
         key(
             "workload.*.flows",
             count(1, "flows"),
@@ -114,13 +152,13 @@ fn times() -> Vec<Key> {
         key("workload.*.start", SPAN, "When it begins. `file`: added to the starts in the file").or("0s"),
         key("workload.*.jitter", SPAN, "Each flow starts at random within this span after its time")
             .or("0s")
-            .when(When::Workload(&["permutation", "all_to_all", "incast"])),
-        key("workload.*.period", POSITIVE, "The incast begins again this long after it began")
+            .when(When::Workload(&["permutation", "all_to_all", "incast", "ring"])),
+        key("workload.*.period", POSITIVE, "All of it begins again this long after it began")
             .or_none("it happens once")
-            .when(INCAST),
+            .when(ROUNDS),
         key("workload.*.rounds", count(1, "rounds"), "How often it happens")
             .or_none("with `period`: until the run's end")
-            .when(INCAST),
+            .when(ROUNDS),
         key(
             "workload.*.interval",
             POSITIVE,
@@ -134,14 +172,55 @@ fn times() -> Vec<Key> {
     ]
 }
 
+fn files() -> Vec<Key> {
+    vec![
+        key("workload.*.files", count(1, "files"), "How many files are written, by hosts in turn: over the racks, then over the hosts of each")
+            .or(64)
+            .when(HDFS),
+        key("workload.*.file_size", AMOUNT, "Size of each file").or("400MB").when(HDFS),
+        key("workload.*.block", AMOUNT, "A file is written block after block of this size").or("128MiB").when(HDFS),
+        key("workload.*.chunk", AMOUNT, "What a data node has received before it forwards it: a packet of HDFS")
+            .or("64KiB")
+            .when(HDFS),
+        key(
+            "workload.*.replication",
+            Kind::Count { least: 2, most: 3, of: "replicas" },
+            "Replicas of each block, the first one on the writer's host",
+        )
+        .or(3)
+        .when(HDFS),
+        key(
+            "workload.*.placement",
+            Kind::Name(placement::NAMES),
+            "The rack of the second and third replica. `random`: a random other one, as HDFS has it. `rehdfs`: a function of \
+             the writer's rack, see `shift`",
+        )
+        .or("random")
+        .when(HDFS),
+        key(
+            "workload.*.shift",
+            Kind::Count { least: 1, most: 65_535, of: "racks" },
+            "With `rehdfs`: replicas go so many racks further",
+        )
+        .or_none("1")
+        .when(HDFS),
+        key("workload.*.rotate", count(1, "blocks"), "With `rehdfs`: a writer's `shift` grows by 1 after so many blocks")
+            .or_none("it stays")
+            .when(HDFS),
+        key("workload.*.name_node", Kind::Hosts, "The host that is asked before each block, also a data node")
+            .or("host0")
+            .when(HDFS),
+    ]
+}
+
 fn probes() -> Vec<Key> {
     vec![
         key("workload.*.packet", Kind::Size { least: 28, most: 65_535 }, "Size of each packet, IP header included")
             .or("64B")
             .when(PROBE),
-        key("workload.*.rate", Kind::Rate, "The packets' rate, IP headers included; instead of `interval`")
-            .or_none("see `interval`")
-            .when(PROBE),
+        key("workload.*.rate", Kind::Rate, "`probe`: the packets' rate, IP headers included; instead of `interval`. `demand`: the payload of an entry of 1")
+            .or_none("`probe`: see `interval`; `demand`: required")
+            .when(When::Workload(&["probe", "demand"])),
         key("workload.*.count", count(1, "packets"), "How many packets for each pair of hosts")
             .or_none("until the run's end")
             .when(PROBE),
@@ -149,7 +228,18 @@ fn probes() -> Vec<Key> {
 }
 
 fn hosts() -> Vec<Key> {
-    const FLOWS: When = When::Workload(&["poisson", "permutation", "all_to_all", "incast", "staggered", "file"]);
+    const FLOWS: When = When::Workload(&[
+        "poisson",
+        "permutation",
+        "all_to_all",
+        "incast",
+        "staggered",
+        "ring",
+        "demand",
+        "shuffle",
+        "hdfs",
+        "file",
+    ]);
     vec![
         key("workload.*.hosts", Kind::Name(HostKind::NAMES), "Whose TCP both ends are")
             .or_none("`hosts.kind`")

@@ -37,5 +37,5 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
             flow.class = *class;
         }
     }
-    Ok(Made { flows: made, asked, mean_size: None })
+    Ok(Made { flows: made, asked, ..Made::default() })
 }

@@ -3,19 +3,26 @@
 //! Each one draws from streams of its own, named after its place among the workloads, so that one more changes no other.
 
 mod arrivals;
+mod demand;
+mod hdfs;
 mod keys;
 mod listed;
 mod patterns;
+mod placement;
 mod poisson;
 mod probe;
+mod ring;
+mod shuffle;
+mod work;
 
 pub(super) use keys::{DOC, keys};
 pub use probe::Probe;
+pub use work::Job;
 
 use super::error::Problem;
 use super::flows::{Entry, Flow, Table, Traffic};
 use crate::import::ImportError;
-use firstlight_sim::{Xoshiro256PlusPlus, stream};
+use firstlight_sim::{Messages, Xoshiro256PlusPlus, stream};
 use firstlight_units::Span;
 
 /// The name in tables of what comes from `[[flows]]`.
@@ -34,6 +41,10 @@ pub struct Workload {
     pub asked: Option<usize>,
     /// The mean of the distribution of its sizes, in bytes, when it has one.
     pub mean_size: Option<f64>,
+    /// How many messages its flows carry.
+    pub messages: usize,
+    /// How many jobs those make.
+    pub jobs: usize,
 }
 
 /// What a workload expands to.
@@ -42,6 +53,8 @@ struct Made {
     flows: Vec<Flow>,
     asked: Option<usize>,
     mean_size: Option<f64>,
+    messages: Messages,
+    jobs: Vec<Job>,
 }
 
 /// Adds a workload to what is sent.
@@ -54,15 +67,30 @@ pub(super) fn expand(table: &Table<'_>, traffic: &mut Traffic) -> Result<(), Box
         "all_to_all" => patterns::all_to_all(table)?,
         "incast" => patterns::incast(table)?,
         "staggered" => patterns::staggered(table)?,
+        "ring" => ring::expand(table)?,
+        "demand" => demand::expand(table)?,
+        "hdfs" => hdfs::expand(table)?,
+        "shuffle" => shuffle::expand(table)?,
         "probe" => {
             traffic.probes.extend(probe::expand(table)?);
             Made::default()
         }
         _ => listed::expand(table)?,
     };
-    let Made { flows, asked, mean_size } = made;
-    traffic.workloads.push(Workload { name, kind, flows: flows.len(), asked, mean_size });
+    let Made { flows, asked, mean_size, messages, jobs } = made;
+    let counts = (flows.len(), messages.list().len(), jobs.len());
+    traffic.workloads.push(Workload {
+        name,
+        kind,
+        flows: counts.0,
+        asked,
+        mean_size,
+        messages: counts.1,
+        jobs: counts.2,
+    });
+    traffic.messages.append(&messages, traffic.flows.len() as u32, traffic.jobs.len() as u32);
     traffic.flows.extend(flows);
+    traffic.jobs.extend(jobs);
     Ok(())
 }
 

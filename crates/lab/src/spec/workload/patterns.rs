@@ -67,7 +67,7 @@ pub(super) fn incast(table: &Table<'_>) -> Result<Made, Box<Problem>> {
         (flow.start, flow.jitter) = (rounds[nth / senders], jitter);
         flow.size = values.size_opt(&table.path("size"));
     }
-    Ok(Made { flows, asked: asked.map(|rounds| rounds * senders), mean_size: None })
+    Ok(Made { flows, asked: asked.map(|rounds| rounds * senders), ..Made::default() })
 }
 
 /// Who may send, and the one who receives.
@@ -86,7 +86,7 @@ fn incast_ends(table: &Table<'_>) -> Result<(Vec<usize>, usize), Box<Problem>> {
 }
 
 /// When an incast happens, before the run's end, and how often it was to.
-fn rounds(table: &Table<'_>, start: Span, jitter: Span) -> Result<(Vec<Span>, Option<usize>), Box<Problem>> {
+pub(super) fn rounds(table: &Table<'_>, start: Span, jitter: Span) -> Result<(Vec<Span>, Option<usize>), Box<Problem>> {
     let asked = table.values.integer_opt(&table.path("rounds")).map(|rounds| rounds as usize);
     let Some(period) = table.values.span_opt(&table.path("period")) else {
         if asked.is_some() {
@@ -154,7 +154,7 @@ pub(super) fn required(table: &Table<'_>, key: &str, example: &str) -> Result<()
 }
 
 /// Puts `first` random ones of the items at their head, in random order (Fisher and Yates; Durstenfeld 1964).
-fn shuffle<T>(random: &mut Xoshiro256PlusPlus, items: &mut [T], first: usize) {
+pub(super) fn shuffle<T>(random: &mut Xoshiro256PlusPlus, items: &mut [T], first: usize) {
     for at in 0..first.min(items.len()) {
         let other = at + uniform(random, (items.len() - at) as u64) as usize;
         items.swap(at, other);

@@ -45,7 +45,7 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
     for (flow, start) in flows.iter_mut().zip(starts) {
         (flow.start, flow.size) = (start, Some(sizes.sample(&mut random)));
     }
-    Ok(Made { flows, asked, mean_size: Some(sizes.mean()) })
+    Ok(Made { flows, asked, mean_size: Some(sizes.mean()), ..Made::default() })
 }
 
 /// Two different hosts.
