@@ -306,7 +306,7 @@ fn a_ring_comes_in_rounds_of_several_flows() {
     let starts: Vec<Span> = spec.flows.iter().map(|flow| flow.start).collect();
     assert_eq!(starts, [1, 4, 7].map(|ms| [Span::from_ms(ms); 12]).concat());
     assert_eq!((spec.workloads[0].flows, spec.workloads[0].asked), (36, Some(60)), "two rounds are too late");
-    let wrong = |text: &str| error(&racks(2, 2, "10ms", text));
+    let wrong = |text: &str| told_at("x.toml", &racks(2, 2, "10ms", text));
     assert!(wrong("kind = \"ring\"\nbig = \"1MB\"\nrings = 2").ends_with(
         "workload.0.rings: 2 racks or hosts make no ring of distance 2: use fewer rings or a larger fabric"
     ));
@@ -341,8 +341,8 @@ fn a_demand_matrix_adds_up() {
     // On a star of three hosts the same is of hosts; of four it is too small.
     assert_eq!(read(&star(3, "11ms", text), &[]).flows.len(), 2750);
     let expected = "tests/specs/demand.csv:1:7: workload.0.file: the row has 3 entries: the fabric has 4 receivers";
-    assert_eq!(error(&star(4, "11ms", text)), expected);
-    let fast = error(&star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
+    assert_eq!(told_at("x.toml", &star(4, "11ms", text)), expected);
+    let fast = told_at("x.toml", &star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
     assert!(fast.contains("workload.0.size: more than 1000000 flows would start"), "{fast}");
-    assert!(error(&star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
+    assert!(told_at("x.toml", &star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
 }
