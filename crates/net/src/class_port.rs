@@ -7,6 +7,13 @@
 //! Which packet is next is known only when the transmitter comes free, so there are two things to wait for, and one event
 //! for both: the earlier of "the transmitter is free" and "the first packet arrives". With one class it does exactly what a
 //! [`FifoPort`](crate::FifoPort) does, at two events per packet.
+//!
+//! A [`PausablePort`] is the same port on lossless Ethernet ([`pausable`]): classes can be paused, pause frames go out before
+//! all packets, and the end of each transmission is an event of its own.
+
+mod pausable;
+
+pub use pausable::{PausablePort, Sent};
 
 use crate::discipline::{Discipline, Found, Verdict, Warden};
 use crate::switch_port::{QueueFull, SwitchPort};
@@ -51,13 +58,22 @@ struct Queue {
     counts: ClassCounts,
 }
 
-/// The port.
+/// The port; what `PAUSABLE` adds costs nothing without it.
 #[derive(Clone, Debug)]
-pub struct ClassPort {
+pub struct ClassPort<const PAUSABLE: bool = false> {
     line: Line,
     serializer: Serializer,
-    /// Bit c: class c has packets waiting.
-    ready: u8,
+    /// Bit c: class c has packets waiting. Bit [`CLASSES`]: a pause frame does.
+    ready: u16,
+    /// What may be sent, of a pausable port.
+    open: u16,
+    /// What a pausable port's transmitter has begun and not finished,
+    serving: Option<Sent>,
+    /// and has finished, to be taken.
+    sent: Option<Sent>,
+    /// The classes that the far end is to pause, and those of the last pause frame.
+    wanted: u8,
+    told: u8,
     queues: Box<[Queue]>,
     /// Packets on the link that are to be marked, in their order.
     to_mark: Ring<PacketId>,
@@ -73,6 +89,12 @@ impl ClassPort {
     /// # Panics
     /// When there are not 1 to 8 classes, or [`Discipline::check`] fails.
     pub fn new(serializer: Serializer, delay: Span, disciplines: &[Discipline], seed: u64) -> Self {
+        Self::with(serializer, delay, disciplines, seed)
+    }
+}
+
+impl<const PAUSABLE: bool> ClassPort<PAUSABLE> {
+    fn with(serializer: Serializer, delay: Span, disciplines: &[Discipline], seed: u64) -> Self {
         assert!((1..=CLASSES).contains(&disciplines.len()), "a port has 1 to 8 classes, not {}", disciplines.len());
         let queue = |(class, discipline)| Queue {
             packets: Ring::with_capacity(16),
@@ -85,6 +107,11 @@ impl ClassPort {
             line: Line::new(serializer, delay),
             serializer,
             ready: 0,
+            open: u16::MAX,
+            serving: None,
+            sent: None,
+            wanted: 0,
+            told: 0,
             queues: disciplines.iter().enumerate().map(queue).collect(),
             to_mark: Ring::with_capacity(16),
             pending: None,
@@ -92,10 +119,11 @@ impl ClassPort {
         }
     }
 
-    /// The class whose packet goes next, if any waits. (A class that may not send at present is left out here.)
+    /// The class whose packet goes next, if any waits that may. Above the classes is the pause frame.
     #[inline]
     fn choose(&self) -> Option<usize> {
-        self.ready.checked_ilog2().map(|class| class as usize)
+        let ready = if PAUSABLE { self.ready & self.open } else { self.ready };
+        ready.checked_ilog2().map(|class| class as usize)
     }
 
     /// Lets the transmitter take a packet if it is free and one waits.
@@ -104,6 +132,9 @@ impl ClassPort {
             return;
         }
         let Some(class) = self.choose() else { return };
+        if PAUSABLE && class == CLASSES {
+            return self.start_pause_frame(now);
+        }
         let queue = &mut self.queues[class];
         let packet = queue.packets.pop().expect("a class that is ready has a packet");
         queue.time = queue.time - self.serializer.time(packet.size);
@@ -116,6 +147,9 @@ impl ClassPort {
     /// The transmitter, which is free, takes this packet.
     fn start(&mut self, class: usize, packet: Waiting, now: Time) {
         self.line.send(packet.id, packet.size, now);
+        if PAUSABLE {
+            self.serving = Some(Sent::Packet(packet.id));
+        }
         let queue = &mut self.queues[class];
         queue.served = self.line.free_at();
         queue.counts.sent += 1;
@@ -134,19 +168,30 @@ impl ClassPort {
             waiting: queue.packets.len(),
             backlog: queue.time + own,
             time: self.serializer.time(size),
-            at_once: self.line.free_at() <= now,
+            at_once: self.line.free_at() <= now && (!PAUSABLE || self.takes_at_once(class)),
             empty_since: (queue.packets.is_empty() && own.is_zero()).then_some(queue.served),
         }
     }
 
     /// When there is something to do next.
     fn next(&self) -> Option<Time> {
-        let free = self.choose().map(|_| self.line.free_at());
+        let waits = if PAUSABLE { self.serving.is_some() } else { self.choose().is_some() };
+        let free = waits.then(|| self.line.free_at());
         [free, self.line.next_arrival()].into_iter().flatten().min()
     }
 
+    /// The next step, when it is earlier than it was to be.
     #[inline]
-    fn class_of(&self, packet: &Packet) -> usize {
+    fn earlier(&mut self) -> Option<Time> {
+        let next = self.next();
+        let earlier = next.filter(|next| self.pending.is_none_or(|pending| *next < pending));
+        self.pending = next;
+        earlier
+    }
+
+    /// The queue that a packet belongs to.
+    #[inline]
+    pub fn class_of(&self, packet: &Packet) -> usize {
         usize::from(packet.class()).min(self.queues.len() - 1)
     }
 
@@ -173,9 +218,12 @@ impl ClassPort {
     }
 }
 
-impl SwitchPort for ClassPort {
+impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
     fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
-        self.serve(now);
+        // Of a pausable port, the end of a transmission is told by its own event before the next one begins.
+        if !PAUSABLE {
+            self.serve(now);
+        }
         let class = self.class_of(packet);
         let found = self.find(class, packet.size, now);
         let queue = &mut self.queues[class];
@@ -201,13 +249,13 @@ impl SwitchPort for ClassPort {
             self.ready |= 1 << class;
             self.peak = self.peak.max(self.waiting_at(now));
         }
-        let next = self.next();
-        let earlier = next.filter(|next| self.pending.is_none_or(|pending| *next < pending));
-        self.pending = next;
-        Ok(earlier)
+        Ok(self.earlier())
     }
 
     fn step(&mut self, now: Time, mut mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>) {
+        if PAUSABLE {
+            self.finish(now);
+        }
         self.serve(now);
         let mut arrived = None;
         if self.line.next_arrival().is_some_and(|at| at <= now) {

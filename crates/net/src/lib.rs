@@ -9,6 +9,7 @@ pub mod interface;
 mod line;
 mod pacer;
 mod packet;
+pub mod pfc;
 mod phantom;
 mod pool;
 mod port;
@@ -20,7 +21,7 @@ mod serialize;
 mod switch_port;
 pub mod topology;
 
-pub use class_port::{CLASSES, ClassCounts, ClassPort};
+pub use class_port::{CLASSES, ClassCounts, ClassPort, PausablePort, Sent};
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
 pub use pacer::{Pace, Pacer, PacerConfig, PacerCounts};

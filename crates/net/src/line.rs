@@ -56,6 +56,15 @@ impl Line {
         alone.then_some(arrives)
     }
 
+    /// The transmitter is busy with a frame of `bytes` from `now` on that is none of the packets: they are counted without it.
+    ///
+    /// # Panics
+    /// When the transmitter is busy.
+    pub fn hold(&mut self, bytes: u16, now: Time) {
+        assert!(self.free <= now, "a line sends one frame at a time");
+        self.free = now + self.serializer.time(bytes);
+    }
+
     /// Takes the packet that arrives now, and tells when the next one does.
     ///
     /// # Panics

@@ -1,0 +1,170 @@
+//! Lossless Ethernet: when a link is paused, and how much buffer that takes.
+//!
+//! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link that
+//! comes in, and each priority, the bytes that it holds from there. Above XOFF it tells the sender to pause, at XON or below to go on.
+//!
+//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb, annex O:
+//! the frame in service before the pause frame can go, the pause frame, the cable there, the response time of the sender, the
+//! frame that it has just begun, and the cable back. Switches here count a packet when its last bit has come, so there is one
+//! frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction, delays d and d', a response
+//! time T, and M the largest packet:
+//!
+//! ```text
+//! headroom = M + R ((M + 64 B) / R' + d' + T + d) + M
+//! ```
+//!
+//! The frame in service when the pause takes effect began before; all that began since the exceeding packet's last
+//! bit left the sender, d before the account saw it, is the product.
+//!
+//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's reception to
+//! its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 118 at 40 Gb/s, 394 at 100 Gb/s. That is the default;
+//! between two of these rates and above the last the next lower count holds.
+
+use crate::topology::Wire;
+use firstlight_units::{Bytes, Rate, Span};
+
+/// A pause frame's bytes.
+pub const PAUSE_FRAME: u16 = 64;
+/// Bits of a quantum.
+const QUANTUM: u64 = 512;
+/// From a rate on, the quanta of the response time.
+const RESPONSE: [(Rate, u64); 4] =
+    [(Rate::from_gbps(100), 394), (Rate::from_gbps(40), 118), (Rate::from_gbps(10), 60), (Rate::from_gbps(1), 2)];
+
+/// How links are paused. What is not given follows from each link's rate and delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PfcConfig {
+    /// 802.3x: the whole link is paused, by one account for all classes.
+    pub whole_link: bool,
+    /// The lossless classes, a bit each.
+    pub classes: u8,
+    /// Bytes of an account above which its sender is paused.
+    pub xoff: Option<Bytes>,
+    /// Bytes at which, or below, it goes on.
+    pub xon: Option<Bytes>,
+    /// Bytes that an account holds; what comes beyond is lost.
+    pub buffer: Option<Bytes>,
+    /// From the reception of a pause frame until it takes effect.
+    pub response: Option<Span>,
+    /// The largest packet.
+    pub mtu: Bytes,
+    /// Pauses that are recorded one by one.
+    pub most_events: usize,
+}
+
+/// What holds on one link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PfcLimits {
+    /// Go on at or below.
+    pub xon: Bytes,
+    /// Pause above.
+    pub xoff: Bytes,
+    /// Lose beyond.
+    pub buffer: Bytes,
+    /// What can come once XOFF is exceeded, the exceeding packet included.
+    pub headroom: Bytes,
+    /// From the reception of a pause frame until it takes effect.
+    pub response: Span,
+}
+
+impl PfcLimits {
+    /// Bytes that the buffer lacks to be lossless.
+    pub fn missing(&self) -> Bytes {
+        Bytes::new((self.xoff.get().saturating_add(self.headroom.get())).saturating_sub(self.buffer.get()))
+    }
+}
+
+impl PfcConfig {
+    /// What holds on a link whose data goes over `there` and whose pause frames over `back`.
+    ///
+    /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go arrives,
+    /// XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is two packets
+    /// below an XOFF that is given.
+    pub fn limits(&self, there: Wire, back: Wire) -> PfcLimits {
+        let response = self.response.unwrap_or_else(|| response_time(there.rate));
+        let headroom = headroom(there, back, response, self.mtu);
+        let band = self.mtu.get().saturating_mul(2);
+        let xoff = match (self.xoff, self.buffer) {
+            (Some(xoff), _) => xoff.get(),
+            (None, Some(buffer)) => buffer.get().saturating_sub(headroom.get()),
+            (None, None) => self.xon.unwrap_or(headroom).get().saturating_add(band),
+        };
+        let xon = self.xon.unwrap_or(Bytes::new(xoff.saturating_sub(band)));
+        let buffer = self.buffer.unwrap_or(Bytes::new(xoff.saturating_add(headroom.get())));
+        PfcLimits { xon, xoff: Bytes::new(xoff), buffer, headroom, response }
+    }
+
+    /// Whether packets of the class are lossless.
+    pub fn has(&self, class: usize) -> bool {
+        self.whole_link || self.classes & (1 << class) != 0
+    }
+}
+
+/// The longest response time that 802.3 allows at that rate.
+pub fn response_time(rate: Rate) -> Span {
+    let quanta = RESPONSE.iter().find(|(from, _)| rate >= *from).map_or(1, |(_, quanta)| *quanta);
+    rate.tx_time(Bytes::new(quanta * QUANTUM / 8))
+}
+
+/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included.
+pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes) -> Bytes {
+    let frames = back.rate.saturating_tx_time(Bytes::new(mtu.get() + u64::from(PAUSE_FRAME)));
+    let time = [frames, back.delay, response, there.delay].iter().map(|span| u128::from(span.as_ps())).sum::<u128>();
+    let bytes = (time * u128::from(there.rate.as_bps())).div_ceil(8_000_000_000_000);
+    Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(2 * mtu.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: PfcConfig = PfcConfig {
+        whole_link: false,
+        classes: u8::MAX,
+        xoff: None,
+        xon: None,
+        buffer: None,
+        response: None,
+        mtu: Bytes::new(1500),
+        most_events: 0,
+    };
+
+    fn wire(gbps: u64, ns: u64) -> Wire {
+        Wire { rate: Rate::from_gbps(gbps), delay: Span::from_ns(ns) }
+    }
+
+    /// 10 Gb/s, 500 ns each way: 3 frames, the pause frame, 1,250 bytes on the cable, 60 quanta of 64 bytes.
+    #[test]
+    fn headroom_by_hand() {
+        let limits = CONFIG.limits(wire(10, 500), wire(10, 500));
+        assert_eq!(limits.headroom.get(), 3 * 1500 + 64 + 1250 + 3840);
+        assert_eq!(limits.response, Span::from_ns(3072));
+        let [xon, xoff, buffer] = [limits.xon, limits.xoff, limits.buffer].map(Bytes::get);
+        assert_eq!((xon, xoff, buffer), (9654, 12_654, 22_308));
+        assert_eq!(limits.missing().get(), 0);
+        // A slower way back: a frame and the pause frame take ten times as long.
+        assert_eq!(headroom(wire(10, 0), wire(1, 0), Span::ZERO, Bytes::new(1500)).get(), 3000 + 15_640);
+    }
+
+    #[test]
+    fn what_is_given_holds_and_the_rest_follows() {
+        let of = |xon: Option<u64>, xoff: Option<u64>, buffer: Option<u64>| {
+            let [xon, xoff, buffer] = [xon, xoff, buffer].map(|bytes| bytes.map(Bytes::new));
+            let limits = PfcConfig { xon, xoff, buffer, ..CONFIG }.limits(wire(10, 500), wire(10, 500));
+            (limits.xon.get(), limits.xoff.get(), limits.buffer.get(), limits.missing().get())
+        };
+        assert_eq!(of(None, Some(97_000), None), (94_000, 97_000, 106_654, 0));
+        assert_eq!(of(Some(80_000), Some(97_000), Some(100_000)), (80_000, 97_000, 100_000, 6654));
+        assert_eq!(of(None, None, Some(100_000)), (87_346, 90_346, 100_000, 0));
+        assert_eq!(of(Some(0), None, None), (0, 3000, 12_654, 0));
+        assert_eq!(of(None, Some(1000), None).0, 0);
+    }
+
+    #[test]
+    fn response_times_of_802_3() {
+        let ns = |bps: u64| response_time(Rate::from_bps(bps)).as_ps() / 1000;
+        assert_eq!(ns(100_000_000), 5120);
+        assert_eq!((ns(1_000_000_000), ns(10_000_000_000)), (1024, 3072));
+        assert_eq!((ns(40_000_000_000), ns(100_000_000_000), ns(25_000_000_000)), (1510, 2017, 1228));
+    }
+}
