@@ -5,6 +5,7 @@
 
 use firstlight_circuits::{Frame, RackId, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig};
+use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::Topology;
 use firstlight_net::{Discipline, PacerConfig, PoolConfig};
 use firstlight_units::{Rate, Span};
@@ -46,6 +47,15 @@ pub struct SwitchConfig {
     pub classes: Vec<Discipline>,
     /// A buffer that all ports of a switch share.
     pub buffer: Option<PoolConfig>,
+    /// Links can be paused, those of hosts too, and switches count what comes in over each of them.
+    pub pfc: Option<PfcConfig>,
+}
+
+impl SwitchConfig {
+    /// What each queue of a port does, the lowest class's first.
+    pub fn queues(&self) -> &[Discipline] {
+        if self.classes.is_empty() { std::slice::from_ref(&self.discipline) } else { &self.classes }
+    }
 }
 
 /// Which queues of a packet fabric to watch.

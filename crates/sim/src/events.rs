@@ -47,11 +47,15 @@ pub(crate) enum Kind {
     Control,
     /// A message starts, or is due; in the hosts' own set.
     Message,
+    /// A packet has come through the stack of a host whose interface can be paused.
+    Stack,
+    /// A pause frame takes effect.
+    Pause,
 }
 
 /// By number; padded, so that looking one up needs no check.
-const KINDS: [Kind; 16] = {
-    let mut kinds = [Kind::Timer; 16];
+const KINDS: [Kind; 32] = {
+    let mut kinds = [Kind::Timer; 32];
     let all = [
         Kind::Calendar,
         Kind::Nic,
@@ -69,6 +73,8 @@ const KINDS: [Kind; 16] = {
         Kind::Pacer,
         Kind::Control,
         Kind::Message,
+        Kind::Stack,
+        Kind::Pause,
     ];
     let mut i = 0;
     while i < all.len() {

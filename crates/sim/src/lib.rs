@@ -40,8 +40,8 @@ pub use config::{
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};
 pub use report::{
-    CircuitReport, MeterReport, NetworkReport, PairReport, PortKind, PortReport, QueueReport, QueueSample,
-    SeriesReport, Totals,
+    CircuitReport, DeadlockReport, MeterReport, NetworkReport, PairReport, PauseCause, PauseEvent, PauseReport,
+    PausedPort, PortKind, PortReport, QueueReport, QueueSample, SeriesReport, Totals,
 };
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 #[cfg(feature = "hosts")]

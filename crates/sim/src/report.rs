@@ -172,6 +172,91 @@ pub struct QueueSample {
     pub bytes: Bytes,
 }
 
+/// What pauses did on a lossless fabric, since the start of the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PauseReport {
+    /// Every transmitter that leads to a switch, by class.
+    pub ports: Vec<PausedPort>,
+    /// Who was paused by whom.
+    pub causes: Vec<PauseCause>,
+    /// Beginnings and ends, in order.
+    pub events: Vec<PauseEvent>,
+    /// Such beyond the most that are kept.
+    pub unrecorded: u64,
+    /// Packets of lossless classes that were lost.
+    pub lost: u64,
+    /// Circles of ports that can never go on, one of each class that has one.
+    pub deadlocks: Vec<DeadlockReport>,
+}
+
+/// A class of a transmitter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PausedPort {
+    /// `host3.nic`, `tor0->agg1`.
+    pub name: String,
+    /// The class; none for all together.
+    pub class: Option<u8>,
+    /// Whether it can be paused at all.
+    pub lossless: bool,
+    /// Packets that it has begun to send.
+    pub packets: u64,
+    /// How often it was paused.
+    pub pauses: u64,
+    /// How long it was stopped: from the effect of each pause, or the end of the frame in service then, to its end.
+    pub paused: Span,
+    /// How much of this its first packet was bound for an idle port of the next switch; none where that is not known.
+    pub victim: Option<Span>,
+    /// Most bytes that its account at the next switch ever held.
+    pub peak: u64,
+    /// What holds for that account.
+    pub limits: firstlight_net::pfc::PfcLimits,
+}
+
+/// Pauses for one cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PauseCause {
+    /// Who was paused.
+    pub name: String,
+    /// Its class; none for all together.
+    pub class: Option<u8>,
+    /// The switch that paused it.
+    pub switch: String,
+    /// The port for which the account held most.
+    pub egress: String,
+    /// The last port of the chain of those that waited for each other; none for a circle.
+    pub root: Option<String>,
+    /// How often.
+    pub pauses: u64,
+    /// How long.
+    pub paused: Span,
+}
+
+/// A pause takes effect or ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PauseEvent {
+    /// When, since the start of the run.
+    pub at: Span,
+    /// Whose.
+    pub name: String,
+    /// Its class; none for all together.
+    pub class: Option<u8>,
+    /// Whether it begins.
+    pub paused: bool,
+}
+
+/// Ports that wait for each other for ever.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeadlockReport {
+    /// Their class; none for all together.
+    pub class: Option<u8>,
+    /// The circle, each waiting for the next.
+    pub ports: Vec<String>,
+    /// Since when the last of them has stood still.
+    pub since: Span,
+    /// How many ports can never go on, those behind the circle included.
+    pub stopped: usize,
+}
+
 /// What the meter saw of its pair since [`crate::Fabric::reset_meter`].
 #[derive(Clone, Debug)]
 pub struct MeterReport {

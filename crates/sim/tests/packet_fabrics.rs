@@ -82,7 +82,7 @@ prop_compose! {
         let buffer = buffer.map(|(size, alpha)| PoolConfig { size: Bytes::new(size), alpha });
         let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
         let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, ..InterfaceConfig::default() };
-        GraphConfig { topology, interface, switch: SwitchConfig { discipline, classes, buffer }, spray, time_scale, seed }
+        GraphConfig { topology, interface, switch: SwitchConfig { discipline, classes, buffer, pfc: None }, spray, time_scale, seed }
     }
 }
 

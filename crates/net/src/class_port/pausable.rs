@@ -90,9 +90,14 @@ impl PausablePort {
         !(self.open as u8)
     }
 
-    /// Whether nothing waits and nothing is in service.
+    /// Whether no packet waits or is in service; a pause frame may be.
     pub fn is_idle(&self) -> bool {
-        self.serving.is_none() && self.ready == 0
+        !matches!(self.serving, Some(Sent::Packet(_))) && self.ready & (FRAME - 1) == 0
+    }
+
+    /// The highest class in which a packet waits.
+    pub fn first_class(&self) -> Option<usize> {
+        (self.ready & (FRAME - 1)).checked_ilog2().map(|class| class as usize)
     }
 
     /// The oldest packet of a class that waits.

@@ -8,6 +8,7 @@
 //! given, so that an engine keeps them in one array. Builders give a switch its links downward first. A host's one
 //! output is its NIC, known by the host's number.
 
+mod channels;
 mod error;
 mod fat_tree;
 mod graph;
@@ -18,6 +19,7 @@ mod small;
 mod three_tier;
 mod tree;
 
+pub use channels::circular_wait;
 pub use error::TopologyError;
 pub use fat_tree::fat_tree;
 pub use graph::{Graph, Link};

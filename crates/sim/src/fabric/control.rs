@@ -13,7 +13,9 @@ impl Fabric {
     fn racks(&mut self) -> (&mut Core, &mut Hybrid) {
         match &mut self.kind {
             Kind::Hybrid(hybrid) => (&mut self.core, hybrid),
-            Kind::Graph(_) | Kind::Classes(_) => unreachable!("only a fabric with circuits is controlled"),
+            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => {
+                unreachable!("only a fabric with circuits is controlled")
+            }
         }
     }
 
@@ -21,7 +23,7 @@ impl Fabric {
     pub fn controlled(&self) -> Option<&HybridConfig> {
         match &self.kind {
             Kind::Hybrid(hybrid) => hybrid.controlled.as_deref(),
-            Kind::Graph(_) | Kind::Classes(_) => None,
+            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => None,
         }
     }
 
@@ -66,7 +68,7 @@ impl Fabric {
     pub fn circuits(&self) -> &[CircuitReport] {
         match &self.kind {
             Kind::Hybrid(hybrid) => hybrid.schedule.record.as_ref().map_or(&[], |record| &record.circuits),
-            Kind::Graph(_) | Kind::Classes(_) => &[],
+            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => &[],
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Exit;
 use super::interfaces::Interfaces;
+use super::pausable::PausableNics;
 use crate::arena::Arena;
 use crate::capture::{CaptureSink, Direction};
 use crate::config::{ConfigError, InterfaceConfig};
@@ -16,8 +17,10 @@ use firstlight_units::{Rate, Span, Time};
 pub(crate) struct Core {
     pub(super) events: Events,
     pub(super) arena: Arena,
-    /// Hosts' interfaces, into the network.
+    /// Hosts' interfaces, into the network,
     pub(super) nics: Vec<FifoPort>,
+    /// or, instead of these, such as can be paused.
+    pub(super) pausable: PausableNics,
     pub(super) interfaces: Interfaces,
     pub(super) exits: Queue<Exit>,
     /// Packets that were lost and wait to be taken, when somebody wants to know of them.
@@ -126,6 +129,7 @@ impl Core {
             arena: Arena::default(),
             interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed)?,
             nics: links.into_iter().map(nic).collect(),
+            pausable: PausableNics::default(),
             exits: Queue::new(),
             drops: None,
             capture: None,
@@ -136,6 +140,12 @@ impl Core {
             loss: Chance::new(stream(seed, "hosts", "loss"), config.loss),
             last: Event::new(Time::ZERO, Kind::Calendar, 0),
         })
+    }
+
+    /// How many hosts there are.
+    #[inline]
+    pub(super) fn hosts(&self) -> usize {
+        self.interfaces.hosts()
     }
 
     /// Carries out what is due until `limit`; with `to_exit` only until packets have left, the rest of that instant
@@ -217,7 +227,7 @@ impl Core {
     #[inline]
     fn enter(&mut self, host: HostId, id: PacketId, now: Time) -> Option<PacketId> {
         let packet = self.arena.get(id);
-        assert!(packet.dst.index() < self.nics.len(), "{:?} is no host of this fabric", packet.dst);
+        assert!(packet.dst.index() < self.hosts(), "{:?} is no host of this fabric", packet.dst);
         debug_assert!(
             now >= self.now && self.events.next().is_none_or(|at| at >= now),
             "run the fabric up to {now} before injecting"
@@ -305,7 +315,8 @@ impl Core {
 
     pub(super) fn nic_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
         let report = |(i, nic)| port_report(PortKind::HostNic, format!("host{i}.nic"), nic, self.now);
-        self.nics.iter().enumerate().map(report).chain(self.interfaces.pacer_reports())
+        let nics = self.nics.iter().enumerate().map(report);
+        nics.chain(self.pausable.reports(self.now)).chain(self.interfaces.pacer_reports())
     }
 }
 

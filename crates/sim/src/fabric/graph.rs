@@ -13,7 +13,7 @@ use crate::prefetch::prefetch;
 use crate::report::{PortKind, PortReport, QueueReport};
 use crate::stream::stream;
 use firstlight_net::topology::{Node, Port, Routes, SwitchId, SwitchPort as PortId, Topology};
-use firstlight_net::{ClassPort, Discipline, FifoPort, HostId, PacketId, Pool, Serializer, SwitchPort};
+use firstlight_net::{ClassPort, FifoPort, HostId, PacketId, PausablePort, Pool, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
 use rand_xoshiro::rand_core::RngCore;
 use std::ops::Range;
@@ -40,16 +40,16 @@ impl Target {
 
 /// The switches, with ports of one kind.
 pub(super) struct Graph<P> {
-    topology: Topology,
+    pub(super) topology: Topology,
     /// Output ports of all switches.
-    ports: Vec<P>,
+    pub(super) ports: Vec<P>,
     /// Where each of them leads to,
     targets: Vec<Target>,
     /// and where hosts' interfaces do.
     nics: Vec<Target>,
-    routes: Routes,
+    pub(super) routes: Routes,
     /// With packet spraying: how many packets have come.
-    sprayed: Option<u64>,
+    pub(super) sprayed: Option<u64>,
     /// The switches' shared buffers, each with its ports; none without them.
     buffers: Vec<(Pool, Range<usize>)>,
     watches: Vec<Watch>,
@@ -72,6 +72,12 @@ impl Graph<ClassPort> {
     }
 }
 
+impl Graph<PausablePort> {
+    pub(super) fn port(serializer: Serializer, delay: Span, config: &SwitchConfig, seed: u64) -> PausablePort {
+        PausablePort::pausable(serializer, delay, config.queues(), seed)
+    }
+}
+
 impl<P: SwitchPort> Graph<P> {
     pub(super) fn build(config: &GraphConfig, make: Make<P>) -> Result<(Core, Graph<P>), ConfigError> {
         check(&config.switch)?;
@@ -86,7 +92,10 @@ impl<P: SwitchPort> Graph<P> {
             Ok(make(serializer("links.rate", port.wire.rate, scale)?, delay, &config.switch, seed))
         };
         let ports = topology.ports().iter().enumerate().map(port).collect::<Result<Vec<_>, ConfigError>>()?;
-        let core = Core::new(links, interface, &[(Kind::Port, ports.len())], scale, config.seed)?;
+        let (hosts, transmitters) =
+            if config.switch.pfc.is_some() { (links.len(), links.len() + ports.len()) } else { (0, 0) };
+        let sources = [(Kind::Port, ports.len()), (Kind::Stack, hosts), (Kind::Pause, transmitters)];
+        let core = Core::new(links, interface, &sources, scale, config.seed)?;
         let graph = Graph {
             targets: topology.ports().iter().map(|port| Target::of(port.to)).collect(),
             nics: topology.nics().iter().map(|nic| Target::of(nic.to)).collect(),
@@ -108,6 +117,16 @@ impl<P: SwitchPort> Graph<P> {
             Node::Host(host) => return core.exit(id, host),
             Node::Switch(switch) => switch,
         };
+        let port = self.route(core, id, switch);
+        if self.watches.is_empty() && self.buffers.is_empty() {
+            return core.send(&mut self.ports, port, id);
+        }
+        self.send_seen(core, switch, port, id);
+    }
+
+    /// The port that a packet takes next.
+    #[inline]
+    pub(super) fn route(&mut self, core: &Core, id: PacketId, switch: SwitchId) -> usize {
         let packet = core.arena.get(id);
         let key = match &mut self.sprayed {
             None => packet.flow_key(),
@@ -116,15 +135,11 @@ impl<P: SwitchPort> Graph<P> {
                 *packets
             }
         };
-        let port = self.routes.port(switch, packet.dst, key).index();
-        if self.watches.is_empty() && self.buffers.is_empty() {
-            return core.send(&mut self.ports, port, id);
-        }
-        self.send_seen(core, switch, port, id);
+        self.routes.port(switch, packet.dst, key).index()
     }
 
-    /// Queues a packet where the switch has a shared buffer or somebody watches.
-    fn send_seen(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) {
+    /// Queues a packet where the switch has a shared buffer or somebody watches. Tells whether it was taken in.
+    pub(super) fn send_seen(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) -> bool {
         let watch = self.watches.iter_mut().find(|watch| watch.port == port);
         let ahead = watch.as_ref().map(|watch| watch.ahead(&self.ports[port], core.now));
         let packet = core.arena.get_mut(id);
@@ -136,6 +151,7 @@ impl<P: SwitchPort> Graph<P> {
             watch.on_packet(packet, ahead);
         }
         core.on_offered(offered, port, id);
+        offered.is_ok()
     }
 
     pub(super) fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), ConfigError> {
@@ -159,7 +175,7 @@ impl<P: SwitchPort> Graph<P> {
         Ok(())
     }
 
-    fn on_sample(&mut self, core: &mut Core) {
+    pub(super) fn on_sample(&mut self, core: &mut Core) {
         for watch in &mut self.watches {
             watch.sample(&self.ports[watch.port], core.now, core.scale);
         }
@@ -240,9 +256,7 @@ fn buffers(topology: &Topology, config: &SwitchConfig) -> Vec<(Pool, Range<usize
 fn check(config: &SwitchConfig) -> Result<(), ConfigError> {
     let problem =
         |key| move |error: firstlight_net::DisciplineError| ConfigError::Value { key, problem: error.to_string() };
-    let all: &[Discipline] =
-        if config.classes.is_empty() { std::slice::from_ref(&config.discipline) } else { &config.classes };
-    for discipline in all {
+    for discipline in config.queues() {
         discipline.check().map_err(problem("switch"))?;
         if discipline.limit == firstlight_net::Limit::Packets(0) {
             let problem = "a queue of 0 packets drops all that wait".into();

@@ -225,7 +225,7 @@ impl Shape for Hybrid {
             Kind::Calendar => self.on_calendar(core),
             Kind::Sample => self.on_sample(core),
             Kind::Pacer => core.on_pacer(index),
-            Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control | Kind::Message => {
+            Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control | Kind::Message | Kind::Stack | Kind::Pause => {
                 unreachable!("timers are the hosts'")
             }
         }

@@ -12,10 +12,12 @@ use rand_xoshiro::rand_core::RngCore;
 
 /// What stands between the hosts and their links.
 pub(super) struct Interfaces {
-    stampers: Vec<Stamper>,
+    pub(super) stampers: Vec<Stamper>,
     pacers: Vec<Pacer>,
+    /// Nothing is between a host's stack and its interface, which is a plain FIFO.
+    pub(super) plain: bool,
     /// How long the hosts' stacks take, on the engine's clock; the links' delays have it in them.
-    send_delay: Span,
+    pub(super) send_delay: Span,
     receive_delay: Span,
 }
 
@@ -40,7 +42,13 @@ impl Interfaces {
         }
         let stretched = |delay: Span| delay * u64::from(scale);
         let (send_delay, receive_delay) = (stretched(config.send_delay), stretched(config.receive_delay));
-        Ok(Interfaces { stampers, pacers, send_delay, receive_delay })
+        let plain = pacers.is_empty();
+        Ok(Interfaces { stampers, pacers, plain, send_delay, receive_delay })
+    }
+
+    #[inline]
+    pub(super) fn hosts(&self) -> usize {
+        self.stampers.len()
     }
 
     pub(super) fn pacer_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
@@ -65,12 +73,20 @@ impl Core {
     /// A packet goes from the host to its interface, past the pacer or through it.
     #[inline]
     pub(super) fn pace(&mut self, id: PacketId, host: usize) {
+        if self.interfaces.plain {
+            return self.enter_interface(id, host);
+        }
         if let Some(pacer) = self.interfaces.pacers.get_mut(host)
             && let Pace::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
         {
             return self.schedule(release, Kind::Pacer, host);
         }
-        self.enter_interface(id, host);
+        self.pass(id, host);
+    }
+
+    /// A packet goes on to its host's interface, of whichever kind.
+    fn pass(&mut self, id: PacketId, host: usize) {
+        if self.nics.is_empty() { self.enter_stack(id, host) } else { self.enter_interface(id, host) }
     }
 
     /// The pacer of a host lets a packet go, if it is time for one.
@@ -79,7 +95,7 @@ impl Core {
         let next = self.interfaces.pacers[host].next();
         self.reschedule(next, Kind::Pacer, host);
         if let Some(id) = released {
-            self.enter_interface(id, host);
+            self.pass(id, host);
         }
     }
 

@@ -12,8 +12,10 @@ mod core;
 mod graph;
 mod hybrid;
 mod interfaces;
+mod lossless;
 mod order;
 mod packet_network;
+mod pausable;
 mod reports;
 mod schedule;
 mod watch;
@@ -21,11 +23,12 @@ mod watch;
 use self::core::{Core, Queue};
 use crate::capture::CaptureSink;
 use crate::config::{ConfigError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
-use crate::report::{MeterReport, PairReport, PortReport, QueueReport, Totals};
+use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QueueReport, Totals};
 use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
 use graph::Graph;
 use hybrid::Hybrid;
+use lossless::Lossless;
 
 /// A packet that has left the fabric. Read it with [`Fabric::packet`], then [`Fabric::release`] it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +42,7 @@ pub struct Exit {
 enum Kind {
     Graph(Graph<FifoPort>),
     Classes(Graph<ClassPort>),
+    Lossless(Box<Lossless>),
     Hybrid(Box<Hybrid>),
 }
 
@@ -58,6 +62,10 @@ impl Fabric {
     /// # Errors
     /// When a value is out of its range.
     pub fn graph(config: &GraphConfig) -> Result<Self, ConfigError> {
+        if let Some(pfc) = &config.switch.pfc {
+            let (core, lossless) = Lossless::build(config, pfc)?;
+            return Ok(Fabric { core, kind: Kind::Lossless(Box::new(lossless)) });
+        }
         if config.switch.classes.is_empty() {
             let (core, graph) = Graph::build(config, Graph::<FifoPort>::port)?;
             return Ok(Fabric { core, kind: Kind::Graph(graph) });
@@ -77,7 +85,7 @@ impl Fabric {
 
     /// How many hosts there are: `HostId(0)` to `HostId(hosts - 1)`.
     pub fn hosts(&self) -> usize {
-        self.core.nics.len()
+        self.core.hosts()
     }
 
     /// How much longer a span of the fabric lasts on the engine's clock.
@@ -118,6 +126,7 @@ impl Fabric {
         match &mut self.kind {
             Kind::Graph(graph) => self.core.run(graph, limit, to_exit),
             Kind::Classes(graph) => self.core.run(graph, limit, to_exit),
+            Kind::Lossless(lossless) => self.core.run(&mut **lossless, limit, to_exit),
             Kind::Hybrid(hybrid) => self.core.run(&mut **hybrid, limit, to_exit),
         }
     }
@@ -145,10 +154,11 @@ impl Fabric {
         self.core.exits.pop()
     }
 
-    /// When the last bit of the packet that `host` handed in last leaves its interface, or did.
+    /// When the last bit of the packet that `host` handed in last leaves its interface, or did; of an interface that can be
+    /// paused: when it would leave if it were not.
     #[inline]
     pub fn departure(&self, host: HostId) -> Time {
-        self.core.nics[host.index()].departure()
+        self.core.departure(host.index())
     }
 
     /// From now on lost packets are told by [`Fabric::poll_drop`], which then must be called.
@@ -184,7 +194,7 @@ impl Fabric {
     /// On a fabric without racks, or for a pair that it does not have.
     pub fn set_meter(&mut self, config: &MeterConfig) -> Result<(), ConfigError> {
         match &mut self.kind {
-            Kind::Graph(_) | Kind::Classes(_) => {
+            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => {
                 Err(ConfigError::Value { key: "measure.pair", problem: "there are no pairs of racks".into() })
             }
             Kind::Hybrid(hybrid) => hybrid.set_meter(&mut self.core, config),
@@ -199,6 +209,7 @@ impl Fabric {
         match &mut self.kind {
             Kind::Graph(graph) => graph.watch(&mut self.core, config),
             Kind::Classes(graph) => graph.watch(&mut self.core, config),
+            Kind::Lossless(lossless) => lossless.graph.watch(&mut self.core, config),
             Kind::Hybrid(_) => {
                 let problem = "a hybrid fabric has VOQs: measure.pair is for these".into();
                 Err(ConfigError::Value { key: "measure.queues", problem })
@@ -212,6 +223,7 @@ impl Fabric {
         match &self.kind {
             Kind::Graph(graph) => graph.queue_reports(now, scale),
             Kind::Classes(graph) => graph.queue_reports(now, scale),
+            Kind::Lossless(lossless) => lossless.graph.queue_reports(now, scale),
             Kind::Hybrid(_) => Vec::new(),
         }
     }
@@ -222,13 +234,14 @@ impl Fabric {
             Kind::Hybrid(hybrid) => hybrid.reset_meter(self.core.now),
             Kind::Graph(graph) => graph.reset_watches(self.core.now),
             Kind::Classes(graph) => graph.reset_watches(self.core.now),
+            Kind::Lossless(lossless) => lossless.graph.reset_watches(self.core.now),
         }
     }
 
     /// What the meter saw, if there is one.
     pub fn meter(&self) -> Option<MeterReport> {
         match &self.kind {
-            Kind::Graph(_) | Kind::Classes(_) => None,
+            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => None,
             Kind::Hybrid(hybrid) => hybrid.meter_report(self.core.now),
         }
     }
@@ -249,15 +262,24 @@ impl Fabric {
         ports.extend(match &self.kind {
             Kind::Graph(graph) => graph.port_reports(self.core.now),
             Kind::Classes(graph) => graph.port_reports(self.core.now),
+            Kind::Lossless(lossless) => lossless.graph.port_reports(self.core.now),
             Kind::Hybrid(hybrid) => hybrid.port_reports(self.core.now),
         });
         ports
     }
 
+    /// What pauses did; none where links cannot be paused.
+    pub fn pauses(&self) -> Option<PauseReport> {
+        match &self.kind {
+            Kind::Lossless(lossless) => Some(lossless.pause_report(&self.core)),
+            _ => None,
+        }
+    }
+
     /// Counts of every pair of racks; none without racks.
     pub fn pairs(&self) -> Vec<PairReport> {
         match &self.kind {
-            Kind::Graph(_) | Kind::Classes(_) => Vec::new(),
+            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => Vec::new(),
             Kind::Hybrid(hybrid) => hybrid.pair_reports(),
         }
     }

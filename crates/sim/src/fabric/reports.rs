@@ -112,7 +112,7 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
     let records = held + counts.exited - counts.released + untold;
     ledger.check("fabric", "records = held + exits not released + drops not told", fabric.core.arena.live(), records);
     match &fabric.kind {
-        Kind::Graph(_) | Kind::Classes(_) => {
+        Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => {
             // What comes to a switch goes to one of its ports, and all ports but those to hosts lead to a switch.
             let inside = [PortKind::SwitchPort];
             let (come, gone) =

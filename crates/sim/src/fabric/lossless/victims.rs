@@ -1,0 +1,68 @@
+//! Victims of head-of-line blocking: paused time in which the first packet of the paused queue is bound, at the next switch, for
+//! a port that stands idle. It waits for others' congestion; without the pause it could be on its way.
+
+use firstlight_units::{Span, Time};
+
+/// A paused queue whose first packet's way is known.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// The port that it is bound for.
+    egress: usize,
+    /// Since when that has been idle, if it is.
+    idle: Option<Time>,
+}
+
+/// All of them.
+pub(super) struct Victims {
+    /// By transmitter and class, while paused.
+    heads: Vec<Option<Head>>,
+    time: Vec<Span>,
+    /// For each port those that wait for it.
+    waiting: Vec<Vec<u32>>,
+}
+
+impl Victims {
+    pub(super) fn new(queues: usize, ports: usize) -> Self {
+        Victims { heads: vec![None; queues], time: vec![Span::ZERO; queues], waiting: vec![vec![]; ports] }
+    }
+
+    /// The first packet of a paused queue is bound for a port; told once for each pause.
+    pub(super) fn begin(&mut self, queue: usize, egress: usize, idle: bool, now: Time) {
+        if self.heads[queue].is_none() {
+            self.heads[queue] = Some(Head { egress, idle: idle.then_some(now) });
+            self.waiting[egress].push(queue as u32);
+        }
+    }
+
+    /// A port may have become idle or busy.
+    #[inline]
+    pub(super) fn change(&mut self, egress: usize, idle: bool, now: Time) {
+        for queue in &self.waiting[egress] {
+            let queue = *queue as usize;
+            let head = self.heads[queue].as_mut().expect("who waits has a first packet");
+            match (head.idle, idle) {
+                (None, true) => head.idle = Some(now),
+                (Some(since), false) => {
+                    self.time[queue] += now - since;
+                    head.idle = None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A queue's pause ends.
+    pub(super) fn end(&mut self, queue: usize, now: Time) {
+        let time = self.time(queue, now);
+        if let Some(head) = self.heads[queue].take() {
+            self.waiting[head.egress].retain(|other| *other as usize != queue);
+        }
+        self.time[queue] = time;
+    }
+
+    /// How long the queue has been a victim, until `now`.
+    pub(super) fn time(&self, queue: usize, now: Time) -> Span {
+        let open = self.heads[queue].and_then(|head| head.idle);
+        self.time[queue] + open.map_or(Span::ZERO, |since| now.saturating_since(since))
+    }
+}

@@ -1,0 +1,111 @@
+//! Hosts' interfaces that can be paused, on lossless Ethernet.
+//!
+//! When a packet leaves such an interface is not known when it is queued. So the stack's delay, which other interfaces add to
+//! their link's, is a stage of its own before the queue (a pause reaches the transmitter, not the stack), and a packet is
+//! stamped when it has left.
+
+use super::core::{Core, port_report};
+use crate::events::Kind;
+use crate::report::{PortKind, PortReport};
+use firstlight_net::{PacketId, PausablePort, Ring, Sent, SwitchPort};
+use firstlight_units::Time;
+
+/// The interfaces; none on fabrics that lose packets.
+#[derive(Default)]
+pub(super) struct PausableNics {
+    pub(super) ports: Vec<PausablePort>,
+    /// Packets on their way through each host's stack, with the moments at which they come out.
+    stacks: Vec<Ring<(Time, PacketId)>>,
+    /// When each packet was queued.
+    queued: Vec<Time>,
+    /// Packets that became the first of a paused queue since this was last looked at: when, and at which hosts.
+    pub(super) stopped: Vec<(Time, usize)>,
+}
+
+impl PausableNics {
+    pub(super) fn reports(&self, now: Time) -> impl Iterator<Item = PortReport> + '_ {
+        self.ports.iter().enumerate().map(move |(host, port)| {
+            let report = port_report(PortKind::HostNic, format!("host{host}.nic"), port, now);
+            let above = u64::from(self.stacks[host].len());
+            PortReport { offered: report.offered + above, held: report.held + above, ..report }
+        })
+    }
+}
+
+impl Core {
+    /// Puts interfaces that can be paused in the place of the others.
+    pub(super) fn make_pausable(&mut self, ports: Vec<PausablePort>) {
+        let stacks = ports.iter().map(|_| Ring::with_capacity(4)).collect();
+        self.pausable = PausableNics { ports, stacks, queued: vec![], stopped: vec![] };
+        self.nics = vec![];
+        self.interfaces.plain = false;
+    }
+
+    /// A packet comes from the host.
+    pub(super) fn enter_stack(&mut self, id: PacketId, host: usize) {
+        let delay = self.interfaces.send_delay;
+        if delay.is_zero() {
+            return self.queue(id, host);
+        }
+        let (stack, out) = (&mut self.pausable.stacks[host], self.now + delay);
+        let alone = stack.is_empty();
+        stack.push((out, id));
+        if alone {
+            self.schedule(Some(out), Kind::Stack, host);
+        }
+    }
+
+    /// A packet has come through the stack of a host.
+    pub(super) fn on_stack(&mut self, host: usize) {
+        let stack = &mut self.pausable.stacks[host];
+        let (_, id) = stack.pop().expect("an event is pending only while a packet is in the stack");
+        let next = stack.front().map(|(out, _)| out);
+        self.reschedule(next, Kind::Stack, host);
+        self.queue(id, host);
+    }
+
+    fn queue(&mut self, id: PacketId, host: usize) {
+        let (now, nics) = (self.now, &mut self.pausable);
+        if nics.queued.len() <= id.index() {
+            nics.queued.resize(id.index() + 1, Time::ZERO);
+        }
+        nics.queued[id.index()] = now;
+        let (port, packet) = (&mut nics.ports[host], self.arena.get_mut(id));
+        if port.paused() != 0 {
+            nics.stopped.push((now, host));
+        }
+        let event = port.offer(id, packet, now).expect("a host's interface queues without limit");
+        if event.is_some() {
+            self.expect(event, Kind::Nic, host, id);
+        }
+    }
+
+    /// What the interface of a host does now: the packet that it brings to the switch, and what its transmitter has sent.
+    pub(super) fn step_nic(&mut self, host: usize) -> (Option<PacketId>, Option<Sent>) {
+        let port = &mut self.pausable.ports[host];
+        let (id, next) = port.step(self.now, |_| {});
+        let sent = port.take_sent();
+        self.expect(next, Kind::Nic, host, PacketId::default());
+        if let Some(Sent::Packet(id)) = sent {
+            self.stamp(id, host);
+        }
+        (id, sent)
+    }
+
+    /// A packet has left the interface of its host.
+    fn stamp(&mut self, id: PacketId, host: usize) {
+        let (packet, queued) = (self.arena.get_mut(id), self.pausable.queued[id.index()]);
+        if packet.has_stamps() {
+            let starts = self.now - self.pausable.ports[host].serializer().time(packet.size);
+            packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size));
+        }
+    }
+
+    /// When what a host has handed in has left its interface, or would have if it were not paused.
+    pub(super) fn departure(&self, host: usize) -> Time {
+        match self.nics.get(host) {
+            Some(nic) => nic.departure(),
+            None => self.now + self.pausable.ports[host].unsent(self.now),
+        }
+    }
+}
