@@ -13,6 +13,7 @@ pub mod pfc;
 mod phantom;
 mod pool;
 mod port;
+pub mod qcn;
 mod queue;
 mod red;
 mod ring;
