@@ -251,6 +251,8 @@ fn what_cannot_be() {
         ("", &[LINUX, ("cubic.beta", "1")], "x.toml, from --set cubic.beta: cubic.beta: a Linux host takes less than 1: use at most 0.999"),
         ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts it in whole milliseconds: write \"1ms\" or more"),
         ("", &[LINUX, ("tcp.rto_max", "121s")], "x.toml, from --set tcp.rto_max: tcp.rto_max: a Linux host takes whole milliseconds from 1s to 120s"),
+        ("", &[LINUX, ("tcp.rto_variance", "20ms")], "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: its floor under the variance term is that of the timeout, tcp.rto_min; take it out"),
+        ("", &[LINUX, ("tcp.send_buffer", "128KiB")], "x.toml, from --set tcp.send_buffer: tcp.send_buffer: a Linux kernel has no such setting: its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\"; take it out"),
         ("", &[LINUX, ("tcp.rto_initial", "1s")], "x.toml, from --set tcp.rto_initial: tcp.rto_initial: a Linux kernel has no such setting: its timeout before the first RTT sample is 1s; take it out"),
         ("", &[LINUX, ("tcp.delayed_ack", "1ms")], "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux kernel has no such setting: it delays ACKs by up to 40ms, and by less than its rto_min; \"0s\" is taken (the route's quickack); take it out"),
         ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel has no such setting: it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them; take it out"),

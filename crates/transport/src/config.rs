@@ -33,8 +33,13 @@ pub struct TcpConfig {
     /// The window that the receiver's buffer holds starts at 128 KiB, packets' own memory included, and is tuned to what
     /// arrives in a round trip, up to `receive_window`; without it is that large from the start (dynamic right-sizing).
     pub autotune: bool,
-    /// Floor under the variance term of the retransmission timeout (Linux: 200 ms), so that RTO >= SRTT + this.
+    /// The most that the stack holds of what the application has written and the peer has not acknowledged; `None`: any
+    /// amount. Less than a segment counts as one.
+    pub send_buffer: Option<Bytes>,
+    /// The shortest retransmission timeout. Linux: 200 ms, which is there the floor under its variance term too.
     pub rto_min: Span,
+    /// That floor, so that RTO >= SRTT + this; `None`: the same as `rto_min`.
+    pub rto_variance: Option<Span>,
     /// Timeout before the first RTT sample (RFC 6298, section 2.1).
     pub rto_initial: Span,
     /// Ceiling of the backed-off timeout.
@@ -65,7 +70,9 @@ impl Default for TcpConfig {
             initial_window: 10,
             receive_window: Bytes::new(6 << 20),
             autotune: true,
+            send_buffer: None,
             rto_min: Span::from_ms(200),
+            rto_variance: None,
             rto_initial: Span::from_secs(1),
             rto_max: Span::from_secs(120),
             delayed_ack: Span::from_ms(40),
@@ -123,6 +130,12 @@ impl TcpConfig {
             Some((name, _)) => Err(ConfigError::ZeroTimeout(name)),
             None => Ok(()),
         }
+    }
+
+    /// How far beyond what is acknowledged the stack has data to send: whole segments of its buffer.
+    pub(crate) fn send_room(&self) -> u64 {
+        let mss = u64::from(self.mss());
+        self.send_buffer.map_or(u64::MAX, |buffer| (buffer.get() / mss).max(1) * mss)
     }
 
     /// What Linux adds to probe and reordering timeouts: two ticks.

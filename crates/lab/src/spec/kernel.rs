@@ -95,6 +95,10 @@ impl<'a> Kernel<'a> {
         } else if !self.values.flag("tcp.autotune") {
             self.sysctl("tcp_rmem", "4096 6291456 6291456");
         }
+        self.cannot(
+            "tcp.send_buffer",
+            "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\"",
+        );
     }
 
     fn timeouts(&mut self) {
@@ -111,6 +115,7 @@ impl<'a> Kernel<'a> {
                 _ => self.wrong("tcp.rto_max", "a Linux host takes whole milliseconds from 1s to 120s".into()),
             }
         }
+        self.cannot("tcp.rto_variance", "its floor under the variance term is that of the timeout, tcp.rto_min");
         self.cannot("tcp.rto_initial", "its timeout before the first RTT sample is 1s");
     }
 

@@ -291,7 +291,17 @@ fn tcp() -> Vec<Key> {
             "The receive window is tuned to what arrives in a round trip, up to `tcp.receive_window`; false: it is fixed",
         )
         .or(config.autotune),
-        key("tcp.rto_min", POSITIVE, "Floor under the variance term of the retransmission timeout").or(config.rto_min),
+        key(
+            "tcp.send_buffer",
+            Kind::Size { least: 1, most: 1 << 30 },
+            "The most that a sender's stack holds of what is not acknowledged. A stack that tunes its buffer to twice the \
+             congestion window is held back at the largest size alone: give that",
+        )
+        .or_none("as much as the application has"),
+        key("tcp.rto_min", POSITIVE, "The shortest retransmission timeout: max(SRTT + max(4 RTTVAR, `tcp.rto_variance`), this)")
+            .or(config.rto_min),
+        key("tcp.rto_variance", SPAN, "Floor under the variance term of the retransmission timeout")
+            .or_none("the same as `tcp.rto_min`"),
         key("tcp.rto_initial", POSITIVE, "Timeout before the first RTT sample (RFC 6298)").or(config.rto_initial),
         key("tcp.rto_max", POSITIVE, "Ceiling of the backed-off timeout").or(config.rto_max),
         key("tcp.delayed_ack", SPAN, "Longest delay of an ACK").or(config.delayed_ack),

@@ -27,7 +27,7 @@ impl Sender {
     pub(crate) fn plan_burst(&mut self, room: u32, now: Time, config: &TcpConfig) -> bool {
         let mss = u64::from(config.mss());
         let left = self.written - self.next;
-        let (room, window) = (u64::from(room) * mss, self.window_end - self.next);
+        let (room, window) = (u64::from(room) * mss, self.send_end() - self.next);
         let usable = room.min(window).min(left);
         if self.piece_end <= self.next {
             self.piece = self.piece_size(config);
@@ -55,7 +55,7 @@ impl Sender {
 
     /// Whether part of a piece may go out without the rest.
     fn may_split(&self, usable: u64, now: Time, mss: u64) -> bool {
-        let window = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);
+        let window = (u64::from(self.window.cwnd) * mss).min(self.send_end() - self.una);
         // Where the oldest packet in flight is young, the ACK to wait for is far.
         let young = |srtt: Span| self.board.front().is_none_or(|oldest| now.saturating_since(oldest.sent) < srtt / 2);
         SHARE * usable >= window || self.phase >= Phase::Recovery || self.rtt.smoothed().is_none_or(young)

@@ -330,7 +330,7 @@ impl Connection {
         self.sender.timer = Timer::IDLE;
         if self.syn_retries == 0 {
             let rtt = now.saturating_since(self.syn_sent);
-            self.sender.rtt.on_sample(rtt, self.config.rto_min, self.config.rto_max);
+            self.sender.rtt.on_sample(rtt, &self.config);
             self.sender.rtt.on_min_sample(rtt);
         }
     }

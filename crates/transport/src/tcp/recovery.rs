@@ -194,7 +194,7 @@ impl Sender {
             self.rtt.on_min_sample(newest);
         }
         if let Some(sample) = sample {
-            self.rtt.on_sample(sample, config.rto_min, config.rto_max);
+            self.rtt.on_sample(sample, config);
             self.backoff = 0;
         }
         newest

@@ -47,6 +47,8 @@ pub(crate) struct Sender {
     pub(crate) written: u64,
     /// Where the peer's receive window ends.
     pub(crate) window_end: u64,
+    /// How far beyond `una` the stack holds data.
+    buffer: u64,
     /// The largest window that the peer has offered.
     pub(crate) peer_window: u64,
     // New data: what goes out at once, and how they are cut into pieces.
@@ -107,6 +109,7 @@ impl Sender {
             next: 0,
             written: 1,
             window_end: 0,
+            buffer: config.send_room(),
             peer_window: 0,
             burst_start: 0,
             burst_end: 0,
@@ -209,7 +212,12 @@ impl Sender {
     }
 
     pub(crate) fn has_new_data(&self) -> bool {
-        self.next < self.written && self.next < self.window_end
+        self.next < self.written && self.next < self.send_end()
+    }
+
+    /// Up to where new data may go out: the peer's window ends, or the stack has no more.
+    pub(crate) fn send_end(&self) -> u64 {
+        self.window_end.min(self.una.saturating_add(self.buffer)).max(self.next)
     }
 
     /// New data, where the window has room for so many packets.

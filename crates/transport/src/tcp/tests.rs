@@ -551,6 +551,26 @@ fn the_receive_window_is_respected() {
     }
 }
 
+/// At most the buffer's whole segments are unacknowledged, all of it is used, and what is held back so does not let the window grow.
+#[test]
+fn the_send_buffer_is_respected() {
+    for bursts in [true, false] {
+        let tcp = TcpConfig { send_buffer: Some(Bytes::new(131_072)), bursts, ..TcpConfig::default() };
+        let mut wire = Wire::new("newreno", tcp).send(400);
+        let mut most = 0;
+        while wire.received_packets() < 400 {
+            wire = wire.run_for(US);
+            most = most.max(wire.ends[0].sender.next - wire.ends[0].sender.una);
+        }
+        assert_eq!(most, 14 * 8948, "131072 B hold 14 segments");
+        // Slow start goes on to twice what is used; the last ACK of it may be for a whole burst.
+        assert!(wire.ends[0].cwnd() < 28 + 7, "{}", wire.ends[0].cwnd());
+    }
+    let tcp = TcpConfig { send_buffer: Some(Bytes::new(1)), ..TcpConfig::default() };
+    let wire = Wire::new("newreno", tcp).send(3).run(after_ms(200));
+    assert_eq!((wire.received_packets(), wire.stats().timeouts), (3, 0), "less than a segment counts as one");
+}
+
 /// The clocks are 3 s apart, the receiver's wraps at once, and each drifts by 40 ppm.
 fn apart(mut wire: Wire) -> Wire {
     wire.clocks = [(3_000_000_000, -40.0), (u64::from(u32::MAX) - 200_000, 40.0)];
