@@ -25,7 +25,7 @@ pub(super) fn read(values: &Values) -> Result<SwitchConfig, SpecError> {
     }
     let classes = classes.collect::<Result<Vec<_>, _>>()?;
     let discipline = if classes.is_empty() { discipline(values, "switch")? } else { Discipline::default() };
-    Ok(SwitchConfig { discipline, classes, buffer })
+    Ok(SwitchConfig { discipline, classes, buffer, pfc: None })
 }
 
 /// What the keys of one queue say.
