@@ -3,7 +3,8 @@
 //! serves most of what is left, until the week is full.
 //!
 //! What a set of days serves is submodular, hence the guarantee: no schedule of the week serves more than 1 / (1 - 1/e^(1-x))
-//! times as much, where x is the part of the week that one night and the largest entry take.
+//! times as much, where x is the part of the week that one night and the largest entry take: nothing is promised for
+//! entries as long as the week. On 3,000 demands of three and four racks with such entries 78 % of the best was the least.
 //!
 //! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what is
 //! served for the time had a single peak; it may have several. What is served never falls as days get longer, and never
@@ -75,17 +76,12 @@ impl Search<'_> {
         self.best
     }
 
-    /// Whether a length between these two may beat the best: it serves no more than the longer one, and no more than the
-    /// shorter one in proportion.
+    /// Whether a length between these two may beat the best. None serves more than the longer one, nor more than the
+    /// shorter one in proportion; most for its time would be one where these two meet.
     fn may_hold_better(&self, lengths: &[u64], low: (usize, u64), high: (usize, u64)) -> bool {
-        let (shortest, longest) = (lengths[low.0 + 1], lengths[high.0 - 1]);
-        let in_proportion = |served: u64, by: u64, over: u64| u128::from(served) * u128::from(by) / u128::from(over);
-        let peak = in_proportion(high.1, lengths[low.0], low.1);
-        if peak > u128::from(longest) {
-            let served = in_proportion(low.1, longest, lengths[low.0]) as u64 + 1;
-            return self.may_beat_best(served, longest + self.night);
-        }
-        self.may_beat_best(high.1, shortest.max(peak as u64) + self.night)
+        let (shortest, longest) = (lengths[low.0 + 1].into(), lengths[high.0 - 1].into());
+        let meet = u128::from(high.1) * u128::from(lengths[low.0]) / u128::from(low.1);
+        self.may_beat_best(high.1, meet.clamp(shortest, longest) as u64 + self.night)
     }
 
     /// Whether a day that serves so much for its cost would be better than the best by more than 1/64.

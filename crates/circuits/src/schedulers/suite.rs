@@ -266,22 +266,29 @@ fn eclipse_against_the_best(racks: usize, week: u64, quarters: &[u64]) -> Result
     let served =
         time.entries().map(|(row, column, ps)| ps.min(days.time_of(RackId(row as u16), RackId(column as u16)).as_ps()));
     let part = (time.largest() + 1_000_000) as f64 / (week * 1_000_000) as f64;
-    let guaranteed = best * (1.0 - (-(63.0 / 64.0) * (1.0 - part)).exp());
+    let promised = best * (1.0 - (-(63.0 / 64.0) * (1.0 - part)).exp());
+    // What the paper promises for small entries, which was never missed for large ones.
+    let guaranteed = promised.max(best * (1.0 - (-1.0f64).exp()));
     let served = served.sum::<u64>() as f64;
     prop_assert!(served >= guaranteed, "{} of {}, {} guaranteed", served, best, guaranteed);
     Ok(())
+}
+
+/// Quarters of a microsecond: none, few, or any up to `most`.
+fn quarters(most: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![1 => Just(0), 2 => 1u64..4, 3 => 1..=most]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn eclipse_keeps_its_guarantee_for_3_racks(quarters in prop::collection::vec(0u64..16, 9)) {
-        eclipse_against_the_best(3, 16, &quarters)?;
+    fn eclipse_keeps_its_guarantee_for_3_racks(quarters in prop::collection::vec(quarters(20), 9)) {
+        eclipse_against_the_best(3, 9, &quarters)?;
     }
 
     #[test]
-    fn eclipse_keeps_its_guarantee_for_4_racks(quarters in prop::collection::vec(prop_oneof![Just(0), 0u64..8], 16)) {
+    fn eclipse_keeps_its_guarantee_for_4_racks(quarters in prop::collection::vec(quarters(12), 16)) {
         eclipse_against_the_best(4, 9, &quarters)?;
     }
 }
