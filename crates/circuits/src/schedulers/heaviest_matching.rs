@@ -5,7 +5,7 @@
 //! heavier than all prices together. A pair whose prices are its weight is tight. A matching by tight pairs that leaves out
 //! only what has no price reaches the bound.
 //!
-//! Measured for Eclipse and 256 racks: 20 ms, and 0.5 s with the dense `kuhn_munkres` of `pathfinding` 4.16.
+//! Measured for Eclipse and 256 racks: 20 to 50 ms, and 0.5 s with the dense `kuhn_munkres` of `pathfinding` 4.16.
 
 use super::circuit_time::CircuitTime;
 use std::cmp::Reverse;
