@@ -35,7 +35,7 @@ def figure(lines: list[Line], file: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "firstlight"
     from matplotlib import pyplot
 
-    fig, axes = pyplot.subplots(figsize=(5, 3), layout="constrained")
+    fig, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
     for name in dict.fromkeys(line["scheduler"] for line in lines):
         chosen = [line for line in lines if line["scheduler"] == name]
         racks = [line["racks"] for line in chosen]
@@ -44,7 +44,7 @@ def figure(lines: list[Line], file: Path) -> None:
     axes.set_xticks(sorted({line["racks"] for line in lines}))
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize="small")
+    fig.legend(loc="outside right upper", frameon=False, fontsize="small")
     fig.savefig(file, metadata={"Date": None})
     pyplot.close(fig)
 
