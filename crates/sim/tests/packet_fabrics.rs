@@ -146,7 +146,7 @@ proptest! {
         prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
         prop_assert_eq!(totals.exited + totals.dropped + totals.lost, totals.injected);
         let drops = |queue: &Discipline| queue.limit != Limit::None || matches!(queue.marking, Marking::Red(_));
-        let SwitchConfig { discipline, classes, buffer } = &config.switch;
+        let SwitchConfig { discipline, classes, buffer, pfc: _ } = &config.switch;
         let any = if classes.is_empty() { drops(discipline) } else { classes.iter().any(drops) };
         prop_assert!(totals.dropped == 0 || any || buffer.is_some(), "{:?}", totals);
         prop_assert!(totals.lost == 0 || config.interface.loss > 0.0);
