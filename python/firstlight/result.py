@@ -17,7 +17,7 @@ import pandas as pd
 
 from firstlight.errors import ResultError
 
-TABLES = ("summary", "flows", "fct", "series", "latency", "ports", "pairs", "week", "circuits")
+TABLES = ("summary", "flows", "fct", "jobs", "series", "latency", "ports", "pairs", "week", "circuits")
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
 PROGRAMS = "programs"
@@ -80,6 +80,12 @@ class Result:
     def fct(self) -> pd.DataFrame:
         """One row per workload and group of flow sizes: completion times (us) and slowdowns."""
         return self.table("fct")
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job of a workload of messages (a file written, a reducer's fetch): start and duration
+        (us), bytes, throughput (Gb/s)."""
+        return self.table("jobs")
 
     @property
     def queues(self) -> pd.DataFrame:

@@ -23,6 +23,8 @@ SHOWN = (
     "p99_all_us",
     "goodput_gbps",
     "fct_last_s",
+    "job_p50_us",
+    "jobs_gbps",
     "dropped_packets",
     "retransmits",
 )

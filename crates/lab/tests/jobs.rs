@@ -170,8 +170,8 @@ fn a_reducer_fetches_from_so_many_at_once() {
     assert!((took - (one * 8).as_us_f64()).abs() < 1e-6, "one after another: {took}");
     let outcome = result(&fetch("3"));
     let times = (numbers(&outcome, "flows", "start_us"), numbers(&outcome, "flows", "fct_us"));
-    let open =
-        |at: &f64| times.0.iter().zip(times.1).filter(|(start, time)| *start <= at && at < &&(*start + *time)).count();
+    let spans: Vec<(f64, f64)> = times.0.iter().zip(times.1).map(|(start, time)| (*start, start + time)).collect();
+    let open = |at: &f64| spans.iter().filter(|(start, end)| start <= at && at < end).count();
     assert_eq!(times.0.iter().map(open).max(), Some(3));
     assert!(outcome.table("fct").is_some(), "a connection of one message is like any other");
 }

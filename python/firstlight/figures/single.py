@@ -1,5 +1,6 @@
 """Figures of one run and of a sweep."""
 
+from itertools import cycle
 from numbers import Real
 
 import numpy as np
@@ -10,6 +11,8 @@ from firstlight.errors import FirstlightError
 from firstlight.figures.style import BLUE, GREEN, INK, VERMILION, Figure, draw, ramp, shade_days
 from firstlight.result import Result
 from firstlight.sweeps import SHOWN, Sweep
+
+COLORS = (BLUE, VERMILION, GREEN, INK)
 
 
 def series_figure(result: Result) -> Figure:
@@ -61,6 +64,25 @@ def latency_figure(result: Result) -> Figure:
         (7.2, 3.0),
         paint,
     )
+
+
+def jobs_figure(result: Result) -> Figure:
+    """Distribution of the times of complete jobs, by workload."""
+    done = result.jobs.dropna(subset="duration_us")
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for (name, part), color in zip(done.groupby("workload", sort=False), cycle(COLORS)):
+            times = np.sort(part["duration_us"].to_numpy(dtype=float)) * 1e-3
+            share = 100 * np.arange(1, len(times) + 1) / len(times)
+            axes.step([0, *times], [0, *share], where="post", color=color, label=str(name))
+        axes.set_xlabel("Time of a job (ms)")
+        axes.set_ylabel("Jobs (%)")
+        axes.set_ylim(0, 101)
+        axes.set_xlim(left=0)
+        axes.legend(title="workload", loc="lower right")
+
+    return draw("jobs", "Cumulative distribution of the times of complete jobs.", (7.2, 3.0), paint)
 
 
 def sweep_figure(sweep: Sweep) -> Figure:

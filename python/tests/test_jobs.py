@@ -1,0 +1,85 @@
+"""Workloads of messages as a researcher uses them."""
+
+import json
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from conftest import Command
+from firstlight import report
+
+HDFS = """\
+name = "hdfs"
+duration = "1s"
+
+[fabric]
+kind = "leaf_spine"
+racks = 4
+hosts_per_rack = 2
+spines = 1
+
+[hosts]
+rate = "10Gbps"
+
+[links]
+rate = "10Gbps"
+
+[[workload]]
+name = "write"
+kind = "hdfs"
+files = 8
+file_size = "2MB"
+"""
+
+
+@pytest.fixture
+def hdfs(tmp_path: Path) -> Path:
+    file = tmp_path / "hdfs.toml"
+    file.write_text(HDFS)
+    return file
+
+
+def test_the_times_of_files_are_there(hdfs: Path) -> None:
+    result = fl.run(hdfs)
+    jobs = result.jobs
+    assert list(jobs.job) == list(range(8))
+    assert set(jobs.workload) == {"write"}
+    assert (jobs.size_bytes == 2_000_000).all()
+    assert (jobs.throughput_gbps - jobs.size_bytes * 8e-3 / jobs.duration_us).abs().max() < 1e-9
+    assert result.summary["job_max_us"] == pytest.approx(jobs.duration_us.max())
+    assert result.summary["jobs_complete"] == 8
+
+
+def test_placement_decides_who_talks_to_whom(hdfs: Path) -> None:
+    def partners(placement: str) -> set[tuple[int, int]]:
+        flows = fl.run(hdfs, {"workload.0.placement": placement}).flows
+        data = flows[(flows.size_bytes > 10_000) & (flows.src // 2 != flows.dst // 2)]
+        return set(zip(data.src // 2, data.dst // 2, strict=True))
+
+    assert partners("rehdfs") == {(0, 1), (1, 2), (2, 3), (3, 0)}
+    assert len(partners("random")) > 4
+
+
+def test_a_report_shows_the_jobs(hdfs: Path, tmp_path: Path) -> None:
+    fl.run(hdfs).save(tmp_path / "out")
+    page = report.write(tmp_path / "out").read_text()
+    assert "Cumulative distribution of the times of complete jobs" in page
+    assert "throughput_gbps" in page
+    again = fl.load(tmp_path / "out")
+    assert len(again.jobs) == 8
+    fl.run(hdfs, {"duration": "10us"}).save(tmp_path / "early")
+    assert "Cumulative distribution" not in report.write(tmp_path / "early").read_text()
+
+
+def test_inspect_tells_jobs_and_messages(command: Command, hdfs: Path) -> None:
+    shown = command("inspect", str(hdfs))
+    assert shown.returncode == 0, shown.stderr
+    assert "jobs: 8" in shown.stdout
+    told = json.loads(command("inspect", str(hdfs), "--json").stdout)
+    assert told["workloads"][0]["jobs"] == 8
+
+
+def test_linux_hosts_are_refused_with_a_reason(command: Command, hdfs: Path) -> None:
+    refused = command("run", str(hdfs), "--set", "hosts.kind=linux")
+    assert refused.returncode != 0
+    assert 'its messages need simulated hosts: write hosts = "simulated" in this workload' in refused.stderr
