@@ -8,6 +8,13 @@ use std::ops::ControlFlow;
 const PAIR: &str = include_str!("specs/pair.toml");
 const INCAST: &str = include_str!("specs/incast.toml");
 const WORKLOADS: &str = include_str!("specs/workloads.toml");
+/// Workloads that need racks, or a matrix of three.
+const RACKS: &str = concat!(
+    include_str!("specs/hdfs.toml"),
+    "[[workload]]\nkind = \"ring\"\nbig = \"10kB\"\nsmall = \"1kB\"\n",
+    "[[workload]]\nkind = \"demand\"\nfile = \"tests/specs/demand.csv\"\nrate = \"1Mbps\"\nsize = \"1kB\"\n",
+    "[[workload]]\nkind = \"shuffle\"\nsize = \"1kB\"\n",
+);
 
 /// Values as users write them, right and wrong, for any key.
 fn value() -> impl Strategy<Value = OverrideValue> {
@@ -87,9 +94,15 @@ fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
         Kind::Pair => texts(&["[0, 1]", "[2, 0]", "[1, 1]"]),
         Kind::Matching => texts(&["[]", "[[0, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 2]]"]),
         Kind::Hosts => texts(&["rack0", "rack1", "host0", "host17", "rack2.host1", "all"]),
-        Kind::Text => {
-            texts(&["x", "", "ping -c 1 host3", "web-search", "tests/specs/flows.txt", "tests/specs/sizes.txt"])
-        }
+        Kind::Text => texts(&[
+            "x",
+            "",
+            "ping -c 1 host3",
+            "web-search",
+            "tests/specs/flows.txt",
+            "tests/specs/sizes.txt",
+            "tests/specs/demand.csv",
+        ]),
         Kind::Length { .. } => {
             prop_oneof![(0i64..70).prop_map(OverrideValue::Integer), texts(&["1447B", "30kB", "0B"]),].boxed()
         }
@@ -123,7 +136,7 @@ fn overrides() -> impl Strategy<Value = Vec<(String, OverrideValue)>> {
 
 /// Small enough to run in a test.
 fn is_small(spec: &Spec) -> bool {
-    spec.hosts() <= 200 && spec.flows.len() <= 200
+    spec.hosts() <= 200 && spec.flows.len() <= 200 && spec.messages.list().len() <= 100_000
 }
 
 fn reads_and_runs(text: &str, overrides: &[(String, OverrideValue)]) -> Result<(), TestCaseError> {
@@ -168,12 +181,13 @@ proptest! {
     }
 
     #[test]
-    fn any_override_of_any_workload(set in overrides_of("workload."), entry in 0usize..7, kind in any::<bool>()) {
+    fn any_override_of_any_workload(set in overrides_of("workload."), entry in 0usize..11, kind in any::<bool>()) {
+        let (text, entry) = if entry < 7 { (WORKLOADS, entry) } else { (RACKS, entry - 7) };
         let own = |path: &str| kind || !path.ends_with(".kind");
         let mut set: Vec<_> = set.into_iter().filter(|(path, _)| own(path)).collect();
         set.iter_mut().for_each(|(path, _)| *path = path.replacen(".0.", &format!(".{entry}."), 1));
         set.push(("duration".into(), OverrideValue::Text("1ms".into())));
-        reads_and_runs(WORKLOADS, &set)?;
+        reads_and_runs(text, &set)?;
     }
 
     #[test]

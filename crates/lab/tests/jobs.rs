@@ -213,7 +213,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(wrong(&[("fabric.hosts_per_rack", "1"), ("workload.0.replication", "3")]), "x.toml, from --set workload.0.replication: workload.0.replication: the third replica goes to another host of the second one's rack, which has one: use 2");
     assert_eq!(one("chunk", "500kB"), "x.toml, from --set workload.0.chunk: workload.0.chunk: a chunk of 500000 B is larger than a block of 400000 B: use at most that");
     assert_eq!(one("name_node", "rack1"), "x.toml, from --set workload.0.name_node: workload.0.name_node: it is one host: write for example \"host0\"");
-    assert_eq!(wrong(&[("workload.0.chunk", "1B"), ("workload.0.file_size", "4MB")]), "x.toml, from --set workload.0.chunk: workload.0.chunk: it makes 64000000 messages, and 20000000 are the most: use less work, or larger pieces");
+    assert_eq!(wrong(&[("workload.0.chunk", "1B"), ("workload.0.file_size", "4MB")]), "x.toml, from --set workload.0.chunk: workload.0.chunk: it makes 64000000 messages, and 10000000 are the most: use less work, or larger pieces");
     assert_eq!(wrong(&[("workload.0.block", "9B"), ("workload.0.chunk", "9B")]), "x.toml, from --set workload.0.block: workload.0.block: it makes 1777792 connections, and 1000000 are the most: use less work, or larger pieces");
 }
 

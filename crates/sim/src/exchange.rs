@@ -215,7 +215,7 @@ fn jobs(messages: &Messages) -> Vec<Job> {
         let job = &mut jobs[message.job as usize];
         job.report.messages += 1;
         job.left += 1;
-        job.report.bytes = Bytes::new(job.report.bytes.get() + message.bytes.get());
+        job.report.bytes = Bytes::new(job.report.bytes.get().saturating_add(message.bytes.get()));
     }
     jobs
 }

@@ -32,7 +32,7 @@ pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
         }
         let all = order.len();
         shuffle(&mut random, &mut order, all);
-        let job = work.job(size * all as u64);
+        let job = work.job(size.saturating_mul(all as u64));
         let mut sent = vec![];
         for (nth, mapper) in order.into_iter().enumerate() {
             let connection = work.connection((mapper, reducer));

@@ -8,7 +8,7 @@ use firstlight_sim::{MessageConfig, Messages};
 use firstlight_units::{Bytes, Span};
 
 /// Messages of one experiment.
-pub(super) const MOST_MESSAGES: usize = 20_000_000;
+pub(super) const MOST_MESSAGES: usize = 10_000_000;
 
 /// Something that is done when all of its messages are complete: a file that is written, a reducer that has its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
