@@ -11,6 +11,7 @@ from firstlight import comparison, core, sweeps
 from firstlight import reproduce as reproductions
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
+from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
 from firstlight.figures.single import jobs_figure, latency_figure, series_figure, sweep_figure
 from firstlight.figures.style import Figure
@@ -173,13 +174,15 @@ def write_comparison(done: comparison.Comparison) -> Path:
 def write_result(result: Result) -> Path:
     """The report of one run."""
     assert result.path is not None
-    names = [n for n in ("summary", "jobs", "flows", "pairs", "week") if n in result.tables]
+    names = [n for n in ("summary", "jobs", "flows", "pairs", "week", "circuits") if n in result.tables]
     tables = [_frame_table(result, n) for n in names]
     drawn = []
     if "series" in result.tables and len(result.series):
         drawn.append(series_figure(result))
     if "latency" in result.tables and len(result.latency):
         drawn.append(latency_figure(result))
+    if "circuits" in result.tables and len(result.circuits):
+        drawn.append(circuits_figure(result))
     if "jobs" in result.tables and result.jobs["duration_us"].notna().any():
         drawn.append(jobs_figure(result))
     return _render(
