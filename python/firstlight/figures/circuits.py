@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from firstlight.figures.schedules import rack_colors
 from firstlight.figures.style import BLUE, GREY, INK, Figure, draw
@@ -44,6 +44,8 @@ def circuits_figure(result: Result) -> Figure:
         )
         bytes_.plot(weeks.index, weeks["carried_bytes"] / 1e6, color=BLUE, label="carried")
         bytes_.set_yscale("log")
+        bytes_.yaxis.set_minor_formatter(NullFormatter())
+        bytes_.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         bytes_.set_xlabel("Week")
         bytes_.set_ylabel("MB")
         bytes_.legend(loc="best")

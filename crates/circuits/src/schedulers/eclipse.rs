@@ -9,7 +9,7 @@
 //! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what is
 //! served for the time had a single peak; it may have several. What is served never falls as days get longer, and never
 //! rises more than in proportion. That bounds what is between two lengths, and a part of the range is left out when its
-//! bound is at most 1/64 better than the best day found.
+//! bound is at most 1/16 better than the best day found.
 
 use super::Frame;
 use super::circuit_time::{CircuitTime, circuits};
@@ -84,9 +84,9 @@ impl Search<'_> {
         self.may_beat_best(high.1, meet.clamp(shortest, longest) as u64 + self.night)
     }
 
-    /// Whether a day that serves so much for its cost would be better than the best by more than 1/64.
+    /// Whether a day that serves so much for its cost would be better than the best by more than 1/16.
     fn may_beat_best(&self, served: u64, cost: u64) -> bool {
-        let clearly = |best: &Best| is_more(served - served / 64, cost, best.served, best.cost);
+        let clearly = |best: &Best| is_more(served - served / 16, cost, best.served, best.cost);
         self.best.as_ref().is_none_or(clearly)
     }
 
@@ -139,7 +139,7 @@ mod tests {
             for length in lengths {
                 let most = orders.iter().map(|order| served(order, length)).max().unwrap();
                 prop_assert!(
-                    !is_more(most - most / 64, length + night, best.served, best.cost),
+                    !is_more(most - most / 16, length + night, best.served, best.cost),
                     "{most} in {length} where {} in {} was chosen", best.served, best.length
                 );
             }

@@ -266,7 +266,7 @@ fn eclipse_against_the_best(racks: usize, week: u64, quarters: &[u64]) -> Result
     let served =
         time.entries().map(|(row, column, ps)| ps.min(days.time_of(RackId(row as u16), RackId(column as u16)).as_ps()));
     let part = (time.largest() + 1_000_000) as f64 / (week * 1_000_000) as f64;
-    let promised = best * (1.0 - (-(63.0 / 64.0) * (1.0 - part)).exp());
+    let promised = best * (1.0 - (-(15.0 / 16.0) * (1.0 - part)).exp());
     // What the paper promises for small entries, which was never missed for large ones.
     let guaranteed = promised.max(best * (1.0 - (-1.0f64).exp()));
     let served = served.sum::<u64>() as f64;
