@@ -74,7 +74,7 @@ def test_a_report_shows_the_jobs(hdfs: Path, tmp_path: Path) -> None:
 def test_inspect_tells_jobs_and_messages(command: Command, hdfs: Path) -> None:
     shown = command("inspect", str(hdfs))
     assert shown.returncode == 0, shown.stderr
-    assert "jobs: 8" in shown.stdout
+    assert "messages 510  jobs 8" in shown.stdout
     told = json.loads(command("inspect", str(hdfs), "--json").stdout)
     assert told["workloads"][0]["jobs"] == 8
 
