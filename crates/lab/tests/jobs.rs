@@ -66,6 +66,9 @@ fn a_file_is_written_block_after_block_along_its_replicas() {
         assert_eq!((second.src, second.src.0 / 2), (first.dst, second.dst.0 / 2), "the third in the same");
         assert_eq!(first.size, second.size);
     }
+    // Chunks do not wait for each other, each is forwarded when it is there, and the second block waits for the first.
+    let after: Vec<&[u32]> = [0, 1, 2, 3, 12, 13, 14, 15, 16].map(|index| spec.messages.after(index)).to_vec();
+    assert_eq!(after, [&[][..], &[0], &[], &[2], &[], &[12], &[13], &[14], &[13]]);
     let seen = inspect(&spec);
     assert_eq!((&seen["workloads"][0]["jobs"], &seen["workloads"][0]["messages"]), (&8.into(), &324.into()));
     assert!(seen["flows"][0]["start_us"].is_null() && seen["flows"][0]["messages"] == 7);
