@@ -95,6 +95,11 @@ impl PausablePort {
         !matches!(self.serving, Some(Sent::Packet(_))) && self.ready & (FRAME - 1) == 0
     }
 
+    /// Whether a pause frame waits or is in service.
+    pub fn is_telling(&self) -> bool {
+        self.ready & FRAME != 0 || matches!(self.serving, Some(Sent::Pause(_)))
+    }
+
     /// The highest class in which a packet waits.
     pub fn first_class(&self) -> Option<usize> {
         (self.ready & (FRAME - 1)).checked_ilog2().map(|class| class as usize)

@@ -18,10 +18,10 @@ pub(super) struct Circle {
 }
 
 /// A deadlock of that class, if there is one.
-pub(super) fn find(accounts: &Accounts, ledger: &Ledger, transmitters: usize, priority: usize) -> Option<Circle> {
-    let paused =
-        |from: &usize| ledger.since(*from, priority).is_some() && accounts.paused(*from) & (1 << priority) != 0;
-    let mut dead: Vec<bool> = (0..transmitters).map(|from| paused(&from)).collect();
+///
+/// `rests` says of each transmitter whether it is paused, has nothing in service and no pause frame on the way to it.
+pub(super) fn find(accounts: &Accounts, ledger: &Ledger, rests: &[bool], priority: usize) -> Option<Circle> {
+    let (mut dead, transmitters) = (rests.to_vec(), rests.len());
     let stuck = |dead: &[bool], from: usize| -> u64 {
         accounts.egresses(from, priority).filter(|(port, _)| dead[*port]).map(|(_, bytes)| bytes).sum()
     };

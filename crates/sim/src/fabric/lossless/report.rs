@@ -48,7 +48,7 @@ impl Lossless {
             class: class(entry.priority),
             paused: entry.paused,
         };
-        let dead = |priority| deadlock::find(&self.accounts, &self.ledger, self.links.len(), priority);
+        let dead = |priority| deadlock::find(&self.accounts, &self.ledger, &self.resting(core, priority), priority);
         let deadlock = |circle: deadlock::Circle| DeadlockReport {
             class: class(circle.priority),
             ports: circle.transmitters.iter().map(|transmitter| name(*transmitter)).collect(),
@@ -63,6 +63,17 @@ impl Lossless {
             lost: self.lost,
             deadlocks: (0..self.accounts.priorities()).filter_map(dead).map(deadlock).collect(),
         }
+    }
+
+    /// Which transmitters are paused, have nothing of the class in service, and hear of no change.
+    fn resting(&self, core: &Core, priority: usize) -> Vec<bool> {
+        let rests = |from: usize| {
+            let stopped = self.ledger.since(from, priority).is_some_and(|since| since <= core.now);
+            let link = &self.links[from];
+            let told = link.frames.is_empty() && !self.port(core, link.back).is_telling();
+            stopped && told && self.accounts.paused(from) & (1 << priority) != 0
+        };
+        (0..self.links.len()).map(rests).collect()
     }
 
     /// Packets of a class that a transmitter has begun to send.
