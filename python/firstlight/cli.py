@@ -82,6 +82,8 @@ def run(
         )
     print_summary(console(), result)
     click.echo(f"stored in {target}")
+    if result.invalid:
+        raise click.ClickException(f"this run is invalid: {'; '.join(result.invalid)}")
 
 
 @app.command()

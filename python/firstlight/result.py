@@ -140,6 +140,11 @@ class Result:
         return [str(w) for w in self.manifest.get("warnings", [])]
 
     @property
+    def invalid(self) -> list[str]:
+        """Why the figures are not those of what the experiment asked for: empty on a sound run."""
+        return [str(reason) for reason in self.manifest.get("invalid", [])]
+
+    @property
     def capture(self) -> Path | None:
         """The packet capture (pcapng), when the run was asked for one."""
         file = None if self.path is None else self.path / CAPTURE

@@ -10,6 +10,7 @@ fn main() -> Result<(), LabError> {
         include_str!("../tests/specs/fabric.toml"),
         include_str!("../tests/specs/ring.toml"),
         include_str!("../tests/specs/hdfs.toml"),
+        include_str!("../tests/specs/lossless.toml"),
     ];
     let mut results = experiments.map(result).into_iter().collect::<Result<Vec<Outcome>, LabError>>()?;
     results.push(on_linux(include_str!("../tests/specs/linux.toml"))?);

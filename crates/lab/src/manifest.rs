@@ -28,6 +28,7 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "finished": counters.unfinished == 0 && counters.jobs.iter().all(|job| job.finish.is_some()),
         "hosts": hosts(spec, counters),
         "warnings": warnings::of_run(spec, counters),
+        "invalid": warnings::invalid(spec, counters),
         "conservation": {
             "offered": totals.injected,
             "delivered": totals.exited,

@@ -9,7 +9,8 @@ use crate::error::LabError;
 use crate::linux::LinuxCounters;
 use crate::spec::Spec;
 use firstlight_sim::{
-    CircuitReport, FlowReport, JobReport, MeterReport, PairReport, PortReport, ProbeReport, QueueReport, Totals, World,
+    CircuitReport, FlowReport, JobReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QueueReport,
+    Totals, World,
 };
 use firstlight_units::{Span, Time};
 use std::ops::ControlFlow;
@@ -47,6 +48,8 @@ pub struct Counters {
     pub pairs: Vec<PairReport>,
     /// The circuits that a control loop made.
     pub circuits: Vec<CircuitReport>,
+    /// What pauses did, where links can be paused.
+    pub pauses: Option<PauseReport>,
     /// The whole fabric.
     pub totals: Totals,
     /// The watched queues.
@@ -194,6 +197,7 @@ impl Counters {
             ports: world.fabric().ports(),
             pairs: world.fabric().pairs(),
             circuits: world.fabric().circuits().to_vec(),
+            pauses: world.fabric().pauses(),
             totals,
             queues: world.fabric().queues(),
             probes: world.probes(),

@@ -4,8 +4,9 @@ use crate::linux::{Ended, LinuxCounters};
 use crate::run::Counters;
 use crate::spec::{Flow, HostKind, Linux, Network, Spec};
 use firstlight_linux::{Frames, Sysctl};
+use firstlight_net::topology::{Routes, circular_wait};
 use firstlight_net::{Length, Limit, Marking};
-use firstlight_sim::{HybridConfig, MeterReport, SwitchConfig};
+use firstlight_sim::{GraphConfig, HybridConfig, MeterReport, SwitchConfig};
 use firstlight_units::Span;
 
 /// A start is forgotten after so many weeks.
@@ -20,6 +21,7 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
     workloads(spec, &mut notes);
     if let Network::Graph(graph) = &spec.network {
         classes(spec, &graph.switch, &mut notes);
+        circles(spec, graph, &mut notes);
     }
     if let Network::Hybrid(hybrid) = &spec.network {
         marks(spec, hybrid, &mut notes);
@@ -83,6 +85,38 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
             "there is no [[switch.classes]] for class {highest}: its packets are queued as class {last}"
         ));
     }
+}
+
+/// Lossless links that may wait for each other in a circle, with the flows and probes that there are.
+fn circles(spec: &Spec, graph: &GraphConfig, notes: &mut Vec<String>) {
+    let Some(pfc) = &graph.switch.pfc else { return };
+    let routes = Routes::new(&graph.topology, graph.seed);
+    let last = graph.switch.queues().len() - 1;
+    let flows = spec.flows.iter().flat_map(|flow| [(flow.class, flow.src, flow.dst), (flow.class, flow.dst, flow.src)]);
+    let probes = spec.probes.iter().map(|probe| (probe.class, probe.src, probe.dst));
+    let all: Vec<_> = flows.chain(probes).map(|(class, src, dst)| (usize::from(class).min(last), src, dst)).collect();
+    let classes = if pfc.whole_link { 0..1 } else { 0..last + 1 };
+    for class in classes.filter(|class| pfc.has(*class)) {
+        let of_class = all.iter().filter(|entry| pfc.whole_link || entry.0 == class).map(|(_, src, dst)| (*src, *dst));
+        let Some(circle) = circular_wait(&graph.topology, &routes, of_class) else { continue };
+        let ports = circle.into_iter().map(|port| graph.topology.port_name(port));
+        notes.push(format!(
+            "{} may stop for ever: ports may wait for each other in a circle, {}",
+            class_text((!pfc.whole_link).then_some(class as u8)),
+            circle_text(ports),
+        ));
+    }
+}
+
+fn class_text(class: Option<u8>) -> String {
+    class.map_or_else(|| "lossless Ethernet".into(), |class| format!("lossless class {class}"))
+}
+
+/// The ports, and the first again.
+fn circle_text(ports: impl Iterator<Item = String>) -> String {
+    let mut ports: Vec<String> = ports.collect();
+    ports.extend(ports.first().cloned());
+    ports.join(", ")
 }
 
 /// As `ecn`, for the queues of a packet fabric.
@@ -178,10 +212,40 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
     if let (Some(hosts), Some(told)) = (&spec.linux, &counters.linux) {
         linux(hosts, told, &mut notes);
     }
+    pauses(counters, &mut notes);
+    notes.extend(invalid(spec, counters));
     if counters.strays > 0 {
         notes.push(format!("{} packets came to a port where nobody listens", counters.strays));
     }
     notes
+}
+
+/// Why a run's figures are not what the experiment asked for; nothing on a sound run.
+pub fn invalid(spec: &Spec, counters: &Counters) -> Vec<String> {
+    let lost = counters.pauses.as_ref().map_or(0, |report| report.lost);
+    let text = || format!("{lost} packets of lossless classes were lost, and pfc.allow_loss does not allow it");
+    if lost > 0 && !spec.allow_loss { vec![text()] } else { vec![] }
+}
+
+/// What pauses did that one should know of.
+fn pauses(counters: &Counters, notes: &mut Vec<String>) {
+    let Some(report) = &counters.pauses else { return };
+    for dead in &report.deadlocks {
+        notes.push(format!(
+            "deadlock since {}: {} stands still, {}; {} ports can never go on",
+            dead.since,
+            class_text(dead.class),
+            circle_text(dead.ports.iter().cloned()),
+            dead.stopped,
+        ));
+    }
+    if report.unrecorded > 0 {
+        notes.push(format!(
+            "table pause_events has the first {} of {} events: see pfc.events",
+            report.events.len(),
+            report.events.len() as u64 + report.unrecorded
+        ));
+    }
 }
 
 fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {

@@ -108,6 +108,7 @@ fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
         }
         Kind::Texts => texts(&["[\"host2.port\"]", "[]", "[1]", "[\"left->right\", \"nowhere\"]"]),
         Kind::Sizes => texts(&["[\"10kB\", \"1MB\"]", "[]", "[\"1MB\", \"1MB\"]", "[1]"]),
+        Kind::Classes => texts(&["[0]", "[0, 3]", "[]", "[8]", "3"]),
         Kind::Version => texts(&["6.12", "7.2.13", "", "7.", "new"]),
         Kind::Route => texts(&["rto_min 2ms quickack 1", "", "rto_min"]),
         Kind::Sysctls => texts(&["[\"net.ipv4.tcp_ecn=1\"]", "[]", "[1]", "[\"net.ipv4.tcp_ecn\"]"]),

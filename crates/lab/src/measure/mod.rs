@@ -10,6 +10,7 @@ mod ideal;
 mod jobs;
 mod latency;
 mod linux;
+mod pauses;
 mod probes;
 mod queues;
 mod series;
@@ -37,6 +38,9 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         if spec.measure.queues.every.is_some() {
             tables.push(queues::samples(&counters.queues));
         }
+    }
+    if let Some(report) = &counters.pauses {
+        tables.extend(pauses::tables(report));
     }
     if !counters.probes.is_empty() {
         tables.push(probes::table(spec, &counters.probes));

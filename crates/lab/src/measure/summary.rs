@@ -9,7 +9,9 @@ use super::{numbers, queues};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
-use firstlight_sim::{HybridConfig, MeterReport, NetworkReport, PairReport, PortKind, QueueReport};
+use firstlight_sim::{
+    HybridConfig, MeterReport, NetworkReport, PairReport, PauseReport, PausedPort, PortKind, QueueReport,
+};
 use firstlight_units::Span;
 
 /// The quantiles that are reported.
@@ -48,6 +50,9 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         watched(&mut rows, queue);
     }
     fabric(&mut rows, spec, counters);
+    if let Some(report) = &counters.pauses {
+        pauses(&mut rows, report);
+    }
     let Rows(rows) = rows;
     Table::new(super::SUMMARY, "one row for each metric")
         .text("metric", "name", &rows, |row| row.metric.clone())
@@ -253,6 +258,39 @@ fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     }
     rows.add("jobs_complete", "jobs", times.len() as f64, "how many completed");
     rows.add("jobs_gbps", "Gb/s", gbps, "their sizes over the time from the first one's start to the last one's end");
+}
+
+/// What pauses did on a lossless fabric.
+fn pauses(rows: &mut Rows, report: &PauseReport) {
+    let sum = |of: fn(&PausedPort) -> f64| report.ports.iter().map(of).sum::<f64>();
+    rows.add(
+        "pauses",
+        "pauses",
+        sum(|port| port.pauses as f64),
+        "pauses of all ports and classes since the start of the run",
+    );
+    rows.add(
+        "paused_us",
+        "us",
+        sum(|port| port.paused.as_us_f64()),
+        "how long these ports and classes were stopped, added up",
+    );
+    if report.ports.iter().all(|port| port.victim.is_some()) {
+        let victim = sum(|port| port.victim.map_or(0.0, Span::as_us_f64));
+        rows.add(
+            "pause_victim_us",
+            "us",
+            victim,
+            "how much of this the first packet was bound for an idle port of the next switch",
+        );
+    }
+    rows.add("pause_lost_packets", "packets", report.lost as f64, "packets of lossless classes that were lost");
+    rows.add(
+        "deadlocks",
+        "classes",
+        report.deadlocks.len() as f64,
+        "classes in which ports wait for each other for ever",
+    );
 }
 
 /// Counts of the whole fabric since the start of the run.

@@ -59,6 +59,8 @@ pub enum Kind {
     },
     /// A list of texts.
     Texts,
+    /// A list of traffic classes.
+    Classes,
     /// Amounts of data, each larger than the one before.
     Sizes,
     /// A version of Linux, or the beginning of one.

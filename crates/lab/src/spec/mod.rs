@@ -17,6 +17,7 @@ mod keys;
 mod linux;
 mod network;
 mod overrides;
+mod pfc;
 mod programs;
 mod reference;
 mod registry;
@@ -71,6 +72,8 @@ pub struct Spec {
     pub time_scale: u32,
     /// The network.
     pub network: Network,
+    /// Whether lossless classes may lose packets.
+    pub allow_loss: bool,
     /// Hosts in each rack; all of them where there are no racks.
     pub hosts_per_rack: usize,
     /// What the network's file has and we have not.
@@ -182,6 +185,7 @@ impl Spec {
             resolved: resolved::json(values, setting, &name(values), measure.pair),
             sweep: values.sweep.clone(),
             network,
+            allow_loss: values.flag("pfc.allow_loss"),
             hosts_per_rack,
             notes: vec![],
             inputs: values.inputs.borrow().clone(),

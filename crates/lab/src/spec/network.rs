@@ -2,8 +2,8 @@
 
 use super::check;
 use super::error::SpecError;
-use super::switches;
 use super::values::Values;
+use super::{pfc, switches};
 use crate::import::topology as import;
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
@@ -13,7 +13,7 @@ use firstlight_net::topology::{
 use firstlight_net::{HostId, PacerConfig};
 use firstlight_sim::{
     CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig,
-    Resize, VoqConfig,
+    Resize, SwitchConfig, VoqConfig,
 };
 use firstlight_units::Rate;
 
@@ -167,10 +167,12 @@ fn slow_links(values: &Values, path: &str, topology: &Topology) -> Result<(), Sp
 
 fn graph(values: &Values, topology: Topology) -> Result<GraphConfig, SpecError> {
     switches::watched(values, &topology)?;
+    let switch = switches::read(values)?;
+    let pfc = pfc::read(values, &topology, &switch)?;
     Ok(GraphConfig {
         topology,
         interface: interface(values),
-        switch: switches::read(values)?,
+        switch: SwitchConfig { pfc, ..switch },
         spray: values.flag("fabric.spray"),
         time_scale: time_scale(values),
         seed: values.integer("seed"),

@@ -40,6 +40,7 @@ pub fn keys() -> &'static [Key] {
             schedule(),
             queues(),
             fabric_keys::switch(),
+            super::pfc::keys(),
             tcp(),
             controllers(),
             delay_controllers(),
@@ -102,6 +103,11 @@ pub(crate) const TABLES: &[Table] = &[
     ),
     table("switch.classes.*.red", PACKET, "As `[switch.red]`, for the class"),
     table("switch.classes.*.phantom", PACKET, "As `[switch.phantom]`, for the class"),
+    table(
+        "pfc",
+        PACKET,
+        "Lossless Ethernet: links are paused before a buffer overflows. The table's presence turns it on",
+    ),
     table("marks", HYBRID, "ECE marks on returning packets, which reTCP needs. The table's presence turns them on"),
     table(
         "tcp",

@@ -26,6 +26,8 @@ pub(crate) enum Value {
     Route(Vec<Setting>),
     Texts(Vec<String>),
     Sizes(Vec<Bytes>),
+    /// A bit each.
+    Classes(u8),
 }
 
 /// Hosts as an experiment names them.
@@ -103,6 +105,9 @@ impl Value {
             (Kind::Length { least }, Raw::Text(text)) => size(text, least, 1 << 60),
             (Kind::Texts, Raw::List(items)) => texts(items).map(Value::Texts),
             (Kind::Sizes, Raw::List(items)) => sizes(items).map(Value::Sizes),
+            (Kind::Classes, Raw::List(items)) => classes(items)
+                .map(Value::Classes)
+                .ok_or_else(|| format!("expected {kind}, each from 0 to 7: write for example {}", kind.example())),
             (Kind::Version, Raw::Text(text)) => settings::version(text).map(Value::Text),
             _ => Err(expected()),
         }
@@ -123,6 +128,7 @@ impl Value {
             Value::Hosts(hosts) => json!(hosts.to_string()),
             Value::Texts(all) => json!(all),
             Value::Sizes(all) => all.iter().map(|size| json!(size.to_string())).collect(),
+            Value::Classes(mask) => json!((0..8).filter(|class| mask & (1 << class) != 0).collect::<Vec<u8>>()),
             Value::Sysctls(all) => all.iter().map(|(name, value)| json!(format!("{name}={value}"))).collect(),
             Value::Route(all) => {
                 json!(all.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(" "))
@@ -226,6 +232,16 @@ fn sizes(items: &[Node]) -> Result<Vec<Bytes>, String> {
     }
 }
 
+/// At least one class, a bit each.
+fn classes(items: &[Node]) -> Option<u8> {
+    let bit = |node: &Node| match node.value {
+        Raw::Integer(n @ 0..=7) => Some(1u8 << n),
+        _ => None,
+    };
+    let mask = items.iter().try_fold(0, |mask, node| Some(mask | bit(node)?))?;
+    (mask != 0).then_some(mask)
+}
+
 fn pair(raw: &Raw) -> Option<(u16, u16)> {
     let Raw::List(items) = raw else { return None };
     let rack = |node: &Node| match node.value {
@@ -270,6 +286,7 @@ impl Kind {
             Kind::Length { least } => least.max(100).to_string(),
             Kind::Texts => "[\"host2.port\"]".into(),
             Kind::Sizes => "[\"10kB\", \"1MB\"]".into(),
+            Kind::Classes => "[3, 4]".into(),
             Kind::Version => "\"6.12\"".into(),
         }
     }
@@ -295,6 +312,7 @@ impl fmt::Display for Kind {
             Kind::Length { .. } => f.write_str("a number of packets or a size"),
             Kind::Texts => f.write_str("a list of texts"),
             Kind::Sizes => f.write_str("a list of sizes"),
+            Kind::Classes => f.write_str("a list of traffic classes"),
             Kind::Version => f.write_str("a version of Linux, as a text"),
         }
     }

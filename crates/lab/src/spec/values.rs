@@ -254,6 +254,14 @@ impl Values {
         }
     }
 
+    /// Traffic classes, a bit each.
+    pub fn classes_opt(&self, path: &str) -> Option<u8> {
+        self.get(path).map(|value| match value {
+            Value::Classes(mask) => mask,
+            other => Self::wanted(path, Some(other)),
+        })
+    }
+
     /// Attributes of a route; none when not given.
     pub fn route(&self, path: &str) -> Vec<Setting> {
         match self.get(path) {

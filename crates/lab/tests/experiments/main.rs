@@ -2,6 +2,7 @@
 
 mod control_loop;
 mod end_to_end;
+mod lossless;
 mod packet_fabrics;
 mod workloads;
 mod wrong_fabrics;

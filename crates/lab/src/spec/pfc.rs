@@ -1,0 +1,146 @@
+//! Lossless Ethernet: what `[pfc]` says, and whether its buffers hold what can come.
+
+use super::error::{Problem, SpecError};
+use super::keys::{Key, Kind};
+use super::registry::{AMOUNT, SPAN, key};
+use super::values::Values;
+use firstlight_net::pfc::{PfcConfig, PfcLimits};
+use firstlight_net::topology::{Node, Topology};
+use firstlight_net::{Limit, Marking};
+use firstlight_sim::SwitchConfig;
+use firstlight_units::Bytes;
+
+/// What is paused.
+const KINDS: &[&str] = &["pfc", "pause", "off"];
+
+pub(super) fn keys() -> Vec<Key> {
+    vec![
+        key(
+            "pfc.kind",
+            Kind::Name(KINDS),
+            "`pfc`: each class by itself (IEEE 802.1Qbb). `pause`: all classes of a link together (802.3x). `off`: as without \
+             the table",
+        )
+        .or("pfc"),
+        key("pfc.classes", Kind::Classes, "The lossless classes; `pause` has all").or_none("all"),
+        key(
+            "pfc.xoff",
+            Kind::Size { least: 0, most: 1 << 60 },
+            "When a switch holds more than this of what came over a link, in a class, the link's sender is paused",
+        )
+        .or_none("see `pfc.buffer`; without that, `pfc.xon` and two packets"),
+        key("pfc.xon", Kind::Size { least: 0, most: 1 << 60 }, "When it holds no more than this, the sender goes on")
+            .or_none("two packets below `pfc.xoff`; without that and `pfc.buffer`, the link's headroom"),
+        key("pfc.buffer", AMOUNT, "How much a switch can hold of what came over a link, in a class; more is lost")
+            .or_none("`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded"),
+        key("pfc.response", SPAN, "From a pause frame's arrival until the sender stops, but for the frame in service")
+            .or_none("the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s"),
+        key("pfc.allow_loss", Kind::Flag, "Run though a buffer, or another limit of a lossless class, may lose packets")
+            .or(false),
+        key(
+            "pfc.events",
+            Kind::Count { least: 0, most: 10_000_000, of: "" },
+            "How many beginnings and ends of pauses are told one by one",
+        )
+        .or(10_000),
+    ]
+}
+
+/// What the keys say, if links can be paused.
+pub(super) fn read(
+    values: &Values,
+    topology: &Topology,
+    switch: &SwitchConfig,
+) -> Result<Option<PfcConfig>, SpecError> {
+    let kind = values.text("pfc.kind");
+    if !values.tables.contains_key("pfc") || kind == "off" {
+        return Ok(None);
+    }
+    let whole_link = kind == "pause";
+    let classes = values.classes_opt("pfc.classes").filter(|_| !whole_link);
+    let config = PfcConfig {
+        whole_link,
+        classes: classes.unwrap_or(u8::MAX),
+        xoff: values.size_opt("pfc.xoff"),
+        xon: values.size_opt("pfc.xon"),
+        buffer: values.size_opt("pfc.buffer"),
+        response: values.span_opt("pfc.response"),
+        mtu: largest_packet(values),
+        most_events: values.integer("pfc.events") as usize,
+    };
+    let mut problems = vec![];
+    problems.extend(absent_class(values, switch, classes));
+    problems.extend(upside_down(values, topology, &config));
+    if !values.flag("pfc.allow_loss") {
+        problems.extend(other_limits(values, switch, &config));
+        problems.extend(too_small(values, topology, &config));
+    }
+    if problems.is_empty() { Ok(Some(config)) } else { Err(SpecError { problems }) }
+}
+
+/// The largest packet of any host.
+fn largest_packet(values: &Values) -> Bytes {
+    let lists = [("linux.hosts", "mtu"), ("workload", "packet")];
+    let all = lists.iter().flat_map(|(list, leaf)| (0..values.count(list)).map(move |n| format!("{list}.{n}.{leaf}")));
+    let others = all.filter(|path| values.has(path)).map(|path| values.size(&path));
+    others.chain([values.size("hosts.mtu")]).max().expect("one is there")
+}
+
+/// A class that ports do not tell apart.
+fn absent_class(values: &Values, switch: &SwitchConfig, classes: Option<u8>) -> Option<Problem> {
+    let (highest, last) = (classes?.checked_ilog2()? as usize, switch.queues().len() - 1);
+    let text = || format!("there is no class {highest}: the last is {last}; add [[switch.classes]]");
+    (highest > last).then(|| values.problem("pfc.classes", text()))
+}
+
+/// Each link into a switch: its name, what holds there.
+fn links<'a>(topology: &'a Topology, config: &'a PfcConfig) -> impl Iterator<Item = (usize, PfcLimits)> + 'a {
+    let backs = topology.backs();
+    let inward = (0..topology.transmitters()).filter(|from| matches!(topology.target_of(*from), Node::Switch(_)));
+    inward.map(move |from| (from, config.limits(topology.wire_of(from), topology.wire_of(backs[from]))))
+}
+
+fn upside_down(values: &Values, topology: &Topology, config: &PfcConfig) -> Option<Problem> {
+    let (from, limits) = links(topology, config).find(|(_, limits)| limits.xon > limits.xoff)?;
+    let PfcLimits { xon, xoff, .. } = limits;
+    let text = format!("{xon} is above xoff, {xoff} on the link {}: use at most that", topology.transmitter_name(from));
+    Some(values.problem("pfc.xon", text))
+}
+
+/// A limit that drops packets of a lossless class, besides its buffer.
+fn other_limits(values: &Values, switch: &SwitchConfig, config: &PfcConfig) -> Option<Problem> {
+    const RIGHT: &str = "take it out, name other pfc.classes, or say pfc.allow_loss = true";
+    if switch.buffer.is_some() {
+        let text = format!("the shared buffer drops packets of lossless classes: {RIGHT}");
+        return Some(values.problem("switch.buffer", text));
+    }
+    let limited = |class: &usize| config.has(*class) && switch.queues()[*class].limit != Limit::None;
+    let red = |class: &usize| {
+        config.has(*class) && matches!(switch.queues()[*class].marking, Marking::Red(red) if red.drop_beyond)
+    };
+    let table = |class| if switch.classes.is_empty() { "switch".into() } else { format!("switch.classes.{class}") };
+    let classes = 0..switch.queues().len();
+    if let Some(class) = classes.clone().find(limited) {
+        let text = format!("a queue's limit drops packets of a lossless class: {RIGHT}");
+        return Some(values.problem(&format!("{}.queue", table(class)), text));
+    }
+    let class = classes.clone().find(red)?;
+    let text = "RED drops packets of a lossless class beyond its upper threshold: write drop_beyond = false, or say pfc.allow_loss = true";
+    Some(values.problem(&format!("{}.red", table(class)), text))
+}
+
+/// The link whose buffer lacks most.
+fn too_small(values: &Values, topology: &Topology, config: &PfcConfig) -> Option<Problem> {
+    let lacking: Vec<_> = links(topology, config).filter(|(_, limits)| limits.missing().get() > 0).collect();
+    let (from, limits) = lacking.iter().max_by_key(|(from, limits)| (limits.missing(), std::cmp::Reverse(*from)))?;
+    let PfcLimits { xoff, buffer, headroom, response, .. } = limits;
+    let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
+    let text = format!(
+        "on the link {}{others} {} are missing: {buffer} cannot hold xoff, {xoff}, and the headroom of {headroom} that can come \
+         then (three packets, a pause frame, the cable both ways and a response of {response}): use a larger buffer or a smaller \
+         xoff, or say pfc.allow_loss = true",
+        topology.transmitter_name(*from),
+        limits.missing(),
+    );
+    Some(values.problem(if values.has("pfc.buffer") { "pfc.buffer" } else { "pfc.xoff" }, text))
+}

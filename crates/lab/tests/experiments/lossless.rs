@@ -1,0 +1,170 @@
+//! Lossless Ethernet from its keys to its tables and warnings.
+
+use crate::{check, integers, metric, numbers, read, result};
+use firstlight_lab::{Column, Outcome, inspect};
+
+const INCAST: &str = include_str!("../specs/lossless.toml");
+
+fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Text(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+fn warnings(outcome: &Outcome) -> String {
+    outcome.manifest["warnings"].to_string()
+}
+
+/// The row of a port in table `pauses`.
+fn row(outcome: &Outcome, name: &str) -> usize {
+    texts(outcome, "pauses", "name").iter().position(|found| found == name).expect("the port is there")
+}
+
+/// CUBIC fills the queue; with PFC it loses nothing, and its senders are paused instead.
+#[test]
+fn an_incast_pauses_its_senders_and_loses_nothing() {
+    let lossless = result(INCAST, &[]);
+    assert_eq!((metric(&lossless, "dropped_packets"), metric(&lossless, "retransmits")), (0.0, 0.0));
+    assert!(lossless.manifest["invalid"].as_array().unwrap().is_empty(), "{}", lossless.manifest["invalid"]);
+    let state = |name| texts(&lossless, "pauses", "state")[row(&lossless, name)].as_str();
+    assert_eq!((state("left->right"), state("host1.nic")), ("paused", "paused"));
+    assert_eq!((state("host3.nic"), state("host4.nic")), ("no traffic", "not reached"));
+    let paused = numbers(&lossless, "pauses", "paused_us");
+    assert!((metric(&lossless, "paused_us") - paused.iter().sum::<f64>()).abs() < 1e-6);
+    let causes: f64 = numbers(&lossless, "pause_causes", "paused_us").iter().sum();
+    assert!((causes - metric(&lossless, "paused_us")).abs() < 1e-6);
+    assert!(texts(&lossless, "pause_causes", "root").iter().any(|root| root == "host4.port"));
+    // 60 kB and three packets, a pause frame, 500 ns each way and 60 quanta.
+    let buffers = integers(&lossless, "pauses", "buffer_bytes");
+    assert_eq!(buffers[row(&lossless, "host1.nic")], 60_000 + 4500 + 64 + 1250 + 3840);
+    // The same at 40 Gb/s: 118 quanta.
+    assert_eq!(buffers[row(&lossless, "left->right")], 60_000 + 4500 + 64 + 5000 + 7552);
+    assert_eq!(integers(&lossless, "pauses", "peak_bytes").iter().max().map(|peak| *peak > 60_000), Some(true));
+    let events = numbers(&lossless, "pause_events", "at_us");
+    assert!(events.windows(2).all(|pair| pair[0] <= pair[1]) && events.len() > 10);
+}
+
+/// Off by its kind is off by its absence; on, another run.
+#[test]
+fn off_is_off() {
+    let without = INCAST.replace("[pfc]\nxoff = \"60kB\"\n", "");
+    let digest = |outcome: &Outcome| outcome.manifest["digest"].clone();
+    let off = result(INCAST, &[("pfc.kind", "off")]);
+    assert_eq!(digest(&off), digest(&result(&without, &[])));
+    assert!(off.table("pauses").is_none());
+    assert_ne!(digest(&off), digest(&result(INCAST, &[])));
+    assert_eq!(digest(&result(INCAST, &[])), digest(&result(INCAST, &[("pfc.events", "0")])));
+}
+
+#[test]
+fn pause_has_one_account_for_all_classes() {
+    let two = format!("{INCAST}\n[[switch.classes]]\n[[switch.classes]]\n");
+    let outcome = result(&two, &[("pfc.kind", "pause")]);
+    assert!(texts(&outcome, "pauses", "class").iter().all(|class| class == "all"));
+    let outcome = result(&two, &[("pfc.classes", "[0]")]);
+    let states = texts(&outcome, "pauses", "state");
+    let classes = texts(&outcome, "pauses", "class");
+    assert!(states.iter().zip(classes).all(|(state, class)| (state == "off") == (class == "1")));
+}
+
+#[test]
+fn a_run_that_loses_says_so_and_is_invalid_unless_it_was_allowed_to() {
+    // RED drops what cannot be marked.
+    let red = [
+        ("switch.red.min", "5"),
+        ("switch.red.max", "10"),
+        ("switch.red.weight", "1.0"),
+        ("switch.red.drop_beyond", "false"),
+    ];
+    let outcome = result(INCAST, &red);
+    let lost = metric(&outcome, "pause_lost_packets");
+    assert!(lost > 0.0);
+    let text = format!("{lost} packets of lossless classes were lost, and pfc.allow_loss does not allow it");
+    assert_eq!(outcome.manifest["invalid"], serde_json::json!([text]));
+    assert!(warnings(&outcome).contains(&text));
+    let allowed = result(INCAST, &[&red[..], &[("pfc.allow_loss", "true")]].concat());
+    assert_eq!(
+        (metric(&allowed, "pause_lost_packets"), allowed.manifest["invalid"].as_array().unwrap().len()),
+        (lost, 0)
+    );
+}
+
+/// The figures of the study of TCP over converged Ethernet: its 3 kB above XOFF are no headroom.
+#[test]
+fn the_slides_thresholds_lack_headroom() {
+    let slides = INCAST
+        .replace("[links]\nrate = \"40Gbps\"\n", "")
+        .replace("xoff = \"60kB\"", "xon = \"80kB\"\nxoff = \"97kB\"\nbuffer = \"100kB\"");
+    check(
+        &slides,
+        &[
+            (
+                "buffer = \"100kB\"",
+                "buffer = \"100000B\"",
+                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 6654B are missing: 100kB cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3072ns): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+            ),
+            ("buffer = \"100kB\"", "buffer = \"106654B\"", "accepted"),
+            (
+                "buffer = \"100kB\"",
+                "buffer = \"106653B\"",
+                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 1B are missing: 106653B cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3072ns): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+            ),
+            ("buffer = \"100kB\"", "buffer = \"100kB\"\nallow_loss = true", "accepted"),
+            (
+                "xon = \"80kB\"",
+                "xon = \"98kB\"\nallow_loss = true",
+                "x.toml:15:7: pfc.xon: 98kB is above xoff, 97kB on the link left->right: use at most that",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn wrong_keys() {
+    check(
+        INCAST,
+        &[
+            (
+                "xoff = \"60kB\"",
+                "classes = [3]",
+                "x.toml:15:11: pfc.classes: there is no class 3: the last is 0; add [[switch.classes]]",
+            ),
+            (
+                "xoff = \"60kB\"",
+                "classes = [8]",
+                "x.toml:15:11: pfc.classes: expected a list of traffic classes, each from 0 to 7: write for example [3, 4]",
+            ),
+            (
+                "[pfc]",
+                "[switch]\nqueue = 100\n[pfc]",
+                "x.toml:15:9: switch.queue: a queue's limit drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+            ),
+            (
+                "[pfc]",
+                "[switch]\nbuffer = \"1MB\"\n[pfc]",
+                "x.toml:15:10: switch.buffer: the shared buffer drops packets of lossless classes: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+            ),
+            ("[pfc]", "[[switch.classes]]\nqueue = 9\n[[switch.classes]]\n[pfc]\nclasses = [1]", "accepted"),
+        ],
+    );
+}
+
+/// Everybody sends two switches on in a ring of five.
+#[test]
+fn a_circle_is_told_before_the_run_and_a_deadlock_after() {
+    let mut text = "duration = \"20ms\"\n[fabric]\nkind = \"graph\"\nfile = \"tests/specs/circle.txt\"\n[hosts]\nmtu = \"1500B\"\n[pfc]\n".to_string();
+    for host in 0..5 {
+        text += &format!("[[flows]]\nfrom = \"host{host}\"\nto = \"host{}\"\ncount = 4\n", (host + 2) % 5);
+    }
+    let notes = inspect(&read(&text, &[]))["notes"].to_string();
+    let circle = "lossless class 0 may stop for ever: ports may wait for each other in a circle, s0->s1, s1->s2, s2->s3, s3->s4, s4->s0, s0->s1";
+    assert!(notes.contains(circle), "{notes}");
+    let outcome = result(&text, &[]);
+    assert_eq!(metric(&outcome, "deadlocks"), 1.0, "{}", warnings(&outcome));
+    assert!(warnings(&outcome).contains("deadlock since "), "{}", warnings(&outcome));
+    // With the flows of one host turned back there is no circle.
+    let open = text.replace("from = \"host0\"\nto = \"host2\"", "from = \"host0\"\nto = \"host1\"");
+    let open = open.replace("from = \"host2\"\nto = \"host4\"", "from = \"host2\"\nto = \"host3\"");
+    assert!(!warnings(&result(&open, &[])).contains("circle"));
+}
