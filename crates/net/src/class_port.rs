@@ -285,6 +285,12 @@ impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
         self.serializer.bytes_in(waiting + self.line.free_at().saturating_since(now))
     }
 
+    fn queue_of(&self, packet: &Packet, now: Time) -> (usize, Bytes) {
+        let class = self.class_of(packet);
+        let queue = &self.queues[class];
+        (class, self.serializer.bytes_in(queue.time + queue.served.saturating_since(now)))
+    }
+
     fn offered(&self) -> u64 {
         self.total(|counts| counts.offered)
     }
@@ -353,6 +359,8 @@ mod tests {
         assert_eq!(port.offer(PacketId(3), &mut packet(7), ns(300)), Ok(None));
         assert_eq!(port.offer(PacketId(4), &mut packet(7), ns(300)), Ok(None));
         assert_eq!((port.waiting_at(ns(300)), port.peak(), port.backlog(ns(600))), (4, 4, Bytes::new(750 + 4 * 1500)));
+        let queues = [0, 3, 7].map(|class| port.queue_of(&packet(class), ns(600)));
+        assert_eq!(queues, [(0, Bytes::new(750 + 1500)), (3, Bytes::new(1500)), (7, Bytes::new(3000))]);
         let (arrivals, _) = drain(&mut port, Some(ns(1200)));
         assert_eq!(arrivals, [(0, 2200), (3, 3400), (4, 4600), (2, 5800), (1, 7000)]);
         assert_eq!((port.counts(7).sent, port.counts(0).sent, port.counts(5).offered), (2, 2, 0));

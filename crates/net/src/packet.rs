@@ -93,13 +93,14 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// What else a packet carries, in one byte: how many SACK blocks, whether its timestamps of the network interfaces are
-/// there ([`Packet::stamps`]), and its traffic class.
+/// What else a packet carries, in one byte: how many SACK blocks, whether it is a notification of congestion
+/// ([`Packet::feedback`]), whether its timestamps of the network interfaces are there ([`Packet::stamps`]), and its traffic class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extras(u8);
 
 impl Extras {
     const SACKS: u8 = 0x03;
+    const NOTIFICATION: u8 = 0x04;
     const STAMPED: u8 = 0x08;
     const CLASS: u32 = 4;
 
@@ -127,8 +128,10 @@ pub struct Stamps {
     pub received: u32,
 }
 
-/// Protocol number of TCP in the IP header.
+/// Protocol number of TCP in the IP header,
 const TCP: u8 = 6;
+/// and one that nobody has: a notification of congestion is no IP packet (RFC 3692).
+const NO_PROTOCOL: u16 = 253;
 
 /// One packet. Exactly one cache line: a hop touches one line of memory.
 ///
@@ -280,6 +283,29 @@ impl Packet {
         self.extras.0 = self.extras.0 & !(7 << Extras::CLASS) | class << Extras::CLASS;
     }
 
+    /// QCN's notification to the sender of `packet`, from the switch where that is: 64 bytes of the highest class. It has its
+    /// flow's ends turned round.
+    pub fn notification(packet: &Packet, feedback: u8) -> Packet {
+        Packet {
+            size: 64,
+            header: 64,
+            extras: Extras(Extras::NOTIFICATION | 7 << Extras::CLASS),
+            src: packet.dst,
+            dst: packet.src,
+            sport: packet.dport,
+            dport: packet.sport,
+            seq: feedback.into(),
+            window: NO_PROTOCOL,
+            ..Packet::default()
+        }
+    }
+
+    /// The feedback of QCN's notification; `None` for any other packet.
+    #[inline]
+    pub const fn feedback(&self) -> Option<u8> {
+        if self.extras.0 & Extras::NOTIFICATION != 0 { Some(self.seq as u8) } else { None }
+    }
+
     /// A number that is the same for all packets of one direction of a flow: addresses and ports.
     #[inline]
     pub const fn flow_key(&self) -> u64 {
@@ -306,6 +332,18 @@ mod tests {
         let stamps = Stamps { sent: 8, received: 9, ..stamps };
         assert_eq!((packet.sack_blocks(), packet.stamps(), packet.class()), (&[block(7)][..], stamps, 6));
         assert_eq!(Packet { extras: Extras::sacks(3), ..Packet::default() }.sacks(), 3);
+    }
+
+    #[test]
+    fn a_notification_goes_back_to_the_sender() {
+        let packet = Packet { src: HostId(1), dst: HostId(2), sport: 3, dport: 4, size: 1500, ..Packet::default() };
+        let back = Packet::notification(&packet, 63);
+        assert_eq!((back.src, back.dst, back.sport, back.dport), (HostId(2), HostId(1), 4, 3));
+        assert_eq!(
+            (back.feedback(), back.class(), back.size, back.is_data(), back.is_tcp()),
+            (Some(63), 7, 64, false, false)
+        );
+        assert_eq!((packet.feedback(), back.sacks(), back.has_stamps()), (None, 0, false));
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl Serializer {
         Serializer { per_byte, rate, scale }
     }
 
+    /// The rate, not stretched.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// How long `bytes` last.
     #[inline]
     pub fn time(&self, bytes: u16) -> Span {

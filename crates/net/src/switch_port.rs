@@ -41,6 +41,12 @@ pub trait SwitchPort: Sized {
     /// Bytes not yet sent at `now`, the rest of the packet in service counted; the last byte counts whole.
     fn backlog(&self, now: Time) -> Bytes;
 
+    /// The number of the queue that a packet belongs to, and the bytes of it that are not yet sent at `now`.
+    #[inline]
+    fn queue_of(&self, _packet: &Packet, now: Time) -> (usize, Bytes) {
+        (0, self.backlog(now))
+    }
+
     /// Packets that came.
     fn offered(&self) -> u64;
 

@@ -6,6 +6,7 @@
 use firstlight_circuits::{Frame, RackId, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig};
 use firstlight_net::pfc::PfcConfig;
+use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::Topology;
 use firstlight_net::{Discipline, PacerConfig, PoolConfig};
 use firstlight_units::{Rate, Span};
@@ -36,6 +37,8 @@ pub struct InterfaceConfig {
     pub stamps: ChainConfig,
     /// HULL's pacer, where there is one.
     pub pacer: Option<PacerConfig>,
+    /// QCN: queues of switches notify the hosts' interfaces of congestion, and these limit flows.
+    pub qcn: Option<QcnConfig>,
 }
 
 /// What the switches of a packet fabric do with packets.

@@ -51,6 +51,8 @@ pub(crate) enum Kind {
     Stack,
     /// A pause frame takes effect.
     Pause,
+    /// A host's interface lets a packet of a limited flow go, or changes its rate.
+    Limiter,
 }
 
 /// By number; padded, so that looking one up needs no check.
@@ -75,6 +77,7 @@ const KINDS: [Kind; 32] = {
         Kind::Message,
         Kind::Stack,
         Kind::Pause,
+        Kind::Limiter,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -245,7 +248,7 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(Kind::Message as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(Kind::Limiter as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));

@@ -41,7 +41,7 @@ pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};
 pub use report::{
     CircuitReport, DeadlockReport, MeterReport, NetworkReport, PairReport, PauseCause, PauseEvent, PauseReport,
-    PausedPort, PortKind, PortReport, QueueReport, QueueSample, SeriesReport, Totals,
+    PausedPort, PortKind, PortReport, QcnReport, QueueReport, QueueSample, RateSample, SeriesReport, Totals,
 };
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 #[cfg(feature = "hosts")]

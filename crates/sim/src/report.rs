@@ -2,6 +2,8 @@
 
 use crate::conserve::Imbalance;
 use firstlight_circuits::RackId;
+use firstlight_net::HostId;
+use firstlight_net::qcn::{CongestionCounts, FlowKey};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// What kind of element a [`PortReport`] is about.
@@ -11,6 +13,8 @@ pub enum PortKind {
     HostNic,
     /// What paces a host's packets before its interface.
     Pacer,
+    /// Where packets of limited flows wait before their host's interface (QCN).
+    Limiter,
     /// A switch's port towards a host.
     HostPort,
     /// A switch's port towards another switch.
@@ -31,6 +35,7 @@ impl PortKind {
         match self {
             PortKind::HostNic => "nic",
             PortKind::Pacer => "pacer",
+            PortKind::Limiter => "limiter",
             PortKind::HostPort => "host_port",
             PortKind::SwitchPort => "switch_port",
             PortKind::Voq => "voq",
@@ -123,6 +128,8 @@ pub struct PairReport {
 pub struct Totals {
     /// Packets handed in by hosts.
     pub injected: u64,
+    /// Notifications of congestion sent by switches (QCN).
+    pub notified: u64,
     /// Packets handed out to hosts.
     pub exited: u64,
     /// Packets lost to full queues or to a VOQ's shrinking.
@@ -139,6 +146,40 @@ pub struct Totals {
     pub events: u64,
     /// Every identity that does not hold: empty on a sound run.
     pub imbalances: Vec<Imbalance>,
+}
+
+/// What QCN did since the start of the run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QcnReport {
+    /// What all congestion points counted.
+    pub sent: CongestionCounts,
+    /// Notifications that came to their hosts' interfaces.
+    pub received: u64,
+    /// The sum of their feedback, each 1 to 63.
+    pub feedback: u64,
+    /// Times that a flow became limited.
+    pub limited: u64,
+    /// For how long flows were limited, the sum of all.
+    pub limited_time: Span,
+    /// Changes of rates, also those that were not kept.
+    pub changes: u64,
+    /// Those that were kept, in the order of time.
+    pub kept: Vec<RateSample>,
+}
+
+/// A limited flow's rates from some moment on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateSample {
+    /// When, since the start of the run.
+    pub at: Span,
+    /// The sending host.
+    pub host: HostId,
+    /// The flow.
+    pub flow: FlowKey,
+    /// Its rate,
+    pub current: Rate,
+    /// and what that is on its way to.
+    pub target: Rate,
 }
 
 /// What was seen of a watched port since [`crate::Fabric::reset_meter`].

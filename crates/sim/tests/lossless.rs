@@ -3,6 +3,7 @@
 mod harness;
 
 use firstlight_net::pfc::PfcConfig;
+use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine, Node, Topology, Wire, dumbbell, star};
 use firstlight_net::{Discipline, HostId, Packet};
 use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, PauseReport, SwitchConfig};
@@ -316,6 +317,23 @@ fn topologies() -> impl Strategy<Value = Topology> {
 /// Bursts of packets of all sizes and classes: when, whence, where to, how many, how large.
 fn traffic() -> impl Strategy<Value = Vec<(u64, u16, u16, u32, u16, u8)>> {
     prop::collection::vec((0u64..40_000, any::<u16>(), any::<u16>(), 1u32..120, 64u16..=1500, 0u8..3), 1..25)
+}
+
+/// Notifications of QCN begin in a switch: no link's account has them there, and that of each link that they cross has.
+#[test]
+fn notifications_pass_a_lossless_fabric() {
+    let leaf_spine =
+        LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 3, host: gbps(10, us(1)), uplink: gbps(10, us(1)) };
+    let qcn = QcnConfig { set_point: Bytes::new(20_000), sample: Bytes::new(15_000), ..QcnConfig::default() };
+    let lossless = config(leaf_spine.build().unwrap(), Some(PfcConfig { xoff: bytes(30_000), ..PFC }), 0);
+    let interface = InterfaceConfig { qcn: Some(qcn), ..InterfaceConfig::default() };
+    let mut fabric = Fabric::graph(&GraphConfig { interface, ..lossless }).unwrap();
+    let sends = in_order((0..3).flat_map(|src| burst(src, 3, 200, at(us(u64::from(src))))).collect());
+    let left = drive(&mut fabric, &sends, at(Span::from_secs(2)));
+    let (pauses, qcn) = (report(&fabric), fabric.qcn().expect("QCN is on"));
+    assert_eq!((left.len(), pauses.lost, fabric.totals().dropped), (600, 0, 0));
+    assert!(qcn.received > 0 && qcn.received == qcn.sent.notifications, "{qcn:?}");
+    assert!(pauses.ports.iter().any(|port| port.pauses > 0));
 }
 
 proptest! {

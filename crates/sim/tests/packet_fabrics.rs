@@ -74,6 +74,7 @@ prop_compose! {
         buffer in prop::option::weighted(0.3, (10_000u64..200_000, 0.1f64..8.0)),
         loss in prop_oneof![3 => Just(0.0), 1 => 0.0..0.3],
         pacer in prop::bool::weighted(0.3),
+        qcn in prop::bool::weighted(0.3),
         (send, receive) in (0u64..5000, 0u64..5000),
         spray in any::<bool>(),
         time_scale in prop_oneof![Just(1u32), Just(20)],
@@ -81,7 +82,8 @@ prop_compose! {
     ) -> GraphConfig {
         let buffer = buffer.map(|(size, alpha)| PoolConfig { size: Bytes::new(size), alpha });
         let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
-        let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, ..InterfaceConfig::default() };
+        let qcn = qcn.then(nervous);
+        let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, qcn, ..InterfaceConfig::default() };
         GraphConfig { topology, interface, switch: SwitchConfig { discipline, classes, buffer, pfc: None }, spray, time_scale, seed }
     }
 }
@@ -144,7 +146,8 @@ proptest! {
         assert_conserved(&fabric);
         prop_assert_eq!(totals.held, 0, "all is quiet at the end");
         prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
-        prop_assert_eq!(totals.exited + totals.dropped + totals.lost, totals.injected);
+        let taken_in = fabric.qcn().map_or(0, |qcn| qcn.received);
+        prop_assert_eq!(totals.exited + totals.dropped + totals.lost + taken_in, totals.injected + totals.notified);
         let drops = |queue: &Discipline| queue.limit != Limit::None || matches!(queue.marking, Marking::Red(_));
         let SwitchConfig { discipline, classes, buffer, pfc: _ } = &config.switch;
         let any = if classes.is_empty() { drops(discipline) } else { classes.iter().any(drops) };

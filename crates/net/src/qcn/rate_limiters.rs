@@ -54,6 +54,8 @@ pub struct LimiterCounts {
     pub feedback: u64,
     /// Times that a flow became limited.
     pub limited: u64,
+    /// Changes of rates.
+    pub changes: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -226,6 +228,7 @@ impl RateLimiters {
     }
 
     fn note(&mut self, index: usize, at: Time) {
+        self.counts.changes += 1;
         if self.changes.len() < self.keep {
             let Limited { key: flow, point, .. } = &self.flows[index];
             let (current, target) = (point.current(), point.target());
@@ -367,7 +370,7 @@ mod tests {
         let mut limiters = limiters(1);
         limiters.keep_changes(3);
         (0..9).for_each(|n| limiters.on_notification(FLOW, 1, us(n)));
-        assert_eq!(limiters.changes().len(), 3);
+        assert_eq!((limiters.changes().len(), limiters.counts().changes), (3, 9));
     }
 
     proptest! {

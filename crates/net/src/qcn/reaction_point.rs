@@ -70,7 +70,7 @@ impl ReactionPoint {
         self.time_cycles = 0;
         self.timer = now + config.timer * u64::from(scale);
         let least = config.min_rate.as_bps().min(self.line);
-        let slower = u128::from(self.current) * u128::from(factor(config, feedback)) >> FRACTION;
+        let slower = (u128::from(self.current) * u128::from(factor(config, feedback))) >> FRACTION;
         self.current = (slower as u64).max(least);
     }
 

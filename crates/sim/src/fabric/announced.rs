@@ -81,6 +81,9 @@ impl Hybrid {
         if let Some(announced) = &mut self.announced {
             announced.on_passed(pair, core.arena.get(id));
         }
+        if let Some(point) = self.points.get_mut(pair) {
+            point.on_gone(core.arena.get(id));
+        }
     }
 
     /// What hosts have written and has not passed; a flow that never ends has more than any number.

@@ -38,6 +38,10 @@ pub(crate) struct Core {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) injected: u64,
+    /// Notifications of congestion that switches have sent,
+    pub(super) notified: u64,
+    /// and those that have come to their hosts' interfaces, where they end.
+    pub(super) taken_in: u64,
     pub(super) exited: u64,
     pub(super) dropped: u64,
     pub(super) lost: u64,
@@ -120,7 +124,8 @@ impl Core {
             return Err(ConfigError::Value { key: "hosts.loss", problem });
         }
         let pacers = if config.pacer.is_some() { hosts } else { 0 };
-        let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1), (Kind::Pacer, pacers)];
+        let limiters = if config.qcn.is_some() { hosts } else { 0 };
+        let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1), (Kind::Pacer, pacers), (Kind::Limiter, limiters)];
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
@@ -287,6 +292,9 @@ impl Core {
     /// A packet arrives at its host: out of the fabric.
     #[inline]
     pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
+        if let Some(feedback) = self.arena.get(id).feedback() {
+            return self.take_in(id, host, feedback);
+        }
         self.leave_interface(id, host);
         let packet = self.arena.get(id);
         self.digest.packet(packet, self.now, End::Exit);
@@ -316,7 +324,9 @@ impl Core {
     pub(super) fn nic_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
         let report = |(i, nic)| port_report(PortKind::HostNic, format!("host{i}.nic"), nic, self.now);
         let nics = self.nics.iter().enumerate().map(report);
-        nics.chain(self.pausable.reports(self.now)).chain(self.interfaces.pacer_reports())
+        nics.chain(self.pausable.reports(self.now))
+            .chain(self.interfaces.pacer_reports())
+            .chain(self.interfaces.limiter_reports())
     }
 }
 

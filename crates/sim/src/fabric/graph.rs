@@ -6,12 +6,14 @@
 //! (packet spraying).
 
 use super::core::{Core, Shape, port_report, serializer};
+use super::notifications;
 use super::watch::Watch;
 use crate::config::{ConfigError, GraphConfig, SwitchConfig, WatchConfig};
 use crate::events::{Event, Kind};
 use crate::prefetch::prefetch;
 use crate::report::{PortKind, PortReport, QueueReport};
 use crate::stream::stream;
+use firstlight_net::qcn::{CongestionCounts, CongestionPoint};
 use firstlight_net::topology::{Node, Port, Routes, SwitchId, SwitchPort as PortId, Topology};
 use firstlight_net::{ClassPort, FifoPort, HostId, PacketId, PausablePort, Pool, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
@@ -52,6 +54,10 @@ pub(super) struct Graph<P> {
     pub(super) sprayed: Option<u64>,
     /// The switches' shared buffers, each with its ports; none without them.
     buffers: Vec<(Pool, Range<usize>)>,
+    /// With QCN: the congestion points of all ports, one for each class, the lowest first.
+    points: Vec<CongestionPoint>,
+    /// The last notification that a congestion point sent.
+    pub(super) notified: Option<PacketId>,
     watches: Vec<Watch>,
     /// Between samples of the watched queues.
     every: Span,
@@ -102,6 +108,8 @@ impl<P: SwitchPort> Graph<P> {
             routes: Routes::new(topology, config.seed),
             sprayed: config.spray.then_some(0),
             buffers: buffers(topology, &config.switch),
+            points: points(config),
+            notified: None,
             watches: vec![],
             every: Span::ZERO,
             topology: topology.clone(),
@@ -118,7 +126,7 @@ impl<P: SwitchPort> Graph<P> {
             Node::Switch(switch) => switch,
         };
         let port = self.route(core, id, switch);
-        if self.watches.is_empty() && self.buffers.is_empty() {
+        if self.watches.is_empty() && self.buffers.is_empty() && self.points.is_empty() {
             return core.send(&mut self.ports, port, id);
         }
         self.send_seen(core, switch, port, id);
@@ -138,7 +146,8 @@ impl<P: SwitchPort> Graph<P> {
         self.routes.port(switch, packet.dst, key).index()
     }
 
-    /// Queues a packet where the switch has a shared buffer or somebody watches. Tells whether it was taken in.
+    /// Queues a packet where the switch has a shared buffer or congestion points, or somebody watches. Tells whether it
+    /// was taken in.
     pub(super) fn send_seen(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) -> bool {
         let watch = self.watches.iter_mut().find(|watch| watch.port == port);
         let ahead = watch.as_ref().map(|watch| watch.ahead(&self.ports[port], core.now));
@@ -151,7 +160,32 @@ impl<P: SwitchPort> Graph<P> {
             watch.on_packet(packet, ahead);
         }
         core.on_offered(offered, port, id);
-        offered.is_ok()
+        let taken = offered.is_ok();
+        if taken && !self.points.is_empty() {
+            self.on_queued(core, switch, port, id);
+        }
+        taken
+    }
+
+    /// The congestion point of a queue sees a packet that was taken in, and may notify its sender.
+    fn on_queued(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) {
+        let packet = core.arena.get(id);
+        if packet.feedback().is_some() {
+            return;
+        }
+        let (class, queue) = self.ports[port].queue_of(packet, core.now);
+        let classes = self.points.len() / self.ports.len();
+        if let Some(feedback) = self.points[port * classes + class].on_queued(packet.size, queue) {
+            let id = core.notify(id, feedback);
+            self.notified = Some(id);
+            let port = self.route(core, id, switch);
+            self.send_seen(core, switch, port, id);
+        }
+    }
+
+    /// What the congestion points counted.
+    pub(super) fn congestion(&self) -> impl Iterator<Item = CongestionCounts> {
+        self.points.iter().map(CongestionPoint::counts)
     }
 
     pub(super) fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), ConfigError> {
@@ -226,6 +260,7 @@ impl<P: SwitchPort> Shape for Graph<P> {
                 }
             }
             Kind::Pacer => core.on_pacer(index),
+            Kind::Limiter => core.on_limiter(index),
             Kind::Sample => self.on_sample(core),
             other => unreachable!("a packet fabric has no event {other:?}"),
         }
@@ -251,6 +286,16 @@ fn buffers(topology: &Topology, config: &SwitchConfig) -> Vec<(Pool, Range<usize
     let switches = (0..topology.switches().len()).map(|switch| topology.ports_of(SwitchId(switch as u16)));
     let ports = switches.map(|ports| ports.start as usize..ports.end as usize);
     config.buffer.iter().flat_map(|buffer| ports.clone().map(|ports| (Pool::new(buffer, ports.len()), ports))).collect()
+}
+
+fn points(config: &GraphConfig) -> Vec<CongestionPoint> {
+    let Some(qcn) = &config.interface.qcn else { return vec![] };
+    let (topology, classes) = (&config.topology, config.switch.classes.len().max(1));
+    let of_port = |port| {
+        let name = topology.port_name(PortId(port as u32));
+        (0..classes).map(move |class| notifications::point(qcn, config.seed, &format!("{name}.{class}")))
+    };
+    (0..topology.ports().len()).flat_map(of_port).collect()
 }
 
 fn check(config: &SwitchConfig) -> Result<(), ConfigError> {

@@ -8,6 +8,7 @@
 use super::announced::Announced;
 use super::circuit::CircuitPort;
 use super::core::{Core, Shape, check_range, serializer};
+use super::notifications::VoqPoint;
 use super::order::Order;
 use super::packet_network::{Downlink, Uplink};
 use super::schedule::Schedule;
@@ -44,6 +45,8 @@ pub(super) struct Hybrid {
     /// The rack of each host.
     rack_of: Vec<u16>,
     pub(super) pairs: Vec<Pair>,
+    /// With QCN: the congestion point of each pair's VOQ.
+    pub(super) points: Vec<VoqPoint>,
     pub(super) uplinks: Vec<Uplink>,
     /// None when the uplinks end at the other ToR.
     pub(super) downlinks: Vec<Downlink>,
@@ -84,6 +87,7 @@ impl Hybrid {
             host_ports: vec![to_host; hosts],
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
             pairs: (0..racks * racks).map(|_| Pair::new(limits)).collect(),
+            points: VoqPoint::all(config),
             uplinks: (0..racks).map(|_| Uplink::new(packet.clone(), racks)).collect(),
             downlinks: (0..downlinks)
                 .map(|_| Downlink::new(packet.clone(), racks, config.packet.switch_queue))
@@ -127,10 +131,13 @@ impl Hybrid {
         if !pair.voq.offer(id, packet) {
             return core.lose(id, Kind::UplinkFree, index);
         }
+        if !self.points.is_empty() {
+            self.on_queued(core, index, id);
+        }
         if self.circuits[src].is_up_to(dst) {
             return self.wake_circuit(core, src);
         }
-        if pair.voq.len() == 1 {
+        if self.pairs[index].voq.len() == 1 {
             self.refresh(src, dst);
         }
         self.wake_uplink(core, src);
@@ -225,6 +232,7 @@ impl Shape for Hybrid {
             Kind::Calendar => self.on_calendar(core),
             Kind::Sample => self.on_sample(core),
             Kind::Pacer => core.on_pacer(index),
+            Kind::Limiter => core.on_limiter(index),
             Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control | Kind::Message | Kind::Stack | Kind::Pause => {
                 unreachable!("timers are the hosts'")
             }

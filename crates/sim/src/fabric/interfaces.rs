@@ -1,4 +1,4 @@
-//! The hosts' interfaces, apart from their queues: timestamps and pacers.
+//! The hosts' interfaces, apart from their queues: timestamps, pacers, and the place of QCN's rate limiters.
 
 use super::core::Core;
 use crate::config::{ConfigError, InterfaceConfig};
@@ -6,6 +6,7 @@ use crate::events::Kind;
 use crate::report::{PortKind, PortReport};
 use crate::stream::stream;
 use firstlight_net::interface::{Clock, Stamper};
+use firstlight_net::qcn::RateLimiters;
 use firstlight_net::{HostId, Pace, Pacer, PacketId, Serializer};
 use firstlight_units::{Span, Time};
 use rand_xoshiro::rand_core::RngCore;
@@ -14,6 +15,8 @@ use rand_xoshiro::rand_core::RngCore;
 pub(super) struct Interfaces {
     pub(super) stampers: Vec<Stamper>,
     pacers: Vec<Pacer>,
+    /// With QCN: each host's limited flows.
+    pub(super) limiters: Vec<RateLimiters>,
     /// Nothing is between a host's stack and its interface, which is a plain FIFO.
     pub(super) plain: bool,
     /// How long the hosts' stacks take, on the engine's clock; the links' delays have it in them.
@@ -32,18 +35,23 @@ impl Interfaces {
             let problem = |error: firstlight_net::DisciplineError| error.to_string();
             pacer.check().map_err(|error| ConfigError::Value { key: "pacer", problem: problem(error) })?;
         }
-        let (mut stampers, mut pacers) = (vec![], vec![]);
+        if let Some(qcn) = &config.qcn {
+            qcn.check().map_err(|error| ConfigError::Value { key: "qcn", problem: error.to_string() })?;
+        }
+        let (mut stampers, mut pacers, mut limiters) = (vec![], vec![], vec![]);
         for (host, link) in links.enumerate() {
             let name = format!("host{host}");
             let clock = Clock::draw(&config.clock, &mut stream(seed, &name, "clock"));
             stampers.push(Stamper::new(config.stamps, clock, link, stream(seed, &name, "stamps")));
             let pacer = |config| Pacer::new(config, scale, stream(seed, &name, "pacer").next_u64());
             pacers.extend(config.pacer.as_ref().map(pacer));
+            let limiter = |config| RateLimiters::new(config, link.rate(), scale, stream(seed, &name, "qcn"));
+            limiters.extend(config.qcn.as_ref().map(limiter));
         }
         let stretched = |delay: Span| delay * u64::from(scale);
         let (send_delay, receive_delay) = (stretched(config.send_delay), stretched(config.receive_delay));
-        let plain = pacers.is_empty();
-        Ok(Interfaces { stampers, pacers, plain, send_delay, receive_delay })
+        let plain = pacers.is_empty() && limiters.is_empty();
+        Ok(Interfaces { stampers, pacers, limiters, plain, send_delay, receive_delay })
     }
 
     #[inline]
@@ -81,11 +89,11 @@ impl Core {
         {
             return self.schedule(release, Kind::Pacer, host);
         }
-        self.pass(id, host);
+        self.limit(id, host);
     }
 
     /// A packet goes on to its host's interface, of whichever kind.
-    fn pass(&mut self, id: PacketId, host: usize) {
+    pub(super) fn pass(&mut self, id: PacketId, host: usize) {
         if self.nics.is_empty() { self.enter_stack(id, host) } else { self.enter_interface(id, host) }
     }
 
@@ -95,12 +103,12 @@ impl Core {
         let next = self.interfaces.pacers[host].next();
         self.reschedule(next, Kind::Pacer, host);
         if let Some(id) = released {
-            self.pass(id, host);
+            self.limit(id, host);
         }
     }
 
     #[inline]
-    fn enter_interface(&mut self, id: PacketId, host: usize) {
+    pub(super) fn enter_interface(&mut self, id: PacketId, host: usize) {
         let (now, nic, packet) = (self.now, &mut self.nics[host], self.arena.get_mut(id));
         if packet.has_stamps() {
             let queued: Time = now + self.interfaces.send_delay;

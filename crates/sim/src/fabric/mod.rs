@@ -13,6 +13,7 @@ mod graph;
 mod hybrid;
 mod interfaces;
 mod lossless;
+mod notifications;
 mod order;
 mod packet_network;
 mod pausable;
@@ -23,7 +24,7 @@ mod watch;
 use self::core::{Core, Queue};
 use crate::capture::CaptureSink;
 use crate::config::{ConfigError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
-use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QueueReport, Totals};
+use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
 use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
 use graph::Graph;
@@ -281,6 +282,21 @@ impl Fabric {
         match &self.kind {
             Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => Vec::new(),
             Kind::Hybrid(hybrid) => hybrid.pair_reports(),
+        }
+    }
+
+    /// From now on QCN's changes of rates are kept, the first `most` of each host.
+    pub fn keep_rate_changes(&mut self, most: usize) {
+        self.core.interfaces.limiters.iter_mut().for_each(|limiters| limiters.keep_changes(most));
+    }
+
+    /// What QCN did; `None` without it.
+    pub fn qcn(&self) -> Option<QcnReport> {
+        match &self.kind {
+            Kind::Graph(graph) => self.core.qcn_report(graph.congestion()),
+            Kind::Classes(graph) => self.core.qcn_report(graph.congestion()),
+            Kind::Lossless(lossless) => self.core.qcn_report(lossless.graph.congestion()),
+            Kind::Hybrid(hybrid) => self.core.qcn_report(hybrid.congestion()),
         }
     }
 

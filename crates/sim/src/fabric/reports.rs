@@ -98,15 +98,17 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
         ledger.check(&port.name, "offered = delivered + dropped + held", port.offered, parts);
     }
     let held = all(|p| p.held);
-    let parts = counts.exited + counts.dropped + counts.lost + held;
-    ledger.check("fabric", "injected = exited + dropped + lost + held", counts.injected, parts);
+    let come = counts.injected + counts.notified;
+    let parts = counts.exited + counts.taken_in + counts.dropped + counts.lost + held;
+    ledger.check("fabric", "injected + notifications = exited + taken in + dropped + lost + held", come, parts);
     ledger.check("fabric", "drops = drops of all ports", counts.dropped, all(|p| p.dropped));
-    ledger.check("fabric", "exits = deliveries of host ports", counts.exited, sum(&host, delivered));
+    let left = counts.exited + counts.taken_in;
+    ledger.check("fabric", "exits + notifications taken in = deliveries of host ports", left, sum(&host, delivered));
     ledger.check(
         "fabric",
         "injected = lost + offered to interfaces",
         counts.injected,
-        counts.lost + sum(&nic, offered) + sum(&[PortKind::Pacer], |p| p.held),
+        counts.lost + sum(&nic, offered) + sum(&[PortKind::Pacer, PortKind::Limiter], |p| p.held),
     );
     let untold = fabric.core.drops.as_ref().map_or(0, |drops| drops.len());
     let records = held + counts.exited - counts.released + untold;
@@ -117,7 +119,7 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
             let inside = [PortKind::SwitchPort];
             let (come, gone) =
                 (sum(&nic, delivered) + sum(&inside, delivered), sum(&host, offered) + sum(&inside, offered));
-            ledger.check("switches", "in = out", come, gone);
+            ledger.check("switches", "in + notifications = out", come + counts.notified, gone);
         }
         Kind::Hybrid(hybrid) => {
             use PortKind::{Circuit, Downlink, Uplink, Voq};
@@ -125,8 +127,8 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
             ledger.check("tor", "from hosts = VOQs + local", sum(&nic, delivered), sum(&[Voq], offered) + local);
             ledger.check("tor", "VOQs = uplinks + circuits", sum(&[Voq], delivered), sum(&[Uplink, Circuit], offered));
             let last = if hybrid.downlinks.is_empty() { Uplink } else { Downlink };
-            let arrived = sum(&[last, Circuit], delivered);
-            ledger.check("tor", "to hosts = arrived + local", sum(&host, offered), arrived + local);
+            let arrived = sum(&[last, Circuit], delivered) + counts.notified;
+            ledger.check("tor", "to hosts = arrived + local + notifications", sum(&host, offered), arrived + local);
             if last == Downlink {
                 ledger.check("packet switch", "in = out", sum(&[Uplink], delivered), sum(&[Downlink], offered));
             }
@@ -134,6 +136,7 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
     }
     Totals {
         injected: counts.injected,
+        notified: counts.notified,
         exited: counts.exited,
         dropped: counts.dropped,
         lost: counts.lost,

@@ -143,6 +143,9 @@ impl Hybrid {
         let large = self.schedule.large.filter(|_| pair.claims > 0);
         pair.voq.set_limits(large.unwrap_or(self.schedule.small));
         while let Some(id) = pair.voq.drop_excess() {
+            if let Some(point) = self.points.get_mut(index) {
+                point.on_gone(core.arena.get(id));
+            }
             core.lose(id, Kind::UplinkFree, index);
         }
     }

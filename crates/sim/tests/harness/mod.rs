@@ -3,13 +3,14 @@
 #![allow(dead_code)]
 
 use firstlight_circuits::{RackId, Week};
+use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, Ecn, HostId, Packet};
 use firstlight_sim::{
     CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
     SwitchConfig, VoqConfig,
 };
-use firstlight_units::{Rate, Span, Time};
+use firstlight_units::{Bytes, Rate, Span, Time};
 
 pub fn us(n: u64) -> Span {
     Span::from_us(n)
@@ -46,6 +47,18 @@ pub fn star(hosts: u32, queue: Option<u32>, ecn: Option<u32>) -> GraphConfig {
     let interface = InterfaceConfig::default();
     let switch = SwitchConfig { discipline: Discipline::packets(queue, ecn), ..SwitchConfig::default() };
     GraphConfig { topology, interface, switch, spray: false, time_scale: 1, seed: 1 }
+}
+
+/// QCN that notifies often, and slows flows down to 1 Gb/s at most.
+pub fn nervous() -> QcnConfig {
+    QcnConfig {
+        set_point: Bytes::new(2000),
+        sample: Bytes::new(3000),
+        byte_limit: Bytes::new(5000),
+        timer: us(50),
+        min_rate: Rate::from_gbps(1),
+        ..QcnConfig::default()
+    }
 }
 
 pub fn measured(config: &HybridConfig) -> Fabric {

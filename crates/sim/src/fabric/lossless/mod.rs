@@ -45,11 +45,14 @@ pub(super) struct Lossless {
     accounts: Accounts,
     ledger: Ledger,
     victims: Victims,
-    /// The transmitter that each packet came over.
+    /// The transmitter that each packet came over, or [`HERE`].
     came: Vec<u32>,
     /// Packets of lossless classes that were lost.
     lost: u64,
 }
+
+/// A packet that its switch made itself: a notification of QCN, which no account holds.
+const HERE: u32 = u32::MAX;
 
 impl Lossless {
     pub(super) fn build(config: &GraphConfig, pfc: &PfcConfig) -> Result<(Core, Lossless), ConfigError> {
@@ -139,14 +142,15 @@ impl Lossless {
             }
         }
         let stopped = self.is_stopped(port, class);
-        if !self.graph.send_seen(core, switch, port, id) {
+        let taken = self.graph.send_seen(core, switch, port, id);
+        if let Some(notification) = self.graph.notified.take() {
+            self.came_from(notification, HERE);
+        }
+        if !taken {
             self.lost += u64::from(priority.is_some());
             return;
         }
-        if self.came.len() <= id.index() {
-            self.came.resize(id.index() + 1, 0);
-        }
-        self.came[id.index()] = from as u32;
+        self.came_from(id, from as u32);
         if stopped {
             self.victims_of(core, port, core.now);
         }
@@ -157,6 +161,14 @@ impl Lossless {
         }
     }
 
+    /// Notes by which link a packet came to the switch that it is in.
+    fn came_from(&mut self, id: PacketId, from: u32) {
+        if self.came.len() <= id.index() {
+            self.came.resize(id.index() + 1, HERE);
+        }
+        self.came[id.index()] = from;
+    }
+
     /// A packet's last bit has left a transmitter.
     fn on_gone(&mut self, core: &mut Core, port: usize, id: PacketId) {
         if port >= self.graph.ports.len() {
@@ -164,11 +176,10 @@ impl Lossless {
         }
         self.victims.change(port, self.graph.ports[port].is_idle(), core.now);
         let packet = core.arena.get(id);
-        let (size, class, from) =
-            (packet.size, self.graph.ports[port].class_of(packet), self.came[id.index()] as usize);
-        if let Some(priority) = self.priority(class) {
-            let change = self.accounts.remove(from, priority, port, size);
-            self.on_change(core, from, priority, change);
+        let (size, class, from) = (packet.size, self.graph.ports[port].class_of(packet), self.came[id.index()]);
+        if let Some(priority) = self.priority(class).filter(|_| from != HERE) {
+            let change = self.accounts.remove(from as usize, priority, port, size);
+            self.on_change(core, from as usize, priority, change);
         }
     }
 
@@ -280,6 +291,7 @@ impl Shape for Lossless {
             Kind::Pause => self.on_effect(core, index),
             Kind::Stack => core.on_stack(index),
             Kind::Pacer => core.on_pacer(index),
+            Kind::Limiter => core.on_limiter(index),
             Kind::Sample => self.graph.on_sample(core),
             other => unreachable!("a lossless fabric has no event {other:?}"),
         }
