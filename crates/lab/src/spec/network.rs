@@ -99,6 +99,7 @@ fn links(values: &Values) -> HostLinks {
 
 fn interface(values: &Values) -> InterfaceConfig {
     InterfaceConfig {
+        qcn: None,
         send_delay: values.span("hosts.send_delay"),
         receive_delay: values.span("hosts.receive_delay"),
         loss: values.number("hosts.loss"),
