@@ -53,6 +53,7 @@ fn probe_config(spec: &Spec, probe: &Probe) -> ProbeConfig {
         every: probe.interval,
         start: probe.start,
         count: probe.count,
+        more: probe.more.clone(),
         class: probe.class,
         record: spec.measure.probes,
     }

@@ -152,7 +152,7 @@ fn workloads(spec: &Spec, notes: &mut Vec<String>) {
                 "workload {name} has {flows} flows instead of {asked}: the others would start after the run's end, or \
                  its file has no more"
             )),
-            _ if flows == 0 && workload.kind != "probe" => {
+            _ if flows == 0 && spec.probes.iter().all(|probe| spec.workload_name(probe.entry) != name) => {
                 notes.push(format!("workload {name} has no flow: the first would start after the run's end"));
             }
             _ => {}

@@ -1,4 +1,5 @@
-//! Probes: datagrams at a constant rate, without any transport (the ping ladder of DX, SIGCOMM'15, Fig. 9).
+//! Probes: datagrams at a constant rate or in bursts, without any transport (the ping ladder of DX, ATC'15, Fig. 9;
+//! applications on UDP).
 
 use crate::config::ConfigError;
 use firstlight_net::{HostId, Packet, Stamps};
@@ -27,6 +28,9 @@ pub struct ProbeConfig {
     pub start: Span,
     /// How many; `None` for no end.
     pub count: Option<u64>,
+    /// Later bursts, at the same interval: when the first of each is sent, in the fabric's own time, and how many it has. Each
+    /// begins after the one before is over.
+    pub more: Vec<(Span, u64)>,
     /// Traffic class: 0 to 7.
     pub class: u8,
     /// Whether each one is told, and not their number alone.
@@ -42,6 +46,8 @@ pub struct ProbeReport {
     pub dst: HostId,
     /// How many were sent.
     pub sent: u64,
+    /// When the last of those was.
+    pub last_sent: Option<Time>,
     /// How many arrived.
     pub received: u64,
     /// From one host to the other, in nanoseconds, to three digits.
@@ -65,6 +71,10 @@ pub struct ProbeSample {
 pub(crate) struct Probe {
     config: ProbeConfig,
     every: Span,
+    scale: u64,
+    /// How many the burst still has, and how many of `more` have begun.
+    left: u64,
+    begun: usize,
     report: ProbeReport,
 }
 
@@ -74,12 +84,13 @@ impl Probe {
         check(&config, hosts).map_err(|problem| ConfigError::Probe { index, problem })?;
         let latency = Histogram::new(3).expect("three digits are a legal precision");
         let (src, dst) = (config.src, config.dst);
-        let report = ProbeReport { src, dst, sent: 0, received: 0, latency, samples: vec![] };
-        Ok(Probe { every: config.every * u64::from(scale), config, report })
+        let report = ProbeReport { src, dst, sent: 0, last_sent: None, received: 0, latency, samples: vec![] };
+        let (scale, left) = (u64::from(scale), config.count.unwrap_or(u64::MAX));
+        Ok(Probe { every: config.every * scale, scale, left, begun: 0, config, report })
     }
 
-    pub(crate) fn starts_at(&self, scale: u32) -> Time {
-        Time::ZERO + self.config.start * u64::from(scale)
+    pub(crate) fn starts_at(&self) -> Time {
+        Time::ZERO + self.config.start * self.scale
     }
 
     pub(crate) fn host(&self) -> HostId {
@@ -109,7 +120,14 @@ impl Probe {
     /// One was sent; when the next one is.
     pub(crate) fn on_sent(&mut self, now: Time) -> Option<Time> {
         self.report.sent += 1;
-        (self.config.count.is_none_or(|count| self.report.sent < count)).then(|| now + self.every)
+        self.report.last_sent = Some(now);
+        self.left -= 1;
+        if self.left > 0 {
+            return Some(now + self.every);
+        }
+        let &(start, count) = self.config.more.get(self.begun)?;
+        (self.left, self.begun) = (count, self.begun + 1);
+        Some(Time::ZERO + start * self.scale)
     }
 
     pub(crate) fn on_arrival(&mut self, packet: &Packet, now: Time) {
@@ -144,6 +162,13 @@ fn check(config: &ProbeConfig, hosts: usize) -> Result<(), String> {
     }
     if config.every.is_zero() {
         return Err("an interval of zero never ends: use more".into());
+    }
+    let mut over = config.count.map(|count| config.start + config.every * count);
+    for &(start, count) in &config.more {
+        if count == 0 || over.is_none_or(|over| start < over) {
+            return Err(format!("the burst at {start} is empty, or begins before the one before is over"));
+        }
+        over = Some(start + config.every * count);
     }
     if config.class > 7 {
         return Err(format!("there is no traffic class {}: there are 0 to 7", config.class));

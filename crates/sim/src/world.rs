@@ -100,7 +100,7 @@ impl World {
             built.push(Flow { config, start, finish: None, told });
         }
         for (index, probe) in probes.iter().enumerate() {
-            timers.set(Some(probe.starts_at(scale)), Kind::Probe, index);
+            timers.set(Some(probe.starts_at()), Kind::Probe, index);
         }
         let starts: Vec<_> = built.iter().map(|flow| (&flow.config, flow.start)).collect();
         let control = Control::of(&mut fabric, &starts, &places).map(Box::new);

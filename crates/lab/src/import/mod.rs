@@ -1,4 +1,5 @@
-//! Text files of other programs: flow-size distributions, flow lists, connection matrices and demand matrices.
+//! Text files of other programs: flow-size distributions, flow lists, connection matrices, demand matrices and
+//! schedules of message-passing applications.
 //!
 //! The formats are those that their programs read, as their documentation and published files show them. A wrong line is
 //! an error with file, line and column that says what would be right; what a file asks for and we do not have is one too.
@@ -6,6 +7,7 @@
 pub mod cdf;
 pub mod connections;
 pub mod flows;
+pub mod goal;
 pub mod matrix;
 mod reader;
 pub mod topology;

@@ -57,6 +57,14 @@ impl<'a> Ideal<'a> {
         Some(completion_on(&hops(src, dst), &hops(dst, src), self.tcp, size))
     }
 
+    /// The least time from writing so many bytes to an open connection until the receiver has them, in the fabric's own time.
+    pub(super) fn way(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
+        let (topology, routes) = self.graph.as_ref().filter(|_| src != dst)?;
+        let path = routes.path(topology, src, dst, 0);
+        let hops: Vec<Hop> = path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect();
+        Some(arrival(&hops, &segments(self.tcp, size)))
+    }
+
     /// A complete flow's time over the least one.
     pub(super) fn slowdown(&self, spec: &Spec, flow: &FlowReport) -> Option<f64> {
         let ideal = self.completion(flow.src, flow.dst, flow.size?)?;
@@ -66,13 +74,17 @@ impl<'a> Ideal<'a> {
 
 /// The least time from connecting until the receiver has `size` bytes, on an empty path to it and back.
 pub fn completion_on(there: &[Hop], back: &[Hop], tcp: &TcpConfig, size: Bytes) -> Span {
-    let mss = u64::from(tcp.mss());
-    let mtu = u64::from(tcp.mtu);
-    let full = size.get().saturating_sub(1) / mss;
-    let last = size.get() - full * mss + mtu - mss;
     let handshake = arrival(there, &[(1, SYN)]) + arrival(back, &[(1, SYN)]);
-    let train = [(1, Bytes::new(mtu - mss)), (full, Bytes::new(mtu)), (1, Bytes::new(last))];
-    handshake + arrival(there, &train)
+    let [full, last] = segments(tcp, size);
+    let ack = (1, Bytes::new(u64::from(tcp.mtu) - u64::from(tcp.mss())));
+    handshake + arrival(there, &[ack, full, last])
+}
+
+/// So many bytes as packets: full ones, and a last one.
+fn segments(tcp: &TcpConfig, size: Bytes) -> [(u64, Bytes); 2] {
+    let (mss, mtu) = (u64::from(tcp.mss()), u64::from(tcp.mtu));
+    let full = size.get().saturating_sub(1) / mss;
+    [(full, Bytes::new(mtu)), (1, Bytes::new(size.get() - full * mss + mtu - mss))]
 }
 
 /// When the last packet of a train has arrived whole, after the first was handed to the first link. The train is given in

@@ -3,6 +3,7 @@
 //! Times are the experiment's own (divided by `time_scale`), those of the hosts' TCP too. Definitions are Etalon's
 //! (NSDI'20, section 4); each table's file states them.
 
+mod critical_path;
 mod fabric;
 mod fct;
 mod flows;

@@ -1,13 +1,15 @@
 //! Tables `probes` and `probe_packets`: what became of the datagrams of probes. Times are the experiment's own; readings of
 //! clocks are the hosts'.
 
-use crate::spec::Spec;
+use super::numbers;
+use crate::spec::{Probe, Spec};
 use crate::table::Table;
 use firstlight_sim::{ProbeReport, ProbeSample};
 
 /// One row for each probe.
 pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
     let scale = f64::from(spec.time_scale);
+    let rates = probes.iter().zip(&spec.probes).map(|(told, asked)| throughput_gbps(spec, told, asked));
     let latency = |quantile| {
         move |probe: &ProbeReport| {
             if probe.latency.is_empty() {
@@ -17,15 +19,30 @@ pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
             }
         }
     };
-    Table::new("probes", "one row for each probe")
+    Table::new("probes", "one row for each probe, and each pair of hosts that datagrams go between")
+        .text("workload", "the workload's name", &spec.probes, |probe| spec.workload_name(probe.entry).to_string())
         .count("src", "sending host", probes, |probe| probe.src.0.into())
         .count("dst", "receiving host", probes, |probe| probe.dst.0.into())
         .count("sent", "packets sent", probes, |probe| probe.sent)
         .count("received", "packets that arrived", probes, |probe| probe.received)
+        .count("lost", "packets that did not, those on their way at the end included", probes, |probe| {
+            probe.sent - probe.received
+        })
+        .with(
+            "throughput_gbps",
+            "what arrived, IP headers included, over the time in which it sent; NaN when it sent none",
+            numbers(rates),
+        )
         .number("latency_min_us", "least time from host to host; NaN when none arrived", probes, latency(0.0))
         .number("latency_p50_us", "time that half of them did not exceed", probes, latency(0.5))
         .number("latency_p99_us", "time that 99% did not exceed", probes, latency(0.99))
         .number("latency_max_us", "the longest", probes, latency(1.0))
+}
+
+/// What arrived, in Gb/s.
+fn throughput_gbps(spec: &Spec, told: &ProbeReport, asked: &Probe) -> f64 {
+    let time = told.last_sent.map(|last| spec.own_time(last).saturating_sub(asked.start) + asked.interval);
+    time.map_or(f64::NAN, |time| (told.received * asked.packet.get()) as f64 * 8e-9 / time.as_secs_f64())
 }
 
 /// One row for each packet that arrived.

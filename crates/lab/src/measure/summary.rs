@@ -4,7 +4,7 @@
 //! included, divided by what its circuit could carry in its days, over the measured time. Latency: see `latency`.
 
 use super::flows::completion;
-use super::jobs::Jobs;
+use super::jobs::{Jobs, slowdowns};
 use super::{numbers, queues};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
@@ -255,6 +255,16 @@ fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
         let rank = (quantile * times.len() as f64).ceil() as usize;
         let time = times[rank.clamp(1, times.len()) - 1].as_us_f64();
         rows.add(name, "us", time, format!("time that {}% of them do not exceed", quantile * 100.0));
+    }
+    let slowdowns: Vec<f64> = slowdowns(spec, counters).into_iter().filter(|value| value.is_finite()).collect();
+    if !slowdowns.is_empty() {
+        let mean = slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;
+        rows.add(
+            "job_slowdown_mean",
+            "",
+            mean,
+            "mean of their times over the least that their messages take without any other",
+        );
     }
     rows.add("jobs_complete", "jobs", times.len() as f64, "how many completed");
     rows.add("jobs_gbps", "Gb/s", gbps, "their sizes over the time from the first one's start to the last one's end");

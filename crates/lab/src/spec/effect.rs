@@ -29,6 +29,8 @@ pub(crate) struct Setting {
     /// Whether there are flows of that kind of hosts.
     linux_flow: bool,
     simulated_flow: bool,
+    /// Whether there are datagrams.
+    probes: bool,
     /// The kind of each `[[workload]]`, where it is given.
     workloads: Vec<Option<String>>,
 }
@@ -97,11 +99,20 @@ fn idle(values: &Values, setting: &Setting) -> Vec<Problem> {
     problems
 }
 
-/// The entries that ask for flows; probes are none.
+/// The entries that ask for flows; datagrams are none.
 fn entries(values: &Values, workloads: &[Option<String>]) -> Vec<String> {
     let flows = (0..values.count("flows")).map(|index| format!("flows.{index}"));
-    let others = (0..workloads.len()).filter(|&index| workloads[index].as_deref() != Some("probe"));
+    let others = (0..workloads.len()).filter(|&index| !sends_datagrams(values, workloads, index));
     flows.chain(others.map(|index| format!("workload.{index}"))).collect()
+}
+
+/// Whether a workload has datagrams instead of flows.
+fn sends_datagrams(values: &Values, workloads: &[Option<String>], index: usize) -> bool {
+    match workloads[index].as_deref() {
+        Some("probe" | "udp") => true,
+        Some("background") => values.has(&format!("workload.{index}.rate")),
+        _ => false,
+    }
 }
 
 impl Setting {
@@ -141,6 +152,7 @@ impl Setting {
             programs,
             linux_flow: entries.iter().any(|path| values.host_kind_of(path) == HostKind::Linux),
             simulated_flow: entries.iter().any(|path| values.host_kind_of(path) == HostKind::Simulated),
+            probes: (0..workloads.len()).any(|index| sends_datagrams(values, &workloads, index)),
             workloads,
         }
     }
@@ -168,7 +180,7 @@ impl Setting {
             When::Buffer => self.buffer,
             When::OneQueue => self.fabric != "hybrid" && !self.classes,
             When::Queues => self.queues,
-            When::Probes => self.workloads.iter().any(|kind| kind.as_deref() == Some("probe")),
+            When::Probes => self.probes,
             When::Workload(_) => !self.workloads.is_empty(),
         }
     }

@@ -133,7 +133,7 @@ impl fmt::Display for When {
             When::Buffer => "switch.buffer is given",
             When::OneQueue => "there are no [[switch.classes]]",
             When::Queues => "measure.queues is given",
-            When::Probes => "there is a probe",
+            When::Probes => "there is a probe, or UDP",
             When::Workload(kinds) => return write!(f, "kind = \"{}\"", kinds.join("\" or \"")),
         })
     }

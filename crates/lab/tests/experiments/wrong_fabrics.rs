@@ -118,7 +118,7 @@ fn what_is_measured() {
         ("[measure]\nqueues = [\"host0.port\"]\nqueue_samples = \"0s\"", "x.toml:15:17: measure.queue_samples: must be longer than zero"),
         ("[measure]\nqueues = [\"host0.port\"]\nqueue_samples = \"1ns\"", "x.toml:15:17: measure.queue_samples: 1ns makes too many samples of 1 queues in 1s: use at most 50000000"),
         ("[measure]\nthroughput = \"1ns\"", "x.toml:14:14: measure.throughput: 1ns makes too many intervals of 1s for 2 flows: use at most 25000000 of them"),
-        ("[measure]\nprobes = true", "x.toml:14:10: measure.probes: has no effect: it counts only when there is a probe, but there is none; take it out"),
+        ("[measure]\nprobes = true", "x.toml:14:10: measure.probes: has no effect: it counts only when there is a probe, or UDP, but there is none; take it out"),
     ]);
     let between = "kind = \"dumbbell\"\nleft = 1\nright = 2\n[measure]\nqueues = [\"nowhere\"]";
     assert_eq!(told(STAR, "kind = \"star\"\nhosts = 3", between), "x.toml:8:10: measure.queues: there is no port 'nowhere': ports are called host0.port, left->right");

@@ -27,6 +27,12 @@ impl Arrivals {
         Arrivals { random, gap, now: u128::from(start.as_ps()) << FRACTION }
     }
 
+    /// From one to the next.
+    pub fn gap(&mut self) -> Span {
+        let before = Span::from_ps(u64::try_from(self.now >> FRACTION).unwrap_or(u64::MAX));
+        self.next() - before
+    }
+
     /// The next one.
     pub fn next(&mut self) -> Span {
         let (whole, part) = exponential(&mut self.random);

@@ -4,7 +4,7 @@ use super::super::control::NAMES;
 use super::super::hosts::HostKind;
 use super::super::keys::{Key, Kind, When};
 use super::super::registry::{AMOUNT, CLASS, POSITIVE, SPAN, key};
-use super::placement;
+use super::{application_keys, placement};
 
 /// What a table is.
 pub(in super::super) const DOC: &str =
@@ -21,7 +21,12 @@ const KINDS: &[&str] = &[
     "demand",
     "shuffle",
     "hdfs",
+    "partition_aggregate",
+    "paced",
+    "goal",
+    "background",
     "probe",
+    "udp",
     "file",
 ];
 
@@ -29,7 +34,8 @@ const POISSON: When = When::Workload(&["poisson"]);
 const INCAST: When = When::Workload(&["incast"]);
 const ROUNDS: When = When::Workload(&["incast", "ring"]);
 const PROBE: When = When::Workload(&["probe"]);
-const FILE: When = When::Workload(&["file", "demand"]);
+const FILE: When = When::Workload(&["file", "demand", "goal"]);
+const DATAGRAMS: When = When::Workload(&["probe", "udp", "background"]);
 const RING: When = When::Workload(&["ring"]);
 const SHUFFLE: When = When::Workload(&["shuffle"]);
 const HDFS: When = When::Workload(&["hdfs"]);
@@ -40,7 +46,10 @@ const fn count(least: u64, of: &'static str) -> Kind {
 
 /// All of them.
 pub(in super::super) fn keys() -> Vec<Key> {
-    [what(), ends(), amounts(), times(), files(), probes(), hosts()].into_iter().flatten().collect()
+    [what(), ends(), amounts(), times(), files(), probes(), application_keys::keys(), hosts()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn what() -> Vec<Key> {
@@ -54,7 +63,10 @@ fn what() -> Vec<Key> {
              constant rate, without TCP. `file`: a list of flows. `ring`: each rack sends big flows to the next one and small \
              ones to all others; where a fabric has no racks, each host. `demand`: steady flows that add up to a matrix. \
              `shuffle`: MapReduce's, every reducer fetches from every mapper. `hdfs`: files are written with their replicas. \
-             The last two are of simulated hosts, and have jobs (see table `jobs` of results)",
+             `partition_aggregate`: queries that spread over a rack and come back. `paced`: applications that write at given \
+             rates. `goal`: a message-passing application from its trace. These five are of simulated hosts, and have jobs (see \
+             table `jobs` of results). `background`: each host sends so much to a random one. `udp`: datagrams at a constant rate, or on \
+             and off",
         ),
         key("workload.*.name", Kind::Text, "Its name in tables").or_none("`workload.0` and so on"),
         key(
@@ -62,30 +74,31 @@ fn what() -> Vec<Key> {
             Kind::Text,
             "The list, its path relative to the experiment's: a flow list as HPCC's ns-3 reads it, or, if its name ends in \
              `.cm`, a connection matrix of csg-htsim. `demand`: the matrix, a line for each sending rack (host, where there are no \
-             racks), entries separated by commas, 0 in the diagonal",
+             racks), entries separated by commas, 0 in the diagonal. `goal`: a schedule in GOAL's text form",
         )
         .when(FILE),
     ]
 }
 
 fn ends() -> Vec<Key> {
-    const DIRECTED: When = When::Workload(&["poisson", "incast", "staggered", "probe", "shuffle"]);
+    const DIRECTED: When =
+        When::Workload(&["poisson", "incast", "staggered", "probe", "shuffle", "paced", "background", "udp"]);
     vec![
         key(
             "workload.*.among",
             Kind::Hosts,
-            "Which hosts send and receive: `rack0`, `all`",
+            "Which hosts send and receive: `rack0`, `all`. `goal`: rank 0 is on the first of them, and so on",
         )
         .or("all")
-        .when(When::Workload(&["permutation", "all_to_all"])),
+        .when(When::Workload(&["permutation", "all_to_all", "goal"])),
         key("workload.*.from", Kind::Hosts, "Senders: `host3`, `rack0.host3`, `rack0` or `all`. `shuffle`: the mappers").or("all").when(DIRECTED),
         key(
             "workload.*.to",
             Kind::Hosts,
             "Receivers, in the same form. `poisson`: each pair of different hosts is as likely as any other. `incast`: one \
-             host. `staggered` and `probe`: as for `[[flows]]`. `shuffle`: the reducers",
+             host. `staggered`, `paced`, `probe` and `udp`: as for `[[flows]]`. `shuffle`: the reducers",
         )
-        .or_none("`poisson` and `shuffle`: `all`; else required")
+        .or_none("`poisson`, `shuffle` and `background`: `all`; else required")
         .when(DIRECTED),
         key("workload.*.senders", Kind::Count { least: 1, most: 65_535, of: "hosts" }, "How many of `from` send at once")
             .or_none("all of them")
@@ -118,8 +131,8 @@ fn amounts() -> Vec<Key> {
             .or_none("bytes")
             .when(POISSON),
         key("workload.*.size", AMOUNT, "How much each flow sends")
-            .or_none("`poisson`: see `sizes`; `demand` and `shuffle`: required; else they send until the end")
-            .when(When::Workload(&["poisson", "permutation", "all_to_all", "incast", "demand", "shuffle"])),
+            .or_none("`poisson`: see `sizes`; `demand`, `shuffle` and `background`: required; else they send until the end")
+            .when(When::Workload(&["poisson", "permutation", "all_to_all", "incast", "demand", "shuffle", "background"])),
         key("workload.*.big", AMOUNT, "Size of a flow to the next rack").or_none("required").when(RING),
         key("workload.*.small", AMOUNT, "Size of a flow to any other rack").or_none("there are none").when(RING),
         key(
@@ -152,7 +165,7 @@ fn times() -> Vec<Key> {
         key("workload.*.start", SPAN, "When it begins. `file`: added to the starts in the file").or("0s"),
         key("workload.*.jitter", SPAN, "Each flow starts at random within this span after its time")
             .or("0s")
-            .when(When::Workload(&["permutation", "all_to_all", "incast", "ring"])),
+            .when(When::Workload(&["permutation", "all_to_all", "incast", "ring", "background"])),
         key("workload.*.period", POSITIVE, "All of it begins again this long after it began")
             .or_none("it happens once")
             .when(ROUNDS),
@@ -162,13 +175,14 @@ fn times() -> Vec<Key> {
         key(
             "workload.*.interval",
             POSITIVE,
-            "`staggered`: from one flow's start to the next one's. `probe`: from packet to packet",
+            "`staggered`: from one flow's start to the next one's. `probe`: from packet to packet. \
+             `partition_aggregate`: from an aggregator's query to its next one on average, at random",
         )
-        .or_none("`staggered`: required; `probe`: see `rate`")
-        .when(When::Workload(&["staggered", "probe"])),
+        .or_none("`staggered`: required; `probe`: see `rate`; `partition_aggregate`: a query follows when the one before is complete")
+        .when(When::Workload(&["staggered", "probe", "partition_aggregate"])),
         key("workload.*.hold", POSITIVE, "How long each flow sends; then it stops")
             .or_none("until the run's end")
-            .when(When::Workload(&["staggered"])),
+            .when(When::Workload(&["staggered", "udp"])),
     ]
 }
 
@@ -216,11 +230,11 @@ fn files() -> Vec<Key> {
 fn probes() -> Vec<Key> {
     vec![
         key("workload.*.packet", Kind::Size { least: 28, most: 65_535 }, "Size of each packet, IP header included")
-            .or("64B")
-            .when(PROBE),
-        key("workload.*.rate", Kind::Rate, "`probe`: the packets' rate, IP headers included; instead of `interval`. `demand`: the payload of an entry of 1")
-            .or_none("`probe`: see `interval`; `demand`: required")
-            .when(When::Workload(&["probe", "demand"])),
+            .or_none("`probe`: 64B; else `hosts.mtu`")
+            .when(DATAGRAMS),
+        key("workload.*.rate", Kind::Rate, "`probe`: the packets' rate, IP headers included; instead of `interval`; `udp`: the same. `demand`: the payload of an entry of 1. `background`: datagrams at this rate, instead of TCP")
+            .or_none("`probe`: see `interval`; `background`: TCP; else required")
+            .when(When::Workload(&["probe", "demand", "udp", "background"])),
         key("workload.*.count", count(1, "packets"), "How many packets for each pair of hosts")
             .or_none("until the run's end")
             .when(PROBE),
@@ -238,6 +252,10 @@ fn hosts() -> Vec<Key> {
         "demand",
         "shuffle",
         "hdfs",
+        "partition_aggregate",
+        "paced",
+        "goal",
+        "background",
         "file",
     ]);
     vec![

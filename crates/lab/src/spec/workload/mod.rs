@@ -2,11 +2,16 @@
 //!
 //! Each one draws from streams of its own, named after its place among the workloads, so that one more changes no other.
 
+mod application_keys;
 mod arrivals;
+mod background;
 mod demand;
+mod goal;
 mod hdfs;
 mod keys;
 mod listed;
+mod paced;
+mod partition_aggregate;
 mod patterns;
 mod placement;
 mod poisson;
@@ -71,6 +76,14 @@ pub(super) fn expand(table: &Table<'_>, traffic: &mut Traffic) -> Result<(), Box
         "demand" => demand::expand(table)?,
         "hdfs" => hdfs::expand(table)?,
         "shuffle" => shuffle::expand(table)?,
+        "partition_aggregate" => partition_aggregate::expand(table)?,
+        "paced" => paced::expand(table)?,
+        "goal" => goal::expand(table)?,
+        "background" => background::expand(table, &mut traffic.probes)?,
+        "udp" => {
+            traffic.probes.extend(probe::udp(table)?);
+            Made::default()
+        }
         "probe" => {
             traffic.probes.extend(probe::expand(table)?);
             Made::default()

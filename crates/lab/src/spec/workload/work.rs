@@ -57,9 +57,29 @@ impl<'a> Work<'a> {
 
     /// A message of a job on a connection, after others.
     pub fn send(&mut self, flow: u32, bytes: u64, job: u32, after: &[u32]) -> u32 {
+        let start = if after.is_empty() { self.start } else { Span::ZERO };
+        self.carry(flow, bytes, start, job, after)
+    }
+
+    /// A message of a job that is written at a moment of the run.
+    pub fn send_at(&mut self, flow: u32, bytes: u64, job: u32, start: Span) -> u32 {
+        self.carry(flow, bytes, start, job, &[])
+    }
+
+    /// A computation of a job, after others; zero: the point where they meet.
+    pub fn wait(&mut self, delay: Span, job: u32, after: &[u32]) -> u32 {
+        let start = if after.is_empty() { self.start } else { Span::ZERO };
+        self.messages.push(MessageConfig { start, delay, job, ..MessageConfig::default() }, after)
+    }
+
+    /// A moment of the run, for what comes after it.
+    pub fn wait_until(&mut self, start: Span, job: u32) -> u32 {
+        self.messages.push(MessageConfig { start, job, ..MessageConfig::default() }, &[])
+    }
+
+    fn carry(&mut self, flow: u32, bytes: u64, start: Span, job: u32, after: &[u32]) -> u32 {
         let carried = &mut self.carried[flow as usize];
         *carried = (carried.0 + bytes, carried.1 + 1);
-        let start = if after.is_empty() { self.start } else { Span::ZERO };
         let (flow, bytes) = (Some(flow), Bytes::new(bytes));
         self.messages.push(MessageConfig { flow, bytes, start, delay: Span::ZERO, job }, after)
     }

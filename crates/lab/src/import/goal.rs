@@ -1,0 +1,386 @@
+//! Schedules of message-passing applications in the text form of GOAL (Hoefler, Siebert and Lumsdaine, "Group Operation
+//! Assembly Language: a flexible way to express collective communication", ICPP 2009), as LogGOPSim and ATLAHS read it:
+//!
+//! ```text
+//! num_ranks 2
+//! rank 0 {
+//!   l1: calc 1000
+//!   l2: send 1024b to 1 tag 7
+//!   l2 requires l1
+//! }
+//! rank 1 {
+//!   l1: recv 1024b from 0 tag 7
+//! }
+//! ```
+//!
+//! A computation is in nanoseconds. `requires` waits for an operation's end, `irequires` for its start. Labels are of their rank;
+//! `cpu` and `nic` are read and not used. Of the sends and receives with one source, destination and tag the first
+//! belongs to the first, and so on. Lines are operations; what follows `//` or `#` is a comment.
+
+use super::ImportError;
+use super::reader::{Line, Place, Word, lines};
+use std::collections::BTreeMap;
+
+/// Largest message, longest computation in nanoseconds.
+const MOST: u64 = 1 << 50;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Sends so many bytes to a rank.
+    Send(u64, u32),
+    /// Receives what that operation sends.
+    Receive(u32),
+    /// Computes for so many nanoseconds.
+    Compute(u64),
+}
+
+/// An operation of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Its rank.
+    pub rank: u32,
+    /// What it does.
+    pub action: Action,
+    /// Its line and column.
+    pub place: (usize, usize),
+}
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// Who waits.
+    pub later: u32,
+    /// For whom.
+    pub earlier: u32,
+    /// For its start, not its end.
+    pub start: bool,
+}
+
+/// A schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// How many ranks.
+    pub ranks: u32,
+    /// What they do, in the file's order.
+    pub operations: Vec<Operation>,
+    /// What waits for what, within ranks.
+    pub requirements: Vec<Requirement>,
+}
+
+/// Source, destination, tag.
+type Channel = (u32, u32, u64);
+/// An operation with its bytes.
+type End = (u32, u64);
+
+/// The file so far.
+#[derive(Default)]
+struct Reading<'a> {
+    schedule: Schedule,
+    /// The rank whose braces are open, and where they were opened.
+    open: Option<(u32, Place<'a>)>,
+    labels: BTreeMap<&'a str, u32>,
+    /// Requirements of the open rank, whose labels may come later.
+    waiting: Vec<(Word<'a>, Word<'a>, bool)>,
+    /// Which ranks had their braces.
+    seen: Vec<bool>,
+    sends: BTreeMap<Channel, Vec<End>>,
+    receives: BTreeMap<Channel, Vec<End>>,
+}
+
+/// Reads a schedule; `file` is for messages.
+///
+/// # Errors
+/// When a line is no such operation, a label is unknown, or a send or a receive has no partner: with its place.
+pub fn read(text: &str, file: &str) -> Result<Schedule, ImportError> {
+    let mut reading = Reading::default();
+    let cut: Vec<&str> = text.lines().map(without_comment).collect();
+    let text = cut.join("\n");
+    for line in lines(file, &text, None) {
+        reading.line(&line)?;
+    }
+    if let Some((rank, place)) = reading.open {
+        return Err(place.error(format!("rank {rank} has no end: write }} on a line of its own")));
+    }
+    if reading.schedule.ranks == 0 {
+        return Err(Place::start(file).error("there are no ranks: write for example num_ranks 16"));
+    }
+    reading.join(file)?;
+    Ok(reading.schedule)
+}
+
+fn without_comment(line: &str) -> &str {
+    let end = ["//", "#"].into_iter().filter_map(|mark| line.find(mark)).min();
+    &line[..end.unwrap_or(line.len())]
+}
+
+impl<'a> Reading<'a> {
+    fn line(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+        let words = line.words.as_slice();
+        match (self.open, words[0].text) {
+            (None, "num_ranks") if self.schedule.ranks == 0 => {
+                let [_, ranks] = line.columns(["num_ranks", "how many"])?;
+                self.schedule.ranks = ranks.whole("how many ranks", 1, 1 << 20)?;
+                self.seen = vec![false; self.schedule.ranks as usize];
+                Ok(())
+            }
+            (None, "rank") if self.schedule.ranks > 0 => self.begin(line),
+            (None, _) if self.schedule.ranks == 0 => {
+                Err(words[0].error("the file begins with num_ranks: write for example num_ranks 16"))
+            }
+            (None, text) => {
+                Err(words[0].error(format!("expected a rank, found '{text}': write for example rank 0 {{")))
+            }
+            (Some(_), "}") => {
+                line.expect(&[1], "} on a line of its own")?;
+                self.end()
+            }
+            (Some((rank, _)), _) => self.operation(rank, line),
+        }
+    }
+
+    /// `rank 0 {`, the brace a word of its own or not.
+    fn begin(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+        let right = "rank 0 {";
+        let words = line.expect(&[2, 3], right)?;
+        let (number, brace) = match words {
+            [_, number, brace] => (number.text, brace.text),
+            _ => words[1].text.strip_suffix('{').map_or((words[1].text, ""), |number| (number, "{")),
+        };
+        if brace != "{" {
+            return Err(line.end.error(format!("the brace is missing: write {right}")));
+        }
+        let rank = Word { text: number, ..words[1] }.whole("a rank", 0, self.schedule.ranks - 1)?;
+        if std::mem::replace(&mut self.seen[rank as usize], true) {
+            return Err(words[1].error(format!("rank {rank} is there already: write each rank once")));
+        }
+        self.open = Some((rank, words[0].place));
+        Ok(())
+    }
+
+    /// A rank is over: all of its labels are known.
+    fn end(&mut self) -> Result<(), ImportError> {
+        for (later, earlier, start) in std::mem::take(&mut self.waiting) {
+            let number = |word: Word<'a>| {
+                let wrong = || word.error(format!("there is no '{}' in this rank: label an operation so", word.text));
+                self.labels.get(word.text).copied().ok_or_else(wrong)
+            };
+            self.schedule.requirements.push(Requirement { later: number(later)?, earlier: number(earlier)?, start });
+        }
+        self.labels.clear();
+        self.open = None;
+        Ok(())
+    }
+
+    /// `[label:] send 8b to 1 ...`, `recv 8b from 0 ...`, `calc 100 ...`, or `label requires label`.
+    fn operation(&mut self, rank: u32, line: &Line<'a>) -> Result<(), ImportError> {
+        let words = line.words.as_slice();
+        if let [later, kind, earlier] = words
+            && let Some(start) = requirement(kind.text)
+        {
+            self.waiting.push((*later, *earlier, start));
+            return Ok(());
+        }
+        let label = words[0].text.strip_suffix(':');
+        let (what, rest) = words[usize::from(label.is_some())..].split_first().ok_or_else(|| line.end.error(RIGHT))?;
+        let number = self.schedule.operations.len() as u32;
+        if let Some(label) = label
+            && self.labels.insert(label, number).is_some()
+        {
+            return Err(words[0].error(format!("'{label}' is there already: label each operation otherwise")));
+        }
+        let action = match what.text {
+            "calc" => {
+                let (span, rest) = rest.split_first().ok_or_else(|| line.end.error(RIGHT))?;
+                options(rest, &["cpu"])?;
+                Action::Compute(span.whole("nanoseconds", 0, MOST)?)
+            }
+            "send" => self.message(rank, number, line, rest, "to")?,
+            "recv" => self.message(rank, number, line, rest, "from")?,
+            text => return Err(what.error(format!("expected an operation, found '{text}': {RIGHT}"))),
+        };
+        self.schedule.operations.push(Operation { rank, action, place: (what.place.line, what.place.column) });
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        rank: u32,
+        number: u32,
+        line: &Line<'a>,
+        rest: &[Word<'a>],
+        direction: &str,
+    ) -> Result<Action, ImportError> {
+        let [size, toward, peer, rest @ ..] = rest else { return Err(line.end.error(RIGHT)) };
+        if toward.text != direction {
+            return Err(toward.error(format!("expected '{direction}', found '{}': {RIGHT}", toward.text)));
+        }
+        let bytes = Word { text: size.text.strip_suffix('b').unwrap_or(size.text), ..*size }.whole("bytes", 0, MOST)?;
+        let peer: u32 = peer.whole("a rank", 0, self.schedule.ranks - 1)?;
+        let tag = options(rest, &["tag", "cpu", "nic"])?.unwrap_or(0);
+        if direction == "to" {
+            self.sends.entry((rank, peer, tag)).or_default().push((number, bytes));
+            return Ok(Action::Send(bytes, peer));
+        }
+        self.receives.entry((peer, rank, tag)).or_default().push((number, bytes));
+        // Which one it receives is known at the end.
+        Ok(Action::Receive(u32::MAX))
+    }
+
+    /// Gives each receive its send.
+    fn join(&mut self, file: &str) -> Result<(), ImportError> {
+        let wrong = |operation: &Operation, problem: String| {
+            let (line, column) = operation.place;
+            Err(Place { file, line, column }.error(problem))
+        };
+        let channels: Vec<Channel> = self.sends.keys().chain(self.receives.keys()).copied().collect();
+        for channel in channels {
+            let (src, dst, tag) = channel;
+            let of = |all: &BTreeMap<Channel, Vec<End>>| all.get(&channel).cloned().unwrap_or_default();
+            let (sends, receives) = (of(&self.sends), of(&self.receives));
+            let operations = &mut self.schedule.operations;
+            for (&(send, sent), &(receive, room)) in sends.iter().zip(&receives) {
+                if sent > room {
+                    let (line, _) = operations[send as usize].place;
+                    let problem =
+                        format!("{room} bytes do not hold the {sent} that line {line} sends: receive as many");
+                    return wrong(&operations[receive as usize], problem);
+                }
+                operations[receive as usize].action = Action::Receive(send);
+            }
+            if let Some(&(send, _)) = sends.get(receives.len()) {
+                return wrong(
+                    &operations[send as usize],
+                    format!("nobody receives it: write recv from {src} tag {tag} in rank {dst}"),
+                );
+            }
+            if let Some(&(receive, _)) = receives.get(sends.len()) {
+                return wrong(
+                    &operations[receive as usize],
+                    format!("nobody sends it: write send to {dst} tag {tag} in rank {src}"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+const RIGHT: &str =
+    "write for example l1: send 1024b to 3 tag 0, l1: recv 1024b from 3 tag 0, l1: calc 1000 or l2 requires l1";
+
+fn requirement(word: &str) -> Option<bool> {
+    match word {
+        "requires" => Some(false),
+        "irequires" => Some(true),
+        _ => None,
+    }
+}
+
+/// Pairs of a name and a number at the end of an operation; tells the tag.
+fn options(words: &[Word<'_>], names: &[&str]) -> Result<Option<u64>, ImportError> {
+    let mut tag = None;
+    for pair in words.chunks(2) {
+        let [name, number] = pair else {
+            return Err(pair[0].error(format!("'{}' has no number: write for example tag 0", pair[0].text)));
+        };
+        if !names.contains(&name.text) {
+            return Err(name.error(format!("expected {}, found '{}'", names.join(", "), name.text)));
+        }
+        let number = number.whole("a number", 0, u64::from(u32::MAX))?;
+        if name.text == "tag" {
+            tag = Some(number);
+        }
+    }
+    Ok(tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAIR: &str = "num_ranks 2\nrank 0 {\n l1: calc 1000 cpu 0\n l2: send 8b to 1 tag 7 cpu 0 nic 0 // all\n l2 requires l1\n}\n\
+                        rank 1{\nl1: recv 8b from 0 tag 7\n l2: calc 5\nl2 irequires l1\n}\n";
+
+    #[test]
+    fn a_schedule_as_others_write_it() {
+        let schedule = read(PAIR, "a.goal").unwrap();
+        let actions: Vec<(u32, Action)> = schedule.operations.iter().map(|op| (op.rank, op.action)).collect();
+        assert_eq!(
+            actions,
+            [(0, Action::Compute(1000)), (0, Action::Send(8, 1)), (1, Action::Receive(1)), (1, Action::Compute(5))]
+        );
+        let requirement = |later, earlier, start| Requirement { later, earlier, start };
+        assert_eq!(schedule.requirements, [requirement(1, 0, false), requirement(3, 2, true)]);
+        assert_eq!((schedule.ranks, schedule.operations[1].place), (2, (4, 6)));
+    }
+
+    /// Three messages with one tag and one with another: each tag has its own order.
+    #[test]
+    fn messages_meet_in_order() {
+        let text = "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 0\nsend 2b to 1 tag 9\nsend 3b to 1 tag 0\n}\nrank 1 {\nrecv 1b from 0\n\
+                    recv 3b from 0\nrecv 2b from 0 tag 9\n}\n";
+        let schedule = read(text, "a.goal").unwrap();
+        let received: Vec<Action> = schedule.operations[3..].iter().map(|op| op.action).collect();
+        assert_eq!(received, [0, 2, 1].map(Action::Receive));
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        let told = |from: &str, to: &str| {
+            let text = PAIR.replacen(from, to, 1);
+            assert_ne!(text, PAIR);
+            read(&text, "a.goal").map(|_| ()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            told("num_ranks 2\n", ""),
+            "a.goal:1:1: the file begins with num_ranks: write for example num_ranks 16"
+        );
+        assert_eq!(
+            told("num_ranks 2", "num_ranks 0"),
+            "a.goal:1:11: expected how many ranks, found '0': write a whole number from 1 to 1048576"
+        );
+        assert_eq!(
+            told("rank 1{", "rank 2{"),
+            "a.goal:7:6: expected a rank, found '2': write a whole number from 0 to 1"
+        );
+        assert_eq!(told("rank 1{", "rank 0{"), "a.goal:7:6: rank 0 is there already: write each rank once");
+        assert_eq!(told("rank 1{", "rank 1"), "a.goal:7:7: the brace is missing: write rank 0 {");
+        assert_eq!(
+            told("irequires l1\n}", "irequires l1"),
+            "a.goal:7:1: rank 1 has no end: write } on a line of its own"
+        );
+        assert_eq!(
+            told("l2 irequires l1", "l2 irequires l9"),
+            "a.goal:10:14: there is no 'l9' in this rank: label an operation so"
+        );
+        assert_eq!(
+            told(" l2: calc 5", " l1: calc 5"),
+            "a.goal:9:2: 'l1' is there already: label each operation otherwise"
+        );
+        assert_eq!(told("to 1", "to 2"), "a.goal:4:15: expected a rank, found '2': write a whole number from 0 to 1");
+        assert_eq!(told("to 1", "from 1"), format!("a.goal:4:12: expected 'to', found 'from': {RIGHT}"));
+        assert_eq!(told("tag 7 cpu", "tag 8 cpu"), "a.goal:4:6: nobody receives it: write recv from 0 tag 8 in rank 1");
+        assert_eq!(
+            told(" l2: send 8b to 1 tag 7", " l2: calc 8"),
+            "a.goal:4:34: expected cpu, found 'nic'".replace("34", "20")
+        );
+        assert_eq!(
+            told(" l2: send 8b to 1 tag 7 cpu 0 nic 0", " l2: calc 8"),
+            "a.goal:8:5: nobody sends it: write send to 1 tag 7 in rank 0"
+        );
+        assert_eq!(
+            told("recv 8b", "recv 7b"),
+            "a.goal:8:5: 7 bytes do not hold the 8 that line 4 sends: receive as many"
+        );
+        assert_eq!(
+            told("calc 5", "calc 5us"),
+            format!("a.goal:9:10: expected nanoseconds, found '5us': write a whole number from 0 to {MOST}")
+        );
+        assert_eq!(told("calc 5", "wait 5"), format!("a.goal:9:6: expected an operation, found 'wait': {RIGHT}"));
+        assert_eq!(told("tag 7 cpu 0 nic 0", "tag"), "a.goal:4:20: 'tag' has no number: write for example tag 0");
+        assert_eq!(
+            read("", "a.goal").unwrap_err().to_string(),
+            "a.goal:1:1: there are no ranks: write for example num_ranks 16"
+        );
+    }
+}

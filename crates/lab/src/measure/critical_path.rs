@@ -1,0 +1,36 @@
+//! How fast a job would be on a network of its own: the longest path through its messages, where each takes the time that
+//! the empty fabric gives it on an open connection (all of its segments back to back, stored and forwarded, headers included), and
+//! each computation its own. Messages do not wait for each other's links, for windows, handshakes or stacks. What a job
+//! waits for in other jobs is there at its start.
+
+use super::ideal::Ideal;
+use crate::spec::Spec;
+use firstlight_units::Span;
+use std::collections::BTreeMap;
+
+/// The least time of each job; none where that of a message is not one number.
+pub(super) fn least_times(spec: &Spec) -> Vec<Option<Span>> {
+    let ideal = Ideal::of(spec);
+    let list = spec.messages.list();
+    let mut starts: Vec<Option<Span>> = vec![None; spec.jobs.len()];
+    let mut least: Vec<Option<Span>> = vec![Some(Span::ZERO); spec.jobs.len()];
+    let mut known = BTreeMap::new();
+    let mut done: Vec<Span> = Vec::with_capacity(list.len());
+    for (index, message) in list.iter().enumerate() {
+        let job = message.job as usize;
+        // A job's first message is the first to start: later ones come after it, or later.
+        let begin = *starts[job].get_or_insert(message.start);
+        let own = spec.messages.after(index).iter().filter(|other| list[**other as usize].job == message.job);
+        let ready = own.map(|other| done[*other as usize]).max().unwrap_or_default();
+        let ready = ready.max(message.start.saturating_sub(begin));
+        let way = message.flow.map_or(Some(Span::ZERO), |flow| {
+            let ends = &spec.flows[flow as usize];
+            *known
+                .entry((ends.src.0, ends.dst.0, message.bytes.get()))
+                .or_insert_with(|| ideal.way(ends.src, ends.dst, message.bytes))
+        });
+        done.push(ready + message.delay + way.unwrap_or_default());
+        least[job] = least[job].zip(way).map(|(least, _)| least.max(done[index]));
+    }
+    least
+}
