@@ -1,5 +1,5 @@
-"""The command line: ``firstlight run | sweep | compare | schedule | reproduce | list | report | inspect |
-kernel | doctor``.
+"""The command line: ``firstlight run | sweep | compare | schedule | goal | reproduce | list | report |
+inspect | kernel | doctor``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C.
@@ -18,6 +18,7 @@ from rich.console import Console
 from firstlight import core
 from firstlight.circuits.commands import schedule
 from firstlight.errors import FirstlightError, RunError, SpecError
+from firstlight.goal.commands import goal
 from firstlight.linux.commands import doctor, kernel
 
 File = click.Path(path_type=Path)
@@ -255,6 +256,7 @@ def inspect(file: Path, settings: tuple[str, ...], hosts: str | None, as_json: b
 
 
 app.add_command(schedule)
+app.add_command(goal)
 app.add_command(kernel)
 app.add_command(doctor)
 
