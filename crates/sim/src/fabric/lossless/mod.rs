@@ -134,12 +134,10 @@ impl Lossless {
         let packet = core.arena.get(id);
         let (size, class) = (packet.size, self.graph.ports[port].class_of(packet));
         let priority = self.priority(class);
-        if let Some(priority) = priority {
-            if !self.accounts.has_room(from, priority, size) {
-                self.lost += 1;
-                self.graph.ports[port].refuse(packet);
-                return core.lose(id, Kind::Port, port);
-            }
+        if priority.is_some_and(|priority| !self.accounts.has_room(from, priority, size)) {
+            self.lost += 1;
+            self.graph.ports[port].refuse(packet);
+            return core.lose(id, Kind::Port, port);
         }
         let stopped = self.is_stopped(port, class);
         let taken = self.graph.send_seen(core, switch, port, id);
