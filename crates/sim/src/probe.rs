@@ -175,3 +175,37 @@ fn check(config: &ProbeConfig, hosts: usize) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(count: Option<u64>, more: &[(u64, u64)]) -> Result<Probe, ConfigError> {
+        let more = more.iter().map(|&(us, count)| (Span::from_us(us), count)).collect();
+        let (src, dst, every, start) = (HostId(0), HostId(1), Span::from_us(10), Span::from_us(5));
+        let config = ProbeConfig { src, dst, size: 100, every, start, count, more, class: 0, record: false };
+        Probe::new(config, 3, 2, 2)
+    }
+
+    /// At a scale of 2: 20 us from one to the next, bursts at 10, 200 and 240 us.
+    #[test]
+    fn bursts_by_hand() {
+        let mut probe = probe(Some(2), &[(100, 1), (120, 2)]).unwrap();
+        let mut sent = vec![probe.starts_at()];
+        while let Some(next) = probe.on_sent(sent[sent.len() - 1]) {
+            sent.push(next);
+        }
+        assert_eq!(sent, [10, 30, 200, 240, 260].map(|us| Time::ZERO + Span::from_us(us)));
+        let report = probe.report();
+        assert_eq!((report.sent, report.last_sent), (5, Some(sent[4])));
+    }
+
+    #[test]
+    fn bursts_follow_each_other() {
+        assert!(probe(Some(2), &[(25, 1)]).is_ok());
+        for (count, more) in [(Some(2), (24, 1)), (Some(2), (100, 0)), (None, (100, 1)), (Some(2), (0, 1))] {
+            let told = probe(count, &[more]).unwrap_err().to_string();
+            assert!(told.contains("is empty, or begins before the one before is over"), "{told}");
+        }
+    }
+}
