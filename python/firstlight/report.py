@@ -13,7 +13,13 @@ from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
-from firstlight.figures.single import jobs_figure, latency_figure, series_figure, sweep_figure
+from firstlight.figures.single import (
+    jobs_figure,
+    latency_figure,
+    rate_limiters_figure,
+    series_figure,
+    sweep_figure,
+)
 from firstlight.figures.style import Figure
 from firstlight.result import Result, is_result, load
 from firstlight.tables import (
@@ -185,6 +191,8 @@ def write_result(result: Result) -> Path:
         drawn.append(circuits_figure(result))
     if "jobs" in result.tables and result.jobs["duration_us"].notna().any():
         drawn.append(jobs_figure(result))
+    if "rate_limiters" in result.tables and len(result.rate_limiters):
+        drawn.append(rate_limiters_figure(result))
     return _render(
         result.path,
         "single.html",

@@ -104,6 +104,11 @@ class Result:
         return self.table("latency")
 
     @property
+    def rate_limiters(self) -> pd.DataFrame:
+        """One row per change of a rate that QCN limits: time (us), host, flow, current and target (Mb/s)."""
+        return self.table("rate_limiters")
+
+    @property
     def ports(self) -> pd.DataFrame:
         """One row per port: packets offered, delivered, dropped, held and marked; peak queue."""
         return self.table("ports")

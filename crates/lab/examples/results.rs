@@ -11,6 +11,7 @@ fn main() -> Result<(), LabError> {
         include_str!("../tests/specs/ring.toml"),
         include_str!("../tests/specs/hdfs.toml"),
         include_str!("../tests/specs/lossless.toml"),
+        include_str!("../tests/specs/qcn.toml"),
     ];
     let mut results = experiments.map(result).into_iter().collect::<Result<Vec<Outcome>, LabError>>()?;
     results.push(on_linux(include_str!("../tests/specs/linux.toml"))?);

@@ -1,6 +1,7 @@
 //! From the checked experiment to a world that can run.
 
 use crate::error::LabError;
+use crate::measure::changes_of_each;
 use crate::spec::{Flow, HostKind, Network, Probe, Spec};
 use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
@@ -23,6 +24,9 @@ fn world(spec: &Spec) -> Result<World, ConfigError> {
     }
     if !spec.measure.queues.ports.is_empty() {
         fabric.watch(&spec.measure.queues)?;
+    }
+    if spec.measure.rate_limiters {
+        fabric.keep_rate_changes(changes_of_each(spec.hosts()));
     }
     let flows = spec.flows.iter().map(|flow| flow_config(spec, flow)).collect();
     let probes = spec.probes.iter().map(|probe| probe_config(spec, probe)).collect();

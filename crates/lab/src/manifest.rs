@@ -30,8 +30,9 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "warnings": warnings::of_run(spec, counters),
         "invalid": warnings::invalid(spec, counters),
         "conservation": {
-            "offered": totals.injected,
-            "delivered": totals.exited,
+            // Notifications of congestion are the switches' own, and end in hosts' interfaces.
+            "offered": totals.injected + totals.notified,
+            "delivered": totals.exited + totals.taken_in,
             "dropped": totals.dropped,
             "lost": totals.lost,
             "held": totals.held,

@@ -9,8 +9,8 @@ use crate::error::LabError;
 use crate::linux::LinuxCounters;
 use crate::spec::Spec;
 use firstlight_sim::{
-    CircuitReport, FlowReport, JobReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QueueReport,
-    Totals, World,
+    CircuitReport, FlowReport, JobReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport,
+    QueueReport, Totals, World,
 };
 use firstlight_units::{Span, Time};
 use std::ops::ControlFlow;
@@ -54,6 +54,8 @@ pub struct Counters {
     pub totals: Totals,
     /// The watched queues.
     pub queues: Vec<QueueReport>,
+    /// What QCN did, where it is on.
+    pub qcn: Option<QcnReport>,
     /// The probes.
     pub probes: Vec<ProbeReport>,
     /// What each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
@@ -200,6 +202,7 @@ impl Counters {
             pauses: world.fabric().pauses(),
             totals,
             queues: world.fabric().queues(),
+            qcn: world.fabric().qcn(),
             probes: world.probes(),
             received: vec![],
             strays: world.strays(),

@@ -1,12 +1,13 @@
 //! "Check before you trust": what is legal and yet may mean that a result is not what it seems.
 
 use crate::linux::{Ended, LinuxCounters};
+use crate::measure::silence;
 use crate::run::Counters;
 use crate::spec::{Flow, HostKind, Linux, Network, Spec};
 use firstlight_linux::{Frames, Sysctl};
 use firstlight_net::topology::{Routes, circular_wait};
 use firstlight_net::{Length, Limit, Marking};
-use firstlight_sim::{GraphConfig, HybridConfig, MeterReport, SwitchConfig};
+use firstlight_sim::{GraphConfig, HybridConfig, MeterReport, QcnReport, SwitchConfig};
 use firstlight_units::Span;
 
 /// A start is forgotten after so many weeks.
@@ -132,6 +133,11 @@ fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
         notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
     }
     for queue in queues {
+        if let (Some(qcn), Limit::Bytes(limit)) = (spec.network.interface().qcn, queue.limit)
+            && qcn.set_point >= limit
+        {
+            notes.push(format!("qcn.qeq = {} is never exceeded: the queue holds {limit}", qcn.set_point));
+        }
         let (threshold, limit) = match (queue.marking, queue.limit) {
             (Marking::Threshold(Length::Packets(mark)), Limit::Packets(limit)) => (u64::from(mark), u64::from(limit)),
             (Marking::Threshold(Length::Bytes(mark)), Limit::Bytes(limit)) => (mark.get(), limit.get()),
@@ -206,6 +212,9 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
         pair(spec, hybrid, meter, &mut notes);
     }
     flows(spec, counters, &mut notes);
+    if let Some(report) = &counters.qcn {
+        qcn(spec, report, &mut notes);
+    }
     if counters.measured.is_zero() {
         notes.push("every flow was complete before the warm-up ended: nothing was measured".into());
     }
@@ -254,6 +263,17 @@ fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec
         notes.push(format!("the measured pair {src}->{dst} had no data traffic"));
     } else if meter.circuit.packets == 0 && !hybrid.week.time_of(src, dst).is_zero() {
         notes.push(format!("no packet of the measured pair {src}->{dst} used its circuit"));
+    }
+}
+
+/// QCN that was silent, or whose changes were too many to be kept.
+fn qcn(spec: &Spec, report: &QcnReport, notes: &mut Vec<String>) {
+    if let Some(why) = silence(spec, report) {
+        notes.push(format!("[qcn], and no notification: {why}"));
+    }
+    let (kept, changes) = (report.kept.len() as u64, report.changes);
+    if spec.measure.rate_limiters && kept < changes {
+        notes.push(format!("table rate_limiters has {kept} of {changes} changes: the first of each host"));
     }
 }
 

@@ -280,6 +280,8 @@ fn the_resolved_fabric_is_whole() {
         "[switch.red]\nmin = \"3kB\"\nmax = \"9kB\"\n",
         classes,
         "[pacer]\n",
+        "[qcn]\n",
+        "[qcn]\nqeq = \"66kB\"\n[measure]\nrate_limiters = true\n",
         "[switch]\nbuffer = \"1MB\"\n",
     ] {
         let spec = read(&format!("{plain}{switch}"), &[]);

@@ -48,6 +48,7 @@ fn the_reference_of_results_is_current() {
         include_str!("specs/ring.toml"),
         include_str!("specs/hdfs.toml"),
         include_str!("specs/lossless.toml"),
+        include_str!("specs/qcn.toml"),
     ];
     let mut results = experiments
         .map(|text| run(&read(text), &[], None, &mut |_| ControlFlow::Continue(())).expect("a result"))

@@ -128,8 +128,10 @@ pub struct PairReport {
 pub struct Totals {
     /// Packets handed in by hosts.
     pub injected: u64,
-    /// Notifications of congestion sent by switches (QCN).
+    /// Notifications of congestion sent by switches (QCN),
     pub notified: u64,
+    /// and taken in by hosts' interfaces.
+    pub taken_in: u64,
     /// Packets handed out to hosts.
     pub exited: u64,
     /// Packets lost to full queues or to a VOQ's shrinking.

@@ -13,6 +13,7 @@ from firstlight.result import Result
 from firstlight.sweeps import SHOWN, Sweep
 
 COLORS = (BLUE, VERMILION, GREEN, INK)
+MOST_CURVES = 8
 
 
 def series_figure(result: Result) -> Figure:
@@ -83,6 +84,30 @@ def jobs_figure(result: Result) -> Figure:
         axes.legend(title="workload", loc="lower right")
 
     return draw("jobs", "Cumulative distribution of the times of complete jobs.", (7.2, 3.0), paint)
+
+
+def rate_limiters_figure(result: Result) -> Figure:
+    """Rates of flows that QCN limits over time, those that changed most often."""
+    frame = result.rate_limiters
+    often = frame.groupby(["host", "flow"]).size().nlargest(MOST_CURVES).index.sort_values()
+    end = float(result.manifest["elapsed_us"]) / 1e3
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for (host, flow), color in zip(often, ramp(len(often)), strict=True):
+            part = frame[(frame["host"] == host) & (frame["flow"] == flow)]
+            time = [*(part["time_us"] / 1e3), end]
+            rate = [*(part["current_mbps"] / 1e3), float(part["current_mbps"].iloc[-1]) / 1e3]
+            axes.step(time, rate, where="post", color=color, lw=1.1, label=f"host{host}, flow {flow}")
+        axes.set_xlabel("Time (ms)")
+        axes.set_ylabel("Rate (Gb/s)")
+        axes.set_xlim(0, end)
+        axes.set_ylim(bottom=0)
+        axes.legend(loc="upper right")
+
+    flows = len(frame.groupby(["host", "flow"]))
+    caption = f"Rates of flows that QCN limits: {len(often)} of {flows}, those that changed most often."
+    return draw("rate-limiters", caption, (7.2, 3.0), paint)
 
 
 def sweep_figure(sweep: Sweep) -> Figure:

@@ -13,6 +13,7 @@ mod latency;
 mod linux;
 mod pauses;
 mod probes;
+mod qcn;
 mod queues;
 mod series;
 mod summary;
@@ -49,6 +50,9 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
             tables.push(probes::packets(spec, &counters.probes));
         }
     }
+    if let Some(report) = counters.qcn.as_ref().filter(|_| spec.measure.rate_limiters) {
+        tables.push(qcn::table(&counters.flows, report));
+    }
     tables.extend(spec.measure.throughput.map(|every| throughput::table(spec, counters, every)));
     if let Network::Hybrid(hybrid) = &spec.network {
         tables.push(fabric::pairs(counters));
@@ -73,6 +77,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
 
 pub(crate) use fabric::matching_text;
 pub use ideal::{Hop, Ideal, completion_on};
+pub(crate) use qcn::{changes_of_each, silence};
 pub use summary::metric;
 
 /// A column of numbers.

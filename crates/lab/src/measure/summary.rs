@@ -5,12 +5,12 @@
 
 use super::flows::completion;
 use super::jobs::{Jobs, slowdowns};
-use super::{numbers, queues};
+use super::{numbers, queues, silence};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
 use firstlight_sim::{
-    HybridConfig, MeterReport, NetworkReport, PairReport, PauseReport, PausedPort, PortKind, QueueReport,
+    HybridConfig, MeterReport, NetworkReport, PairReport, PauseReport, PausedPort, PortKind, QcnReport, QueueReport,
 };
 use firstlight_units::Span;
 
@@ -52,6 +52,9 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     fabric(&mut rows, spec, counters);
     if let Some(report) = &counters.pauses {
         pauses(&mut rows, report);
+    }
+    if let Some(report) = &counters.qcn {
+        qcn(&mut rows, spec, report);
     }
     let Rows(rows) = rows;
     Table::new(super::SUMMARY, "one row for each metric")
@@ -300,6 +303,35 @@ fn pauses(rows: &mut Rows, report: &PauseReport) {
         "classes",
         report.deadlocks.len() as f64,
         "classes in which ports wait for each other for ever",
+    );
+}
+
+/// What QCN did since the start of the run.
+fn qcn(rows: &mut Rows, spec: &Spec, report: &QcnReport) {
+    let why = silence(spec, report).map_or(String::new(), |why| format!("; {why}"));
+    let sent = format!("congestion notifications that switches sent since the start of the run{why}");
+    rows.add("qcn_notifications_sent", "packets", report.sent.notifications as f64, sent);
+    rows.add(
+        "qcn_notifications_received",
+        "packets",
+        report.received as f64,
+        "those that came to a host's interface; the others were dropped, or on their way at the end",
+    );
+    if report.sent.notifications > 0 {
+        let mean = report.sent.feedback as f64 / report.sent.notifications as f64;
+        rows.add("qcn_feedback_mean", "of 63", mean, "mean feedback of those that were sent");
+    }
+    rows.add(
+        "qcn_limited_flows",
+        "flows",
+        report.limited as f64,
+        "times that a flow came to be limited; a flow's data and its ACKs count apart",
+    );
+    rows.add(
+        "qcn_limited_s",
+        "s",
+        report.limited_time.as_secs_f64(),
+        "for how long flows were limited, the sum over all flows",
     );
 }
 

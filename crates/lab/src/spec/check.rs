@@ -2,8 +2,9 @@
 
 use super::effect::Setting;
 use super::error::{Problem, SpecError};
-use super::keys::Kind;
+use super::keys::{Key, Kind};
 use super::network;
+use super::qcn;
 use super::registry::{MOST_HOSTS, keys};
 use super::values::Values;
 use firstlight_circuits::{Day, Demand, Matching, RackId, Week, WeekError};
@@ -35,6 +36,7 @@ pub(crate) fn values(values: &Values, setting: &Setting) -> Result<Option<Week>,
     }
     check.clock();
     check.slowest_packet();
+    check.qcn();
     check.queue_samples();
     let hybrid = values.text("fabric.kind") == "hybrid";
     let week = if hybrid { check.hybrid() } else { None };
@@ -150,11 +152,19 @@ impl Check<'_> {
 
     /// No link is so slow that one packet takes for ever.
     fn slowest_packet(&mut self) {
-        let rates = keys().iter().filter(|key| key.kind == Kind::Rate && self.values.has(key.path));
+        // A limited flow's rate is none of a link, and its timer raises it.
+        let link = |key: &&Key| key.kind == Kind::Rate && !key.path.starts_with("qcn.");
+        let rates = keys().iter().filter(link).filter(|key| self.values.has(key.path));
         for key in rates.collect::<Vec<_>>() {
             if let Some(text) = too_slow(self.values, self.values.rate(key.path)) {
                 self.wrong(key.path, text);
             }
+        }
+    }
+
+    fn qcn(&mut self) {
+        if let Some(Err(error)) = qcn::read(self.values).map(|config| config.check()) {
+            self.wrong(error.parameter, error.problem);
         }
     }
 

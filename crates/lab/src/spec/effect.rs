@@ -17,6 +17,7 @@ pub(crate) struct Setting {
     buffer: bool,
     classes: bool,
     queues: bool,
+    qcn: bool,
     series: bool,
     controllers: BTreeSet<String>,
     default_cc: bool,
@@ -144,6 +145,7 @@ impl Setting {
             buffer: values.has("switch.buffer"),
             classes: values.count("switch.classes") > 0,
             queues: values.has("measure.queues"),
+            qcn: values.tables.contains_key("qcn"),
             series: values.has("measure.series"),
             controllers,
             default_cc,
@@ -180,6 +182,7 @@ impl Setting {
             When::Buffer => self.buffer,
             When::OneQueue => self.fabric != "hybrid" && !self.classes,
             When::Queues => self.queues,
+            When::Qcn => self.qcn,
             When::Probes => self.probes,
             When::Workload(_) => !self.workloads.is_empty(),
         }
@@ -256,7 +259,7 @@ impl Setting {
             When::Buffer => "there is none".into(),
             When::OneQueue => "each of them has its own".into(),
             When::Queues => "it is not".into(),
-            When::Probes => "there is none".into(),
+            When::Probes | When::Qcn => "there is none".into(),
             When::Workload(_) => "there is no such [[workload]]".into(),
             When::Always => String::new(),
         };

@@ -106,6 +106,8 @@ pub enum When {
     Queues,
     /// A `[[workload]]` is a probe.
     Probes,
+    /// There is a `[qcn]`.
+    Qcn,
     /// The key's own `[[workload]]` is of one of these kinds.
     Workload(&'static [&'static str]),
 }
@@ -134,6 +136,7 @@ impl fmt::Display for When {
             When::OneQueue => "there are no [[switch.classes]]",
             When::Queues => "measure.queues is given",
             When::Probes => "there is a probe, or UDP",
+            When::Qcn => "there is a [qcn]",
             When::Workload(kinds) => return write!(f, "kind = \"{}\"", kinds.join("\" or \"")),
         })
     }

@@ -19,6 +19,7 @@ mod network;
 mod overrides;
 mod pfc;
 mod programs;
+mod qcn;
 mod reference;
 mod registry;
 mod resolved;
@@ -119,6 +120,8 @@ pub struct Measure {
     pub throughput: Option<Span>,
     /// Whether each packet of a probe is told.
     pub probes: bool,
+    /// Whether each change of a rate that QCN limits is told.
+    pub rate_limiters: bool,
     /// Whether to write a packet capture.
     pub capture: bool,
     /// Where packets are captured.
@@ -269,6 +272,7 @@ fn measure(values: &Values, network: &Network, flows: &[Flow]) -> Measure {
         queues,
         throughput: values.span_opt("measure.throughput"),
         probes: values.flag("measure.probes"),
+        rate_limiters: values.flag("measure.rate_limiters"),
         capture: values.flag("measure.capture"),
         side,
     }

@@ -3,7 +3,7 @@
 use super::check;
 use super::error::SpecError;
 use super::values::Values;
-use super::{pfc, switches};
+use super::{pfc, qcn, switches};
 use crate::import::topology as import;
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
@@ -99,7 +99,6 @@ fn links(values: &Values) -> HostLinks {
 
 fn interface(values: &Values) -> InterfaceConfig {
     InterfaceConfig {
-        qcn: None,
         send_delay: values.span("hosts.send_delay"),
         receive_delay: values.span("hosts.receive_delay"),
         loss: values.number("hosts.loss"),
@@ -115,6 +114,7 @@ fn interface(values: &Values) -> InterfaceConfig {
             chance: values.number("pacer.chance"),
             idle: values.span("pacer.idle"),
         }),
+        qcn: qcn::read(values),
     }
 }
 

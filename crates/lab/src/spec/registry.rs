@@ -36,6 +36,7 @@ pub fn keys() -> &'static [Key] {
             experiment(),
             fabric_keys::fabric(),
             fabric_keys::hosts(),
+            super::qcn::keys(),
             hybrid(),
             schedule(),
             queues(),
@@ -92,6 +93,12 @@ pub(crate) const TABLES: &[Table] = &[
         "Timestamps that the hosts' interfaces take for congestion control by latency, and of probes",
     ),
     table("pacer", When::Always, "HULL's pacer at each host's interface (NSDI'12). The table's presence turns it on"),
+    table(
+        "qcn",
+        When::Always,
+        "QCN (IEEE 802.1Qau): switches' queues, or VOQs, notify senders' interfaces of congestion, and these limit flows. The \
+         table's presence turns it on",
+    ),
     table("switch", PACKET, "The switches and their ports"),
     table("switch.red", When::OneQueue, "RED (Floyd and Jacobson, 1993), instead of `switch.ecn`"),
     table("switch.phantom", When::OneQueue, "HULL's phantom queue, instead of `switch.ecn`"),
@@ -532,6 +539,9 @@ fn measure() -> Vec<Key> {
         key("measure.probes", Kind::Flag, "Tell each packet of a probe, and not their numbers alone")
             .or(false)
             .when(When::Probes),
+        key("measure.rate_limiters", Kind::Flag, "Tell each change of a rate that QCN limits")
+            .or(false)
+            .when(When::Qcn),
         key("measure.series", POSITIVE, "Sample sequence number and VOQ length of the pair this often")
             .or_none("no series")
             .when(HYBRID),

@@ -38,7 +38,8 @@ pub(crate) fn json(values: &Values, setting: &Setting, name: &str, pair: Option<
 /// Whether a key's table is there, if its presence turns something on.
 fn is_on(values: &Values, path: &str) -> bool {
     let table = path.rsplit_once('.').map_or("", |(table, _)| table);
-    let switches = ["marks", "pacer", "pfc"].contains(&table) || table.ends_with(".red") || table.ends_with(".phantom");
+    let switches =
+        ["marks", "pacer", "pfc", "qcn"].contains(&table) || table.ends_with(".red") || table.ends_with(".phantom");
     !switches || values.tables.contains_key(table)
 }
 

@@ -5,6 +5,7 @@ mod control_loop;
 mod end_to_end;
 mod lossless;
 mod packet_fabrics;
+mod qcn;
 mod workloads;
 mod wrong_fabrics;
 mod wrong_input;

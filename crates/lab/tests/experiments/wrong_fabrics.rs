@@ -86,6 +86,32 @@ fn marks_of_switches_are_none_for_retcp() {
 
 #[test]
 #[rustfmt::skip]
+fn quantized_congestion_notification() {
+    let idle = "measure.rate_limiters: has no effect: it counts only when there is a [qcn], but there is none; take it out";
+    check(&[
+        ("[qcn]", "accepted"),
+        ("[qcn]\nqeq = \"66kB\"\nw = 2.0\ngd = 0.5\nsample = \"150kB\"\nbyte_limit = \"150kB\"\ntimer = \"15ms\"\nfast_recovery = 5\nactive_increase = \"5Mbps\"\nhyper_increase = \"50Mbps\"\nmin_rate = \"100kbps\"\nmin_decrease = 0.5\nextra_fast_recovery = true\n[measure]\nrate_limiters = true", "accepted"),
+        ("[qcn]\nqeq = \"0B\"", "x.toml:14:7: qcn.qeq: 0B is out of range: use 1B to 1099511627776B"),
+        ("[qcn]\ngd = 1.0", "x.toml:14:6: qcn.gd: 1 is out of range: use 0.001 to 0.999"),
+        ("[qcn]\ntimer = \"10ns\"", "x.toml:14:9: qcn.timer: is shorter than 1us"),
+        ("[qcn]\ntimer = \"0s\"", "x.toml:14:9: qcn.timer: must be longer than zero"),
+        ("[qcn]\nfast_recovery = 0", "x.toml:14:17: qcn.fast_recovery: 0 cycles is out of range: use 1 to 1000"),
+        ("[qcn]\nsmaple = \"1kB\"", "x.toml:14:1: qcn.smaple: unknown key: did you mean qcn.sample?"),
+        ("[measure]\nrate_limiters = true", &format!("x.toml:14:17: {idle}")),
+    ]);
+}
+
+/// Parameters of the study of TCP over CEE.
+#[test]
+#[rustfmt::skip]
+fn the_red_of_the_cee_study() {
+    check(&[
+        ("[switch]\nqueue = \"100kB\"\n[switch.red]\nmin = \"25.6kB\"\nmax = \"76.8kB\"\nweight = 0.002\nprobability = 0.02", "accepted"),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
 fn timestamps_and_the_pacer() {
     let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when stamps.kind = {kinds}, but it is \"{kind}\"; take it out");
     let driver = "\"software\" or \"hardware\"";

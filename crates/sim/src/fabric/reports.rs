@@ -137,6 +137,7 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
     Totals {
         injected: counts.injected,
         notified: counts.notified,
+        taken_in: counts.taken_in,
         exited: counts.exited,
         dropped: counts.dropped,
         lost: counts.lost,

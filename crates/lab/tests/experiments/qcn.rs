@@ -1,0 +1,86 @@
+//! QCN from file to tables: flows of TCP that it limits, what it tells, and its silence.
+
+use crate::{integers, metric, numbers, read, result};
+use firstlight_lab::Outcome;
+
+const QCN: &str = include_str!("../specs/qcn.toml");
+const UNTOLD: &[(&str, &str)] = &[("measure.rate_limiters", "false")];
+
+fn warnings(outcome: &Outcome) -> Vec<&str> {
+    outcome.manifest["warnings"].as_array().expect("a list").iter().filter_map(|warning| warning.as_str()).collect()
+}
+
+/// Seven flows of 2 MB into 10 Gb/s last 11.2 ms at least.
+#[test]
+fn an_incast_is_limited_and_told() {
+    let outcome = result(QCN, &[]);
+    let (sent, received) = (metric(&outcome, "qcn_notifications_sent"), metric(&outcome, "qcn_notifications_received"));
+    assert!(sent >= 20.0 && sent - received <= 3.0, "{sent} sent, {received} received");
+    assert!((1.0..=63.0).contains(&metric(&outcome, "qcn_feedback_mean")));
+    assert!(metric(&outcome, "qcn_limited_flows") >= 7.0);
+    let seconds = metric(&outcome, "qcn_limited_s");
+    assert!(seconds > 0.03 && seconds < 7.0 * 0.02 + 1e-9, "{seconds} s of seven flows");
+    let (current, target) =
+        (numbers(&outcome, "rate_limiters", "current_mbps"), numbers(&outcome, "rate_limiters", "target_mbps"));
+    assert!(current.iter().zip(target).all(|(current, target)| *current >= 0.1 && current <= target && *target <= 1e4));
+    assert!(numbers(&outcome, "rate_limiters", "time_us").is_sorted());
+    // The hosts are those of the flows, each of which is told by its row.
+    let (flow, host) = (integers(&outcome, "rate_limiters", "flow"), integers(&outcome, "rate_limiters", "host"));
+    let src = integers(&outcome, "flows", "src");
+    assert!(flow.iter().zip(host).all(|(flow, host)| src[*flow as usize] == *host));
+    assert_eq!(flow.iter().collect::<std::collections::BTreeSet<_>>().len(), 7);
+    let counts = &outcome.manifest["conservation"];
+    let count = |name: &str| counts[name].as_u64().expect("a count");
+    assert_eq!(count("offered"), count("delivered") + count("dropped") + count("lost") + count("held"));
+    assert!(warnings(&outcome).is_empty(), "{:?}", warnings(&outcome));
+}
+
+/// A short queue, without a limit of its own: QCN keeps it at its set point where TCP alone would fill it.
+#[test]
+fn long_flows_leave_the_queue_at_its_set_point() {
+    let text =
+        QCN.replace("[[workload]]\nkind = \"incast\"", "[[flows]]\nfrom = \"all\"").replace("size = \"2MB\"", "");
+    let set = [
+        ("switch.queue", "10MB"),
+        ("duration", "100ms"),
+        ("warmup", "50ms"),
+        ("measure.queues", "[\"host7.port\"]"),
+        ("measure.queue_samples", "10us"),
+    ];
+    let outcome = result(&text, &set);
+    // 66 kB are 44 packets.
+    let mean = metric(&outcome, "queue_mean_packets");
+    assert!((30.0..62.0).contains(&mean), "{mean} packets");
+    assert!(metric(&outcome, "queue_utilization_pct") > 97.0);
+}
+
+#[test]
+fn silence_says_why() {
+    let calm = result(QCN, &[("qcn.qeq", "100MB"), ("switch.queue", "1GB")]);
+    assert_eq!(metric(&calm, "qcn_notifications_sent"), 0.0);
+    assert!(calm.metric("qcn_feedback_mean").is_none());
+    let told = warnings(&calm);
+    assert!(told.len() == 1 && told[0].contains("found a queue above qcn.qeq = 100MB"), "{told:?}");
+    let idle = result(QCN, &[("qcn.sample", "1GB")]);
+    let why = "[qcn], and no notification: no queue was sampled: through none went qcn.sample = 1GB";
+    assert!(warnings(&idle).contains(&why), "{:?}", warnings(&idle));
+    let full = result(QCN, &[("qcn.qeq", "100kB")]);
+    assert!(
+        warnings(&full)[0].contains("qcn.qeq = 100kB is never exceeded: the queue holds 100kB"),
+        "{:?}",
+        warnings(&full)
+    );
+}
+
+/// Off, nothing is left of it; on without congestion, no packet is moved.
+#[test]
+fn off_is_off() {
+    let plain = QCN.replace("[qcn]\nqeq = \"66kB\"\n", "").replace("rate_limiters = true", "");
+    let digest = |outcome: &Outcome| outcome.manifest["digest"].clone();
+    let off = result(&plain, &[]);
+    assert!(off.metric("qcn_notifications_sent").is_none() && off.table("rate_limiters").is_none());
+    assert!(read(&plain, &[]).network.interface().qcn.is_none());
+    assert_eq!(digest(&off), digest(&result(QCN, &[("qcn.sample", "1GB")])));
+    assert_ne!(digest(&off), digest(&result(QCN, &[])));
+    assert_eq!(digest(&result(QCN, &[])), digest(&result(QCN, UNTOLD)));
+}
