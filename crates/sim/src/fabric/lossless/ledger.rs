@@ -27,8 +27,10 @@ pub(super) struct Toll {
 struct Page {
     /// Since when it has been stopped, if it is.
     since: Option<Time>,
-    /// Why it is paused, or is about to be.
+    /// Why it is paused, or was last,
     cause: Cause,
+    /// and why it is about to be.
+    next: Cause,
     toll: Toll,
 }
 
@@ -82,15 +84,14 @@ impl Ledger {
     /// An account has decided to pause its sender.
     pub(super) fn blame(&mut self, transmitter: usize, priority: usize, cause: Cause) {
         let page = &mut self.pages[transmitter * self.priorities + priority];
-        if page.since.is_none() {
-            page.cause = cause;
-        }
+        page.next = cause;
     }
 
     /// A pause takes effect at `at`; the class stops at `stops`, when its frame in service has left.
     pub(super) fn begin(&mut self, transmitter: usize, priority: usize, at: Time, stops: Time) {
         let page = &mut self.pages[transmitter * self.priorities + priority];
         page.since = Some(stops);
+        page.cause = page.next;
         page.toll.pauses += 1;
         self.causes.entry((transmitter, priority, page.cause)).or_default().pauses += 1;
         self.record(Entry { at, transmitter, priority, paused: true });
