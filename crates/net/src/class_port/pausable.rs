@@ -159,11 +159,10 @@ mod tests {
         port.offer(PacketId(id), &mut packet, ns(now)).expect("no limit")
     }
 
-    /// Ends of transmissions, each with its time in ns.
-    type Ends = Vec<(Sent, u64)>;
+    type At<T> = Vec<(T, u64)>;
 
     /// Steps the port up to a moment: arrivals, and ends of transmissions, each with its time in ns.
-    fn run(port: &mut PausablePort, until: u64) -> (Vec<(u32, u64)>, Ends) {
+    fn run(port: &mut PausablePort, until: u64) -> (At<u32>, At<Sent>) {
         let (mut arrivals, mut sent) = (vec![], vec![]);
         while let Some(now) = port.pending.filter(|at| *at <= ns(until)) {
             let (id, _) = port.step(now, |_| {});
