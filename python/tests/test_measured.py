@@ -10,7 +10,9 @@ import pytest
 from conftest import Command
 from firstlight import agreement, claims, measures, reproduce, tables
 from firstlight.figures.gallery import figures
-from firstlight.measured.rows import Number, summarized
+from firstlight.figures.measured import distribution
+from firstlight.measured.form import Drawn
+from firstlight.measured.rows import Measured, Number, summarized
 from firstlight.result import Result
 from firstlight.verdict import Outcome
 
@@ -319,3 +321,48 @@ def test_figures_repeat(folder: Path) -> None:
     [first], [second] = figures(outcome), figures(outcome)
     assert first.svg == second.svg
     assert "paper, A" in first.svg
+
+
+def drawn(outcome: Outcome, **fields: Any) -> str:
+    """The picture, as SVG, that a claim of these fields asks for."""
+    one = (Drawn(caption="words.", name="x", **fields),)
+    object.__setattr__(outcome.claim, "figures", one)
+    [figure] = figures(outcome)
+    return figure.svg
+
+
+def test_heat_maps_have_every_number_and_a_dash_where_there_is_none(folder: Path) -> None:
+    outcome = filled(claims.read(folder))
+    svg = drawn(outcome, kind="heat_map", metrics=("queue_wait_mean_us",), divide=2.0, label="Wait")
+    assert [svg.count(f">{text}</text>") for text in ("5.5", "10.5", "22", "0.5")] == [1, 1, 2, 1]
+    assert svg.count(">-</text>") == 1, "C has no run with two senders"
+    assert svg.count("<image") == 0
+
+
+def test_bars_are_means_with_their_numbers(folder: Path) -> None:
+    outcome = filled(claims.read(folder))
+    svg = drawn(outcome, kind="bars", metrics=("queue_wait_mean_us",))
+    assert [svg.count(f">{text}</text>") for text in ("11", "44")] == [1, 1]
+    assert "Mean wait (us)" in svg
+
+
+def test_distributions_are_of_the_rows_asked_for_and_end_below_all_where_some_are_missing(
+    folder: Path,
+) -> None:
+    outcome = filled(claims.read(folder))
+    times = [1000.0, 3000.0, float("nan"), 9000.0]
+    table = {"workload": ["big", "big", "big", "small"], "fct_us": times}
+    for key in outcome.results:
+        outcome.results[key] = result_of({}, flows=table)
+    fields = {"table": "flows", "column": "fct_us", "where": {"workload": "big"}, "divide": 1000.0}
+    measured = Measured(outcome)
+    one = Drawn(name="x", caption="", kind="cdf", **fields)  # type: ignore[arg-type]
+    curve, point = measured.claim.curves[0], measured.points()[0]
+    values, shares = distribution(measured, curve, point, one)
+    assert values == [1.0, 1.0, 1.0, 3.0, 3.0]
+    assert shares == pytest.approx([0, 100 / 6, 200 / 6, 300 / 6, 400 / 6])
+    linear, logarithmic = (
+        drawn(outcome, kind="cdf", label="Time (ms)", logarithmic=log, **fields) for log in (False, True)
+    )
+    assert "Time (ms)" in linear
+    assert [svg.count(">0.0</text>") for svg in (linear, logarithmic)] == [len(measured.points()), 0]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from firstlight.claims import Axis, Curve, Value, short
-from firstlight.figures import chain, fct, ladder
+from firstlight.figures import bars, chain, fct, heat_map, ladder
 from firstlight.figures.style import (
     BLUE,
     GREEN,
@@ -45,6 +45,8 @@ def figures(outcome: Outcome) -> list[Figure]:
         "chain_rtts": chain.rtts,
         "ladder": ladder.ladder,
         "fct_groups": fct.by_size,
+        "heat_map": heat_map.heat_map,
+        "bars": bars.bars,
     }
     return [painters[drawn.kind](measured, drawn) for drawn in outcome.claim.figures]
 
@@ -115,7 +117,8 @@ def _places(axis: Axis, values: Sequence[Value]) -> list[float]:
 
 
 def _cdf(measured: Measured, drawn: Drawn) -> Figure:
-    """A panel for each point, a step for each value; repetitions pooled."""
+    """A panel for each point, a step for each value; repetitions pooled. Where some have no value, as flows
+    that are not complete, the line ends below 100 %."""
     points = measured.points()
 
     def paint(canvas: Canvas) -> None:
@@ -125,11 +128,15 @@ def _cdf(measured: Measured, drawn: Drawn) -> Figure:
         lines: dict[str, Line2D] = {}
         for axes, point in zip(panels, points, strict=True):
             for curve in (c for c in measured.claim.curves if measured.has(c, point)):
-                values, shares = _distribution(measured, curve, point, drawn)
+                values, shares = distribution(measured, curve, point, drawn)
                 [line] = axes.step(values, shares, where="post", **_look(measured, curve))
                 lines.setdefault(curve.name, line)
             axes.set_title(measured.name(point))
-            axes.set_xlim(left=0)
+            if drawn.logarithmic:
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter("{x:g}")
+            else:
+                axes.set_xlim(left=0)
             axes.set_ylim(0, 101)
         panels[0].set_ylabel("Share (%)")
         canvas.supxlabel(drawn.label, fontsize=9)
@@ -138,19 +145,22 @@ def _cdf(measured: Measured, drawn: Drawn) -> Figure:
     return draw(drawn.name, _caption(measured, drawn), (7.2, 3.0), paint)
 
 
-def _distribution(
+def distribution(
     measured: Measured, curve: Curve, point: Point, drawn: Drawn
 ) -> tuple[list[float], list[float]]:
+    """Values, growing, and how many percent do not exceed each; the first one twice, from zero up."""
     values, weights = [], []
     for result in measured.results(curve, point):
         frame = result.table(drawn.table)
         frame = frame[frame["name"] == frame["name"].iloc[0]] if "name" in frame else frame
-        values.append(frame[drawn.column].to_numpy(dtype=float))
+        for column, wanted in drawn.where.items():
+            frame = frame[frame[column] == wanted]
+        values.append(frame[drawn.column].to_numpy(dtype=float) / drawn.divide)
         weights.append(frame[drawn.weight].to_numpy(dtype=float) if drawn.weight else np.ones(len(frame)))
     every, counts = np.concatenate(values), np.concatenate(weights)
-    order = np.argsort(every, kind="stable")
+    order = np.argsort(every, kind="stable")[: np.isfinite(every).sum()]
     share = 100 * np.cumsum(counts[order]) / counts.sum()
-    return [float(every[order][0]), *every[order].tolist()], [0.0, *share.tolist()]
+    return every[[*order[:1], *order]].tolist(), [*[0.0][: len(order)], *share.tolist()]
 
 
 def _throughput(measured: Measured, drawn: Drawn) -> Figure:

@@ -29,7 +29,10 @@ beside what every claim has (:mod:`firstlight.claims`):
 ``[[figures]]``
     ``name`` (``fig12a``), ``caption`` and ``kind``. ``lines``: ``metrics``, a panel each, against the first
     axis. ``cdf``: ``table`` and ``column`` (and ``weight``, a column of counts), a panel for each point,
-    ``label``: of the horizontal axis. ``throughput``: flows over time, a panel for each curve, of the first
+    ``label``: of the horizontal axis; ``where = {workload = "big"}``: of these rows; ``divide = 1000``: us
+    as ms; ``logarithmic = true``. ``bars``: ``metrics``, a panel each, by curve, of the first point.
+    ``heat_map``: the first of ``metrics`` by curve and first axis, a panel for each value of the second;
+    ``divide``, and ``label`` above it. ``throughput``: flows over time, a panel for each curve, of the first
     point, or the first ``at`` some values. ``fct_groups``: completion times by flow size. ``ladder``:
     measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the measurement
     chain's.

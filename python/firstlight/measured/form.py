@@ -6,7 +6,16 @@ from typing import Any, Literal, TypeVar, get_args
 
 Over = Literal["mean", "least", "largest"]
 Drawing = Literal[
-    "lines", "cdf", "throughput", "chain_deviation", "chain_gaps", "chain_rtts", "ladder", "fct_groups"
+    "lines",
+    "cdf",
+    "throughput",
+    "chain_deviation",
+    "chain_gaps",
+    "chain_rtts",
+    "ladder",
+    "fct_groups",
+    "heat_map",
+    "bars",
 ]
 T = TypeVar("T")
 
@@ -67,6 +76,12 @@ class Drawn:
     weight: str = ""
     label: str = ""
     at: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Of ``table`` only the rows that have these values."""
+    divide: float = 1.0
+    """Units of ``column`` in one of the label."""
+    logarithmic: bool = False
+    """The horizontal axis."""
 
 
 def table(kind: type[T], given: Mapping[str, Any]) -> T:
