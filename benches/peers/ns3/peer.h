@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -309,6 +310,21 @@ Seconds(const timeval& t)
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
 }
 
+/// The most memory that this program has had at once, in MB (ru_maxrss would begin with what its parent had).
+inline double
+PeakMemoryMb()
+{
+    std::ifstream status("/proc/self/status");
+    std::string word;
+    double kb = 0;
+    while (status >> word && word != "VmHWM:")
+    {
+    }
+    status >> kb;
+    NS_ABORT_MSG_UNLESS(status, "/proc/self/status has no VmHWM: it is read on Linux");
+    return kb / 1024.0;
+}
+
 /// Runs the simulation to `until` and prints one line of JSON. Set-up is not in the CPU time. Hops are 0 unless `count`.
 inline void
 RunAndReport(Time until, bool count, const std::vector<Ptr<PacketSink>>& sinks, uint32_t segment)
@@ -339,7 +355,7 @@ RunAndReport(Time until, bool count, const std::vector<Ptr<PacketSink>>& sinks, 
                 static_cast<unsigned long long>(bytes / segment),
                 Seconds(after.ru_utime) - Seconds(before.ru_utime),
                 Seconds(after.ru_stime) - Seconds(before.ru_stime),
-                static_cast<double>(after.ru_maxrss) / 1024.0,
+                PeakMemoryMb(),
                 Simulator::Now().GetSeconds(),
                 static_cast<unsigned long long>(Simulator::GetEventCount()));
     Simulator::Destroy();
