@@ -67,7 +67,7 @@ impl FifoPort {
     ///
     /// # Errors
     /// When the discipline drops it.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
         let start = if self.busy <= now {
             self.waiting = 0;
@@ -91,6 +91,7 @@ impl FifoPort {
     }
 
     /// Counts who waits, and drops, marks and notes what is to be, for a packet that finds the transmitter busy.
+    #[inline(never)]
     fn attend(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         if self.calm < 0 {
             self.watch(packet, now)?;
@@ -107,6 +108,7 @@ impl FifoPort {
     }
 
     /// The same for a discipline that needs to see every packet.
+    #[inline(never)]
     fn watch(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         self.waiting = self.waiting_at(now);
         let at_once = self.busy <= now;
@@ -228,7 +230,7 @@ impl FifoPort {
 }
 
 impl SwitchPort for FifoPort {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
         self.offer(id, packet, now)
     }

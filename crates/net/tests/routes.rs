@@ -64,7 +64,7 @@ proptest! {
                 }).collect();
                 let ports: Vec<u32> = routes.ports(switch, to).iter().map(|port| port.0).collect();
                 prop_assert_eq!(&ports, &closer);
-                prop_assert!(ports.contains(&routes.port(switch, to, key).0));
+                prop_assert!(ports.contains(&routes.port(switch, to, || key).0));
             }
             for from in topology.host_ids().filter(|from| *from != to) {
                 let path = routes.path(&topology, from, to, key);
@@ -112,7 +112,7 @@ fn no_tier_repeats_the_choice_of_another() {
     let to = HostId(127);
     let Some(Node::Switch(tor)) = tree.find("tor0") else { panic!("a fat tree has tor0") };
     let Some(Node::Switch(aggregation)) = tree.find("agg2") else { panic!("a fat tree has agg2") };
-    let up = |switch, key| routes.port(switch, to, key).0 - tree.ports_of(switch).start - 4;
+    let up = |switch, key| routes.port(switch, to, || key).0 - tree.ports_of(switch).start - 4;
     let sent: Vec<u64> = (0..8000).filter(|key| up(tor, *key) == 2).collect();
     // A quarter of 8,000: 2,000 with a standard deviation of 39.
     assert!(sent.len().abs_diff(2000) < 5 * 39, "{}", sent.len());

@@ -10,13 +10,28 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// A place for a packet, to be written there: what it holds is an old one.
+    /// A place for a packet, to be written there and then taken: what it holds is an old one.
     #[inline]
-    pub(crate) fn reserve(&mut self) -> PacketId {
-        self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Packet::default());
-            PacketId((self.packets.len() - 1) as u32)
-        })
+    pub(crate) fn spare(&mut self) -> PacketId {
+        match self.free.last() {
+            Some(id) => *id,
+            None => self.grow(),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> PacketId {
+        let id = PacketId(self.packets.len() as u32);
+        self.packets.push(Packet::default());
+        self.free.push(id);
+        id
+    }
+
+    /// The place that was spare is taken.
+    #[inline]
+    pub(crate) fn take(&mut self, id: PacketId) {
+        debug_assert!(self.free.last() == Some(&id), "packet {id:?} is taken while it is spare");
+        self.free.pop();
     }
 
     #[inline]

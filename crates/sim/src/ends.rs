@@ -4,9 +4,11 @@
 //! connection is there only while it is needed, in memory that later ones use again. So a run costs memory for the flows
 //! that are under way, not for those to come or gone.
 
+use crate::fabric::Fabric;
 use crate::flow::{FlowConfig, FlowState, Places};
-use firstlight_net::HostId;
+use firstlight_net::{HostId, Packet};
 use firstlight_transport::{Connection, Endpoint};
+use firstlight_units::Time;
 
 /// A connection at work.
 #[derive(Debug)]
@@ -26,6 +28,19 @@ impl Live {
     pub(crate) fn is_at_goal(&self) -> bool {
         let bytes = if self.receives { self.connection.bytes_received() } else { self.connection.bytes_acked() };
         bytes >= self.goal
+    }
+
+    /// Sends what it has to send and tells when its timer is due.
+    pub(crate) fn transmit(&mut self, fabric: &mut Fabric, now: Time) -> Option<Time> {
+        let mut write = |packet: &mut Packet| {
+            let written = self.connection.transmit(now, packet);
+            if self.class != 0 {
+                packet.set_class(self.class);
+            }
+            written
+        };
+        while fabric.inject_with(self.host, now, &mut write) {}
+        self.connection.poll_timeout()
     }
 }
 

@@ -3,9 +3,9 @@
 //! Each source (a port, a link, a transmitter, the calendar) has at most one pending event, so an event is its source
 //! and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its traffic.
 //!
-//! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1): every source has a leaf, every inner node holds
-//! the earlier of the two below it, and the root the earliest of all. A change plays the matches on one path again: as
-//! many steps as the tree is deep, without a branch that data decide, its loads independent of each other.
+//! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1), in groups of four: every source has a leaf, every
+//! inner node holds the earliest of the four below it, and the root the earliest of all. A change plays the matches on one
+//! path again: as many steps as the tree is deep, each in one cache line, without a branch that data decide.
 
 use firstlight_net::PacketId;
 use firstlight_units::Time;
@@ -98,8 +98,7 @@ pub(crate) struct Event {
 /// The sources of a kind are fewer than this.
 const MOST_SOURCES: usize = 1 << 24;
 
-/// "Never", and less than [`Time::MAX`] so that one may be added.
-const NEVER: Time = Time::from_ps(u64::MAX - 1);
+const NEVER: Time = Time::MAX;
 
 impl Event {
     #[inline]
@@ -122,6 +121,12 @@ impl Event {
         KINDS[(self.source >> 56) as usize % KINDS.len()]
     }
 
+    /// Whether it is of this kind: cheaper than to look its kind up.
+    #[inline]
+    pub(crate) fn is(self, kind: Kind) -> bool {
+        self.source >> 56 == kind as u64
+    }
+
     #[inline]
     pub(crate) fn index(self) -> usize {
         (self.source >> 32) as usize % MOST_SOURCES
@@ -134,16 +139,55 @@ impl Event {
     }
 }
 
+/// Four rivals, in the order of their sources.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Group {
+    at: [Time; 4],
+    source: [u64; 4],
+}
+
+const _: () = assert!(size_of::<Group>() == 64, "a group is one cache line");
+
+impl Group {
+    const EMPTY: Group = Group { at: [NEVER; 4], source: [u64::MAX; 4] };
+
+    #[inline]
+    fn get(&self, which: usize) -> Event {
+        Event { at: self.at[which % 4], source: self.source[which % 4] }
+    }
+
+    #[inline]
+    fn set(&mut self, which: usize, event: Event) {
+        self.at[which % 4] = event.at;
+        self.source[which % 4] = event.source;
+    }
+
+    /// The earliest; the first one of a tie.
+    #[inline]
+    fn earliest(&self) -> Event {
+        let [a, b, c, d] = self.at;
+        let (second, fourth) = (b < a, d < c);
+        let (left, right) = (select_unpredictable(second, b, a), select_unpredictable(fourth, d, c));
+        let loses = right < left;
+        let which = select_unpredictable(loses, 2 + usize::from(fourth), usize::from(second));
+        Event { at: select_unpredictable(loses, right, left), source: self.source[which % 4] }
+    }
+}
+
 /// The tournament.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
-    /// Node n stands in pair n / 2, beside its rival. Node 1 is the root, the nodes below node n are 2 n and 2 n + 1, and
-    /// the second half of all nodes are the leaves.
-    pairs: Vec<[Event; 2]>,
+    /// The winner: node 1, the root.
+    earliest: Event,
+    /// Node n stands in group n / 4, beside its rivals. The nodes below node n are 4 n to 4 n + 3, the leaves those from
+    /// 4^depth on.
+    groups: Vec<Group>,
     /// The first leaf of each kind's sources.
     first: [u32; KINDS.len()],
-    /// How many matches from a leaf to the root.
+    /// How many groups from a leaf to the root.
     depth: u32,
+    sources: usize,
 }
 
 impl Events {
@@ -151,22 +195,25 @@ impl Events {
     pub(crate) fn new(sources: &[(Kind, usize)]) -> Self {
         let mut sources = sources.to_vec();
         sources.sort_unstable();
-        let leaves = sources.iter().map(|(_, n)| n).sum::<usize>().next_power_of_two().max(2);
+        let count = sources.iter().map(|(_, n)| n).sum::<usize>();
+        let depth = count.max(2).next_power_of_two().ilog2().div_ceil(2);
         let mut first = [0; KINDS.len()];
-        let mut nodes = vec![Event { at: NEVER, source: u64::MAX }; leaves];
+        let mut next = 1 << (2 * depth);
+        let mut groups = vec![Group::EMPTY; next / 2];
         for (kind, n) in sources {
             assert!(n < MOST_SOURCES, "{n} sources of events are too many");
-            first[kind as usize] = nodes.len() as u32;
-            nodes.extend((0..n).map(|index| Event::new(NEVER, kind, index)));
+            first[kind as usize] = next as u32;
+            for index in 0..n {
+                groups[(next + index) / 4].set(next + index, Event::new(NEVER, kind, index));
+            }
+            next += n;
         }
-        nodes.resize(leaves * 2, nodes[0]);
-        let pairs = nodes.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-        Events { pairs, first, depth: leaves.ilog2() }
+        Events { earliest: Group::EMPTY.get(0), groups, first, depth, sources: count }
     }
 
     #[inline]
     fn node(&self, n: usize) -> Event {
-        self.pairs[n / 2][n % 2]
+        self.groups[n / 4].get(n)
     }
 
     #[inline]
@@ -183,27 +230,27 @@ impl Events {
     /// The time of the earliest event; `None` when nothing is pending.
     #[inline]
     pub(crate) fn next(&self) -> Option<Time> {
-        Some(self.node(1).at).filter(|at| *at < NEVER)
+        Some(self.earliest.at).filter(|at| *at < NEVER)
     }
 
     /// The earliest event, if it is due by `limit`. It stays until its source's time is set anew.
     #[inline]
     pub(crate) fn due(&self, limit: Time) -> Option<Event> {
-        let event = self.node(1);
+        let event = self.earliest;
         (event.at <= limit && event.at < NEVER).then_some(event)
     }
 
-    /// How many sources there is room for.
+    /// How many sources there are.
     #[inline]
-    pub(crate) fn room(&self) -> usize {
-        self.pairs.len()
+    pub(crate) fn sources(&self) -> usize {
+        self.sources
     }
 
-    /// Of 2^`level` equal parts of all sources, the one that `event`'s source is in: its earliest event. After
-    /// `event` it is one of the next 2^`level` or so, if it is not "never".
+    /// Of 4^`level` equal parts of all sources, at least four, the one that `event`'s source is in: its earliest event.
+    /// After `event` it is one of the next 4^`level` or so, if it is not "never".
     #[inline]
     pub(crate) fn upcoming(&self, event: Event, level: u32) -> Event {
-        self.node(self.leaf(event.kind(), event.index()) >> self.depth.saturating_sub(level))
+        self.node(self.leaf(event.kind(), event.index()) >> (2 * self.depth.saturating_sub(level)))
     }
 
     /// Sets when this source has work; `None` for never.
@@ -218,16 +265,12 @@ impl Events {
         let mut n = self.leaf(kind, index);
         let mut winner = Event::new(at.unwrap_or(NEVER), kind, index).about(packet);
         while n > 1 {
-            let pair = &mut self.pairs[n / 2];
-            pair[n % 2] = winner;
-            let rival = pair[(n + 1) % 2];
-            // Leaves stand in the order of their sources: a rival on the left wins a tie.
-            let loses = rival.at.as_ps() < winner.at.as_ps() + (n % 2) as u64;
-            winner.at = select_unpredictable(loses, rival.at, winner.at);
-            winner.source = select_unpredictable(loses, rival.source, winner.source);
-            n /= 2;
+            let group = &mut self.groups[n / 4];
+            group.set(n, winner);
+            winner = group.earliest();
+            n /= 4;
         }
-        self.pairs[0][1] = winner;
+        self.earliest = winner;
     }
 
     /// Sets when this source has work if that is earlier than it was.
@@ -283,7 +326,9 @@ mod tests {
                 events.set_about(at, kind, index, PacketId(7));
                 model.extend(at.map(|at| Event::new(at, kind, index).about(PacketId(7))));
                 let own = Event::new(Time::ZERO, kind, index);
-                prop_assert_eq!(events.upcoming(own, 0), events.node(1));
+                let part = |e: &Event| events.leaf(e.kind(), e.index()) >> (2 * (events.depth - 1));
+                let first = model.iter().find(|e| part(e) == part(&own));
+                prop_assert_eq!(events.upcoming(own, 1).at(), first.map_or(NEVER, |first| first.at()));
                 prop_assert_eq!(events.upcoming(own, 40).at(), at.unwrap_or(NEVER));
                 prop_assert_eq!(events.is_pending(kind, index), at.is_some());
                 prop_assert_eq!(events.next(), model.first().map(|first| first.at()));

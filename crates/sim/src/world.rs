@@ -221,10 +221,15 @@ impl World {
         };
         live.connection.on_packet(packet, self.now);
         self.fabric.release(exit.packet);
-        if live.is_at_goal() && self.on_goal(index) {
-            return;
-        }
-        if let Some(deadline) = self.transmit(index) {
+        let live = if live.is_at_goal() {
+            if self.on_goal(index) {
+                return;
+            }
+            self.ends.get_mut(index).expect("its flow is not over")
+        } else {
+            live
+        };
+        if let Some(deadline) = live.transmit(&mut self.fabric, self.now) {
             self.timers.set_if_earlier(deadline, Kind::Timer, index);
         }
     }
@@ -266,19 +271,8 @@ impl World {
     }
 
     /// Sends what a connection has to send and tells when its timer is due.
-    #[inline]
     fn transmit(&mut self, index: usize) -> Option<Time> {
-        let live = self.ends.get_mut(index)?;
-        let write = |packet: &mut Packet| {
-            let written = live.connection.transmit(self.now, packet);
-            if live.class != 0 {
-                packet.set_class(live.class);
-            }
-            written
-        };
-        let mut write = write;
-        while self.fabric.inject_with(live.host, self.now, &mut write) {}
-        live.connection.poll_timeout()
+        self.ends.get_mut(index)?.transmit(&mut self.fabric, self.now)
     }
 
     fn on_timer(&mut self, event: Event) {

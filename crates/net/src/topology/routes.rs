@@ -110,18 +110,20 @@ impl Routes {
         (self.groups.len() - groups.len()) as u32
     }
 
-    /// The port on which `switch` sends a packet to `host`. Packets of the same `key` all go the same way.
+    /// The port on which `switch` sends a packet to `host`. Packets of the same `key`, which is asked for where there is a
+    /// choice, all go the same way.
     ///
     /// # Panics
     /// When there is no such switch or host.
-    #[inline]
-    pub fn port(&self, switch: SwitchId, host: HostId, key: u64) -> SwitchPort {
+    #[inline(always)]
+    pub fn port(&self, switch: SwitchId, host: HostId, key: impl FnOnce() -> u64) -> SwitchPort {
         let (at, to) = (&self.switches[switch.index()], self.hosts[host.index()]);
         if at.edge == to.edge {
             return SwitchPort(at.first_port + u32::from(to.port));
         }
         let group = self.group(at, to.edge);
-        SwitchPort(at.first_port + u32::from(self.choose(at, group, key)))
+        let within = if group.more == 0 { group.port } else { self.choose(at, group, key()) };
+        SwitchPort(at.first_port + u32::from(within))
     }
 
     #[inline]
@@ -132,9 +134,6 @@ impl Routes {
 
     #[inline]
     fn choose(&self, at: &SwitchAt, group: Group, key: u64) -> u16 {
-        if group.more == 0 {
-            return group.port;
-        }
         let hash = mixed(key.wrapping_add(at.salt));
         let choice = ((u128::from(hash) * (u128::from(group.more) + 1)) >> 64) as u16;
         if group.list == CONSECUTIVE { group.port + choice } else { self.listed[group.list as usize + choice as usize] }
@@ -163,7 +162,7 @@ impl Routes {
         let nic = topology.nics()[from.index()];
         let (mut path, mut at) = (Path::of(Output::Nic(from), nic.wire), nic.to);
         while let Node::Switch(switch) = at {
-            let number = self.port(switch, to, key);
+            let number = self.port(switch, to, || key);
             let port = topology.ports()[number.index()];
             path.push(Output::Port(number), port.wire);
             assert!(path.links() <= topology.switches().len() + 1, "each hop leads closer, so no switch is met twice");

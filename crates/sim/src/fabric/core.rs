@@ -78,13 +78,13 @@ impl<T: Copy> Queue<T> {
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
-        let item = self.queue.get(self.taken).copied();
+        let item = *self.queue.get(self.taken)?;
         self.taken += 1;
-        if self.taken >= self.queue.len() {
+        if self.taken == self.queue.len() {
             self.queue.clear();
             self.taken = 0;
         }
-        item
+        Some(item)
     }
 }
 
@@ -97,10 +97,10 @@ pub(super) trait Shape {
     fn prefetch(&self, _core: &Core, _event: Event, _next: bool) {}
 }
 
-/// What events need is asked for when they are the first of so many parts of the event set (as powers of two),
-const SOON: u32 = 4;
+/// What events need is asked for when they are the first of so many parts of the event set (as powers of four),
+const SOON: u32 = 2;
 /// and what is found by that, when they are the first of so many.
-const NEXT: u32 = 2;
+const NEXT: u32 = 1;
 /// A fabric with so many sources of events stays in the cache by itself.
 const FEW: usize = 512;
 
@@ -157,7 +157,7 @@ impl Core {
     /// included.
     #[inline]
     pub(super) fn run<S: Shape>(&mut self, shape: &mut S, limit: Time, to_exit: bool) {
-        let ahead = self.events.room() > FEW;
+        let ahead = self.events.sources() > FEW;
         loop {
             // Packets that have left stop the run, once all that is due at their moment is done.
             let until = if to_exit && !self.exits.is_empty() { self.now } else { limit };
@@ -211,25 +211,25 @@ impl Core {
     /// Takes in the packet that `write` writes in place, if it writes one.
     #[inline]
     pub(super) fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
-        let id = self.arena.reserve();
+        let id = self.arena.spare();
         let written = write(self.arena.get_mut(id));
         if written {
+            self.arena.take(id);
             self.enter(host, id, now);
-        } else {
-            self.arena.release(id);
         }
         written
     }
 
     #[inline]
     pub(super) fn inject(&mut self, host: HostId, packet: Packet, now: Time) -> Option<PacketId> {
-        let id = self.arena.reserve();
+        let id = self.arena.spare();
+        self.arena.take(id);
         *self.arena.get_mut(id) = packet;
         self.enter(host, id, now)
     }
 
     /// A host's packet enters its interface, or is lost to an injected fault.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, host: HostId, id: PacketId, now: Time) -> Option<PacketId> {
         let packet = self.arena.get(id);
         assert!(packet.dst.index() < self.hosts(), "{:?} is no host of this fabric", packet.dst);
@@ -253,7 +253,7 @@ impl Core {
     }
 
     /// The packet that a host's interface brings to the switch now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_nic_arrival(&mut self, host: usize) -> PacketId {
         let nic = &mut self.nics[host];
         let (id, next) = nic.arrive();
@@ -263,14 +263,14 @@ impl Core {
     }
 
     /// Queues a packet at an output port of a switch.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, ports: &mut [impl SwitchPort], index: usize, id: PacketId) {
         let offered = ports[index].offer(id, self.arena.get_mut(id), self.now);
         self.on_offered(offered, index, id);
     }
 
     /// A packet was offered to an output port of a switch.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_offered(&mut self, offered: Result<Option<Time>, QueueFull>, index: usize, id: PacketId) {
         match offered {
             Ok(None) => {}
@@ -281,7 +281,7 @@ impl Core {
     }
 
     /// What an output port of a switch does now: the packet that it brings to the other end of its link, if any.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| arena.get_mut(id).ecn = Ecn::Ce);
@@ -290,7 +290,7 @@ impl Core {
     }
 
     /// A packet arrives at its host: out of the fabric.
-    #[inline]
+    #[inline(always)]
     pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
         if let Some(feedback) = self.arena.get(id).feedback() {
             return self.take_in(id, host, feedback);

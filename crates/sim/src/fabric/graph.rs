@@ -119,7 +119,7 @@ impl<P: SwitchPort> Graph<P> {
     }
 
     /// A packet is at the end of a link.
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, core: &mut Core, id: PacketId, target: Target) {
         let switch = match target.node() {
             Node::Host(host) => return core.exit(id, host),
@@ -136,18 +136,19 @@ impl<P: SwitchPort> Graph<P> {
     #[inline]
     pub(super) fn route(&mut self, core: &Core, id: PacketId, switch: SwitchId) -> usize {
         let packet = core.arena.get(id);
-        let key = match &mut self.sprayed {
-            None => packet.flow_key(),
+        let port = match &mut self.sprayed {
+            None => self.routes.port(switch, packet.dst, || packet.flow_key()),
             Some(packets) => {
                 *packets += 1;
-                *packets
+                self.routes.port(switch, packet.dst, || *packets)
             }
         };
-        self.routes.port(switch, packet.dst, key).index()
+        port.index()
     }
 
     /// Queues a packet where the switch has a shared buffer or congestion points, or somebody watches. Tells whether it
     /// was taken in.
+    #[inline(never)]
     pub(super) fn send_seen(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) -> bool {
         let watch = self.watches.iter_mut().find(|watch| watch.port == port);
         let ahead = watch.as_ref().map(|watch| watch.ahead(&self.ports[port], core.now));
@@ -209,6 +210,16 @@ impl<P: SwitchPort> Graph<P> {
         Ok(())
     }
 
+    #[cold]
+    fn on_other(&mut self, core: &mut Core, event: Event) {
+        match event.kind() {
+            Kind::Pacer => core.on_pacer(event.index()),
+            Kind::Limiter => core.on_limiter(event.index()),
+            Kind::Sample => self.on_sample(core),
+            other => unreachable!("a packet fabric has no event {other:?}"),
+        }
+    }
+
     pub(super) fn on_sample(&mut self, core: &mut Core) {
         for watch in &mut self.watches {
             watch.sample(&self.ports[watch.port], core.now, core.scale);
@@ -249,21 +260,15 @@ impl<P: SwitchPort> Shape for Graph<P> {
     #[inline]
     fn on_event(&mut self, core: &mut Core, event: Event) {
         let index = event.index();
-        match event.kind() {
-            Kind::Nic => {
-                let id = core.on_nic_arrival(index);
-                self.on_arrival(core, id, self.nics[index]);
-            }
-            Kind::Port => {
-                if let Some(id) = core.step(&mut self.ports[index], index) {
-                    self.on_arrival(core, id, self.targets[index]);
-                }
-            }
-            Kind::Pacer => core.on_pacer(index),
-            Kind::Limiter => core.on_limiter(index),
-            Kind::Sample => self.on_sample(core),
-            other => unreachable!("a packet fabric has no event {other:?}"),
-        }
+        let (id, target) = if event.is(Kind::Port) {
+            let Some(id) = core.step(&mut self.ports[index], index) else { return };
+            (id, self.targets[index])
+        } else if event.is(Kind::Nic) {
+            (core.on_nic_arrival(index), self.nics[index])
+        } else {
+            return self.on_other(core, event);
+        };
+        self.on_arrival(core, id, target);
     }
 
     #[inline]

@@ -79,11 +79,17 @@ impl Interfaces {
 
 impl Core {
     /// A packet goes from the host to its interface, past the pacer or through it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pace(&mut self, id: PacketId, host: usize) {
         if self.interfaces.plain {
             return self.enter_interface(id, host);
         }
+        self.hold_back(id, host);
+    }
+
+    /// The same where something stands in its way.
+    #[inline(never)]
+    fn hold_back(&mut self, id: PacketId, host: usize) {
         if let Some(pacer) = self.interfaces.pacers.get_mut(host)
             && let Pace::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
         {
@@ -107,7 +113,7 @@ impl Core {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter_interface(&mut self, id: PacketId, host: usize) {
         let (now, nic, packet) = (self.now, &mut self.nics[host], self.arena.get_mut(id));
         if packet.has_stamps() {
@@ -123,7 +129,7 @@ impl Core {
     }
 
     /// A packet has come through the receiving host's interface.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave_interface(&mut self, id: PacketId, host: HostId) {
         let packet = self.arena.get_mut(id);
         if packet.has_stamps() {

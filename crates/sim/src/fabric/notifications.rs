@@ -67,7 +67,8 @@ impl Core {
     /// A switch notifies the sender of this packet: the notification, which is to be sent from there.
     pub(super) fn notify(&mut self, id: PacketId, feedback: u8) -> PacketId {
         let notification = Packet::notification(self.arena.get(id), feedback);
-        let id = self.arena.reserve();
+        let id = self.arena.spare();
+        self.arena.take(id);
         *self.arena.get_mut(id) = notification;
         self.counts.notified += 1;
         id

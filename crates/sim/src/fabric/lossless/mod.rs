@@ -256,7 +256,7 @@ impl Lossless {
             let paused = port.paused() & (1 << priority) != 0;
             let Some(head) = first.filter(|_| paused).and_then(|class| port.head(class)) else { continue };
             let packet = core.arena.get(head);
-            let egress = self.graph.routes.port(next, packet.dst, packet.flow_key()).index();
+            let egress = self.graph.routes.port(next, packet.dst, || packet.flow_key()).index();
             let idle = self.graph.ports[egress].is_idle();
             self.victims.begin(transmitter * priorities + priority, egress, idle, now);
         }
