@@ -50,15 +50,19 @@ impl Sender {
         if ack > self.next {
             return;
         }
-        let prior_una = self.una;
-        let prior_lost = self.board.lost();
-        let ece = p.flags.has(TcpFlags::ECE);
-        let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
         if ack >= self.una {
             let offered = u64::from(p.window) << config.window_scale();
             self.peer_window = self.peer_window.max(offered);
             self.window_end = self.window_end.max(ack + offered);
         }
+        if ack == self.una && p.is_data() && p.sacks() == 0 && self.board.is_empty() {
+            // Data of the peer's to one who has nothing in flight: its ACK has told the window, and has nothing else to tell.
+            return;
+        }
+        let prior_una = self.una;
+        let prior_lost = self.board.lost();
+        let ece = p.flags.has(TcpFlags::ECE);
+        let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
         if p.sacks() > 0 {
             self.on_sack(p, ack, now, &mut news);
         }

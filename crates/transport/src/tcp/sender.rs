@@ -221,8 +221,14 @@ impl Sender {
     }
 
     /// New data, where the window has room for so many packets.
+    #[inline]
     fn send_new(&mut self, room: u32, now: Time, config: &TcpConfig) -> Option<Outgoing> {
-        if !self.has_new_data() || (self.next >= self.burst_end && !self.plan_burst(room, now, config)) {
+        if self.has_new_data() { self.cut(room, now, config) } else { None }
+    }
+
+    /// Cuts a segment off the new data, if a burst goes on or one may begin.
+    fn cut(&mut self, room: u32, now: Time, config: &TcpConfig) -> Option<Outgoing> {
+        if self.next >= self.burst_end && !self.plan_burst(room, now, config) {
             return None;
         }
         let len = u64::from(config.mss()).min(self.burst_end - self.next);
@@ -276,6 +282,7 @@ impl Sender {
         Some(sent)
     }
 
+    #[inline]
     fn after_send(&mut self, len: u32, now: Time) {
         self.last_sent = now;
         self.pace(len, now);
