@@ -21,9 +21,9 @@ impl SeqMap {
 
     /// The stream offset nearest to `near` that the wire number stands for; an offset before the stream's start
     /// comes out as 0.
-    pub(crate) const fn offset(self, wire: u32, near: u64) -> u64 {
+    pub(crate) fn offset(self, wire: u32, near: u64) -> u64 {
         let distance = wire.wrapping_sub(self.wire(near)) as i32;
-        near.saturating_add_signed(distance as i64)
+        (near as i64 + i64::from(distance)).max(0) as u64
     }
 }
 

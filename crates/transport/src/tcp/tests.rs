@@ -571,6 +571,21 @@ fn the_send_buffer_is_respected() {
     assert_eq!((wire.received_packets(), wire.stats().timeouts), (3, 0), "less than a segment counts as one");
 }
 
+/// Data that come to an end with nothing in flight tell it the window, and its controller nothing.
+#[test]
+fn the_peers_data_tell_the_window() {
+    let mut wire = Wire::new("dctcp", TcpConfig::default()).send(20).run_for(MS * 20);
+    let (now, seq) = (wire.now, wire.ends[0].sender.map.wire(1));
+    let end = &mut wire.ends[1];
+    let (flags, ack) = (TcpFlags::ACK | TcpFlags::ECE, end.sender.map.wire(end.sender.una));
+    let data =
+        Packet { size: 1000 + HEADER, header: HEADER as u8, flags, seq, ack, window: u16::MAX, ..Packet::default() };
+    let before = (format!("{:?} {:?}", end.sender.cc, end.sender.window), end.sender.phase);
+    end.on_packet(&data, now);
+    assert_eq!(end.sender.window_end, end.sender.una + (u64::from(u16::MAX) << end.config.window_scale()));
+    assert_eq!(before, (format!("{:?} {:?}", end.sender.cc, end.sender.window), end.sender.phase));
+}
+
 /// The clocks are 3 s apart, the receiver's wraps at once, and each drifts by 40 ppm.
 fn apart(mut wire: Wire) -> Wire {
     wire.clocks = [(3_000_000_000, -40.0), (u64::from(u32::MAX) - 200_000, 40.0)];
