@@ -43,6 +43,11 @@ METRICS = (
     "fct_p50_us",
     "fct_p99_us",
     "fct_last_s",
+    "job_mean_us",
+    "job_p50_us",
+    "job_p99_us",
+    "job_max_us",
+    "jobs_gbps",
 )
 """Summary metrics that are set side by side."""
 

@@ -90,6 +90,14 @@ def completion(simulated: Result, linux: Result) -> float | None:
     return _relative(*(completions(r) for r in (simulated, linux)))
 
 
+def jobs(simulated: Result, linux: Result) -> float | None:
+    """Mean absolute difference of the times of jobs that completed in both, by their mean on Linux, in
+    percent."""
+    ours, theirs = (r.jobs["duration_us"].to_numpy(dtype=float) for r in (simulated, linux))
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return 100 * float(np.abs(ours - theirs)[both].mean() / theirs[both].mean()) if both.any() else None
+
+
 Measure = Callable[[Result, Result], float | None]
 MEASURES: tuple[tuple[str, str, str, Measure], ...] = (
     ("utilization", "points", "circuit utilization, simulated minus Linux", utilization),
@@ -119,6 +127,12 @@ MEASURES: tuple[tuple[str, str, str, Measure], ...] = (
         "%",
         "1-Wasserstein distance of the distributions of flow completion times, by Linux's mean",
         completion,
+    ),
+    (
+        "jobs",
+        "%",
+        "mean absolute difference of the times of jobs, each with itself, by Linux's mean",
+        jobs,
     ),
 )
 Distribution = tuple[Array, Array]

@@ -40,6 +40,7 @@ def result_of(late: float = 0.0, **tables: dict[str, Any]) -> Result:
             "packets": [3, 1, 8],
         },
         "flows": {"id": [0, 1], "fct_us": [100.0 + late, 300.0 + late]},
+        "jobs": {"job": [0, 1, 2], "duration_us": [60.0 + late, 40.0 - late, np.nan if late else 9.0]},
         "week": WEEK,
     }
     spec = {"measure": {"pair": [0, 1]}}
@@ -58,16 +59,18 @@ def test_each_divergence_is_what_its_definition_says() -> None:
         100 * 400 / (20 * 500 / 2.5)
     )  # by the bytes of one of 2.5 weeks
     assert found["completion"] == pytest.approx(100 * 4 / 200)
+    # One later, one earlier, by a mean of 50; the third did not complete in both.
+    assert found["jobs"] == pytest.approx(100 * 4 / 50)
 
 
 def test_equal_runs_do_not_diverge() -> None:
-    assert [d.value for d in divergence.divergences(result_of(), result_of())] == [0] * 6
+    assert [d.value for d in divergence.divergences(result_of(), result_of())] == [0] * 7
 
 
 def test_what_one_run_did_not_measure_has_no_number() -> None:
     endless = {"id": [0, 1], "fct_us": [np.nan, np.nan]}
     bare = Result({"digest": "0"}, {"summary": {"metric": ["p99_all_us"], "value": [1.0]}, "flows": endless})
-    assert [d.value for d in divergence.divergences(bare, result_of())] == [None] * 6
+    assert [d.value for d in divergence.divergences(bare, result_of())] == [None] * 7
 
 
 def test_the_distance_of_distributions_is_the_area_between_them() -> None:

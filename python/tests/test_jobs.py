@@ -77,9 +77,3 @@ def test_inspect_tells_jobs_and_messages(command: Command, hdfs: Path) -> None:
     assert "messages 510  jobs 8" in shown.stdout
     told = json.loads(command("inspect", str(hdfs), "--json").stdout)
     assert told["workloads"][0]["jobs"] == 8
-
-
-def test_linux_hosts_are_refused_with_a_reason(command: Command, hdfs: Path) -> None:
-    refused = command("run", str(hdfs), "--set", "hosts.kind=linux")
-    assert refused.returncode != 0
-    assert 'its messages need simulated hosts: write hosts = "simulated" in this workload' in refused.stderr

@@ -44,6 +44,108 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
     assert run_directories(tmp_path) == []
 
 
+HDFS = """
+duration = "100ms"
+
+[fabric]
+kind = "leaf_spine"
+racks = 2
+hosts_per_rack = 2
+spines = 1
+
+[hosts]
+kind = "linux"
+
+[[workload]]
+kind = "hdfs"
+files = 2
+file_size = "2MB"
+{more}
+# {folder}
+"""
+
+LOOP = """
+duration = "6ms"
+
+[fabric]
+kind = "hybrid"
+racks = 3
+hosts_per_rack = 4
+
+[hosts]
+rate = "40Gbps"
+
+[packet]
+rate = "10Gbps"
+delay = "5us"
+
+[circuit]
+rate = "80Gbps"
+delay = "30us"
+
+[schedule]
+kind = "solstice"
+week = "2ms"
+night = "20us"
+least_day = "100us"
+
+[control]
+demand = "adu"
+
+[voq]
+small = 16
+
+[[workload]]
+kind = "shuffle"
+from = "rack0"
+to = "rack1"
+size = "1MB"
+parallel = 1
+start = "1999us"
+"""
+
+
+def with_messages(folder: Path, more: str = "") -> Path:
+    """Two files are written to HDFS."""
+    file = folder / "hdfs.toml"
+    file.write_text(HDFS.format(folder=folder, more=more))
+    return file
+
+
+def test_messages_are_the_same_again(tmp_path: Path) -> None:
+    first, again = (fl.run(with_messages(tmp_path)) for _ in range(2))
+    assert first.digest == again.digest
+    assert first.jobs.equals(again.jobs) and first.flows.equals(again.flows)
+    assert first.summary["jobs_complete"] == 2
+    assert first.manifest["finished"] and first.manifest["elapsed_us"] < 100_000, "it ends with its messages"
+
+
+def test_messages_that_are_not_complete_are_told(tmp_path: Path) -> None:
+    """The run ends amid the writes: no job is complete, and what has not begun has no start."""
+    result = fl.run(with_messages(tmp_path), {"duration": "1ms"})
+    assert result.jobs["duration_us"].isna().all() and (result.jobs["start_us"] == 0).all()
+    assert result.flows["start_us"].isna().any() and not result.flows["start_us"].isna().all()
+    assert not result.manifest["finished"]
+
+
+def test_a_program_that_dies_amid_messages_ends_the_run(tmp_path: Path) -> None:
+    program = '[[program]]\non = "host0"\nrun = "sleep 0.001; kill -9 $$"'
+    with pytest.raises(fl.RunError, match=r"on host0 .* was ended by signal 9"):
+        fl.run(with_messages(tmp_path, program), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_control_loop_hears_what_messages_write(tmp_path: Path) -> None:
+    """Each of four reducers has asked for its first 1 MB when the second week begins, a microsecond later,
+    and for no more; nothing has passed the VOQ yet."""
+    file = tmp_path / f"{tmp_path.name}.toml"
+    file.write_text(LOOP)
+    for hosts in ("simulated", "linux"):
+        circuits = fl.run(file, {"hosts.kind": hosts}).table("circuits")
+        heard = circuits[circuits["demand_bytes"] > 0].iloc[0]
+        assert (heard["src"], heard["dst"], heard["demand_bytes"]) == (0, 1, 4_000_000), hosts
+
+
 def kernels_of(folder: Path) -> dict[int, str]:
     """Kernels of ``folder``'s runs and all inside them, by their working directory or command line."""
     runs = [str(p) for p in run_directories(folder)]

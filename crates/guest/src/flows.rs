@@ -1,11 +1,15 @@
 //! Flows: a thread for each end, which sends or takes bytes in large pieces and otherwise sleeps.
 //!
+//! A flow of messages gets each of them from the post when it is due. Its sender connects with the first one, and its
+//! socket does not hold small ones back (TCP_NODELAY), as those of programs that talk in messages do not.
+//!
 //! No end ever closes its connection, so that the last packets are those of the data.
 
 use crate::clock;
 use crate::engine::Engine;
 use crate::failure::{Context, Failure};
 use crate::hosts::Host;
+use crate::post::{Inboxes, Post};
 use crate::run::Events;
 use crate::socket;
 use firstlight_linux::{FlowPlan, HostPlan, Message, Moment};
@@ -14,6 +18,7 @@ use nix::sys::socket::{SockaddrIn, connect, setsockopt, sockopt};
 use std::fs::{File, OpenOptions};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
@@ -76,14 +81,26 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[Host], addresses: &[HostPlan]) -> Re
     ends.map(flow).collect()
 }
 
-/// Starts the threads of all flows; they wait for `start`.
-pub fn start(flows: &[Flow], start: &Arc<Barrier>, events: &Events, engine: &Engine) -> Result<(), Failure> {
+/// Starts the threads of all flows; they wait for `start`. Flows of messages have them from `post`.
+pub fn start(
+    flows: &[Flow],
+    start: &Arc<Barrier>,
+    events: &Events,
+    engine: &Engine,
+    post: &Arc<Post>,
+    inboxes: Vec<Inboxes>,
+) -> Result<(), Failure> {
     let nothing = Arc::new(nothing().context(|| format!("cannot make {NOTHING}"))?);
-    for flow in flows {
-        let (own, nothing) = (flow.clone(), Arc::clone(&nothing));
-        spawn(start, events, move || own.send(&nothing))?;
-        let (own, engine) = (flow.clone(), engine.clone());
-        spawn(start, events, move || own.receive(&engine))?;
+    for (index, (flow, inboxes)) in flows.iter().zip(inboxes).enumerate() {
+        let [sender, receiver] = [flow.clone(), flow.clone()];
+        let (nothing, engine, post) = (Arc::clone(&nothing), engine.clone(), Arc::clone(post));
+        if let Some(at) = flow.plan.start {
+            spawn(start, events, move || sender.send(at, &nothing))?;
+            spawn(start, events, move || receiver.receive(&engine))?;
+        } else {
+            spawn(start, events, move || sender.send_messages(inboxes.sender, &nothing))?;
+            spawn(start, events, move || receiver.receive_messages(inboxes.receiver, || post.received(index)))?;
+        }
     }
     Ok(())
 }
@@ -118,28 +135,78 @@ fn spawn(
 
 impl Flow {
     /// Connects and sends all that there is.
-    fn send(&self, nothing: &File) -> Result<bool, Failure> {
-        clock::sleep(self.plan.start);
+    fn send(&self, at: u64, nothing: &File) -> Result<bool, Failure> {
+        clock::sleep(at);
+        self.connect()?;
+        self.write(nothing, self.plan.size.unwrap_or(u64::MAX))?;
+        // As closing would: the last segment does not wait to be filled.
+        self.flush()?;
+        Ok(false)
+    }
+
+    /// Connects with the first message and sends each as it comes.
+    fn send_messages(&self, inbox: Receiver<u64>, nothing: &File) -> Result<bool, Failure> {
+        for (index, bytes) in inbox.into_iter().enumerate() {
+            if index == 0 {
+                self.connect()?;
+                self.flush()?;
+            }
+            self.write(nothing, bytes)?;
+        }
+        Ok(false)
+    }
+
+    fn connect(&self) -> Result<(), Failure> {
         connect(self.sender.as_raw_fd(), &SockaddrIn::from(self.to))
-            .context(|| format!("{}: cannot connect to {}", self.route, self.to))?;
-        let mut left = self.plan.size.unwrap_or(u64::MAX);
+            .context(|| format!("{}: cannot connect to {}", self.route, self.to))
+    }
+
+    /// From now on nothing waits to be filled.
+    fn flush(&self) -> Result<(), Failure> {
+        setsockopt(&self.sender, sockopt::TcpNoDelay, &true).context(|| format!("{}: cannot flush", self.route))
+    }
+
+    fn write(&self, nothing: &File, mut left: u64) -> Result<(), Failure> {
         while left > 0 {
             let piece = left.min(PIECE) as usize;
             let sent = sendfile(&self.sender, nothing, Some(&mut 0), piece)
                 .context(|| format!("{}: the sender's connection broke", self.route))?;
             left -= sent as u64;
         }
-        // As closing would: the last segment does not wait to be filled.
-        setsockopt(&self.sender, sockopt::TcpNoDelay, &true).context(|| format!("{}: cannot flush", self.route))?;
-        Ok(false)
+        Ok(())
     }
 
     /// Accepts the connection and takes all that comes; true when that is all.
     fn receive(&self, engine: &Engine) -> Result<bool, Failure> {
+        let receiver = self.accept()?;
+        self.take(receiver, self.plan.size.unwrap_or(u64::MAX))?;
+        engine.tell(Message::FlowComplete { flow: self.plan.flow })?;
+        Ok(true)
+    }
+
+    /// Accepts the connection and takes each message; `received` tells whether it was the last one.
+    fn receive_messages(
+        &self,
+        inbox: Receiver<u64>,
+        received: impl Fn() -> Result<bool, Failure>,
+    ) -> Result<bool, Failure> {
+        let receiver = self.accept()?;
+        for bytes in inbox {
+            self.take(receiver, bytes)?;
+            if received()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn accept(&self) -> Result<&TcpStream, Failure> {
         let accepted = self.listener.accept();
         let (accepted, _) = accepted.context(|| format!("{}: cannot accept its connection", self.route))?;
-        let receiver = self.receiver.get_or_init(|| accepted);
-        let mut left = self.plan.size.unwrap_or(u64::MAX);
+        Ok(self.receiver.get_or_init(|| accepted))
+    }
+
+    fn take(&self, receiver: &TcpStream, mut left: u64) -> Result<(), Failure> {
         while left > 0 {
             let taken = socket::discard(receiver, left.min(LARGE) as usize)
                 .context(|| format!("{}: the receiver's connection broke", self.route))?;
@@ -148,8 +215,7 @@ impl Flow {
             }
             left -= taken as u64;
         }
-        engine.tell(Message::FlowComplete { flow: self.plan.flow })?;
-        Ok(true)
+        Ok(())
     }
 
     /// Tells the engine the state of the sending end.

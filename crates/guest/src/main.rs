@@ -11,6 +11,7 @@ mod hosts;
 mod modules;
 mod mounts;
 mod netlink;
+mod post;
 mod power;
 mod programs;
 mod run;
@@ -71,8 +72,12 @@ fn plan(directory: &Path) -> Result<Plan, Failure> {
 
 /// Looks at the version before all else: another one's plan may be of another form.
 fn check_version(text: &str) -> Result<(), Failure> {
-    let json: serde_json::Value = serde_json::from_str(text).context(|| "the plan is not JSON".into())?;
-    let (own, theirs) = (version::version(), json["version"].as_str().unwrap_or("unknown"));
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        version: String,
+    }
+    let plan: Versioned = serde_json::from_str(text).context(|| "the plan is not JSON that has a version".into())?;
+    let (own, theirs) = (version::version(), plan.version);
     if theirs == own {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::failure::{Context, Failure};
 use crate::flows::{self, Flow};
 use crate::hosts::Host;
+use crate::post::Post;
 use crate::programs::Programs;
 use firstlight_linux::{Message, Moment, Plan};
 use std::path::Path;
@@ -15,6 +16,8 @@ use std::thread;
 /// What happens in a run.
 enum Event {
     FlowComplete,
+    /// All of them.
+    MessagesComplete,
     ProgramEnded,
     TimeIsUp,
     Failed(Failure),
@@ -32,6 +35,10 @@ impl Events {
 
     pub fn flow_complete(&self) {
         self.tell(Event::FlowComplete);
+    }
+
+    pub fn messages_complete(&self) {
+        self.tell(Event::MessagesComplete);
     }
 
     pub fn program_ended(&self, server: bool) {
@@ -52,10 +59,12 @@ pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> 
     let (sender, receiver) = channel();
     let events = Events(sender);
 
-    let clocks = 1 + usize::from(plan.tcp_info.is_some());
+    let (post, inboxes) = Post::new(plan, engine, &events)?;
+    let post = Arc::new(post);
+    let clocks = 2 + usize::from(plan.tcp_info.is_some());
     let waiting = flows::threads(flows.len()) + plan.programs.len() + clocks;
     let start = Arc::new(Barrier::new(waiting + 1));
-    flows::start(&flows, &start, &events, engine)?;
+    flows::start(&flows, &start, &events, engine, &post, inboxes)?;
     programs.start(&plan.programs, &Arc::new(hosts), &start, &events, engine)?;
     if let Some(every) = plan.tcp_info {
         let (flows, engine, duration) = (Arc::clone(&flows), engine.clone(), plan.duration);
@@ -65,8 +74,12 @@ pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> 
     let ending = events.clone();
     watch(&start, &events, move || keep_time(warmup, duration, &told, &own, &ending))?;
 
+    let own = Arc::clone(&post);
+    watch(&start, &events, move || own.keep_time())?;
+
     clock::settle();
     engine.tell(Message::Start)?;
+    post.open()?;
     start.wait();
     wait_for_end(plan, &receiver)?;
     flows.iter().try_for_each(|flow| flow.tell_both(Moment::End, engine))?;
@@ -78,13 +91,15 @@ pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> 
 /// Returns when all that was to be done is done, or the time is up.
 fn wait_for_end(plan: &Plan, events: &Receiver<Event>) -> Result<(), Failure> {
     let mut awaited = plan.flows.len() + plan.programs.iter().filter(|program| !program.server).count();
+    let mut messages = plan.messages.is_empty();
     loop {
         match events.recv().context(|| "every thread has ended before the run".into())? {
             Event::FlowComplete | Event::ProgramEnded => awaited -= 1,
+            Event::MessagesComplete => messages = true,
             Event::TimeIsUp => return Ok(()),
             Event::Failed(failure) => return Err(failure),
         }
-        if awaited == 0 && plan.ends_early {
+        if awaited == 0 && messages && plan.ends_early {
             return Ok(());
         }
     }
@@ -130,8 +145,16 @@ mod tests {
     use firstlight_linux::{FlowPlan, ProgramPlan};
 
     fn plan(ends_early: bool) -> Plan {
-        let flow =
-            FlowPlan { flow: 0, from: 0, to: 1, from_port: 1, to_port: 2, cc: "reno".into(), size: Some(1), start: 0 };
+        let flow = FlowPlan {
+            flow: 0,
+            from: 0,
+            to: 1,
+            from_port: 1,
+            to_port: 2,
+            cc: "reno".into(),
+            size: Some(1),
+            start: Some(0),
+        };
         let program = |server| ProgramPlan { name: "p".into(), on: 0, command: "true".into(), start: 0, server };
         Plan {
             version: String::new(),
@@ -139,6 +162,7 @@ mod tests {
             modules: vec![],
             parameters: vec![],
             flows: vec![flow],
+            messages: vec![],
             programs: vec![program(false), program(true)],
             warmup: 0,
             duration: 1,
@@ -166,6 +190,23 @@ mod tests {
         assert_eq!(left(true, all), Ok(1), "not for the server, nor for the time");
         assert_eq!(left(false, all), Ok(0), "when the time is up");
         assert_eq!(left(true, |events| events.flow_complete()), Ok(0), "a program runs on");
+    }
+
+    #[test]
+    fn a_run_waits_for_its_messages() {
+        let message = firstlight_linux::MessagePlan { flow: None, bytes: 0, start_ps: 0, delay_ps: 5, after: vec![] };
+        let plan = Plan { messages: vec![message], programs: vec![], ..plan(true) };
+        let left = |happens: fn(&Events)| {
+            let (sender, receiver) = channel();
+            happens(&Events(sender));
+            wait_for_end(&plan, &receiver).is_ok()
+        };
+        assert!(!left(Events::flow_complete) && !left(Events::messages_complete), "nothing more comes");
+        let both = |events: &Events| {
+            events.messages_complete();
+            events.flow_complete();
+        };
+        assert!(left(both));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::capture::address;
 use crate::error::LabError;
 use crate::spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
 use crate::version::version;
-use firstlight_linux::{FlowPlan, HostPlan, Plan, ProgramPlan};
+use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan};
 use firstlight_net::HostId;
 use firstlight_sim::FlowReport;
 use firstlight_units::{Bytes, Span};
@@ -18,13 +18,14 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     let linux = spec.linux.as_ref().ok_or(LabError::NoLinuxHosts)?;
     // Ports and starts are the world's to give.
     let reports = build(spec)?.flows();
-    let flows = spec.flows.iter().zip(&reports).enumerate().filter(|(_, (flow, _))| flow.hosts == HostKind::Linux);
+    let flows = || spec.flows.iter().zip(&reports).enumerate().filter(|(_, (flow, _))| flow.hosts == HostKind::Linux);
     Ok(Plan {
         version: version(),
         hosts: linux.hosts.iter().map(|host| host_plan(spec, host)).collect(),
         modules: linux.modules.clone(),
         parameters: linux.parameters.clone(),
-        flows: flows.map(|(index, (flow, report))| flow_plan(linux, index, flow, report)).collect(),
+        flows: flows().map(|(index, (flow, report))| flow_plan(linux, index, flow, report)).collect(),
+        messages: message_plans(spec, flows().map(|(index, _)| index)),
         programs: linux.programs.iter().map(|program| program_plan(spec, linux, program)).collect(),
         warmup: nanoseconds(spec, spec.warmup),
         duration: nanoseconds(spec, spec.duration),
@@ -70,8 +71,30 @@ fn flow_plan(linux: &Linux, number: usize, flow: &Flow, report: &FlowReport) -> 
         to_port: report.dport,
         cc: flow.cc.name().into(),
         size: flow.size.map(Bytes::get),
-        start: report.start.as_ps().div_ceil(Span::from_ns(1).as_ps()),
+        start: (flow.messages == 0).then(|| report.start.as_ps().div_ceil(Span::from_ns(1).as_ps())),
     }
+}
+
+/// The messages of Linux hosts. None of them waits for one of other hosts: a workload has all of its own on one kind.
+fn message_plans(spec: &Spec, flows: impl Iterator<Item = usize>) -> Vec<MessagePlan> {
+    let list = spec.messages.list();
+    let ours = || (0..list.len()).filter(|index| spec.jobs[list[*index].job as usize].hosts == HostKind::Linux);
+    let (flow_of, message_of) = (places(flows, spec.flows.len()), places(ours(), list.len()));
+    let plan = |index: usize| MessagePlan {
+        flow: list[index].flow.map(|flow| flow_of[flow as usize]),
+        bytes: list[index].bytes.get(),
+        start_ps: (list[index].start * u64::from(spec.time_scale)).as_ps(),
+        delay_ps: (list[index].delay * u64::from(spec.time_scale)).as_ps(),
+        after: spec.messages.after(index).iter().map(|other| message_of[*other as usize]).collect(),
+    };
+    ours().map(plan).collect()
+}
+
+/// Where each of `count` things stands among those that were chosen.
+fn places(chosen: impl Iterator<Item = usize>, count: usize) -> Vec<u32> {
+    let mut places = vec![0; count];
+    (0..).zip(chosen).for_each(|(place, one)| places[one] = place);
+    places
 }
 
 fn program_plan(spec: &Spec, linux: &Linux, program: &Program) -> ProgramPlan {

@@ -3,6 +3,7 @@
 use firstlight_lab::measure::{Hop, completion_on};
 use firstlight_lab::spec::{Flow, OverrideValue};
 use firstlight_lab::{Column, Outcome, Spec, inspect, run};
+use firstlight_linux::Plan;
 use firstlight_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -220,11 +221,30 @@ fn what_cannot_be_is_refused() {
     assert_eq!(wrong(&[("workload.0.block", "9B"), ("workload.0.chunk", "9B")]), "x.toml, from --set workload.0.block: workload.0.block: it makes 1777792 connections, and 1000000 are the most: use less work, or larger pieces");
 }
 
+/// The plan of Linux hosts has their messages alone, which count flows and messages of their own.
 #[test]
-fn linux_hosts_have_no_messages_yet() {
-    let text = "its messages need simulated hosts: write hosts = \"simulated\" in this workload";
-    let global = error(HDFS, &[("hosts.kind", "linux")]);
-    assert!(global.contains(text) && global.contains("workload.0.kind"), "{global}");
-    let own = error(HDFS, &[("workload.0.hosts", "linux")]);
-    assert!(own.contains(text) && own.contains("workload.0.hosts"), "{own}");
+fn a_plan_has_the_messages_of_linux_hosts() {
+    let shuffle = |more: &str| format!("kind = \"shuffle\"\nto = \"host0\"\nsize = \"10kB\"\nparallel = 1\n{more}");
+    let tables = [shuffle(""), shuffle("hosts = \"linux\"\nstart = \"3us\"")].join("[[workload]]\n");
+    let spec = read(&star(3, &tables), &[("time_scale", "2")]);
+    let plan = firstlight_lab::plan(&spec).unwrap();
+    assert_eq!((spec.messages.list().len(), plan.messages.len(), plan.flows.len()), (4, 2, 2));
+    assert_eq!(plan.flows.iter().map(|flow| (flow.flow, flow.start)).collect::<Vec<_>>(), [(2, None), (3, None)]);
+    let told = |index: usize| (plan.messages[index].flow, plan.messages[index].bytes, plan.messages[index].start_ps);
+    assert_eq!((told(0), told(1)), ((Some(0), 10_000, 6_000_000), (Some(1), 10_000, 0)));
+    assert_eq!((&plan.messages[0].after[..], &plan.messages[1].after[..]), (&[][..], &[0][..]));
+    assert!(!plan.ends_early, "nobody there sees the simulated ones complete");
+    let all = firstlight_lab::plan(&read(HDFS, &[("hosts.kind", "linux")])).unwrap();
+    assert!(all.ends_early && all.messages.iter().any(|message| message.after.len() > 1));
+}
+
+/// A hundred thousand messages go through the plan as text and come back the same.
+#[test]
+fn a_large_graph_goes_through_the_plan() {
+    let set = [("hosts.kind", "linux"), ("workload.0.chunk", "1kB"), ("workload.0.file_size", "7MB")];
+    let plan = firstlight_lab::plan(&read(HDFS, &set)).unwrap();
+    assert!(plan.messages.len() > 100_000, "{}", plan.messages.len());
+    let text = serde_json::to_string(&plan).unwrap();
+    assert!(text.len() < 100 * plan.messages.len(), "{}", text.len());
+    assert!(serde_json::from_str::<Plan>(&text).unwrap() == plan);
 }

@@ -47,7 +47,7 @@ fn the_pair_on_linux_hosts() {
     assert_eq!(sysctl(last, "net.ipv4.tcp_ecn"), None);
     let flow = &plan.flows[15];
     assert_eq!((flow.flow, flow.from, flow.to, flow.from_port, flow.to_port), (15, 15, 31, 10_000, 10_000));
-    assert_eq!((flow.cc.as_str(), flow.size, flow.start), ("cubic", None, 0));
+    assert_eq!((flow.cc.as_str(), flow.size, flow.start), ("cubic", None, Some(0)));
     assert_eq!((plan.warmup, plan.duration, plan.ends_early, plan.tcp_info), (48_000_000, 144_000_000, false, None));
     assert!(plan.modules.is_empty() && plan.parameters.is_empty() && plan.programs.is_empty());
 }
@@ -58,7 +58,7 @@ fn time_scale_stretches_a_plan() {
     let set = [LINUX, ("time_scale", "20"), ("measure.tcp_info", "1ms"), ("flows.0.start", "2us")];
     let plan = plan_of(PAIR, &set);
     assert_eq!((plan.warmup, plan.duration, plan.tcp_info), (960_000_000, 2_880_000_000, Some(20_000_000)));
-    assert_eq!(plan.flows[0].start, 40_000);
+    assert_eq!(plan.flows[0].start, Some(40_000));
 }
 
 /// Hosts that run Linux connect when simulated ones would.
@@ -68,9 +68,9 @@ fn jitter_is_the_worlds() {
     let simulated = firstlight_lab::build(&spec).expect("a world").flows();
     let plan = plan_of(INCAST, &[LINUX]);
     assert_eq!(plan.flows.len(), 20);
-    assert!(plan.flows.iter().any(|flow| flow.start > 0));
+    assert!(plan.flows.iter().any(|flow| flow.start > Some(0)));
     for (flow, report) in plan.flows.iter().zip(simulated) {
-        assert_eq!(flow.start, report.start.as_ps().div_ceil(1000));
+        assert_eq!(flow.start, Some(report.start.as_ps().div_ceil(1000)));
         assert_eq!((flow.from_port, flow.to_port), (report.sport, report.dport));
         assert_eq!(flow.size, Some(1_000_000));
     }

@@ -14,5 +14,5 @@ pub mod wire;
 pub use driver::{CE, Cookie, Device, Driver, ECE, Frames, Kernel};
 pub use message::{Malformed, Message, Moment};
 pub use metric::Metric;
-pub use plan::{FlowPlan, HostPlan, Parameter, Plan, ProgramPlan, Sysctl};
+pub use plan::{FlowPlan, HostPlan, MessagePlan, Parameter, Plan, ProgramPlan, Sysctl};
 pub use tcp_info::TcpInfo;

@@ -24,6 +24,11 @@ pub enum Message<'a> {
         /// The flow's number in the experiment.
         flow: u32,
     },
+    /// A flow's receiver has the earliest message on its way in order.
+    MessageComplete {
+        /// The flow's number in the experiment.
+        flow: u32,
+    },
     /// A flow's `struct tcp_info`, as getsockopt(TCP_INFO) gave it.
     FlowState {
         /// The flow's number in the experiment.
@@ -70,6 +75,7 @@ impl<'a> Message<'a> {
             Message::ProgramEnded { program, code } => [&[3][..], &program.to_le_bytes(), &code.to_le_bytes()].concat(),
             Message::Failed(why) => [&[4][..], why].concat(),
             Message::Finish => vec![5],
+            Message::MessageComplete { flow } => [&[6][..], &flow.to_le_bytes()].concat(),
         }
     }
 
@@ -104,6 +110,7 @@ impl<'a> Message<'a> {
             (3, 8) => Message::ProgramEnded { program: number(0)?, code: number(4)? as i32 },
             (4, _) => Message::Failed(rest),
             (5, 0) => Message::Finish,
+            (6, 4) => Message::MessageComplete { flow: number(0)? },
             _ => return None,
         })
     }
@@ -119,6 +126,7 @@ mod tests {
         let messages = [
             Message::Start,
             Message::FlowComplete { flow: 70_000 },
+            Message::MessageComplete { flow: 70_001 },
             Message::FlowState { flow: 3, sender: true, moment: Moment::Warm, info: &[1, 2, 3] },
             Message::FlowState { flow: 3, sender: false, moment: Moment::End, info: &[] },
             Message::ProgramEnded { program: 1, code: -1 },

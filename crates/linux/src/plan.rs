@@ -2,6 +2,8 @@
 //!
 //! All times are nanoseconds of the hosts' own clock (the fabric's, times `time_scale`) since the start of the run.
 
+use firstlight_sim::{Exchange, MessageConfig, Messages};
+use firstlight_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -18,13 +20,15 @@ pub struct Plan {
     pub parameters: Vec<Parameter>,
     /// Connections.
     pub flows: Vec<FlowPlan>,
+    /// What flows send, for those whose data are messages: each comes after none but earlier ones.
+    pub messages: Vec<MessagePlan>,
     /// Programs.
     pub programs: Vec<ProgramPlan>,
     /// When measuring begins: every flow's state is reported then.
     pub warmup: u64,
     /// When the run ends, at the latest.
     pub duration: u64,
-    /// Whether it ends when all flows are complete and all programs that are no servers have ended, if that is earlier.
+    /// Whether it ends when all flows and messages are complete and all programs that are no servers have ended, if that is earlier.
     pub ends_early: bool,
     /// How often every flow's state is sampled.
     pub tcp_info: Option<u64>,
@@ -84,8 +88,36 @@ pub struct FlowPlan {
     pub cc: String,
     /// Bytes to send; without it the flow sends until the end.
     pub size: Option<u64>,
-    /// When to connect.
-    pub start: u64,
+    /// When to connect; `None` for a flow whose data are messages: with the first one of them.
+    pub start: Option<u64>,
+}
+
+/// So many bytes that are written when others have come: see [`firstlight_sim::MessageConfig`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessagePlan {
+    /// Index in [`Plan::flows`] of the flow that carries it; none for a computation.
+    pub flow: Option<u32>,
+    /// How much.
+    pub bytes: u64,
+    /// It is not ready before. In picoseconds, so that the engine, which keeps the same books, has the same order.
+    pub start_ps: u64,
+    /// From ready to due, in picoseconds.
+    pub delay_ps: u64,
+    /// Indices in [`Plan::messages`] of what it comes after.
+    pub after: Vec<u32>,
+}
+
+impl Plan {
+    /// The messages for an exchange, which has no use for their jobs.
+    pub fn exchange(&self) -> Exchange {
+        let mut messages = Messages::default();
+        for plan in &self.messages {
+            let (start, delay) = (Span::from_ps(plan.start_ps), Span::from_ps(plan.delay_ps));
+            let message = MessageConfig { flow: plan.flow, bytes: Bytes::new(plan.bytes), start, delay, job: 0 };
+            messages.push(message, &plan.after);
+        }
+        Exchange::new(&messages, self.flows.len(), 1)
+    }
 }
 
 /// One program on one host.

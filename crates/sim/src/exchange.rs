@@ -1,5 +1,8 @@
 //! The messages of a world on their way: which wait for others, for a moment, in a connection.
 //!
+//! Whoever carries the bytes calls: a world does, and so does the program that has the flows of Linux hosts, by the same
+//! books. [`Exchange::poll`] at [`Exchange::next`] tells what is to be written, [`Exchange::on_received`] hears what came.
+//!
 //! What waits for a moment is in one heap in the order (time, message), which is the order in which messages of one moment
 //! are written; all others are found from what they wait for. A message costs memory for itself and for each that it comes
 //! after, and work only when one of those completes.
@@ -41,9 +44,9 @@ struct Job {
     left: u32,
 }
 
-/// All messages of a world.
+/// All messages, of a world or of a kernel's hosts.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub struct Exchange {
     messages: Vec<Message>,
     /// Who waits for a message: `followers[first[m]..first[m + 1]]`.
     first: Vec<u32>,
@@ -57,8 +60,11 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Those messages, which were checked, over so many flows.
-    pub(crate) fn new(messages: &Messages, flows: usize, scale: u32) -> Self {
+    /// Those messages over so many flows; times are stretched by `scale`.
+    ///
+    /// # Panics
+    /// When a message comes after one that there is not.
+    pub fn new(messages: &Messages, flows: usize, scale: u32) -> Self {
         let scale = u64::from(scale);
         let empty = Queue { first: NONE, last: NONE, left: 0, complete: 0 };
         let mut exchange = Exchange {
@@ -95,30 +101,30 @@ impl Exchange {
     }
 
     /// Whether the flow has messages that are not complete.
-    pub(crate) fn carries(&self, flow: usize) -> bool {
+    pub fn carries(&self, flow: usize) -> bool {
         self.queues.get(flow).is_some_and(|queue| queue.left > 0)
     }
 
     /// Whether all messages are complete.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.left == 0
     }
 
     /// The next moment at which one starts, or is due.
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Time> {
         self.moments.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next message that is to be written at `now`: its flow and its bytes. Call until there is none.
-    pub(crate) fn poll(&mut self, now: Time) -> Option<(usize, u64)> {
+    /// The next message that is to be written by `now`: its flow and its bytes. Call until there is none. What was due
+    /// before `now` counts as done at its own moment: a clock of whole nanoseconds comes a little late.
+    pub fn poll(&mut self, now: Time) -> Option<(usize, u64)> {
         while let Some(&Reverse((at, number))) = self.moments.peek().filter(|Reverse((at, _))| *at <= now) {
             self.moments.pop();
-            debug_assert!(at == now, "the moment of message {number} has passed");
             let message = self.messages[number as usize];
             if message.waiting > 0 {
-                self.release(number, now);
+                self.release(number, at);
             } else if message.flow == NONE {
-                self.complete(number, now);
+                self.complete(number, at);
             } else {
                 self.enqueue(number);
                 return Some((message.flow as usize, message.bytes));
@@ -129,13 +135,20 @@ impl Exchange {
 
     /// How many bytes of a flow its receiver has when the earliest message on its way is complete; `u64::MAX` while
     /// there is none.
-    pub(crate) fn goal(&self, flow: usize) -> u64 {
+    pub fn goal(&self, flow: usize) -> u64 {
         let queue = &self.queues[flow];
         self.messages.get(queue.first as usize).map_or(u64::MAX, |first| queue.complete + first.bytes)
     }
 
+    /// The earliest message on its way in a flow is complete; `None` when there is none, else whether that is all of the
+    /// flow.
+    pub fn on_complete(&mut self, flow: usize, now: Time) -> Option<bool> {
+        let goal = self.carries(flow).then(|| self.goal(flow)).filter(|goal| *goal < u64::MAX)?;
+        Some(self.on_received(flow, goal, now))
+    }
+
     /// The receiver of a flow has so many bytes; true when that is all of the flow.
-    pub(crate) fn on_received(&mut self, flow: usize, bytes: u64, now: Time) -> bool {
+    pub fn on_received(&mut self, flow: usize, bytes: u64, now: Time) -> bool {
         while bytes >= self.goal(flow) {
             let queue = &mut self.queues[flow];
             let number = queue.first;
@@ -148,7 +161,7 @@ impl Exchange {
     }
 
     /// What became of the jobs.
-    pub(crate) fn jobs(&self) -> Vec<JobReport> {
+    pub fn jobs(&self) -> Vec<JobReport> {
         self.jobs.iter().map(|job| job.report).collect()
     }
 

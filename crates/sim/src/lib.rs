@@ -46,6 +46,7 @@ pub use report::{
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 #[cfg(feature = "hosts")]
 pub use {
+    exchange::Exchange,
     flow::{FlowConfig, FlowReport, FlowState},
     message::{JobReport, MessageConfig, Messages},
     outside::Outside,

@@ -65,7 +65,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::new`]; or when a probe names a host that is not there, talks to itself or never pauses; or when a
-    /// message names no flow, one with ends outside, with a start or with another size than that of all its messages, or
+    /// message names no flow, one with a start or with another size than that of all its messages, or
     /// comes after a later one.
     pub fn with(
         mut fabric: Fabric,
@@ -138,7 +138,8 @@ impl World {
         while !self.is_finished() && self.step(until, &mut Nobody) {}
     }
 
-    /// When there is work next; `None` while nothing moves. It changes by [`World::run`] and [`World::inject`] only.
+    /// When there is work next; `None` while nothing moves. It changes by [`World::run`], [`World::inject`] and
+    /// [`World::complete_message`] only.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         match (self.fabric.next(), self.timers.next()) {

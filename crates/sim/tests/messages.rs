@@ -5,11 +5,12 @@
 mod harness;
 
 use firstlight_net::HostId;
-use firstlight_sim::{Fabric, FlowConfig, GraphConfig, InterfaceConfig, JobReport, MessageConfig, Messages, World};
+use firstlight_sim::{Exchange, Fabric, FlowConfig, GraphConfig, InterfaceConfig, JobReport, MessageConfig, Messages, World};
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
 use harness::*;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// A full segment's payload.
 const MSS: u64 = 8948;
@@ -156,9 +157,6 @@ fn wrong_messages_are_refused() {
     let late = FlowConfig { start: us(1), ..flow(0, 1, 100) };
     let text = "flow 0: it has a start and messages, which decide when it connects: keep one";
     assert_eq!(error(vec![late], &[(on(0, 100, 0), &[])]), text);
-    let outside = FlowConfig { outside: true, ..flow(0, 1, 100) };
-    let text = "flow 0: it has messages and its ends are not simulated";
-    assert_eq!(error(vec![outside], &[(on(0, 100, 0), &[])]), text);
 }
 
 #[test]
@@ -278,4 +276,83 @@ fn jobs_add_up_and_tell_what_is_missing() {
     let none = JobReport { start: None, finish: None, bytes: Bytes::new(5), messages: 1 };
     assert_eq!(world.jobs(), [job, none]);
     assert_eq!((world.unfinished(), world.is_finished(), world.flows()[1].start), (1, false, Time::MAX));
+}
+
+/// Who has the ends of flows outside: the books, a clock of whole nanoseconds, and messages that take some time.
+struct Program {
+    books: Exchange,
+    /// What comes next: when, the how many-th that was sent, on which flow.
+    coming: BTreeSet<(u64, usize, usize)>,
+    /// When the latest message of each flow comes, and when it sent its first.
+    last: [u64; 12],
+    first: [Option<u64>; 12],
+    sent: usize,
+    transits: Vec<u64>,
+}
+
+impl Program {
+    fn deal_out(&mut self, now: u64) {
+        while let Some((flow, _)) = self.books.poll(at(ns(now))) {
+            let comes = self.last[flow].max(now + self.transits[self.sent % self.transits.len()]);
+            self.coming.insert((comes, self.sent, flow));
+            self.last[flow] = comes;
+            self.first[flow].get_or_insert(now);
+            self.sent += 1;
+        }
+    }
+
+    /// One message comes, or the clock reaches what is due; of both at once the first if `eager`. Tells when.
+    fn step(&mut self, world: &mut World, eager: bool) -> u64 {
+        let due = self.books.next().map_or(u64::MAX, nanoseconds);
+        let (comes, flow) = self.coming.first().map_or((u64::MAX, None), |(at, _, flow)| (*at, Some(*flow)));
+        let now = due.min(comes);
+        self.deal_out(now);
+        if comes < due || (comes == due && eager) {
+            self.coming.pop_first();
+            world.run_until(at(ns(now)));
+            assert!(world.complete_message(flow.unwrap()), "it is on its way there too");
+            self.books.on_complete(flow.unwrap(), at(ns(now)));
+            self.deal_out(now);
+        }
+        now
+    }
+}
+
+/// Rounded up.
+fn nanoseconds(at: Time) -> u64 {
+    at.as_ps().div_ceil(1000)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// A world hears of messages outside only that they are complete, and knows what its program knows.
+    #[test]
+    fn the_books_outside_agree(
+        asked in graph(), transits in prop::collection::vec(1u64..300_000, 1..20), eager in any::<u64>(),
+    ) {
+        let (rounded, mut flows, after) = build(&asked);
+        let mut messages = Messages::default();
+        for (index, (message, others)) in rounded.list().iter().zip(&after).enumerate() {
+            let delay = message.delay + Span::from_ps(index as u64 * 337 % 1500);
+            messages.push(MessageConfig { delay, ..*message }, others);
+        }
+        flows.iter_mut().for_each(|flow| flow.outside = true);
+        let mut world = world(&star(4, None, None), flows, &messages);
+        let books = Exchange::new(&messages, 12, 1);
+        let mut program =
+            Program { books, coming: BTreeSet::new(), last: [0; 12], first: [None; 12], sent: 0, transits };
+        let (mut now, mut steps) = (0, 0);
+        while !program.books.is_over() {
+            now = program.step(&mut world, eager >> (steps % 64) & 1 == 1);
+            steps += 1;
+        }
+        world.run_until(at(ns(now)));
+        prop_assert_eq!(world.jobs(), program.books.jobs());
+        for (flow, first) in world.flows().iter().zip(program.first) {
+            prop_assert_eq!((flow.start < Time::MAX).then(|| nanoseconds(flow.start)), first);
+            prop_assert_eq!(flow.finish.is_some(), first.is_some());
+        }
+        prop_assert!((0..12).all(|flow| !world.complete_message(flow)), "nothing is left");
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Refused {
     Over,
     #[error("flow {0} is none of the Linux hosts'")]
     Flow(u32),
+    #[error("flow {0} has no message on its way")]
+    Message(u32),
     #[error("there is no program {0}")]
     Program(u32),
     #[error("flow {0} tells its state in too few bytes")]
@@ -102,6 +104,7 @@ impl<K: Kernel + Send> Session<K> {
             Message::Start => self.start(now),
             _ if self.over => Err(Refused::Over),
             Message::FlowComplete { flow } => self.flow_complete(flow),
+            Message::MessageComplete { flow } => self.message_complete(flow),
             Message::FlowState { flow, sender, moment, info } => self.flow_state(flow, sender, moment, info),
             Message::ProgramEnded { program, code } => self.program_ended(program, code),
             Message::Failed(why) => self.failed(&String::from_utf8_lossy(why)),
@@ -127,6 +130,14 @@ impl<K: Kernel + Send> Session<K> {
         let flow = self.flow(flow)?;
         if self.driver.is_running() {
             self.driver.world_mut().complete(flow);
+        }
+        Ok(())
+    }
+
+    fn message_complete(&mut self, flow: u32) -> Result<(), Refused> {
+        let index = self.flow(flow)?;
+        if self.driver.is_running() && !self.driver.world_mut().complete_message(index) {
+            return Err(Refused::Message(flow));
         }
         Ok(())
     }

@@ -266,6 +266,28 @@ fn from_the_directory_to_the_result() {
     assert_eq!(left, 6, "nothing is left but inputs, progress, capture and result");
 }
 
+/// Two fetches of a reducer, one after the other: the engine hears when each is complete and knows the rest.
+#[test]
+fn messages_are_heard_of_when_they_are_complete() {
+    let flows = STAR.find("[[flows]]").unwrap();
+    let shuffle = "[[workload]]\nkind = \"shuffle\"\nto = \"host2\"\nsize = \"10kB\"\nparallel = 1\nstart = \"10us\"\n";
+    let folder = directory(&format!("{}{shuffle}", &STAR[..flows]), &[], None);
+    let kernel = Kernel::boot(folder.path());
+    let complete = |flow: u32, after: u64| kernel.control(&Message::MessageComplete { flow }, ZERO + after);
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    assert_eq!(complete(0, 19_999), -libc::EINVAL, "it starts at 10 us of the fabric's time, 20 of the hosts'");
+    assert_eq!(books().log, ["flow 0 has no message on its way"]);
+    assert_eq!((kernel.engine.next)(), ZERO + 20_000, "when the first one is written");
+    assert_eq!([complete(1, 30_000), complete(0, 50_000), complete(0, 50_000)], [-libc::EINVAL, 0, -libc::EINVAL]);
+    assert_eq!([complete(1, 50_000), complete(7, 50_000)], [0, -libc::EINVAL], "the second one follows at once");
+    assert_eq!(kernel.control(&Message::Finish, ZERO + 60_000), 0, "{:?}", books().log);
+    let outcome = read(&folder, "outcome.json");
+    assert_eq!(outcome["manifest"]["finished"], json!(true));
+    assert_eq!(column(&outcome, "flows", "start_us"), &json!([10.0, 25.0]));
+    assert_eq!(column(&outcome, "flows", "fct_us"), &json!([15.0, 0.0]));
+    assert_eq!((column(&outcome, "jobs", "start_us"), column(&outcome, "jobs", "duration_us")), (&json!([10.0]), &json!([15.0])));
+}
+
 #[test]
 fn what_cannot_be_run_is_refused_with_a_reason() {
     let _alone = alone();

@@ -241,6 +241,56 @@ start = "150ms"
 """
 """The run goes on after the flow: what its receiver does in the end can be seen."""
 
+RACKS = """
+duration = "{duration}"
+
+[fabric]
+kind = "leaf_spine"
+racks = 2
+hosts_per_rack = {per_rack}
+spines = 1
+
+[hosts]
+rate = "10Gbps"
+delay = "10us"
+
+[links]
+rate = "10Gbps"
+delay = "10us"
+
+[[workload]]
+{workload}
+"""
+"""A workload of messages between two racks."""
+
+
+def racks(workload: str, *, duration: str = "1s", per_rack: int = 4) -> str:
+    """A workload of messages between two racks."""
+    return RACKS.format(duration=duration, per_rack=per_rack, workload=workload)
+
+
+CHAIN = 'kind = "hdfs"\nname_node = "host1"\nfiles = 1\nfile_size = "50kB"'
+"""Host 0 asks host 1, which replies; the file goes to the other rack in one piece, and there to another."""
+
+LOSSLESS = """
+duration = "100ms"
+
+[fabric]
+kind = "star"
+hosts = 9
+
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+{pfc}
+
+[[flows]]
+from = "all"
+to = "host8"
+size = "4MB"
+"""
+"""Eight hosts send to one."""
+
 SCENARIOS = {
     "handshake": star(delay="200us", tcp=FIXED, flow='size = "900kB"'),
     "ecn handshake": star(tcp="ecn = true", switch="ecn = 1000", flow='size = "9kB"'),
@@ -268,4 +318,9 @@ SCENARIOS = {
         )
         for name, fabric in FABRICS.items()
     },
+    "chain": racks(CHAIN),
+    "queries": racks('kind = "partition_aggregate"\nqueries = 10\ncompute = "50us"\nreply = "8kB"'),
+    "hdfs": racks('kind = "hdfs"\nfiles = 4\nfile_size = "3MB"\nblock = "1MB"'),
+    "shuffle": racks('kind = "shuffle"\nsize = "1MB"\nparallel = 2'),
+    "pause": LOSSLESS.format(pfc="[pfc]\n"),
 }

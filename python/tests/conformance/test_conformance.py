@@ -267,6 +267,57 @@ def test_ecmp_keeps_a_flow_to_one_path(results: Results) -> None:
     assert over[0] == over[1]
 
 
+def transfer_us(links: int, size: int) -> float:
+    """The first message of a connection that fits in its first window: from its SYN until all of it is there,
+    over links of 10 Gb/s and 10 us."""
+    wire, full, ack, syn = 10_000 / 8, MSS + 52, 52, 60  # bytes per us
+    handshake = 2 * links * (10 + syn / wire) + ack / wire
+    packets = -(-size // MSS)
+    queued = full if packets > 1 else size + 52
+    return handshake + links * 10 + (size + 52 * packets + (links - 1) * queued) / wire
+
+
+@both
+def test_a_chain_of_messages_takes_what_its_links_need(hosts: str, results: Results) -> None:
+    """A request, its reply, a file to another rack and on to another host there: each on a connection of its
+    own, which opens when the one before is complete. Worked out by hand, to 20 ns in 412 us."""
+    result = results("chain", hosts)
+    request, reply, across, within = 256, 512, 50_000, 50_000
+    steps = [transfer_us(2, request), transfer_us(2, reply), transfer_us(4, across), transfer_us(2, within)]
+    assert float(result.jobs["duration_us"].iloc[0]) == pytest.approx(sum(steps), abs=0.02)
+    starts = result.flows["start_us"].sort_values()
+    assert list(starts.diff().dropna()) == pytest.approx(steps[:3], abs=0.02)
+    conserves(result)
+
+
+@both
+@pytest.mark.parametrize(("scenario", "jobs"), [("queries", 40), ("hdfs", 4), ("shuffle", 8)])
+def test_jobs_are_done(scenario: str, jobs: int, hosts: str, results: Results) -> None:
+    """All messages are complete, none before the empty fabric could bring it."""
+    result = results(scenario, hosts)
+    assert result.summary["jobs_complete"] == len(result.jobs) == jobs
+    assert (result.jobs["slowdown"] >= 1).all()
+    assert (result.flows["bytes_received"] == result.flows["size_bytes"]).all()
+    conserves(result)
+
+
+@pytest.mark.parametrize(("scenario", "percent"), [("queries", 2), ("hdfs", 5), ("shuffle", 8)])
+def test_jobs_take_as_long(scenario: str, percent: float, results: Results) -> None:
+    """Each job beside itself, by the mean on Linux."""
+    apart = divergence.jobs(*(results(scenario, hosts) for hosts in ("simulated", "linux")))
+    assert apart is not None and apart <= percent
+
+
+@both
+def test_lossless_links_lose_nothing(hosts: str, results: Results) -> None:
+    """IEEE 802.1Qbb: an incast of eight pauses its senders, and no packet is lost or sent again."""
+    result = results("pause", hosts)
+    assert result.summary["flows_complete"] == 8
+    assert result.summary["dropped_packets"] == result.summary["retransmits"] == 0
+    assert result.summary["pauses"] > 0
+    conserves(result)
+
+
 def timeouts_in_the_dark(result: Result) -> list[float]:
     """Times (us) between retransmissions in the dark of 20 ms to 1520 ms."""
     sent = [r for r in rows_of(result) if r.src == SENDER and r.is_data]

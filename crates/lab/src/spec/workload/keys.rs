@@ -64,9 +64,8 @@ fn what() -> Vec<Key> {
              ones to all others; where a fabric has no racks, each host. `demand`: steady flows that add up to a matrix. \
              `shuffle`: MapReduce's, every reducer fetches from every mapper. `hdfs`: files are written with their replicas. \
              `partition_aggregate`: queries that spread over a rack and come back. `paced`: applications that write at given \
-             rates. `goal`: a message-passing application from its trace. These five are of simulated hosts, and have jobs (see \
-             table `jobs` of results). `background`: each host sends so much to a random one. `udp`: datagrams at a constant rate, or on \
-             and off",
+             rates. `goal`: a message-passing application from its trace. These five have jobs (see table `jobs` of results). \
+             `background`: each host sends so much to a random one. `udp`: datagrams at a constant rate, or on and off",
         ),
         key("workload.*.name", Kind::Text, "Its name in tables").or_none("`workload.0` and so on"),
         key(

@@ -15,6 +15,8 @@ pub(super) const MOST_MESSAGES: usize = 10_000_000;
 pub struct Job {
     /// The workload that it is of.
     pub entry: Entry,
+    /// Whose hosts its messages are between.
+    pub hosts: HostKind,
     /// What it is about: the file's size, the reducer's input. Its messages may have more, or less.
     pub size: Bytes,
 }
@@ -22,6 +24,7 @@ pub struct Job {
 /// What a workload of messages has so far.
 pub(super) struct Work<'a> {
     table: &'a Table<'a>,
+    hosts: HostKind,
     start: Span,
     pairs: Vec<Pair>,
     /// Bytes and messages of each connection.
@@ -33,18 +36,14 @@ pub(super) struct Work<'a> {
 impl<'a> Work<'a> {
     /// Nothing yet; what comes after nothing starts with the table.
     pub fn new(table: &'a Table<'a>) -> Result<Self, Box<Problem>> {
-        if table.values.host_kind_of(&table.entry.to_string()) == HostKind::Linux {
-            let key = if table.values.has(&table.path("hosts")) { "hosts" } else { "kind" };
-            let text = "its messages need simulated hosts: write hosts = \"simulated\" in this workload";
-            return Err(table.problem(key, text));
-        }
         let (start, _) = table.start()?;
-        Ok(Work { table, start, pairs: vec![], carried: vec![], messages: Messages::default(), jobs: vec![] })
+        let hosts = table.values.host_kind_of(&table.entry.to_string());
+        Ok(Work { table, hosts, start, pairs: vec![], carried: vec![], messages: Messages::default(), jobs: vec![] })
     }
 
     /// A job about so many bytes.
     pub fn job(&mut self, size: u64) -> u32 {
-        self.jobs.push(Job { entry: self.table.entry, size: Bytes::new(size) });
+        self.jobs.push(Job { entry: self.table.entry, hosts: self.hosts, size: Bytes::new(size) });
         (self.jobs.len() - 1) as u32
     }
 
