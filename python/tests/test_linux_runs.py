@@ -55,6 +55,7 @@ spines = 1
 
 [hosts]
 kind = "linux"
+rate = "10Gbps"
 
 [[workload]]
 kind = "hdfs"
@@ -122,7 +123,7 @@ def test_messages_are_the_same_again(tmp_path: Path) -> None:
 
 def test_messages_that_are_not_complete_are_told(tmp_path: Path) -> None:
     """The run ends amid the writes: no job is complete, and what has not begun has no start."""
-    result = fl.run(with_messages(tmp_path), {"duration": "1ms"})
+    result = fl.run(with_messages(tmp_path), {"duration": "200us"})
     assert result.jobs["duration_us"].isna().all() and (result.jobs["start_us"] == 0).all()
     assert result.flows["start_us"].isna().any() and not result.flows["start_us"].isna().all()
     assert not result.manifest["finished"]
