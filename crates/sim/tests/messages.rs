@@ -5,7 +5,9 @@
 mod harness;
 
 use firstlight_net::HostId;
-use firstlight_sim::{Exchange, Fabric, FlowConfig, GraphConfig, InterfaceConfig, JobReport, MessageConfig, Messages, World};
+use firstlight_sim::{
+    Exchange, Fabric, FlowConfig, GraphConfig, InterfaceConfig, JobReport, MessageConfig, Messages, World,
+};
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
 use harness::*;

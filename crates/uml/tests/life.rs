@@ -285,7 +285,10 @@ fn messages_are_heard_of_when_they_are_complete() {
     assert_eq!(outcome["manifest"]["finished"], json!(true));
     assert_eq!(column(&outcome, "flows", "start_us"), &json!([10.0, 25.0]));
     assert_eq!(column(&outcome, "flows", "fct_us"), &json!([15.0, 0.0]));
-    assert_eq!((column(&outcome, "jobs", "start_us"), column(&outcome, "jobs", "duration_us")), (&json!([10.0]), &json!([15.0])));
+    assert_eq!(
+        (column(&outcome, "jobs", "start_us"), column(&outcome, "jobs", "duration_us")),
+        (&json!([10.0]), &json!([15.0]))
+    );
 }
 
 #[test]

@@ -280,8 +280,8 @@ def transfer_us(links: int, size: int) -> float:
 @both
 def test_a_chain_of_messages_takes_what_its_links_need(hosts: str, results: Results) -> None:
     """A request, its reply, a file to another rack and on to another host there: each on a connection of its
-    own, which opens when the one before is complete, behind the acknowledgement of that. Worked out by hand, to
-    20 ns in 412 us."""
+    own, which opens when the one before is complete, behind the acknowledgement of that. Worked out by hand,
+    to 20 ns in 412 us."""
     result = results("chain", hosts)
     request, reply, across, within = 256, 512, 50_000, 50_000
     steps = [transfer_us(2, request), transfer_us(2, reply), transfer_us(4, across), transfer_us(2, within)]
