@@ -104,6 +104,7 @@ def test_a_comparison_has_a_page_and_numbers_for_programs(tmp_path: Path, comman
         "voq",
         "sequence",
         "completion",
+        "jobs",
     }
     assert fl.load_comparison(tmp_path / "c").frame.equals(done.frame)
     assert command("report", "c").returncode == 0
