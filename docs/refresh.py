@@ -2,7 +2,7 @@
 
 - the output of README's Python lines, and its picture;
 - the table of each reproduction's README, from the reproduction in the folder named on the command line
-  (default: results);
+  (default: results), and those that the page of its paper has, ``<!-- table NAME METRIC -->``;
 - the reference of experiment keys.
 """
 
@@ -11,11 +11,14 @@ import io
 import re
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import firstlight as fl
 from firstlight import _core
 from firstlight.agreement import agreements
+from firstlight.measured.form import Measure
+from firstlight.measured.grid import grid
 from firstlight.reproduce import load_reproduction
 from firstlight.tables import COLUMNS, NUMBER_COLUMNS, agreement_line, number_lines, verdict_lines
 from firstlight.verdict import Outcome
@@ -24,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
 PICTURES = ("fig09-dynamic-voq/fig09a.png", "fig10-variants-dynamic/fig10.png")
 MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table (\S+) (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def output_of(code: str) -> str:
@@ -48,6 +52,9 @@ def measured(outcome: Outcome) -> str:
     hosts = " --hosts linux" if "linux" in outcome.hosts else ""
     lines = [f"`firstlight reproduce {name} --{outcome.mode}{hosts}`, version {fl.__version__}:", ""]
     lines += [f"- {agreement_line(a)}" for a in agreements(outcome, outcome.rows())]
+    if outcome.claim.options.get("table") == "curves":
+        lines += ["", *(curves_of(outcome, measure) for measure in outcome.claim.measures)]
+        return "\n".join(lines)
     general = outcome.claim.kind == "measured"
     columns = NUMBER_COLUMNS if general else COLUMNS
     table = (number_lines if general else verdict_lines)(outcome.rows())
@@ -56,9 +63,41 @@ def measured(outcome: Outcome) -> str:
     return "\n".join(lines) + "\n"
 
 
+def curves_of(outcome: Outcome, measure: Measure) -> str:
+    """A measure of every curve as Markdown."""
+    unit = f" ({measure.unit})" if measure.unit else ""
+    head, *lines = [f"| {' | '.join(line)} |" for line in grid(outcome, measure)]
+    rule = "|---|" + "--:|" * (head.count("|") - 2)
+    return "\n".join(
+        [f"{measure.label[0].upper()}{measure.label[1:]}{unit}:", "", head, rule, *lines, "", ""]
+    )
+
+
+def refresh_pages(outcomes: Sequence[Outcome]) -> None:
+    """Write the tables that a paper's page has of these reproductions."""
+    by_page: dict[Path, dict[str, Outcome]] = {}
+    for outcome in outcomes:
+        page = outcome.claim.folder.parent / "README.md"
+        by_page.setdefault(page, {})[outcome.claim.folder.name] = outcome
+    for page, known in by_page.items():
+        if page.is_file():
+            page.write_text(TABLE.sub(lambda m, k=known: table_of(m, k), page.read_text()))
+
+
+def table_of(match: re.Match[str], known: Mapping[str, Outcome]) -> str:
+    """One such table, as it was where its reproduction was not run."""
+    if match[2] not in known:
+        return match[0]
+    outcome = known[match[2]]
+    measure = next(m for m in outcome.claim.measures if m.metric == match[3])
+    return match[1] + curves_of(outcome, measure) + match[4]
+
+
 def refresh_claims(results: Path) -> None:
     """Write each claim's table, and the pictures of the documents."""
-    for outcome in load_reproduction(results).outcomes:
+    outcomes = load_reproduction(results).outcomes
+    refresh_pages(outcomes)
+    for outcome in outcomes:
         readme = outcome.claim.folder / "README.md"
         text, count = MEASURED.subn(lambda m, o=outcome: m[1] + measured(o) + m[2], readme.read_text())
         assert count == 1, f"{readme} has no place for what was measured"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from firstlight import measures_fct, measures_ladder
+from firstlight import measures_fct, measures_jobs, measures_ladder
 from firstlight.errors import ResultError
 from firstlight.result import Result
 
@@ -126,7 +126,11 @@ MEASURES: dict[str, Callable[[Result], float]] = {
         wobble_std_mbps,
     )
 }
-FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (measures_fct.metrics, measures_ladder.metrics)
+FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (
+    measures_fct.metrics,
+    measures_jobs.metrics,
+    measures_ladder.metrics,
+)
 """Each tells many metrics of a result at once, by name; none where they do not apply."""
 
 

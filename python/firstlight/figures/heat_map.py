@@ -11,6 +11,8 @@ from firstlight.figures.style import Figure, draw
 from firstlight.measured.form import Drawn
 from firstlight.measured.rows import Measured, Point, summarized
 
+ACROSS = 3
+"""Panels beside each other."""
 Cells = npt.NDArray[np.float64]
 
 
@@ -32,12 +34,16 @@ def heat_map(measured: Measured, drawn: Drawn) -> Figure:
         )
         for panel in panels
     ]
+    across = min(len(panels), ACROSS)
+    down = -(-len(panels) // across)
     known = np.concatenate([cells[np.isfinite(cells)] for cells in grids])
     norm = LogNorm(known.min(), max(known.max(), 1.001 * known.min()))
 
     def paint(canvas: Canvas) -> None:
-        places = np.ravel(canvas.subplots(1, len(panels), sharey=True, squeeze=False)).tolist()
-        for axes, panel, cells in zip(places, panels, grids, strict=True):
+        places = np.ravel(canvas.subplots(down, across, sharey=True, squeeze=False)).tolist()
+        for axes in places[len(panels) :]:
+            axes.set_visible(False)
+        for axes, panel, cells in zip(places[: len(panels)], panels, grids, strict=True):
             _cells(axes, cells, norm)
             axes.set_xticks(np.arange(len(shown)) + 0.5, [short(v) for v in shown])
             axes.set_yticks(np.arange(len(curves)) + 0.5, [c.name for c in curves])
@@ -45,7 +51,7 @@ def heat_map(measured: Measured, drawn: Drawn) -> Figure:
         canvas.supxlabel(columns.label, fontsize=9)
         canvas.suptitle(drawn.label, fontsize=9)
 
-    size = (7.2, 1.1 + 0.36 * len(curves))
+    size = (7.2, 0.5 + down * (0.6 + 0.36 * len(curves)))
     return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", size, paint)
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from firstlight.claims import Axis, Curve, Value, short
-from firstlight.figures import bars, chain, fct, heat_map, ladder
+from firstlight.figures import bars, chain, fct, heat_map, ladder, overload
 from firstlight.figures.style import (
     BLUE,
     GREEN,
@@ -47,6 +47,7 @@ def figures(outcome: Outcome) -> list[Figure]:
         "fct_groups": fct.by_size,
         "heat_map": heat_map.heat_map,
         "bars": bars.bars,
+        "overload": overload.overload,
     }
     return [painters[drawn.kind](measured, drawn) for drawn in outcome.claim.figures]
 

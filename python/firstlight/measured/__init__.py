@@ -26,6 +26,10 @@ beside what every claim has (:mod:`firstlight.claims`):
     ``over``: ``mean`` (without it), ``least`` or ``largest`` of the points that are left; ``figure`` and
     ``unit`` if not the measure's.
 
+``[options]``
+    ``table = "curves"``: its README has a table for each measure, a row for each point and a column for each
+    curve, and not a row for each number.
+
 ``[[figures]]``
     ``name`` (``fig12a``), ``caption`` and ``kind``. ``lines``: ``metrics``, a panel each, against the first
     axis. ``cdf``: ``table`` and ``column`` (and ``weight``, a column of counts), a panel for each point,
@@ -33,7 +37,8 @@ beside what every claim has (:mod:`firstlight.claims`):
     as ms; ``logarithmic = true``. ``bars``: ``metrics``, a panel each, by curve, of the first point.
     ``heat_map``: the first of ``metrics`` by curve and first axis, a panel for each value of the second;
     ``divide``, and ``label`` above it. ``throughput``: flows over time, a panel for each curve, of the first
-    point, or the first ``at`` some values. ``fct_groups``: completion times by flow size. ``ladder``:
-    measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the measurement
-    chain's.
+    point, or the first ``at`` some values. ``overload``: all flows together and the first watched queue over
+    time, a column for each point; ``curves``: of these. ``fct_groups``: completion times by flow size.
+    ``ladder``: measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the
+    measurement chain's.
 """

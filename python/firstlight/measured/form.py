@@ -16,6 +16,7 @@ Drawing = Literal[
     "fct_groups",
     "heat_map",
     "bars",
+    "overload",
 ]
 T = TypeVar("T")
 
@@ -78,6 +79,8 @@ class Drawn:
     at: Mapping[str, Any] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
     """Of ``table`` only the rows that have these values."""
+    curves: tuple[str, ...] = ()
+    """``overload``: of these curves; else of all."""
     divide: float = 1.0
     """Units of ``column`` in one of the label."""
     logarithmic: bool = False
@@ -107,7 +110,7 @@ def strays(claim: Any) -> Iterator[str]:
         (f"the fact on {f.metric}", [f.curve, *([f.by] if f.by else [])], f.at) for f in claim.facts
     ]
     places += [(f"the measure {m.metric}", m.curves, {}) for m in claim.measures]
-    places += [(f"the figure {f.name}", [], f.at) for f in claim.figures]
+    places += [(f"the figure {f.name}", f.curves, f.at) for f in claim.figures]
     for curve in claim.curves:
         places += [(f"the curve {curve.name}", [], case.at) for case in curve.cases]
         places += [

@@ -1,0 +1,64 @@
+"""A hotspot over time: what all flows get together, and the first watched queue."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from firstlight.claims import Curve
+from firstlight.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Figure, draw, legend_above
+from firstlight.measured.form import Drawn
+from firstlight.measured.rows import Measured
+from firstlight.measures import throughput
+from firstlight.result import Result
+
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+Line = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+def overload(measured: Measured, drawn: Drawn) -> Figure:
+    """A column for each point, throughput above, queue below, a line for each of the figure's curves; of the
+    first repetition."""
+    points = measured.points()
+    curves = [measured.curves[name] for name in drawn.curves or measured.curves]
+
+    def paint(canvas: Canvas) -> None:
+        above, below = canvas.subplots(2, len(points), sharex=True, sharey="row", squeeze=False)
+        for column, point in enumerate(points):
+            for i, curve in enumerate(c for c in curves if measured.has(c, point)):
+                result, look = measured.results(curve, point)[0], _look(curve, i)
+                above[column].plot(*together(result), **look)
+                below[column].plot(*queue(result), **look)
+            above[column].set_title(measured.name(point))
+            below[column].set_xlabel("Time (ms)")
+        _floor(above[0], "Throughput (Gb/s)")
+        _floor(below[0], "Largest queue (kB)")
+        legend_above(canvas, above[0])
+
+    return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", (7.2, 4.2), paint)
+
+
+def together(result: Result) -> Line:
+    """Time in ms, and what all flows received in Gb/s."""
+    total = throughput(result).sum(axis=1)
+    return total.index.to_numpy(dtype=float) / 1e3, total.to_numpy(dtype=float)
+
+
+def queue(result: Result) -> Line:
+    """Time in ms, and the most that is not yet sent at the first watched port within that ms, in kB."""
+    samples = result.table("queue_samples")
+    first = samples[samples["name"] == samples["name"].iloc[0]]
+    most = (first["bytes"] / 1e3).groupby(first["time_us"] // 1e3).max()
+    return most.index.to_numpy(dtype=float), most.to_numpy(dtype=float)
+
+
+def _look(curve: Curve, place: int) -> dict[str, Any]:
+    return {"color": COLORS[place % len(COLORS)], "lw": 0.9, "label": curve.name}
+
+
+def _floor(axes: Axes, label: str) -> None:
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.01)

@@ -1,0 +1,36 @@
+"""Times of jobs as metrics, from table ``jobs``.
+
+``job_p95_us``: the time that 95 % of the jobs that completed do not exceed. Of paced writers
+(:doc:`docs/models/applications.md`), whose jobs are the steps of their pace, ``step 1: max_ms`` and
+``step 1: mean_ms`` are the times of the second step, over the writers.
+"""
+
+import numpy as np
+
+from firstlight.result import Result
+
+
+def metrics(result: Result) -> dict[str, float]:
+    """All that table ``jobs`` says beside the summary; nothing where a run has no jobs that are
+    complete."""
+    if "jobs" not in result.tables:
+        return {}
+    jobs = result.table("jobs")
+    done = jobs[jobs["duration_us"].notna()]
+    if done.empty:
+        return {}
+    found = {"job_p95_us": float(np.quantile(done["duration_us"], 0.95, method="inverted_cdf"))}
+    for number, start in enumerate(_steps(result)):
+        times = jobs["duration_us"][jobs["start_us"] == start] / 1e3
+        if times.notna().all():  # else some writer has not caught up: no time is known
+            found |= {
+                f"step {number}: max_ms": float(times.max()),
+                f"step {number}: mean_ms": float(times.mean()),
+            }
+    return found
+
+
+def _steps(result: Result) -> list[float]:
+    """When paced writers change their pace, in us."""
+    kinds = [w.get("kind") for w in result.manifest["spec"].get("workload", [])]
+    return sorted(set(result.table("jobs")["start_us"].dropna())) if kinds == ["paced"] else []

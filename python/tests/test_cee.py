@@ -1,0 +1,124 @@
+"""What the study of TCP over CEE needs besides: times of jobs, figures of an overload, tables by curve."""
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import firstlight as fl
+import pytest
+from firstlight import claims, measures
+from firstlight.figures import overload
+from firstlight.figures.gallery import figures
+from firstlight.goal.applications import NAMES, generate
+from firstlight.measured.grid import grid
+from firstlight.reproduce import plan
+from firstlight.result import Result
+from firstlight.verdict import Outcome
+
+CEE = [c for c in claims.find() if c.folder.parent.name == "cee"]
+HPC = claims.folder_of_experiments() / "cee" / "hpc"
+
+
+def result_of(spec: dict[str, Any], **tables: dict[str, list[Any]]) -> Result:
+    """A result of these tables alone."""
+    summary = {"metric": ["timeouts"], "unit": ["timeouts"], "value": [3.0], "meaning": [""]}
+    return Result({"digest": "0" * 16, "spec": spec}, {"summary": summary, **tables})
+
+
+def jobs(starts: list[float], times: list[float], kind: str = "paced") -> Result:
+    return result_of({"workload": [{"kind": kind}]}, jobs={"start_us": starts, "duration_us": times})
+
+
+def test_p95_is_of_the_jobs_that_completed() -> None:
+    times = [float(n) for n in range(1, 41)]
+    result = jobs([0.0] * 42, [*times, float("nan"), float("nan")], "partition_aggregate")
+    assert measures.value(result, "job_p95_us") == 38.0
+    assert measures.value(result, "step 0: max_ms") is None, "queries have no steps"
+    assert measures.value(jobs([0.0], [float("nan")]), "job_p95_us") is None
+
+
+def test_steps_of_writers_are_told_once_all_have_caught_up() -> None:
+    starts = [0.0, 5e3, 9e3, 0.0, 5e3, 9e3]
+    result = jobs(starts, [5e3, 6e3, float("nan"), 5e3, 8e3, 1e3])
+    assert measures.value(result, "step 1: max_ms") == 8.0
+    assert measures.value(result, "step 1: mean_ms") == 7.0
+    assert measures.value(result, "step 2: max_ms") is None
+
+
+def test_an_overload_is_all_flows_together_and_the_first_queue() -> None:
+    result = result_of(
+        {},
+        throughput={"time_us": [0.0, 0.0, 1e3], "flow": [0, 1, 0], "goodput_gbps": [1.0, 2.0, 4.0]},
+        queue_samples={"name": ["a", "b", "a"], "time_us": [0.0, 0.0, 1500.0], "bytes": [1500, 7, 3000]},
+    )
+    assert [line.tolist() for line in overload.together(result)] == [[0.0, 1.0], [3.0, 4.0]]
+    assert [line.tolist() for line in overload.queue(result)] == [[0.0, 1.0], [1.5, 3.0]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schedules_are_what_the_generator_writes(name: str) -> None:
+    problem = "A" if name in ("bt", "cg", "ft", "is", "mg") else None
+    assert (HPC / f"{name}.goal").read_text() == generate(name, 16, problem=problem)
+
+
+def test_the_matrix_is_whole() -> None:
+    for claim in CEE:
+        if claim.folder.name in ("timers", "pause-100mbps"):
+            continue
+        points = plan([claim], "quick")
+        kinds = {"Base": "", "QCN 20 KB": "qcn", "QCN 66 KB": "qcn", "RED-ECN": "switch.red"}
+        assert [c.name for c in claim.curves] == [f"{k}{p}" for p in ("", ", PFC") for k in kinds]
+        for (_, _, curve, at), point in points.items():
+            sets = point.spec.overrides
+            assert sets["tcp.cc"] == at[0]
+            assert ("pfc.xoff" in sets) == curve.endswith("PFC") != ("switch.queue" in sets)
+            manager = kinds[curve.removesuffix(", PFC")]
+            found = {table for table in ("qcn", "switch.red") if any(k.startswith(f"{table}.") for k in sets)}
+            assert found == ({manager} if manager else set())
+
+
+@pytest.fixture
+def hotspot() -> Outcome:
+    """The hotspot for 12 ms of two curves of NewReno; the overload begins at 2 ms."""
+    claim = next(c for c in CEE if c.folder.name == "hotspot")
+    outcome = Outcome(claim, "quick")
+    for (hosts, curve, at), point in ((k[1:], p) for k, p in plan([claim], "quick").items()):
+        if at == ("newreno",) and curve in ("Base", "Base, PFC"):
+            steps = ["0s 700Mbps", "2ms 5.7Gbps", "3ms 700Mbps"]
+            short = point.spec.with_overrides({"duration": "20ms", "workload.0.steps": steps})
+            outcome.results[hosts, curve, at] = fl.run(short.path, short.overrides)
+    return outcome
+
+
+def test_an_overload_from_run_to_figure_and_table(hotspot: Outcome) -> None:
+    first = next(m for m in hotspot.claim.measures if m.metric == "step 1: max_ms")
+    head, line = grid(hotspot, first)
+    assert head == ("tcp", *(c.name for c in hotspot.claim.curves))
+    assert line[0] == "newreno"
+    assert {cell for name, cell in zip(head, line, strict=True) if "Base" not in name and name != "tcp"} == {
+        "-"
+    }
+    # 5 MB of payload through 10 Gb/s, beside the next step's: no less than 4 ms.
+    assert float(line[head.index("Base, PFC")]) >= 4.0
+    pictures = {f.name: f.svg for f in figures(hotspot)}
+    assert "Throughput (Gb/s)" in pictures["hotspot-lossy"]
+    assert "Base, PFC" in pictures["hotspot-pfc"]
+    assert "Base, PFC" not in pictures["hotspot-lossy"]
+
+
+def test_documents_get_their_tables(hotspot: Outcome, tmp_path: Path) -> None:
+    file = Path(__file__).resolve().parents[2] / "docs" / "refresh.py"
+    spec = importlib.util.spec_from_file_location("refresh", file)
+    assert spec is not None
+    assert spec.loader is not None
+    refresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(refresh)
+    tables = ("hotspot dropped_packets -->\nold", "hpc x -->\nkept")
+    text = "".join(f"<!-- table {t}\n<!-- end -->\n" for t in tables)
+    new = refresh.TABLE.sub(lambda m: refresh.table_of(m, {"hotspot": hotspot}), text)
+    assert "old" not in new
+    assert "kept" in new
+    assert re.search(r"Packets dropped \(packets\):\n\n\| tcp \| Base \|", new)
+    assert re.search(r"\| newreno \| [\d.]+ \| - \|", new)
+    assert "| tcp |" in refresh.measured(hotspot)
