@@ -336,8 +336,9 @@ proptest! {
         let (rounded, mut flows, after) = build(&asked);
         let mut messages = Messages::default();
         for (index, (message, others)) in rounded.list().iter().zip(&after).enumerate() {
-            let delay = message.delay + Span::from_ps(index as u64 * 337 % 1500);
-            messages.push(MessageConfig { delay, ..*message }, others);
+            let odd = Span::from_ps(index as u64 * 337 % 1500);
+            let (start, delay) = (message.start + odd, message.delay + odd);
+            messages.push(MessageConfig { start, delay, ..*message }, others);
         }
         flows.iter_mut().for_each(|flow| flow.outside = true);
         let mut world = world(&star(4, None, None), flows, &messages);
