@@ -327,6 +327,6 @@ def test_compare_lays_both_kinds_of_hosts_over_each_other(small: Path, command: 
     comparison = fl.load_comparison(small.parent / "c")
     assert comparison.linux.manifest["kernel"]["hz"] == 250
     known = {d.name: d.value for d in comparison.divergence}
-    unknown = {"completion", "waits"}
+    unknown = {"completion", "waits", "jobs"}
     assert {name for name, value in known.items() if value is None} == unknown
     assert (small.parent / "c" / "compare.html").is_file()
