@@ -3,6 +3,7 @@
 mod applications;
 mod control_loop;
 mod end_to_end;
+mod jobs;
 mod lossless;
 mod packet_fabrics;
 mod qcn;

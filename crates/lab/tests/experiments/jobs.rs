@@ -1,19 +1,15 @@
 //! Workloads of messages: what they expand to, the times of their jobs against arithmetic, what is refused.
 
+use crate::{integers, numbers, read};
 use firstlight_lab::measure::{Hop, completion_on};
 use firstlight_lab::spec::{Flow, OverrideValue};
-use firstlight_lab::{Column, Outcome, Spec, inspect, run};
+use firstlight_lab::{Outcome, Spec, inspect, run};
 use firstlight_linux::Plan;
 use firstlight_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-const HDFS: &str = include_str!("specs/hdfs.toml");
-
-fn read(text: &str, set: &[(&str, &str)]) -> Spec {
-    let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
-    Spec::read(text, "x.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
-}
+const HDFS: &str = include_str!("../specs/hdfs.toml");
 
 fn error(text: &str, set: &[(&str, &str)]) -> String {
     let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
@@ -29,20 +25,6 @@ fn star(hosts: usize, workload: &str) -> String {
 
 fn result(spec: &Spec) -> Outcome {
     run(spec, &[], None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Number(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
-
-fn integers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [i64] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Integer(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
 }
 
 /// Connections of a block, hop after hop: those that are not between a writer and the name node.
