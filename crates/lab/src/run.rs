@@ -84,7 +84,8 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
     let writer = capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
     // A run of probes or stopping flows alone waits for nothing.
     let sized = !spec.flows.is_empty() && spec.probes.is_empty() && spec.flows.iter().all(|flow| flow.size.is_some());
-    let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0 };
+    let all = world.left();
+    let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0, all };
     runner.run(spec.warmup, false)?;
     runner.world.fabric_mut().reset_meter();
     let warm = runner.world.flows();
@@ -113,6 +114,8 @@ struct Runner<'a, 'p> {
     progress: &'a mut Progress<'p>,
     slice: Span,
     events: u64,
+    /// Flows of a given size and messages, at the start.
+    all: usize,
 }
 
 impl Runner<'_, '_> {
@@ -151,11 +154,18 @@ impl Runner<'_, '_> {
                 self.world.run_until(until)
             }
             self.adapt();
-            let done = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.duration).as_secs_f64();
-            if (self.progress)(done.min(1.0)).is_break() {
+            let done = self.done(until_finished);
+            if (self.progress)(done).is_break() {
                 return Err(LabError::Cancelled);
             }
         }
+    }
+
+    /// The part of the run that is done: of its time or, where that ends it, of its flows and messages.
+    fn done(&self, until_finished: bool) -> f64 {
+        let time = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.duration).as_secs_f64();
+        let complete = if until_finished { 1.0 - self.world.left() as f64 / self.all.max(1) as f64 } else { 0.0 };
+        time.max(complete).min(1.0)
     }
 
     /// Makes the next slice about as long as [`SLICE_EVENTS`] take.

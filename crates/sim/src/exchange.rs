@@ -110,6 +110,11 @@ impl Exchange {
         self.left == 0
     }
 
+    /// Messages that are not complete.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
     /// The next moment at which one starts, or is due.
     pub fn next(&self) -> Option<Time> {
         self.moments.peek().map(|Reverse((at, _))| *at)

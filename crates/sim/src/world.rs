@@ -382,7 +382,12 @@ impl World {
 
     /// Whether every flow of a given size and every message is complete.
     pub fn is_finished(&self) -> bool {
-        self.unfinished == 0 && self.exchange.is_over()
+        self.left() == 0
+    }
+
+    /// Flows of a given size and messages that are not complete.
+    pub fn left(&self) -> usize {
+        self.unfinished + self.exchange.left()
     }
 
     /// Flows of a given size that are not complete.

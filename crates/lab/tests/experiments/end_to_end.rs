@@ -147,6 +147,18 @@ fn a_run_can_be_watched_and_stopped() {
 }
 
 #[test]
+fn a_run_that_its_flows_end_has_done_as_much_as_they() {
+    let spec = read(INCAST, &[("duration", "100s")]);
+    let mut seen = vec![];
+    let outcome = run(&spec, &[], None, &mut |done| {
+        seen.push(done);
+        ControlFlow::Continue(())
+    });
+    outcome.expect("a run that nobody stops ends");
+    assert!(seen.is_sorted() && seen.last() == Some(&1.0), "{seen:?}");
+}
+
+#[test]
 fn the_manifest_holds_the_evidence() {
     let outcome = result(PAIR, &[("voq.small", "8")]);
     let manifest = &outcome.manifest;
