@@ -9,102 +9,170 @@
 //! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what is
 //! served for the time had a single peak; it may have several. What is served never falls as days get longer, and never
 //! rises more than in proportion. That bounds what is between two lengths, and a part of the range is left out when its
-//! bound is at most 1/16 better than the best day found.
+//! bound is at most 1/16 better than the best day found. Mostly the first day between the ends is so much better than all
+//! bounds that the ends, of which the longest day is the dearest to find, need not be found at all.
 
 use super::Frame;
-use super::circuit_time::{CircuitTime, circuits};
+use super::circuit_time::CircuitTime;
 use super::days::Days;
-use super::heaviest_matching::{FREE, HeaviestMatching};
+use super::heaviest_matching::{HeaviestMatching, matching};
 use crate::{Demand, Week};
 
 /// The week of the days that serve most for their time.
 pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
-    let racks = demand.racks();
-    let mut left = CircuitTime::of(demand, frame);
-    let mut days = Days::new(racks, frame);
+    let left = CircuitTime::of(demand, frame);
+    let mut days = Days::new(demand.racks(), frame);
+    let mut entries = entries(&left);
+    let mut heaviest = HeaviestMatching::new(&left);
     while let Some((least, longest)) = days.room() {
-        let heaviest = HeaviestMatching::new(&left);
-        let search = Search { left: &left, night: frame.night.as_ps(), heaviest, best: None };
-        let Some(Best { length, pairs, .. }) = search.among(&lengths(&left, least, longest)) else { break };
-        for &(row, column) in &pairs {
-            left.take(row, column, length);
-        }
-        days.push(length, circuits(racks, pairs.into_iter()));
+        let lengths = lengths(&entries, least, longest);
+        let search = Search::new(&lengths, frame.night.as_ps(), &mut heaviest);
+        let Some(Best { length, columns, .. }) = search.run() else { break };
+        shorten(&mut entries, heaviest.take(&columns, length), length);
+        days.push(length, matching(&columns));
     }
     days.finish()
 }
 
+/// The entries above zero in increasing order.
+fn entries(left: &CircuitTime) -> Vec<u64> {
+    let mut entries: Vec<u64> = left.entries().map(|(_, _, ps)| ps).collect();
+    entries.sort_unstable();
+    entries
+}
+
 /// When some pair is done, in increasing order; the shortest and the longest day stand for what is beyond them.
-fn lengths(left: &CircuitTime, least: u64, longest: u64) -> Vec<u64> {
-    let mut lengths: Vec<u64> = left.entries().map(|(_, _, ps)| ps.clamp(least, longest)).collect();
-    lengths.sort_unstable();
+fn lengths(entries: &[u64], least: u64, longest: u64) -> Vec<u64> {
+    let mut lengths: Vec<u64> = entries.iter().map(|ps| (*ps).clamp(least, longest)).collect();
     lengths.dedup();
     lengths
 }
 
-/// The best day so far; times in picoseconds.
+/// Takes `length` from some of the entries, which stay in increasing order.
+fn shorten(entries: &mut Vec<u64>, mut some: Vec<u64>, length: u64) {
+    some.sort_unstable();
+    let mut taken = some.iter().copied().peekable();
+    entries.retain(|ps| taken.next_if_eq(ps).is_none());
+    entries.extend(some.iter().map(|ps| ps.saturating_sub(length)).filter(|ps| *ps > 0));
+    entries.sort();
+}
+
+/// A day and what it serves; times in picoseconds.
 struct Best {
     served: u64,
     /// Of day and night.
     cost: u64,
     length: u64,
-    pairs: Vec<(usize, usize)>,
+    columns: Vec<usize>,
 }
+
+/// The place of a length among the others, and what days of it serve at most.
+type End = (usize, u64);
 
 /// The search for the best length of one day.
 struct Search<'a> {
-    left: &'a CircuitTime,
+    lengths: &'a [u64],
     night: u64,
-    heaviest: HeaviestMatching,
+    heaviest: &'a mut HeaviestMatching,
     best: Option<Best>,
+    /// The day of middle length, which is found once.
+    middle: Option<Best>,
 }
 
-impl Search<'_> {
-    /// The best day of one of these lengths. A range is known by its ends and by what days of these serve at most.
-    fn among(mut self, lengths: &[u64]) -> Option<Best> {
-        let last = lengths.len().checked_sub(1)?;
-        let mut ranges = vec![((0, self.most(lengths[0])), (last, self.most(lengths[last])))];
-        while let Some((low, high)) = ranges.pop() {
-            if high.0 - low.0 < 2 || !self.may_hold_better(lengths, low, high) {
-                continue;
-            }
-            let middle = low.0.midpoint(high.0);
-            let middle = (middle, self.most(lengths[middle]));
-            ranges.push((middle, high));
-            ranges.push((low, middle));
+impl<'a> Search<'a> {
+    fn new(lengths: &'a [u64], night: u64, heaviest: &'a mut HeaviestMatching) -> Self {
+        Search { lengths, night, heaviest, best: None, middle: None }
+    }
+
+    /// The best day of one of the lengths. Mostly it is that of middle length, and bounds alone show that the search from
+    /// both ends would find no other.
+    fn run(mut self) -> Option<Best> {
+        if self.lengths.len() > 2 && self.middle_is_best() {
+            return self.best;
         }
+        self.middle = self.best.take();
+        self.from_both_ends()
+    }
+
+    /// The best day, by bisection.
+    fn from_both_ends(mut self) -> Option<Best> {
+        let last = self.lengths.len().checked_sub(1)?;
+        let (low, high) = (self.most(0, true)?, self.most(last, true)?);
+        self.explore(low, high, true)?;
         self.best
+    }
+
+    /// Whether bounds tell that the search from both ends would choose the day of middle length, which becomes the best.
+    /// That search looks at it first between the ends, and takes it if it is clearly better than these.
+    fn middle_is_best(&mut self) -> bool {
+        let last = self.lengths.len() - 1;
+        let middle = self.solve(last / 2);
+        let found = (last / 2, middle.served);
+        let ends = [0, last].map(|at| (at, self.heaviest.bound(self.lengths[at])));
+        let far = |&(at, bound): &End| is_clearly_more(middle.served, middle.cost, bound, self.cost(at));
+        let far = ends.iter().all(far);
+        self.best = Some(middle);
+        far && self.explore(ends[0], found, false).is_some() && self.explore(found, ends[1], false).is_some()
+    }
+
+    /// Looks for better days between two lengths. Nothing when one would have to be found that may not be `solved`.
+    fn explore(&mut self, low: End, high: End, solved: bool) -> Option<()> {
+        let mut ranges = vec![(low, high)];
+        while let Some((low, high)) = ranges.pop() {
+            if high.0 - low.0 >= 2 && self.may_hold_better(low, high) {
+                let middle = self.most(low.0.midpoint(high.0), solved)?;
+                ranges.push((middle, high));
+                ranges.push((low, middle));
+            }
+        }
+        Some(())
     }
 
     /// Whether a length between these two may beat the best. None serves more than the longer one, nor more than the
     /// shorter one in proportion; most for its time would be one where these two meet.
-    fn may_hold_better(&self, lengths: &[u64], low: (usize, u64), high: (usize, u64)) -> bool {
-        let (shortest, longest) = (lengths[low.0 + 1].into(), lengths[high.0 - 1].into());
-        let meet = u128::from(high.1) * u128::from(lengths[low.0]) / u128::from(low.1);
+    fn may_hold_better(&self, low: End, high: End) -> bool {
+        let (shortest, longest) = (self.lengths[low.0 + 1].into(), self.lengths[high.0 - 1].into());
+        let meet = u128::from(high.1) * u128::from(self.lengths[low.0]) / u128::from(low.1);
         self.may_beat_best(high.1, meet.clamp(shortest, longest) as u64 + self.night)
     }
 
     /// Whether a day that serves so much for its cost would be better than the best by more than 1/16.
     fn may_beat_best(&self, served: u64, cost: u64) -> bool {
-        let clearly = |best: &Best| is_more(served - served / 16, cost, best.served, best.cost);
-        self.best.as_ref().is_none_or(clearly)
+        self.best.as_ref().is_none_or(|best| is_clearly_more(served, cost, best.served, best.cost))
     }
 
     /// What a day of this length serves at most. It is found exactly, and the day kept, where it may be the best.
-    fn most(&mut self, length: u64) -> u64 {
-        let cost = length + self.night;
-        let bound = self.heaviest.bound(length);
-        if !self.may_beat_best(bound, cost) {
-            return bound;
+    fn most(&mut self, at: usize, solved: bool) -> Option<End> {
+        let bound = self.heaviest.bound(self.lengths[at]);
+        if !self.may_beat_best(bound, self.cost(at)) {
+            return Some((at, bound));
         }
-        let columns = self.heaviest.solve(length);
-        let pairs: Vec<_> = columns.into_iter().enumerate().filter(|(_, column)| *column != FREE).collect();
-        let served = pairs.iter().map(|(row, column)| self.left.get(*row, *column).min(length)).sum();
-        if self.best.as_ref().is_none_or(|best| is_more(served, cost, best.served, best.cost)) {
-            self.best = Some(Best { served, cost, length, pairs });
+        if !solved {
+            return None;
         }
-        served
+        let day = self.middle.take_if(|middle| middle.length == self.lengths[at]).unwrap_or_else(|| self.solve(at));
+        let served = day.served;
+        if self.best.as_ref().is_none_or(|best| is_more(served, day.cost, best.served, best.cost)) {
+            self.best = Some(day);
+        }
+        Some((at, served))
     }
+
+    /// The day of this length that serves most.
+    fn solve(&mut self, at: usize) -> Best {
+        let length = self.lengths[at];
+        let served = self.heaviest.solve(length);
+        Best { served, cost: self.cost(at), length, columns: self.heaviest.columns().to_vec() }
+    }
+
+    fn cost(&self, at: usize) -> u64 {
+        self.lengths[at] + self.night
+    }
+}
+
+/// Whether the first two numbers have a ratio larger than the others by more than 1/16.
+fn is_clearly_more(served: u64, cost: u64, than: u64, its_cost: u64) -> bool {
+    is_more(served - served / 16, cost, than, its_cost)
 }
 
 /// Whether the first two numbers have a larger ratio than the others.
@@ -114,9 +182,15 @@ fn is_more(served: u64, cost: u64, than: u64, its_cost: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::heaviest_matching::FREE;
     use super::super::suite::{demands, permutations, time};
     use super::*;
     use proptest::prelude::*;
+
+    /// When pairs are done in days of some length up to 4 ms.
+    fn lengths_of(left: &CircuitTime, least: u64) -> Vec<u64> {
+        lengths(&entries(left), least, 4_000_000_000)
+    }
 
     proptest! {
         #[test]
@@ -124,25 +198,49 @@ mod tests {
             demand in demands(4), night in 0u64..50_000_000, least in 1u64..50_000_000
         ) {
             let left = time(&demand);
-            let lengths = lengths(&left, least, 4_000_000_000);
-            let heaviest = HeaviestMatching::new(&left);
-            let Some(best) = (Search { left: &left, night, heaviest, best: None }).among(&lengths) else {
+            let lengths = lengths_of(&left, least);
+            let Some(best) = Search::new(&lengths, night, &mut HeaviestMatching::new(&left)).run() else {
                 prop_assert_eq!(left.largest(), 0);
                 return Ok(());
             };
             let served = |order: &[usize], length: u64| -> u64 {
-                order.iter().enumerate().map(|(row, column)| left.get(row, *column).min(length)).sum()
+                let pairs = order.iter().enumerate().filter(|(_, column)| **column != FREE);
+                pairs.map(|(row, column)| left.get(row, *column).min(length)).sum()
             };
             prop_assert_eq!(best.cost, best.length + night);
-            prop_assert_eq!(best.served, best.pairs.iter().map(|(r, c)| left.get(*r, *c).min(best.length)).sum::<u64>());
+            prop_assert_eq!(best.served, served(&best.columns, best.length));
             let orders = permutations(left.racks());
             for length in lengths {
                 let most = orders.iter().map(|order| served(order, length)).max().unwrap();
                 prop_assert!(
-                    !is_more(most - most / 16, length + night, best.served, best.cost),
+                    !is_clearly_more(most, length + night, best.served, best.cost),
                     "{most} in {length} where {} in {} was chosen", best.served, best.length
                 );
             }
+        }
+
+        #[test]
+        fn the_middle_first_finds_what_both_ends_find(
+            demand in demands(8), night in 0u64..50_000_000, least in 1u64..50_000_000
+        ) {
+            let left = time(&demand);
+            let lengths = lengths_of(&left, least);
+            let mut heaviest = HeaviestMatching::new(&left);
+            let day = |best: Best| (best.length, best.columns);
+            let both = Search::new(&lengths, night, &mut heaviest).from_both_ends().map(day);
+            prop_assert_eq!(Search::new(&lengths, night, &mut heaviest).run().map(day), both);
+        }
+
+        #[test]
+        fn shortened_entries_stay_in_order(all in prop::collection::vec((1u64..9, any::<bool>()), 0..40), length in 1u64..9) {
+            let of = |chosen: bool| all.iter().filter(move |(_, some)| *some == chosen).map(|(ps, _)| *ps);
+            let mut entries: Vec<u64> = all.iter().map(|(ps, _)| *ps).collect();
+            entries.sort_unstable();
+            shorten(&mut entries, of(true).collect(), length);
+            let left = of(true).map(|ps| ps.saturating_sub(length)).filter(|ps| *ps > 0);
+            let mut expected: Vec<u64> = of(false).chain(left).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(entries, expected);
         }
     }
 }

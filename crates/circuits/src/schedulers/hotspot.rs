@@ -6,20 +6,18 @@
 //! A pair counts with what a circuit carries of it in the week and not with all that it has.
 
 use super::Frame;
-use super::circuit_time::{CircuitTime, circuits};
+use super::circuit_time::CircuitTime;
 use super::days::Days;
-use super::heaviest_matching::{FREE, HeaviestMatching};
+use super::heaviest_matching::{HeaviestMatching, matching};
 use crate::{Demand, Week};
 
 /// The week of one day.
 pub(crate) fn schedule(demand: &Demand, frame: &Frame) -> Week {
-    let racks = demand.racks();
     let time = CircuitTime::of(demand, frame);
-    let mut days = Days::new(racks, frame);
-    let columns = HeaviestMatching::new(&time).solve(u64::MAX);
-    let pairs: Vec<_> = columns.into_iter().enumerate().filter(|(_, column)| *column != FREE).collect();
-    if !pairs.is_empty() {
-        days.push(u64::MAX, circuits(racks, pairs.into_iter()));
+    let mut days = Days::new(demand.racks(), frame);
+    let mut heaviest = HeaviestMatching::new(&time);
+    if heaviest.solve(u64::MAX) > 0 {
+        days.push(u64::MAX, matching(heaviest.columns()));
     }
     days.finish()
 }

@@ -128,19 +128,28 @@ proptest! {
     }
 
     #[test]
-    fn no_matching_is_heavier(demand in demands(5), length in prop_oneof![1u64..5, 1u64..20_000_000]) {
-        let time = time(&demand);
-        let weight = |order: &[usize]| -> u64 {
-            order.iter().enumerate().filter(|(_, c)| **c != FREE).map(|(row, c)| time.get(row, *c).min(length)).sum()
-        };
-        let heaviest = HeaviestMatching::new(&time);
-        let found = heaviest.solve(length);
-        let mut columns: Vec<_> = found.iter().copied().filter(|column| *column != FREE).collect();
-        columns.sort_unstable();
-        prop_assert!(columns.windows(2).all(|two| two[0] < two[1]), "{:?} is no matching", found);
-        let all = permutations(time.racks());
-        prop_assert_eq!(weight(&found), all.iter().map(|order| weight(order)).max().unwrap());
-        prop_assert!(weight(&found) <= heaviest.bound(length));
+    fn no_matching_is_heavier(demand in demands(5), lengths in prop::collection::vec(prop_oneof![1u64..5, 1u64..20_000_000], 1..4)) {
+        let mut left = time(&demand);
+        let orders = permutations(left.racks());
+        let mut heaviest = HeaviestMatching::new(&left);
+        for length in lengths {
+            let weight = |order: &[usize]| -> u64 {
+                order.iter().enumerate().filter(|(_, c)| **c != FREE).map(|(row, c)| left.get(row, *c).min(length)).sum()
+            };
+            let most = heaviest.solve(length);
+            let found = heaviest.columns().to_vec();
+            let mut columns: Vec<_> = found.iter().copied().filter(|column| *column != FREE).collect();
+            columns.sort_unstable();
+            prop_assert!(columns.windows(2).all(|two| two[0] < two[1]), "{:?} is no matching", found);
+            prop_assert_eq!(most, orders.iter().map(|order| weight(order)).max().unwrap());
+            prop_assert_eq!(most, weight(&found));
+            prop_assert!(most <= heaviest.bound(length));
+            let chosen = found.iter().enumerate().filter(|(_, column)| **column != FREE);
+            let there: Vec<u64> = chosen.clone().map(|(row, column)| left.get(row, *column)).collect();
+            prop_assert_eq!(heaviest.take(&found, length), there);
+            chosen.for_each(|(row, column)| { left.take(row, *column, length); });
+            prop_assert_eq!(heaviest.bound(length), HeaviestMatching::new(&left).bound(length));
+        }
     }
 
     #[test]
