@@ -88,6 +88,39 @@ def test_what_holds_for_every_scheduler(name: str) -> None:
         assert all(source != destination for source, destination in day.pairs)
 
 
+def calendar(schedule: fl.Schedule) -> list[tuple[int, int, str]]:
+    return [(day.night_ps, day.length_ps, schedule.matching(day)) for day in schedule.days]
+
+
+def test_each_name_is_a_scheduler_of_its_own() -> None:
+    frame = {"week": "1ms", "night": "10us", "least_day": "25us"}
+    weeks = [calendar(fl.schedule(random_demand(6), name, **frame)) for name in fl.schedulers()]
+    assert all(week not in weeks[:at] for at, week in enumerate(weeks))
+
+
+@pytest.mark.parametrize("name", [name for name in fl.schedulers() if name != "strobe"])
+def test_rows_send_and_columns_receive(name: str) -> None:
+    """100,000 bytes are 10 us of a circuit; the only day gets the whole week."""
+    s = fl.schedule([[0, 0, 0], [0, 0, 100_000], [0, 0, 0]], name, **FRAME)
+    assert [(day.length_us, day.served_bytes, (1, 2) in day.pairs) for day in s.days] == [(90, 100_000, True)]
+    assert s.served.tolist() == [[0, 0, 0], [0, 0, 100_000], [0, 0, 0]]
+
+
+def test_the_schedulers_know_the_rates() -> None:
+    """Solstice stops when packets can carry the rest, so a faster packet network leaves it fewer days; a
+    slower circuit serves less in the same days."""
+    days = [
+        len(fl.schedule(RING, "solstice", **FRAME, packet_rate=rate).days) for rate in ("1Mbps", "10Gbps")
+    ]
+    assert days == [2, 1]
+    assert strobe(circuit_rate="40Gbps").served.tolist() == [
+        [0, 200_000, 100],
+        [100, 0, 200_000],
+        [200_000, 100, 0],
+    ]
+    assert [day.served_bytes for day in strobe(circuit_rate="40Gbps").days] == [300, 600_000]
+
+
 def test_days_share_what_a_pair_has() -> None:
     """A pair that meets in two days: the first carries what it can, the second the rest."""
     assert strobe([[0, 500_000], [0, 0]], week="55us").days[0].served_bytes == 450_000
@@ -202,6 +235,19 @@ def test_the_command_prints_a_calendar_and_stores_it(command: Command, tmp_path:
     assert one["share_served"] == strobe().share_served
     assert [day["destinations"] for day in one["days"]] == [[2, 0, 1], [1, 2, 0]]
     assert one["days"][1]["begins_ps"] == 60_000_000
+
+
+def test_the_command_hands_on_every_option(command: Command, tmp_path: Path) -> None:
+    write_ring(tmp_path)
+    words = ["--circuit", "40Tbps", "--packet", "5Tbps", "--unit", "kB", "--scheduler", "solstice"]
+    done = command("schedule", "ring.csv", *WORDS, *words, "--out", "kept")
+    assert done.returncode == 0, done.stderr
+    stored = json.loads((tmp_path / "kept" / "schedule.json").read_text())
+    rates = {"circuit_rate": "40Tbps", "packet_rate": "5Tbps"}
+    assert stored["frame"] == {**FRAME, **rates}
+    expected = fl.schedule(np.array(RING) * 1000, "solstice", **FRAME, **rates).as_dict()
+    [one] = stored["schedules"]
+    assert {**one, "run_time_ns": 0} == {**expected, "run_time_ns": 0}
 
 
 def test_all_schedulers_side_by_side(command: Command, tmp_path: Path) -> None:
