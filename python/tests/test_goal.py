@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import firstlight as fl
 import pytest
 from conftest import Command
 from firstlight.goal import NAMES, generate
+from firstlight.goal.schedule import Schedule
 
 STAR = """\
 duration = "2s"
@@ -60,7 +62,8 @@ def test_every_send_has_a_receive() -> None:
         ("ft", 16 * 15 + 16 * 4, 64**3 * 16 * 15 // 16 + 16 * 4 * 16),
         ("is", 2 * 16 * 15 + 16 * 4, 16 * 15 * 4 + 2**16 * 4 * 15 // 16 + 16 * 4 * 512 * 4),
         # Ranks 4 x 2 x 2; 32^3, 16^3, 8^3, 4^3, 2^3 and up again: 9 levels of six faces.
-        ("mg", 16 * 6 * 9, None),
+        # Their faces are (p/2)^2 and twice p/4 p/2 points, and at the coarsest three of a point.
+        ("mg", 16 * 6 * 9, 16 * 2 * 8 * (2 * (512 + 128 + 32 + 8) + 3)),
         ("halo", 16 * 4, 16 * 4 * 65536),
         ("all-to-all", 16 * 15, 16 * 15 * 65536),
         ("all-reduce", 16 * 30, 30 * 65536),
@@ -68,12 +71,145 @@ def test_every_send_has_a_receive() -> None:
         ("wavefront", 24, 24 * 65536),
     ],
 )
-def test_messages_and_bytes_by_hand(name: str, messages: int, volume: int | None) -> None:
+def test_messages_and_bytes_by_hand(name: str, messages: int, volume: int) -> None:
     found = sends(generate(name, 16))
     assert len(found) == messages
-    if volume is not None:
-        assert sum(n for _, _, n in found) == volume
+    assert sum(n for _, _, n in found) == volume
     assert len(sends(generate(name, 16, iterations=2))) == 2 * messages
+
+
+# What rank 0 sends on the fewest ranks, where all do alike: to whom, how many bytes, how many times.
+FEWEST: list[tuple[str, int, dict[tuple[int, int], int]]] = [
+    # Cells of 6^3, two to a rank; forth and back it is the same neighbour, so two faces to each; one
+    # stage of each sweep, forth with 30 values for each of 36 points and back with 5.
+    (
+        "bt",
+        4,
+        {
+            (d, n): k
+            for d in (1, 2, 3)
+            for n, k in [(2 * 36 * 2 * 5 * 8, 2), (36 * 30 * 8, 1), (36 * 5 * 8, 1)]
+        },
+    ),
+    # One row of two: a rank's transposed block is its own.
+    ("cg", 2, {(1, 1400 * 8): 25, (1, 8): 50}),
+    # A rank has half of the cube, and the other needs half of that.
+    ("ft", 2, {(1, 64**3 * 16 // 4): 1, (1, 16): 1}),
+    ("is", 2, {(1, 512 * 4): 1, (1, 4): 1, (1, 2**16 * 4 // 4): 1}),
+    # Cut once: a whole face of each level, to the same rank on both sides, twice but for the coarsest.
+    ("mg", 2, {(1, p * p * 8): 2 if p == 2 else 4 for p in (32, 16, 8, 4, 2)}),
+    ("halo", 4, {(1, 65536): 2, (2, 65536): 2}),
+    ("all-to-all", 3, {(1, 65536): 1, (2, 65536): 1}),
+    # A third, rounded up, twice two rounds.
+    ("all-reduce", 3, {(1, 21846): 4}),
+]
+
+
+@pytest.mark.parametrize(("name", "ranks", "own"), FEWEST)
+def test_few_ranks_by_hand(name: str, ranks: int, own: dict[tuple[int, int], int]) -> None:
+    found = sends(generate(name, ranks))
+    assert Counter((dst, size) for src, dst, size in found if src == 0) == own
+    each = Counter(size for src, _, size in found if src == 0)
+    for rank in range(ranks):
+        assert Counter(size for src, _, size in found if src == rank) == each
+
+
+def test_bt_sweeps_forth_and_back() -> None:
+    # 4 x 4 ranks, cells of 3^3; the third direction leads back along both others.
+    found = sends(generate("bt", 16))
+    forth, back = ({(s, d) for s, d, n in found if n == 9 * values * 8} for values in (30, 5))
+    assert {d for s, d in forth if s == 0} == {4, 1, 15}
+    assert {(d, s) for s, d in forth} == back
+
+
+def test_a_wave_by_hand() -> None:
+    assert sorted(sends(generate("wavefront", 4, size=8))) == [(0, 1, 8), (0, 2, 8), (1, 3, 8), (2, 3, 8)]
+    second = Counter(sends(generate("wavefront", 4, size=8, iterations=2)))
+    second -= Counter(sends(generate("wavefront", 4, size=8)))
+    assert sorted(second) == [(0, 2, 8), (1, 0, 8), (1, 3, 8), (3, 2, 8)]
+
+
+def test_an_exchange_waits_for_all_of_the_one_before() -> None:
+    schedule = Schedule(3)
+    schedule.exchange([(0, 1, 8), (0, 2, 8)])
+    schedule.compute_on([0], 5)
+    schedule.exchange([(1, 0, 4), (1, 1, 4), (0, 2, 0)])
+    first = "l1: send 8b to 1 tag 0\nl2: send 8b to 2 tag 0\nl3: calc 0\nl3 requires l1\nl3 requires l2\n"
+    assert schedule.text() == (
+        f"num_ranks 3\nrank 0 {{\n{first}"
+        "l4: calc 5\nl4 requires l3\nl5: recv 4b from 1 tag 0\nl5 requires l4\n}\n"
+        "rank 1 {\nl1: recv 8b from 0 tag 0\nl2: send 4b to 0 tag 0\nl2 requires l1\n}\n"
+        "rank 2 {\nl1: recv 8b from 0 tag 0\n}\n"
+    )
+
+
+# Messages and computations that must follow each other on 16 ranks, in an iteration.
+CHAINS = [
+    ("bt", 1 + 3 * 2 * 3, 3),  # the copies, and three stages forth and three back in each of three sweeps
+    ("cg", 25 * (2 + 1 + 2 * 2), 25),  # sums in two rounds, the swap, two inner products
+    ("ft", 1 + 4, 1),
+    ("is", 4 + 1 + 1, 1),
+    ("mg", 9 * 3, 9),
+    ("halo", 1, 1),
+    ("all-to-all", 1, 1),
+    ("all-reduce", 2 * 15, 1),
+    ("wavefront", 6, 7),  # from corner to corner
+]
+
+
+@pytest.mark.parametrize(("name", "messages", "computations"), CHAINS)
+def test_what_waits_for_what(name: str, messages: int, computations: int) -> None:
+    assert longest(generate(name, 16, compute_ns=7)) == (messages, computations)
+    if name != "wavefront":
+        assert longest(generate(name, 16, compute_ns=7, iterations=3)) == (3 * messages, 3 * computations)
+
+
+@pytest.mark.parametrize(("name", "messages", "computations"), CHAINS)
+def test_a_run_waits_for_as_many_computations(
+    name: str, messages: int, computations: int, tmp_path: Path
+) -> None:
+    """A run has the schedule's bytes, and its longest path as many computations."""
+    (tmp_path / "plain.goal").write_text(text := generate(name, 16))
+    (tmp_path / "computing.goal").write_text(generate(name, 16, compute_ns=1_000_000))
+    file = tmp_path / "star.toml"
+    file.write_text(STAR.format(file="plain.goal"))
+    base = fl.run(file)
+    assert base.jobs.sent_bytes.tolist() == [sum(n for _, _, n in sends(text))]
+    computing = fl.run(file, {"workload.0.file": "computing.goal"})
+    assert least_us(computing) - least_us(base) == pytest.approx(1e3 * computations, abs=1e-3)
+    assert computing.summary["job_mean_us"] >= base.summary["job_mean_us"] + 900 * computations
+
+
+def least_us(result: fl.Result) -> float:
+    """The time of a run's longest path."""
+    return result.summary["job_mean_us"] / result.summary["job_slowdown_mean"]
+
+
+def longest(text: str) -> tuple[int, int]:
+    """Messages, and then computations, of the longest path through a schedule."""
+    before: dict[tuple[int, str], list[tuple[int, str]]] = {}
+    what: dict[tuple[int, str], tuple[int, int]] = {}
+    sent: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    received: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    for block in text.split("rank ")[1:]:
+        rank = int(block.split(" ", 1)[0])
+        for label, action, number in re.findall(r"(\w+): (\w+) (\d+)", block):
+            what[rank, label] = (action == "recv", action == "calc" and int(number) > 0)
+            before[rank, label] = []
+        for later, earlier in re.findall(r"(\w+) requires (\w+)", block):
+            before[rank, later].append((rank, earlier))
+        for label, peer in re.findall(r"(\w+): send \w+ to (\d+)", block):
+            sent.setdefault((rank, int(peer)), []).append((rank, label))
+        for label, peer in re.findall(r"(\w+): recv \w+ from (\d+)", block):
+            received.setdefault((int(peer), rank), []).append((rank, label))
+    for ends, operations in received.items():
+        for receive, send in zip(operations, sent[ends], strict=True):
+            before[receive].append(send)
+    lengths: dict[tuple[int, str], tuple[int, int]] = {}
+    for operation in TopologicalSorter(before).static_order():
+        reached = max((lengths[b] for b in before[operation]), default=(0, 0))
+        lengths[operation] = (reached[0] + what[operation][0], reached[1] + what[operation][1])
+    return max(lengths.values())
 
 
 def test_cg_swaps_with_the_transposed_rank() -> None:
