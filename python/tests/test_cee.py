@@ -107,6 +107,20 @@ def test_an_overload_from_run_to_figure_and_table(hotspot: Outcome) -> None:
     assert "Base, PFC" not in pictures["hotspot-lossy"]
 
 
+def test_nothing_joins_what_has_no_order() -> None:
+    claim = next(c for c in CEE if c.folder.name == "pause-100mbps")
+    outcome = Outcome(claim, "quick")
+    metrics = [m.metric for m in claim.measures]
+    for hosts, curve, at in claim.runs("quick"):
+        numbers = [1.0, 2.0, 3.0]
+        rows = {"metric": metrics, "unit": [""] * 3, "value": numbers, "meaning": [""] * 3}
+        outcome.results[hosts, curve.name, at] = Result({"digest": "0" * 16, "spec": {}}, {"summary": rows})
+    [picture] = figures(outcome)
+    assert "stroke: #0072b2; stroke-width: 1.6" not in picture.svg
+    assert "newreno" in picture.svg
+    assert "no PAUSE" in picture.svg
+
+
 def test_documents_get_their_tables(hotspot: Outcome, tmp_path: Path) -> None:
     file = Path(__file__).resolve().parents[2] / "docs" / "refresh.py"
     spec = importlib.util.spec_from_file_location("refresh", file)

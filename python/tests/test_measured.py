@@ -337,6 +337,8 @@ def test_heat_maps_have_every_number_and_a_dash_where_there_is_none(folder: Path
     assert [svg.count(f">{text}</text>") for text in ("5.5", "10.5", "22", "0.5")] == [1, 1, 2, 1]
     assert svg.count(">-</text>") == 1, "C has no run with two senders"
     assert svg.count("<image") == 0
+    large = drawn(outcome, kind="heat_map", metrics=("queue_wait_mean_us",), divide=0.01, label="Wait")
+    assert [large.count(f">{text}</text>") for text in ("1100", "2100", "4400", "100")] == [1, 1, 2, 1]
 
 
 def test_bars_are_means_with_their_numbers(folder: Path) -> None:

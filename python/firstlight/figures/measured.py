@@ -59,7 +59,7 @@ def _look(measured: Measured, curve: Curve) -> dict[str, Any]:
 
 def _lines(measured: Measured, drawn: Drawn) -> Figure:
     """A panel for each metric against the first axis, bars for the 95 % interval, rings for the paper's
-    numbers."""
+    numbers. Names on the axis have no order: nothing joins their marks, which stand beside each other."""
     axis, others = measured.axes()[0], measured.axes()[1:]
     assert not others, "lines have one axis"
     measures = [_measure(measured, name) for name in drawn.metrics]
@@ -71,7 +71,7 @@ def _lines(measured: Measured, drawn: Drawn) -> Figure:
                 if curve.name in (measure.curves or [curve.name]):
                     _line(measured, axes, axis, measure, curve, MARKERS[i % len(MARKERS)])
             axes.set_ylabel(_words(measure))
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         unit = "" if axis.unit.lower() in ("", axis.label.lower()) else f" ({axis.unit})"
         canvas.supxlabel(f"{axis.label}{unit}", fontsize=9)
         legend_above(canvas, panels[0])
@@ -83,15 +83,16 @@ def _line(measured: Measured, axes: Axes, axis: Axis, measure: Measure, curve: C
     points = [p for p in measured.points() if measured.has(curve, p)]
     found = [(p, *summarized(measured.values(curve, p, measure.metric))) for p in points]
     known = [(p[axis.name], mean, bar or 0.0) for p, mean, bar in found if mean is not None]
-    x = _places(axis, [v for v, _, _ in known])
+    named = any(isinstance(v, str) for v in axis.values)
+    aside = 0.12 * (list(measured.curves).index(curve.name) - (len(measured.curves) - 1) / 2)
     axes.errorbar(
-        x,
+        [x + named * aside for x in _places(axis, [v for v, _, _ in known])],
         [mean for _, mean, _ in known],
         yerr=[bar for _, _, bar in known],
         marker=marker,
         capsize=2,
         elinewidth=1.0,
-        **_look(measured, curve),
+        **_look(measured, curve) | ({"ls": "none"} if named else {}),
     )
     papers = [(p[axis.name], measured.paper(curve, p, measure.metric)) for p in points]
     if rings := [(v, number) for v, number in papers if number is not None]:
