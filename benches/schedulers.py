@@ -8,6 +8,8 @@ from typing import Any
 
 # Seconds that Solstice may take with so many racks.
 ENOUGH_SECONDS = {64: 0.01, 256: 1.0}
+# As many times as long as Solstice Eclipse may take.
+ENOUGH_TIMES = 10
 
 Line = dict[str, Any]
 
@@ -63,4 +65,8 @@ def render(lines: list[Line]) -> list[str]:
         seconds = cells["solstice", count]["seconds"]
         verdict = "met" if seconds < limit else "MISSED"
         said.append(f"{verdict:>12}  Solstice, {count} racks, ms < {1e3 * limit:g}: {1e3 * seconds:.3g}")
+    times = [cells["eclipse", count]["seconds"] / cells["solstice", count]["seconds"] for count in racks]
+    verdict = "met" if max(times) <= ENOUGH_TIMES else "MISSED"
+    told_times = ", ".join(f"{ratio:.1f}" for ratio in times)
+    said.append(f"{verdict:>12}  Eclipse / Solstice, <= {ENOUGH_TIMES} for all racks: {told_times}")
     return said

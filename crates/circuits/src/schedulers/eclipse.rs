@@ -91,11 +91,11 @@ impl<'a> Search<'a> {
             return self.best;
         }
         self.middle = self.best.take();
-        self.from_both_ends()
+        self.bisect()
     }
 
     /// The best day, by bisection.
-    fn from_both_ends(mut self) -> Option<Best> {
+    fn bisect(mut self) -> Option<Best> {
         let last = self.lengths.len().checked_sub(1)?;
         let (low, high) = (self.most(0, true)?, self.most(last, true)?);
         self.explore(low, high, true)?;
@@ -227,7 +227,7 @@ mod tests {
             let lengths = lengths_of(&left, least);
             let mut heaviest = HeaviestMatching::new(&left);
             let day = |best: Best| (best.length, best.columns);
-            let both = Search::new(&lengths, night, &mut heaviest).from_both_ends().map(day);
+            let both = Search::new(&lengths, night, &mut heaviest).bisect().map(day);
             prop_assert_eq!(Search::new(&lengths, night, &mut heaviest).run().map(day), both);
         }
 
