@@ -31,16 +31,27 @@ impl Live {
     }
 
     /// Sends what it has to send and tells when its timer is due.
+    #[inline]
     pub(crate) fn transmit(&mut self, fabric: &mut Fabric, now: Time) -> Option<Time> {
-        let mut write = |packet: &mut Packet| {
-            let written = self.connection.transmit(now, packet);
-            if self.class != 0 {
-                packet.set_class(self.class);
-            }
-            written
-        };
-        while fabric.inject_with(self.host, now, &mut write) {}
+        if self.connection.has_output() {
+            self.send(fabric, now);
+        }
         self.connection.poll_timeout()
+    }
+
+    #[inline(never)]
+    fn send(&mut self, fabric: &mut Fabric, now: Time) {
+        let mut more = true;
+        while more {
+            let write = |packet: &mut Packet| {
+                let written = self.connection.transmit(now, packet);
+                if self.class != 0 {
+                    packet.set_class(self.class);
+                }
+                written
+            };
+            more = fabric.inject_with(self.host, now, write) && self.connection.has_output();
+        }
     }
 }
 

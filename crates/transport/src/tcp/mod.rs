@@ -1,8 +1,8 @@
 //! TCP (RFC 9293), sans I/O.
 //!
 //! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_packet`] or
-//! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing, then
-//! [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
+//! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing (or
+//! [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
 
 mod burst;
 mod latency;
@@ -153,9 +153,16 @@ impl Connection {
 
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.
     #[inline]
-    pub fn poll_timeout(&self) -> Option<Time> {
+    pub fn poll_timeout(&mut self) -> Option<Time> {
+        self.sender.settle_timer(&self.config);
         let at = self.receiver.deadline().min(self.sender.timer.at).min(self.sender.pacer.wake);
         (at < Time::MAX).then_some(at)
+    }
+
+    /// False when [`Connection::transmit`] would yield nothing and need not be called; true when it may yield a packet.
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        self.receiver.wants_ack() || self.sender.has_work() || self.syn_due || self.state != State::Established
     }
 
     /// Writes the next packet to be put on the wire into `p`, in place; false when there is none (`p` is then
@@ -164,7 +171,9 @@ impl Connection {
         if self.state != State::Established || self.syn_due {
             return self.transmit_handshake(now, p);
         }
-        if let Some(out) = self.sender.poll(now, &self.config) {
+        if self.sender.has_work()
+            && let Some(out) = self.sender.poll(now, &self.config)
+        {
             self.write_data(p, out, now);
             return true;
         }
@@ -283,6 +292,7 @@ impl Connection {
     }
 
     /// RFC 9293, section 3.10.7, and RFC 3168, section 6.1.1, for ECN.
+    #[cold]
     fn on_handshake(&mut self, p: &Packet, now: Time) {
         let is_syn = p.flags.has(TcpFlags::SYN);
         match self.state {
@@ -335,6 +345,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn transmit_handshake(&mut self, now: Time, p: &mut Packet) -> bool {
         if !std::mem::take(&mut self.syn_due) {
             return false;

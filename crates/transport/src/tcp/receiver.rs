@@ -27,7 +27,7 @@ const LONGEST_COMPRESSION: Span = Span::from_ms(1);
 const COMPRESSION_SLACK: Span = Span::from_us(100);
 
 /// ACKs that are being held back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Compression {
     /// The gap begins here,
     gap: u64,
@@ -35,8 +35,14 @@ struct Compression {
     sent: u32,
     /// so many wait,
     held: u32,
-    /// until now.
-    until: Option<Time>,
+    /// until now; [`Time::MAX`] when none does.
+    until: Time,
+}
+
+impl Compression {
+    const fn of(gap: u64) -> Self {
+        Compression { gap, sent: 0, held: 0, until: Time::MAX }
+    }
 }
 
 /// How marks are echoed.
@@ -65,8 +71,8 @@ pub(crate) struct Receiver {
     ack_now: bool,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
     ack_before_change: Option<u64>,
-    /// When a delayed acknowledgement is due.
-    deadline: Option<Time>,
+    /// When a delayed acknowledgement is due; [`Time::MAX`] when none is.
+    deadline: Time,
     compression: Compression,
     quick: u32,
     ticks: Ticks,
@@ -92,8 +98,8 @@ impl Receiver {
             acked: 0,
             ack_now: false,
             ack_before_change: None,
-            deadline: None,
-            compression: Compression::default(),
+            deadline: Time::MAX,
+            compression: Compression::of(0),
             quick: 0,
             ticks: Ticks::new(config.tick),
             last_arrival: None,
@@ -129,8 +135,7 @@ impl Receiver {
 
     /// When [`Receiver::ack_now`] is to be called; [`Time::MAX`] for never.
     pub(crate) fn deadline(&self) -> Time {
-        let never = Time::MAX;
-        self.deadline.unwrap_or(never).min(self.compression.until.unwrap_or(never))
+        self.deadline.min(self.compression.until)
     }
 
     pub(crate) fn wants_ack(&self) -> bool {
@@ -167,8 +172,8 @@ impl Receiver {
                 if filled_gap || pushed || waiting > u64::from(config.mss()) || self.quick > 0 || self.stream.has_gap()
                 {
                     self.ack_now = true;
-                } else if self.deadline.is_none() {
-                    self.deadline = Some(self.ticks.after(now, config.delayed_ack));
+                } else if self.deadline == Time::MAX {
+                    self.deadline = self.ticks.after(now, config.delayed_ack);
                 }
             }
             Arrival::OutOfOrder { crowded } => {
@@ -189,7 +194,7 @@ impl Receiver {
     fn compress(&mut self, now: Time, rtt: &RttEstimator) {
         let c = &mut self.compression;
         if c.gap != self.stream.next() {
-            *c = Compression { gap: self.stream.next(), ..Compression::default() };
+            *c = Compression::of(self.stream.next());
         }
         if c.sent < UNCOMPRESSED {
             c.sent += 1;
@@ -199,9 +204,9 @@ impl Receiver {
         c.held += 1;
         if c.held >= MOST_COMPRESSED {
             self.ack_now = true;
-        } else if c.until.is_none() {
+        } else if c.until == Time::MAX {
             let delay = rtt.smoothed().map_or(LONGEST_COMPRESSION, |rtt| (rtt / 20).min(LONGEST_COMPRESSION));
-            c.until = Some(now + delay + COMPRESSION_SLACK);
+            c.until = now + delay + COMPRESSION_SLACK;
         }
     }
 
@@ -223,7 +228,7 @@ impl Receiver {
                 if marked != self.ece {
                     if self.stream.next() > self.acked {
                         self.ack_before_change = Some(self.stream.next());
-                        self.deadline = None;
+                        self.deadline = Time::MAX;
                     } else {
                         self.ece = marked;
                     }
@@ -247,9 +252,9 @@ impl Receiver {
             }
             None => {
                 self.ack_now = false;
-                self.deadline = None;
+                self.deadline = Time::MAX;
                 self.compression.held = 0;
-                self.compression.until = None;
+                self.compression.until = Time::MAX;
                 self.stream.next()
             }
         };

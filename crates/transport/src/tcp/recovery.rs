@@ -46,12 +46,13 @@ fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
 impl Sender {
     /// An ACK arrived.
     pub(crate) fn on_ack(&mut self, p: &Packet, now: Time, config: &TcpConfig) {
+        self.settle_timer(config);
         let ack = self.map.offset(p.ack, self.una);
         if ack > self.next {
             return;
         }
         if ack >= self.una {
-            let offered = u64::from(p.window) << config.window_scale();
+            let offered = u64::from(p.window) << self.window_scale;
             self.peer_window = self.peer_window.max(offered);
             self.window_end = self.window_end.max(ack + offered);
         }
@@ -84,7 +85,7 @@ impl Sender {
             self.react(&mut news, prior_una, p.tsecr, now, config);
         }
         if news.arm {
-            self.arm(now, config);
+            self.arm_from = now;
         }
         if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost);

@@ -51,6 +51,8 @@ pub(crate) struct Sender {
     buffer: u64,
     /// The largest window that the peer has offered.
     pub(crate) peer_window: u64,
+    /// By how many bits the peer shifts it.
+    pub(crate) window_scale: u8,
     // New data: what goes out at once, and how they are cut into pieces.
     pub(crate) burst_start: u64,
     pub(crate) burst_end: u64,
@@ -62,6 +64,8 @@ pub(crate) struct Sender {
     pub(crate) rtt: RttEstimator,
     pub(crate) rack: Rack,
     pub(crate) timer: Timer,
+    /// The timer is still to be armed, from then; [`Time::MAX`]: it is as it should be.
+    pub(crate) arm_from: Time,
     pub(crate) ticks: Ticks,
     pub(crate) phase: Phase,
     /// What was in flight when this phase began ends here.
@@ -111,6 +115,7 @@ impl Sender {
             window_end: 0,
             buffer: config.send_room(),
             peer_window: 0,
+            window_scale: config.window_scale(),
             burst_start: 0,
             burst_end: 0,
             piece: 0,
@@ -121,6 +126,7 @@ impl Sender {
             rtt: RttEstimator::new(config.rto_initial),
             rack: Rack::default(),
             timer: Timer::IDLE,
+            arm_from: Time::MAX,
             ticks: Ticks::new(config.tick),
             phase: Phase::Open,
             phase_end: 0,
@@ -173,6 +179,15 @@ impl Sender {
     /// How ECN-Echo is to be understood.
     pub(crate) fn marks_mean_congestion(&self) -> bool {
         self.ecn && self.cc.ecn() != EcnUse::OwnMeaning
+    }
+
+    /// Whether [`Sender::poll`] may yield a segment or change anything: not where all is sent and acknowledged, nor where the
+    /// window is full and known to be what limits us.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        let done = self.next == self.written && self.board.is_empty();
+        let full = self.limited && self.board.in_flight() >= self.window.cwnd;
+        !(done || full) || self.probe_due || self.pacer.wake < Time::MAX
     }
 
     /// The next segment that may be sent, if any.
@@ -239,8 +254,8 @@ impl Sender {
             self.prr_out += 1;
         }
         self.after_send(len as u32, now);
-        if self.timer.purpose == Purpose::Idle || self.timer.purpose == Purpose::Probe {
-            self.arm(now, config);
+        if matches!(self.timer.purpose, Purpose::Idle | Purpose::Probe) {
+            self.arm_from = now;
         }
         // As Linux does it: a burst ends with a push, a lone packet does not.
         let burst_ends = self.next == self.burst_end && start > self.burst_start;
@@ -309,8 +324,17 @@ impl Sender {
         matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
+    /// Arms the timer if data were sent or acknowledged: once for all that happened at that moment.
+    #[inline]
+    pub(crate) fn settle_timer(&mut self, config: &TcpConfig) {
+        if self.arm_from < Time::MAX {
+            self.arm(self.arm_from, config);
+        }
+    }
+
     /// Arms the timer after data was sent or acknowledged: a probe where one helps, else the retransmission timeout.
-    pub(crate) fn arm(&mut self, now: Time, config: &TcpConfig) {
+    fn arm(&mut self, now: Time, config: &TcpConfig) {
+        self.arm_from = Time::MAX;
         if self.board.is_empty() {
             self.timer = Timer::IDLE;
             return;
@@ -331,6 +355,7 @@ impl Sender {
 
     /// Arms the retransmission timeout, counted from `now`.
     pub(crate) fn arm_retransmit(&mut self, now: Time, config: &TcpConfig) {
+        self.arm_from = Time::MAX;
         let timeout = self.timeout(config);
         self.timer = if self.board.is_empty() {
             Timer::IDLE

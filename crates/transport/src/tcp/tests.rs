@@ -99,10 +99,21 @@ impl Wire {
         range.is_some_and(|(from, to)| (from..to).contains(&now))
     }
 
+    /// Where there is nothing to ask a sender for, asking it would yield nothing and leave it as it is.
+    fn idle_polls_change_nothing(&self, from: usize) {
+        let Connection { sender, config, .. } = &self.ends[from];
+        if self.ends[from].is_established() && !sender.has_work() {
+            let mut asked = sender.clone();
+            assert!(asked.poll(self.now, config).is_none(), "{from} has a segment to send at {}", self.now);
+            assert_eq!(format!("{asked:?}"), format!("{sender:?}"));
+        }
+    }
+
     fn pump(&mut self, from: usize) {
         let mut p = Packet::default();
         loop {
             let copies = self.ends[from].stats().retransmits;
+            self.idle_polls_change_nothing(from);
             if !self.ends[from].transmit(self.now, &mut p) {
                 break;
             }
