@@ -166,7 +166,8 @@ impl FifoPort {
     #[inline]
     pub fn arrive(&mut self) -> (PacketId, Option<Time>) {
         let flight = self.flights.pop().expect("an arrival is pending only while a packet is in flight");
-        (flight.id, self.flights.front().map(|next| next.arrives))
+        let next = self.flights.head().arrives;
+        (flight.id, (!self.flights.is_empty()).then_some(next))
     }
 
     /// The packet that arrives next; any number while none is on its way.

@@ -130,12 +130,12 @@ impl World {
 
     /// Runs up to and at `until`.
     pub fn run_until(&mut self, until: Time) {
-        while self.step(until, &mut Nobody) {}
+        self.drive(until, false, &mut Nobody);
     }
 
     /// Runs until every flow of a given size and every message is complete, or up to `until`.
     pub fn run_until_finished(&mut self, until: Time) {
-        while !self.is_finished() && self.step(until, &mut Nobody) {}
+        self.drive(until, true, &mut Nobody);
     }
 
     /// When there is work next; `None` while nothing moves. It changes by [`World::run`], [`World::inject`] and
@@ -150,7 +150,7 @@ impl World {
 
     /// Runs up to and at `until`, for somebody who has hosts outside.
     pub fn run(&mut self, until: Time, outside: &mut impl Outside) {
-        while self.step(until, outside) {}
+        self.drive(until, false, outside);
     }
 
     /// A host outside hands in a packet, at the moment up to which the world has been run. `None` when an injected
@@ -184,9 +184,20 @@ impl World {
         self.flows[flow].told.as_mut().expect("a simulated flow's state is seen here")
     }
 
-    /// Goes on to the next moment at which hosts have something to do; false when that is not before `until`.
-    #[inline]
-    fn step<O: Outside>(&mut self, until: Time, outside: &mut O) -> bool {
+    /// Goes on from one moment at which hosts have something to do to the next, up to and at `until`, or as long as something
+    /// is `unfinished`.
+    fn drive<O: Outside>(&mut self, until: Time, unfinished: bool, outside: &mut O) {
+        while !(unfinished && self.is_finished()) {
+            self.step(outside, until);
+            if self.now >= until {
+                return;
+            }
+        }
+    }
+
+    /// Goes on to the next of these moments.
+    #[inline(always)]
+    fn step<O: Outside>(&mut self, outside: &mut O, until: Time) {
         self.now = self.fabric.run_to_exit(self.timers.next().map_or(until, |timer| timer.min(until)));
         if O::PRESENT {
             while let Some(id) = self.fabric.poll_drop() {
@@ -203,7 +214,6 @@ impl World {
         while let Some(event) = self.timers.due(self.now) {
             self.on_timer(event);
         }
-        self.now < until
     }
 
     #[inline]

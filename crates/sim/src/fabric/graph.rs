@@ -133,7 +133,7 @@ impl<P: SwitchPort> Graph<P> {
     }
 
     /// The port that a packet takes next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn route(&mut self, core: &Core, id: PacketId, switch: SwitchId) -> usize {
         let packet = core.arena.get(id);
         let port = match &mut self.sprayed {
