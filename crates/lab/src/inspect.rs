@@ -1,11 +1,13 @@
-//! What an experiment would build: hosts, rates, week, bandwidth-delay products, flows.
+//! What an experiment would build: hosts, rates, week, bandwidth-delay products, pauses, QCN, flows.
+
+mod lossless;
 
 use crate::measure::matching_text;
 use crate::spec::{HostKind, Network, Spec};
 use crate::warnings;
 use firstlight_circuits::Week;
 use firstlight_net::HostId;
-use firstlight_net::topology::{Node, Routes};
+use firstlight_net::topology::{Node, Routes, Topology};
 use firstlight_sim::{GraphConfig, HostLinks, HybridConfig};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::{Value as Json, json};
@@ -34,6 +36,8 @@ pub fn inspect(spec: &Spec) -> Json {
         "week": week,
         "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Graph(_) => None },
         "bdp": bdp,
+        "pfc": lossless::pfc(spec),
+        "qcn": lossless::qcn(spec),
         "flows": flows(spec),
         "flow_count": spec.flows.len(),
         "workloads": workloads(spec),
@@ -71,13 +75,18 @@ fn graph_shape(spec: &Spec, graph: &GraphConfig) -> Json {
     })
 }
 
+/// What a node is one of.
+fn tier(topology: &Topology, node: Node) -> String {
+    match node {
+        Node::Host(_) => "host".into(),
+        Node::Switch(switch) => topology.switches()[switch.index()].tier.clone(),
+    }
+}
+
 /// Each pair of tiers that is joined, with its rates and delays: one entry for each that differs.
 fn graph_rates(graph: &GraphConfig) -> Json {
     let topology = &graph.topology;
-    let tier = |node| match node {
-        Node::Host(_) => "host".to_string(),
-        Node::Switch(switch) => topology.switches()[switch.index()].tier.clone(),
-    };
+    let tier = |node| tier(topology, node);
     let mut rates = serde_json::Map::new();
     let nics = topology.nics().iter().map(|nic| ("host".to_string(), nic.to, nic.wire));
     let ports = topology.ports().iter().map(|port| (tier(Node::Switch(port.from)), port.to, port.wire));

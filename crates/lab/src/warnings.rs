@@ -41,6 +41,11 @@ fn uses(spec: &Spec, control: &str) -> bool {
     spec.flows.iter().any(|flow: &Flow| flow.cc.name() == control)
 }
 
+/// Whether any packet may be ECN-capable.
+pub(crate) fn may_be_marked(spec: &Spec) -> bool {
+    uses(spec, "dctcp") || negotiates_ecn(spec)
+}
+
 /// Whether connections may negotiate ECN whatever their congestion control.
 fn negotiates_ecn(spec: &Spec) -> bool {
     let told = |sysctl: &Sysctl| sysctl.name == "net.ipv4.tcp_ecn" && sysctl.value != "0";
@@ -88,25 +93,40 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     }
 }
 
+/// Ports that may wait for each other in a circle.
+pub(crate) struct CircularWait {
+    /// The lossless class; all of them with PAUSE.
+    pub(crate) class: Option<u8>,
+    /// Each waits for the next, and the last for the first.
+    pub(crate) ports: Vec<String>,
+}
+
 /// Lossless links that may wait for each other in a circle, with the flows and probes that there are.
-fn circles(spec: &Spec, graph: &GraphConfig, notes: &mut Vec<String>) {
-    let Some(pfc) = &graph.switch.pfc else { return };
+pub(crate) fn circular_waits(spec: &Spec, graph: &GraphConfig) -> Vec<CircularWait> {
+    let Some(pfc) = &graph.switch.pfc else { return vec![] };
     let routes = Routes::new(&graph.topology, graph.seed);
     let last = graph.switch.queues().len() - 1;
     let flows = spec.flows.iter().flat_map(|flow| [(flow.class, flow.src, flow.dst), (flow.class, flow.dst, flow.src)]);
     let probes = spec.probes.iter().map(|probe| (probe.class, probe.src, probe.dst));
     let all: Vec<_> = flows.chain(probes).map(|(class, src, dst)| (usize::from(class).min(last), src, dst)).collect();
     let classes = if pfc.whole_link { 0..1 } else { 0..last + 1 };
-    for class in classes.filter(|class| pfc.has(*class)) {
+    let wait = |class: usize| {
         let of_class = all.iter().filter(|entry| pfc.whole_link || entry.0 == class).map(|(_, src, dst)| (*src, *dst));
-        let Some(circle) = circular_wait(&graph.topology, &routes, of_class) else { continue };
-        let ports = circle.into_iter().map(|port| graph.topology.port_name(port));
-        notes.push(format!(
+        let circle = circular_wait(&graph.topology, &routes, of_class)?;
+        let ports = circle.into_iter().map(|port| graph.topology.port_name(port)).collect();
+        Some(CircularWait { class: (!pfc.whole_link).then_some(class as u8), ports })
+    };
+    classes.filter(|class| pfc.has(*class)).filter_map(wait).collect()
+}
+
+fn circles(spec: &Spec, graph: &GraphConfig, notes: &mut Vec<String>) {
+    notes.extend(circular_waits(spec, graph).into_iter().map(|CircularWait { class, ports }| {
+        format!(
             "{} may stop for ever: ports may wait for each other in a circle, {}",
-            class_text((!pfc.whole_link).then_some(class as u8)),
-            circle_text(ports),
-        ));
-    }
+            class_text(class),
+            circle_text(ports.into_iter()),
+        )
+    }));
 }
 
 fn class_text(class: Option<u8>) -> String {
@@ -232,8 +252,14 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
 /// Why a run's figures are not what the experiment asked for; nothing on a sound run.
 pub fn invalid(spec: &Spec, counters: &Counters) -> Vec<String> {
     let lost = counters.pauses.as_ref().map_or(0, |report| report.lost);
+    loss(lost, spec.allow_loss).into_iter().collect()
+}
+
+/// What is wrong with losses of lossless classes. No limit is there that could cause one unless `pfc.allow_loss` is set, so this
+/// would be the engine's own fault.
+fn loss(lost: u64, allowed: bool) -> Option<String> {
     let text = || format!("{lost} packets of lossless classes were lost, and pfc.allow_loss does not allow it");
-    if lost > 0 && !spec.allow_loss { vec![text()] } else { vec![] }
+    (lost > 0 && !allowed).then(text)
 }
 
 /// What pauses did that one should know of.
@@ -323,5 +349,19 @@ fn linux(hosts: &Linux, told: &LinuxCounters, notes: &mut Vec<String>) {
 fn say(notes: &mut Vec<String>, some: usize, all: usize, what: &str) {
     if some > 0 {
         notes.push(format!("{some} of {all} flows {what}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_that_is_not_allowed_makes_a_run_invalid() {
+        let text = "3 packets of lossless classes were lost, and pfc.allow_loss does not allow it";
+        assert_eq!(
+            [(0, false), (3, true), (3, false)].map(|(lost, allowed)| loss(lost, allowed)),
+            [None, None, Some(text.into())]
+        );
     }
 }

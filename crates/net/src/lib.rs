@@ -31,7 +31,7 @@ pub use phantom::PhantomConfig;
 pub use pool::{Pool, PoolConfig};
 pub use port::FifoPort;
 pub use queue::{Voq, VoqCounts, VoqLimits};
-pub use red::{Band, RedConfig};
+pub use red::{Band, Drops, RedConfig};
 pub use ring::Ring;
 pub use round_robin::RoundRobin;
 pub use serialize::Serializer;

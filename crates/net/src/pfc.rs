@@ -17,8 +17,10 @@
 //! bit left the sender, d before the account saw it, is the product.
 //!
 //! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's reception to
-//! its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 118 at 40 Gb/s, 394 at 100 Gb/s. That is the default;
-//! between two of these rates and above the last the next lower count holds.
+//! its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at 100 Gb/s, 905 at
+//! 400 Gb/s. That is the default; between two of these rates and above the last the next lower count holds. From 10 Gb/s on these
+//! are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al., "Detecting, Troubleshooting, and Preventing
+//! Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from the standard, whose own text was not at hand.
 
 use crate::topology::Wire;
 use firstlight_units::{Bytes, Rate, Span};
@@ -28,8 +30,14 @@ pub const PAUSE_FRAME: u16 = 64;
 /// Bits of a quantum.
 const QUANTUM: u64 = 512;
 /// From a rate on, the quanta of the response time.
-const RESPONSE: [(Rate, u64); 4] =
-    [(Rate::from_gbps(100), 394), (Rate::from_gbps(40), 118), (Rate::from_gbps(10), 60), (Rate::from_gbps(1), 2)];
+const RESPONSE: [(Rate, u64); 6] = [
+    (Rate::from_gbps(400), 905),
+    (Rate::from_gbps(100), 394),
+    (Rate::from_gbps(40), 118),
+    (Rate::from_gbps(25), 80),
+    (Rate::from_gbps(10), 60),
+    (Rate::from_gbps(1), 2),
+];
 
 /// How links are paused. What is not given follows from each link's rate and delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,6 +173,7 @@ mod tests {
         let ns = |bps: u64| response_time(Rate::from_bps(bps)).as_ps() / 1000;
         assert_eq!(ns(100_000_000), 5120);
         assert_eq!((ns(1_000_000_000), ns(10_000_000_000)), (1024, 3072));
-        assert_eq!((ns(40_000_000_000), ns(100_000_000_000), ns(25_000_000_000)), (1510, 2017, 1228));
+        assert_eq!((ns(40_000_000_000), ns(100_000_000_000), ns(25_000_000_000)), (1510, 2017, 1638));
+        assert_eq!((ns(20_000_000_000), ns(400_000_000_000)), (1536, 1158));
     }
 }

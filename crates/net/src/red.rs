@@ -5,8 +5,9 @@
 //! (1 - w)^m), the probability p_b, and the spreading p_a = p_b / (1 - count p_b) (section 7). Gentle: beyond max_th the
 //! probability rises from max_p to 1 at twice max_th (Floyd, "Recommendations on using the gentle variant of RED", 2000).
 //! With ECN a packet is marked where it would be dropped, but beyond the upper threshold (twice max_th when gentle) it is
-//! dropped all the same, as RFC 3168, section 7, recommends; [`RedConfig::drop_beyond`] = false marks it there too, as
-//! switches of lossless networks do.
+//! dropped all the same, as RFC 3168, section 7, recommends. [`Drops`] has two other ways: to mark it there too, and to drop
+//! nothing at all, as switches do in classes that may not lose: what cannot be marked is queued like any other (Linux calls this
+//! RED's ECN nodrop mode, and Mellanox's switches congestion control by ECN alone).
 //!
 //! Choices: `count` is the number of packets since the last mark that were not marked, as section 7 defines it, so the
 //! gap between marks is uniform on 1..=1/p_b; the pseudo-code of Fig. 2 is one ahead after a mark. m is rounded down. In
@@ -38,6 +39,18 @@ pub enum Band {
     },
 }
 
+/// Which of the packets that RED chooses are dropped; the others are marked if they can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Drops {
+    /// Those that are not ECN-capable, and all beyond the upper threshold.
+    #[default]
+    Beyond,
+    /// Those that are not ECN-capable.
+    Unmarkable,
+    /// None.
+    Nothing,
+}
+
 /// Parameters of RED.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedConfig {
@@ -51,8 +64,8 @@ pub struct RedConfig {
     pub typical_packet: Bytes,
     /// The gentle variant.
     pub gentle: bool,
-    /// Beyond the upper threshold ECN-capable packets are dropped as well.
-    pub drop_beyond: bool,
+    /// What is dropped.
+    pub drops: Drops,
 }
 
 impl RedConfig {
@@ -60,7 +73,7 @@ impl RedConfig {
     /// dropping beyond it; idle times in packets of 1,500 bytes.
     pub fn new(band: Band) -> Self {
         let typical_packet = Bytes::new(1500);
-        RedConfig { band, max_probability: 0.02, weight: 0.002, typical_packet, gentle: false, drop_beyond: true }
+        RedConfig { band, max_probability: 0.02, weight: 0.002, typical_packet, gentle: false, drops: Drops::Beyond }
     }
 
     /// # Errors
@@ -91,7 +104,7 @@ pub(crate) struct Red {
     typical: Span,
     in_bytes: bool,
     gentle: bool,
-    drop_beyond: bool,
+    drops: Drops,
     random: Xoshiro256PlusPlus,
 }
 
@@ -112,7 +125,7 @@ impl Red {
             typical: serializer.time_of(config.typical_packet),
             in_bytes,
             gentle: config.gentle,
-            drop_beyond: config.drop_beyond,
+            drops: config.drops,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
     }
@@ -132,7 +145,7 @@ impl Red {
     pub(crate) fn judge(&mut self, ecn: Ecn) -> Verdict {
         let Some(probability) = self.probability() else {
             self.count = 0;
-            return if self.drop_beyond || ecn == Ecn::NotEct { Verdict::Drop } else { Verdict::Mark };
+            return if self.drops == Drops::Beyond { Verdict::Drop } else { self.chosen(ecn) };
         };
         if probability == 0.0 {
             self.count = 0;
@@ -145,7 +158,16 @@ impl Red {
             return Verdict::Pass;
         }
         self.count = 0;
-        if ecn == Ecn::NotEct { Verdict::Drop } else { Verdict::Mark }
+        self.chosen(ecn)
+    }
+
+    /// What becomes of a packet that is to be marked if it can be.
+    fn chosen(&self, ecn: Ecn) -> Verdict {
+        match (ecn, self.drops) {
+            (Ecn::NotEct, Drops::Nothing) => Verdict::Pass,
+            (Ecn::NotEct, _) => Verdict::Drop,
+            _ => Verdict::Mark,
+        }
     }
 
     /// p_b; `None` beyond the upper threshold.
@@ -254,7 +276,8 @@ mod tests {
         let gentle = RedConfig { gentle: true, ..plain };
         assert_eq!(at(4, plain), (Some(0.0), Verdict::Pass, Verdict::Pass));
         assert_eq!(at(15, plain), (None, Verdict::Drop, Verdict::Drop));
-        assert_eq!(at(15, RedConfig { drop_beyond: false, ..plain }), (None, Verdict::Mark, Verdict::Drop));
+        assert_eq!(at(15, RedConfig { drops: Drops::Unmarkable, ..plain }), (None, Verdict::Mark, Verdict::Drop));
+        assert_eq!(at(15, RedConfig { drops: Drops::Nothing, ..plain }), (None, Verdict::Mark, Verdict::Pass));
         // Four fifths of the way from 15 to 30.
         assert_eq!(at(27, gentle).0, Some(0.2 + 0.8 * 0.8));
         assert_eq!(at(30, gentle), (None, Verdict::Drop, Verdict::Drop));
@@ -262,10 +285,16 @@ mod tests {
 
     #[test]
     fn a_packet_without_ecn_is_dropped_where_others_are_marked() {
-        let mut red = red(RedConfig { weight: 1.0, max_probability: 1.0, ..RedConfig::new(BAND) });
-        red.on_arrival(&found(14, 0));
-        let verdicts: Vec<_> = (0..50).map(|_| red.judge(Ecn::NotEct)).collect();
-        assert!(verdicts.contains(&Verdict::Drop) && !verdicts.contains(&Verdict::Mark));
+        let verdicts = |drops, ecn| {
+            let mut red = red(RedConfig { weight: 1.0, max_probability: 0.5, drops, ..RedConfig::new(BAND) });
+            red.on_arrival(&found(14, 0));
+            (0..50).map(|_| red.judge(ecn)).collect::<Vec<_>>()
+        };
+        let marked = verdicts(Drops::Nothing, Ecn::Ect0);
+        let as_dropped: Vec<_> = marked.iter().map(|v| if *v == Verdict::Mark { Verdict::Drop } else { *v }).collect();
+        assert_eq!(verdicts(Drops::Unmarkable, Ecn::NotEct), as_dropped);
+        assert!(as_dropped.contains(&Verdict::Drop) && as_dropped.contains(&Verdict::Pass));
+        assert!(verdicts(Drops::Nothing, Ecn::NotEct).iter().all(|verdict| *verdict == Verdict::Pass));
     }
 
     #[test]

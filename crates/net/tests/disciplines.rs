@@ -2,8 +2,8 @@
 //! brute-force model that knows every packet's start and end.
 
 use firstlight_net::{
-    Band, ClassPort, Discipline, Ecn, FifoPort, Length, Limit, Marking, Packet, PacketId, PhantomConfig, RedConfig,
-    Serializer, SwitchPort,
+    Band, ClassPort, Discipline, Drops, Ecn, FifoPort, Length, Limit, Marking, Packet, PacketId, PhantomConfig,
+    RedConfig, Serializer, SwitchPort,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -86,20 +86,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..250)
 }
 
+fn drops() -> impl Strategy<Value = Drops> {
+    prop::sample::select(vec![Drops::Beyond, Drops::Unmarkable, Drops::Nothing])
+}
+
 fn discipline() -> impl Strategy<Value = Discipline> {
     let limit = prop_oneof![
         Just(Limit::None),
         (0u32..8).prop_map(Limit::Packets),
         (0u64..9000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
     ];
-    let red = (0u32..4, 0u32..6, 0.01f64..1.0, 0.05f64..1.0, any::<bool>(), any::<bool>(), any::<bool>());
-    let red = red.prop_map(|(min, width, weight, max_probability, gentle, drop_beyond, bytes)| {
+    let red = (0u32..4, 0u32..6, 0.01f64..1.0, 0.05f64..1.0, any::<bool>(), drops(), any::<bool>());
+    let red = red.prop_map(|(min, width, weight, max_probability, gentle, drops, bytes)| {
         let length = |n: u32| Bytes::new(u64::from(n) * 1000);
         let band = match bytes {
             false => Band::Packets { min, max: min + width },
             true => Band::Bytes { min: length(min), max: length(min + width) },
         };
-        Marking::Red(RedConfig { weight, max_probability, gentle, drop_beyond, ..RedConfig::new(band) })
+        Marking::Red(RedConfig { weight, max_probability, gentle, drops, ..RedConfig::new(band) })
     });
     let phantom = (0.3f64..1.0, 0u64..5000);
     let marking = prop_oneof![

@@ -6,8 +6,8 @@ mod harness;
 use firstlight_net::interface::ClockConfig;
 use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
 use firstlight_net::{
-    Band, Discipline, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig, PoolConfig, RedConfig,
-    Stamps,
+    Band, Discipline, Drops, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig, PoolConfig,
+    RedConfig, Stamps,
 };
 use firstlight_sim::{CaptureSink, Direction, Fabric, GraphConfig, InterfaceConfig, SwitchConfig, WatchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -52,8 +52,12 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         (1u32..30).prop_map(Limit::Packets),
         (1u64..90_000).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
     ];
-    let red = (1u32..5, 0u32..20, any::<bool>(), any::<bool>()).prop_map(|(min, more, gentle, drop_beyond)| {
-        RedConfig { weight: 0.5, gentle, drop_beyond, ..RedConfig::new(Band::Packets { min, max: min + more }) }
+    let drops = prop::sample::select(vec![Drops::Beyond, Drops::Unmarkable, Drops::Nothing]);
+    let red = (1u32..5, 0u32..20, any::<bool>(), drops).prop_map(|(min, more, gentle, drops)| RedConfig {
+        weight: 0.5,
+        gentle,
+        drops,
+        ..RedConfig::new(Band::Packets { min, max: min + more })
     });
     let marking = prop_oneof![
         Just(Marking::None),

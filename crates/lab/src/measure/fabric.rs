@@ -3,11 +3,52 @@
 
 use super::numbers;
 use crate::run::Counters;
+use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
+use crate::warnings::may_be_marked;
 use firstlight_circuits::{Matching, Week};
+use firstlight_net::Marking;
+use firstlight_sim::{PortKind, PortReport};
+
+/// Whether queues of that kind mark packets.
+fn marks(spec: &Spec, kind: PortKind) -> bool {
+    match (&spec.network, kind) {
+        (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
+            graph.switch.queues().iter().any(|queue| queue.marking != Marking::None)
+        }
+        (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.ecn_small.is_some() || hybrid.voq.ecn_large.is_some(),
+        _ => false,
+    }
+}
+
+/// What became of a port's marking.
+fn marking(spec: &Spec, port: &PortReport) -> &'static str {
+    match port {
+        PortReport { marked: 1.., .. } => "marked",
+        PortReport { kind, .. } if !marks(spec, *kind) => "off",
+        PortReport { offered: 0, .. } => "no traffic",
+        _ if !may_be_marked(spec) => "not capable",
+        _ => "not reached",
+    }
+}
+
+/// Why no queue marked a packet, if none has.
+pub(super) fn unmarked(spec: &Spec, counters: &Counters) -> Option<&'static str> {
+    if counters.totals.marked > 0 {
+        return None;
+    }
+    let states: Vec<&str> = counters.ports.iter().map(|port| marking(spec, port)).collect();
+    let found = |state: &str| states.contains(&state);
+    Some(match () {
+        () if found("not reached") => "no queue with marks was long enough",
+        () if found("not capable") => "no flow negotiates ECN",
+        () if found("no traffic") => "no packet came to a queue with marks",
+        () => "no queue marks",
+    })
+}
 
 /// One row for each port, link and queue.
-pub(super) fn ports(counters: &Counters) -> Table {
+pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
     let rows = &counters.ports;
     Table::new("ports", "one row for each port, link and queue, since the start of the run")
         .text(
@@ -24,6 +65,12 @@ pub(super) fn ports(counters: &Counters) -> Table {
         .count("dropped", "packets lost here", rows, |p| p.dropped)
         .count("held", "packets inside at the end: waiting, in service or in flight", rows, |p| p.held)
         .count("marked", "packets CE-marked here", rows, |p| p.marked)
+        .text(
+            "marking",
+            "marked; or why not: off (no queue here marks), no traffic, not capable (no flow negotiates ECN), not reached",
+            rows,
+            |p| marking(spec, p).into(),
+        )
         .count("peak_queue", "most packets that ever waited", rows, |p| p.peak_queue)
         .count("packet_hops", "transmissions begun", rows, |p| p.hops)
 }

@@ -28,7 +28,7 @@ pub(crate) const SUMMARY: &str = "summary";
 
 /// All tables of a result.
 pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
-    let mut tables = vec![summary::table(spec, counters), flows::table(spec, counters), fabric::ports(counters)];
+    let mut tables = vec![summary::table(spec, counters), flows::table(spec, counters), fabric::ports(spec, counters)];
     if spec.flows.iter().any(Flow::is_timed) {
         tables.push(fct::table(spec, counters));
     }

@@ -28,6 +28,25 @@ fn state(port: &PausedPort) -> &'static str {
     }
 }
 
+/// Why nothing was paused, if nothing was.
+pub(super) fn calm(report: &PauseReport) -> Option<String> {
+    let lossless = || report.ports.iter().filter(|port| port.lossless);
+    if lossless().any(|port| port.pauses > 0) {
+        return None;
+    }
+    // The account that came nearest to its threshold.
+    let nearest = |port: &&PausedPort| (port.peak as i128) - i128::from(port.limits.xoff.get());
+    Some(match lossless().filter(|port| port.packets > 0).max_by_key(nearest) {
+        None => "no packet of a lossless class came to a switch".into(),
+        Some(PausedPort { name, peak, limits, .. }) if *peak > limits.xoff.get() => {
+            format!("what came from {name} exceeded xoff, {}, but no pause had taken effect by the end", limits.xoff)
+        }
+        Some(PausedPort { name, peak, limits, .. }) => {
+            format!("not reached: of what came from {name} a switch held {peak}B at most, and xoff is {}", limits.xoff)
+        }
+    })
+}
+
 /// One row for each class of each port and NIC that leads to a switch.
 fn ports(rows: &[PausedPort]) -> Table {
     Table::new("pauses", "one row for each class of each port and NIC that leads to a switch, since the start of the run")

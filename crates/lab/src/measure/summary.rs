@@ -276,12 +276,9 @@ fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
 /// What pauses did on a lossless fabric.
 fn pauses(rows: &mut Rows, report: &PauseReport) {
     let sum = |of: fn(&PausedPort) -> f64| report.ports.iter().map(of).sum::<f64>();
-    rows.add(
-        "pauses",
-        "pauses",
-        sum(|port| port.pauses as f64),
-        "pauses of all ports and classes since the start of the run",
-    );
+    let why = super::pauses::calm(report).map_or(String::new(), |why| format!("; {why}"));
+    let all = format!("pauses of all ports and classes since the start of the run{why}");
+    rows.add("pauses", "pauses", sum(|port| port.pauses as f64), all);
     rows.add(
         "paused_us",
         "us",
@@ -321,12 +318,9 @@ fn qcn(rows: &mut Rows, spec: &Spec, report: &QcnReport) {
         let mean = report.sent.feedback as f64 / report.sent.notifications as f64;
         rows.add("qcn_feedback_mean", "of 63", mean, "mean feedback of those that were sent");
     }
-    rows.add(
-        "qcn_limited_flows",
-        "flows",
-        report.limited as f64,
-        "times that a flow came to be limited; a flow's data and its ACKs count apart",
-    );
+    let none = if report.limited == 0 { "; no notification came to a host" } else { "" };
+    let limited = format!("times that a flow came to be limited; a flow's data and its ACKs count apart{none}");
+    rows.add("qcn_limited_flows", "flows", report.limited as f64, limited);
     rows.add(
         "qcn_limited_s",
         "s",
@@ -360,12 +354,9 @@ fn fabric(rows: &mut Rows, spec: &Spec, counters: &Counters) {
         counters.totals.lost as f64,
         "packets lost to hosts.loss since the start of the run",
     );
-    rows.add(
-        "marked_packets",
-        "packets",
-        counters.totals.marked as f64,
-        "packets CE-marked since the start of the run",
-    );
+    let why = super::fabric::unmarked(spec, counters).map_or(String::new(), |why| format!("; {why}"));
+    let marked = format!("packets CE-marked since the start of the run{why}");
+    rows.add("marked_packets", "packets", counters.totals.marked as f64, marked);
     let sum = |of: fn(&firstlight_sim::FlowReport) -> u64| counters.flows.iter().map(of).sum::<u64>() as f64;
     rows.add(
         "retransmits",

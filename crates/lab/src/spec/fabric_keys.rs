@@ -224,8 +224,13 @@ fn discipline(paths: [&'static str; 10]) -> impl Iterator<Item = Key> {
         key(weight, SHARE, "RED: weight of the present queue in the average; 1 for the present queue alone")
             .or(format!("{:?}", red.weight)),
         key(gentle, Kind::Flag, "RED: beyond `max` the probability rises to 1 at twice that").or(red.gentle),
-        key(beyond, Kind::Flag, "RED: beyond the upper threshold ECN-capable packets are dropped as well")
-            .or(red.drop_beyond),
+        key(
+            beyond,
+            Kind::Flag,
+            "RED: beyond the upper threshold ECN-capable packets are dropped as well. In a lossless class (`[pfc]`) RED only \
+             marks, and passes what cannot be marked, unless `true` is written",
+        )
+        .or(red.drops == firstlight_net::Drops::Beyond),
         key(
             drain,
             Kind::Number { least: 0.01, most: 1.0 },

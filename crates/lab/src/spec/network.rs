@@ -13,7 +13,7 @@ use firstlight_net::topology::{
 use firstlight_net::{HostId, PacerConfig};
 use firstlight_sim::{
     CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig,
-    Resize, SwitchConfig, VoqConfig,
+    Resize, VoqConfig,
 };
 use firstlight_units::Rate;
 
@@ -168,12 +168,11 @@ fn slow_links(values: &Values, path: &str, topology: &Topology) -> Result<(), Sp
 
 fn graph(values: &Values, topology: Topology) -> Result<GraphConfig, SpecError> {
     switches::watched(values, &topology)?;
-    let switch = switches::read(values)?;
-    let pfc = pfc::read(values, &topology, &switch)?;
+    let switch = pfc::read(values, &topology, switches::read(values)?)?;
     Ok(GraphConfig {
         topology,
         interface: interface(values),
-        switch: SwitchConfig { pfc, ..switch },
+        switch,
         spray: values.flag("fabric.spray"),
         time_scale: time_scale(values),
         seed: values.integer("seed"),

@@ -6,7 +6,7 @@ use super::registry::{AMOUNT, SPAN, key};
 use super::values::Values;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Node, Topology};
-use firstlight_net::{Limit, Marking};
+use firstlight_net::{Drops, Limit, Marking};
 use firstlight_sim::SwitchConfig;
 use firstlight_units::Bytes;
 
@@ -46,15 +46,11 @@ pub(super) fn keys() -> Vec<Key> {
     ]
 }
 
-/// What the keys say, if links can be paused.
-pub(super) fn read(
-    values: &Values,
-    topology: &Topology,
-    switch: &SwitchConfig,
-) -> Result<Option<PfcConfig>, SpecError> {
+/// The switches with what the keys say, if links can be paused.
+pub(super) fn read(values: &Values, topology: &Topology, mut switch: SwitchConfig) -> Result<SwitchConfig, SpecError> {
     let kind = values.text("pfc.kind");
     if !values.tables.contains_key("pfc") || kind == "off" {
-        return Ok(None);
+        return Ok(switch);
     }
     let whole_link = kind == "pause";
     let classes = values.classes_opt("pfc.classes").filter(|_| !whole_link);
@@ -69,13 +65,40 @@ pub(super) fn read(
         most_events: values.integer("pfc.events") as usize,
     };
     let mut problems = vec![];
-    problems.extend(absent_class(values, switch, classes));
+    problems.extend(absent_class(values, &switch, classes));
     problems.extend(upside_down(values, topology, &config));
     if !values.flag("pfc.allow_loss") {
-        problems.extend(other_limits(values, switch, &config));
+        problems.extend(other_limits(values, &switch, &config));
         problems.extend(too_small(values, topology, &config));
     }
-    if problems.is_empty() { Ok(Some(config)) } else { Err(SpecError { problems }) }
+    if !problems.is_empty() {
+        return Err(SpecError { problems });
+    }
+    only_mark(values, &mut switch, &config);
+    Ok(SwitchConfig { pfc: Some(config), ..switch })
+}
+
+/// RED of lossless classes drops nothing, unless it is told to.
+fn only_mark(values: &Values, switch: &mut SwitchConfig, config: &PfcConfig) {
+    let told: Vec<bool> = (0..switch.queues().len()).map(|class| drops_beyond(values, switch, class)).collect();
+    let queues =
+        if switch.classes.is_empty() { std::slice::from_mut(&mut switch.discipline) } else { &mut switch.classes };
+    for (_, queue) in queues.iter_mut().enumerate().filter(|(class, _)| config.has(*class) && !told[*class]) {
+        if let Marking::Red(red) = &mut queue.marking {
+            red.drops = Drops::Nothing;
+        }
+    }
+}
+
+/// The table of a queue's keys.
+fn table(switch: &SwitchConfig, class: usize) -> String {
+    if switch.classes.is_empty() { "switch".into() } else { format!("switch.classes.{class}") }
+}
+
+/// Whether a queue's RED is told to drop.
+fn drops_beyond(values: &Values, switch: &SwitchConfig, class: usize) -> bool {
+    let path = format!("{}.red.drop_beyond", table(switch, class));
+    values.has(&path) && values.flag(&path)
 }
 
 /// The largest packet of any host.
@@ -114,19 +137,14 @@ fn other_limits(values: &Values, switch: &SwitchConfig, config: &PfcConfig) -> O
         let text = format!("the shared buffer drops packets of lossless classes: {RIGHT}");
         return Some(values.problem("switch.buffer", text));
     }
-    let limited = |class: &usize| config.has(*class) && switch.queues()[*class].limit != Limit::None;
-    let red = |class: &usize| {
-        config.has(*class) && matches!(switch.queues()[*class].marking, Marking::Red(red) if red.drop_beyond)
-    };
-    let table = |class| if switch.classes.is_empty() { "switch".into() } else { format!("switch.classes.{class}") };
-    let classes = 0..switch.queues().len();
-    if let Some(class) = classes.clone().find(limited) {
+    let classes = || (0..switch.queues().len()).filter(|class| config.has(*class));
+    if let Some(class) = classes().find(|class| switch.queues()[*class].limit != Limit::None) {
         let text = format!("a queue's limit drops packets of a lossless class: {RIGHT}");
-        return Some(values.problem(&format!("{}.queue", table(class)), text));
+        return Some(values.problem(&format!("{}.queue", table(switch, class)), text));
     }
-    let class = classes.clone().find(red)?;
-    let text = "RED drops packets of a lossless class beyond its upper threshold: write drop_beyond = false, or say pfc.allow_loss = true";
-    Some(values.problem(&format!("{}.red", table(class)), text))
+    let class = classes().find(|class| drops_beyond(values, switch, *class))?;
+    let text = format!("RED drops packets of a lossless class; without this key it only marks there: {RIGHT}");
+    Some(values.problem(&format!("{}.red.drop_beyond", table(switch, class)), text))
 }
 
 /// The link whose buffer lacks most.

@@ -4,7 +4,7 @@ use super::error::SpecError;
 use super::value::nearest;
 use super::values::Values;
 use firstlight_net::topology::{SwitchPort, Topology};
-use firstlight_net::{Band, CLASSES, Discipline, Length, Limit, Marking, PhantomConfig, PoolConfig, RedConfig};
+use firstlight_net::{Band, CLASSES, Discipline, Drops, Length, Limit, Marking, PhantomConfig, PoolConfig, RedConfig};
 use firstlight_sim::SwitchConfig;
 
 /// The switches that checked values describe.
@@ -74,7 +74,7 @@ fn red(values: &Values, table: &str) -> Result<RedConfig, SpecError> {
         weight: values.number(&path("weight")),
         typical_packet: values.size("hosts.mtu"),
         gentle: values.flag(&path("gentle")),
-        drop_beyond: values.flag(&path("drop_beyond")),
+        drops: if values.flag(&path("drop_beyond")) { Drops::Beyond } else { Drops::Unmarkable },
         ..RedConfig::new(band)
     })
 }

@@ -68,26 +68,91 @@ fn pause_has_one_account_for_all_classes() {
     assert!(states.iter().zip(classes).all(|(state, class)| (state == "off") == (class == "1")));
 }
 
+const RED: [(&str, &str); 3] = [("switch.red.min", "5"), ("switch.red.max", "10"), ("switch.red.weight", "1.0")];
+
+/// What cannot be marked passes; only a RED that is told to drop does, and is refused.
 #[test]
-fn a_run_that_loses_says_so_and_is_invalid_unless_it_was_allowed_to() {
-    // RED drops what cannot be marked.
-    let red = [
-        ("switch.red.min", "5"),
-        ("switch.red.max", "10"),
-        ("switch.red.weight", "1.0"),
-        ("switch.red.drop_beyond", "false"),
-    ];
-    let outcome = result(INCAST, &red);
-    let lost = metric(&outcome, "pause_lost_packets");
-    assert!(lost > 0.0);
-    let text = format!("{lost} packets of lossless classes were lost, and pfc.allow_loss does not allow it");
-    assert_eq!(outcome.manifest["invalid"], serde_json::json!([text]));
-    assert!(warnings(&outcome).contains(&text));
-    let allowed = result(INCAST, &[&red[..], &[("pfc.allow_loss", "true")]].concat());
-    assert_eq!(
-        (metric(&allowed, "pause_lost_packets"), allowed.manifest["invalid"].as_array().unwrap().len()),
-        (lost, 0)
+fn red_only_marks_in_a_lossless_class() {
+    let marked = |outcome: &Outcome| integers(outcome, "ports", "marked").iter().sum::<i64>();
+    let ecn = result(INCAST, &[&RED[..], &[("tcp.ecn", "true")]].concat());
+    assert!(marked(&ecn) > 0);
+    assert_eq!((metric(&ecn, "pause_lost_packets"), metric(&ecn, "dropped_packets")), (0.0, 0.0));
+    // Without ECN there is nothing to do: the same packets at the same times, with `drop_beyond` or without.
+    let plain = result(INCAST, &RED);
+    assert_eq!((marked(&plain), &plain.manifest["digest"]), (0, &result(INCAST, &[]).manifest["digest"]));
+    let written = result(INCAST, &[&RED[..], &[("switch.red.drop_beyond", "false")]].concat());
+    assert_eq!(written.manifest["digest"], plain.manifest["digest"]);
+    check(
+        &format!("{INCAST}[switch.red]\nmin = 5\nmax = 10\ndrop_beyond = true\n"),
+        &[
+            (
+                "drop_beyond",
+                "drop_beyond",
+                "x.toml:19:15: switch.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+            ),
+            ("drop_beyond = true", "drop_beyond = false", "accepted"),
+            ("xoff = \"60kB\"", "kind = \"off\"", "accepted"),
+        ],
     );
+}
+
+#[test]
+fn counters_of_zero_say_why() {
+    let meaning = |outcome: &Outcome, metric: &str| {
+        let row = texts(outcome, "summary", "metric").iter().position(|found| found == metric).expect("it is there");
+        texts(outcome, "summary", "meaning")[row].clone()
+    };
+    let pauses = |set: &[(&str, &str)]| meaning(&result(INCAST, set), "pauses");
+    let all = "pauses of all ports and classes since the start of the run";
+    assert_eq!(pauses(&[]), all);
+    let calm = pauses(&[("pfc.xoff", "50MB")]);
+    assert!(calm.starts_with(&format!("{all}; not reached: of what came from ")), "{calm}");
+    assert!(calm.ends_with("B at most, and xoff is 50MB"), "{calm}");
+    let two = format!("{INCAST}\n[[switch.classes]]\n[[switch.classes]]\n");
+    let other = meaning(&result(&two, &[("pfc.classes", "[1]")]), "pauses");
+    assert_eq!(other, format!("{all}; no packet of a lossless class came to a switch"));
+    // Marks: no queue has any, nobody can be marked, no queue is long, and one that is.
+    let marks = |set: &[(&str, &str)], port: &str| {
+        let outcome = result(INCAST, set);
+        let row = texts(&outcome, "ports", "name").iter().position(|found| found == port).expect("the port is there");
+        (meaning(&outcome, "marked_packets"), texts(&outcome, "ports", "marking")[row].clone())
+    };
+    let told =
+        |why: &str, state: &str| (format!("packets CE-marked since the start of the run{why}"), state.to_string());
+    let (ecn, long) = (("tcp.ecn", "true"), [("switch.red.min", "100000"), ("switch.red.max", "200000")]);
+    assert_eq!(marks(&[], "host4.port"), told("; no queue marks", "off"));
+    assert_eq!(marks(&RED, "host4.port"), told("; no flow negotiates ECN", "not capable"));
+    assert_eq!(marks(&RED, "host4.nic").1, "off");
+    let unreached = [&long[..], &[ecn]].concat();
+    assert_eq!(marks(&unreached, "host4.port"), told("; no queue with marks was long enough", "not reached"));
+    assert_eq!(marks(&unreached, "host3.port").1, "no traffic");
+    assert_eq!(marks(&[&RED[..], &[ecn]].concat(), "host4.port"), told("", "marked"));
+}
+
+#[test]
+fn inspection_tells_thresholds_and_headroom() {
+    let told = inspect(&read(INCAST, &[("pfc.kind", "pause")]))["pfc"].clone();
+    assert_eq!((&told["kind"], &told["lossless_classes"]), (&"pause".into(), &serde_json::json!([0])));
+    assert_eq!((&told["allow_loss"], &told["largest_packet_bytes"]), (&false.into(), &1500.into()));
+    let host = serde_json::json!([{
+        "rate": "10Gbps", "xon_bytes": 57_000, "xoff_bytes": 60_000, "headroom_bytes": 9654, "buffer_bytes": 69_654,
+        "response_us": 3.072,
+    }]);
+    assert_eq!(told["links"]["host->switch"], host);
+    assert_eq!(told["links"].as_object().map(|links| links.len()), Some(2), "{told}");
+    assert_eq!(told["circular_waits"], serde_json::json!([]));
+    assert!(inspect(&read(INCAST, &[("pfc.kind", "off")]))["pfc"].is_null());
+}
+
+#[test]
+fn a_run_that_may_lose_says_how_much() {
+    let lossy = [("pfc.allow_loss", "true"), ("pfc.buffer", "62kB")];
+    let outcome = result(INCAST, &lossy);
+    assert!(metric(&outcome, "pause_lost_packets") > 0.0);
+    assert!(outcome.manifest["invalid"].as_array().unwrap().is_empty());
+    // RED's drops count as well, where they are asked for.
+    let red = [&RED[..], &[("pfc.allow_loss", "true"), ("switch.red.drop_beyond", "true")]].concat();
+    assert!(metric(&result(INCAST, &red), "pause_lost_packets") > 0.0);
 }
 
 /// The figures of the study of TCP over converged Ethernet: its 3 kB above XOFF are no headroom.
@@ -160,6 +225,8 @@ fn a_circle_is_told_before_the_run_and_a_deadlock_after() {
     let notes = inspect(&read(&text, &[]))["notes"].to_string();
     let circle = "lossless class 0 may stop for ever: ports may wait for each other in a circle, s0->s1, s1->s2, s2->s3, s3->s4, s4->s0, s0->s1";
     assert!(notes.contains(circle), "{notes}");
+    let waits = serde_json::json!([{"class": 0, "ports": ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"]}]);
+    assert_eq!(inspect(&read(&text, &[]))["pfc"]["circular_waits"], waits);
     let outcome = result(&text, &[]);
     assert_eq!(metric(&outcome, "deadlocks"), 1.0, "{}", warnings(&outcome));
     assert!(warnings(&outcome).contains("deadlock since "), "{}", warnings(&outcome));

@@ -1,7 +1,7 @@
 //! QCN from file to tables: flows of TCP that it limits, what it tells, and its silence.
 
 use crate::{integers, metric, numbers, read, result};
-use firstlight_lab::Outcome;
+use firstlight_lab::{Outcome, inspect};
 
 const QCN: &str = include_str!("../specs/qcn.toml");
 const UNTOLD: &[(&str, &str)] = &[("measure.rate_limiters", "false")];
@@ -83,4 +83,17 @@ fn off_is_off() {
     assert_eq!(digest(&off), digest(&result(QCN, &[("qcn.sample", "1GB")])));
     assert_ne!(digest(&off), digest(&result(QCN, &[])));
     assert_eq!(digest(&result(QCN, &[])), digest(&result(QCN, UNTOLD)));
+}
+
+#[test]
+fn inspection_tells_points_and_parameters() {
+    let told = inspect(&read(QCN, &[("qcn.qeq", "30kB"), ("qcn.timer", "1ms")]))["qcn"].clone();
+    let values =
+        ["congestion_points", "qeq_bytes", "timer_us", "fast_recovery", "min_rate"].map(|key| told[key].clone());
+    assert_eq!(values, [8.into(), 30_000.into(), 1000.0.into(), 5.into(), "100Kbps".into()]);
+    // A port has a point for each of its classes.
+    let classes = format!("{QCN}\n[[switch.classes]]\n[[switch.classes]]\n");
+    assert_eq!(inspect(&read(&classes, &[]))["qcn"]["congestion_points"], 16);
+    let hybrid = inspect(&read(include_str!("../specs/pair.toml"), &[("qcn.qeq", "30kB")]))["qcn"].clone();
+    assert_eq!((&hybrid["congestion_points"], &hybrid["at"]), (&6.into(), &"each VOQ".into()));
 }

@@ -1,0 +1,71 @@
+//! What pauses and QCN would be: thresholds and buffers of each kind of link, circles, congestion points and their parameters.
+
+use crate::spec::{Network, Spec};
+use crate::warnings;
+use firstlight_net::pfc::{PfcConfig, PfcLimits};
+use firstlight_net::topology::{Node, Topology};
+use firstlight_net::{CLASSES, qcn::QcnConfig};
+use firstlight_sim::GraphConfig;
+use serde_json::{Value as Json, json};
+
+/// What can be paused, and when; null where nothing can.
+pub(super) fn pfc(spec: &Spec) -> Json {
+    let Network::Graph(graph) = &spec.network else { return Json::Null };
+    let Some(pfc) = &graph.switch.pfc else { return Json::Null };
+    let classes = graph.switch.queues().len().min(CLASSES);
+    let waits = warnings::circular_waits(spec, graph);
+    json!({
+        "kind": if pfc.whole_link { "pause" } else { "pfc" },
+        "lossless_classes": (0..classes).filter(|class| pfc.has(*class)).collect::<Vec<_>>(),
+        "allow_loss": spec.allow_loss,
+        "largest_packet_bytes": pfc.mtu.get(),
+        "links": links(&graph.topology, pfc),
+        "circular_waits": waits.iter().map(|wait| json!({"class": wait.class, "ports": wait.ports})).collect::<Vec<_>>(),
+    })
+}
+
+/// Each pair of tiers whose links are paused, with its limits: one entry for each that differs.
+fn links(topology: &Topology, pfc: &PfcConfig) -> Json {
+    let mut links = serde_json::Map::new();
+    let backs = topology.backs();
+    for (from, back) in backs.iter().enumerate() {
+        let to = topology.target_of(from);
+        if matches!(to, Node::Host(_)) {
+            continue;
+        }
+        let name = format!("{}->{}", super::tier(topology, topology.source_of(from)), super::tier(topology, to));
+        let PfcLimits { xon, xoff, buffer, headroom, response } =
+            pfc.limits(topology.wire_of(from), topology.wire_of(*back));
+        let told = json!({
+            "rate": topology.wire_of(from).rate.to_string(), "xon_bytes": xon.get(), "xoff_bytes": xoff.get(),
+            "headroom_bytes": headroom.get(), "buffer_bytes": buffer.get(), "response_us": response.as_us_f64(),
+        });
+        let all = links.entry(name).or_insert_with(|| json!([])).as_array_mut().expect("it was made a list");
+        if !all.contains(&told) {
+            all.push(told);
+        }
+    }
+    links.into()
+}
+
+/// The congestion points, and the parameters of both points; null without QCN.
+pub(super) fn qcn(spec: &Spec) -> Json {
+    let Some(config) = spec.network.interface().qcn else { return Json::Null };
+    let (points, at) = match &spec.network {
+        Network::Graph(graph) => (queues(graph), "each queue of each port of a switch"),
+        Network::Hybrid(hybrid) => (hybrid.racks * (hybrid.racks - 1), "each VOQ"),
+    };
+    let QcnConfig { set_point, weight, gain, sample, byte_limit, timer, fast_recovery, .. } = config;
+    json!({
+        "congestion_points": points, "at": at,
+        "qeq_bytes": set_point.get(), "w": weight, "gd": gain, "sample_bytes": sample.get(),
+        "byte_limit_bytes": byte_limit.get(), "timer_us": timer.as_us_f64(), "fast_recovery": fast_recovery,
+        "active_increase": config.active_increase.to_string(), "hyper_increase": config.hyper_increase.to_string(),
+        "min_rate": config.min_rate.to_string(), "min_decrease": config.min_decrease,
+        "extra_fast_recovery": config.extra_fast_recovery,
+    })
+}
+
+fn queues(graph: &GraphConfig) -> usize {
+    graph.topology.ports().len() * graph.switch.queues().len()
+}
