@@ -106,6 +106,8 @@ fn the_headroom_is_what_the_worst_case_takes_and_a_packet_less_loses() {
     assert!(reports.iter().all(|report| report.lost == 0));
     let limits = reports[0].ports[0].limits;
     assert_eq!((limits.headroom.get(), limits.missing().get()), (6002, 0));
+    // Just what it takes is enough.
+    assert!((0..1200).all(|phase| worst(phase, bytes(15_000 + 6000)).lost == 0));
     // Three bytes below the headroom a phase is found that loses.
     let lost = (0..1200).filter(|phase| worst(*phase, bytes(15_000 + 5999)).lost > 0).count();
     assert!((1..1200).contains(&lost), "{lost} phases lose");

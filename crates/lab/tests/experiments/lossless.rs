@@ -86,8 +86,8 @@ fn red_only_marks_in_a_lossless_class() {
         &format!("{INCAST}[switch.red]\nmin = 5\nmax = 10\ndrop_beyond = true\n"),
         &[
             (
-                "drop_beyond",
-                "drop_beyond",
+                "min = 5",
+                "min = 6",
                 "x.toml:19:15: switch.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, name other pfc.classes, or say pfc.allow_loss = true",
             ),
             ("drop_beyond = true", "drop_beyond = false", "accepted"),

@@ -266,6 +266,23 @@ mod tests {
         }
     }
 
+    /// Cycles begin anew; the byte counter's first one, while it has not ended, goes on.
+    #[test]
+    fn feedback_begins_recovery_anew() {
+        let config = QcnConfig { byte_limit: Bytes::new(15_000), ..config() };
+        let mut point = slowed(&config, 63);
+        let mut random = random();
+        (0..4).for_each(|_| point.on_sent(&config, 1500, &mut random));
+        point.on_timer(&config, 1, &mut random);
+        point.on_feedback(&config, 63, 1, ms(20));
+        assert_eq!((point.byte_cycles, point.time_cycles, point.bytes_left), (0, 0, 9000));
+        byte_cycle(&mut point, &config);
+        byte_cycle(&mut point, &config);
+        point.on_feedback(&config, 63, 1, ms(30));
+        assert_eq!((point.byte_cycles, point.time_cycles, point.bytes_left), (0, 0, 15_000));
+        assert_eq!(point.timer(), ms(45));
+    }
+
     #[test]
     fn a_target_far_off_is_divided_by_eight() {
         let config = config();

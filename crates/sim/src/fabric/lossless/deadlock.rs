@@ -49,3 +49,59 @@ pub(super) fn find(accounts: &Accounts, ledger: &Ledger, rests: &[bool], priorit
     let since = circle.iter().filter_map(|from| ledger.since(*from, priority)).max().expect("a circle has members");
     Some(Circle { priority, transmitters: circle, since, stopped: dead.iter().filter(|dead| **dead).count() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::lossless::ledger::Cause;
+    use firstlight_net::pfc::PfcLimits;
+    use firstlight_net::topology::{Cable, Graph, Topology};
+    use firstlight_units::{Bytes, Rate, Span};
+
+    /// Three switches in a ring, each with a host; ports 3 i + 0 to the host, and one each way round.
+    fn ring() -> Topology {
+        let (mut graph, cable) = (Graph::default(), Cable::new(Rate::from_gbps(10), Span::ZERO));
+        let switches: Vec<_> = (0..3).map(|i| graph.switch(format!("s{i}"), "switch")).collect();
+        for i in 0..3 {
+            let host = graph.host(format!("host{i}"));
+            graph.link(host, switches[i], cable);
+        }
+        (0..3).for_each(|i| graph.link(switches[i], switches[(i + 1) % 3], cable));
+        graph.build().unwrap()
+    }
+
+    /// All three ports that lead round are paused at rest, and hold so many bytes for the next one, and others for the host.
+    fn stopped(onward: u16) -> Option<usize> {
+        let topology = ring();
+        let round: Vec<usize> = (0..3)
+            .map(|i| {
+                let next = topology.find(&format!("s{}", (i + 1) % 3)).unwrap();
+                let from = topology.find(&format!("s{i}")).unwrap();
+                (0..9).find(|port| topology.source_of(*port) == from && topology.target_of(*port) == next).unwrap()
+            })
+            .collect();
+        let limits = PfcLimits { xon: Bytes::new(3000), xoff: Bytes::new(6000), ..PfcLimits::default() };
+        let mut accounts = Accounts::new(&topology, vec![limits; topology.transmitters()], 1);
+        let mut ledger = Ledger::new(topology.transmitters(), 1, 10);
+        let mut rests = vec![false; topology.transmitters()];
+        for i in 0..3 {
+            let (from, next) = (round[i], round[(i + 1) % 3]);
+            let host = (0..9).find(|port| {
+                topology.source_of(*port) == topology.source_of(next)
+                    && matches!(topology.target_of(*port), firstlight_net::topology::Node::Host(_))
+            });
+            accounts.add(from, 0, next, onward);
+            accounts.add(from, 0, host.unwrap(), 5000);
+            ledger.blame(from, 0, Cause { egress: next, root: next });
+            ledger.begin(from, 0, Time::ZERO, Time::ZERO);
+            rests[from] = true;
+        }
+        find(&accounts, &ledger, &rests, 0).map(|circle| circle.stopped)
+    }
+
+    /// What is for the hosts leaves, and with XON left for the next port all can go on.
+    #[test]
+    fn a_circle_is_dead_with_more_than_xon_in_it() {
+        assert_eq!((stopped(3000), stopped(3001)), (None, Some(3)));
+    }
+}
