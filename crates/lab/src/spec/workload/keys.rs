@@ -10,7 +10,7 @@ use super::{application_keys, placement};
 pub(in super::super) const DOC: &str =
     "Many flows from one table. What is random is drawn from `seed`, apart for each workload";
 
-/// The kinds, in the order of the reference.
+/// The kinds, in the order of the reference: those of flows, then those of single packets.
 const KINDS: &[&str] = &[
     "poisson",
     "permutation",
@@ -25,10 +25,11 @@ const KINDS: &[&str] = &[
     "paced",
     "goal",
     "background",
+    "file",
     "probe",
     "udp",
-    "file",
 ];
+const FLOWS: When = When::Workload(KINDS.split_at(KINDS.len() - 2).0);
 
 const POISSON: When = When::Workload(&["poisson"]);
 const INCAST: When = When::Workload(&["incast"]);
@@ -241,22 +242,6 @@ fn probes() -> Vec<Key> {
 }
 
 fn hosts() -> Vec<Key> {
-    const FLOWS: When = When::Workload(&[
-        "poisson",
-        "permutation",
-        "all_to_all",
-        "incast",
-        "staggered",
-        "ring",
-        "demand",
-        "shuffle",
-        "hdfs",
-        "partition_aggregate",
-        "paced",
-        "goal",
-        "background",
-        "file",
-    ]);
     vec![
         key("workload.*.hosts", Kind::Name(HostKind::NAMES), "Whose TCP both ends are")
             .or_none("`hosts.kind`")
