@@ -11,7 +11,7 @@
 #define FIRSTLIGHT_H
 
 /* Counted up whenever anything below changes. */
-#define FIRSTLIGHT_ABI 1
+#define FIRSTLIGHT_ABI 2
 
 /* What the fabric has marked on a packet, for deliver(). */
 #define FIRSTLIGHT_CE 1u  /* IP: congestion experienced */
@@ -19,6 +19,14 @@
 
 /* next() when nothing is due. */
 #define FIRSTLIGHT_NEVER (~0ull)
+
+/* One direction of a TCP connection: addresses as they stand in a packet, ports as numbers. */
+struct firstlight_connection {
+	unsigned char from[4];
+	unsigned char to[4];
+	unsigned short from_port;
+	unsigned short to_port;
+};
 
 /* What the kernel offers to the engine. */
 struct firstlight_host {
@@ -47,6 +55,14 @@ struct firstlight_engine {
 	void (*run)(unsigned long long now);
 	/* A write to /dev/firstlight: 0, or a negative errno value. */
 	int (*control)(const unsigned char *message, unsigned long length, unsigned long long now);
+	/*
+	 * A program hands so many bytes to a connection, the next of which will have this sequence number: a call of
+	 * write() begins. When it ends and has not taken them all, it is called with what is lacking, below 0. NULL
+	 * when the engine does not ask for writes.
+	 */
+	void (*wrote)(const struct firstlight_connection *connection, unsigned int sequence, long long bytes);
+	/* A connection is no more, and what it has not sent will never be. */
+	void (*closed)(const struct firstlight_connection *connection);
 };
 
 /*

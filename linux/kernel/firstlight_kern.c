@@ -22,6 +22,7 @@
 #include <net/checksum.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
+#include <net/tcp.h>
 #include <as-layout.h>
 #include "firstlight_user.h"
 
@@ -203,6 +204,66 @@ const struct firstlight_host firstlight_host = {
 	.log = firstlight_say,
 };
 
+/* ---- what programs write ---- */
+
+static struct firstlight_connection connection_of(const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct firstlight_connection connection = {
+		.from_port = ntohs(inet->inet_sport),
+		.to_port = ntohs(inet->inet_dport),
+	};
+
+	memcpy(connection.from, &inet->inet_saddr, sizeof(connection.from));
+	memcpy(connection.to, &inet->inet_daddr, sizeof(connection.to));
+	return connection;
+}
+
+static void tell_write(const struct sock *sk, u32 sequence, long long bytes)
+{
+	struct firstlight_connection connection = connection_of(sk);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	firstlight_engine->wrote(&connection, sequence, bytes);
+	local_irq_restore(flags);
+}
+
+/* A write of TCP, that of a program that waits for room included, told as it begins. */
+static int told_sendmsg(struct sock *sk, struct msghdr *message, size_t size)
+{
+	u32 sequence = READ_ONCE(tcp_sk(sk)->write_seq);
+	long long lacking;
+	int taken;
+
+	tell_write(sk, sequence, size);
+	taken = tcp_sendmsg(sk, message, size);
+	lacking = (long long)size - max(taken, 0);
+	if (lacking)
+		tell_write(sk, sequence, -lacking);
+	return taken;
+}
+
+/* TCP calls this when a connection is over, by an orderly end or a reset. */
+static void told_unhash(struct sock *sk)
+{
+	struct firstlight_connection connection = connection_of(sk);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	firstlight_engine->closed(&connection);
+	local_irq_restore(flags);
+	inet_unhash(sk);
+}
+
+static void tell_writes(void)
+{
+	if (!firstlight_engine->wrote)
+		return;
+	tcp_prot.sendmsg = told_sendmsg;
+	tcp_prot.unhash = told_unhash;
+}
+
 /* ---- messages to the engine ---- */
 
 static ssize_t message_write(struct file *file, const char __user *from, size_t length, loff_t *position)
@@ -301,6 +362,7 @@ static int __init firstlight_init(void)
 			firstlight_fail("a device cannot be made: give the kernel more memory (mem=)");
 	if (misc_register(&message_device))
 		firstlight_fail("/dev/firstlight cannot be made");
+	tell_writes();
 	return 0;
 }
 device_initcall(firstlight_init);

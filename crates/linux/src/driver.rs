@@ -7,11 +7,11 @@
 
 use crate::wire::{Addresses, Refusal, read};
 use firstlight_net::{Ecn, HostId, Packet, PacketId, TcpFlags};
-use firstlight_sim::{FlowReport, Outside, World};
+use firstlight_sim::{Connection, FlowReport, Outside, World};
 use firstlight_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroUsize;
 
 /// A kernel's own name for one of its packets: an address.
@@ -240,6 +240,30 @@ impl<K: Kernel> Driver<K> {
         }
         held[id.index()] = Some(Held { cookie, open: ce | ece });
         self.departures.push(Reverse((self.world.fabric().departure(host), self.edge.frames.sent, cookie)));
+    }
+
+    /// A program begins to write so many bytes to its connection (sender, receiver), the next of which will have this
+    /// sequence number; or it ends having written fewer than it began to, by so many below 0.
+    ///
+    /// # Panics
+    /// Where nobody asks what is written ([`firstlight_sim::Fabric::hears_writes`]); so does [`Driver::closed`].
+    pub fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
+        if let Some(connection) = self.connection(ends) {
+            self.world.fabric_mut().on_program_write(connection, sequence, bytes);
+        }
+    }
+
+    /// A program's connection is over: what it has not sent will never be.
+    pub fn closed(&mut self, ends: [SocketAddrV4; 2]) {
+        if let Some(connection) = self.connection(ends) {
+            self.world.fabric_mut().on_program_close(connection);
+        }
+    }
+
+    /// None when an end is none of the hosts': it listens, or talks to itself.
+    fn connection(&self, ends: [SocketAddrV4; 2]) -> Option<Connection> {
+        let [src, dst] = ends.map(|end| self.addresses.host(end.ip().to_bits()));
+        Some(Connection { src: src?, sport: ends[0].port(), dst: dst?, dport: ends[1].port() })
     }
 
     /// The run ends at `now`, if it has not ended before.

@@ -42,7 +42,7 @@ impl Addresses {
     }
 
     #[inline]
-    fn host(&self, address: u32) -> Option<HostId> {
+    pub(crate) fn host(&self, address: u32) -> Option<HostId> {
         self.0.binary_search_by_key(&address, |entry| entry.0).ok().map(|at| self.0[at].1)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Control {
     compute: Span,
     /// The schedule that is being computed, and its demand.
     pending: Option<(Week, Demand)>,
-    /// Writes that nobody tells as they happen, the last one first.
+    /// Writes that are known before they happen, the last one first.
     untold: Vec<Write>,
 }
 
@@ -34,14 +34,13 @@ struct Write {
 }
 
 impl Control {
-    /// The loop of this fabric, if it has one, for flows that start at these moments. Of flows with ends outside the loop
-    /// knows that they write all they have when they start.
+    /// The loop of this fabric, if it has one, for flows that start at these moments.
     pub(crate) fn of(fabric: &mut Fabric, flows: &[(&FlowConfig, Time)], places: &Places) -> Option<Self> {
         let hybrid = fabric.controlled()?;
         let config = hybrid.control.as_ref()?;
         let foreseen = config.demand == DemandSource::Oracle;
-        let mut untold: Vec<Write> = (flows.iter().zip(&places.ends))
-            .filter(|((flow, _), _)| foreseen || flow.outside)
+        let known = if foreseen { flows } else { &[] };
+        let mut untold: Vec<Write> = (known.iter().zip(&places.ends))
             .map(|((flow, at), ends)| Write { at: *at, place: ends[0], ends: [flow.src, flow.dst], bytes: flow.size })
             .collect();
         untold.sort_by_key(|write| std::cmp::Reverse(write.at));
@@ -60,7 +59,7 @@ impl Control {
         Some(control)
     }
 
-    /// Whether writes of simulated flows are to be told as they happen.
+    /// Whether writes of flows are to be told as they happen. A flow, whoever's its ends, writes all it has when it starts.
     pub(crate) fn hears_writes(&self) -> bool {
         self.config.demand == DemandSource::Adu
     }

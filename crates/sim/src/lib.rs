@@ -38,7 +38,7 @@ pub use config::{
     MeterConfig, PacketConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
 };
 pub use conserve::Imbalance;
-pub use fabric::{Exit, Fabric};
+pub use fabric::{Connection, Exit, Fabric};
 pub use report::{
     CircuitReport, DeadlockReport, MeterReport, NetworkReport, PairReport, PauseCause, PauseEvent, PauseReport,
     PausedPort, PortKind, PortReport, QcnReport, QueueReport, QueueSample, RateSample, SeriesReport, Totals,

@@ -105,6 +105,13 @@ impl World {
         let starts: Vec<_> = built.iter().map(|flow| (&flow.config, flow.start)).collect();
         let control = Control::of(&mut fabric, &starts, &places).map(Box::new);
         timers.set(control.as_ref().map(|_| Time::ZERO), Kind::Control, 0);
+        if control.as_ref().is_some_and(|control| control.hears_writes()) {
+            let outside =
+                |(index, flow): (usize, &Flow)| (flow.config.outside && !exchange.carries(index)).then_some(index);
+            for index in built.iter().enumerate().filter_map(outside) {
+                timers.set(Some(built[index].start), Kind::Timer, places.ends[index][0]);
+            }
+        }
         stops.sort_unstable_by_key(|stop| std::cmp::Reverse(*stop));
         timers.set(stops.last().map(|stop| stop.0), Kind::Stop, 0);
         timers.set(exchange.next(), Kind::Message, 0);
@@ -306,13 +313,16 @@ impl World {
         self.timers.set(deadline, Kind::Timer, index);
     }
 
-    /// The flow whose sender has this place connects and sends all that it has.
+    /// The flow whose sender has this place connects and sends all that it has. Who has its ends outside does so by
+    /// himself: here it is only noted.
     fn start(&mut self, index: usize) {
         let number = self.places.flow_at(index);
-        self.open(number);
-        let size = self.flows[number].config.size;
-        let sender = &mut self.ends.get_mut(index).expect("it was opened").connection;
-        sender.write(size.map_or(u64::MAX, Bytes::get), self.now);
+        let FlowConfig { size, outside, .. } = self.flows[number].config;
+        if !outside {
+            self.open(number);
+            let sender = &mut self.ends.get_mut(index).expect("it was opened").connection;
+            sender.write(size.map_or(u64::MAX, Bytes::get), self.now);
+        }
         if self.hears_writes() {
             self.tell_write(number, size.map(Bytes::get));
         }

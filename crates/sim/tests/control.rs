@@ -5,9 +5,9 @@
 mod harness;
 
 use firstlight_circuits::{RackId, Scheduler, Week};
-use firstlight_net::HostId;
+use firstlight_net::{HostId, Packet, TcpFlags};
 use firstlight_sim::{
-    CircuitReport, ControlConfig, DemandSource, Fabric, FlowConfig, HybridConfig, InterfaceConfig, World,
+    CircuitReport, Connection, ControlConfig, DemandSource, Fabric, FlowConfig, HybridConfig, InterfaceConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span};
@@ -138,4 +138,75 @@ fn loss_and_the_time_scale_leave_the_account_right() {
     assert_eq!(seen.last().unwrap().1, 0);
     // Its times are the fabric's own.
     assert_eq!(world.fabric().circuits()[0].begins, us(420));
+}
+
+/// A flow whose ends are outside is known to write all it has when it starts, not at the next estimate: what passes
+/// before that counts.
+#[test]
+fn flows_outside_write_when_they_start() {
+    let outside = FlowConfig { outside: true, ..flow(Some(100_000), us(100)) };
+    let seen = |demand| {
+        let mut world =
+            World::new(Fabric::hybrid(&looped(demand, Span::ZERO)).unwrap(), vec![outside.clone()], 1).unwrap();
+        for (seq, payload) in [(0, 0), (1, 8000), (8001, 8000), (1, 8000)] {
+            world.run_until(at(us(150)));
+            let flags = if payload == 0 { TcpFlags::SYN } else { TcpFlags::ACK };
+            let report = &world.flows()[0];
+            world.inject(HostId(0), data(report.sport, report.dport, flags, seq, payload));
+        }
+        world.run_until(at(us(1200)));
+        demands(&world)
+    };
+    assert_eq!(seen(DemandSource::Adu), [(1, 0), (2, 84_000)]);
+    assert_eq!(seen(DemandSource::Oracle), [(1, 100_000), (2, 84_000)]);
+}
+
+fn data(sport: u16, dport: u16, flags: TcpFlags, seq: u32, payload: u16) -> Packet {
+    let (src, dst) = (HostId(0), HostId(2));
+    Packet { src, dst, sport, dport, flags, seq, size: 40 + payload, header: 40, ..Packet::default() }
+}
+
+/// What a program outside writes to connections that are no flows: from its first write on, whatever it took of it in the
+/// end, until it has passed or the connection is over.
+#[test]
+fn connections_of_programs_are_accounted() {
+    let mut world = World::new(Fabric::hybrid(&looped(DemandSource::Adu, Span::ZERO)).unwrap(), vec![], 1).unwrap();
+    let connection = |sport| Connection { src: HostId(0), sport, dst: HostId(2), dport: 80 };
+    let near_the_wrap = u32::MAX - 999;
+    let week = |world: &mut World, nth: u64| world.run_until(at(us(400 * nth + 300)));
+    week(&mut world, 0);
+    // A write of 50 kB, and one of which no more than a tenth is taken.
+    world.fabric_mut().on_program_write(connection(40_000), near_the_wrap, 50_000);
+    world.fabric_mut().on_program_write(connection(40_001), 7, 3_000_000_000);
+    world.fabric_mut().on_program_write(connection(40_001), 7, -2_700_000_000);
+    // A write that was said to be larger, of a connection that has ended meanwhile.
+    world.fabric_mut().on_program_write(connection(40_002), 7, -10);
+    week(&mut world, 1);
+    // Bytes 0 to 8000, 4000 to 12,000, and the first of them once more; and one of a connection that nobody knows.
+    for (sport, offset) in [(40_000, 0u32), (40_000, 4000), (40_000, 0), (40_002, 0)] {
+        let packet = data(sport, 80, TcpFlags::ACK, near_the_wrap.wrapping_add(offset), 8000);
+        world.inject(HostId(0), packet);
+    }
+    world.fabric_mut().on_program_close(connection(40_002));
+    week(&mut world, 2);
+    world.fabric_mut().on_program_close(connection(40_001));
+    week(&mut world, 3);
+    // Its port is used again.
+    world.fabric_mut().on_program_write(connection(40_001), 99, 5);
+    week(&mut world, 5);
+    let waiting = 50_000 - 12_000;
+    assert_eq!(demands(&world), [(1, 0), (2, 300_050_000), (3, 300_000_000 + waiting), (4, waiting)]);
+}
+
+#[test]
+fn what_flows_write_is_not_counted_twice() {
+    let outside = FlowConfig { outside: true, ..flow(Some(100_000), us(100)) };
+    let mut world =
+        World::new(Fabric::hybrid(&looped(DemandSource::Adu, Span::ZERO)).unwrap(), vec![outside], 1).unwrap();
+    let report = &world.flows()[0];
+    let connection = Connection { src: HostId(0), sport: report.sport, dst: HostId(2), dport: report.dport };
+    world.run_until(at(us(200)));
+    world.fabric_mut().on_program_write(connection, 1, 65_536);
+    world.run_until(at(us(1200)));
+    assert_eq!(demands(&world), [(1, 0), (2, 100_000)]);
 }

@@ -9,11 +9,12 @@ use crate::directory::{Directory, Failure, as_directory};
 use crate::session::Session;
 use firstlight_linux::{Cookie, Kernel};
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_ulong, c_ulonglong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_uchar, c_uint, c_ulong, c_ulonglong, c_ushort, c_void};
+use std::net::SocketAddrV4;
 use std::ptr::null;
 
 /// Counted up whenever the interface changes.
-pub const ABI: c_uint = 1;
+pub const ABI: c_uint = 2;
 
 /// [`Engine::next`] when nothing is due.
 pub const NEVER: c_ulonglong = c_ulonglong::MAX;
@@ -34,6 +35,26 @@ pub struct Host {
     pub log: unsafe extern "C" fn(line: *const c_char),
 }
 
+/// One direction of a TCP connection: `struct firstlight_connection`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Connection {
+    /// The sender's address.
+    pub from: [c_uchar; 4],
+    /// The receiver's.
+    pub to: [c_uchar; 4],
+    /// The sender's port.
+    pub from_port: c_ushort,
+    /// The receiver's.
+    pub to_port: c_ushort,
+}
+
+impl Connection {
+    fn ends(self) -> [SocketAddrV4; 2] {
+        [SocketAddrV4::new(self.from.into(), self.from_port), SocketAddrV4::new(self.to.into(), self.to_port)]
+    }
+}
+
 /// What the engine offers: `struct firstlight_engine`.
 #[repr(C)]
 pub struct Engine {
@@ -49,6 +70,10 @@ pub struct Engine {
     pub run: extern "C" fn(c_ulonglong),
     /// A message of the guest program.
     pub control: unsafe extern "C" fn(*const c_uchar, c_ulong, c_ulonglong) -> c_int,
+    /// A program begins to write to a connection, or ends having written fewer bytes. None where nobody asks.
+    pub wrote: Option<unsafe extern "C" fn(*const Connection, c_uint, c_longlong)>,
+    /// A connection is over.
+    pub closed: unsafe extern "C" fn(*const Connection),
 }
 
 /// The host's functions, once its interface is known to be ours.
@@ -130,9 +155,10 @@ pub unsafe extern "C" fn firstlight_open(host: *const Host, directory: *const c_
     match Session::open(directory.clone(), callbacks) {
         Ok(session) => {
             let devices = session.devices();
+            let wrote: Option<unsafe extern "C" fn(_, _, _)> = if session.hears_writes() { Some(wrote) } else { None };
             // SAFETY: as the module says.
             unsafe { *GLOBAL.0.get() = Some(Running { session, callbacks }) };
-            Box::leak(Box::new(Engine { abi: ABI, devices, send, next, run, control }))
+            Box::leak(Box::new(Engine { abi: ABI, devices, send, next, run, control, wrote, closed }))
         }
         Err(failure) => {
             refuse(&directory, &failure, Some(callbacks));
@@ -190,6 +216,18 @@ extern "C" fn next() -> c_ulonglong {
 extern "C" fn run(now: c_ulonglong) {
     // SAFETY: the run is ours alone.
     unsafe { running() }.session.run(now);
+}
+
+unsafe extern "C" fn wrote(connection: *const Connection, sequence: c_uint, bytes: c_longlong) {
+    // SAFETY: a connection lies there; the run is ours alone.
+    let (connection, running) = unsafe { (*connection, running()) };
+    running.session.wrote(connection.ends(), sequence, bytes);
+}
+
+unsafe extern "C" fn closed(connection: *const Connection) {
+    // SAFETY: as in `wrote`.
+    let (connection, running) = unsafe { (*connection, running()) };
+    running.session.closed(connection.ends());
 }
 
 unsafe extern "C" fn control(message: *const c_uchar, length: c_ulong, now: c_ulonglong) -> c_int {

@@ -14,4 +14,4 @@ mod directory;
 mod outcome;
 mod session;
 
-pub use abi::{ABI, Engine, Host, NEVER, firstlight_open};
+pub use abi::{ABI, Connection, Engine, Host, NEVER, firstlight_open};

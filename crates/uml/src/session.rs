@@ -6,6 +6,7 @@ use firstlight_lab::spec::HostKind;
 use firstlight_lab::{CaptureWriter, Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture};
 use firstlight_linux::{Cookie, Device, Driver, Kernel, Malformed, Message, Moment, Plan, TcpInfo};
 use firstlight_net::HostId;
+use std::net::SocketAddrV4;
 
 /// A message that the guest should not have sent, or that came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +111,21 @@ impl<K: Kernel + Send> Session<K> {
             Message::Failed(why) => self.failed(&String::from_utf8_lossy(why)),
             Message::Finish => self.finish(now),
         }
+    }
+
+    /// Whether the kernel is to tell what programs write.
+    pub fn hears_writes(&self) -> bool {
+        self.driver.world().fabric().hears_writes()
+    }
+
+    /// A program begins to write to its connection (sender, receiver), or ends having written fewer bytes.
+    pub fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
+        self.driver.wrote(ends, sequence, bytes);
+    }
+
+    /// A program's connection is over.
+    pub fn closed(&mut self, ends: [SocketAddrV4; 2]) {
+        self.driver.closed(ends);
     }
 
     fn start(&mut self, now: u64) -> Result<(), Refused> {

@@ -4,7 +4,7 @@
 use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Spec, plan, version};
 use firstlight_linux::{Message, Moment};
-use firstlight_uml::{ABI, Engine, Host, NEVER, firstlight_open};
+use firstlight_uml::{ABI, Connection, Engine, Host, NEVER, firstlight_open};
 use serde_json::{Value as Json, json};
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;
@@ -291,6 +291,67 @@ fn messages_are_heard_of_when_they_are_complete() {
     );
 }
 
+const LOOP: &str = r#"
+duration = "10ms"
+[fabric]
+kind = "hybrid"
+racks = 2
+hosts_per_rack = 2
+[hosts]
+kind = "linux"
+rate = "10Gbps"
+[packet]
+rate = "10Gbps"
+delay = "5us"
+[circuit]
+rate = "10Gbps"
+delay = "5us"
+[schedule]
+kind = "solstice"
+week = "2ms"
+night = "20us"
+least_day = "100us"
+[control]
+demand = "voq"
+[voq]
+small = 16
+[[program]]
+on = "all"
+run = "true"
+"#;
+
+/// The kernel tells of writes where demand is what is written, of whatever connection; only those between hosts count.
+#[test]
+fn a_control_loop_hears_what_programs_write() {
+    let folder = directory(LOOP, &[], None);
+    assert!(Kernel::boot(folder.path()).engine.wrote.is_none(), "what VOQs hold is seen without the kernel");
+    let folder = directory(LOOP, &[("control.demand", "adu")], None);
+    let kernel = Kernel::boot(folder.path());
+    let wrote = kernel.engine.wrote.expect("it is asked for");
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    let connection = |to, from_port| Connection { from: [10, 0, 0, 1], to, from_port, to_port: 80 };
+    let [far, near, nowhere] = [[10, 0, 1, 1], [10, 0, 0, 2], [0; 4]];
+    // SAFETY: connections lie there.
+    let write = |to, port, bytes| unsafe { wrote(&connection(to, port), 77, bytes) };
+    let close = |to, port| unsafe { (kernel.engine.closed)(&connection(to, port)) };
+    write(far, 1, 5_000_000_000);
+    write(near, 2, 1000);
+    write(nowhere, 3, 1000);
+    close(nowhere, 3);
+    kernel.go(ZERO + 3_000_000);
+    write(far, 1, -4_900_000_000);
+    kernel.go(ZERO + 5_000_000);
+    close(far, 1);
+    kernel.go(ZERO + 10_000_000);
+    assert_eq!(kernel.control(&Message::Finish, ZERO + 10_000_000), 0, "{:?}", books().log);
+    let outcome = read(&folder, "outcome.json");
+    let seen: Vec<_> = ["week", "src", "dst", "demand_bytes"].map(|name| column(&outcome, "circuits", name)).into();
+    let of_pair = |n: &usize| (seen[1][*n].as_i64(), seen[2][*n].as_i64()) == (Some(0), Some(1));
+    let rows: Vec<_> = (0..seen[0].as_array().unwrap().len()).filter(of_pair).collect();
+    let told = |n: &usize| (seen[0][*n].as_i64().unwrap(), seen[3][*n].as_i64().unwrap());
+    assert_eq!(rows.iter().map(told).collect::<Vec<_>>(), [(2, 5_000_000_000), (3, 100_000_000)]);
+}
+
 #[test]
 fn what_cannot_be_run_is_refused_with_a_reason() {
     let _alone = alone();
@@ -305,7 +366,7 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
     };
     let folder = directory(STAR, &[], None);
     let text = refused(&folder, &Host { abi: ABI + 1, ..HOST });
-    assert!(text.starts_with("the kernel has interface 2, this engine 1: build the kernel anew"), "{text}");
+    assert!(text.starts_with("the kernel has interface 3, this engine 2: build the kernel anew"), "{text}");
     mend(&folder, "run.json", &|run| run["version"] = json!("0.0.1"));
     let text = refused(&folder, &HOST);
     assert!(text.contains("run.json is of Firstlight 0.0.1, this engine is 0."), "{text}");

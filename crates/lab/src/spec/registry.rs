@@ -248,7 +248,8 @@ fn schedule() -> Vec<Key> {
             "control.demand",
             Kind::Name(DEMAND),
             "Where demand is seen. `voq`: what waits in the VOQs. `adu`: what applications have written and has not yet passed \
-             the VOQ. `oracle`: as `adu`, with what flows that start before the next week's end are going to write",
+             the VOQ. `oracle`: as `adu`, with what flows that start before the next week's end are going to write; of programs \
+             it knows no more than what they have written",
         )
         .or("voq"),
         key(

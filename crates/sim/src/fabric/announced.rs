@@ -3,18 +3,38 @@
 //!
 //! Each write is told as it happens. A VOQ sees how far each flow has come by the sequence numbers of the packets that leave
 //! it, so that what is sent twice counts once. Bytes are the applications': headers come on top.
+//!
+//! Besides the world's flows there may be connections that programs on hosts outside have opened. They are known from
+//! their first write on, and forgotten when they end.
 
 use super::core::Core;
 use super::hybrid::Hybrid;
 use crate::FIRST_PORT;
 use firstlight_circuits::{Demand, RackId};
 use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// One direction of a connection that is no flow of the world's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Connection {
+    /// The host that sends.
+    pub src: HostId,
+    /// Its port.
+    pub sport: u16,
+    /// The host that receives.
+    pub dst: HostId,
+    /// Its port.
+    pub dport: u16,
+}
 
 /// The account of each pair of racks. Flows are known by the places of their senders.
 pub(super) struct Announced {
     /// The first place of each host, and one past the last.
     first: Vec<u32>,
     flows: Vec<Sent>,
+    /// Connections of programs.
+    programs: BTreeMap<Connection, Written>,
     pairs: Vec<Account>,
 }
 
@@ -25,6 +45,15 @@ struct Sent {
     passed: u32,
     /// It never ends: what passes is not taken from what was written.
     endless: bool,
+}
+
+/// How far a program's connection has come.
+#[derive(Clone, Copy)]
+struct Written {
+    /// The sequence number after the last byte that has passed.
+    passed: u32,
+    /// Bytes written that have not passed.
+    waiting: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -38,7 +67,15 @@ struct Account {
 impl Announced {
     pub(super) fn new(first: Vec<u32>, pairs: usize) -> Self {
         let places = first.last().map_or(0, |last| *last as usize);
-        Announced { first, flows: vec![Sent::default(); places], pairs: vec![Account::default(); pairs] }
+        let (flows, programs) = (vec![Sent::default(); places], BTreeMap::new());
+        Announced { first, flows, programs, pairs: vec![Account::default(); pairs] }
+    }
+
+    /// The place of the flow's end that has this port of a host, if it is one's.
+    fn place(&self, host: HostId, port: u16) -> Option<usize> {
+        let (first, end) = (self.first[host.index()] as usize, self.first[host.index() + 1] as usize);
+        let place = first + usize::from(port.wrapping_sub(FIRST_PORT));
+        (place < end).then_some(place)
     }
 
     fn write(&mut self, place: usize, pair: usize, bytes: Option<u64>) {
@@ -51,27 +88,54 @@ impl Announced {
     }
 
     fn on_passed(&mut self, pair: usize, packet: &Packet) {
-        let host = packet.src.index();
-        let place = self.first[host] as usize + usize::from(packet.sport.wrapping_sub(FIRST_PORT));
-        if place >= self.first[host + 1] as usize {
-            return;
-        }
+        let Some(place) = self.place(packet.src, packet.sport) else {
+            return self.on_program_passed(packet);
+        };
         let flow = &mut self.flows[place];
-        let end = packet.seq.wrapping_add(packet.payload());
         if packet.flags.has(TcpFlags::SYN) {
-            flow.passed = end.wrapping_add(1);
+            flow.passed = packet.seq.wrapping_add(packet.payload()).wrapping_add(1);
             return;
         }
-        let new = end.wrapping_sub(flow.passed);
-        if packet.payload() > 0 && new < 1 << 31 {
-            flow.passed = end;
-            if flow.endless {
-                return;
-            }
+        if let Some(new) = advance(&mut flow.passed, packet)
+            && !flow.endless
+        {
             let waiting = &mut self.pairs[pair].waiting;
             *waiting = waiting.saturating_sub(u64::from(new));
         }
     }
+
+    fn on_program_passed(&mut self, packet: &Packet) {
+        if self.programs.is_empty() || !packet.is_tcp() {
+            return;
+        }
+        let Packet { src, sport, dst, dport, .. } = *packet;
+        let Some(known) = self.programs.get_mut(&Connection { src, sport, dst, dport }) else { return };
+        if let Some(new) = advance(&mut known.passed, packet) {
+            known.waiting = known.waiting.saturating_sub(u64::from(new));
+        }
+    }
+
+    /// So many bytes more are written, or fewer than was said. What flows write is told otherwise.
+    fn on_program_write(&mut self, connection: Connection, sequence: u32, bytes: i64) {
+        let known = match self.programs.entry(connection) {
+            Entry::Occupied(known) => known.into_mut(),
+            // Before its first write none of its data has been sent.
+            Entry::Vacant(new) if bytes > 0 => new.insert(Written { passed: sequence, waiting: 0 }),
+            Entry::Vacant(_) => return,
+        };
+        known.waiting = known.waiting.saturating_add_signed(bytes);
+    }
+}
+
+/// Takes note of a packet that passes; tells how many of its bytes had not passed before, if it has any beyond them.
+fn advance(passed: &mut u32, packet: &Packet) -> Option<u32> {
+    let end = packet.seq.wrapping_add(packet.payload());
+    let new = end.wrapping_sub(*passed);
+    let further = packet.payload() > 0 && new < 1 << 31;
+    if further {
+        *passed = end;
+    }
+    further.then_some(new)
 }
 
 impl Hybrid {
@@ -94,6 +158,9 @@ impl Hybrid {
             let bytes = if account.endless > 0 { u64::MAX } else { account.waiting };
             demand.add(rack(pair / self.racks), rack(pair % self.racks), bytes);
         }
+        for (connection, written) in &announced.programs {
+            demand.add(rack(self.rack(connection.src)), rack(self.rack(connection.dst)), written.waiting);
+        }
         demand
     }
 
@@ -112,6 +179,22 @@ impl Hybrid {
         let pair = self.pair(self.rack(ends[0]), self.rack(ends[1]));
         if let Some(announced) = &mut self.announced {
             announced.write(place, pair, bytes);
+        }
+    }
+
+    /// A program writes so many bytes to its connection, or fewer than was said; they begin with this sequence number.
+    pub(super) fn on_program_write(&mut self, connection: Connection, sequence: u32, bytes: i64) {
+        if let Some(announced) = &mut self.announced
+            && announced.place(connection.src, connection.sport).is_none()
+        {
+            announced.on_program_write(connection, sequence, bytes);
+        }
+    }
+
+    /// A program's connection is over: what it has not sent will not pass.
+    pub(super) fn on_program_close(&mut self, connection: Connection) {
+        if let Some(announced) = &mut self.announced {
+            announced.programs.remove(&connection);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a control loop asks of a hybrid fabric, and has it do. The loop is kept going by whoever drives the hosts.
 
-use super::announced::Announced;
+use super::announced::{Announced, Connection};
 use super::core::Core;
 use super::hybrid::Hybrid;
 use super::{Fabric, Kind};
@@ -57,6 +57,22 @@ impl Fabric {
     /// Something is written to the flow whose sender has this place; `None` when it never ends.
     pub fn on_write(&mut self, place: usize, ends: [HostId; 2], bytes: Option<u64>) {
         self.racks().1.on_write(place, ends, bytes);
+    }
+
+    /// Whether it is asked what hosts write.
+    pub fn hears_writes(&self) -> bool {
+        matches!(&self.kind, Kind::Hybrid(hybrid) if hybrid.announced.is_some())
+    }
+
+    /// A program outside begins to write so many bytes to its connection, the next of which will have this sequence
+    /// number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes are heard.
+    pub fn on_program_write(&mut self, connection: Connection, sequence: u32, bytes: i64) {
+        self.racks().1.on_program_write(connection, sequence, bytes);
+    }
+
+    /// A program's connection is over: what it has not sent will not pass.
+    pub fn on_program_close(&mut self, connection: Connection) {
+        self.racks().1.on_program_close(connection);
     }
 
     /// A flow between these hosts that was to go on for ever has ended.
