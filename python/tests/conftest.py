@@ -8,40 +8,15 @@ from pathlib import Path
 
 import firstlight as fl
 import pytest
+from etalon import WEEK, fabric
 from firstlight.linux import kernels
 
-SMALL = """\
+SMALL = f"""\
 name = "small"
 seed = 7
 duration = "24ms"
 warmup = "4800us"
-
-[fabric]
-kind = "hybrid"
-racks = 3
-hosts_per_rack = 4
-
-[hosts]
-rate = "40Gbps"
-mtu = "9000B"
-
-[packet]
-rate = "10Gbps"
-delay = "5us"
-
-[circuit]
-rate = "80Gbps"
-delay = "30us"
-
-[schedule]
-kind = "etalon"
-stands_for = 9
-day = "180us"
-night = "20us"
-
-[voq]
-small = 16
-
+{fabric()}{WEEK}
 [tcp]
 cc = "cubic"
 

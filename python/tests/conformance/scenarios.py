@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import etalon
+
 STAR = """
 duration = "{duration}"
 
@@ -66,33 +68,7 @@ def star(
 WEEK = """
 duration = "300ms"
 warmup = "60ms"
-
-[fabric]
-kind = "hybrid"
-racks = 3
-hosts_per_rack = 16
-
-[hosts]
-rate = "40Gbps"
-receive_rate = "800Gbps"
-
-[packet]
-rate = "10Gbps"
-delay = "5us"
-
-[circuit]
-rate = "80Gbps"
-delay = "30us"
-
-[schedule]
-kind = "etalon"
-stands_for = 9
-day = "180us"
-night = "20us"
-
-[voq]
-small = {voq}
-
+{fabric}
 [tcp]
 cc = "{cc}"
 
@@ -107,6 +83,33 @@ pair = [0, 1]
 series = "20us"
 fold = 1
 """
+
+
+def week(*, voq: int = 16, cc: str = "cubic") -> str:
+    """Sixteen flows between two racks, through days and nights."""
+    fabric = etalon.fabric(16, receive_rate="800Gbps", voq=voq) + etalon.WEEK
+    return WEEK.format(fabric=fabric, cc=cc)
+
+
+RING = f"""
+duration = "2s"
+{etalon.fabric() + etalon.LOOP}
+[[workload]]
+name = "ring"
+kind = "ring"
+big = "2MB"
+small = "100kB"
+per_pair = 4
+start = "500us"
+jitter = "100us"
+
+[[flows]]
+from = "host0"
+to = "host4"
+size = "1B"
+start = "1900ms"
+"""
+"""Big flows to the next rack and small ones to the other, under a control loop; then nothing for long."""
 
 BLACKOUT = """
 duration = "3s"
@@ -302,9 +305,10 @@ SCENARIOS = {
     "dctcp": star(hosts=3, cc="dctcp", switch="ecn = 20"),
     "incast": star(duration="1500ms", hosts=9, switch="queue = 64", flow='size = "2MB"\njitter = "1ms"'),
     "blackout": BLACKOUT,
-    "week": WEEK.format(voq=16, cc="cubic"),
-    "deep week": WEEK.format(voq=64, cc="cubic"),
-    "reno week": WEEK.format(voq=16, cc="newreno"),
+    "week": week(),
+    "deep week": week(voq=64),
+    "reno week": week(cc="newreno"),
+    "ring": RING,
     **{
         f"dctcp on {name}": fabric.scenario(duration="60ms", warmup="20ms", switch="ecn = 20", cc="dctcp")
         for name, fabric in FABRICS.items()

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import firstlight
+import pandas as pd
 import pytest
 from firstlight import divergence
 from firstlight.result import Result
@@ -362,3 +363,37 @@ def test_a_week_is_as_full_and_as_slow(
     """Circuit utilization in points, and the 99th percentile of latency."""
     compare(results, scenario, "circuit_utilization_pct", utilization)
     compare(results, scenario, "p99_all_us", tail_us)
+
+
+def demand(result: Result) -> pd.Series:
+    """Bytes that each week was made for, by week and pair of racks."""
+    return (
+        result.table("circuits")
+        .drop_duplicates(["week", "src", "dst"])
+        .set_index(["week", "src", "dst"])["demand_bytes"]
+    )
+
+
+@both
+def test_a_control_loop_hears_what_flows_write(hosts: str, results: Results) -> None:
+    """The week from 4 ms on is made for what was written at 500 us and has not passed the VOQ by 2 ms: at
+    most 1.5 ms at 10 Gb/s of it has. From then on it falls, and at the flows' end nothing is left."""
+    heard = demand(results("ring", hosts))
+    for rack in range(3):
+        pair = heard.xs((rack, (rack + 1) % 3), level=("src", "dst"))
+        assert 8_000_000 - 1_875_000 < pair[2] < 8_000_000
+        assert pair.is_monotonic_decreasing
+    flows = results("ring", hosts).flows
+    over = (flows["start_us"] + flows["fct_us"])[flows["workload"] == "ring"].max()
+    # A week of 2 ms is made for what is seen when the one before begins.
+    later = heard[heard.index.get_level_values("week") > over / 2000 + 2]
+    assert (later == 0).all()
+
+
+def test_a_control_loop_ends_flows_as_soon(results: Results) -> None:
+    """The median of the big flows' times, within a tenth."""
+    medians = []
+    for hosts in ("simulated", "linux"):
+        flows = results("ring", hosts).flows
+        medians.append(float(flows["fct_us"][flows["size_bytes"] == 2_000_000].median()))
+    assert medians[0] == pytest.approx(medians[1], rel=0.1)
