@@ -220,6 +220,15 @@ def test_what_is_missing_is_said_before_the_run(
         fl.run(experiment, LINUX)
 
 
+def test_memory_is_what_flows_can_fill() -> None:
+    """Bases, a host, and for each flow its sockets and what it can have on its way: no more than it sends."""
+    plan = {"hosts": [{}] * 100, "programs": [{}], "flows": []}
+    small, endless = {"size": 20_000}, {"size": None}
+    assert guest.memory_mb(plan) == 1024 + 100 + 64
+    assert guest.memory_mb({**plan, "flows": [small] * 10_000}) == 1188 + 2700
+    assert guest.memory_mb({**plan, "flows": [endless, {"size": 10**9}]}) == math.ceil(1188 + 8.5)
+
+
 def test_no_room_is_said_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest, "memory_mb", lambda plan: 1 << 40)
     with pytest.raises(fl.RunError, match=r"no room for a kernel: \d+ MB are needed in /dev/shm"):

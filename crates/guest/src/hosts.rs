@@ -28,8 +28,9 @@ const LEAST_MAPS: usize = 65_530;
 const FILES: u64 = 1024;
 /// Open files of a flow: two ends and a listener.
 const FILES_PER_FLOW: u64 = 3;
-/// The parts of a kernel's memory that TCP may fill, as part of all: 3/4.
-const MEMORY: (u64, u64) = (3, 4);
+/// Pages that TCP may fill: all. What limits a connection are its own buffers' limits. The bytes of flows, which TCP
+/// counts too, take no memory, so that a share of the memory would say nothing.
+const TCP_PAGES: u64 = 1 << 40;
 
 /// A host that is set up.
 pub struct Host {
@@ -110,27 +111,18 @@ fn set(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
     fs::write(&path, value).context(|| format!("{host}: cannot set {name} to '{value}'"))
 }
 
-/// Makes room for all flows, which a kernel of little memory is stingy with: open files, threads, memory of TCP.
+/// Makes room for all flows, which a kernel of little memory is stingy with: open files, threads, TCP's buffers.
 pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
     let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
     setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))?;
     let threads = THREADS + 2 * plan.flows.len() + 2 * plan.programs.len();
-    let pages = memory_pages()? * MEMORY.0 / MEMORY.1;
     let limits = [
         ("kernel/threads-max", threads.to_string()),
         ("kernel/pid_max", threads.max(LEAST_PIDS).to_string()),
         ("vm/max_map_count", (threads * MAPS_PER_THREAD).max(LEAST_MAPS).to_string()),
-        ("net/ipv4/tcp_mem", format!("{pages} {pages} {pages}")),
+        ("net/ipv4/tcp_mem", format!("{TCP_PAGES} {TCP_PAGES} {TCP_PAGES}")),
     ];
     limits.iter().try_for_each(|(name, value)| {
         fs::write(format!("/proc/sys/{name}"), value).context(|| format!("cannot set {name} to {value}"))
     })
-}
-
-/// All of the kernel's memory.
-fn memory_pages() -> Result<u64, Failure> {
-    let text = fs::read_to_string("/proc/meminfo").context(|| "cannot read /proc/meminfo".into())?;
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
-    let kilobytes: u64 = total.ok_or_else(|| Failure::new("/proc/meminfo has no MemTotal"))?;
-    Ok(kilobytes / 4)
 }

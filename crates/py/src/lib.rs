@@ -61,7 +61,7 @@ fn inspect(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: b
 fn linux_plan(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<String> {
     let spec = read(text, path, &convert::overrides(overrides)?, allow_sweep)?;
     let plan = plan(&spec).map_err(error::to_python)?;
-    Ok(serde_json::to_string_pretty(&plan).expect("a plan is JSON"))
+    Ok(serde_json::to_string(&plan).expect("a plan is JSON"))
 }
 
 /// Runs an experiment.
