@@ -222,11 +222,11 @@ def test_what_is_missing_is_said_before_the_run(
 
 def test_memory_is_what_flows_can_fill() -> None:
     """Bases, a host, and for each flow its sockets and what it can have on its way: no more than it sends."""
-    plan = {"hosts": [{}] * 100, "programs": [{}], "flows": []}
-    small, endless = {"size": 20_000}, {"size": None}
+    plan: dict[str, list[dict[str, int | None]]] = {"hosts": [{}] * 100, "programs": [{}], "flows": []}
+    small, endless, long = ({"size": size} for size in (20_000, None, 10**9))
     assert guest.memory_mb(plan) == 1024 + 100 + 64
     assert guest.memory_mb({**plan, "flows": [small] * 10_000}) == 1188 + 2700
-    assert guest.memory_mb({**plan, "flows": [endless, {"size": 10**9}]}) == math.ceil(1188 + 8.5)
+    assert guest.memory_mb({**plan, "flows": [endless, long]}) == math.ceil(1188 + 8.5)
 
 
 def test_no_room_is_said_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -334,6 +334,7 @@ fn a_control_loop_hears_what_programs_write() {
     // SAFETY: connections lie there.
     let write = |to, port, bytes| unsafe { wrote(&connection(to, port), 77, bytes) };
     let close = |to, port| unsafe { (kernel.engine.closed)(&connection(to, port)) };
+    kernel.go(ZERO + 1_000_000);
     write(far, 1, 5_000_000_000);
     write(near, 2, 1000);
     write(nowhere, 3, 1000);
