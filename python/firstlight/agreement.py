@@ -102,13 +102,15 @@ def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
 
 
 def _of_numbers(figure: str, rows: Sequence[Row]) -> list[Agreement]:
-    """Agreement of a measured claim with every number that its paper states."""
-    stated = [r for r in rows if r.paper]
-    apart = [_percent(r.ours, r.paper) for r in stated if r.ours is not None and r.paper]
-    if not stated:
-        return []
-    simulated = Agreement(figure, "simulated", "the text", 1, None, None, None, aimed=False)
-    return [replace(simulated, numbers=len(stated), others=_mean(apart))]
+    """Agreement of a measured claim with every number that its paper states, on each kind of hosts."""
+    found = []
+    for hosts in HOSTS:
+        stated = [r for r in rows if r.paper and r.hosts == hosts]
+        apart = [_percent(r.ours, r.paper) for r in stated if r.ours is not None and r.paper]
+        if stated:
+            none = Agreement(figure, hosts, "the text", 1, None, None, None, aimed=False)
+            found.append(replace(none, numbers=len(stated), others=_mean(apart)))
+    return found
 
 
 def _percent(ours: float, reference: float) -> float:

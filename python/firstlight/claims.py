@@ -130,6 +130,8 @@ class Claim:
     curves: tuple[Curve, ...]
     quick: dict[str, Any]
     full: dict[str, Any]
+    on_linux: dict[str, Any]
+    """What is set on Linux hosts besides."""
     paper: pd.DataFrame
     linux: pd.DataFrame
     facts: tuple[Fact, ...]
@@ -178,7 +180,7 @@ class Claim:
         overrides: dict[str, Any] = {**(self.quick if mode == "quick" else self.full)}
         overrides |= curve.overrides(self.named(at))
         if hosts == "linux":
-            overrides["hosts.kind"] = hosts
+            overrides |= {"hosts.kind": hosts, **self.on_linux}
         overrides["time_scale"] = curve.time_scale
         for axis, value in zip(self.axes, at, strict=True):
             overrides |= axis.overrides(value)
@@ -257,6 +259,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         "hosts",
         "quick",
         "full",
+        "linux",
         "facts",
         "options",
         *(("measures", "figures") if plan.get("kind") == "measured" else ()),
@@ -278,6 +281,7 @@ def _claim(folder: Path, plan: dict[str, Any]) -> Claim:
         curves=tuple(_curve(c, _hosts(plan, HOSTS), plan["kind"]) for c in plan["curves"]),
         quick=plan["quick"],
         full=plan["full"],
+        on_linux=plan.get("linux", {}),
         paper=_expected(folder / "expected.csv"),
         linux=_expected(folder / "linux.csv"),
         facts=tuple(table(Fact, f) for f in plan.get("facts", [])),

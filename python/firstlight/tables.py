@@ -141,9 +141,10 @@ def _real(found: Mapping[tuple[Hosts, int], Row], scale: int) -> float | None:
 
 def agreement_line(a: Agreement) -> str:
     """One sentence on how near a figure comes."""
+    hosts = {"simulated": "simulated", "linux": "Linux"}[a.hosts]
     if a.numbers:
         apart = "none measured" if a.others is None else f"mean absolute difference {a.others:.0f} %"
-        return f"{a.figure}, {a.hosts} hosts, against {a.against}: {a.numbers} numbers, {apart}"
+        return f"{a.figure}, {hosts} hosts, against {a.against}: {a.numbers} numbers, {apart}"
     where = "exact time" if a.time_scale == 1 else f"scale {a.time_scale}"
     aim, tail_aim = (f" (aim {v:g})" if a.aimed else "" for v in (a.aim.utilization, a.aim.tail))
     parts = []
@@ -154,7 +155,6 @@ def agreement_line(a: Agreement) -> str:
     if a.fct is not None:
         parts.append(f"completion time {a.fct:.0f} %")
     verdict = {True: ": aim met", False: ": aim missed", None: ""}[a.met]
-    hosts = {"simulated": "simulated", "linux": "Linux"}[a.hosts]
     which = f"{a.figure}, {hosts} hosts, {where}, against {a.against}"
     return f"{which}: mean absolute difference {', '.join(parts)}{verdict}"
 

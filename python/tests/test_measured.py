@@ -12,6 +12,7 @@ from firstlight import agreement, claims, measures, reproduce, tables
 from firstlight.figures.gallery import figures
 from firstlight.figures.measured import distribution
 from firstlight.measured.form import Drawn
+from firstlight.measured.grid import grid
 from firstlight.measured.rows import Measured, Number, summarized
 from firstlight.result import Result
 from firstlight.verdict import Outcome
@@ -158,6 +159,20 @@ def filled(claim: claims.Claim, metric: str = "queue_wait_mean_us") -> Outcome:
     return outcome
 
 
+def on_both(folder: Path) -> Outcome:
+    """The same on both kinds of hosts, but for B and C; on Linux hosts A waits twice as long."""
+    text = CLAIM.replace('hosts = ["simulated"]', '[linux]\n"switch.ecn" = 7\n"tcp.tick" = "1ms"', 1)
+    for curve in ("B", "C"):
+        text = text.replace(f'name = "{curve}"', f'name = "{curve}"\nhosts = ["simulated"]')
+    (folder / "claim.toml").write_text(text)
+    outcome = filled(claims.read(folder))
+    for hosts, curve, at in list(outcome.results):
+        if curve == "A":
+            metric = outcome.results[hosts, curve, at].summary["queue_wait_mean_us"]
+            outcome.results["linux", curve, at] = result_of({"queue_wait_mean_us": 2 * metric})
+    return outcome
+
+
 def rows_of(outcome: Outcome) -> list[Number]:
     rows = outcome.rows()
     assert all(isinstance(r, Number) for r in rows)
@@ -182,6 +197,48 @@ def test_ratios_and_extremes_of_the_text_are_rows(folder: Path) -> None:
     assert (ratio.point, ratio.unit, ratio.paper, ratio.ours) == ("2 hosts, B / A", "x", 4.0, 4.0)
     assert ratio.interval == pytest.approx(0.0)
     assert (largest.point, largest.ours, largest.paper) == ("largest of 2 points, A", 21.0, 8.0)
+
+
+def test_linux_hosts_have_rows_of_their_own(folder: Path) -> None:
+    outcome = on_both(folder)
+    rows = {r.point: r for r in rows_of(outcome)}
+    real = rows["2 hosts, Linux, A"]
+    assert (real.hosts, real.ours, real.paper, rows["2 hosts, A"].ours) == ("linux", 22.0, 9.0, 11.0)
+    assert not any("Linux" in point and "B" in point for point in rows if "/" not in point)
+    assert rows["largest of 2 points, Linux, A"].ours == 42.0
+    assert [line[:3] for line in grid(outcome, outcome.claim.measures[0])] == [
+        ("senders", "A", "B"),
+        ("2 hosts", "11.0", "44.0"),
+        ("2 hosts, Linux", "22.0", "-"),
+        ("3 hosts", "21.0", "44.0"),
+        ("3 hosts, Linux", "42.0", "-"),
+    ]
+    near = agreement.agreements(outcome, outcome.rows())
+    assert [(a.hosts, a.numbers) for a in near] == [("simulated", 4), ("linux", 2)]
+    assert "Linux hosts, against the text" in tables.agreement_line(near[1])
+
+
+def test_linux_hosts_have_figures_of_their_own(folder: Path) -> None:
+    outcome = on_both(folder)
+    one = Drawn(caption="words.", name="x", kind="bars", metrics=("queue_wait_mean_us",))
+    object.__setattr__(outcome.claim, "figures", (one,))
+    ours, real = figures(outcome)
+    assert (ours.name, real.name, real.caption) == ("x", "x-linux", "Fig. 7: Linux hosts. words.")
+    assert ">11</text>" in ours.svg
+    assert ">22</text>" in real.svg
+    assert ">44</text>" not in real.svg
+
+
+def test_linux_hosts_are_told_what_is_theirs(folder: Path) -> None:
+    claim = on_both(folder).claim
+    runs = reproduce.plan([claim], "full", claims.HOSTS)
+    sets = {
+        (hosts, at): point.spec.overrides for (_, hosts, curve, at), point in runs.items() if curve == "A"
+    }
+    assert sets["linux", (2, 1)].items() >= {"hosts.kind": "linux", "tcp.tick": "1ms"}.items()
+    assert sets["linux", (2, 1)]["switch.ecn"] == 7
+    assert "tcp.tick" not in sets["simulated", (2, 1)]
+    assert {hosts for _, hosts, curve, _ in runs if curve == "B"} == {"simulated"}
 
 
 def test_a_number_that_was_not_measured_is_none(folder: Path) -> None:

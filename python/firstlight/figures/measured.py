@@ -1,6 +1,7 @@
 """Figures of claims of the kind ``measured``: metrics against an axis, distributions, flows over time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from firstlight.claims import Axis, Curve, Value, short
+from firstlight.claims import Axis, Curve, Hosts, Value, short
 from firstlight.figures import bars, chain, fct, heat_map, ladder, overload
 from firstlight.figures.style import (
     BLUE,
@@ -34,8 +35,7 @@ MARKERS = "os^Dv<>"
 
 
 def figures(outcome: Outcome) -> list[Figure]:
-    """The figures that the claim asks for, of what was run."""
-    measured = Measured(outcome)
+    """The figures that the claim asks for, one for each kind of hosts that was run."""
     painters = {
         "lines": _lines,
         "cdf": _cdf,
@@ -49,7 +49,17 @@ def figures(outcome: Outcome) -> list[Figure]:
         "bars": bars.bars,
         "overload": overload.overload,
     }
-    return [painters[drawn.kind](measured, drawn) for drawn in outcome.claim.figures]
+    return [
+        painters[drawn.kind](Measured(outcome, hosts), _on(hosts, drawn))
+        for drawn in outcome.claim.figures
+        for hosts in outcome.hosts
+    ]
+
+
+def _on(hosts: Hosts, drawn: Drawn) -> Drawn:
+    if hosts == "simulated":
+        return drawn
+    return replace(drawn, name=f"{drawn.name}-linux", caption=f"Linux hosts. {drawn.caption}")
 
 
 def _look(measured: Measured, curve: Curve) -> dict[str, Any]:

@@ -44,15 +44,22 @@ class Number(Row):
 
 
 def rows(outcome: Outcome) -> Iterator[Number]:
-    """Every measure at every point of every curve, then the numbers of the text."""
-    table = Measured(outcome)
+    """On each kind of hosts every measure at every point of every curve, then the numbers of the text."""
+    for hosts in outcome.hosts:
+        yield from _rows_on(Measured(outcome, hosts))
+
+
+def _rows_on(table: "Measured") -> Iterator[Number]:
+    outcome = table.outcome
     for measure in outcome.claim.measures:
         for point in table.points():
             for curve in outcome.claim.curves:
                 if curve.name in (measure.curves or [curve.name]) and table.has(curve, point):
                     yield table.row(measure, curve, point)
     for fact in outcome.claim.facts:
-        yield table.stated(fact)
+        named = (fact.curve, fact.by or fact.curve)
+        if all(table.hosts in table.curves[name].hosts for name in named):
+            yield table.stated(fact)
 
 
 class Measured:
@@ -70,7 +77,7 @@ class Measured:
 
     def points(self) -> list[Point]:
         """The points that there are results of."""
-        named = [self._point(at) for at in self.outcome.ats()]
+        named = [self._point(at) for at in self.outcome.ats(self.hosts)]
         return [p for i, p in enumerate(named) if p not in named[:i]]
 
     def _point(self, at: At) -> Point:
@@ -138,6 +145,15 @@ class Measured:
         """A point as a person names it."""
         return ", ".join(axis.text(point[axis.name]) for axis in self.axes())
 
+    def label(self, point: Point) -> str:
+        """The same, with the hosts where these are Linux."""
+        return ", ".join(t for t in (self.name(point), self.suffix) if t)
+
+    @property
+    def suffix(self) -> str:
+        """What tells results on Linux hosts from others."""
+        return "Linux" if self.hosts == "linux" else ""
+
     def row(self, measure: Measure, curve: Curve, point: Point) -> Number:
         """A measure at a point."""
         mean, interval = summarized(self.values(curve, point, measure.metric))
@@ -145,7 +161,7 @@ class Measured:
             interval = half(self.single(curve, point, measure.metric))
         return Number(
             measure.figure,
-            ", ".join(t for t in (self.name(point), curve.name) if t),
+            ", ".join(t for t in (self.label(point), curve.name) if t),
             measure.metric,
             measure.unit,
             self.paper(curve, point, measure.metric),
@@ -170,10 +186,11 @@ class Measured:
         known = [(m, i) for m, i in at_points if m is not None]
         ours, interval = _over(fact, known) if len(known) == len(points) else (None, None)
         label = measure.label if measure else fact.metric
+        names = f"{fact.by} / {curve.name}" if fact.by else curve.name
         where = self.name(points[0]) if len(points) == 1 else f"{fact.over} of {len(points)} points"
         return Number(
             fact.figure or (measure.figure if measure else self.claim.figure),
-            ", ".join(t for t in (where, f"{fact.by} / {curve.name}" if fact.by else curve.name) if t),
+            ", ".join(t for t in (where, self.suffix, names) if t),
             fact.metric,
             fact.unit or ("x" if fact.by else measure.unit if measure else ""),
             fact.paper,
