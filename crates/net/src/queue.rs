@@ -63,6 +63,12 @@ impl Voq {
         true
     }
 
+    /// Counts a packet that came, and that somebody else dropped.
+    pub fn refuse(&mut self) {
+        self.counts.offered += 1;
+        self.counts.dropped_full += 1;
+    }
+
     /// The packet that would be taken next.
     #[inline]
     pub fn front(&self) -> Option<PacketId> {

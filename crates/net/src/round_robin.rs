@@ -32,13 +32,19 @@ impl RoundRobin {
     /// The next ready candidate after the one served last; it counts as served.
     #[inline]
     pub fn take_turn(&mut self) -> Option<usize> {
+        let next = self.next()?;
+        self.last = next as u32;
+        Some(next)
+    }
+
+    /// The same, which is not served yet.
+    #[inline]
+    pub fn next(&self) -> Option<usize> {
         if self.ready == 0 {
             return None;
         }
         let start = self.last as usize + 1;
-        let next = self.first_from(start).or_else(|| self.first_from(0))?;
-        self.last = next as u32;
-        Some(next)
+        self.first_from(start).or_else(|| self.first_from(0))
     }
 
     #[inline]
@@ -70,9 +76,10 @@ mod tests {
                 let i = i as usize % n;
                 turns.set(i, on);
                 ready[i] = on;
+                let peeked = turns.next();
                 let expected = (1..=n).map(|k| (last + k) % n).find(|k| ready[*k]);
                 prop_assert_eq!(turns.is_empty(), expected.is_none());
-                prop_assert_eq!(turns.take_turn(), expected);
+                prop_assert_eq!((peeked, turns.take_turn()), (expected, expected));
                 last = expected.unwrap_or(last);
             }
         }

@@ -110,6 +110,7 @@ fn etalon_pair() -> Workload {
         week: Week::etalon(25, Span::from_us(180), Span::from_us(20)).expect("the example's own week is legal"),
         control: None,
         voq: VoqConfig { small, resize: None, ecn_small: None, ecn_large: None },
+        pfc: None,
         marks: None,
         time_scale: 1,
         seed: 1,

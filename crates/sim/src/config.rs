@@ -108,6 +108,8 @@ pub struct HybridConfig {
     pub control: Option<ControlConfig>,
     /// The queues between them.
     pub voq: VoqConfig,
+    /// Links can be paused, those of hosts too; all packets are one class, and the VOQs' capacities hold as well.
+    pub pfc: Option<PfcConfig>,
     /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
     pub marks: Option<Span>,
     /// Stretches the fabric's times against the engine's clock; 1 for none.

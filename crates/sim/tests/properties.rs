@@ -63,6 +63,7 @@ prop_compose! {
             },
             circuit: CircuitConfig { rate: Rate::from_gbps(circuit), delay: us(circuit_delay) },
             voq: VoqConfig { small, resize: more.map(|more| Resize { large: small + more, advance }), ecn_small, ecn_large: None },
+            pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
             week,
             control: None,

@@ -4,9 +4,9 @@ use super::effect::Setting;
 use super::error::{Problem, SpecError};
 use super::keys::{Key, Kind};
 use super::network;
-use super::qcn;
 use super::registry::{MOST_HOSTS, keys};
 use super::values::Values;
+use super::{pfc, qcn};
 use firstlight_circuits::{Day, Demand, Matching, RackId, Week, WeekError};
 use firstlight_transport::ConfigError;
 use firstlight_units::{Bytes, Rate, Span};
@@ -212,6 +212,16 @@ impl Check<'_> {
     }
 
     fn voq(&mut self) {
+        if !self.values.has("voq.small") {
+            let text = if !pfc::is_on(self.values) {
+                "missing: write for example small = 1 in [voq]"
+            } else if self.values.has("voq.large") {
+                "missing: without a capacity there is nothing to enlarge; add it, or take out voq.large"
+            } else {
+                return;
+            };
+            return self.wrong("voq.small", text);
+        }
         match (self.values.packets_opt("voq.large"), self.values.has("voq.advance")) {
             (Some(_), false) => {
                 self.wrong("voq.large", "has no effect without voq.advance: add for example advance = \"600us\"")

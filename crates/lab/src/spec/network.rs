@@ -46,7 +46,9 @@ impl Network {
     /// The network that checked values describe; `week` is that of a hybrid fabric.
     pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<Found, SpecError> {
         if let Some(week) = week {
-            return Ok(Found::new(Network::Hybrid(Box::new(hybrid(values, week)))));
+            let hybrid = hybrid(values, week);
+            let pfc = pfc::read_hybrid(values, &hybrid)?;
+            return Ok(Found::new(Network::Hybrid(Box::new(HybridConfig { pfc, ..hybrid }))));
         }
         if values.text("fabric.kind") == "graph" {
             return imported(values);
@@ -252,11 +254,12 @@ fn hybrid(values: &Values, week: Week) -> HybridConfig {
         week,
         control: control(values).map(|(control, _)| control),
         voq: VoqConfig {
-            small: values.packets("voq.small"),
+            small: values.packets_opt("voq.small").unwrap_or(u32::MAX),
             resize: resize.map(|(large, advance)| Resize { large, advance }),
             ecn_small: values.packets_opt("voq.ecn_small"),
             ecn_large: values.packets_opt("voq.ecn_large"),
         },
+        pfc: None,
         marks: values.tables.contains_key("marks").then(|| values.span("marks.advance")),
         time_scale: time_scale(values),
         seed: values.integer("seed"),

@@ -2,12 +2,12 @@
 
 use super::error::{Problem, SpecError};
 use super::keys::{Key, Kind};
-use super::registry::{AMOUNT, SPAN, key};
+use super::registry::{AMOUNT, MOST_HOSTS, SPAN, key};
 use super::values::Values;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
-use firstlight_net::topology::{Node, Topology};
+use firstlight_net::topology::{Node, Topology, Wire};
 use firstlight_net::{Drops, Limit, Marking};
-use firstlight_sim::SwitchConfig;
+use firstlight_sim::{HostLinks, HybridConfig, SwitchConfig};
 use firstlight_units::Bytes;
 
 /// What is paused.
@@ -46,36 +46,90 @@ pub(super) fn keys() -> Vec<Key> {
     ]
 }
 
-/// The switches with what the keys say, if links can be paused.
-pub(super) fn read(values: &Values, topology: &Topology, mut switch: SwitchConfig) -> Result<SwitchConfig, SpecError> {
-    let kind = values.text("pfc.kind");
-    if !values.tables.contains_key("pfc") || kind == "off" {
-        return Ok(switch);
+/// Whether links can be paused.
+pub(super) fn is_on(values: &Values) -> bool {
+    values.tables.contains_key("pfc") && values.text("pfc.kind") != "off"
+}
+
+/// What the keys say, if links can be paused.
+fn config(values: &Values) -> Option<PfcConfig> {
+    if !is_on(values) {
+        return None;
     }
-    let whole_link = kind == "pause";
-    let classes = values.classes_opt("pfc.classes").filter(|_| !whole_link);
-    let config = PfcConfig {
+    let whole_link = values.text("pfc.kind") == "pause";
+    Some(PfcConfig {
         whole_link,
-        classes: classes.unwrap_or(u8::MAX),
+        classes: lossless(values).unwrap_or(u8::MAX),
         xoff: values.size_opt("pfc.xoff"),
         xon: values.size_opt("pfc.xon"),
         buffer: values.size_opt("pfc.buffer"),
         response: values.span_opt("pfc.response"),
         mtu: largest_packet(values),
         most_events: values.integer("pfc.events") as usize,
+    })
+}
+
+/// The lossless classes, where these are given, a bit each.
+fn lossless(values: &Values) -> Option<u8> {
+    values.classes_opt("pfc.classes").filter(|_| values.text("pfc.kind") == "pfc")
+}
+
+/// The switches of a packet fabric with what holds on their links, if these can be paused.
+pub(super) fn read(values: &Values, topology: &Topology, mut switch: SwitchConfig) -> Result<SwitchConfig, SpecError> {
+    let Some(config) = config(values) else { return Ok(switch) };
+    let links = Links {
+        limits: links(topology, &config).collect(),
+        name: &|transmitter| topology.transmitter_name(transmitter),
     };
-    let mut problems = vec![];
-    problems.extend(absent_class(values, &switch, classes));
-    problems.extend(upside_down(values, topology, &config));
-    if !values.flag("pfc.allow_loss") {
-        problems.extend(other_limits(values, &switch, &config));
-        problems.extend(too_small(values, topology, &config));
-    }
-    if !problems.is_empty() {
-        return Err(SpecError { problems });
-    }
+    let classes = absent_class(values, &switch, lossless(values));
+    check(values, &links, classes, other_limits(values, &switch, &config))?;
     only_mark(values, &mut switch, &config);
     Ok(SwitchConfig { pfc: Some(config), ..switch })
+}
+
+/// What holds on the links of a hybrid fabric: those of hosts, and those of the packet network.
+pub(super) fn read_hybrid(values: &Values, hybrid: &HybridConfig) -> Result<Option<PfcConfig>, SpecError> {
+    let Some(config) = config(values) else { return Ok(None) };
+    let HostLinks { rate, receive_rate, delay } = hybrid.links;
+    let (there, back) = (Wire { rate, delay }, Wire { rate: receive_rate, delay });
+    let packet = Wire { rate: hybrid.packet.rate, delay: hybrid.packet.delay };
+    let of_hosts = (0..hybrid.racks * hybrid.hosts_per_rack).map(|host| (host, config.limits(there, back)));
+    let of_uplinks = (0..hybrid.racks).map(|rack| (MOST_HOSTS as usize + rack, config.limits(packet, packet)));
+    let links = Links {
+        limits: of_hosts.chain(of_uplinks).collect(),
+        name: &|link| match link.checked_sub(MOST_HOSTS as usize) {
+            None => format!("host{link}.nic"),
+            Some(rack) => format!("uplink.{rack}"),
+        },
+    };
+    let highest = lossless(values).and_then(u8::checked_ilog2).filter(|highest| *highest > 0);
+    let text = |highest| format!("there is no class {highest}: the packets of a hybrid fabric are all of class 0");
+    let absent = highest.map(|highest| values.problem("pfc.classes", text(highest)));
+    check(values, &links, absent, voq_limits(values, &config))?;
+    Ok(Some(config))
+}
+
+/// The links into switches that have buffers.
+struct Links<'a> {
+    limits: Vec<(usize, PfcLimits)>,
+    name: &'a dyn Fn(usize) -> String,
+}
+
+/// What is wrong, or loses packets that must not be lost.
+fn check(
+    values: &Values,
+    links: &Links<'_>,
+    absent_class: Option<Problem>,
+    other_limits: Option<Problem>,
+) -> Result<(), SpecError> {
+    let mut problems = vec![];
+    problems.extend(absent_class);
+    problems.extend(upside_down(values, links));
+    if !values.flag("pfc.allow_loss") {
+        problems.extend(other_limits);
+        problems.extend(too_small(values, links));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(SpecError { problems }) }
 }
 
 /// RED of lossless classes drops nothing, unless it is told to.
@@ -123,10 +177,10 @@ fn links<'a>(topology: &'a Topology, config: &'a PfcConfig) -> impl Iterator<Ite
     inward.map(move |from| (from, config.limits(topology.wire_of(from), topology.wire_of(backs[from]))))
 }
 
-fn upside_down(values: &Values, topology: &Topology, config: &PfcConfig) -> Option<Problem> {
-    let (from, limits) = links(topology, config).find(|(_, limits)| limits.xon > limits.xoff)?;
+fn upside_down(values: &Values, links: &Links<'_>) -> Option<Problem> {
+    let (from, limits) = links.limits.iter().find(|(_, limits)| limits.xon > limits.xoff)?;
     let PfcLimits { xon, xoff, .. } = limits;
-    let text = format!("{xon} is above xoff, {xoff} on the link {}: use at most that", topology.transmitter_name(from));
+    let text = format!("{xon} is above xoff, {xoff} on the link {}: use at most that", (links.name)(*from));
     Some(values.problem("pfc.xon", text))
 }
 
@@ -147,9 +201,16 @@ fn other_limits(values: &Values, switch: &SwitchConfig, config: &PfcConfig) -> O
     Some(values.problem(&format!("{}.red.drop_beyond", table(switch, class)), text))
 }
 
+/// A VOQ's own limit.
+fn voq_limits(values: &Values, config: &PfcConfig) -> Option<Problem> {
+    const TEXT: &str = "a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' accounts \
+                        let in, or say pfc.allow_loss = true";
+    (config.has(0) && values.has("voq.small")).then(|| values.problem("voq.small", TEXT))
+}
+
 /// The link whose buffer lacks most.
-fn too_small(values: &Values, topology: &Topology, config: &PfcConfig) -> Option<Problem> {
-    let lacking: Vec<_> = links(topology, config).filter(|(_, limits)| limits.missing().get() > 0).collect();
+fn too_small(values: &Values, links: &Links<'_>) -> Option<Problem> {
+    let lacking: Vec<_> = links.limits.iter().filter(|(_, limits)| limits.missing().get() > 0).collect();
     let (from, limits) = lacking.iter().max_by_key(|(from, limits)| (limits.missing(), std::cmp::Reverse(*from)))?;
     let PfcLimits { xoff, buffer, headroom, response, .. } = limits;
     let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
@@ -157,7 +218,7 @@ fn too_small(values: &Values, topology: &Topology, config: &PfcConfig) -> Option
         "on the link {}{others} {} are missing: {buffer} cannot hold xoff, {xoff}, and the headroom of {headroom} that can come \
          then (three packets, a pause frame, the cable both ways and a response of {response}): use a larger buffer or a smaller \
          xoff, or say pfc.allow_loss = true",
-        topology.transmitter_name(*from),
+        (links.name)(*from),
         limits.missing(),
     );
     Some(values.problem(if values.has("pfc.buffer") { "pfc.buffer" } else { "pfc.xoff" }, text))

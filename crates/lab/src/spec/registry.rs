@@ -112,7 +112,7 @@ pub(crate) const TABLES: &[Table] = &[
     table("switch.classes.*.phantom", PACKET, "As `[switch.phantom]`, for the class"),
     table(
         "pfc",
-        PACKET,
+        When::Always,
         "Lossless Ethernet: links are paused before a buffer overflows. The table's presence turns it on",
     ),
     table("marks", HYBRID, "ECE marks on returning packets, which reTCP needs. The table's presence turns them on"),
@@ -270,7 +270,9 @@ fn schedule() -> Vec<Key> {
 
 fn queues() -> Vec<Key> {
     vec![
-        key("voq.small", packets(1), "Capacity of a VOQ"),
+        key("voq.small", packets(1), "Capacity of a VOQ").or_none(
+            "with `[pfc]` no limit: a VOQ takes what the accounts of hosts' links let in. Without, it must be given",
+        ),
         key("voq.large", packets(1), "Capacity from `voq.advance` before the pair's day until its end")
             .or_none("VOQs keep their size"),
         key("voq.advance", SPAN, "How long before its day a VOQ is enlarged").or_none("VOQs keep their size"),

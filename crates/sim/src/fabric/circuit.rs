@@ -46,21 +46,30 @@ impl CircuitPort {
 impl Hybrid {
     /// Something may have become sendable on this port.
     #[inline]
-    pub(super) fn wake_circuit(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn wake_circuit<const P: bool>(&mut self, core: &mut Core, src: usize) {
         if !core.is_scheduled(Kind::CircuitFree, src) {
-            let next = self.serve_circuit(core, src);
+            let next = self.serve_circuit::<P>(core, src);
             core.schedule(next, Kind::CircuitFree, src);
+        } else if P
+            && let Some(dst) = self.circuits[src].up_to
+            && let Some(free) = self.circuit_chance(core, src, self.pair(src, usize::from(dst)))
+            && self.is_overdue(Kind::CircuitFree, src, free <= core.now)
+        {
+            self.on_circuit_free::<P>(core, src);
         }
     }
 
-    pub(super) fn on_circuit_free(&mut self, core: &mut Core, src: usize) {
-        let next = self.serve_circuit(core, src);
+    pub(super) fn on_circuit_free<const P: bool>(&mut self, core: &mut Core, src: usize) {
+        if P {
+            self.finish_circuit(core, src);
+        }
+        let next = self.serve_circuit::<P>(core, src);
         core.reschedule(next, Kind::CircuitFree, src);
     }
 
     /// Sends if it can. Tells when to try again; `None` when nothing is sendable.
     #[inline]
-    fn serve_circuit(&mut self, core: &mut Core, src: usize) -> Option<Time> {
+    fn serve_circuit<const P: bool>(&mut self, core: &mut Core, src: usize) -> Option<Time> {
         let port = &self.circuits[src];
         let index = self.pair(src, usize::from(port.up_to?));
         let free = self.circuit_chance(core, src, index)?;
@@ -77,8 +86,14 @@ impl Hybrid {
         let port = &mut self.circuits[src];
         port.carried += u64::from(size);
         let alone = port.line.send(id, size, core.now);
+        let free = port.line.free_at();
         core.schedule(alone, Kind::Circuit, src);
-        self.circuit_chance(core, src, index)
+        let next = self.circuit_chance(core, src, index);
+        if P {
+            self.begin(Kind::CircuitFree, src, id, next.is_none());
+            return Some(free);
+        }
+        next
     }
 
     /// When the VOQ's first packet can start, if it can end by the day's end.
@@ -89,9 +104,9 @@ impl Hybrid {
         (port.line.end_of(bytes, core.now) <= port.until).then(|| port.line.free_at())
     }
 
-    pub(super) fn on_circuit_arrival(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn on_circuit_arrival<const P: bool>(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.circuits[src].line.arrive();
         core.reschedule(next, Kind::Circuit, src);
-        self.on_rack_arrival(core, id, src, Network::Circuit);
+        self.on_rack_arrival::<P>(core, id, src, Network::Circuit);
     }
 }

@@ -8,6 +8,7 @@
 use super::announced::Announced;
 use super::circuit::CircuitPort;
 use super::core::{Core, Shape, check_range, serializer};
+use super::lossless::{Pauses, Place};
 use super::notifications::VoqPoint;
 use super::order::Order;
 use super::packet_network::{Downlink, Uplink};
@@ -40,8 +41,10 @@ pub(super) struct Pair {
 /// The racks and all that joins them. Pairs are indexed by source * racks + destination.
 pub(super) struct Hybrid {
     pub(super) racks: usize,
-    /// The ToRs' ports to the hosts.
+    /// The ToRs' ports to the hosts; none when links can be paused, which have others.
     pub(super) host_ports: Vec<FifoPort>,
+    /// What is needed to pause links, if they can be.
+    pub(super) pauses: Option<Box<Pauses>>,
     /// The rack of each host.
     rack_of: Vec<u16>,
     pub(super) pairs: Vec<Pair>,
@@ -71,7 +74,7 @@ impl Hybrid {
         let HostLinks { rate, receive_rate, delay } = config.links;
         let sending = serializer("hosts.rate", rate, scale)?;
         let links = vec![(sending, delay); hosts];
-        let mut core = Core::new(links, &config.interface, &sources(racks, hosts), scale, config.seed)?;
+        let mut core = Core::new(links, &config.interface, &sources(config, hosts), scale, config.seed)?;
         let stretched = |span: Span| span * u64::from(scale);
         let receiving = serializer("hosts.receive_rate", receive_rate, scale)?;
         let to_host =
@@ -82,9 +85,11 @@ impl Hybrid {
         let circuit = Line::new(circuit, stretched(config.circuit.delay));
         let downlinks = if config.packet.switched { racks } else { 0 };
         let limits = small(&config.voq);
+        let pauses = Pauses::build(config, &mut core);
         let hybrid = Hybrid {
             racks,
-            host_ports: vec![to_host; hosts],
+            host_ports: vec![to_host; if pauses.is_some() { 0 } else { hosts }],
+            pauses,
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
             pairs: (0..racks * racks).map(|_| Pair::new(limits)).collect(),
             points: VoqPoint::all(config),
@@ -116,36 +121,71 @@ impl Hybrid {
 
     /// A packet arrives at its ToR from a host of the rack.
     #[inline]
-    fn on_host_packet(&mut self, core: &mut Core, id: PacketId) {
+    pub(super) fn on_host_packet<const P: bool>(&mut self, core: &mut Core, id: PacketId) {
         let now = core.now;
         let packet = core.arena.get_mut(id);
         let (src, dst) = (self.rack(packet.src), self.rack(packet.dst));
         if src == dst {
             self.local += 1;
-            let host = packet.dst.index();
-            return core.send(&mut self.host_ports, host, id);
+            let (from, host) = (packet.src.index(), packet.dst.index());
+            return self.send_to_host::<P>(core, host, id, Some(Place::Nic(from)));
         }
-        let index = self.pair(src, dst);
+        let (index, from) = (self.pair(src, dst), packet.src.index());
+        if P && !self.has_room(Place::Nic(from), packet.size) {
+            self.pairs[index].voq.refuse();
+            return core.lose(id, Kind::UplinkFree, index);
+        }
         let pair = &mut self.pairs[index];
         packet.stamp = now;
         if !pair.voq.offer(id, packet) {
+            if P {
+                self.note_loss();
+            }
             return core.lose(id, Kind::UplinkFree, index);
         }
+        if P {
+            self.hold(core, id, Some(Place::Nic(from)), Place::Voq(src, dst));
+        }
         if !self.points.is_empty() {
-            self.on_queued(core, index, id);
+            self.on_queued::<P>(core, index, id);
         }
         if self.circuits[src].is_up_to(dst) {
-            return self.wake_circuit(core, src);
+            return self.wake_circuit::<P>(core, src);
         }
         if self.pairs[index].voq.len() == 1 {
             self.refresh(src, dst);
         }
-        self.wake_uplink(core, src);
+        self.wake_uplink::<P>(core, src);
+        if P {
+            self.note_head(core, Place::Uplink(src), now);
+        }
+    }
+
+    /// A packet goes to a host of its rack. It came to the ToR from there, or was made here.
+    #[inline]
+    pub(super) fn send_to_host<const P: bool>(
+        &mut self,
+        core: &mut Core,
+        host: usize,
+        id: PacketId,
+        from: Option<Place>,
+    ) {
+        if P {
+            self.send_pausable(core, host, id, from);
+        } else {
+            core.send(&mut self.host_ports, host, id);
+        }
     }
 
     /// A packet from `src` arrives at the destination's ToR.
     #[inline]
-    pub(super) fn on_rack_arrival(&mut self, core: &mut Core, id: PacketId, src: usize, network: Network) {
+    pub(super) fn on_rack_arrival<const P: bool>(
+        &mut self,
+        core: &mut Core,
+        id: PacketId,
+        src: usize,
+        network: Network,
+    ) {
         let packet = core.arena.get_mut(id);
         let dst = self.rack(packet.dst);
         let (index, back) = (self.pair(src, dst), self.pair(dst, src));
@@ -159,7 +199,12 @@ impl Hybrid {
             meter.on_arrival(packet, network, core.now);
         }
         let host = packet.dst.index();
-        core.send(&mut self.host_ports, host, id);
+        let from = match network {
+            Network::Circuit => Place::Circuit(dst),
+            Network::Packet if self.downlinks.is_empty() => Place::Uplink(src),
+            Network::Packet => Place::Downlink(dst),
+        };
+        self.send_to_host::<P>(core, host, id, Some(from));
     }
 
     pub(super) fn set_meter(&mut self, core: &mut Core, config: &MeterConfig) -> Result<(), ConfigError> {
@@ -212,24 +257,32 @@ impl Hybrid {
 impl Shape for Hybrid {
     #[inline]
     fn on_event(&mut self, core: &mut Core, event: Event) {
+        self.on::<false>(core, event);
+    }
+}
+
+impl Hybrid {
+    /// Carries out one event, where links can be paused (`P`) or not.
+    #[inline]
+    pub(super) fn on<const P: bool>(&mut self, core: &mut Core, event: Event) {
         let (kind, index) = (event.kind(), event.index());
         match kind {
             Kind::Nic => {
                 let id = core.on_nic_arrival(index);
-                self.on_host_packet(core, id);
+                self.on_host_packet::<P>(core, id);
             }
             Kind::Port => {
                 if let Some(id) = core.step(&mut self.host_ports[index], index) {
                     core.exit(id, HostId(index as u16));
                 }
             }
-            Kind::UplinkFree => self.on_uplink_free(core, index),
-            Kind::Uplink => self.on_uplink_arrival(core, index),
-            Kind::DownlinkFree => self.on_downlink_free(core, index),
-            Kind::Downlink => self.on_downlink_arrival(core, index),
-            Kind::CircuitFree => self.on_circuit_free(core, index),
-            Kind::Circuit => self.on_circuit_arrival(core, index),
-            Kind::Calendar => self.on_calendar(core),
+            Kind::UplinkFree => self.on_uplink_free::<P>(core, index),
+            Kind::Uplink => self.on_uplink_arrival::<P>(core, index),
+            Kind::DownlinkFree => self.on_downlink_free::<P>(core, index),
+            Kind::Downlink => self.on_downlink_arrival::<P>(core, index),
+            Kind::CircuitFree => self.on_circuit_free::<P>(core, index),
+            Kind::Circuit => self.on_circuit_arrival::<P>(core, index),
+            Kind::Calendar => self.on_calendar::<P>(core),
             Kind::Sample => self.on_sample(core),
             Kind::Pacer => core.on_pacer(index),
             Kind::Limiter => core.on_limiter(index),
@@ -241,11 +294,13 @@ impl Shape for Hybrid {
 }
 
 /// The sources of events that are a hybrid fabric's own.
-fn sources(racks: usize, hosts: usize) -> Vec<(Kind, usize)> {
+fn sources(config: &HybridConfig, hosts: usize) -> Vec<(Kind, usize)> {
     let of_racks =
         [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
     let mut sources = vec![(Kind::Port, hosts), (Kind::Calendar, 1)];
-    sources.extend(of_racks.map(|kind| (kind, racks)));
+    sources.extend(of_racks.map(|kind| (kind, config.racks)));
+    sources.push((Kind::Stack, if config.pfc.is_some() { hosts } else { 0 }));
+    sources.push((Kind::Pause, Pauses::count_links(config)));
     sources
 }
 
@@ -276,7 +331,8 @@ fn check(config: &HybridConfig) -> Result<(), ConfigError> {
     check_range("fabric.hosts_per_rack", config.hosts_per_rack, 1, 1 << 16)?;
     check_range("fabric.hosts_per_rack", config.racks * config.hosts_per_rack, 1, 1 << 16)?;
     check_range("packet.switch_queue", config.packet.switch_queue as usize, 1, 1 << 20)?;
-    check_range("voq.small", config.voq.small as usize, 1, 1 << 24)?;
+    let most_packets = if config.pfc.is_some() { u32::MAX as usize } else { 1 << 24 };
+    check_range("voq.small", config.voq.small as usize, 1, most_packets)?;
     if config.week.racks() != config.racks {
         return fail("schedule", format!("it is of {} racks, the fabric has {}", config.week.racks(), config.racks));
     }

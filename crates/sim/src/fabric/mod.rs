@@ -30,7 +30,7 @@ use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
 use graph::Graph;
 use hybrid::Hybrid;
-use lossless::Lossless;
+use lossless::{Lossless, Pausing};
 
 /// A packet that has left the fabric. Read it with [`Fabric::packet`], then [`Fabric::release`] it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +129,7 @@ impl Fabric {
             Kind::Graph(graph) => self.core.run(graph, limit, to_exit),
             Kind::Classes(graph) => self.core.run(graph, limit, to_exit),
             Kind::Lossless(lossless) => self.core.run(&mut **lossless, limit, to_exit),
+            Kind::Hybrid(hybrid) if hybrid.pauses.is_some() => self.core.run(&mut Pausing(hybrid), limit, to_exit),
             Kind::Hybrid(hybrid) => self.core.run(&mut **hybrid, limit, to_exit),
         }
     }
@@ -274,7 +275,8 @@ impl Fabric {
     pub fn pauses(&self) -> Option<PauseReport> {
         match &self.kind {
             Kind::Lossless(lossless) => Some(lossless.pause_report(&self.core)),
-            _ => None,
+            Kind::Hybrid(hybrid) => hybrid.pause_report(&self.core),
+            Kind::Graph(_) | Kind::Classes(_) => None,
         }
     }
 

@@ -47,13 +47,13 @@ impl VoqPoint {
 
 impl Hybrid {
     /// A VOQ has taken a packet in: its sender, a host of this rack, may be notified.
-    pub(super) fn on_queued(&mut self, core: &mut Core, pair: usize, id: PacketId) {
+    pub(super) fn on_queued<const P: bool>(&mut self, core: &mut Core, pair: usize, id: PacketId) {
         let (packet, VoqPoint { point, bytes }) = (core.arena.get(id), &mut self.points[pair]);
         *bytes += u64::from(packet.size);
         if let Some(feedback) = point.on_queued(packet.size, Bytes::new(*bytes)) {
             let host = packet.src.index();
             let id = core.notify(id, feedback);
-            core.send(&mut self.host_ports, host, id);
+            self.send_to_host::<P>(core, host, id, None);
         }
     }
 

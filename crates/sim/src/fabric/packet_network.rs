@@ -9,6 +9,7 @@
 
 use super::core::Core;
 use super::hybrid::Hybrid;
+use super::lossless::Place;
 use crate::events::Kind;
 use crate::meter::Network;
 use firstlight_net::{Line, PacketId, Ring, RoundRobin};
@@ -30,6 +31,8 @@ pub(super) struct Downlink {
     /// Packets that each input queue holds before its VOQ is held.
     places: u32,
     pub(super) entered: u64,
+    /// Packets for which a lossless switch had no room.
+    pub(super) dropped: u64,
     pub(super) peak: u32,
 }
 
@@ -42,12 +45,22 @@ impl Uplink {
 impl Downlink {
     pub(super) fn new(line: Line, racks: usize, places: u32) -> Self {
         let inputs = (0..racks).map(|_| Ring::with_capacity(4)).collect();
-        Downlink { line, inputs, turns: RoundRobin::new(racks), places, entered: 0, peak: 0 }
+        Downlink { line, inputs, turns: RoundRobin::new(racks), places, entered: 0, dropped: 0, peak: 0 }
     }
 
     #[inline]
     fn has_room(&self, src: usize) -> bool {
         self.inputs[src].len() < self.places
+    }
+
+    /// Whether no packet waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// The packet whose turn is next.
+    pub(super) fn next(&self) -> Option<PacketId> {
+        self.inputs[self.turns.next()?].front()
     }
 }
 
@@ -62,22 +75,33 @@ impl Hybrid {
 
     /// Something may have become sendable on this uplink.
     #[inline]
-    pub(super) fn wake_uplink(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn wake_uplink<const P: bool>(&mut self, core: &mut Core, src: usize) {
         if !core.is_scheduled(Kind::UplinkFree, src) {
-            let next = self.serve_uplink(core, src);
+            let next = self.serve_uplink::<P>(core, src);
             core.schedule(next, Kind::UplinkFree, src);
+        } else if P && !self.uplinks[src].turns.is_empty() {
+            let free = self.uplinks[src].line.free_at() <= core.now;
+            if self.is_overdue(Kind::UplinkFree, src, free) {
+                self.on_uplink_free::<P>(core, src);
+            }
         }
     }
 
-    pub(super) fn on_uplink_free(&mut self, core: &mut Core, src: usize) {
-        let next = self.serve_uplink(core, src);
+    pub(super) fn on_uplink_free<const P: bool>(&mut self, core: &mut Core, src: usize) {
+        if P {
+            self.finish_uplink(core, src);
+        }
+        let next = self.serve_uplink::<P>(core, src);
         core.reschedule(next, Kind::UplinkFree, src);
     }
 
     /// Sends if it can. Tells when to try again; `None` when nothing is sendable.
     #[inline]
-    fn serve_uplink(&mut self, core: &mut Core, src: usize) -> Option<Time> {
+    fn serve_uplink<const P: bool>(&mut self, core: &mut Core, src: usize) -> Option<Time> {
         let now = core.now;
+        if P && let Some(free) = self.hold_uplink(now, src) {
+            return free;
+        }
         let uplink = &mut self.uplinks[src];
         if uplink.turns.is_empty() {
             return None;
@@ -97,17 +121,26 @@ impl Hybrid {
         let alone = uplink.line.send(id, size, now);
         core.schedule(alone, Kind::Uplink, src);
         self.refresh(src, dst);
+        if P {
+            self.begin(Kind::UplinkFree, src, id, self.uplinks[src].turns.is_empty());
+        }
         let uplink = &self.uplinks[src];
-        (!uplink.turns.is_empty()).then(|| uplink.line.free_at())
+        (P || !uplink.turns.is_empty()).then(|| uplink.line.free_at())
     }
 
-    pub(super) fn on_uplink_arrival(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn on_uplink_arrival<const P: bool>(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.uplinks[src].line.arrive();
         core.reschedule(next, Kind::Uplink, src);
         if self.downlinks.is_empty() {
-            return self.on_rack_arrival(core, id, src, Network::Packet);
+            return self.on_rack_arrival::<P>(core, id, src, Network::Packet);
         }
         let dst = self.rack(core.arena.get(id).dst);
+        if P && !self.has_room(Place::Uplink(src), core.arena.get(id).size) {
+            let downlink = &mut self.downlinks[dst];
+            downlink.entered += 1;
+            downlink.dropped += 1;
+            return core.lose(id, Kind::DownlinkFree, dst);
+        }
         let downlink = &mut self.downlinks[dst];
         let input = &mut downlink.inputs[src];
         input.push(id);
@@ -117,25 +150,43 @@ impl Hybrid {
         if !downlink.has_room(src) {
             self.refresh(src, dst);
         }
-        self.wake_downlink(core, dst);
-    }
-
-    #[inline]
-    fn wake_downlink(&mut self, core: &mut Core, dst: usize) {
-        if !core.is_scheduled(Kind::DownlinkFree, dst) {
-            let next = self.serve_downlink(core, dst);
-            core.schedule(next, Kind::DownlinkFree, dst);
+        if P {
+            self.hold(core, id, Some(Place::Uplink(src)), Place::Downlink(dst));
+            self.note_head(core, Place::Downlink(dst), core.now);
+        }
+        self.wake_downlink::<P>(core, dst);
+        if P {
+            self.downlink_changed(core.now, dst);
         }
     }
 
-    pub(super) fn on_downlink_free(&mut self, core: &mut Core, dst: usize) {
-        let next = self.serve_downlink(core, dst);
+    #[inline]
+    pub(super) fn wake_downlink<const P: bool>(&mut self, core: &mut Core, dst: usize) {
+        if !core.is_scheduled(Kind::DownlinkFree, dst) {
+            let next = self.serve_downlink::<P>(core, dst);
+            core.schedule(next, Kind::DownlinkFree, dst);
+        } else if P && !self.downlinks[dst].turns.is_empty() {
+            let free = self.downlinks[dst].line.free_at() <= core.now;
+            if self.is_overdue(Kind::DownlinkFree, dst, free) {
+                self.on_downlink_free::<P>(core, dst);
+            }
+        }
+    }
+
+    pub(super) fn on_downlink_free<const P: bool>(&mut self, core: &mut Core, dst: usize) {
+        if P {
+            self.finish_downlink(core, dst);
+        }
+        let next = self.serve_downlink::<P>(core, dst);
         core.reschedule(next, Kind::DownlinkFree, dst);
     }
 
     #[inline]
-    fn serve_downlink(&mut self, core: &mut Core, dst: usize) -> Option<Time> {
+    fn serve_downlink<const P: bool>(&mut self, core: &mut Core, dst: usize) -> Option<Time> {
         let now = core.now;
+        if P && let Some(free) = self.hold_downlink(now, dst) {
+            return free;
+        }
         let downlink = &mut self.downlinks[dst];
         if downlink.turns.is_empty() {
             return None;
@@ -148,19 +199,22 @@ impl Hybrid {
         let id = downlink.inputs[src].pop().expect("an input on its turn is not empty");
         downlink.turns.set(src, !downlink.inputs[src].is_empty());
         let alone = downlink.line.send(id, core.arena.get(id).size, now);
-        let next = (!downlink.turns.is_empty()).then(|| downlink.line.free_at());
+        let next = (P || !downlink.turns.is_empty()).then(|| downlink.line.free_at());
         core.schedule(alone, Kind::Downlink, dst);
+        if P {
+            self.begin(Kind::DownlinkFree, dst, id, self.downlinks[dst].turns.is_empty());
+        }
         if was_full {
             self.refresh(src, dst);
-            self.wake_uplink(core, src);
+            self.wake_uplink::<P>(core, src);
         }
         next
     }
 
-    pub(super) fn on_downlink_arrival(&mut self, core: &mut Core, dst: usize) {
+    pub(super) fn on_downlink_arrival<const P: bool>(&mut self, core: &mut Core, dst: usize) {
         let (id, next) = self.downlinks[dst].line.arrive();
         core.reschedule(next, Kind::Downlink, dst);
         let src = self.rack(core.arena.get(id).src);
-        self.on_rack_arrival(core, id, src, Network::Packet);
+        self.on_rack_arrival::<P>(core, id, src, Network::Packet);
     }
 }

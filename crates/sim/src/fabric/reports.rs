@@ -39,8 +39,11 @@ impl Hybrid {
     }
 
     pub(super) fn port_reports(&self, now: Time) -> Vec<PortReport> {
-        let to_host = |(i, port)| port_report(PortKind::HostPort, format!("host{i}.port"), port, now);
+        let name = |i| format!("host{i}.port");
+        let to_host = |(i, port)| port_report(PortKind::HostPort, name(i), port, now);
         let mut reports: Vec<PortReport> = self.host_ports.iter().enumerate().map(to_host).collect();
+        let pausable = self.pauses.iter().flat_map(|pauses| pauses.ports.iter().enumerate());
+        reports.extend(pausable.map(|(i, port)| port_report(PortKind::HostPort, name(i), port, now)));
         reports.extend(self.pairs_of_two().map(|(src, dst)| self.voq_report(src, dst)));
         for (src, uplink) in self.uplinks.iter().enumerate() {
             let offered = self.pairs[self.pair(src, 0)..][..self.racks].iter().map(|pair| pair.packet_packets).sum();
@@ -51,7 +54,8 @@ impl Hybrid {
             let waiting: u64 = downlink.inputs.iter().map(|input| u64::from(input.len())).sum();
             let name = format!("downlink.{dst}");
             let line = line_report(PortKind::Downlink, name, downlink.entered, &downlink.line);
-            reports.push(PortReport { held: line.held + waiting, peak_queue: u64::from(downlink.peak), ..line });
+            let (held, peak_queue) = (line.held + waiting, u64::from(downlink.peak));
+            reports.push(PortReport { held, peak_queue, dropped: downlink.dropped, ..line });
         }
         for (src, circuit) in self.circuits.iter().enumerate() {
             let offered = self.pairs[self.pair(src, 0)..][..self.racks].iter().map(|pair| pair.circuit_packets).sum();

@@ -60,15 +60,18 @@ impl Record {
 
 impl Hybrid {
     /// Does all that the calendar has for this moment, then lets every rack send what it now may.
-    pub(super) fn on_calendar(&mut self, core: &mut Core) {
+    pub(super) fn on_calendar<const P: bool>(&mut self, core: &mut Core) {
         while self.schedule.next_due() <= core.now {
             let operation = self.schedule.calendar.pop();
             self.carry_out(core, operation);
         }
         core.reschedule(Some(self.schedule.next_due()), Kind::Calendar, 0);
         for src in 0..self.racks {
-            self.wake_circuit(core, src);
-            self.wake_uplink(core, src);
+            self.wake_circuit::<P>(core, src);
+            self.wake_uplink::<P>(core, src);
+        }
+        if P {
+            self.look_at_uplinks(core);
         }
     }
 
@@ -142,9 +145,12 @@ impl Hybrid {
         let pair = &mut self.pairs[index];
         let large = self.schedule.large.filter(|_| pair.claims > 0);
         pair.voq.set_limits(large.unwrap_or(self.schedule.small));
-        while let Some(id) = pair.voq.drop_excess() {
+        while let Some(id) = self.pairs[index].voq.drop_excess() {
             if let Some(point) = self.points.get_mut(index) {
                 point.on_gone(core.arena.get(id));
+            }
+            if self.pauses.is_some() {
+                self.on_dropped(core, id, index);
             }
             core.lose(id, Kind::UplinkFree, index);
         }

@@ -36,6 +36,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         week: Week::etalon(25, us(180), us(20)).unwrap(),
         control: None,
         voq: VoqConfig { small: 16, resize: None, ecn_small: None, ecn_large: None },
+        pfc: None,
         marks: None,
         time_scale: 1,
         seed: 1,

@@ -1,7 +1,7 @@
 //! What each switch holds of what came over each link, by class, and for which of its ports.
 
 use firstlight_net::pfc::PfcLimits;
-use firstlight_net::topology::{Node, Topology};
+use std::ops::Range;
 
 /// What an account does with its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,18 +42,16 @@ struct Row {
 }
 
 impl Accounts {
-    pub(super) fn new(topology: &Topology, limits: Vec<PfcLimits>, priorities: usize) -> Self {
+    /// `egresses` are the ports of the switch that each transmitter sends to; none for one that sends to a host.
+    pub(super) fn new(egresses: impl Fn(usize) -> Range<usize>, limits: Vec<PfcLimits>, priorities: usize) -> Self {
         let mut begin = 0;
         let row = |transmitter| {
-            let ports = match topology.target_of(transmitter) {
-                Node::Host(_) => 0..0,
-                Node::Switch(switch) => topology.ports_of(switch),
-            };
-            let row = Row { first_port: ports.start as usize, ports: ports.len(), begin };
+            let ports = egresses(transmitter);
+            let row = Row { first_port: ports.start, ports: ports.len(), begin };
             begin += row.ports * priorities;
             row
         };
-        let rows = (0..topology.transmitters()).map(row).collect();
+        let rows = (0..limits.len()).map(row).collect();
         let accounts = vec![Account::default(); limits.len() * priorities];
         let (paused, by_egress) = (vec![0; limits.len()], vec![0; begin]);
         Accounts { limits, priorities, accounts, paused, rows, by_egress }

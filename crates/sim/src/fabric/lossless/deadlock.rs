@@ -53,7 +53,7 @@ pub(super) fn find(accounts: &Accounts, ledger: &Ledger, rests: &[bool], priorit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::lossless::ledger::Cause;
+    use crate::fabric::lossless::{egresses, ledger::Cause};
     use firstlight_net::pfc::PfcLimits;
     use firstlight_net::topology::{Cable, Graph, Topology};
     use firstlight_units::{Bytes, Rate, Span};
@@ -81,7 +81,7 @@ mod tests {
             })
             .collect();
         let limits = PfcLimits { xon: Bytes::new(3000), xoff: Bytes::new(6000), ..PfcLimits::default() };
-        let mut accounts = Accounts::new(&topology, vec![limits; topology.transmitters()], 1);
+        let mut accounts = Accounts::new(|from| egresses(&topology, from), vec![limits; topology.transmitters()], 1);
         let mut ledger = Ledger::new(topology.transmitters(), 1, 10);
         let mut rests = vec![false; topology.transmitters()];
         for i in 0..3 {

@@ -69,11 +69,12 @@ impl Ledger {
         self.page(transmitter, priority).since
     }
 
-    /// The last port in the chain of those that wait for each other, from `egress` on.
-    pub(super) fn root(&self, egress: usize, priority: usize) -> usize {
+    /// The last port in the chain of those that wait for each other, from `egress` on. `server` is the transmitter that a
+    /// port's packets wait for, if that is not the port itself.
+    pub(super) fn root(&self, egress: usize, priority: usize, server: impl Fn(usize) -> usize) -> usize {
         let mut at = egress;
         for _ in 0..=self.pages.len() {
-            match self.page(at, priority) {
+            match self.page(server(at), priority) {
                 Page { since: Some(_), cause, .. } => at = cause.egress,
                 _ => return at,
             }

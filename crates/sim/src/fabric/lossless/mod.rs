@@ -12,8 +12,17 @@
 mod accounts;
 mod deadlock;
 mod ledger;
+mod places;
+mod racks;
+mod racks_flow;
+mod racks_report;
+mod racks_victims;
 mod report;
 mod victims;
+
+pub(super) use places::Place;
+pub(super) use racks::Pauses;
+pub(super) use racks_flow::Pausing;
 
 use super::core::{Core, Shape};
 use super::graph::Graph;
@@ -21,10 +30,11 @@ use crate::config::{ConfigError, GraphConfig};
 use crate::events::{Event, Kind};
 use accounts::{Accounts, Change};
 use firstlight_net::pfc::PfcConfig;
-use firstlight_net::topology::Node;
+use firstlight_net::topology::{Node, Topology};
 use firstlight_net::{PacketId, PausablePort, Ring, Sent, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
 use ledger::{Cause, Ledger};
+use std::ops::Range;
 use victims::Victims;
 
 /// A transmitter's link, as pauses see it.
@@ -77,7 +87,7 @@ impl Lossless {
         let links: Vec<_> = backs.iter().enumerate().map(link).collect();
         let priorities = if pfc.whole_link { 1 } else { classes };
         let lossless = Lossless {
-            accounts: Accounts::new(topology, limits, priorities),
+            accounts: Accounts::new(|from| egresses(topology, from), limits, priorities),
             ledger: Ledger::new(links.len(), priorities, pfc.most_events),
             victims: Victims::new(links.len() * priorities, topology.ports().len()),
             links,
@@ -187,7 +197,7 @@ impl Lossless {
             Change::None => return,
             Change::Pause => {
                 let egress = self.accounts.largest(from, priority);
-                let cause = Cause { egress, root: self.ledger.root(egress, priority) };
+                let cause = Cause { egress, root: self.ledger.root(egress, priority, |port| port) };
                 self.ledger.blame(from, priority, cause);
             }
             Change::Resume => {}
@@ -266,6 +276,17 @@ impl Lossless {
     fn look_at_hosts(&mut self, core: &mut Core) {
         while let Some((at, host)) = core.pausable.stopped.pop() {
             self.victims_of(core, self.graph.ports.len() + host, at);
+        }
+    }
+}
+
+/// The ports of the switch that a transmitter sends to.
+fn egresses(topology: &Topology, from: usize) -> Range<usize> {
+    match topology.target_of(from) {
+        Node::Host(_) => 0..0,
+        Node::Switch(switch) => {
+            let ports = topology.ports_of(switch);
+            ports.start as usize..ports.end as usize
         }
     }
 }

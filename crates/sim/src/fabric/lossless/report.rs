@@ -98,6 +98,6 @@ impl Lossless {
 }
 
 /// A span of the engine's clock in the fabric's own time.
-fn own(core: &Core, span: Span) -> Span {
+pub(super) fn own(core: &Core, span: Span) -> Span {
     Span::from_ps(span.as_ps() / u64::from(core.scale))
 }

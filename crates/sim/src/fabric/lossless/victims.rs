@@ -8,6 +8,8 @@ use firstlight_units::{Span, Time};
 struct Head {
     /// The port that it is bound for.
     egress: usize,
+    /// From when on it waits because of the pause.
+    from: Time,
     /// Since when that has been idle, if it is.
     idle: Option<Time>,
 }
@@ -17,20 +19,30 @@ pub(super) struct Victims {
     /// By transmitter and class, while paused.
     heads: Vec<Option<Head>>,
     time: Vec<Span>,
-    /// For each port those that wait for it.
+    /// For each port those that wait for it,
     waiting: Vec<Vec<u32>>,
+    /// and the ports that somebody waits for.
+    awaited: Vec<usize>,
 }
 
 impl Victims {
     pub(super) fn new(queues: usize, ports: usize) -> Self {
-        Victims { heads: vec![None; queues], time: vec![Span::ZERO; queues], waiting: vec![vec![]; ports] }
+        Victims {
+            heads: vec![None; queues],
+            time: vec![Span::ZERO; queues],
+            waiting: vec![vec![]; ports],
+            awaited: vec![],
+        }
     }
 
-    /// The first packet of a paused queue is bound for a port; told once for each pause.
+    /// The first packet of a paused queue is bound for a port, from `now` on, which may be still to come; told once for each pause.
     pub(super) fn begin(&mut self, queue: usize, egress: usize, idle: bool, now: Time) {
         if self.heads[queue].is_none() {
-            self.heads[queue] = Some(Head { egress, idle: idle.then_some(now) });
+            self.heads[queue] = Some(Head { egress, from: now, idle: idle.then_some(now) });
             self.waiting[egress].push(queue as u32);
+            if self.waiting[egress].len() == 1 {
+                self.awaited.push(egress);
+            }
         }
     }
 
@@ -41,9 +53,9 @@ impl Victims {
             let queue = *queue as usize;
             let head = self.heads[queue].as_mut().expect("who waits has a first packet");
             match (head.idle, idle) {
-                (None, true) => head.idle = Some(now),
+                (None, true) => head.idle = Some(now.max(head.from)),
                 (Some(since), false) => {
-                    self.time[queue] += now - since;
+                    self.time[queue] += now.saturating_since(since);
                     head.idle = None;
                 }
                 _ => {}
@@ -51,11 +63,19 @@ impl Victims {
         }
     }
 
+    /// One of the ports that somebody waits for; none beyond the last.
+    pub(super) fn awaited(&self, index: usize) -> Option<usize> {
+        self.awaited.get(index).copied()
+    }
+
     /// A queue's pause ends.
     pub(super) fn end(&mut self, queue: usize, now: Time) {
         let time = self.time(queue, now);
         if let Some(head) = self.heads[queue].take() {
             self.waiting[head.egress].retain(|other| *other as usize != queue);
+            if self.waiting[head.egress].is_empty() {
+                self.awaited.retain(|egress| *egress != head.egress);
+            }
         }
         self.time[queue] = time;
     }
