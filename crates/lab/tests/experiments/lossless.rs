@@ -88,7 +88,7 @@ fn red_only_marks_in_a_lossless_class() {
             (
                 "min = 5",
                 "min = 6",
-                "x.toml:19:15: switch.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+                "x.toml:36:15: switch.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, name other pfc.classes, or say pfc.allow_loss = true",
             ),
             ("drop_beyond = true", "drop_beyond = false", "accepted"),
             ("xoff = \"60kB\"", "kind = \"off\"", "accepted"),
