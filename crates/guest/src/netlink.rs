@@ -82,7 +82,7 @@ impl Netlink {
         let body =
             [INET, PREFIX, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
         let mut nested = Message::default();
-        for metric in metrics {
+        for metric in metrics.iter().chain(&Metric::lock(metrics)) {
             nested = nested.attribute(metric.number, &metric.value);
         }
         let message = Message::new(NEW_ROUTE, CREATE | REPLACE)
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(routes.lines().count(), 1, "{routes}");
         assert!(routes.starts_with("10.0.0.0/8 dev eth0 proto kernel scope link src 10.0.3.4 "), "{routes}");
         for told in
-            ["rto_min 2ms", "quickack 1", "initcwnd 20", "rtt 3ms", "rttvar 2ms", "features ecn", "congctl reno"]
+            ["rto_min lock 2ms", "quickack 1", "initcwnd 20", "rtt 3ms", "rttvar 2ms", "features ecn", "congctl reno"]
         {
             assert!(routes.contains(told), "{told}: {routes}");
         }

@@ -26,12 +26,16 @@ const METRICS: &[(&str, u16, Form)] = &[
     ("mtu", 2, Form::Number),
     ("quickack", 15, Form::Number),
     ("reordering", 9, Form::Number),
-    ("rto_min", 13, Form::Time(1)),
+    ("rto_min", RTO_MIN, Form::Time(1)),
     ("rtt", 4, Form::Time(8)),
     ("rttvar", 5, Form::Time(4)),
     ("ssthresh", 6, Form::Number),
     ("window", 3, Form::Number),
 ];
+
+/// Which others are locked, by the bits of their numbers.
+const LOCK: u16 = 1;
+const RTO_MIN: u16 = 13;
 
 /// An attribute of a route as a kernel takes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,6 +69,12 @@ impl Metric {
         };
         let value = found.map_err(|wanted| format!("{name} '{value}' is not {wanted}"))?;
         Ok(Metric { number: *number, value })
+    }
+
+    /// The attribute that makes these ones heeded: TCP takes a route's `rto_min` only where it is locked, as `ip route` does unasked.
+    pub fn lock(metrics: &[Metric]) -> Option<Metric> {
+        let locked = metrics.iter().any(|metric| metric.number == RTO_MIN);
+        locked.then(|| Metric { number: LOCK, value: (1u32 << RTO_MIN).to_ne_bytes().to_vec() })
     }
 
     /// All attributes of a route's text: names and values in turn.
@@ -105,6 +115,9 @@ mod tests {
         assert_eq!(["initcwnd 20", "features ecn"].map(number), [20, 1]);
         assert_eq!(Metric::parse("congctl bbr").unwrap(), [Metric { number: 16, value: b"bbr\0".to_vec() }]);
         assert_eq!(Metric::parse("").unwrap(), []);
+        let lock = |text: &str| Metric::lock(&Metric::parse(text).unwrap()).map(|lock| (lock.number, lock.value));
+        assert_eq!(lock("initcwnd 20 rto_min 2ms"), Some((1, 0x2000u32.to_ne_bytes().to_vec())));
+        assert_eq!(lock("initcwnd 20"), None);
     }
 
     #[test]
