@@ -12,6 +12,7 @@
 #include <linux/init.h>
 #include <linux/ip.h>
 #include <linux/miscdevice.h>
+#include <linux/moduleparam.h>
 #include <linux/netdevice.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -27,6 +28,12 @@
 #include "firstlight_user.h"
 
 #define MESSAGE_MAX 65536
+
+/* Constants of TCP that a run may set on the command line: firstlight.timeout_init_ms=10. They are used in the whole kernel. */
+unsigned int firstlight_timeout_init_ms = MSEC_PER_SEC;
+module_param_named(timeout_init_ms, firstlight_timeout_init_ms, uint, 0444);
+unsigned int firstlight_delack_max_ms = MSEC_PER_SEC / 5;
+module_param_named(delack_max_ms, firstlight_delack_max_ms, uint, 0444);
 
 static struct net_device **devices;
 

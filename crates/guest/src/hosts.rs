@@ -85,6 +85,9 @@ fn one(index: usize, plan: &HostPlan, hosts: usize, home: &File, outside: &Netli
     inside
         .switch_on(number, Some(plan.mtu))
         .context(|| failed(&format!("switch {DEVICE} on with MTU {}", plan.mtu)))?;
+    if !plan.bursts {
+        inside.limit_segments(number, 1).context(|| failed(&format!("make {DEVICE} send packet by packet")))?;
+    }
     inside.add_address(number, plan.address).context(|| failed(&format!("give it the address {}", plan.address)))?;
     let metrics = Metric::parse(&plan.route).context(|| format!("{name}: its route"))?;
     if !metrics.is_empty() {

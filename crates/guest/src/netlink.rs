@@ -22,6 +22,7 @@ const CREATE: u16 = 0x400;
 const LINK_NAME: u16 = 3;
 const LINK_MTU: u16 = 4;
 const LINK_NAMESPACE: u16 = 28;
+const LINK_GSO_MAX_SEGS: u16 = 40;
 const ADDRESS: u16 = 1;
 const ADDRESS_LOCAL: u16 = 2;
 const ROUTE_TO: u16 = 1;
@@ -66,6 +67,11 @@ impl Netlink {
             Some(mtu) => message.attribute(LINK_MTU, &u32::from(mtu).to_ne_bytes()),
             None => message,
         })
+    }
+
+    /// Lets the stack hand no more than so many segments to a device in one piece.
+    pub fn limit_segments(&self, index: u32, most: u32) -> Result<(), Errno> {
+        self.ask(Message::new(NEW_LINK, 0).link(index, 0).attribute(LINK_GSO_MAX_SEGS, &most.to_ne_bytes()))
     }
 
     /// Gives a device its address in the hosts' network; the kernel adds the route to the others.
@@ -185,12 +191,14 @@ mod tests {
         setns(&second, CloneFlags::CLONE_NEWNET).unwrap();
         let (inside, device) = (Netlink::open().unwrap(), if_nametoindex("eth0").unwrap());
         inside.switch_on(device, Some(9000)).unwrap();
+        inside.limit_segments(device, 1).unwrap();
         let address = Ipv4Addr::new(10, 0, 3, 4);
         inside.add_address(device, address).unwrap();
         let metrics =
             Metric::parse("rto_min 2ms quickack 1 initcwnd 20 rtt 3ms rttvar 2ms features ecn congctl reno").unwrap();
         inside.set_metrics(device, address, &metrics).unwrap();
-        assert!(ip("-o link show eth0").contains("mtu 9000"), "{}", ip("-o link show eth0"));
+        let link = ip("-o -d link show eth0");
+        assert!(link.contains("mtu 9000") && link.contains("gso_max_segs 1 "), "{link}");
         assert!(ip("-o addr show eth0").contains("inet 10.0.3.4/8"), "{}", ip("-o addr show eth0"));
         let routes = ip("route show");
         assert_eq!(routes.lines().count(), 1, "{routes}");

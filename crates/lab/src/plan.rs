@@ -57,6 +57,7 @@ fn host_plan(spec: &Spec, host: &LinuxHost) -> HostPlan {
         names: host.names.clone(),
         address: address(host.host, spec.hosts_per_rack).into(),
         mtu: host.mtu,
+        bursts: spec.tcp.bursts,
         route: host.route.clone(),
         sysctls: host.sysctls.clone(),
     }

@@ -113,6 +113,7 @@ fn what_tcp_keys_mean_to_a_kernel() {
         ("tcp.receive_window", "1MiB"),
         ("tcp.rto_min", "2ms"),
         ("tcp.rto_max", "2s"),
+        ("tcp.rto_initial", "10ms"),
         ("tcp.delayed_ack", "0s"),
         ("tcp.tick", "1ms"),
         ("tcp.ecn", "true"),
@@ -130,8 +131,33 @@ fn what_tcp_keys_mean_to_a_kernel() {
     assert_eq!(found("tcp_rmem"), "4096 1152871 1152871");
     assert_eq!(["tcp_rto_max_ms", "tcp_ecn", "tcp_frto"].map(found), ["2000", "1", "0"]);
     assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr"].map(found), ["0", "0"]);
-    assert_eq!(parameters(&plan), ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"]);
+    let cubic = ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"];
+    assert_eq!(parameters(&plan), [&["firstlight.timeout_init_ms=10"], &cubic[..]].concat());
     assert_eq!(read(PAIR, &set).linux.map(|linux| linux.tick.to_string()).as_deref(), Some("1ms"));
+}
+
+/// The tweaks of the study of TCP over CEE.
+#[test]
+fn a_kernel_with_the_timers_of_a_study() {
+    let tweaks = [
+        LINUX,
+        ("tcp.tick", "1ms"),
+        ("tcp.rto_min", "2ms"),
+        ("tcp.rto_variance", "20ms"),
+        ("tcp.delayed_ack", "1ms"),
+        ("tcp.send_buffer", "256kB"),
+        ("tcp.receive_window", "256kB"),
+        ("tcp.bursts", "false"),
+    ];
+    let plan = plan_of(PAIR, &tweaks);
+    // SRTT + max(4 RTTVAR, 20 ms) is never below 2 ms.
+    assert_eq!(plan.hosts[0].route, "rto_min 20ms");
+    assert_eq!(parameters(&plan), ["firstlight.delack_max_ms=1"]);
+    assert!(plan.hosts.iter().all(|host| !host.bursts) && linux_pair("").hosts.iter().all(|host| host.bursts));
+    // Beside simulated hosts, which take both floors, a kernel has the timeout's own.
+    let text = format!("{PAIR}[[flows]]\nfrom = \"host2\"\nto = \"host40\"\nhosts = \"linux\"\n");
+    let both = plan_of(&text, &[("tcp.rto_min", "30ms"), ("tcp.rto_variance", "20ms")]);
+    assert_eq!(both.hosts[0].route, "rto_min 30ms");
 }
 
 /// A kernel's receive buffer: least, first, most. Of the most, a packet's bookkeeping takes a part.
@@ -251,10 +277,10 @@ fn what_cannot_be() {
         ("", &[LINUX, ("cubic.beta", "1")], "x.toml, from --set cubic.beta: cubic.beta: a Linux host takes less than 1: use at most 0.999"),
         ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts it in whole milliseconds: write \"1ms\" or more"),
         ("", &[LINUX, ("tcp.rto_max", "121s")], "x.toml, from --set tcp.rto_max: tcp.rto_max: a Linux host takes whole milliseconds from 1s to 120s"),
-        ("", &[LINUX, ("tcp.rto_variance", "20ms")], "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: its floor under the variance term is that of the timeout, tcp.rto_min; take it out"),
-        ("", &[LINUX, ("tcp.send_buffer", "128KiB")], "x.toml, from --set tcp.send_buffer: tcp.send_buffer: a Linux kernel has no such setting: its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\"; take it out"),
-        ("", &[LINUX, ("tcp.rto_initial", "1s")], "x.toml, from --set tcp.rto_initial: tcp.rto_initial: a Linux kernel has no such setting: its timeout before the first RTT sample is 1s; take it out"),
-        ("", &[LINUX, ("tcp.delayed_ack", "1ms")], "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux kernel has no such setting: it delays ACKs by up to 40ms, and by less than its rto_min; \"0s\" is taken (the route's quickack); take it out"),
+        ("", &[LINUX, ("tcp.rto_variance", "20ms")], "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: its floor under the variance term is that of the timeout too, tcp.rto_min, here 200ms; take it out"),
+        ("", &[LINUX, ("tcp.send_buffer", "128KiB")], "x.toml, from --set tcp.send_buffer: tcp.send_buffer: a Linux kernel has no such setting: its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a tcp.receive_window that is not larger; take it out"),
+        ("", &[LINUX, ("tcp.rto_initial", "1500us")], "x.toml, from --set tcp.rto_initial: tcp.rto_initial: a Linux host takes whole milliseconds from 1ms to 60000ms"),
+        ("", &[LINUX, ("tcp.delayed_ack", "41ms")], "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux host takes whole milliseconds from 1ms to 40ms"),
         ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel has no such setting: it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them; take it out"),
         ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")], "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: write for example 0.0625"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")], "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),

@@ -45,6 +45,8 @@ pub struct HostPlan {
     pub address: Ipv4Addr,
     /// Largest IP packet, in bytes.
     pub mtu: u16,
+    /// Whether its stack hands over pieces of up to 64 KiB to be segmented; else packet by packet.
+    pub bursts: bool,
     /// Attributes of the route to the others, as `ip route` takes them (`rto_min 2ms quickack 1`); may be empty.
     pub route: String,
     /// Set in this order.

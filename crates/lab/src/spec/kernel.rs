@@ -1,5 +1,5 @@
 //! What `[tcp]` and the controllers' tables mean to a Linux kernel: settings of its network namespaces, attributes of
-//! routes and parameters of modules. Only what an experiment gives explicitly is set; the rest is the kernel's own.
+//! routes, parameters of modules and of our driver. Only what an experiment gives explicitly is set; the rest is the kernel's own.
 
 use super::error::Problem;
 use super::settings::{Setting, set};
@@ -95,39 +95,66 @@ impl<'a> Kernel<'a> {
         } else if !self.values.flag("tcp.autotune") {
             self.sysctl("tcp_rmem", "4096 6291456 6291456");
         }
-        self.cannot(
-            "tcp.send_buffer",
-            "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\"",
-        );
+        // Less than the peer's window is in flight without it, too.
+        let [buffer, window] = ["tcp.send_buffer", "tcp.receive_window"].map(|key| self.values.size_opt(key));
+        if !buffer.is_some_and(|buffer| window.is_some_and(|window| window <= buffer)) {
+            self.cannot(
+                "tcp.send_buffer",
+                "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a \
+                 tcp.receive_window that is not larger",
+            );
+        }
     }
 
     fn timeouts(&mut self) {
-        if self.values.has("tcp.rto_min") {
-            match milliseconds(self.values.span("tcp.rto_min")) {
-                Some(ms) => set(&mut self.route, "rto_min", &format!("{ms}ms")),
-                None => self
-                    .wrong("tcp.rto_min", "a Linux host counts it in whole milliseconds: write \"1ms\" or more".into()),
-            }
-        }
+        self.least_timeout();
         if self.values.has("tcp.rto_max") {
             match milliseconds(self.values.span("tcp.rto_max")) {
                 Some(ms @ 1000..=120_000) => self.sysctl("tcp_rto_max_ms", ms),
                 _ => self.wrong("tcp.rto_max", "a Linux host takes whole milliseconds from 1s to 120s".into()),
             }
         }
-        self.cannot("tcp.rto_variance", "its floor under the variance term is that of the timeout, tcp.rto_min");
-        self.cannot("tcp.rto_initial", "its timeout before the first RTT sample is 1s");
+        self.constant("tcp.rto_initial", "timeout_init_ms", 60_000);
+    }
+
+    /// A kernel has one floor, the route's `rto_min`, under the variance term. Where that is as high as the timeout's own, the
+    /// latter is never reached.
+    fn least_timeout(&mut self) {
+        let least = self.values.span("tcp.rto_min");
+        let variance = self.values.span_opt("tcp.rto_variance");
+        let (key, floor) = match variance {
+            Some(variance) if variance >= least => ("tcp.rto_variance", Some(variance)),
+            _ => ("tcp.rto_min", self.values.has("tcp.rto_min").then_some(least)),
+        };
+        if variance.is_some_and(|variance| variance < least) {
+            let why =
+                format!("its floor under the variance term is that of the timeout too, tcp.rto_min, here {least}");
+            self.cannot("tcp.rto_variance", &why);
+        }
+        match floor.map(milliseconds) {
+            Some(Some(ms)) => set(&mut self.route, "rto_min", &format!("{ms}ms")),
+            Some(None) => self.wrong(key, "a Linux host counts it in whole milliseconds: write \"1ms\" or more".into()),
+            None => {}
+        }
+    }
+
+    /// A constant of Linux that our driver makes a parameter, in milliseconds.
+    fn constant(&mut self, path: &str, name: &str, most: u64) {
+        if !self.values.has(path) {
+            return;
+        }
+        match milliseconds(self.values.span(path)) {
+            Some(ms) if ms <= most => self.parameter("firstlight", name, ms),
+            _ => self.wrong(path, format!("a Linux host takes whole milliseconds from 1ms to {most}ms")),
+        }
     }
 
     fn acks(&mut self) {
-        let delayed_ack = self.values.span("tcp.delayed_ack");
-        if self.values.has("tcp.delayed_ack") && delayed_ack.is_zero() {
+        if self.values.has("tcp.delayed_ack") && self.values.span("tcp.delayed_ack").is_zero() {
             set(&mut self.route, "quickack", "1");
         } else {
-            self.cannot(
-                "tcp.delayed_ack",
-                "it delays ACKs by up to 40ms, and by less than its rto_min; \"0s\" is taken (the route's quickack)",
-            );
+            // It begins with a delay of 40 ms.
+            self.constant("tcp.delayed_ack", "delack_max_ms", 40);
         }
         self.cannot(
             "tcp.quick_acks",

@@ -349,8 +349,7 @@ fn tcp() -> Vec<Key> {
             "New data go out in pieces of up to 64 KiB, as hosts with segmentation offload send them; false: packet by packet, as \
              ns-2 has it",
         )
-        .or(config.bursts)
-        .when(When::SimulatedFlow),
+        .or(config.bursts),
     ]
 }
 
