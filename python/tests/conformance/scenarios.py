@@ -147,6 +147,7 @@ small = 1000
 
 [tcp]
 cc = "newreno"
+{tcp}
 
 [[flows]]
 from = "host0"
@@ -285,14 +286,125 @@ hosts = 9
 [hosts]
 rate = "10Gbps"
 delay = "1us"
-{pfc}
+{link}
 
 [[flows]]
 from = "all"
 to = "host8"
 size = "4MB"
+
+[measure]
+queues = ["host8.port"]
+{measure}
 """
 """Eight hosts send to one."""
+
+
+def lossless(link: str, measure: str = "") -> str:
+    """Eight hosts send to one, over links of that kind."""
+    return LOSSLESS.format(link=link, measure=measure)
+
+
+OVERLOAD = """
+duration = "200ms"
+
+[fabric]
+kind = "star"
+hosts = 5
+
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+
+[tcp]
+receive_window = "256kB"
+
+[pfc]
+
+[[workload]]
+kind = "paced"
+to = "host4"
+steps = ["0s 1.2Gbps", "10ms 6Gbps", "12ms 1.2Gbps", "40ms off"]
+write = "8948B"
+"""
+"""Four writers, for 2 ms at 24 Gb/s together."""
+
+HOG = """
+duration = "30ms"
+warmup = "5ms"
+
+[fabric]
+kind = "star"
+hosts = 4
+
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+
+[pfc]
+
+{qcn}
+
+[[flows]]
+from = "host1"
+to = "host2"
+
+[[workload]]
+kind = "udp"
+from = "host0"
+to = "host3"
+rate = "9Gbps"
+
+[[workload]]
+kind = "udp"
+from = "host1"
+to = "host3"
+rate = "9Gbps"
+"""
+"""Datagrams overload host 3, and a flow shares only their sender's link."""
+
+FLOODED = """
+duration = "60ms"
+
+[fabric]
+kind = "star"
+hosts = 4
+
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+
+[switch]
+queue = 10
+
+[tcp]
+rto_initial = "12ms"
+
+[[flows]]
+from = "host0"
+to = "host3"
+size = "9kB"
+start = "1ms"
+
+[[workload]]
+kind = "background"
+from = "host1"
+to = "host3"
+size = "6MB"
+rate = "10Gbps"
+
+[[workload]]
+kind = "background"
+from = "host2"
+to = "host3"
+size = "6MB"
+rate = "10Gbps"
+
+[measure]
+capture = true
+capture_side = "sender"
+"""
+"""A connection opens while datagrams, for 5 ms, fill its receiver's port twice over."""
 
 SCENARIOS = {
     "handshake": star(delay="200us", tcp=FIXED, flow='size = "900kB"'),
@@ -304,7 +416,9 @@ SCENARIOS = {
     "ecn": star(receive_rate="5Gbps", tcp=f"ecn = true\n{FIXED}", switch="ecn = 20"),
     "dctcp": star(hosts=3, cc="dctcp", switch="ecn = 20"),
     "incast": star(duration="1500ms", hosts=9, switch="queue = 64", flow='size = "2MB"\njitter = "1ms"'),
-    "blackout": BLACKOUT,
+    "blackout": BLACKOUT.replace("{tcp}", ""),
+    "shorter timeouts": BLACKOUT.replace("{tcp}", 'rto_min = "2ms"\nrto_variance = "140ms"'),
+    "flooded": FLOODED,
     "week": week(),
     "deep week": week(voq=64),
     "reno week": week(cc="newreno"),
@@ -326,5 +440,11 @@ SCENARIOS = {
     "queries": racks('kind = "partition_aggregate"\nqueries = 10\ncompute = "50us"\nreply = "8kB"'),
     "hdfs": racks('kind = "hdfs"\nfiles = 4\nfile_size = "3MB"\nblock = "1MB"'),
     "shuffle": racks('kind = "shuffle"\nsize = "1MB"\nparallel = 2'),
-    "pause": LOSSLESS.format(pfc="[pfc]\n"),
+    "pfc": lossless("[pfc]"),
+    "pause": lossless('[pfc]\nkind = "pause"'),
+    "qcn": lossless('[pfc]\n[qcn]\nqeq = "66kB"', "rate_limiters = true"),
+    "red": lossless("[pfc]\n[switch.red]\nmin = 20\nmax = 60\ndrop_beyond = false\n[tcp]\necn = true"),
+    "overload": OVERLOAD,
+    "hog": HOG.format(qcn=""),
+    "limited hog": HOG.format(qcn="[qcn]"),
 }

@@ -312,13 +312,93 @@ def test_jobs_take_as_long(scenario: str, percent: float, results: Results) -> N
 
 
 @both
-def test_lossless_links_lose_nothing(hosts: str, results: Results) -> None:
-    """IEEE 802.1Qbb: an incast of eight pauses its senders, and no packet is lost or sent again."""
-    result = results("pause", hosts)
+@pytest.mark.parametrize("scenario", ["pfc", "pause"])
+def test_lossless_links_lose_nothing(scenario: str, hosts: str, results: Results) -> None:
+    """IEEE 802.1Qbb and 802.3x: an incast of eight pauses its senders; no packet is lost or sent again, and
+    the receiver's port never falls idle: 32 MB in packets of 9000 B take 25.75 ms of 10 Gb/s."""
+    result = results(scenario, hosts)
     assert result.summary["flows_complete"] == 8
     assert result.summary["dropped_packets"] == result.summary["retransmits"] == 0
     assert result.summary["pauses"] > 0
+    pauses = result.table("pauses")
+    paused = pauses[pauses["pauses"] > 0]
+    assert set(paused["name"]) <= {f"host{n}.nic" for n in range(8)}
+    assert (paused["paused_us"] > 0).all()
+    assert (pauses["peak_bytes"] <= pauses["buffer_bytes"]).all()
+    assert result.summary["fct_last_s"] == pytest.approx(0.02575, rel=0.02)
     conserves(result)
+
+
+@both
+def test_qcn_limits_the_senders(hosts: str, results: Results) -> None:
+    """IEEE 802.1Qau: the senders' interfaces are told of the queue, lower the flows' rates below the link's,
+    and raise them again; no rate exceeds what it is on its way to. Notifications end in the interfaces."""
+    result = results("qcn", hosts)
+    assert result.summary["flows_complete"] == 8
+    assert result.summary["dropped_packets"] == result.summary["retransmits"] == 0
+    assert 0 < result.summary["qcn_notifications_received"] <= result.summary["qcn_notifications_sent"]
+    assert result.summary["qcn_limited_flows"] == 8
+    changes = result.table("rate_limiters")
+    assert set(changes["host"]) == set(changes["flow"]) == set(range(8))
+    assert (changes["current_mbps"] <= changes["target_mbps"]).all()
+    for _, rates in changes.groupby("flow")["current_mbps"]:
+        assert rates.min() < 5000
+        assert (rates.diff() > 0).any()
+    conserves(result)
+
+
+@both
+def test_qcn_shortens_the_queue(hosts: str, results: Results) -> None:
+    """Of the same incast fewer packets wait at the receiver's port, and senders are paused less."""
+    bare, limited = results("pfc", hosts).summary, results("qcn", hosts).summary
+    assert limited["queue_wait_mean_us"] < bare["queue_wait_mean_us"] / 2
+    assert limited["paused_us"] < bare["paused_us"] / 2
+
+
+@both
+def test_red_marks_and_loses_no_data(hosts: str, results: Results) -> None:
+    """RFC 3168 over lossless links: marks, no losses of what is ECN-capable, and a shorter queue."""
+    result = results("red", hosts)
+    assert result.summary["flows_complete"] == 8
+    assert result.summary["marked_packets"] > 20
+    assert result.summary["queue_wait_mean_us"] < results("pfc", hosts).summary["queue_wait_mean_us"]
+    conserves(result)
+
+
+@both
+def test_an_overload_takes_what_the_link_needs(hosts: str, results: Results) -> None:
+    """Four writers of 6 Gb/s for 2 ms: 6 MB that a port of 10 Gb/s sends beside 4.8 Gb/s of later writes, so
+    that the overload is over no sooner than after 4.8 ms, and soon after the 9.4 ms that all of it takes;
+    before it, writes are there at once."""
+    result = results("overload", hosts)
+    before, during, after = (times for _, times in result.jobs.groupby("start_us")["duration_us"])
+    assert len(before) == len(during) == len(after) == 4
+    assert before.max() < 10_050
+    assert 4_800 < during.max() < 10_000
+    assert after.max() < 28_050
+    assert result.summary["dropped_packets"] == 0
+    conserves(result)
+
+
+@both
+def test_qcn_frees_whom_a_pause_holds_up(hosts: str, results: Results) -> None:
+    """PFC stops all of a link for one port that is overloaded; QCN stops the datagrams that overload it, and
+    a flow on the same link has what they leave."""
+    held, freed = results("hog", hosts), results("limited hog", hosts)
+    for result in (held, freed):
+        assert result.summary["dropped_packets"] == 0
+        conserves(result)
+    assert freed.summary["qcn_limited_flows"] >= 2
+    assert freed.summary["goodput_gbps"] > 2 * held.summary["goodput_gbps"]
+
+
+@both
+def test_a_lost_syn_is_sent_again_after_the_first_timeout(hosts: str, results: Results) -> None:
+    """RFC 6298, section 2.1, with 12 ms instead of a second, in ticks of 4 ms."""
+    sent = [r for r in rows_of(results("flooded", hosts)) if r.src == r.host == SENDER and r.has(SYN)]
+    assert len(sent) == 2
+    assert 12_000 <= sent[1].at_us - sent[0].at_us <= 16_000
+    assert results("flooded", hosts).summary["flows_complete"] == 1
 
 
 def timeouts_in_the_dark(result: Result) -> list[float]:
@@ -338,6 +418,14 @@ def test_a_blackout_ends_in_backed_off_timeouts(hosts: str, results: Results) ->
     for shorter, longer in pairwise(gaps):
         assert longer == pytest.approx(2 * shorter, rel=0.1)
     assert flow(results("blackout", hosts), "timeouts") >= 3
+
+
+@both
+def test_the_floor_under_the_variance_term_is_the_timeouts(hosts: str, results: Results) -> None:
+    """SRTT + max(4 RTTVAR, 140 ms), whose double is the first gap in the dark, in ticks of 4 ms; not the
+    timeout's own floor of 2 ms, nor the 200 ms that a kernel has by itself."""
+    gaps = timeouts_in_the_dark(results("shorter timeouts", hosts))
+    assert 280_000 <= gaps[0] <= 312_000
 
 
 def test_timeouts_are_as_long(results: Results) -> None:

@@ -40,11 +40,13 @@ class Row:
 
 
 def read(file: Path) -> list[Row]:
-    """The capture of a run on a star with one flow, captured at both ends or one."""
+    """The TCP packets in the capture of a run on a star with one flow, captured at both ends or one."""
     initial: dict[int, int] = {}
     rows = []
     for at, host, ip in packets(file):
         tcp = ip.data
+        if not isinstance(tcp, dpkt.tcp.TCP):
+            continue
         src = ip.src[3] - 1
         dst = ip.dst[3] - 1
         if tcp.flags & SYN:
