@@ -99,6 +99,7 @@ mod tests {
             names: names.iter().map(|name| name.to_string()).collect(),
             address: [10, 0, 0, host as u8 + 1].into(),
             mtu: 1500,
+            bursts: true,
             route: String::new(),
             sysctls: vec![],
         };

@@ -97,7 +97,7 @@ impl<'a> Kernel<'a> {
         }
         // Less than the peer's window is in flight without it, too.
         let [buffer, window] = ["tcp.send_buffer", "tcp.receive_window"].map(|key| self.values.size_opt(key));
-        if !buffer.is_some_and(|buffer| window.is_some_and(|window| window <= buffer)) {
+        if buffer.zip(window).is_none_or(|(buffer, window)| window > buffer) {
             self.cannot(
                 "tcp.send_buffer",
                 "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a \

@@ -62,9 +62,9 @@ mod tests {
     fn ring() -> Topology {
         let (mut graph, cable) = (Graph::default(), Cable::new(Rate::from_gbps(10), Span::ZERO));
         let switches: Vec<_> = (0..3).map(|i| graph.switch(format!("s{i}"), "switch")).collect();
-        for i in 0..3 {
+        for (i, switch) in switches.iter().enumerate() {
             let host = graph.host(format!("host{i}"));
-            graph.link(host, switches[i], cable);
+            graph.link(host, *switch, cable);
         }
         (0..3).for_each(|i| graph.link(switches[i], switches[(i + 1) % 3], cable));
         graph.build().unwrap()
