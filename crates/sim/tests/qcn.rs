@@ -221,3 +221,40 @@ fn a_voq_has_a_congestion_point() {
     config.interface.qcn = None;
     assert_eq!(queue(&config).0, 1000);
 }
+
+/// Peaks of a port's queue in 3 ms with QCN and without, while hosts send 8 Gb/s each to host 1 of another rack.
+fn peaks(mut config: firstlight_sim::HybridConfig, sources: &[u16], port: &str) -> [u64; 2] {
+    [Some(QcnConfig { set_point: Bytes::new(66_000), ..QcnConfig::default() }), None].map(|qcn| {
+        config.interface.qcn = qcn;
+        let mut fabric = Fabric::hybrid(&config).unwrap();
+        let at_once = |k: u32| sources.iter().map(move |src| (at(ns(1500) * u64::from(k)), packet(*src, 1, 1500, k)));
+        let sends: Vec<_> = (0..2000).flat_map(at_once).collect();
+        drive(&mut fabric, &sends, at(Span::from_ms(3)));
+        assert_conserved(&fabric);
+        if let Some(seen) = fabric.qcn() {
+            assert!(seen.received > 3 && seen.limited >= sources.len() as u64, "{seen:?}");
+        }
+        let voqs = fabric.pairs().iter().map(|pair| pair.peak).max().unwrap();
+        assert!(voqs < 20 || port.starts_with("voq"), "VOQs are not congested: {voqs}");
+        fabric.ports().iter().find(|found| found.name == port).unwrap().peak_queue
+    })
+}
+
+/// A notification from the far ToR takes the way of the host's own packets, VOQ included.
+#[test]
+fn a_tor_s_port_to_a_host_has_a_congestion_point() {
+    let mut config = paper(1);
+    config.links.receive_rate = Rate::from_gbps(5);
+    let [with, without] = peaks(config, &[0], "host1.port");
+    assert!(with > 40 && with * 2 < without, "{with} packets, {without} without QCN");
+}
+
+/// The packet switch holds no VOQ here, so its own queue is the long one; its notifications go to two racks.
+#[test]
+fn the_packet_switch_has_congestion_points() {
+    let mut config = paper(1);
+    config.packet.switch_queue = 10_000;
+    config.week = firstlight_circuits::Week::idle(3, us(4800));
+    let [with, without] = peaks(config, &[0, 2], "downlink.1");
+    assert!(with > 20 && with * 2 < without, "{with} packets, {without} without QCN");
+}

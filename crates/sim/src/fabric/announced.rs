@@ -145,7 +145,7 @@ impl Hybrid {
         if let Some(announced) = &mut self.announced {
             announced.on_passed(pair, core.arena.get(id));
         }
-        if let Some(point) = self.points.get_mut(pair) {
+        if let Some(point) = self.points.voqs.get_mut(pair) {
             point.on_gone(core.arena.get(id));
         }
     }

@@ -9,7 +9,7 @@ use super::announced::Announced;
 use super::circuit::CircuitPort;
 use super::core::{Core, Shape, check_range, serializer};
 use super::lossless::{Pauses, Place};
-use super::notifications::VoqPoint;
+use super::notifications::Points;
 use super::order::Order;
 use super::packet_network::{Downlink, Uplink};
 use super::schedule::Schedule;
@@ -48,8 +48,8 @@ pub(super) struct Hybrid {
     /// The rack of each host.
     rack_of: Vec<u16>,
     pub(super) pairs: Vec<Pair>,
-    /// With QCN: the congestion point of each pair's VOQ.
-    pub(super) points: Vec<VoqPoint>,
+    /// QCN's congestion points.
+    pub(super) points: Points,
     pub(super) uplinks: Vec<Uplink>,
     /// None when the uplinks end at the other ToR.
     pub(super) downlinks: Vec<Downlink>,
@@ -92,7 +92,7 @@ impl Hybrid {
             pauses,
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
             pairs: (0..racks * racks).map(|_| Pair::new(limits)).collect(),
-            points: VoqPoint::all(config),
+            points: Points::new(config),
             uplinks: (0..racks).map(|_| Uplink::new(packet.clone(), racks)).collect(),
             downlinks: (0..downlinks)
                 .map(|_| Downlink::new(packet.clone(), racks, config.packet.switch_queue))
@@ -122,16 +122,23 @@ impl Hybrid {
     /// A packet arrives at its ToR from a host of the rack.
     #[inline]
     pub(super) fn on_host_packet<const P: bool>(&mut self, core: &mut Core, id: PacketId) {
+        let from = Some(Place::Nic(core.arena.get(id).src.index()));
+        self.enter_tor::<P>(core, id, from);
+    }
+
+    /// A packet of one of its hosts is at a ToR, or one that was made there in a host's name.
+    #[inline]
+    pub(super) fn enter_tor<const P: bool>(&mut self, core: &mut Core, id: PacketId, from: Option<Place>) {
         let now = core.now;
         let packet = core.arena.get_mut(id);
         let (src, dst) = (self.rack(packet.src), self.rack(packet.dst));
         if src == dst {
             self.local += 1;
-            let (from, host) = (packet.src.index(), packet.dst.index());
-            return self.send_to_host::<P>(core, host, id, Some(Place::Nic(from)));
+            let host = packet.dst.index();
+            return self.send_to_host::<P>(core, host, id, from);
         }
-        let (index, from) = (self.pair(src, dst), packet.src.index());
-        if P && !self.has_room(Place::Nic(from), packet.size) {
+        let index = self.pair(src, dst);
+        if P && from.is_some_and(|from| !self.has_room(from, packet.size)) {
             self.pairs[index].voq.refuse();
             return core.lose(id, Kind::UplinkFree, index);
         }
@@ -144,7 +151,7 @@ impl Hybrid {
             return core.lose(id, Kind::UplinkFree, index);
         }
         if P {
-            self.hold(core, id, Some(Place::Nic(from)), Place::Voq(src, dst));
+            self.hold(core, id, from, Place::Voq(src, dst));
         }
         if !self.points.is_empty() {
             self.on_queued::<P>(core, index, id);
@@ -175,6 +182,9 @@ impl Hybrid {
         } else {
             core.send(&mut self.host_ports, host, id);
         }
+        if !self.points.is_empty() {
+            self.on_queued_for_host::<P>(core, host, id);
+        }
     }
 
     /// A packet from `src` arrives at the destination's ToR.
@@ -189,12 +199,16 @@ impl Hybrid {
         let packet = core.arena.get_mut(id);
         let dst = self.rack(packet.dst);
         let (index, back) = (self.pair(src, dst), self.pair(dst, src));
-        self.pairs[index].order.on_arrival(network);
+        // What the packet switch made itself has passed no VOQ, and has no stamp.
+        if packet.stamp > Time::ZERO {
+            self.pairs[index].order.on_arrival(network);
+        }
         if self.pairs[back].marks > 0 && packet.is_tcp() {
             packet.flags.insert(TcpFlags::ECE);
         }
         if let Some(meter) = &mut self.meter
             && meter.pair == (src, dst)
+            && packet.feedback().is_none()
         {
             meter.on_arrival(packet, network, core.now);
         }

@@ -1,7 +1,7 @@
 //! QCN in a fabric: the way of a notification from the queue that is too long to the interface of the host that fills it.
 //!
-//! A congestion point stands at every queue of a switch's ports, and at every VOQ of a hybrid fabric (not at its ToRs' ports
-//! to the hosts, whose queues are unlimited). The switch sends a packet to the sampled packet's sender, which takes its way as
+//! A congestion point stands at every queue of a switch's ports; on a hybrid fabric at every VOQ, at the ToRs' ports to the
+//! hosts, and at each of the packet switch's ports, whose inputs are one queue to it. The switch sends a packet to the sampled packet's sender, which takes its way as
 //! any other does, may wait and may be lost; in the host's interface it ends. Packets of limited flows wait there, before the
 //! interface's queue: what that holds already goes as it is.
 
@@ -14,7 +14,7 @@ use crate::events::Kind;
 use crate::report::{PortKind, PortReport, QcnReport, RateSample};
 use crate::stream::stream;
 use firstlight_net::qcn::{CongestionCounts, CongestionPoint, FlowKey, QcnConfig};
-use firstlight_net::{HostId, Pace, Packet, PacketId};
+use firstlight_net::{HostId, Pace, Packet, PacketId, SwitchPort};
 use firstlight_units::{Bytes, Span};
 use rand_xoshiro::rand_core::RngCore;
 
@@ -23,43 +23,117 @@ pub(super) fn point(config: &QcnConfig, seed: u64, name: &str) -> CongestionPoin
     CongestionPoint::new(config, stream(seed, name, "qcn").next_u64())
 }
 
-/// The congestion point of a VOQ.
-pub(super) struct VoqPoint {
+/// The congestion point of a queue that does not count its bytes itself: a VOQ, or a port of the packet switch.
+pub(super) struct QueuePoint {
     point: CongestionPoint,
-    /// What the VOQ holds.
+    /// What the queue holds.
     bytes: u64,
 }
 
-impl VoqPoint {
-    /// Those of all pairs; none without QCN.
-    pub(super) fn all(config: &HybridConfig) -> Vec<VoqPoint> {
-        let Some(qcn) = &config.interface.qcn else { return vec![] };
-        let name = |pair| format!("voq.{}.{}", pair / config.racks, pair % config.racks);
-        let of_pair = |pair| VoqPoint { point: point(qcn, config.seed, &name(pair)), bytes: 0 };
-        (0..config.racks * config.racks).map(of_pair).collect()
+impl QueuePoint {
+    fn new(qcn: &QcnConfig, seed: u64, name: &str) -> Self {
+        QueuePoint { point: point(qcn, seed, name), bytes: 0 }
     }
 
-    /// A packet has left the VOQ, or was dropped from it.
+    /// A packet was queued: the feedback for its sender, if there is any. Notifications are not sampled.
+    fn on_queued(&mut self, packet: &Packet) -> Option<u8> {
+        self.bytes += u64::from(packet.size);
+        if packet.feedback().is_some() {
+            return None;
+        }
+        self.point.on_queued(packet.size, Bytes::new(self.bytes))
+    }
+
+    /// A packet has left the queue, or was dropped from it.
     pub(super) fn on_gone(&mut self, packet: &Packet) {
         self.bytes -= u64::from(packet.size);
+    }
+}
+
+/// The congestion points of a hybrid fabric; all are empty without QCN.
+#[derive(Default)]
+pub(super) struct Points {
+    /// Of each pair's VOQ,
+    pub(super) voqs: Vec<QueuePoint>,
+    /// of the ToRs' port to each host,
+    hosts: Vec<CongestionPoint>,
+    /// and of the packet switch's port to each rack.
+    pub(super) downlinks: Vec<QueuePoint>,
+    /// Notifications that go from a ToR as a packet of its hosts would,
+    pub(super) routed: u64,
+    /// and those that the packet switch has sent.
+    pub(super) switched: u64,
+}
+
+impl Points {
+    pub(super) fn new(config: &HybridConfig) -> Points {
+        let Some(qcn) = &config.interface.qcn else { return Points::default() };
+        let (racks, seed) = (config.racks, config.seed);
+        let voq = |pair| QueuePoint::new(qcn, seed, &format!("voq.{}.{}", pair / racks, pair % racks));
+        Points {
+            voqs: (0..racks * racks).map(voq).collect(),
+            hosts: (0..racks * config.hosts_per_rack)
+                .map(|host| point(qcn, seed, &format!("host{host}.port")))
+                .collect(),
+            downlinks: (0..racks).map(|rack| QueuePoint::new(qcn, seed, &format!("downlink.{rack}"))).collect(),
+            ..Points::default()
+        }
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.voqs.is_empty()
     }
 }
 
 impl Hybrid {
     /// A VOQ has taken a packet in: its sender, a host of this rack, may be notified.
     pub(super) fn on_queued<const P: bool>(&mut self, core: &mut Core, pair: usize, id: PacketId) {
-        let (packet, VoqPoint { point, bytes }) = (core.arena.get(id), &mut self.points[pair]);
-        *bytes += u64::from(packet.size);
-        if let Some(feedback) = point.on_queued(packet.size, Bytes::new(*bytes)) {
+        let packet = core.arena.get(id);
+        if let Some(feedback) = self.points.voqs[pair].on_queued(packet) {
             let host = packet.src.index();
             let id = core.notify(id, feedback);
             self.send_to_host::<P>(core, host, id, None);
         }
     }
 
+    /// A ToR's port to a host has taken a packet in: its sender may be notified, by the way that the host's packets take.
+    #[cold]
+    pub(super) fn on_queued_for_host<const P: bool>(&mut self, core: &mut Core, host: usize, id: PacketId) {
+        let packet = core.arena.get(id);
+        if packet.feedback().is_some() {
+            return;
+        }
+        let queue = match &self.pauses {
+            None => self.host_ports[host].backlog(core.now),
+            Some(pauses) => pauses.ports[host].backlog(core.now),
+        };
+        if let Some(feedback) = self.points.hosts[host].on_queued(packet.size, queue) {
+            let id = core.notify(id, feedback);
+            self.points.routed += 1;
+            self.enter_tor::<P>(core, id, None);
+        }
+    }
+
+    /// A port of the packet switch has taken a packet in: its sender may be notified. The notification goes to the sender's rack, in
+    /// the queue of what comes from the packet's destination.
+    #[cold]
+    pub(super) fn on_queued_at_switch<const P: bool>(&mut self, core: &mut Core, dst: usize, id: PacketId) {
+        let packet = core.arena.get(id);
+        if let Some(feedback) = self.points.downlinks[dst].on_queued(packet) {
+            let id = core.notify(id, feedback);
+            let src = self.rack(core.arena.get(id).dst);
+            self.points.switched += 1;
+            self.enter_downlink::<P>(core, id, dst, src, None);
+        }
+    }
+
     /// What the congestion points counted.
     pub(super) fn congestion(&self) -> impl Iterator<Item = CongestionCounts> {
-        self.points.iter().map(|voq| voq.point.counts())
+        let Points { voqs, hosts, downlinks, .. } = &self.points;
+        let queues = voqs.iter().chain(downlinks).map(|queue| queue.point.counts());
+        queues.chain(hosts.iter().map(CongestionPoint::counts))
     }
 }
 

@@ -135,7 +135,20 @@ impl Hybrid {
             return self.on_rack_arrival::<P>(core, id, src, Network::Packet);
         }
         let dst = self.rack(core.arena.get(id).dst);
-        if P && !self.has_room(Place::Uplink(src), core.arena.get(id).size) {
+        self.enter_downlink::<P>(core, id, src, dst, Some(Place::Uplink(src)));
+    }
+
+    /// A packet that came from `src` is queued for `dst`, or one that the switch made itself.
+    #[inline]
+    pub(super) fn enter_downlink<const P: bool>(
+        &mut self,
+        core: &mut Core,
+        id: PacketId,
+        src: usize,
+        dst: usize,
+        from: Option<Place>,
+    ) {
+        if P && from.is_some_and(|from| !self.has_room(from, core.arena.get(id).size)) {
             let downlink = &mut self.downlinks[dst];
             downlink.entered += 1;
             downlink.dropped += 1;
@@ -151,8 +164,11 @@ impl Hybrid {
             self.refresh(src, dst);
         }
         if P {
-            self.hold(core, id, Some(Place::Uplink(src)), Place::Downlink(dst));
+            self.hold(core, id, from, Place::Downlink(dst));
             self.note_head(core, Place::Downlink(dst), core.now);
+        }
+        if !self.points.is_empty() {
+            self.on_queued_at_switch::<P>(core, dst, id);
         }
         self.wake_downlink::<P>(core, dst);
         if P {
@@ -198,6 +214,9 @@ impl Hybrid {
         let was_full = !downlink.has_room(src);
         let id = downlink.inputs[src].pop().expect("an input on its turn is not empty");
         downlink.turns.set(src, !downlink.inputs[src].is_empty());
+        if let Some(point) = self.points.downlinks.get_mut(dst) {
+            point.on_gone(core.arena.get(id));
+        }
         let alone = downlink.line.send(id, core.arena.get(id).size, now);
         let next = (P || !downlink.turns.is_empty()).then(|| downlink.line.free_at());
         core.schedule(alone, Kind::Downlink, dst);

@@ -2,6 +2,7 @@
 
 use super::core::port_report;
 use super::hybrid::Hybrid;
+use super::notifications::Points;
 use super::{Fabric, Kind};
 use crate::conserve::Ledger;
 use crate::report::{PairReport, PortKind, PortReport, Totals};
@@ -128,13 +129,25 @@ pub(super) fn totals(fabric: &Fabric) -> Totals {
         Kind::Hybrid(hybrid) => {
             use PortKind::{Circuit, Downlink, Uplink, Voq};
             let local = hybrid.local;
-            ledger.check("tor", "from hosts = VOQs + local", sum(&nic, delivered), sum(&[Voq], offered) + local);
+            let Points { routed, switched, .. } = hybrid.points;
+            let from_hosts = sum(&nic, delivered) + routed;
+            ledger.check(
+                "tor",
+                "from hosts and made for them = VOQs + local",
+                from_hosts,
+                sum(&[Voq], offered) + local,
+            );
             ledger.check("tor", "VOQs = uplinks + circuits", sum(&[Voq], delivered), sum(&[Uplink, Circuit], offered));
             let last = if hybrid.downlinks.is_empty() { Uplink } else { Downlink };
-            let arrived = sum(&[last, Circuit], delivered) + counts.notified;
+            let arrived = sum(&[last, Circuit], delivered) + counts.notified - routed - switched;
             ledger.check("tor", "to hosts = arrived + local + notifications", sum(&host, offered), arrived + local);
             if last == Downlink {
-                ledger.check("packet switch", "in = out", sum(&[Uplink], delivered), sum(&[Downlink], offered));
+                ledger.check(
+                    "packet switch",
+                    "in = out",
+                    sum(&[Uplink], delivered) + switched,
+                    sum(&[Downlink], offered),
+                );
             }
         }
     }

@@ -146,7 +146,7 @@ impl Hybrid {
         let large = self.schedule.large.filter(|_| pair.claims > 0);
         pair.voq.set_limits(large.unwrap_or(self.schedule.small));
         while let Some(id) = self.pairs[index].voq.drop_excess() {
-            if let Some(point) = self.points.get_mut(index) {
+            if let Some(point) = self.points.voqs.get_mut(index) {
                 point.on_gone(core.arena.get(id));
             }
             if self.pauses.is_some() {
