@@ -45,6 +45,8 @@ class Axis:
     quick: tuple[Value, ...]
     simulated: tuple[Value, ...]
     """The values that simulated hosts can do."""
+    linux: tuple[Value, ...]
+    """Those that are run on Linux hosts."""
     pattern: str = "{}"
     repeat: bool = False
     """Its values only repeat the same: rows are means over them."""
@@ -70,7 +72,7 @@ class Axis:
     def of(self, mode: Mode, hosts: Hosts) -> tuple[Value, ...]:
         """The values of ``mode`` on ``hosts``."""
         chosen = self.quick if mode == "quick" else self.values
-        return tuple(v for v in chosen if hosts == "linux" or v in self.simulated)
+        return tuple(v for v in chosen if v in (self.linux if hosts == "linux" else self.simulated))
 
 
 def short(value: Value) -> str:
@@ -315,7 +317,7 @@ def _curve(given: dict[str, Any], hosts: tuple[Hosts, ...], kind: Kind) -> Curve
 
 def _axis(given: dict[str, Any]) -> Axis:
     values = tuple(given["values"])
-    chosen = {name: tuple(given.get(name, values)) for name in ("quick", "simulated")}
+    chosen = {name: tuple(given.get(name, values)) for name in ("quick", "simulated", "linux")}
     for name, some in chosen.items():
         if stray := [v for v in some if v not in values]:
             raise ValueError(f"axis {given['name']}: the {name} values {stray} are not among its values")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from math import isfinite
 from typing import Any
 
@@ -73,7 +74,7 @@ class Outcome:
     def ats(self, hosts: Hosts | None = None) -> list[At]:
         """The points that there are results of, on ``hosts`` or on any, in the claim's order."""
         known = {at for kind, _, at in self.results if hosts in (kind, None)}
-        return [at for at in self.claim.ats("full", "linux") if at in known]  # Linux hosts have every point
+        return [at for at in product(*(axis.values for axis in self.claim.axes)) if at in known]
 
     def runs(self) -> list[tuple[Hosts, Curve]]:
         """Each curve on each kind of hosts, where there are results of it."""

@@ -66,12 +66,13 @@ def test_the_matrix_is_whole() -> None:
     for claim in CEE:
         if claim.folder.name in ("timers", "pause-100mbps"):
             continue
-        points = plan([claim], "quick")
+        points = plan([claim], "quick", claims.HOSTS)
         kinds = {"Base": "", "QCN 20 KB": "qcn", "QCN 66 KB": "qcn", "RED-ECN": "switch.red"}
         assert [c.name for c in claim.curves] == [f"{k}{p}" for p in ("", ", PFC") for k in kinds]
-        for (_, _, curve, at), point in points.items():
+        for (_, hosts, curve, at), point in points.items():
             sets = point.spec.overrides
             assert sets["tcp.cc"] == at[0]
+            assert sets.get("tcp.tick") == ("1ms" if hosts == "linux" else None)
             assert ("pfc.xoff" in sets) == curve.endswith("PFC") != ("switch.queue" in sets)
             manager = kinds[curve.removesuffix(", PFC")]
             found = {table for table in ("qcn", "switch.red") if any(k.startswith(f"{table}.") for k in sets)}

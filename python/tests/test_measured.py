@@ -241,6 +241,26 @@ def test_linux_hosts_are_told_what_is_theirs(folder: Path) -> None:
     assert {hosts for _, hosts, curve, _ in runs if curve == "B"} == {"simulated"}
 
 
+def test_linux_hosts_may_have_fewer_points(folder: Path) -> None:
+    text = CLAIM.replace('hosts = ["simulated"]\n', "").replace(
+        "values = [2, 3]", "values = [2, 3]\nlinux = [3]"
+    )
+    (folder / "claim.toml").write_text(text)
+    claim = claims.read(folder)
+    assert {(h, at[0]) for h, c, at in claim.runs("full", claims.HOSTS) if c.name == "A"} == {
+        ("simulated", 2),
+        ("simulated", 3),
+        ("linux", 3),
+    }
+    outcome = filled(claim)
+    outcome.results["linux", "A", (3, 1)] = result_of({"queue_wait_mean_us": 7.0})
+    assert [line[:2] for line in grid(outcome, claim.measures[0])[1:]] == [
+        ("2 hosts", "11.0"),
+        ("3 hosts", "21.0"),
+        ("3 hosts, Linux", "7.00"),
+    ]
+
+
 def test_a_number_that_was_not_measured_is_none(folder: Path) -> None:
     rows = rows_of(filled(claims.read(folder), metric="other"))
     assert {r.ours for r in rows} == {None}
