@@ -120,14 +120,14 @@ fn a_drop_leaves_nothing_behind_in_an_account() {
     let limit = Discipline { limit: Limit::Packets(3), ..Discipline::default() };
     let topology = dumbbell(3, 1, Cable::new(Rate::from_gbps(10), ns(500)), Cable::new(Rate::from_gbps(1), ns(500)));
     let mut fabric = fabric(topology.unwrap(), PFC, limit);
-    let mut sends: Vec<_> = (0..3).flat_map(|src| burst(src, 3, 100, Time::ZERO)).collect();
-    // Long after all that, each has one packet more.
-    let later = |src: u16| (at(us(8000 + 100 * u64::from(src))), packet(src, 3, 1500, 1000));
-    sends.extend((0..3).map(later));
-    let left = drive(&mut fabric, &sends, at(us(10_000)));
+    let mut sends: Vec<_> = (0..3).flat_map(|src| burst(src, 3, 1000, Time::ZERO)).collect();
+    // Long after all that each has three packets more, which wait but fit.
+    let later = |src: u16| (at(us(50_000 + 100 * u64::from(src))), packet(src, 3, 1500, 5000));
+    sends.extend((0..3).flat_map(|src| [later(src); 3]));
+    let left = drive(&mut fabric, &sends, at(us(60_000)));
     let (report, totals) = (fabric.pauses().unwrap(), fabric.totals());
     assert!(report.lost > 50 && totals.dropped == report.lost, "{}", report.lost);
-    assert_eq!(left.len() as u64 + totals.dropped, 303, "all pauses end");
-    assert_eq!(left.iter().filter(|exit| exit.2.seq == 1000).count(), 3, "{} lost", report.lost);
+    assert_eq!(left.len() as u64 + totals.dropped, 3009, "all pauses end");
+    assert_eq!(left.iter().filter(|exit| exit.2.seq == 5000).count(), 9, "{} lost", report.lost);
     assert_conserved(&fabric);
 }
