@@ -7,8 +7,8 @@ and renamed into it: what is found under a result's name is whole.
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -244,12 +244,16 @@ class Staging:
 
     def __enter__(self) -> "Staging":
         parent = self.target.absolute().parent
+        # Named before it is made: an interruption in between leaves nothing, and `with` knows of none yet.
+        self.path = parent / f".{self.target.name}.{os.getpid()}.{secrets.token_hex(4)}"
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.{os.getpid()}.", dir=parent))
-            self.path.chmod(0o755)
+            self.path.mkdir(0o755)
         except OSError as e:
             raise ResultError(f"{self.target}: cannot be written: {e.strerror}") from None
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def commit(self, result: Stored) -> None:

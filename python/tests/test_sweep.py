@@ -5,11 +5,13 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
 import pytest
 from conftest import SMALL, Command, argv, environment
 from firstlight import pool
+from firstlight.result import Staging
 
 AXES = {"voq.small": [4, 8, 16], "seed": [1, 2]}
 
@@ -164,6 +166,22 @@ def test_ctrl_c_of_a_run_leaves_nothing(small: Path, tmp_path: Path) -> None:
     assert run.returncode == 130
     assert "Traceback" not in errors
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_ctrl_c_while_the_directory_is_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Path.mkdir
+
+    def interrupted(path: Path, *args: Any, **options: Any) -> None:
+        made(path, *args, **options)
+        if path.parent == tmp_path:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), Staging(tmp_path / "r"):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 def finished(points: Path) -> int:
