@@ -20,24 +20,27 @@ Line = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 def overload(measured: Measured, drawn: Drawn) -> Figure:
     """A column for each point, throughput above, queue below, a line for each of the figure's curves; of the
-    first repetition."""
+    first repetition. Throughput over time is not known of Linux hosts: only queues are drawn."""
     points = measured.points()
     curves = [measured.curves[name] for name in drawn.curves or measured.curves]
 
-    def paint(canvas: Canvas) -> None:
-        above, below = canvas.subplots(2, len(points), sharex=True, sharey="row", squeeze=False)
-        for column, point in enumerate(points):
-            for i, curve in enumerate(c for c in curves if measured.has(c, point)):
-                result, look = measured.results(curve, point)[0], _look(curve, i)
-                above[column].plot(*together(result), **look)
-                below[column].plot(*queue(result), **look)
-            above[column].set_title(measured.name(point))
-            below[column].set_xlabel("Time (ms)")
-        _floor(above[0], "Throughput (Gb/s)")
-        _floor(below[0], "Largest queue (kB)")
-        legend_above(canvas, above[0])
+    known = measured.hosts == "simulated"
+    shown = [("Throughput (Gb/s)", together)] * known + [("Largest queue (kB)", queue)]
 
-    return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", (7.2, 4.2), paint)
+    def paint(canvas: Canvas) -> None:
+        rows = canvas.subplots(len(shown), len(points), sharex=True, sharey="row", squeeze=False)
+        for axes, (label, line) in zip(rows, shown, strict=True):
+            for place, point in zip(axes, points, strict=True):
+                for i, curve in enumerate(c for c in curves if measured.has(c, point)):
+                    place.plot(*line(measured.results(curve, point)[0]), **_look(curve, i))
+            _floor(axes[0], label)
+        for top, bottom, point in zip(rows[0], rows[-1], points, strict=True):
+            top.set_title(measured.name(point))
+            bottom.set_xlabel("Time (ms)")
+        legend_above(canvas, rows[0][0])
+
+    size = (7.2, 0.8 + 1.7 * len(shown))
+    return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", size, paint)
 
 
 def together(result: Result) -> Line:
