@@ -235,3 +235,51 @@ fn a_circle_is_told_before_the_run_and_a_deadlock_after() {
     let open = open.replace("from = \"host2\"\nto = \"host4\"", "from = \"host2\"\nto = \"host3\"");
     assert!(!warnings(&result(&open, &[])).contains("circle"));
 }
+
+/// A hybrid fabric: 16 hosts, of 40 Gb/s, that fill the VOQ of one pair, whose capacity their accounts are.
+#[test]
+fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
+    let pair = include_str!("../specs/pair.toml");
+    let lossless = pair.replace("[voq]\nsmall = 16", "[pfc]\nxoff = \"18kB\"");
+    let (plain, paused) = (result(pair, &[]), result(&lossless, &[]));
+    let dropped = |outcome| metric(outcome, "dropped_packets");
+    assert!(dropped(&plain) > 0.0, "16 flows overflow 16 places");
+    assert_eq!((dropped(&paused), metric(&paused, "pause_lost_packets")), (0.0, 0.0));
+    assert!(paused.manifest["invalid"].as_array().unwrap().is_empty());
+    let states = texts(&paused, "pauses", "state");
+    let names = texts(&paused, "pauses", "name");
+    let state = |name: &str| states[names.iter().position(|other| other == name).unwrap()].as_str();
+    assert_eq!([state("host3.nic"), state("host16.nic"), state("circuit.to.1")], ["paused", "not reached", "off"]);
+    assert!(texts(&paused, "pause_causes", "egress").iter().all(|egress| egress == "voq.0.1"));
+    // A kind that is off is as good as no table, and asks for the capacity again.
+    let with_off = pair.replace("[voq]", "[pfc]\nkind = \"off\"\n[voq]");
+    assert_eq!(result(&with_off, &[]).manifest["digest"], plain.manifest["digest"]);
+    let headroom = 3 * 9000 + 64 + 118 * 64;
+    check(
+        &lossless,
+        &[
+            ("xoff = \"18kB\"", "kind = \"off\"", "x.toml: voq.small: missing: write for example small = 1 in [voq]"),
+            (
+                "[pfc]",
+                "[voq]\nsmall = 50\n[pfc]",
+                "x.toml:31:9: voq.small: a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' accounts let in, or say pfc.allow_loss = true",
+            ),
+            ("[pfc]", "[voq]\nsmall = 50\n[pfc]\nallow_loss = true", "accepted"),
+            (
+                "[pfc]",
+                "[voq]\nlarge = 50\nadvance = \"1ms\"\n[pfc]",
+                "x.toml:30:2: voq.small: missing: without a capacity there is nothing to enlarge; add it, or take out voq.large",
+            ),
+            (
+                "xoff = \"18kB\"",
+                "classes = [2]",
+                "x.toml:31:11: pfc.classes: there is no class 2: the packets of a hybrid fabric are all of class 0",
+            ),
+            (
+                "xoff = \"18kB\"",
+                &format!("xoff = \"18kB\"\nbuffer = \"{}B\"", 18_000 + headroom),
+                "x.toml:32:10: pfc.buffer: on the link uplink.0 (and 2 links more) 8788B are missing: 52616B cannot hold xoff, 18kB, and the headroom of 43404B that can come then (three packets, a pause frame, the cable both ways and a response of 3072ns): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+            ),
+        ],
+    );
+}
