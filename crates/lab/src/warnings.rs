@@ -54,20 +54,17 @@ fn negotiates_ecn(spec: &Spec) -> bool {
 }
 
 fn ecn(spec: &Spec, notes: &mut Vec<String>) {
-    let (thresholds, limits) = match &spec.network {
+    let voq = match &spec.network {
         Network::Graph(graph) => return switch_ecn(spec, &graph.switch, notes),
-        Network::Hybrid(hybrid) => {
-            let large = hybrid.voq.resize.as_ref().map(|resize| resize.large);
-            let thresholds = vec![("voq.ecn_small", hybrid.voq.ecn_small), ("voq.ecn_large", hybrid.voq.ecn_large)];
-            (thresholds, vec![Some(hybrid.voq.small), large])
-        }
+        Network::Hybrid(hybrid) => &hybrid.voq,
     };
+    let thresholds = [("voq.ecn_small", voq.ecn_small), ("voq.ecn_large", voq.ecn_large)];
+    let limits = [Some(voq.small), voq.resize.as_ref().map(|resize| resize.large)];
     let dctcp = uses(spec, "dctcp");
-    let any = thresholds.iter().any(|(_, threshold)| threshold.is_some());
-    if dctcp && !any {
+    if dctcp && !voq.marks() {
         notes.push(format!("DCTCP flows and no ECN threshold ({}): nothing is ever marked", thresholds[0].0));
     }
-    if any && !dctcp && !negotiates_ecn(spec) {
+    if voq.marks() && voq.red.is_none() && !dctcp && !negotiates_ecn(spec) {
         notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
     }
     for ((key, threshold), limit) in thresholds.iter().zip(limits) {

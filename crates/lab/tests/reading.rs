@@ -3,6 +3,7 @@
 use firstlight_circuits::RackId;
 use firstlight_lab::spec::{CaptureSide, Control, Flow, Network, OverrideValue};
 use firstlight_lab::{Spec, inspect};
+use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_sim::{HybridConfig, Resize, SeriesConfig};
 use firstlight_transport::cc::{SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{CcConfig, TcpConfig};
@@ -69,6 +70,18 @@ fn every_value_comes_to_its_place() {
     assert_eq!(spec.measure.pair, Some((RackId(0), RackId(1))));
     assert_eq!(spec.measure.series, Some(SeriesConfig { every: Span::from_us(20), fold: 2 }));
     assert_eq!((spec.measure.capture, spec.measure.side), (false, CaptureSide::Both));
+}
+
+#[test]
+fn red_of_voqs_comes_to_its_place() {
+    let set = |key, value| [("voq.red.min", "27kB"), ("voq.red.max", "81kB"), ("voq.red.weight", "0.01"), (key, value)];
+    let band = Band::Bytes { min: Bytes::new(27_000), max: Bytes::new(81_000) };
+    let red = RedConfig { weight: 0.01, typical_packet: Bytes::new(9000), ..RedConfig::new(band) };
+    let found = |key, value| hybrid(&read(PAIR, &set(key, value))).voq.red;
+    assert_eq!(found("voq.red.gentle", "true"), Some(RedConfig { gentle: true, ..red }));
+    assert_eq!(found("voq.red.probability", "0.1"), Some(RedConfig { max_probability: 0.1, ..red }));
+    assert_eq!(found("voq.red.drop_beyond", "false"), Some(RedConfig { drops: Drops::Unmarkable, ..red }));
+    assert_eq!(hybrid(&read(PAIR, &[])).voq.red, None);
 }
 
 #[test]

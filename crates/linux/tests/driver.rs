@@ -142,7 +142,7 @@ fn hybrid(marks: Option<Span>, time_scale: u32, loss: f64) -> Fabric {
         circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
         control: None,
-        voq: VoqConfig { small: 4, resize, ecn_small: Some(2), ecn_large: None },
+        voq: VoqConfig { small: 4, resize, ecn_small: Some(2), ecn_large: None, red: None },
         pfc: None,
         marks,
         time_scale,

@@ -21,6 +21,7 @@ mod round_robin;
 mod serialize;
 mod switch_port;
 pub mod topology;
+mod voq_red;
 
 pub use class_port::{CLASSES, ClassCounts, ClassPort, PausablePort, Sent};
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};

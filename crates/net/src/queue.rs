@@ -1,9 +1,13 @@
 //! A VOQ: the packets of one pair of racks, waiting at the source's ToR.
 //!
 //! Tail drop and threshold marking, both counted in packets, and a capacity that the schedule changes (Etalon,
-//! NSDI'20, section 5.1). Shrinking keeps the oldest packets and drops the excess from the tail.
+//! NSDI'20, section 5.1). Shrinking keeps the oldest packets and drops the excess from the tail. RED takes the place of
+//! the threshold where it is asked for (`voq_red.rs`).
 
-use crate::{Ecn, Packet, PacketId, Ring};
+use crate::discipline::Verdict;
+use crate::voq_red::VoqRed;
+use crate::{Ecn, Packet, PacketId, RedConfig, Ring, Serializer};
+use firstlight_units::Time;
 
 /// Capacity and marking threshold, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +25,7 @@ pub struct VoqCounts {
     pub offered: u64,
     /// Packets taken for transmission.
     pub taken: u64,
-    /// Dropped because the queue was full.
+    /// Dropped because the queue was full, or by RED.
     pub dropped_full: u64,
     /// Dropped because the queue shrank.
     pub dropped_shrink: u64,
@@ -37,30 +41,50 @@ pub struct Voq {
     packets: Ring<PacketId>,
     limits: VoqLimits,
     counts: VoqCounts,
+    red: Option<Box<VoqRed>>,
 }
 
 impl Voq {
     /// An empty queue.
     pub fn new(limits: VoqLimits) -> Self {
-        Voq { packets: Ring::with_capacity(16), limits, counts: VoqCounts::default() }
+        Voq { packets: Ring::with_capacity(16), limits, counts: VoqCounts::default(), red: None }
     }
 
-    /// Queues a packet; false when the queue is full and the packet lost.
+    /// The same with RED, whose idle times are counted in packets at the rate of `serializer`.
+    #[must_use]
+    pub fn with_red(self, config: &RedConfig, serializer: &Serializer, seed: u64) -> Self {
+        Voq { red: Some(Box::new(VoqRed::new(config, serializer, seed))), ..self }
+    }
+
+    /// Queues a packet; false when the queue is full, or RED drops it, and the packet is lost.
     #[inline]
     #[must_use]
-    pub fn offer(&mut self, id: PacketId, packet: &mut Packet) -> bool {
+    pub fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> bool {
         self.counts.offered += 1;
-        if self.len() >= self.limits.capacity {
+        let verdict = self.judge(packet, now);
+        if verdict == Verdict::Drop {
             self.counts.dropped_full += 1;
             return false;
         }
         self.packets.push(id);
         self.counts.peak = self.counts.peak.max(self.len());
-        if self.limits.ecn.is_some_and(|threshold| self.len() > threshold) && packet.ecn != Ecn::NotEct {
+        if verdict == Verdict::Mark {
             self.counts.marked += u64::from(packet.ecn != Ecn::Ce);
             packet.ecn = Ecn::Ce;
         }
         true
+    }
+
+    #[inline]
+    fn judge(&mut self, packet: &Packet, now: Time) -> Verdict {
+        let (waiting, VoqLimits { capacity, ecn }) = (self.len(), self.limits);
+        let full = waiting >= capacity;
+        match &mut self.red {
+            Some(red) => red.on_arrival(packet, full, now),
+            None if full => Verdict::Drop,
+            None if ecn.is_some_and(|threshold| waiting >= threshold) && packet.ecn != Ecn::NotEct => Verdict::Mark,
+            None => Verdict::Pass,
+        }
     }
 
     /// Counts a packet that came, and that somebody else dropped.
@@ -82,9 +106,12 @@ impl Voq {
 
     /// Takes the oldest packet.
     #[inline]
-    pub fn take(&mut self) -> Option<PacketId> {
+    pub fn take(&mut self, now: Time) -> Option<PacketId> {
         let id = self.packets.pop()?;
         self.counts.taken += 1;
+        if let Some(red) = &mut self.red {
+            red.on_taken(now);
+        }
         Some(id)
     }
 
@@ -94,11 +121,14 @@ impl Voq {
     }
 
     /// Drops the youngest packet if more wait than may.
-    pub fn drop_excess(&mut self) -> Option<PacketId> {
+    pub fn drop_excess(&mut self, now: Time) -> Option<PacketId> {
         if self.len() <= self.limits.capacity {
             return None;
         }
         self.counts.dropped_shrink += 1;
+        if let Some(red) = &mut self.red {
+            red.on_dropped(now);
+        }
         self.packets.pop_back()
     }
 
@@ -157,7 +187,7 @@ mod tests {
                         let mut packet = Packet { ecn, ..Packet::default() };
                         let limits = voq.limits();
                         let fits = (model.len() as u32) < limits.capacity;
-                        prop_assert_eq!(voq.offer(PacketId(next), &mut packet), fits);
+                        prop_assert_eq!(voq.offer(PacketId(next), &mut packet, Time::ZERO), fits);
                         if fits {
                             model.push_back(PacketId(next));
                             let over = limits.ecn.is_some_and(|k| model.len() as u32 > k);
@@ -166,10 +196,10 @@ mod tests {
                         }
                         next += 1;
                     }
-                    Op::Take => prop_assert_eq!(voq.take(), model.pop_front()),
+                    Op::Take => prop_assert_eq!(voq.take(Time::ZERO), model.pop_front()),
                     Op::Resize(capacity, ecn) => {
                         voq.set_limits(VoqLimits { capacity, ecn });
-                        while let Some(id) = voq.drop_excess() {
+                        while let Some(id) = voq.drop_excess(Time::ZERO) {
                             prop_assert_eq!(Some(id), model.pop_back());
                         }
                         prop_assert!(model.len() as u32 <= capacity);

@@ -8,7 +8,7 @@ use firstlight_net::interface::{ChainConfig, ClockConfig};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::Topology;
-use firstlight_net::{Discipline, PacerConfig, PoolConfig};
+use firstlight_net::{Discipline, PacerConfig, PoolConfig, RedConfig};
 use firstlight_units::{Rate, Span};
 
 /// The links between hosts and their switch.
@@ -206,6 +206,15 @@ pub struct VoqConfig {
     pub ecn_small: Option<u32>,
     /// The same while large.
     pub ecn_large: Option<u32>,
+    /// Mark, or drop, by the average queue, instead of these thresholds.
+    pub red: Option<RedConfig>,
+}
+
+impl VoqConfig {
+    /// Whether packets can be marked.
+    pub fn marks(&self) -> bool {
+        self.ecn_small.is_some() || self.ecn_large.is_some() || self.red.is_some()
+    }
 }
 
 /// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1).

@@ -99,7 +99,7 @@ pub struct PairReport {
     pub dst: RackId,
     /// Packets that came to the VOQ.
     pub offered: u64,
-    /// Dropped because the VOQ was full.
+    /// Dropped because the VOQ was full, or by RED.
     pub dropped_full: u64,
     /// Dropped from the tail when the VOQ became small.
     pub dropped_shrink: u64,

@@ -3,9 +3,9 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Ecn, HostId, Packet, TcpFlags};
+use firstlight_net::{Band, Drops, Ecn, HostId, Packet, RedConfig, TcpFlags};
 use firstlight_sim::{ConfigError, Fabric, HybridConfig, PairReport, PortKind, Resize};
-use firstlight_units::{Rate, Span, Time};
+use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
 /// 9000 B last 1.8 us on a host link of 40 Gb/s, 7.2 us on the packet network, 0.9 us on a circuit.
@@ -216,6 +216,42 @@ fn the_voqs_threshold_follows_its_size() {
         let expected: Vec<u32> = (0..n).filter(|k| queue_with(*k) > threshold).collect();
         assert!(!expected.is_empty() && expected.len() < n as usize / 2);
         assert_eq!(marked, expected, "at {from} us");
+    }
+}
+
+/// Which of six packets at `burst`, and of one that is `idle` later at the ToR than the last of them was taken, are marked from an
+/// average of 1 on.
+fn marked_by_red(scale: u32, burst: Span, last_taken: Span, idle: Span) -> Vec<u32> {
+    let mut config = HybridConfig { time_scale: scale, ..paper(1) };
+    config.week = Week::etalon(4, us(180), us(20)).unwrap(); // 0 > 1 has its night at 400 us, its day at 420 us
+    config.packet.rate = Rate::from_gbps(9);
+    let (typical_packet, drops) = (Bytes::new(9000), Drops::Unmarkable);
+    let red = RedConfig::new(Band::Packets { min: 1, max: 1 });
+    config.voq.red = Some(RedConfig { weight: 0.5, typical_packet, drops, ..red });
+    let stretched = |span: Span| at(span * u64::from(scale));
+    let mut sends: Vec<_> = (0..6).map(|k| (stretched(burst), packet(0, 1, 9000, k))).collect();
+    // 1.8 us on the host's link.
+    sends.push((stretched(last_taken + idle - ns(1800)), packet(0, 1, 9000, 6)));
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let left = drive(&mut fabric, &sends, stretched(us(590)));
+    assert_eq!(left.len(), 7);
+    assert_conserved(&fabric);
+    left.iter().filter(|(_, _, p)| p.ecn == Ecn::Ce).map(|(_, _, p)| p.seq).collect()
+}
+
+/// A packet lasts 8 us on the packet network, 0.9 us on a circuit.
+#[test]
+fn red_of_a_voq_counts_idle_time_by_the_packet_network() {
+    for scale in [1, 20] {
+        // Packets come every 1.8 us and find 0, 0, 1, 2, 3, 3: averages 0, 0, 1/2, 1.25, 2.13, 2.56. The uplink takes one every 8 us
+        // from 1.8 us on, the last at 41.8 us. Then one packet's time leaves 1.28, two 0.64.
+        let by_uplink = |idle| marked_by_red(scale, us(0), ns(41_800), ns(idle));
+        assert_eq!(by_uplink(15_990), [3, 4, 5, 6], "time scale {scale}");
+        assert_eq!(by_uplink(16_010), [3, 4, 5], "time scale {scale}");
+        // At night nothing leaves: they find 0 to 5, and the last average is 4.03. The circuit takes one every 0.9 us from 420 us on.
+        let by_circuit = |idle| marked_by_red(scale, us(400), ns(424_500), ns(idle));
+        assert_eq!(by_circuit(23_990), [2, 3, 4, 5, 6], "time scale {scale}");
+        assert_eq!(by_circuit(24_010), [2, 3, 4, 5], "time scale {scale}");
     }
 }
 

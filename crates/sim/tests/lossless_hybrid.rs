@@ -4,7 +4,7 @@ mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::PfcConfig;
-use firstlight_net::{HostId, Packet};
+use firstlight_net::{Band, Drops, HostId, Packet, RedConfig};
 use firstlight_sim::{
     CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport, PausedPort, Resize,
     VoqConfig,
@@ -22,6 +22,15 @@ const PFC: PfcConfig = PfcConfig {
     response: None,
     mtu: Bytes::new(9000),
     most_events: 1_000_000,
+};
+/// RED as lossless classes have it.
+const MARKS: RedConfig = RedConfig {
+    band: Band::Packets { min: 1, max: 3 },
+    max_probability: 0.5,
+    weight: 0.5,
+    typical_packet: Bytes::new(9000),
+    gentle: false,
+    drops: Drops::Nothing,
 };
 /// A VOQ without a limit of its own, and a switch that holds no VOQ.
 const MANY: u32 = 1 << 20;
@@ -43,7 +52,7 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
         circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
         week: Week::new(vec![idle]).unwrap(),
         control: None,
-        voq: VoqConfig { small: MANY, resize: None, ecn_small: None, ecn_large: None },
+        voq: VoqConfig { small: MANY, resize: None, ecn_small: None, ecn_large: None, red: None },
         pfc,
         marks: None,
         time_scale: 1,
@@ -290,7 +299,7 @@ proptest! {
     fn nothing_is_lost_at_the_headroom_and_pauses_add_up(
         config in fabric(), traffic in traffic(), xoff in 0u64..80_000, band in 0u64..80_000,
         response in prop::option::of(0u64..5), more in prop::sample::select(vec![0u64, 1, 5000]),
-        whole_link in any::<bool>(),
+        whole_link in any::<bool>(), red in any::<bool>(),
     ) {
         let response = response.map(us);
         let pfc = PfcConfig { xoff: bytes(xoff), xon: bytes(xoff.saturating_sub(band)), response, whole_link, ..PFC };
@@ -298,7 +307,8 @@ proptest! {
         // One buffer for all links: the largest headroom.
         let headroom = open.ports.iter().map(|port| port.limits.headroom.get()).max().unwrap();
         let pfc = PfcConfig { buffer: (more > 0).then(|| Bytes::new(xoff + headroom + more)), ..pfc };
-        let config = HybridConfig { pfc: Some(pfc), ..config };
+        let voq = VoqConfig { red: red.then_some(MARKS), ..config.voq.clone() };
+        let config = HybridConfig { pfc: Some(pfc), voq, ..config };
         let sends = sends(&config, &traffic);
         let (fabric, left) = run(&config, std::slice::from_ref(&sends), own(&config, us(400_000)));
         let report = fabric.pauses().unwrap();

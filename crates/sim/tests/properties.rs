@@ -6,12 +6,12 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{HostId, Packet, PacketId};
+use firstlight_net::{Band, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
     CaptureSink, CircuitConfig, Direction, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
     Resize, SeriesConfig, VoqConfig,
 };
-use firstlight_units::{Rate, Span, Time};
+use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ prop_compose! {
         (switch_queue, switched) in (1u32..5, any::<bool>()),
         (small, more) in (1u32..20, prop::option::of(0u32..40)),
         (advance, marks) in (0u64..100, prop::option::of(0u64..100)),
-        ecn_small in prop::option::of(0u32..20),
+        (ecn_small, red) in (prop::option::of(0u32..20), prop::option::weighted(0.3, red())),
         loss in prop_oneof![Just(0.0), 0.0..0.3],
         qcn in prop::bool::weighted(0.3),
         time_scale in prop_oneof![Just(1u32), Just(20)],
@@ -62,7 +62,7 @@ prop_compose! {
                 switched: switched || racks > 2,
             },
             circuit: CircuitConfig { rate: Rate::from_gbps(circuit), delay: us(circuit_delay) },
-            voq: VoqConfig { small, resize: more.map(|more| Resize { large: small + more, advance }), ecn_small, ecn_large: None },
+            voq: VoqConfig { small, resize: more.map(|more| Resize { large: small + more, advance }), ecn_small, ecn_large: None, red },
             pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
             week,
@@ -71,6 +71,21 @@ prop_compose! {
             seed: 5,
         }
     }
+}
+
+fn red() -> impl Strategy<Value = RedConfig> {
+    let band = prop_oneof![
+        Just(Band::Packets { min: 1, max: 6 }),
+        Just(Band::Bytes { min: Bytes::new(5000), max: Bytes::new(40_000) })
+    ];
+    let drops = prop::sample::select(vec![Drops::Beyond, Drops::Unmarkable, Drops::Nothing]);
+    (band, drops, any::<bool>()).prop_map(|(band, drops, gentle)| RedConfig {
+        weight: 0.3,
+        max_probability: 0.3,
+        gentle,
+        drops,
+        ..RedConfig::new(band)
+    })
 }
 
 /// Random traffic between hosts: (gap in ns, source, destination, size).

@@ -16,7 +16,7 @@ fn marks(spec: &Spec, kind: PortKind) -> bool {
         (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
             graph.switch.queues().iter().any(|queue| queue.marking != Marking::None)
         }
-        (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.ecn_small.is_some() || hybrid.voq.ecn_large.is_some(),
+        (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.marks(),
         _ => false,
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn pairs(counters: &Counters) -> Table {
         .count("src", "source rack", rows, |p| u64::from(p.src.0))
         .count("dst", "destination rack", rows, |p| u64::from(p.dst.0))
         .count("offered", "packets that came to the VOQ", rows, |p| p.offered)
-        .count("dropped_full", "dropped because the VOQ was full", rows, |p| p.dropped_full)
+        .count("dropped_full", "dropped because the VOQ was full, or by RED", rows, |p| p.dropped_full)
         .count("dropped_shrink", "dropped from the tail when the VOQ became small", rows, |p| p.dropped_shrink)
         .count("marked", "CE-marked at the VOQ", rows, |p| p.marked)
         .count("circuit_packets", "packets sent over the circuit", rows, |p| p.circuit_packets)

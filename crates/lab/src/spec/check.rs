@@ -115,7 +115,7 @@ impl Check<'_> {
         let tables = (0..self.values.count("switch.classes")).map(|class| format!("switch.classes.{class}"));
         let marking = |table: String| ["ecn", "red", "phantom"].map(|key| format!("{table}.{key}"));
         let marking = std::iter::once("switch".to_string()).chain(tables).flat_map(marking);
-        let all = ["voq.ecn_small", "voq.ecn_large"].map(String::from).into_iter().chain(marking);
+        let all = ["voq.ecn_small", "voq.ecn_large", "voq.red"].map(String::from).into_iter().chain(marking);
         for path in all.filter(there).collect::<Vec<_>>() {
             self.wrong(
                 &path,

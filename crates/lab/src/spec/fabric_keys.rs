@@ -2,8 +2,9 @@
 
 use super::hosts::HostKind;
 use super::keys::{Key, Kind, When};
+use super::red;
 use super::registry::{AMOUNT, MOST_HOSTS, MOST_RACKS, POSITIVE, SPAN, key};
-use firstlight_net::{PacerConfig, PhantomConfig, RedConfig};
+use firstlight_net::{PacerConfig, PhantomConfig};
 
 /// Names of fabrics.
 const FABRICS: &[&str] = &["hybrid", "star", "dumbbell", "leaf_spine", "fat_tree", "three_tier", "graph"];
@@ -27,7 +28,7 @@ const STAMPS: &[&str] = &["ideal", "gaussian", "kernel", "software", "hardware"]
 const GAUSSIAN: When = When::Stamps(&["gaussian"]);
 const DRIVER: When = When::Stamps(&["software", "hardware"]);
 
-const SHARE: Kind = Kind::Number { least: 0.0, most: 1.0 };
+pub(super) const SHARE: Kind = Kind::Number { least: 0.0, most: 1.0 };
 
 /// Shapes and links.
 pub(super) fn fabric() -> Vec<Key> {
@@ -208,29 +209,16 @@ pub(super) fn switch() -> Vec<Key> {
 }
 
 fn discipline(paths: [&'static str; 10]) -> impl Iterator<Item = Key> {
-    let red = RedConfig::new(firstlight_net::Band::Packets { min: 0, max: 0 });
     let phantom = PhantomConfig::HULL_10G;
     let [queue, ecn, min, max, probability, weight, gentle, beyond, drain, threshold] = paths;
+    let red = red::keys([min, max, probability, weight, gentle, beyond]);
     let length = Kind::Length { least: 1 };
-    [
+    let limits = [
         key(queue, length, "How many packets may wait at a port, or how much data may be unsent there")
             .or_none("no limit"),
         key(ecn, length, "Mark ECN-capable packets when a port's queue would exceed this (DCTCP)").or_none("no marks"),
-        key(min, length, "RED: no marks while the average queue is below this").or_none("no RED"),
-        key(max, length, "RED: where the average queue reaches this, the probability is the full one")
-            .or_none("no RED"),
-        key(probability, SHARE, "RED: probability of a mark (or drop, without ECN) where the average reaches `max`")
-            .or(format!("{:?}", red.max_probability)),
-        key(weight, SHARE, "RED: weight of the present queue in the average; 1 for the present queue alone")
-            .or(format!("{:?}", red.weight)),
-        key(gentle, Kind::Flag, "RED: beyond `max` the probability rises to 1 at twice that").or(red.gentle),
-        key(
-            beyond,
-            Kind::Flag,
-            "RED: beyond the upper threshold ECN-capable packets are dropped as well. In a lossless class (`[pfc]`) RED only \
-             marks, and passes what cannot be marked, unless `true` is written",
-        )
-        .or(red.drops == firstlight_net::Drops::Beyond),
+    ];
+    let phantom = [
         key(
             drain,
             Kind::Number { least: 0.01, most: 1.0 },
@@ -239,6 +227,6 @@ fn discipline(paths: [&'static str; 10]) -> impl Iterator<Item = Key> {
         .or(format!("{:?}", phantom.drain)),
         key(threshold, AMOUNT, "HULL's phantom queue: mark packets that leave while it is above this")
             .or(phantom.threshold),
-    ]
-    .into_iter()
+    ];
+    limits.into_iter().chain(red).chain(phantom)
 }

@@ -20,6 +20,7 @@ mod overrides;
 mod pfc;
 mod programs;
 mod qcn;
+mod red;
 mod reference;
 mod registry;
 mod resolved;

@@ -3,14 +3,14 @@
 use super::check;
 use super::error::SpecError;
 use super::values::Values;
-use super::{pfc, qcn, switches};
+use super::{pfc, qcn, red, switches};
 use crate::import::topology as import;
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
 };
-use firstlight_net::{HostId, PacerConfig};
+use firstlight_net::{HostId, PacerConfig, RedConfig};
 use firstlight_sim::{
     CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig,
     Resize, VoqConfig,
@@ -46,9 +46,8 @@ impl Network {
     /// The network that checked values describe; `week` is that of a hybrid fabric.
     pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<Found, SpecError> {
         if let Some(week) = week {
-            let hybrid = hybrid(values, week);
-            let pfc = pfc::read_hybrid(values, &hybrid)?;
-            return Ok(Found::new(Network::Hybrid(Box::new(HybridConfig { pfc, ..hybrid }))));
+            let hybrid = pfc::read_hybrid(values, hybrid(values, week)?)?;
+            return Ok(Found::new(Network::Hybrid(Box::new(hybrid))));
         }
         if values.text("fabric.kind") == "graph" {
             return imported(values);
@@ -237,9 +236,9 @@ pub(super) fn control(values: &Values) -> Option<(ControlConfig, Frame)> {
     Some((control, Frame { week: values.span("schedule.week"), night, least_day, circuit, packet }))
 }
 
-fn hybrid(values: &Values, week: Week) -> HybridConfig {
+fn hybrid(values: &Values, week: Week) -> Result<HybridConfig, SpecError> {
     let resize = values.packets_opt("voq.large").zip(values.span_opt("voq.advance"));
-    HybridConfig {
+    Ok(HybridConfig {
         racks: count(values, "fabric.racks") as usize,
         hosts_per_rack: count(values, "fabric.hosts_per_rack") as usize,
         links: links(values),
@@ -258,10 +257,22 @@ fn hybrid(values: &Values, week: Week) -> HybridConfig {
             resize: resize.map(|(large, advance)| Resize { large, advance }),
             ecn_small: values.packets_opt("voq.ecn_small"),
             ecn_large: values.packets_opt("voq.ecn_large"),
+            red: voq_red(values)?,
         },
         pfc: None,
         marks: values.tables.contains_key("marks").then(|| values.span("marks.advance")),
         time_scale: time_scale(values),
         seed: values.integer("seed"),
+    })
+}
+
+fn voq_red(values: &Values) -> Result<Option<RedConfig>, SpecError> {
+    const TABLE: &str = "voq.red";
+    if !values.tables.contains_key(TABLE) {
+        return Ok(None);
     }
+    if let Some(threshold) = ["voq.ecn_small", "voq.ecn_large"].into_iter().find(|key| values.has(key)) {
+        return Err(values.problem(TABLE, format!("there is {threshold} already: a queue marks in one way")).into());
+    }
+    red::read(values, TABLE).map(Some)
 }

@@ -2,6 +2,7 @@
 
 use super::error::{Problem, SpecError};
 use super::keys::{Key, Kind};
+use super::red;
 use super::registry::{AMOUNT, MOST_HOSTS, SPAN, key};
 use super::values::Values;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
@@ -10,6 +11,7 @@ use firstlight_net::{Drops, Limit, Marking};
 use firstlight_sim::{HostLinks, HybridConfig, SwitchConfig};
 use firstlight_units::Bytes;
 
+const VOQ_RED: &str = "voq.red";
 /// What is paused.
 const KINDS: &[&str] = &["pfc", "pause", "off"];
 
@@ -88,8 +90,8 @@ pub(super) fn read(values: &Values, topology: &Topology, mut switch: SwitchConfi
 }
 
 /// What holds on the links of a hybrid fabric: those of hosts, and those of the packet network.
-pub(super) fn read_hybrid(values: &Values, hybrid: &HybridConfig) -> Result<Option<PfcConfig>, SpecError> {
-    let Some(config) = config(values) else { return Ok(None) };
+pub(super) fn read_hybrid(values: &Values, mut hybrid: HybridConfig) -> Result<HybridConfig, SpecError> {
+    let Some(config) = config(values) else { return Ok(hybrid) };
     let HostLinks { rate, receive_rate, delay } = hybrid.links;
     let (there, back) = (Wire { rate, delay }, Wire { rate: receive_rate, delay });
     let packet = Wire { rate: hybrid.packet.rate, delay: hybrid.packet.delay };
@@ -106,7 +108,10 @@ pub(super) fn read_hybrid(values: &Values, hybrid: &HybridConfig) -> Result<Opti
     let text = |highest| format!("there is no class {highest}: the packets of a hybrid fabric are all of class 0");
     let absent = highest.map(|highest| values.problem("pfc.classes", text(highest)));
     check(values, &links, absent, voq_limits(values, &config))?;
-    Ok(Some(config))
+    if let Some(red) = hybrid.voq.red.as_mut().filter(|_| config.has(0) && !red::is_told_to_drop(values, VOQ_RED)) {
+        red.drops = Drops::Nothing;
+    }
+    Ok(HybridConfig { pfc: Some(config), ..hybrid })
 }
 
 /// The links into switches that have buffers.
@@ -151,8 +156,7 @@ fn table(switch: &SwitchConfig, class: usize) -> String {
 
 /// Whether a queue's RED is told to drop.
 fn drops_beyond(values: &Values, switch: &SwitchConfig, class: usize) -> bool {
-    let path = format!("{}.red.drop_beyond", table(switch, class));
-    values.has(&path) && values.flag(&path)
+    red::is_told_to_drop(values, &format!("{}.red", table(switch, class)))
 }
 
 /// The largest packet of any host.
@@ -201,11 +205,19 @@ fn other_limits(values: &Values, switch: &SwitchConfig, config: &PfcConfig) -> O
     Some(values.problem(&format!("{}.red.drop_beyond", table(switch, class)), text))
 }
 
-/// A VOQ's own limit.
+/// What drops packets at a VOQ.
 fn voq_limits(values: &Values, config: &PfcConfig) -> Option<Problem> {
-    const TEXT: &str = "a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' accounts \
-                        let in, or say pfc.allow_loss = true";
-    (config.has(0) && values.has("voq.small")).then(|| values.problem("voq.small", TEXT))
+    const CAPACITY: &str = "a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' accounts \
+                            let in, or say pfc.allow_loss = true";
+    const RED: &str = "RED drops packets of a lossless class; without this key it only marks there: take it out, or say \
+                       pfc.allow_loss = true";
+    if !config.has(0) {
+        return None;
+    }
+    if values.has("voq.small") {
+        return Some(values.problem("voq.small", CAPACITY));
+    }
+    red::is_told_to_drop(values, VOQ_RED).then(|| values.problem(&format!("{VOQ_RED}.drop_beyond"), RED))
 }
 
 /// The link whose buffer lacks most.

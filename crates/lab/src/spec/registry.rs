@@ -5,6 +5,7 @@ use super::control::NAMES;
 use super::fabric_keys::{self, HYBRID, PACKET, SWITCHES};
 use super::hosts::HostKind;
 use super::keys::{Fallback, Key, Kind, When};
+use super::red;
 use firstlight_transport::TcpConfig;
 use firstlight_transport::cc::{CubicConfig, DctcpConfig, ReTcpConfig, SwiftConfig, TimelyConfig, VegasConfig};
 use std::fmt;
@@ -87,6 +88,12 @@ pub(crate) const TABLES: &[Table] = &[
          follows. The first week has no circuits",
     ),
     table("voq", HYBRID, "The virtual output queues: one for each pair of racks, at the source's ToR"),
+    table(
+        "voq.red",
+        HYBRID,
+        "RED on the average length of each VOQ, instead of `voq.ecn_small` and `voq.ecn_large`. Keys as of `[switch.red]`; idle times are \
+         counted in packets at `packet.rate`",
+    ),
     table(
         "stamps",
         When::Always,
@@ -269,7 +276,7 @@ fn schedule() -> Vec<Key> {
 }
 
 fn queues() -> Vec<Key> {
-    vec![
+    let mut keys = vec![
         key("voq.small", packets(1), "Capacity of a VOQ").or_none(
             "with `[pfc]` no limit: a VOQ takes what the accounts of hosts' links let in. Without, it must be given",
         ),
@@ -279,8 +286,17 @@ fn queues() -> Vec<Key> {
         key("voq.ecn_small", packets(1), "Mark ECN-capable packets when the VOQ would exceed this, while it is small")
             .or_none("no marks"),
         key("voq.ecn_large", packets(1), "The same while it is large").or_none("no marks").when(When::Large),
-        key("marks.advance", SPAN, "How long before a day the marks begin").or("0s"),
-    ]
+    ];
+    keys.extend(red::keys([
+        "voq.red.min",
+        "voq.red.max",
+        "voq.red.probability",
+        "voq.red.weight",
+        "voq.red.gentle",
+        "voq.red.drop_beyond",
+    ]));
+    keys.push(key("marks.advance", SPAN, "How long before a day the marks begin").or("0s"));
+    keys
 }
 
 fn tcp() -> Vec<Key> {

@@ -1,10 +1,11 @@
 //! What the switches of a packet fabric do, and which of their queues are watched.
 
 use super::error::SpecError;
+use super::red;
 use super::value::nearest;
 use super::values::Values;
 use firstlight_net::topology::{SwitchPort, Topology};
-use firstlight_net::{Band, CLASSES, Discipline, Drops, Length, Limit, Marking, PhantomConfig, PoolConfig, RedConfig};
+use firstlight_net::{CLASSES, Discipline, Length, Limit, Marking, PhantomConfig, PoolConfig};
 use firstlight_sim::SwitchConfig;
 
 /// The switches that checked values describe.
@@ -43,7 +44,7 @@ fn discipline(values: &Values, table: &str) -> Result<Discipline, SpecError> {
         Some(Length::Bytes(bytes)) => Limit::Bytes(bytes),
     };
     let marking = if values.tables.contains_key(&red) {
-        Marking::Red(self::red(values, &red)?)
+        Marking::Red(red::read(values, &red)?)
     } else if values.tables.contains_key(&phantom) {
         let (drain, threshold) = (values.number(&path("phantom.drain")), values.size(&path("phantom.threshold")));
         Marking::Phantom(PhantomConfig { drain, threshold })
@@ -51,32 +52,8 @@ fn discipline(values: &Values, table: &str) -> Result<Discipline, SpecError> {
         values.length_opt(&path("ecn")).map_or(Marking::None, Marking::Threshold)
     };
     let discipline = Discipline { limit, marking };
-    discipline.check().map_err(|error| {
-        let key = if error.parameter == "red.max_probability" { "red.probability" } else { error.parameter };
-        values.problem(&path(key), error.problem)
-    })?;
+    discipline.check().map_err(|error| values.problem(&path(error.parameter), error.problem))?;
     Ok(discipline)
-}
-
-fn red(values: &Values, table: &str) -> Result<RedConfig, SpecError> {
-    let path = |key: &str| format!("{table}.{key}");
-    let band = match (values.length_opt(&path("min")), values.length_opt(&path("max"))) {
-        (Some(Length::Packets(min)), Some(Length::Packets(max))) => Band::Packets { min, max },
-        (Some(Length::Bytes(min)), Some(Length::Bytes(max))) => Band::Bytes { min, max },
-        _ => {
-            let text =
-                "RED needs min and max, both in packets or both in data: write for example min = 20 and max = 60";
-            return Err(values.problem(table, text).into());
-        }
-    };
-    Ok(RedConfig {
-        max_probability: values.number(&path("probability")),
-        weight: values.number(&path("weight")),
-        typical_packet: values.size("hosts.mtu"),
-        gentle: values.flag(&path("gentle")),
-        drops: if values.flag(&path("drop_beyond")) { Drops::Beyond } else { Drops::Unmarkable },
-        ..RedConfig::new(band)
-    })
 }
 
 /// Checks that `measure.queues` names ports of the network, each once.

@@ -283,3 +283,37 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
         ],
     );
 }
+
+/// RED of VOQs marks and drops; in a lossless class it only marks, unless it is told to drop, which is refused.
+#[test]
+fn red_of_voqs_only_marks_in_a_lossless_class() {
+    const BAND: [(&str, &str); 3] = [("voq.red.min", "2"), ("voq.red.max", "4"), ("voq.red.weight", "1.0")];
+    let pair = include_str!("../specs/pair.toml").replace("duration = \"144ms\"", "duration = \"58ms\"");
+    let lossless = pair.replace("[voq]\nsmall = 16", "[pfc]\nxoff = \"18kB\"");
+    let ecn = [&BAND[..], &[("tcp.ecn", "true")]].concat();
+    let marked = |outcome: &Outcome| integers(outcome, "pairs", "marked").iter().sum::<i64>();
+    let dropped = |outcome: &Outcome| metric(outcome, "dropped_packets");
+    // ACKs are not ECN-capable, but the VOQs that they pass are short.
+    let paused = result(&lossless, &ecn);
+    assert!(marked(&paused) > 0);
+    assert_eq!((dropped(&paused), metric(&paused, "pause_lost_packets")), (0.0, 0.0));
+    let plain = result(&lossless, &BAND);
+    assert_eq!((marked(&plain), &plain.manifest["digest"]), (0, &result(&lossless, &[]).manifest["digest"]));
+    // Without PFC it drops what cannot be marked, and beyond the band all.
+    let early = result(&pair, &[&BAND[..], &[("voq.small", "1000")]].concat());
+    assert!(dropped(&early) > 0.0 && marked(&early) == 0);
+    let kind = |outcome: &Outcome| texts(outcome, "ports", "marking").join(" ");
+    assert!(kind(&paused).contains("marked") && kind(&plain).contains("not capable"));
+    check(
+        &format!("{lossless}[voq.red]\nmin = 5\nmax = 10\ndrop_beyond = true\n"),
+        &[
+            (
+                "min = 5",
+                "min = 6",
+                "x.toml:46:15: voq.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, or say pfc.allow_loss = true",
+            ),
+            ("drop_beyond = true", "drop_beyond = false", "accepted"),
+            ("xoff = \"18kB\"", "allow_loss = true", "accepted"),
+        ],
+    );
+}

@@ -63,7 +63,7 @@ fn unknown_keys_and_tables() {
         ("small = 16", "smal = 16", "x.toml:26:1: voq.smal: unknown key: did you mean voq.small?"),
         ("[voq]", "[vok]", "x.toml:25:2: vok: unknown key: did you mean voq?"),
         ("small = 16", "small = 16\nrto_min = \"1ms\"", "x.toml:27:1: voq.rto_min: unknown key: did you mean tcp.rto_min?"),
-        ("small = 16", "small = 16\nzzz = 1", "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, ecn_small, ecn_large"),
+        ("small = 16", "small = 16\nzzz = 1", "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, ecn_small, ecn_large, red"),
         ("from =", "form =", "x.toml:29:1: flows.0.form: unknown key: did you mean flows.0.from?"),
         ("duration", "durration", "x.toml:1:1: durration: unknown key: did you mean duration?"),
         ("", "[voq.small]\n", "x.toml:31:6: this is not TOML: duplicate key"),
@@ -205,9 +205,29 @@ fn ece_has_one_meaning() {
     check(PAIR, &[
         ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"", &format!("x.toml:27:13: voq.ecn_small: {told}")),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"300us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"", &format!("x.toml:29:13: voq.ecn_large: {told}")),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\n[tcp]\ncc = \"retcp\"", &format!("x.toml:27:6: voq.red: {told}")),
         ("small = 16", "small = 16\necn_small = 10\n[marks]", "accepted"),
     ]);
     check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {told}"))]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn red_of_voqs() {
+    let both = "RED needs min and max, both in packets or both in data: write for example min = 20 and max = 60";
+    let way = |threshold: &str| format!("x.toml:27:6: voq.red: there is {threshold} already: a queue marks in one way");
+    check(PAIR, &[
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12", "accepted"),
+        ("small = 16", "small = 16\nred = { min = \"36kB\", max = \"108kB\", gentle = true, drop_beyond = false }", "accepted"),
+        ("small = 16", "ecn_small = 9\nsmall = 16\n[voq.red]\nmin = 4\nmax = 12", &way("voq.ecn_small").replace(":27:", ":28:")),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\necn_large = 31\n[voq.red]\nmin = 4\nmax = 12", &way("voq.ecn_large").replace(":27:", ":30:")),
+        ("small = 16", "small = 16\n[voq.red]", &format!("x.toml:27:6: voq.red: {both}")),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = \"108kB\"", &format!("x.toml:27:6: voq.red: {both}")),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 3", "x.toml:29:7: voq.red.max: is below red.min"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nprobability = 0.0", "x.toml:30:15: voq.red.probability: is not above 0 and at most 1"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nweigth = 0.1", "x.toml:30:1: voq.red.weigth: unknown key: did you mean voq.red.weight?"),
+    ]);
+    check(STAR, &[("", "[voq.red]\nmin = 4\nmax = 12\n", "x.toml:13:2: voq: has no effect: it counts only when fabric.kind = \"hybrid\", but fabric.kind is \"star\"; take it out")]);
 }
 
 #[test]

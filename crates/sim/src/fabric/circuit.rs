@@ -77,7 +77,7 @@ impl Hybrid {
             return Some(free);
         }
         let pair = &mut self.pairs[index];
-        let id = pair.voq.take()?;
+        let id = pair.voq.take(core.now)?;
         let size = core.arena.get(id).size;
         pair.circuit_packets += 1;
         pair.circuit_bytes += u64::from(size);

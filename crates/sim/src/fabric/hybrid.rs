@@ -18,9 +18,11 @@ use crate::events::{Event, Kind};
 use crate::meter::{Meter, Network, PairTotals};
 use crate::report::MeterReport;
 use crate::series::Series;
+use crate::stream::stream;
 use firstlight_circuits::Demand;
-use firstlight_net::{Discipline, FifoPort, HostId, Line, PacketId, TcpFlags, Voq, VoqLimits};
+use firstlight_net::{Discipline, FifoPort, HostId, Line, PacketId, RedConfig, Serializer, TcpFlags, Voq, VoqLimits};
 use firstlight_units::{Span, Time};
+use rand_xoshiro::rand_core::RngCore;
 
 /// A pair of racks: the VOQ at the source's ToR, and what the schedule says about it.
 pub(super) struct Pair {
@@ -80,18 +82,18 @@ impl Hybrid {
         let to_host =
             FifoPort::new(receiving, stretched(delay + config.interface.receive_delay), &Discipline::default(), 0);
         let packet = serializer("packet.rate", config.packet.rate, scale)?;
+        let voqs = voqs(config, &packet);
         let packet = Line::new(packet, stretched(config.packet.delay));
         let circuit = serializer("circuit.rate", config.circuit.rate, scale)?;
         let circuit = Line::new(circuit, stretched(config.circuit.delay));
         let downlinks = if config.packet.switched { racks } else { 0 };
-        let limits = small(&config.voq);
         let pauses = Pauses::build(config, &mut core);
         let hybrid = Hybrid {
             racks,
             host_ports: vec![to_host; if pauses.is_some() { 0 } else { hosts }],
             pauses,
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
-            pairs: (0..racks * racks).map(|_| Pair::new(limits)).collect(),
+            pairs: voqs.map(Pair::new).collect(),
             points: Points::new(config),
             uplinks: (0..racks).map(|_| Uplink::new(packet.clone(), racks)).collect(),
             downlinks: (0..downlinks)
@@ -144,7 +146,7 @@ impl Hybrid {
         }
         let pair = &mut self.pairs[index];
         packet.stamp = now;
-        if !pair.voq.offer(id, packet) {
+        if !pair.voq.offer(id, packet, now) {
             if P {
                 self.note_loss();
             }
@@ -319,9 +321,9 @@ fn sources(config: &HybridConfig, hosts: usize) -> Vec<(Kind, usize)> {
 }
 
 impl Pair {
-    fn new(limits: VoqLimits) -> Self {
+    fn new(voq: Voq) -> Self {
         Pair {
-            voq: Voq::new(limits),
+            voq,
             off: 0,
             claims: 0,
             marks: 0,
@@ -332,6 +334,17 @@ impl Pair {
             packet_bytes: 0,
         }
     }
+}
+
+/// The VOQs of all pairs of racks; `packet` is the packet network's serialization.
+fn voqs(config: &HybridConfig, packet: &Serializer) -> impl Iterator<Item = Voq> {
+    let voq = |pair: usize| {
+        let voq = Voq::new(small(&config.voq));
+        let Some(red) = &config.voq.red else { return voq };
+        let name = format!("voq.{}.{}", pair / config.racks, pair % config.racks);
+        voq.with_red(red, packet, stream(config.seed, &name, "marking").next_u64())
+    };
+    (0..config.racks * config.racks).map(voq)
 }
 
 /// The limits of a VOQ that no day claims.
@@ -359,6 +372,9 @@ fn check(config: &HybridConfig) -> Result<(), ConfigError> {
         return fail("packet.switched", format!("a line without a switch joins 2 racks, not {}", config.racks));
     }
     let week = config.week.length();
+    if let Some(Err(error)) = config.voq.red.as_ref().map(RedConfig::check) {
+        return fail("voq.red", error.to_string());
+    }
     if let Some(resize) = &config.voq.resize {
         check_range("voq.large", resize.large as usize, config.voq.small as usize, 1 << 24)?;
         if resize.advance > week {

@@ -111,7 +111,7 @@ impl Hybrid {
         }
         let dst = uplink.turns.take_turn()?;
         let pair = &mut self.pairs[src * self.racks + dst];
-        let id = pair.voq.take().expect("a VOQ on its turn is not empty");
+        let id = pair.voq.take(now).expect("a VOQ on its turn is not empty");
         let size = core.arena.get(id).size;
         pair.packet_packets += 1;
         pair.packet_bytes += u64::from(size);

@@ -145,7 +145,7 @@ impl Hybrid {
         let pair = &mut self.pairs[index];
         let large = self.schedule.large.filter(|_| pair.claims > 0);
         pair.voq.set_limits(large.unwrap_or(self.schedule.small));
-        while let Some(id) = self.pairs[index].voq.drop_excess() {
+        while let Some(id) = self.pairs[index].voq.drop_excess(core.now) {
             if let Some(point) = self.points.voqs.get_mut(index) {
                 point.on_gone(core.arena.get(id));
             }

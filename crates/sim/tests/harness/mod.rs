@@ -35,7 +35,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
         control: None,
-        voq: VoqConfig { small: 16, resize: None, ecn_small: None, ecn_large: None },
+        voq: VoqConfig { small: 16, resize: None, ecn_small: None, ecn_large: None, red: None },
         pfc: None,
         marks: None,
         time_scale: 1,
