@@ -4,7 +4,7 @@ mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::PfcConfig;
-use firstlight_net::{Band, Drops, HostId, Packet, RedConfig};
+use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
     CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport, PausedPort, Resize,
     VoqConfig,
@@ -337,7 +337,7 @@ proptest! {
     }
 }
 
-/// Host 0's packets for a full VOQ stop those for the other rack, but not those of host 1.
+/// A host's packets for a full VOQ stop what it has for its own rack's other host, but nothing of that host's.
 #[test]
 fn accounts_are_each_host_s_own() {
     let pfc = PfcConfig { xoff: bytes(60_000), ..PFC };
@@ -345,11 +345,15 @@ fn accounts_are_each_host_s_own() {
         packet: PacketConfig { rate: Rate::from_gbps(1), delay: us(1), switch_queue: MANY, switched: true },
         ..dark(3, 2, Some(pfc))
     };
-    let (fabric, _) = run(&config, &[burst(0, 2, 100, Time::ZERO), burst(1, 0, 20, Time::ZERO)], at(us(200)));
-    let report = fabric.pauses().unwrap();
-    assert!(port(&report, "host0.nic").pauses > 0);
-    assert_eq!((port(&report, "host1.nic").pauses, port(&report, "host1.nic").packets), (0, 20));
-    let ports = fabric.ports();
-    assert_eq!(ports.iter().find(|port| port.name == "host0.port").unwrap().delivered, 20);
-    assert!(HostId(0).index() < fabric.hosts());
+    for (greedy, modest) in [(0, 1), (1, 0)] {
+        let sends = [burst(greedy, 2, 100, Time::ZERO), burst(modest, greedy, 20, Time::ZERO)];
+        let (fabric, _) = run(&config, &sends, at(us(200)));
+        let report = fabric.pauses().unwrap();
+        assert!(port(&report, &format!("host{greedy}.nic")).pauses > 0);
+        let nic = port(&report, &format!("host{modest}.nic"));
+        assert_eq!((nic.pauses, nic.packets), (0, 20));
+        let ports = fabric.ports();
+        let to_greedy = format!("host{greedy}.port");
+        assert_eq!(ports.iter().find(|port| port.name == to_greedy).unwrap().delivered, 20);
+    }
 }
