@@ -96,6 +96,45 @@ def test_messages_are_the_same_again(tmp_path: Path) -> None:
     assert first.manifest["finished"] and first.manifest["elapsed_us"] < 100_000, "it ends with its messages"
 
 
+GOAL = """num_ranks 4
+rank 0 {
+a: send 100000b to 1 tag 0
+b: recv 100000b from 3 tag 0
+b requires a
+}
+rank 1 {
+a: recv 100000b from 0 tag 0
+b: calc 1000000
+c: send 50000b to 3 tag 0
+b requires a
+c requires b
+}
+rank 2 {
+a: calc 1
+}
+rank 3 {
+a: recv 50000b from 1 tag 0
+b: send 100000b to 0 tag 0
+b requires a
+}
+"""
+
+
+def test_an_application_in_a_file_beside_the_experiment_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.goal").write_text(GOAL)
+    Path("x.toml").write_text(
+        HDFS.split("[[workload]]")[0] + '[[workload]]\nkind = "goal"\nfile = "a.goal"\n'
+    )
+    took = {}
+    for kind in ("linux", "simulated"):
+        jobs = fl.run("x.toml", {"hosts.kind": kind}).table("jobs")
+        took[kind] = jobs["duration_us"][0]
+    assert 1_000 < took["linux"] == pytest.approx(took["simulated"], rel=0.05)
+
+
 def test_messages_that_are_not_complete_are_told(tmp_path: Path) -> None:
     """The run ends amid the writes: no job is complete, and what has not begun has no start."""
     result = fl.run(with_messages(tmp_path), {"duration": "200us"})

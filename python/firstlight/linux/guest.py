@@ -102,7 +102,7 @@ def prepare(
     run.write("plan.json", plan)
     described = {
         "version": core.version(),
-        "path": spec.path,
+        "path": str(Path(spec.path).absolute()),  # the engine runs elsewhere, workloads' files are beside it
         "overrides": spec.overrides,
         "sweep": spec.sweep,
         "capture": None if capture is None else str(Path(capture).absolute()),
