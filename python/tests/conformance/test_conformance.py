@@ -426,7 +426,8 @@ def test_the_floor_under_the_variance_term_is_the_timeouts(hosts: str, results: 
     timeout's own floor of 2 ms, nor the 200 ms that a kernel has by itself. A timer of 64 ticks and more is
     rounded up to 8 ticks by a kernel."""
     gaps = timeouts_in_the_dark(results("shorter timeouts", hosts))
-    assert 280_000 <= gaps[0] <= 292_000 + 8 * 4_000
+    most = {"simulated": 312_000, "linux": 292_000 + 8 * 4_000}
+    assert 280_000 <= gaps[0] <= most[hosts]
 
 
 def test_timeouts_are_as_long(results: Results) -> None:
