@@ -161,7 +161,8 @@ proptest! {
             let (count, ahead, rest) = overtakers(&left, pair.src.0, pair.dst.0);
             // QCN's notifications overtake and are overtaken as well, and never leave.
             let counted = pair.overtakings + pair.circuit_overtakings;
-            prop_assert!(count == counted || config.interface.qcn.is_some(), "{} {}", count, counted);
+            let more = config.interface.qcn.is_some() && count < counted;
+            prop_assert!(count == counted || more, "{} {}", count, counted);
             prop_assert!(counted > 0 || ahead.is_empty());
             prop_assert!(pair.circuit_overtakings > 0 || ahead.is_sorted() && rest.is_sorted());
             prop_assert!(count == 0 || pair.circuit_packets > 0 && pair.packet_packets > 0);
