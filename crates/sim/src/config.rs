@@ -9,7 +9,7 @@ use firstlight_net::pfc::PfcConfig;
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::Topology;
 use firstlight_net::{Discipline, PacerConfig, PoolConfig, RedConfig};
-use firstlight_units::{Rate, Span};
+use firstlight_units::{Bytes, Rate, Span};
 
 /// The links between hosts and their switch.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,31 @@ pub struct InterfaceConfig {
     pub pacer: Option<PacerConfig>,
     /// QCN: queues of switches notify the hosts' interfaces of congestion, and these limit flows.
     pub qcn: Option<QcnConfig>,
+    /// What the hosts' adapters hold.
+    pub adapter: AdapterConfig,
+}
+
+/// The buffers of a host's adapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdapterConfig {
+    /// Bytes of what is to be sent. While it holds as many or more, the host's stack waits; `None` for no limit.
+    pub send_buffer: Option<Bytes>,
+    /// How the host takes in what has arrived; `None` for at once.
+    pub receive: Option<ReceiveConfig>,
+}
+
+/// The receiving side of a host's adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveConfig {
+    /// The rate at which the host takes in what has arrived.
+    pub drain: Rate,
+    /// Bytes that wait for that; what comes beyond is lost.
+    pub buffer: Bytes,
+}
+
+impl ReceiveConfig {
+    /// The buffer where none is given: that of the adapters of the study of TCP over converged Ethernet.
+    pub const BUFFER: Bytes = Bytes::new(512_000);
 }
 
 /// What the switches of a packet fabric do with packets.

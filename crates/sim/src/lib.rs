@@ -34,8 +34,9 @@ mod world;
 
 pub use capture::{CaptureSink, Direction};
 pub use config::{
-    CircuitConfig, ConfigError, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
-    MeterConfig, PacketConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
+    AdapterConfig, CircuitConfig, ConfigError, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
+    InterfaceConfig, MeterConfig, PacketConfig, ReceiveConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig,
+    WatchConfig,
 };
 pub use conserve::Imbalance;
 pub use fabric::{Connection, Exit, Fabric};

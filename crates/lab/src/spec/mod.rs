@@ -4,6 +4,7 @@
 //! (`document`), overrides laid over it, every value sorted to its key and type (`walk`), keys that are missing or
 //! idle (`effect`), and values that do not fit each other (`check`).
 
+mod adapter;
 mod check;
 mod control;
 mod document;

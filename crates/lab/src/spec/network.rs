@@ -3,7 +3,7 @@
 use super::check;
 use super::error::SpecError;
 use super::values::Values;
-use super::{pfc, qcn, red, switches};
+use super::{adapter, pfc, qcn, red, switches};
 use crate::import::topology as import;
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
@@ -98,8 +98,8 @@ fn links(values: &Values) -> HostLinks {
     }
 }
 
-fn interface(values: &Values) -> InterfaceConfig {
-    InterfaceConfig {
+fn interface(values: &Values) -> Result<InterfaceConfig, SpecError> {
+    Ok(InterfaceConfig {
         send_delay: values.span("hosts.send_delay"),
         receive_delay: values.span("hosts.receive_delay"),
         loss: values.number("hosts.loss"),
@@ -116,7 +116,8 @@ fn interface(values: &Values) -> InterfaceConfig {
             idle: values.span("pacer.idle"),
         }),
         qcn: qcn::read(values),
-    }
+        adapter: adapter::read(values)?,
+    })
 }
 
 fn stamps(values: &Values) -> ChainConfig {
@@ -172,7 +173,7 @@ fn graph(values: &Values, topology: Topology) -> Result<GraphConfig, SpecError> 
     let switch = pfc::read(values, &topology, switches::read(values)?)?;
     Ok(GraphConfig {
         topology,
-        interface: interface(values),
+        interface: interface(values)?,
         switch,
         spray: values.flag("fabric.spray"),
         time_scale: time_scale(values),
@@ -242,7 +243,7 @@ fn hybrid(values: &Values, week: Week) -> Result<HybridConfig, SpecError> {
         racks: count(values, "fabric.racks") as usize,
         hosts_per_rack: count(values, "fabric.hosts_per_rack") as usize,
         links: links(values),
-        interface: interface(values),
+        interface: interface(values)?,
         packet: PacketConfig {
             rate: values.rate("packet.rate"),
             delay: values.span("packet.delay"),

@@ -37,6 +37,7 @@ pub fn keys() -> &'static [Key] {
             experiment(),
             fabric_keys::fabric(),
             fabric_keys::hosts(),
+            super::adapter::keys(),
             super::qcn::keys(),
             hybrid(),
             schedule(),
@@ -100,6 +101,7 @@ pub(crate) const TABLES: &[Table] = &[
         "Timestamps that the hosts' interfaces take for congestion control by latency, and of probes",
     ),
     table("pacer", When::Always, "HULL's pacer at each host's interface (NSDI'12). The table's presence turns it on"),
+    table("adapter", When::Always, "The buffers of the hosts' interfaces"),
     table(
         "qcn",
         When::Always,
