@@ -13,6 +13,7 @@ from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
+from firstlight.figures.pauses import pauses_figure
 from firstlight.figures.single import (
     jobs_figure,
     latency_figure,
@@ -21,6 +22,7 @@ from firstlight.figures.single import (
     sweep_figure,
 )
 from firstlight.figures.style import Figure
+from firstlight.pauses import trees, written
 from firstlight.result import Result, is_result, load
 from firstlight.tables import (
     COLUMNS,
@@ -143,6 +145,7 @@ def write_sweep(sweep: sweeps.Sweep) -> Path:
         "single.html",
         title=f"Sweep: {sweep.name}",
         figures=[sweep_figure(sweep)],
+        causes="",
         tables=[Table(columns, rows, f"{len(rows)} points")],
         warnings=sorted({w for r in sweep.results for w in r.warnings}),
         manifest=None,
@@ -193,11 +196,15 @@ def write_result(result: Result) -> Path:
         drawn.append(jobs_figure(result))
     if "rate_limiters" in result.tables and len(result.rate_limiters):
         drawn.append(rate_limiters_figure(result))
+    paused = "pauses" in result.tables and bool(result.table("pauses")["pauses"].any())
+    if paused:
+        drawn.append(pauses_figure(result))
     return _render(
         result.path,
         "single.html",
         title=result.name,
         figures=drawn,
+        causes=written(trees(result)) if paused else "",
         tables=tables,
         warnings=result.warnings,
         manifest=result.manifest,

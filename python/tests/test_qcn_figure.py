@@ -15,7 +15,7 @@ CHANGES = {
 }
 
 
-def told(**columns: list[float]) -> Result:
+def told(columns: dict[str, list[float]] | None = None, end: float = 1000.0) -> Result:
     tables = {"summary": {"metric": ["x"], "unit": ["s"], "value": [1.0], "meaning": ["y"]}}
     manifest = {
         "format": 1,
@@ -23,26 +23,34 @@ def told(**columns: list[float]) -> Result:
         "digest": "0",
         "seed": 1,
         "time_scale": 1,
-        "elapsed_us": 1000.0,
+        "elapsed_us": end,
         "warnings": [],
         "version": "1",
     }
-    return Result(manifest, {**tables, "rate_limiters": {**CHANGES, **columns}})
+    return Result(manifest, {**tables, "rate_limiters": {**CHANGES, **(columns or {})}})
 
 
 def test_each_flow_has_its_curve() -> None:
     figure = rate_limiters_figure(told())
     assert "3 of 3" in figure.caption
-    assert all(name in figure.svg for name in ("host0, flow 0", "host1, flow 1", "host1, flow -1"))
+    assert all(name in figure.svg for name in ("host0, flow 0", "host1, flow 1", "host1, datagrams"))
+
+
+def test_time_ends_soon_after_the_last_cut() -> None:
+    late = {"time_us": [1e5, 1.5e5, 2e5, 3e5]}
+    assert "until 600 ms" in rate_limiters_figure(told(late, end=1e6)).caption
+    assert "until" not in rate_limiters_figure(told(late, end=5e5)).caption
+    recovers = {"flow": [0.0, 1.0, 0.0, 1.0], "current_mbps": [5000.0, 2500.0, 7500.0, 2600.0]}
+    assert "until 300 ms" in rate_limiters_figure(told(late | recovers, end=1e6)).caption
 
 
 def test_many_flows_are_cut_to_those_that_changed_most() -> None:
     rows = [flow for flow in range(20) for _ in range(flow + 1)]
     many: dict[str, list[float]] = {name: [1.0] * len(rows) for name in CHANGES}
     many |= {"flow": [*rows], "host": [*rows]}
-    figure = rate_limiters_figure(told(**many))
+    figure = rate_limiters_figure(told(many))
     assert f"{MOST_CURVES} of 20" in figure.caption
-    assert "host19, flow 19" in figure.svg and "host11, flow 11" not in figure.svg
+    assert "host13, flow 13" in figure.svg and "host12, flow 12" not in figure.svg
 
 
 def test_a_report_has_it(tmp_path: Path) -> None:

@@ -4,16 +4,18 @@ from itertools import cycle
 from numbers import Real
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from firstlight.days import days_of_pair
 from firstlight.errors import FirstlightError
-from firstlight.figures.style import BLUE, GREEN, INK, VERMILION, Figure, draw, ramp, shade_days
+from firstlight.figures.style import BLUE, GREEN, INK, VERMILION, Figure, draw, legend_above, ramp, shade_days
 from firstlight.result import Result
 from firstlight.sweeps import SHOWN, Sweep
 
 COLORS = (BLUE, VERMILION, GREEN, INK)
-MOST_CURVES = 8
+MOST_CURVES = 7
+"""As many as have a colour of their own."""
 
 
 def series_figure(result: Result) -> Figure:
@@ -87,27 +89,38 @@ def jobs_figure(result: Result) -> Figure:
 
 
 def rate_limiters_figure(result: Result) -> Figure:
-    """Rates of flows that QCN limits over time, those that changed most often."""
+    """Rates of flows that QCN limits over time, those that changed most often. A flow that has nothing left
+    to send recovers for seconds, by its timer alone: time ends at twice the last cut of any of them."""
     frame = result.rate_limiters
-    often = frame.groupby(["host", "flow"]).size().nlargest(MOST_CURVES).index.sort_values()
-    end = float(result.manifest["elapsed_us"]) / 1e3
+    changes = frame.groupby(["host", "flow"])
+    often = changes.size().nlargest(MOST_CURVES).index.sort_values()
+    curves = [changes.get_group(key) for key in often]
+    elapsed = float(result.manifest["elapsed_us"]) / 1e3
+    end = min(elapsed, 2 * max(_last_cut(part) for part in curves) / 1e3)
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
-        for (host, flow), color in zip(often, ramp(len(often)), strict=True):
-            part = frame[(frame["host"] == host) & (frame["flow"] == flow)]
-            time = [*(part["time_us"] / 1e3), end]
+        for (host, flow), part, color in zip(often, curves, ramp(len(curves)), strict=True):
+            time = [*(part["time_us"] / 1e3), elapsed]
             rate = [*(part["current_mbps"] / 1e3), float(part["current_mbps"].iloc[-1]) / 1e3]
-            axes.step(time, rate, where="post", color=color, lw=1.1, label=f"host{host}, flow {flow}")
+            name = f"host{host}, flow {flow}" if flow >= 0 else f"host{host}, datagrams"
+            axes.step(time, rate, where="post", color=color, lw=1.1, label=name)
         axes.set_xlabel("Time (ms)")
         axes.set_ylabel("Rate (Gb/s)")
         axes.set_xlim(0, end)
         axes.set_ylim(bottom=0)
-        axes.legend(loc="upper right")
+        legend_above(canvas, axes)
 
-    flows = len(frame.groupby(["host", "flow"]))
-    caption = f"Rates of flows that QCN limits: {len(often)} of {flows}, those that changed most often."
-    return draw("rate-limiters", caption, (7.2, 3.0), paint)
+    flows = changes.ngroups
+    caption = f"Rates of flows that QCN limits: {len(often)} of {flows}, those that changed most often"
+    left_out = f"; until {end:.4g} ms, then they only recover" if end < elapsed else ""
+    return draw("rate-limiters", f"{caption}{left_out}.", (7.2, 3.0), paint)
+
+
+def _last_cut(part: pd.DataFrame) -> float:
+    """When the rate fell for the last time, in us; the first change of a limiter is a cut."""
+    cuts = part.loc[~(part["current_mbps"].diff() >= 0), "time_us"]
+    return float(cuts.max())
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
