@@ -108,6 +108,13 @@ def test_an_overload_from_run_to_figure_and_table(hotspot: Outcome) -> None:
     assert "Base, PFC" not in pictures["hotspot-lossy"]
 
 
+def test_an_overload_on_linux_hosts_has_the_same_figures(hotspot: Outcome) -> None:
+    hotspot.results |= {("linux", curve, at): result for (_, curve, at), result in hotspot.results.items()}
+    pictures = {f.name: f.svg for f in figures(hotspot)}
+    assert "Throughput (Gb/s)" in pictures["hotspot-lossy-linux"]
+    assert "Throughput (Gb/s)" in pictures["hotspot-pfc-linux"]
+
+
 def test_nothing_joins_what_has_no_order() -> None:
     claim = next(c for c in CEE if c.folder.name == "pause-100mbps")
     outcome = Outcome(claim, "quick")

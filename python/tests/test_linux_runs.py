@@ -326,6 +326,26 @@ def test_simulated_flows_run_beside_real_ones(small: Path) -> None:
     assert both.digest == fl.run(small).digest
 
 
+def test_throughput_is_told_of_all_flows_and_takes_no_virtual_time(small: Path) -> None:
+    """All that came in whole intervals is in one of them, and when it came. However often it is asked for, and
+    without it, the same packets come when they did, but for the kernel's random numbers, which are not
+    CUBIC's."""
+    more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10ms"\n'
+    small.write_text(small.read_text() + more)
+    untold, told, often = (
+        fl.run(small, {"time_scale": 2} | ({"measure.throughput": every} if every else {}))
+        for every in ("", "33333333ps", "5us")
+    )
+    assert told.flows.equals(untold.flows)
+    assert told.digest == often.digest
+    rows = told.table("throughput")
+    starts = rows["time_us"].groupby(rows["flow"] // 4).min()
+    assert starts[0] == 4800, "simulated flows, when the warm-up ends"
+    assert 10_000 - 34 < starts[1] < 11_000
+    mean = rows["goodput_gbps"].sum() * 33.333333 / 19_200
+    assert mean == pytest.approx(told.summary["goodput_gbps"], abs=8 * MSS * 8e-9 / 19.2e-3)
+
+
 def test_programs_use_any_congestion_control_of_the_kernel(tmp_path: Path) -> None:
     told = "cat /proc/sys/net/ipv4/tcp_congestion_control"
     file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{told}"')

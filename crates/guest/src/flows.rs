@@ -226,6 +226,11 @@ impl Flow {
     /// Tells the engine the state of both ends, as far as there are any.
     pub fn tell_both(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
         self.tell_sender(moment, engine)?;
+        self.tell_receiver(moment, engine)
+    }
+
+    /// Tells the engine the state of the receiving end, if there is one yet.
+    pub fn tell_receiver(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
         self.receiver.get().map_or(Ok(()), |receiver| self.tell(false, receiver, moment, engine))
     }
 

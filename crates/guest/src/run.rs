@@ -1,6 +1,6 @@
 //! The run: all is made ready, the engine's time begins, and what was asked for takes its course.
 
-use crate::clock;
+use crate::clock::{self, Alarm, Watch};
 use crate::engine::Engine;
 use crate::failure::{Context, Failure};
 use crate::flows::{self, Flow};
@@ -61,7 +61,7 @@ pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> 
 
     let (post, inboxes) = Post::new(plan, engine, &events)?;
     let post = Arc::new(post);
-    let clocks = 2 + usize::from(plan.tcp_info.is_some());
+    let clocks = 2 + [plan.tcp_info, plan.throughput_ps].iter().flatten().count();
     let waiting = flows::threads(flows.len()) + plan.programs.len() + clocks;
     let start = Arc::new(Barrier::new(waiting + 1));
     flows::start(&flows, &start, &events, engine, &post, inboxes)?;
@@ -69,6 +69,10 @@ pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> 
     if let Some(every) = plan.tcp_info {
         let (flows, engine, duration) = (Arc::clone(&flows), engine.clone(), plan.duration);
         watch(&start, &events, move || sample(every, duration, &flows, &engine))?;
+    }
+    if let Some(every) = plan.throughput_ps {
+        let (flows, engine, warmup, duration) = (Arc::clone(&flows), engine.clone(), plan.warmup, plan.duration);
+        watch(&start, &events, move || count(every, warmup, duration, &flows, &engine))?;
     }
     let (told, own, warmup, duration) = (Arc::clone(&flows), engine.clone(), plan.warmup, plan.duration);
     let ending = events.clone();
@@ -139,6 +143,24 @@ fn sample(every: u64, duration: u64, flows: &[Flow], engine: &Engine) -> Result<
     Ok(())
 }
 
+/// Tells what all receivers have at the end of the warm-up and after each whole interval since, in the nanosecond in which
+/// it ends. This takes no virtual time: the run is the same without.
+fn count(every_ps: u64, warmup: u64, duration: u64, flows: &[Flow], engine: &Engine) -> Result<(), Failure> {
+    let ends = (0..).map(|interval: u64| warmup + (interval * every_ps).div_ceil(1000));
+    let (watch, alarm) = (Watch::new()?, Alarm::new()?);
+    watch.start()?;
+    for end in ends.take_while(|end| *end <= duration) {
+        let now = watch.elapsed()?;
+        if end > now {
+            alarm.set(Some(end - now))?;
+            alarm.wait()?;
+        }
+        flows.iter().try_for_each(|flow| flow.tell_receiver(Moment::Series, engine))?;
+        engine.tell(Message::Interval)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +190,7 @@ mod tests {
             duration: 1,
             ends_early,
             tcp_info: None,
+            throughput_ps: None,
         }
     }
 

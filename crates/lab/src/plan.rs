@@ -31,6 +31,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
         duration: nanoseconds(spec, spec.duration),
         ends_early: ends_early(spec, linux),
         tcp_info: spec.measure.tcp_info.map(|every| nanoseconds(spec, every)),
+        throughput_ps: spec.measure.throughput.map(|every| (every * u64::from(spec.time_scale)).as_ps()),
     })
 }
 

@@ -121,15 +121,14 @@ struct Runner<'a, 'p> {
 impl Runner<'_, '_> {
     /// Runs to the end, and tells at the start and after each interval what each flow has received.
     fn run_in_intervals(&mut self, every: Span, until_finished: bool) -> Result<Vec<Vec<u64>>, LabError> {
-        let received = |world: &World| world.flows().iter().map(|flow| flow.bytes_received).collect();
-        let mut all = vec![received(&self.world)];
+        let mut all = vec![self.world.bytes_received()];
         let mut end = self.spec.warmup;
         while end < self.spec.duration {
             end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.duration);
             self.run(end, until_finished)?;
             let finished = until_finished && self.world.is_finished();
             if (end - self.spec.warmup).as_ps().is_multiple_of(every.as_ps()) {
-                all.push(received(&self.world));
+                all.push(self.world.bytes_received());
             }
             if finished {
                 break;

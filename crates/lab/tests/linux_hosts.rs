@@ -55,9 +55,16 @@ fn the_pair_on_linux_hosts() {
 /// A plan's times are of the hosts' clock, an experiment's of its own.
 #[test]
 fn time_scale_stretches_a_plan() {
-    let set = [LINUX, ("time_scale", "20"), ("measure.tcp_info", "1ms"), ("flows.0.start", "2us")];
+    let set = [
+        LINUX,
+        ("time_scale", "20"),
+        ("measure.tcp_info", "1ms"),
+        ("measure.throughput", "1ms"),
+        ("flows.0.start", "2us"),
+    ];
     let plan = plan_of(PAIR, &set);
     assert_eq!((plan.warmup, plan.duration, plan.tcp_info), (960_000_000, 2_880_000_000, Some(20_000_000)));
+    assert_eq!(plan.throughput_ps, Some(20_000_000_000));
     assert_eq!(plan.flows[0].start, Some(40_000));
 }
 

@@ -51,6 +51,8 @@ pub enum Message<'a> {
     Failed(&'a [u8]),
     /// All that was to be done is done: the run ends now.
     Finish,
+    /// All receivers have told what they have: an interval of the flows' throughput is over, or the first one begins.
+    Interval,
 }
 
 /// Bytes that are no message.
@@ -76,6 +78,7 @@ impl<'a> Message<'a> {
             Message::Failed(why) => [&[4][..], why].concat(),
             Message::Finish => vec![5],
             Message::MessageComplete { flow } => [&[6][..], &flow.to_le_bytes()].concat(),
+            Message::Interval => vec![7],
         }
     }
 
@@ -111,6 +114,7 @@ impl<'a> Message<'a> {
             (4, _) => Message::Failed(rest),
             (5, 0) => Message::Finish,
             (6, 4) => Message::MessageComplete { flow: number(0)? },
+            (7, 0) => Message::Interval,
             _ => return None,
         })
     }
@@ -132,6 +136,7 @@ mod tests {
             Message::ProgramEnded { program: 1, code: -1 },
             Message::Failed(b"no such device"),
             Message::Finish,
+            Message::Interval,
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Ok(message));

@@ -32,6 +32,8 @@ pub struct Plan {
     pub ends_early: bool,
     /// How often every flow's state is sampled.
     pub tcp_info: Option<u64>,
+    /// How often what all receivers have is told, from the end of the warm-up on, in picoseconds.
+    pub throughput_ps: Option<u64>,
 }
 
 /// One host.

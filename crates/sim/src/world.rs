@@ -425,6 +425,11 @@ impl World {
         self.flows.iter().zip(&self.places.ends).map(|(flow, ends)| self.report(flow, *ends)).collect()
     }
 
+    /// Bytes in order at the receiver of each flow, of those outside as they told last.
+    pub fn bytes_received(&self) -> Vec<u64> {
+        self.flows().iter().map(|flow| flow.bytes_received).collect()
+    }
+
     fn report(&self, flow: &Flow, ends: [usize; 2]) -> FlowReport {
         let FlowConfig { src, dst, size, .. } = flow.config;
         let (sport, dport) = (self.places.port(src, ends[0]), self.places.port(dst, ends[1]));

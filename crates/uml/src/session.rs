@@ -6,6 +6,7 @@ use firstlight_lab::spec::HostKind;
 use firstlight_lab::{CaptureWriter, Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture};
 use firstlight_linux::{Cookie, Device, Driver, Kernel, Malformed, Message, Moment, Plan, TcpInfo};
 use firstlight_net::HostId;
+use firstlight_units::Span;
 use std::net::SocketAddrV4;
 
 /// A message that the guest should not have sent, or that came to nothing.
@@ -48,6 +49,8 @@ pub(crate) struct Session<K> {
     driver: Driver<K>,
     capture: Option<CaptureWriter>,
     linux: LinuxCounters,
+    /// What each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
+    received: Vec<Vec<u64>>,
     progress: Progress,
     /// The result is written, or will not be.
     over: bool,
@@ -71,7 +74,7 @@ impl<K: Kernel + Send> Session<K> {
         let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
         let driver = Driver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
-        Ok(Session { directory, order, driver, capture, linux, progress, over: false })
+        Ok(Session { directory, order, driver, capture, linux, received: vec![], progress, over: false })
     }
 
     /// How many devices the kernel is to make.
@@ -109,6 +112,10 @@ impl<K: Kernel + Send> Session<K> {
             Message::FlowState { flow, sender, moment, info } => self.flow_state(flow, sender, moment, info),
             Message::ProgramEnded { program, code } => self.program_ended(program, code),
             Message::Failed(why) => self.failed(&String::from_utf8_lossy(why)),
+            Message::Interval => {
+                self.interval();
+                Ok(())
+            }
             Message::Finish => self.finish(now),
         }
     }
@@ -164,6 +171,8 @@ impl<K: Kernel + Send> Session<K> {
         if moment == Moment::Series {
             if sender {
                 self.linux.samples.push(Sample { at: self.driver.world().now(), flow, info });
+            } else {
+                info.tell_receiver(self.driver.world_mut().told_mut(index));
             }
             return Ok(());
         }
@@ -180,6 +189,16 @@ impl<K: Kernel + Send> Session<K> {
             warm[index].set_state(&state);
         }
         Ok(())
+    }
+
+    /// An interval of `measure.throughput` is over, or the run within one: that nothing came in what is left of it is
+    /// known. The guest's clocks may tell of the last one or not; one that the run's time cuts short does not count.
+    fn interval(&mut self) {
+        let spec = &self.order.spec;
+        let end = |every: Span| spec.warmup + every * self.received.len() as u64;
+        if spec.measure.throughput.is_some_and(|every| end(every) <= spec.duration) {
+            self.received.push(self.driver.world().bytes_received());
+        }
     }
 
     fn program_ended(&mut self, program: u32, code: i32) -> Result<(), Refused> {
@@ -202,6 +221,7 @@ impl<K: Kernel + Send> Session<K> {
     fn finish(&mut self, now: u64) -> Result<(), Refused> {
         self.driver.finish(now);
         self.over = true;
+        self.interval();
         self.progress.note(self.driver.elapsed(now));
         let concluded = aside(|| self.conclude()).map_err(Failure::Aside).and_then(|done| done);
         concluded.inspect_err(|failure| {
@@ -221,7 +241,8 @@ impl<K: Kernel + Send> Session<K> {
         self.linux.frames = self.driver.frames();
         let warm = self.driver.warm().unwrap_or_default().to_vec();
         let linux = Some(std::mem::take(&mut self.linux));
-        let counters = Counters { linux, ..Counters::of(spec, self.driver.world(), warm)? };
+        let received = std::mem::take(&mut self.received);
+        let counters = Counters { linux, received, ..Counters::of(spec, self.driver.world(), warm)? };
         self.directory.write_outcome(&Outcome::of(spec, overrides, &counters))
     }
 }

@@ -266,6 +266,42 @@ fn from_the_directory_to_the_result() {
     assert_eq!(left, 6, "nothing is left but inputs, progress, capture and result");
 }
 
+/// The rows of `throughput` when flow 1 has so many bytes at these moments of the hosts' clock, and the run ends then.
+fn throughput(every: &str, told: &[(u64, u64)], end: (u64, u64)) -> Vec<(f64, i64, f64)> {
+    let folder = directory(STAR, &[("measure.throughput", every)], None);
+    let kernel = Kernel::boot(folder.path());
+    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    let tell = |moment: Moment, (at, bytes): (u64, u64)| {
+        kernel.go(ZERO + at);
+        let info = info(&[(128, &bytes.to_ne_bytes())]);
+        assert_eq!(kernel.raw(&state(1, false, moment, &info), ZERO + at), 0, "{:?}", books().log);
+    };
+    for one in told {
+        tell(Moment::Series, *one);
+        assert_eq!(kernel.control(&Message::Interval, ZERO + one.0), 0, "{:?}", books().log);
+    }
+    tell(Moment::End, end);
+    assert_eq!(kernel.control(&Message::Finish, ZERO + end.0), 0, "{:?}", books().log);
+    let outcome = read(&folder, "outcome.json");
+    let rows = ["time_us", "flow", "goodput_gbps"].map(|name| column(&outcome, "throughput", name).as_array().unwrap());
+    let rate = |n: usize| (rows[2][n].as_f64().unwrap() * 1e9).round() / 1e9;
+    let row = |n: usize| (rows[0][n].as_f64().unwrap(), rows[1][n].as_i64().unwrap(), rate(n));
+    (0..rows[0].len()).map(row).collect()
+}
+
+/// 37,500 bytes in 300 us are 1 Gb/s. The hosts' clock goes twice as fast as the fabric's.
+#[test]
+fn throughput_is_what_receivers_tell_at_the_ends_of_intervals() {
+    let told = [(200_000, 1000), (800_000, 38_500), (1_400_000, 38_500)];
+    let rows = throughput("300us", &told, (2_000_000, 113_500));
+    assert_eq!(rows, [(100.0, 1, 1.0), (700.0, 1, 2.0)], "the end is that of an interval");
+    let last = [&told[..], &[(2_000_000, 113_500)]].concat();
+    assert_eq!(throughput("300us", &last, (2_000_000, 113_500)), rows, "it may be told before");
+    assert_eq!(throughput("300us", &told[..2], (1_000_000, 76_000)), [(100.0, 1, 1.0), (400.0, 1, 1.0)], "all is done");
+    let long = [told[0], (1_800_000, 101_000)];
+    assert_eq!(throughput("800us", &long, (2_000_000, 201_000)), [(100.0, 1, 1.0)], "the last 100 us are no interval");
+}
+
 /// Two fetches of a reducer, one after the other: the engine hears when each is complete and knows the rest.
 #[test]
 fn messages_are_heard_of_when_they_are_complete() {

@@ -20,12 +20,11 @@ Line = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 def overload(measured: Measured, drawn: Drawn) -> Figure:
     """A column for each point, throughput above, queue below, a line for each of the figure's curves; of the
-    first repetition. Throughput over time is not known of Linux hosts: only queues are drawn."""
+    first repetition."""
     points = measured.points()
     curves = [measured.curves[name] for name in drawn.curves or measured.curves]
 
-    known = measured.hosts == "simulated"
-    shown = [("Throughput (Gb/s)", together)] * known + [("Largest queue (kB)", queue)]
+    shown = (("Throughput (Gb/s)", together), ("Largest queue (kB)", queue))
 
     def paint(canvas: Canvas) -> None:
         rows = canvas.subplots(len(shown), len(points), sharex=True, sharey="row", squeeze=False)

@@ -235,6 +235,8 @@ FABRICS = {
 FIXED = 'receive_window = "6MiB"'
 """The receiver's window is the same on both kinds of hosts from the start."""
 
+EVERY_MS = 'throughput = "1ms"\n'
+
 KEEP_ALIVE = """size = "{size}"
 
 [[flows]]
@@ -326,6 +328,9 @@ kind = "paced"
 to = "host4"
 steps = ["0s 1.2Gbps", "10ms 6Gbps", "12ms 1.2Gbps", "40ms off"]
 write = "8948B"
+
+[measure]
+throughput = "1ms"
 """
 """Four writers, for 2 ms at 24 Gb/s together."""
 
@@ -412,7 +417,7 @@ SCENARIOS = {
     "odd tail": star(tcp=FIXED, flow=KEEP_ALIVE.format(size="4017652B")),
     "in order": star(duration="60ms", tcp=FIXED),
     "overflow": star(duration="400ms", receive_rate="5Gbps", switch="queue = 30", tcp=FIXED),
-    "random loss": star(duration="1s", loss=0.002, tcp=FIXED, flow='size = "200MB"'),
+    "random loss": star(duration="1s", loss=0.002, tcp=FIXED, flow='size = "200MB"') + EVERY_MS,
     "ecn": star(receive_rate="5Gbps", tcp=f"ecn = true\n{FIXED}", switch="ecn = 20"),
     "dctcp": star(hosts=3, cc="dctcp", switch="ecn = 20"),
     "incast": star(duration="1500ms", hosts=9, switch="queue = 64", flow='size = "2MB"\njitter = "1ms"'),

@@ -12,7 +12,7 @@ from pathlib import Path
 import firstlight
 import pandas as pd
 import pytest
-from firstlight import divergence
+from firstlight import divergence, measures
 from firstlight.result import Result
 
 from . import trace
@@ -165,6 +165,25 @@ def test_random_losses_are_repaired(hosts: str, results: Results) -> None:
     assert flow(result, "bytes_received") == 200_000_000
     assert 20 < flow(result, "retransmits") < 100
     assert flow(result, "timeouts") == 0
+
+
+def received(result: Result, flow: int = 0) -> pd.Series:
+    """Bytes that a flow has received by the end of each interval of 1 ms, by that moment in us."""
+    rates = measures.throughput(result)[flow]
+    return (rates * 1e-3 / 8e-9).cumsum().set_axis(rates.index + 1000.0)
+
+
+@both
+def test_throughput_is_what_arrives_in_order(hosts: str, results: Results) -> None:
+    """What has come by each millisecond, by the packets themselves, with gaps of up to a round trip where one
+    is lost: to the packet that arrives in that moment. At the end it is all, and each interval is there."""
+    result = results("random loss", hosts)
+    told = received(result)
+    wire = trace.in_order(rows_of(result), 1, list(told.index))
+    assert (told - wire).abs().max() <= MSS
+    assert told.iloc[-1] == pytest.approx(200_000_000)
+    assert 0 <= told.index[-1] - flow(result, "start_us") - flow(result, "fct_us") < 1000
+    assert len(told) > 150
 
 
 def test_random_losses_cost_the_same(results: Results) -> None:
@@ -378,6 +397,27 @@ def test_an_overload_takes_what_the_link_needs(hosts: str, results: Results) -> 
     assert after.max() < 28_050
     assert result.summary["dropped_packets"] == 0
     conserves(result)
+
+
+@both
+def test_writers_throughput_is_what_they_write(hosts: str, results: Results) -> None:
+    """1.2 Gb/s each before the overload, to the packet; in it the port's 9.94 Gb/s together."""
+    rates = measures.throughput(results("overload", hosts))
+    assert list(rates) == [0, 1, 2, 3]
+    packet = 8948 * 8e-9 / 1e-3
+    assert (rates.loc[1000:8000] - 1.2).abs().to_numpy().max() <= 1.01 * packet
+    together = rates.sum(axis=1)
+    assert together.loc[11_000:14_000].to_numpy() == pytest.approx(9.9426, abs=packet)
+    assert rates.index[-1] == 40_000, "the last packet is on its way when its writer is done"
+
+
+def test_writers_get_as_much(results: Results) -> None:
+    """Either kind of hosts, in each millisecond outside of the overload: within one packet."""
+    ours, theirs = (measures.throughput(results("overload", hosts)) for hosts in ("simulated", "linux"))
+    apart = (ours - theirs).abs()
+    packet = 8948 * 8e-9 / 1e-3
+    assert apart.loc[:9000].to_numpy().max() <= 1.01 * packet
+    assert apart.loc[25_000:39_000].to_numpy().max() <= 1.01 * packet
 
 
 @both

@@ -1,7 +1,7 @@
 """A packet capture as rows: what a conformance scenario looks at."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,23 @@ def read(file: Path) -> list[Row]:
             )
         )
     return rows
+
+
+def in_order(rows: list[Row], receiver: int, at_us: Sequence[float]) -> list[int]:
+    """How many bytes of the flow's data the receiver has in order at each of these moments, which rise."""
+    arrived = iter([r for r in rows if r.host == receiver and r.src == SENDER and r.is_data])
+    early: dict[int, int] = {}
+    """Where data that lie beyond a gap end, by where they begin."""
+    due, told = 1, []
+    row = next(arrived, None)
+    for moment in at_us:
+        while row is not None and row.at_us <= moment:
+            early[row.seq] = max(early.get(row.seq, 0), row.seq + row.payload)
+            while due in early:
+                due = early.pop(due)
+            row = next(arrived, None)
+        told.append(due - 1)
+    return told
 
 
 def packets(file: Path) -> Iterator[tuple[float, int, dpkt.ip.IP]]:
