@@ -1,7 +1,7 @@
 //! How fast a job would be on a network of its own: the longest path through its messages, where each takes the time that
-//! the empty fabric gives it on an open connection (all of its segments back to back, stored and forwarded, headers included), and
-//! each computation its own. Messages do not wait for each other's links, for windows, handshakes or stacks. What a job
-//! waits for in other jobs is there at its start.
+//! the empty fabric gives it on an open connection (all of its segments back to back, stored and forwarded, headers included,
+//! through the stacks of both hosts), and each computation its own. Messages do not wait for each other's links, for windows
+//! or handshakes. What a job waits for in other jobs is there at its start.
 
 use super::ideal::Ideal;
 use crate::spec::Spec;

@@ -1,7 +1,8 @@
 //! How fast a flow would be with nobody else on the fabric: what slowdowns are measured against.
 //!
 //! The connection's handshake, then all segments back to back, stored and forwarded by each switch, headers included, with
-//! no wait for a window, an ACK or a stack. The client sends SYN (60 bytes), the server SYN-ACK (60), the client its ACK
+//! no wait for a window or an ACK. Each packet takes its time through the two hosts' stacks as well (`hosts.send_delay`,
+//! `hosts.receive_delay`), so that a slowdown is what fabric and transport cost and not what the hosts are. The client sends SYN (60 bytes), the server SYN-ACK (60), the client its ACK
 //! (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
 //! timestamps, also for controllers that send more, so that slowdowns compare. A sender that cuts a segment where an
 //! offered window ends can so be a packet's time on the last link faster.
@@ -12,8 +13,8 @@
 
 use crate::spec::{Network, Spec};
 use firstlight_net::HostId;
-use firstlight_net::topology::{Routes, Topology};
-use firstlight_sim::FlowReport;
+use firstlight_net::topology::Routes;
+use firstlight_sim::{FlowReport, GraphConfig};
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -25,14 +26,14 @@ const SYN: Bytes = Bytes::new(60);
 pub struct Hop {
     /// Its rate.
     pub rate: Rate,
-    /// Its propagation delay.
+    /// Its propagation delay, and that of a host's stack at its end.
     pub delay: Span,
 }
 
 /// Least completion times on one network.
 pub struct Ideal<'a> {
     /// None where the time is not one number: over a circuit it depends on the moment.
-    graph: Option<(&'a Topology, Routes)>,
+    graph: Option<(&'a GraphConfig, Routes)>,
     tcp: &'a TcpConfig,
 }
 
@@ -40,7 +41,7 @@ impl<'a> Ideal<'a> {
     /// Those of an experiment's network.
     pub fn of(spec: &'a Spec) -> Self {
         let graph = match &spec.network {
-            Network::Graph(graph) => Some((&graph.topology, Routes::new(&graph.topology, graph.seed))),
+            Network::Graph(graph) => Some((&**graph, Routes::new(&graph.topology, graph.seed))),
             Network::Hybrid(_) => None,
         };
         Ideal { graph, tcp: &spec.tcp }
@@ -49,20 +50,22 @@ impl<'a> Ideal<'a> {
     /// The least time from connecting until the receiver has `size` bytes from `src` at `dst`, in the fabric's own time.
     /// Of several shortest paths it is one.
     pub fn completion(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
-        let (topology, routes) = self.graph.as_ref().filter(|_| src != dst)?;
-        let hops = |from, to| -> Vec<Hop> {
-            let path = routes.path(topology, from, to, 0);
-            path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect()
-        };
-        Some(completion_on(&hops(src, dst), &hops(dst, src), self.tcp, size))
+        Some(completion_on(&self.hops(src, dst)?, &self.hops(dst, src)?, self.tcp, size))
     }
 
     /// The least time from writing so many bytes to an open connection until the receiver has them, in the fabric's own time.
     pub(super) fn way(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
-        let (topology, routes) = self.graph.as_ref().filter(|_| src != dst)?;
-        let path = routes.path(topology, src, dst, 0);
-        let hops: Vec<Hop> = path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect();
-        Some(arrival(&hops, &segments(self.tcp, size)))
+        Some(arrival(&self.hops(src, dst)?, &segments(self.tcp, size)))
+    }
+
+    /// The way from stack to stack.
+    fn hops(&self, src: HostId, dst: HostId) -> Option<Vec<Hop>> {
+        let (config, routes) = self.graph.as_ref().filter(|_| src != dst)?;
+        let path = routes.path(&config.topology, src, dst, 0);
+        let mut hops: Vec<Hop> = path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect();
+        hops.first_mut()?.delay += config.interface.send_delay;
+        hops.last_mut()?.delay += config.interface.receive_delay;
+        Some(hops)
     }
 
     /// A complete flow's time over the least one.

@@ -216,6 +216,12 @@ fn a_schedule_is_replayed() {
     assert!((time - (5.0 + network)).abs() < 1e-6, "{time} and {network}");
     let least = 5.0 + way(2, &[1500; 10]) + way(2, &[1052]);
     assert!((slowdown - time / least).abs() < 1e-6, "{slowdown}: {least}");
+    // Each message goes through two stacks of 11 us together, also in the least time; SYN and SYN-ACK do so besides.
+    let stacks = "[hosts]\nsend_delay = \"4us\"\nreceive_delay = \"7us\"";
+    let behind = text.replace("tests/specs/pair.goal", short.to_str().unwrap()).replace("[hosts]", stacks);
+    let (time, slowdown) = replay(&behind);
+    assert!((time - (5.0 + network + 6.0 * 11.0)).abs() < 1e-6, "{time} and {network}");
+    assert!((slowdown - time / (least + 2.0 * 11.0)).abs() < 1e-6, "{slowdown}: {least}");
     // What waits for the reply to its own message, and the reply for it.
     std::fs::write(&short, file.replace("l2 requires l1\n}\nrank", "l2 requires l3\n}\nrank")).unwrap();
     let stuck = told_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));

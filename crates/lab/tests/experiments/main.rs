@@ -7,6 +7,7 @@ mod jobs;
 mod lossless;
 mod packet_fabrics;
 mod qcn;
+mod slowdowns;
 mod workloads;
 mod wrong_fabrics;
 mod wrong_input;

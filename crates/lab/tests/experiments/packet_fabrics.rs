@@ -24,6 +24,9 @@ fn on(fabric: &str, more: &str) -> String {
     )
 }
 
+/// Hosts whose stacks take longer than a packet does on its way.
+const STACKS: [(&str, &str); 2] = [("hosts.send_delay", "3us"), ("hosts.receive_delay", "50us")];
+
 /// Ten segments are the initial window: the flow never waits for anything.
 #[test]
 fn a_lone_flow_takes_the_ideal_time_on_each_fabric() {
@@ -31,8 +34,8 @@ fn a_lone_flow_takes_the_ideal_time_on_each_fabric() {
         for (from, to) in [(0, hosts - 1), (hosts - 1, 0), (1, 0)] {
             let flow =
                 format!("[[flows]]\nfrom = \"host{from}\"\nto = \"host{to}\"\nsize = \"14480B\"\nstart = \"50us\"");
-            for spray in ["", "fabric.spray"] {
-                let set: &[(&str, &str)] = if spray.is_empty() || hosts == 3 { &[] } else { &[(spray, "true")] };
+            for set in [&[][..], &[("fabric.spray", "true")], &STACKS] {
+                let set = if hosts == 3 && set == [("fabric.spray", "true")] { &[] } else { set };
                 let outcome = result(&on(fabric, &flow), set);
                 let slowdown = numbers(&outcome, "flows", "slowdown")[0];
                 assert!((slowdown - 1.0).abs() < 1e-9, "{fabric}, {from} to {to}: {slowdown}");
@@ -50,6 +53,11 @@ fn the_ideal_time_by_hand() {
     let handshake = 2.0 * (2.0 * 0.048 + 2.0 * 0.012 + 4.0);
     let data = (52.0 + 15_000.0) * 0.8e-3 + 2.0 * 0.3 + 1.2 + 4.0;
     assert!((numbers(&outcome, "flows", "fct_us")[0] - handshake - data).abs() < 1e-6);
+    // Three packets in turn wait for both stacks: it takes that much longer, and is no slower for it.
+    let behind_stacks = result(&on(KINDS[2].0, flow), &STACKS);
+    let time = numbers(&behind_stacks, "flows", "fct_us")[0];
+    assert!((time - handshake - data - 3.0 * 53.0).abs() < 1e-6, "{time}");
+    assert!((numbers(&behind_stacks, "flows", "slowdown")[0] - 1.0).abs() < 1e-9);
 }
 
 #[test]
