@@ -102,6 +102,12 @@ impl PfcConfig {
         PfcLimits { xon, xoff: Bytes::new(xoff), buffer, headroom, response }
     }
 
+    /// The same for a link to a host, whose adapter holds so much in each class: thresholds are as near as can be below that,
+    /// whatever the switches' are.
+    pub fn at_adapter(&self, buffer: Bytes) -> PfcConfig {
+        PfcConfig { xoff: None, xon: None, buffer: Some(buffer), ..*self }
+    }
+
     /// Whether packets of the class are lossless.
     pub fn has(&self, class: usize) -> bool {
         self.whole_link || self.classes & (1 << class) != 0

@@ -43,6 +43,13 @@ pub struct InterfaceConfig {
     pub adapter: AdapterConfig,
 }
 
+impl InterfaceConfig {
+    /// What a receiving host's stack adds to its link's delay: nothing when its adapter holds packets before that.
+    pub(crate) fn stack_on_link(&self) -> Span {
+        if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
+    }
+}
+
 /// The buffers of a host's adapter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdapterConfig {

@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Pause,
     /// A host's interface lets a packet of a limited flow go, or changes its rate.
     Limiter,
+    /// A host has taken a packet in from its adapter's buffer, or one has come through its stack.
+    Adapter,
 }
 
 /// By number; padded, so that looking one up needs no check.
@@ -78,6 +80,7 @@ const KINDS: [Kind; 32] = {
         Kind::Stack,
         Kind::Pause,
         Kind::Limiter,
+        Kind::Adapter,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -291,7 +294,7 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(Kind::Limiter as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(Kind::Adapter as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));

@@ -15,6 +15,8 @@ pub enum PortKind {
     Pacer,
     /// Where packets of limited flows wait before their host's interface (QCN).
     Limiter,
+    /// A host's adapter, where arrived packets wait for the host.
+    Adapter,
     /// A switch's port towards a host.
     HostPort,
     /// A switch's port towards another switch.
@@ -36,6 +38,7 @@ impl PortKind {
             PortKind::HostNic => "nic",
             PortKind::Pacer => "pacer",
             PortKind::Limiter => "limiter",
+            PortKind::Adapter => "adapter",
             PortKind::HostPort => "host_port",
             PortKind::SwitchPort => "switch_port",
             PortKind::Voq => "voq",
@@ -49,7 +52,7 @@ impl PortKind {
 /// Packets of one port, link or queue since the start of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortReport {
-    /// `host3.nic`, `host3.port`, `tor0->agg1`, `voq.0.1`, `uplink.0`, `downlink.1`, `circuit.0`.
+    /// `host3.nic`, `host3.adapter`, `host3.port`, `tor0->agg1`, `voq.0.1`, `uplink.0`, `downlink.1`, `circuit.0`.
     pub name: String,
     /// What it is.
     pub kind: PortKind,

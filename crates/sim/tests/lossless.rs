@@ -6,7 +6,7 @@ use firstlight_net::pfc::PfcConfig;
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine, Node, Topology, Wire, dumbbell, star};
 use firstlight_net::{Discipline, HostId, Packet};
-use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, PauseReport, SwitchConfig};
+use firstlight_sim::{AdapterConfig, Fabric, GraphConfig, InterfaceConfig, PauseReport, ReceiveConfig, SwitchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{assert_conserved, at, drive, ns, packet, us};
 use proptest::prelude::*;
@@ -346,6 +346,7 @@ proptest! {
         topology in topologies(), traffic in traffic(), classes in 0usize..4, whole_link in any::<bool>(),
         xoff in 0u64..60_000, hysteresis in prop::option::of(0u64..60_000), response in prop::option::of(0u64..5000),
         extra in 0u64..3, scale in 1u32..3, spray in any::<bool>(),
+        drain in prop::option::of((prop::sample::select(vec![1u64, 7, 10, 40]), 0u64..20_000)),
     ) {
         let hosts = topology.hosts() as u16;
         let xon = hysteresis.map(|below| Bytes::new(xoff.saturating_sub(below)));
@@ -356,9 +357,15 @@ proptest! {
             let limits = pfc.limits(topology.wire_of(t), topology.wire_of(topology.backs()[t]));
             limits.buffer.get()
         });
+        let headroom = needed.clone().max().unwrap() - xoff;
         let buffer = (extra > 0).then(|| Bytes::new(needed.max().unwrap() + extra * 1000));
+        let receive = drain.map(|(drain, above)| ReceiveConfig {
+            drain: Rate::from_gbps(drain), buffer: Bytes::new(headroom + above),
+        });
+        let adapter = AdapterConfig { receive, ..AdapterConfig::default() };
+        let interface = InterfaceConfig { adapter, ..InterfaceConfig::default() };
         let mut fabric = Fabric::graph(&GraphConfig {
-            time_scale: scale, spray, ..config(topology, Some(PfcConfig { buffer, ..pfc }), classes)
+            time_scale: scale, spray, interface, ..config(topology, Some(PfcConfig { buffer, ..pfc }), classes)
         }).unwrap();
         let sends = traffic.into_iter().filter(|(_, src, dst, ..)| src % hosts != dst % hosts);
         let sends = sends.flat_map(|(start, src, dst, count, size, class)| {

@@ -6,8 +6,8 @@ use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
-    CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport, PausedPort, Resize,
-    VoqConfig,
+    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport,
+    PausedPort, ReceiveConfig, Resize, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{Left, assert_conserved, at, drive, nervous, ns, packet, us};
@@ -250,6 +250,7 @@ prop_compose! {
         (switch_queue, switched) in (prop::sample::select(vec![2, MANY]), any::<bool>()),
         stack in 0u64..2,
         qcn in prop::bool::weighted(0.3),
+        drain in prop::option::weighted(0.4, prop::sample::select(vec![1u64, 7, 10, 40])),
         time_scale in prop::sample::select(vec![1u32, 20]),
     ) -> HybridConfig {
         let [send, receive, packet, circuit] = rates.map(Rate::from_gbps);
@@ -257,6 +258,10 @@ prop_compose! {
             send_delay: us(stack),
             receive_delay: us(stack),
             qcn: qcn.then(nervous),
+            adapter: AdapterConfig {
+                receive: drain.map(|drain| ReceiveConfig { drain: Rate::from_gbps(drain), buffer: Bytes::new(1 << 40) }),
+                ..AdapterConfig::default()
+            },
             ..InterfaceConfig::default()
         };
         HybridConfig {
@@ -288,6 +293,11 @@ fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
     traffic.iter().enumerate().map(number).filter(|(_, packet)| packet.src != packet.dst).collect()
 }
 
+/// What hosts' adapters need at least.
+fn headroom_of_hosts(report: &PauseReport) -> u64 {
+    report.ports.iter().find(|port| port.name == "host0.port").expect("it can be paused").limits.headroom.get()
+}
+
 fn own(config: &HybridConfig, span: Span) -> Time {
     Time::ZERO + span * u64::from(config.time_scale)
 }
@@ -299,7 +309,7 @@ proptest! {
     fn nothing_is_lost_at_the_headroom_and_pauses_add_up(
         config in fabric(), traffic in traffic(), xoff in 0u64..80_000, band in 0u64..80_000,
         response in prop::option::of(0u64..5), more in prop::sample::select(vec![0u64, 1, 5000]),
-        whole_link in any::<bool>(), red in any::<bool>(),
+        whole_link in any::<bool>(), red in any::<bool>(), above in 0u64..60_000,
     ) {
         let response = response.map(us);
         let pfc = PfcConfig { xoff: bytes(xoff), xon: bytes(xoff.saturating_sub(band)), response, whole_link, ..PFC };
@@ -308,13 +318,18 @@ proptest! {
         let headroom = open.ports.iter().map(|port| port.limits.headroom.get()).max().unwrap();
         let pfc = PfcConfig { buffer: (more > 0).then(|| Bytes::new(xoff + headroom + more)), ..pfc };
         let voq = VoqConfig { red: red.then_some(MARKS), ..config.voq.clone() };
-        let config = HybridConfig { pfc: Some(pfc), voq, ..config };
+        let mut config = HybridConfig { pfc: Some(pfc), voq, ..config };
+        if let Some(receive) = &mut config.interface.adapter.receive {
+            receive.buffer = Bytes::new(headroom_of_hosts(&open) + above);
+        }
         let sends = sends(&config, &traffic);
         let (fabric, left) = run(&config, std::slice::from_ref(&sends), own(&config, us(400_000)));
         let report = fabric.pauses().unwrap();
         prop_assert_eq!((report.lost, left.len()), (0, sends.len()));
         for port in &report.ports {
-            prop_assert!(!port.lossless || port.peak <= xoff + port.limits.headroom.get(), "{:?}", port);
+            prop_assert!(!port.lossless || port.peak <= port.limits.xoff.get() + port.limits.headroom.get(), "{:?}", port);
+            let own = if port.name.ends_with(".port") { above } else { xoff };
+            prop_assert!(!port.lossless || port.limits.xoff.get() == own, "{:?}", port);
             let causes: Vec<_> = report.causes.iter().filter(|cause| cause.name == port.name).collect();
             prop_assert_eq!(causes.iter().map(|cause| cause.pauses).sum::<u64>(), port.pauses);
             // Each is whole picoseconds of the experiment's own time: less than one is lost where that is stretched.
@@ -338,6 +353,60 @@ proptest! {
         prop_assert_eq!(lossy.digest(), lossless.digest());
         prop_assert_eq!(lossy.pairs(), lossless.pairs());
     }
+}
+
+/// The worst case of a host that takes nothing in, as that of a host's interface: 36,000 bytes of a headroom of 36,100.
+fn worst_adapter(phase: u64, buffer: u64) -> PauseReport {
+    let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(1 << 40), response: Some(RESPONSE), ..PFC }));
+    let receive = Some(ReceiveConfig { drain: Rate::from_bps(1_000_000), buffer: Bytes::new(buffer) });
+    config.interface.adapter = AdapterConfig { receive, ..AdapterConfig::default() };
+    report(&config, &[burst(0, 1, 40, at(us(50))), burst(1, 2, 60, at(ns(phase)))], at(us(400)))
+}
+
+#[test]
+fn an_adapter_s_headroom_is_what_the_worst_case_takes_and_less_loses() {
+    let phases = || (0..7300).step_by(61);
+    let reports: Vec<_> = phases().map(|phase| worst_adapter(phase, 36_100)).collect();
+    let largest = reports.iter().map(|report| port(report, "host1.port").peak).max().unwrap();
+    let limits = port(&reports[0], "host1.port").limits;
+    assert_eq!((largest, limits.headroom.get(), limits.xoff.get()), (36_000, 36_100, 0));
+    assert!(reports.iter().all(|report| report.lost == 0 && port(report, "host1.port").pauses > 0));
+    let lost = phases().filter(|phase| worst_adapter(*phase, 35_999).lost > 0).count();
+    assert!(lost > 0 && lost < phases().count(), "{lost} phases lose");
+}
+
+/// A host of rack 1 that takes in slowly, and sends as well, is the root of what stops host 0, over ToR, packet switch and ToR.
+#[test]
+fn a_slow_host_pauses_its_tor_and_what_is_behind() {
+    let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(60_000), ..PFC }));
+    let receive = Some(ReceiveConfig { drain: Rate::from_gbps(1), buffer: Bytes::new(100_000) });
+    config.interface.adapter = AdapterConfig { receive, ..AdapterConfig::default() };
+    let (fabric, left) = run(&config, &[burst(0, 2, 100, Time::ZERO), burst(2, 4, 10, Time::ZERO)], at(us(20_000)));
+    let report = fabric.pauses().unwrap();
+    assert_eq!((report.lost, left.len()), (0, 110));
+    let chain = [
+        ("host0.nic", "tor0", "voq.0.1"),
+        ("uplink.0", "packet switch", "downlink.1"),
+        ("downlink.1", "tor1", "host2.port"),
+        ("host2.port", "host2", "host2.adapter"),
+    ];
+    for (name, switch, egress) in chain {
+        let causes = report.causes.iter().filter(|cause| cause.name == name);
+        let longest = causes.max_by_key(|cause| cause.paused).unwrap_or_else(|| panic!("{name} is never paused"));
+        assert_eq!((longest.switch.as_str(), longest.egress.as_str()), (switch, egress));
+        assert_eq!(longest.root.as_deref(), Some("host2.adapter"));
+    }
+    let slow = port(&report, "host2.port");
+    assert_eq!((slow.victim, slow.packets), (Some(Span::ZERO), 100));
+    // The last of 100 packets of 72 us: the host is busy from the first arrival on.
+    let last = left.iter().filter(|exit| exit.1.0 == 2).map(|exit| exit.0).max().unwrap();
+    assert_eq!(last, at(ns(4 * 7200 + 100 * 72_000)));
+    // With classes that are not lossless nothing is paused, and the buffer of 11 packets loses.
+    let lossy = HybridConfig { pfc: Some(PfcConfig { classes: 0, ..PFC }), ..config };
+    let (fabric, left) = run(&lossy, &[burst(0, 2, 100, Time::ZERO)], at(us(20_000)));
+    let report = fabric.pauses().unwrap();
+    assert_eq!((report.lost, report.causes.len()), (0, 0));
+    assert!(fabric.totals().dropped == 100 - left.len() as u64 && (15..30).contains(&left.len()), "{}", left.len());
 }
 
 /// A host's packets for a full VOQ stop what it has for its own rack's other host, but nothing of that host's.

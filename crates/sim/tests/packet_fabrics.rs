@@ -9,7 +9,10 @@ use firstlight_net::{
     Band, Discipline, Drops, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig, PoolConfig,
     RedConfig, Stamps,
 };
-use firstlight_sim::{CaptureSink, Direction, Fabric, GraphConfig, InterfaceConfig, SwitchConfig, WatchConfig};
+use firstlight_sim::{
+    AdapterConfig, CaptureSink, Direction, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig,
+    WatchConfig,
+};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 use proptest::prelude::*;
@@ -79,6 +82,7 @@ prop_compose! {
         loss in prop_oneof![3 => Just(0.0), 1 => 0.0..0.3],
         pacer in prop::bool::weighted(0.3),
         qcn in prop::bool::weighted(0.3),
+        adapter in prop::option::weighted(0.3, (1_000_000_000u64..40_000_000_000, 1000u64..100_000)),
         (send, receive) in (0u64..5000, 0u64..5000),
         spray in any::<bool>(),
         time_scale in prop_oneof![Just(1u32), Just(20)],
@@ -87,7 +91,9 @@ prop_compose! {
         let buffer = buffer.map(|(size, alpha)| PoolConfig { size: Bytes::new(size), alpha });
         let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
         let qcn = qcn.then(nervous);
-        let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, qcn, ..InterfaceConfig::default() };
+        let receive_config = |(drain, buffer)| ReceiveConfig { drain: Rate::from_bps(drain), buffer: Bytes::new(buffer) };
+        let adapter = AdapterConfig { receive: adapter.map(receive_config), ..AdapterConfig::default() };
+        let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, qcn, adapter, ..InterfaceConfig::default() };
         GraphConfig { topology, interface, switch: SwitchConfig { discipline, classes, buffer, pfc: None }, spray, time_scale, seed }
     }
 }

@@ -1,6 +1,7 @@
 //! What every fabric has: the events, the packets, the hosts' links and the way out.
 
 use super::Exit;
+use super::adapter::Adapters;
 use super::interfaces::Interfaces;
 use super::pausable::PausableNics;
 use crate::arena::Arena;
@@ -22,6 +23,8 @@ pub(crate) struct Core {
     /// or, instead of these, such as can be paused.
     pub(super) pausable: PausableNics,
     pub(super) interfaces: Interfaces,
+    /// What holds packets that have arrived, until their hosts take them in.
+    pub(super) adapters: Adapters,
     pub(super) exits: Queue<Exit>,
     /// Packets that were lost and wait to be taken, when somebody wants to know of them.
     pub(super) drops: Option<Queue<PacketId>>,
@@ -126,6 +129,7 @@ impl Core {
         let pacers = if config.pacer.is_some() { hosts } else { 0 };
         let limiters = if config.qcn.is_some() { hosts } else { 0 };
         let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1), (Kind::Pacer, pacers), (Kind::Limiter, limiters)];
+        all.push((Kind::Adapter, if config.adapter.receive.is_some() { hosts } else { 0 }));
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
@@ -133,6 +137,7 @@ impl Core {
             events: Events::new(&all),
             arena: Arena::default(),
             interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed)?,
+            adapters: Adapters::new(config, hosts, scale)?,
             nics: links.into_iter().map(nic).collect(),
             pausable: PausableNics::default(),
             exits: Queue::new(),
@@ -289,12 +294,22 @@ impl Core {
         id
     }
 
-    /// A packet arrives at its host: out of the fabric.
+    /// A packet arrives at its host: out of the fabric, unless an adapter is in its way.
     #[inline(always)]
     pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
         if let Some(feedback) = self.arena.get(id).feedback() {
             return self.take_in(id, host, feedback);
         }
+        if !self.adapters.is_empty() {
+            return self.enter_adapter(id, host);
+        }
+        self.stamp_arrival(id, host, self.now - self.interfaces.receive_delay);
+        self.leave(id, host);
+    }
+
+    /// A packet has come through its host's stack.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, id: PacketId, host: HostId) {
         self.leave_interface(id, host);
         let packet = self.arena.get(id);
         self.digest.packet(packet, self.now, End::Exit);
@@ -327,6 +342,7 @@ impl Core {
         nics.chain(self.pausable.reports(self.now))
             .chain(self.interfaces.pacer_reports())
             .chain(self.interfaces.limiter_reports())
+            .chain(self.adapters.reports(self.now))
     }
 }
 

@@ -92,7 +92,7 @@ impl<P: SwitchPort> Graph<P> {
             topology.nics().iter().map(|nic| Ok((serializer("hosts.rate", nic.wire.rate, scale)?, nic.wire.delay)));
         let links = links.collect::<Result<Vec<_>, ConfigError>>()?;
         let port = |(index, port): (usize, &Port)| {
-            let stack = if matches!(port.to, Node::Host(_)) { interface.receive_delay } else { Span::ZERO };
+            let stack = if matches!(port.to, Node::Host(_)) { interface.stack_on_link() } else { Span::ZERO };
             let delay = (port.wire.delay + stack) * u64::from(scale);
             let seed = stream(config.seed, &topology.port_name(PortId(index as u32)), "marking").next_u64();
             Ok(make(serializer("links.rate", port.wire.rate, scale)?, delay, &config.switch, seed))
@@ -215,6 +215,7 @@ impl<P: SwitchPort> Graph<P> {
         match event.kind() {
             Kind::Pacer => core.on_pacer(event.index()),
             Kind::Limiter => core.on_limiter(event.index()),
+            Kind::Adapter => core.on_adapter(event.index()),
             Kind::Sample => self.on_sample(core),
             other => unreachable!("a packet fabric has no event {other:?}"),
         }

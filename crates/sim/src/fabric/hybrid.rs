@@ -80,7 +80,7 @@ impl Hybrid {
         let stretched = |span: Span| span * u64::from(scale);
         let receiving = serializer("hosts.receive_rate", receive_rate, scale)?;
         let to_host =
-            FifoPort::new(receiving, stretched(delay + config.interface.receive_delay), &Discipline::default(), 0);
+            FifoPort::new(receiving, stretched(delay + config.interface.stack_on_link()), &Discipline::default(), 0);
         let packet = serializer("packet.rate", config.packet.rate, scale)?;
         let voqs = voqs(config, &packet);
         let packet = Line::new(packet, stretched(config.packet.delay));
@@ -302,6 +302,7 @@ impl Hybrid {
             Kind::Sample => self.on_sample(core),
             Kind::Pacer => core.on_pacer(index),
             Kind::Limiter => core.on_limiter(index),
+            Kind::Adapter => core.on_adapter(index),
             Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control | Kind::Message | Kind::Stack | Kind::Pause => {
                 unreachable!("timers are the hosts'")
             }

@@ -21,7 +21,7 @@ pub(super) struct Interfaces {
     pub(super) plain: bool,
     /// How long the hosts' stacks take, on the engine's clock; the links' delays have it in them.
     pub(super) send_delay: Span,
-    receive_delay: Span,
+    pub(super) receive_delay: Span,
 }
 
 impl Interfaces {
@@ -128,14 +128,19 @@ impl Core {
         }
     }
 
+    /// A packet arrived at the receiving host's interface then.
+    #[inline(always)]
+    pub(super) fn stamp_arrival(&mut self, id: PacketId, host: HostId, arrived: Time) {
+        let packet = self.arena.get_mut(id);
+        if packet.has_stamps() {
+            packet.set_received(self.interfaces.stampers[host.index()].on_receive(arrived, packet.size));
+        }
+    }
+
     /// A packet has come through the receiving host's interface.
     #[inline(always)]
     pub(super) fn leave_interface(&mut self, id: PacketId, host: HostId) {
-        let packet = self.arena.get_mut(id);
-        if packet.has_stamps() {
-            let arrived = self.now - self.interfaces.receive_delay;
-            packet.set_received(self.interfaces.stampers[host.index()].on_receive(arrived, packet.size));
-        }
+        let packet = self.arena.get(id);
         if let Some(pacer) = self.interfaces.pacers.get_mut(host.index()) {
             pacer.on_receive(packet, self.now);
         }

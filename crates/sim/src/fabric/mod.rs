@@ -5,6 +5,7 @@
 //! [`Fabric::inject`]. Nothing of a host's TCP crosses this boundary, and nothing here knows which kind of host stands
 //! at a port. No call recurses, blocks or starts a thread.
 
+mod adapter;
 mod announced;
 mod circuit;
 mod control;

@@ -42,7 +42,7 @@ struct Row {
 }
 
 impl Accounts {
-    /// `egresses` are the ports of the switch that each transmitter sends to; none for one that sends to a host.
+    /// `egresses` are the ports of the switch that each transmitter sends to.
     pub(super) fn new(egresses: impl Fn(usize) -> Range<usize>, limits: Vec<PfcLimits>, priorities: usize) -> Self {
         let mut begin = 0;
         let row = |transmitter| {

@@ -7,7 +7,11 @@
 //! timed quanta need (64 bytes in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each
 //! link, and all classes stop.
 //!
-//! Transmitters are numbered as `Topology::transmitters` does.
+//! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC sends the pause
+//! frames. The host takes everything in, in its time, so an adapter is never paused: it is a root.
+//!
+//! Transmitters are numbered as `Topology::transmitters` does; hosts' adapters, as ports that accounts hold bytes for, come after all
+//! of them.
 
 mod accounts;
 mod deadlock;
@@ -31,7 +35,7 @@ use crate::events::{Event, Kind};
 use accounts::{Accounts, Change};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::{Node, Topology};
-use firstlight_net::{PacketId, PausablePort, Ring, Sent, Serializer, SwitchPort};
+use firstlight_net::{HostId, PacketId, PausablePort, Ring, Sent, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
 use ledger::{Cause, Ledger};
 use std::ops::Range;
@@ -76,7 +80,12 @@ impl Lossless {
             PausablePort::pausable(link, nic.wire.delay * scale, &queues, 0)
         };
         core.make_pausable(topology.nics().iter().map(nic).collect());
-        let limits = |(there, back): (usize, &usize)| pfc.limits(topology.wire_of(there), topology.wire_of(*back));
+        let of_adapters = config.interface.adapter.receive.map(|receive| pfc.at_adapter(receive.buffer));
+        let limits = |(there, back): (usize, &usize)| {
+            let to_host = matches!(topology.target_of(there), Node::Host(_));
+            let pfc = of_adapters.as_ref().filter(|_| to_host).unwrap_or(pfc);
+            pfc.limits(topology.wire_of(there), topology.wire_of(*back))
+        };
         let backs = topology.backs();
         let limits: Vec<_> = backs.iter().enumerate().map(limits).collect();
         let link = |(there, back): (usize, &usize)| Link {
@@ -88,7 +97,7 @@ impl Lossless {
         let priorities = if pfc.whole_link { 1 } else { classes };
         let lossless = Lossless {
             accounts: Accounts::new(|from| egresses(topology, from), limits, priorities),
-            ledger: Ledger::new(links.len(), priorities, pfc.most_events),
+            ledger: Ledger::new(links.len() + core.hosts(), priorities, pfc.most_events),
             victims: Victims::new(links.len() * priorities, topology.ports().len()),
             links,
             config: *pfc,
@@ -137,7 +146,7 @@ impl Lossless {
     /// A packet is at the end of a transmitter's link.
     fn on_arrival(&mut self, core: &mut Core, from: usize, id: PacketId) {
         let switch = match self.graph.topology.target_of(from) {
-            Node::Host(host) => return core.exit(id, host),
+            Node::Host(host) => return self.on_host_arrival(core, from, id, host),
             Node::Switch(switch) => switch,
         };
         let port = self.graph.route(core, id, switch);
@@ -167,6 +176,35 @@ impl Lossless {
             let change = self.accounts.add(from, priority, port, size);
             self.on_change(core, from, priority, change);
         }
+    }
+
+    /// A packet is at the end of a link to a host, whose adapter may have an account of it.
+    fn on_host_arrival(&mut self, core: &mut Core, from: usize, id: PacketId, host: HostId) {
+        let Some(priority) = self.account(core, from, id).filter(|_| core.is_buffered(id)) else {
+            return core.exit(id, host);
+        };
+        let size = core.arena.get(id).size;
+        if !self.accounts.has_room(from, priority, size) {
+            self.lost += 1;
+            return core.refuse_at_adapter(id, host);
+        }
+        core.fill_adapter(id, host);
+        let change = self.accounts.add(from, priority, self.links.len() + host.index(), size);
+        self.on_change(core, from, priority, change);
+    }
+
+    /// A host does what is due with what its adapter holds.
+    fn on_adapter(&mut self, core: &mut Core, host: usize) {
+        let Some(id) = core.step_adapter(host) else { return };
+        let from = self.links[self.graph.ports.len() + host].back;
+        let Some(priority) = self.account(core, from, id) else { return core.make_room(id, host) };
+        let change = self.accounts.remove(from, priority, self.links.len() + host, core.arena.get(id).size);
+        self.on_change(core, from, priority, change);
+    }
+
+    /// The account of a link that counts a packet which came over it to its host; none if that is not lossless.
+    fn account(&self, core: &Core, from: usize, id: PacketId) -> Option<usize> {
+        self.priority(self.port(core, from).class_of(core.arena.get(id)))
     }
 
     /// Notes by which link a packet came to the switch that it is in.
@@ -280,10 +318,13 @@ impl Lossless {
     }
 }
 
-/// The ports of the switch that a transmitter sends to.
+/// The ports of the switch that a transmitter sends to, or the host's adapter.
 fn egresses(topology: &Topology, from: usize) -> Range<usize> {
     match topology.target_of(from) {
-        Node::Host(_) => 0..0,
+        Node::Host(host) => {
+            let adapter = topology.transmitters() + host.index();
+            adapter..adapter + 1
+        }
         Node::Switch(switch) => {
             let ports = topology.ports_of(switch);
             ports.start as usize..ports.end as usize
@@ -311,6 +352,7 @@ impl Shape for Lossless {
             Kind::Stack => core.on_stack(index),
             Kind::Pacer => core.on_pacer(index),
             Kind::Limiter => core.on_limiter(index),
+            Kind::Adapter => self.on_adapter(core, index),
             Kind::Sample => self.graph.on_sample(core),
             other => unreachable!("a lossless fabric has no event {other:?}"),
         }

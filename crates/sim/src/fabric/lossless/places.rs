@@ -4,6 +4,8 @@
 //! What a ToR sends packets on by (its VOQs, its ports to the hosts) is contiguous, and so are the packet switch's ports:
 //! accounts have a row for these. All links that can be paused are contiguous too.
 
+use crate::config::HybridConfig;
+use crate::fabric::adapter;
 use std::ops::Range;
 
 /// The numbering.
@@ -13,6 +15,8 @@ pub(super) struct Places {
     hosts_per_rack: usize,
     /// There is a packet switch; else uplinks end at the other ToR.
     switched: bool,
+    /// Hosts' adapters pause the links to the hosts.
+    adapters: bool,
 }
 
 /// A place, told.
@@ -30,11 +34,15 @@ pub(in crate::fabric) enum Place {
     Nic(usize),
     /// Whatever circuit leads to a rack.
     Circuit(usize),
+    /// A host's adapter.
+    Adapter(usize),
 }
 
 impl Places {
-    pub(super) fn new(racks: usize, hosts_per_rack: usize, switched: bool) -> Self {
-        Places { racks, hosts_per_rack, switched }
+    pub(super) fn new(config: &HybridConfig) -> Self {
+        let HybridConfig { racks, hosts_per_rack, .. } = *config;
+        let adapters = config.interface.adapter.receive.is_some();
+        Places { racks, hosts_per_rack, switched: config.packet.switched, adapters }
     }
 
     /// Ports and VOQs of a ToR.
@@ -51,14 +59,19 @@ impl Places {
         self.racks * self.of_tor()
     }
 
+    /// Links that can be paused with and without adapters: all but those to hosts.
+    fn inner_links(&self) -> usize {
+        2 * self.racks + self.hosts()
+    }
+
     /// How many links can be paused.
     pub(super) fn links(&self) -> usize {
-        2 * self.racks + self.hosts()
+        self.inner_links() + if self.adapters { self.hosts() } else { 0 }
     }
 
     /// How many places there are.
     pub(super) fn count(&self) -> usize {
-        self.first_link() + self.links() + self.racks
+        self.first_link() + self.inner_links() + self.racks + self.hosts()
     }
 
     /// The number of a place.
@@ -74,7 +87,8 @@ impl Places {
             Place::Downlink(rack) => first + rack,
             Place::Uplink(rack) => first + self.racks + rack,
             Place::Nic(host) => first + 2 * self.racks + host,
-            Place::Circuit(rack) => first + self.links() + rack,
+            Place::Circuit(rack) => first + self.inner_links() + rack,
+            Place::Adapter(host) => first + self.inner_links() + self.racks + host,
         }
     }
 
@@ -92,18 +106,25 @@ impl Places {
             link if link < racks => Place::Downlink(link),
             link if link < 2 * racks => Place::Uplink(link - racks),
             link if link < 2 * racks + hosts => Place::Nic(link - 2 * racks),
-            link => Place::Circuit(link - 2 * racks - hosts),
+            link if link < 3 * racks + hosts => Place::Circuit(link - 2 * racks - hosts),
+            link => Place::Adapter(link - 3 * racks - hosts),
         }
     }
 
-    /// The number of a link among those that can be paused.
-    pub(super) fn link(&self, place: usize) -> usize {
-        place - self.first_link()
+    /// The number of a link among those that can be paused; the links to hosts are the last.
+    pub(super) fn link(&self, place: Place) -> usize {
+        match place {
+            Place::HostPort(host) => self.inner_links() + host,
+            other => self.of(other) - self.first_link(),
+        }
     }
 
-    /// The number of the place that a pausable link begins at.
-    pub(super) fn of_link(&self, link: usize) -> usize {
-        self.first_link() + link
+    /// The place that a pausable link begins at.
+    pub(super) fn of_link(&self, link: usize) -> Place {
+        match link.checked_sub(self.inner_links()) {
+            Some(host) => Place::HostPort(host),
+            None => self.place(self.first_link() + link),
+        }
     }
 
     /// The transmitter of the other direction; none where nothing comes back.
@@ -114,7 +135,7 @@ impl Places {
             Place::Uplink(rack) if self.switched => Some(Place::Downlink(rack)),
             Place::Uplink(rack) => Some(Place::Uplink(1 - rack)),
             Place::Downlink(rack) => Some(Place::Uplink(rack)),
-            Place::Voq(..) | Place::Circuit(_) => None,
+            Place::Voq(..) | Place::Circuit(_) | Place::Adapter(_) => None,
         }
     }
 
@@ -122,7 +143,11 @@ impl Places {
     pub(super) fn egresses(&self, from: usize) -> Range<usize> {
         let tor = |rack: usize| rack * self.of_tor()..(rack + 1) * self.of_tor();
         match self.place(from) {
-            Place::Voq(..) | Place::HostPort(_) => 0..0,
+            Place::Voq(..) | Place::Adapter(_) => 0..0,
+            Place::HostPort(host) => {
+                let adapter = self.of(Place::Adapter(host));
+                adapter..adapter + 1
+            }
             Place::Nic(host) => tor(host / self.hosts_per_rack),
             Place::Uplink(rack) if !self.switched => tor(1 - rack),
             Place::Uplink(_) => self.first_link()..self.first_link() + self.racks,
@@ -138,17 +163,18 @@ impl Places {
             Place::Uplink(rack) => format!("tor{}", 1 - rack),
             Place::Downlink(rack) | Place::Circuit(rack) => format!("tor{rack}"),
             Place::Voq(src, _) => format!("tor{src}"),
-            Place::HostPort(host) => format!("host{host}"),
+            Place::HostPort(host) | Place::Adapter(host) => format!("host{host}"),
         }
     }
 
-    /// The links into switches, in the order in which they are told.
+    /// The links into switches and adapters, in the order in which they are told.
     pub(super) fn inward(&self) -> impl Iterator<Item = Place> + '_ {
         let downlinks = if self.switched { 0..self.racks } else { 0..0 };
         let nics = (0..self.hosts()).map(Place::Nic);
         nics.chain((0..self.racks).map(Place::Uplink))
             .chain(downlinks.map(Place::Downlink))
             .chain((0..self.racks).map(Place::Circuit))
+            .chain((0..if self.adapters { self.hosts() } else { 0 }).map(Place::HostPort))
     }
 }
 
@@ -162,6 +188,7 @@ impl Place {
             Place::Uplink(rack) => format!("uplink.{rack}"),
             Place::Nic(host) => format!("host{host}.nic"),
             Place::Circuit(rack) => format!("circuit.to.{rack}"),
+            Place::Adapter(host) => adapter::name(host),
         }
     }
 }
@@ -172,11 +199,18 @@ mod tests {
 
     #[test]
     fn numbers_and_places_are_one_to_one_and_switches_are_contiguous() {
-        for (racks, hosts, switched) in [(2, 1, false), (2, 3, true), (5, 4, true)] {
-            let places = Places::new(racks, hosts, switched);
+        for (racks, hosts, switched, adapters) in
+            [(2, 1, false, false), (2, 3, true, false), (5, 4, true, true), (2, 2, false, true)]
+        {
+            let places = Places { racks, hosts_per_rack: hosts, switched, adapters };
             for number in 0..places.count() {
                 assert_eq!(places.of(places.place(number)), number);
             }
+            let links: Vec<_> = (0..places.links()).map(|link| places.of_link(link)).collect();
+            assert!(links.iter().enumerate().all(|(link, place)| places.link(*place) == link));
+            assert_eq!(links.contains(&Place::HostPort(0)), adapters);
+            let mut paused = places.inward().filter(|place| !matches!(place, Place::Circuit(_)));
+            assert!(paused.all(|place| links.contains(&place)));
             for from in places.inward() {
                 let switch = places.switch(from);
                 let egresses: Vec<Place> = places.egresses(places.of(from)).map(|n| places.place(n)).collect();

@@ -9,8 +9,8 @@
 //! rarely joins D to S. Nothing waits behind a circuit but the receiving ToR's ports to its hosts. What came by circuits
 //! has an account there as well, without a limit, so that what it takes is told.
 //!
-//! No circle of waiting is possible: hosts wait for ToRs, these for the packet switch, this for ToRs' ports to hosts, and hosts
-//! take everything.
+//! No circle of waiting is possible: hosts wait for ToRs, these for the packet switch, this for ToRs' ports to hosts, these perhaps
+//! for hosts' adapters, and hosts take everything.
 
 use super::accounts::Accounts;
 use super::ledger::Ledger;
@@ -98,17 +98,19 @@ impl Pauses {
         };
         let hosts = racks * config.hosts_per_rack;
         core.make_pausable(vec![port(wires.from_host, Span::ZERO); hosts]);
-        let places = Places::new(racks, config.hosts_per_rack, config.packet.switched);
-        let limits: Vec<_> = (0..places.count()).map(|place| wires.limits(pfc, places.place(place))).collect();
+        let places = Places::new(config);
+        let of_adapters = config.interface.adapter.receive.map(|receive| pfc.at_adapter(receive.buffer));
+        let limits = |place| wires.limits(pfc, of_adapters.as_ref(), places.place(place));
+        let limits: Vec<_> = (0..places.count()).map(limits).collect();
         let link = |link| {
             let place = places.of_link(link);
-            let back = wires.back_of(places.place(place));
-            Link { way: (back.delay + limits[place].response) * u64::from(scale), frames: Ring::with_capacity(2) }
+            let (back, response) = (wires.back_of(place), limits[places.of(place)].response);
+            Link { way: (back.delay + response) * u64::from(scale), frames: Ring::with_capacity(2) }
         };
         let count = places.count();
         Some(Box::new(Pauses {
             config: *pfc,
-            ports: vec![port(wires.to_host, config.interface.receive_delay); hosts],
+            ports: vec![port(wires.to_host, config.interface.stack_on_link()); hosts],
             uplinks: vec![Transmitter::default(); racks],
             downlinks: vec![Transmitter::default(); racks],
             circuits: vec![Transmitter::default(); racks],
@@ -124,8 +126,7 @@ impl Pauses {
 
     /// How many links can be paused.
     pub(in crate::fabric) fn count_links(config: &HybridConfig) -> usize {
-        let places = Places::new(config.racks, config.hosts_per_rack, config.packet.switched);
-        if config.pfc.is_some() { places.links() } else { 0 }
+        if config.pfc.is_some() { Places::new(config).links() } else { 0 }
     }
 
     pub(super) fn of(&self, place: Place) -> usize {
@@ -171,10 +172,14 @@ impl Wires {
     }
 
     fn back_of(&self, place: Place) -> Wire {
-        if matches!(place, Place::Nic(_)) { self.to_host } else { self.packet }
+        match place {
+            Place::Nic(_) => self.to_host,
+            Place::HostPort(_) => self.from_host,
+            _ => self.packet,
+        }
     }
 
-    fn limits(&self, pfc: &PfcConfig, place: Place) -> PfcLimits {
+    fn limits(&self, pfc: &PfcConfig, of_adapters: Option<&PfcConfig>, place: Place) -> PfcLimits {
         let unlimited = Bytes::new(u64::MAX);
         match place {
             Place::Nic(_) => pfc.limits(self.from_host, self.to_host),
@@ -182,7 +187,10 @@ impl Wires {
             Place::Circuit(_) => {
                 PfcLimits { xon: unlimited, xoff: unlimited, buffer: unlimited, ..PfcLimits::default() }
             }
-            Place::Voq(..) | Place::HostPort(_) => PfcLimits::default(),
+            Place::HostPort(_) => {
+                of_adapters.map_or(PfcLimits::default(), |pfc| pfc.limits(self.to_host, self.from_host))
+            }
+            Place::Voq(..) | Place::Adapter(_) => PfcLimits::default(),
         }
     }
 }

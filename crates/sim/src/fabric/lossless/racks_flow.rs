@@ -7,7 +7,7 @@ use super::racks::{HERE, Link, Pauses, Transmitter};
 use crate::events::{Event, Kind};
 use crate::fabric::core::{Core, Shape};
 use crate::fabric::hybrid::Hybrid;
-use firstlight_net::{PacketId, Sent, SwitchPort};
+use firstlight_net::{HostId, PacketId, Sent, SwitchPort};
 use firstlight_units::Time;
 
 /// A hybrid fabric whose links can be paused, at its events.
@@ -22,7 +22,10 @@ impl Shape for Pausing<'_> {
         let index = event.index();
         match event.kind() {
             Kind::Nic => {
-                let (arrived, _) = core.step_nic(index);
+                let (arrived, sent) = core.step_nic(index);
+                if let Some(Sent::Pause(classes)) = sent {
+                    hybrid.on_pause_frame(core, Place::Nic(index), classes != 0);
+                }
                 if let Some(id) = arrived {
                     hybrid.on_host_packet::<true>(core, id);
                 }
@@ -30,9 +33,10 @@ impl Shape for Pausing<'_> {
             Kind::Port => hybrid.on_pausable_port(core, index),
             Kind::Pause => hybrid.on_effect(core, index),
             Kind::Stack => core.on_stack(index),
+            Kind::Adapter => hybrid.on_host_taking(core, index),
             _ => hybrid.on::<true>(core, event),
         }
-        if !matches!(event.kind(), Kind::Port | Kind::Circuit | Kind::Stack) {
+        if !matches!(event.kind(), Kind::Port | Kind::Circuit | Kind::Stack | Kind::Adapter) {
             hybrid.look_at_voqs(core);
         }
     }
@@ -117,6 +121,12 @@ impl Hybrid {
                     core.reschedule(event, Kind::Port, host);
                 }
             }
+            Some(Place::Nic(host)) => {
+                let event = core.pausable.ports[host].tell(u8::from(wanted), now);
+                if event.is_some() {
+                    core.reschedule(event, Kind::Nic, host);
+                }
+            }
             Some(Place::Uplink(rack)) => {
                 pauses.uplinks[rack].wanted = wanted;
                 self.wake_uplink::<true>(core, rack);
@@ -152,8 +162,37 @@ impl Hybrid {
             None => {}
         }
         if let Some(id) = arrived {
-            core.exit(id, firstlight_net::HostId(host as u16));
+            self.on_host_arrival(core, id, host);
         }
+    }
+
+    /// A packet is at the end of a link to a host, whose adapter may have an account of it.
+    fn on_host_arrival(&mut self, core: &mut Core, id: PacketId, host: usize) {
+        let to = HostId(host as u16);
+        let pauses = self.pausing();
+        if !pauses.config.has(0) || !core.is_buffered(id) {
+            return core.exit(id, to);
+        }
+        let size = core.arena.get(id).size;
+        if !pauses.has_room(Place::HostPort(host), size) {
+            return core.refuse_at_adapter(id, to);
+        }
+        core.fill_adapter(id, to);
+        let from = pauses.of(Place::HostPort(host));
+        let change = pauses.accounts.add(from, 0, pauses.of(Place::Adapter(host)), size);
+        self.on_change(core, from, change);
+    }
+
+    /// A host does what is due with what its adapter holds.
+    fn on_host_taking(&mut self, core: &mut Core, host: usize) {
+        let Some(id) = core.step_adapter(host) else { return };
+        let pauses = self.pausing();
+        if !pauses.config.has(0) {
+            return core.make_room(id, host);
+        }
+        let (from, size) = (pauses.of(Place::HostPort(host)), core.arena.get(id).size);
+        let change = pauses.accounts.remove(from, 0, pauses.of(Place::Adapter(host)), size);
+        self.on_change(core, from, change);
     }
 
     /// An uplink has sent what it had begun, if anything.
@@ -227,7 +266,7 @@ impl Hybrid {
     fn on_pause_frame(&mut self, core: &mut Core, sender: Place, pause: bool) {
         let pauses = self.pausing();
         let paused = pauses.places.back(sender).expect("who sends pause frames can be reached");
-        let link = pauses.places.link(pauses.of(paused));
+        let link = pauses.places.link(paused);
         let Link { way, frames } = &mut pauses.links[link];
         let at = core.now + *way;
         frames.push((at, pause));
@@ -243,7 +282,7 @@ impl Hybrid {
         let (_, pause) = frames.pop().expect("an event is pending only while a frame is under way");
         let next = frames.front().map(|frame| frame.0);
         core.reschedule(next, Kind::Pause, link);
-        let place = pauses.places.place(pauses.places.of_link(link));
+        let place = pauses.places.of_link(link);
         let stops = self.served(core, place).max(now);
         let pauses = self.pausing();
         let number = pauses.of(place);
@@ -266,6 +305,7 @@ impl Hybrid {
         let of_line = |serves: bool, free: Time| if serves { free } else { core.now };
         match place {
             Place::Nic(host) => core.pausable.ports[host].served(0),
+            Place::HostPort(host) => pauses.ports[host].served(0),
             Place::Uplink(rack) => of_line(pauses.uplinks[rack].serves_packet(), self.uplinks[rack].line.free_at()),
             Place::Downlink(rack) => {
                 of_line(pauses.downlinks[rack].serves_packet(), self.downlinks[rack].line.free_at())
@@ -280,6 +320,12 @@ impl Hybrid {
                 let event = core.pausable.ports[host].pause(u8::from(pause), core.now);
                 if event.is_some() {
                     core.reschedule(event, Kind::Nic, host);
+                }
+            }
+            Place::HostPort(host) => {
+                let event = self.pausing().ports[host].pause(u8::from(pause), core.now);
+                if event.is_some() {
+                    core.reschedule(event, Kind::Port, host);
                 }
             }
             Place::Uplink(rack) => {

@@ -37,7 +37,8 @@ impl Hybrid {
             Place::Uplink(rack) => self.uplinks[rack].line.sent(),
             Place::Downlink(rack) => self.downlinks[rack].line.sent(),
             Place::Circuit(dst) => (0..self.racks).map(|src| self.pairs[self.pair(src, dst)].circuit_packets).sum(),
-            Place::Voq(..) | Place::HostPort(_) => unreachable!("they lead into no switch"),
+            Place::HostPort(host) => pauses.ports[host].counts(0).sent,
+            Place::Voq(..) | Place::Adapter(_) => unreachable!("they lead into no switch"),
         };
         PausedPort {
             name: place.name(),

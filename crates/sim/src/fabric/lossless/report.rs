@@ -3,6 +3,7 @@
 use super::deadlock::{self, Circle};
 use super::ledger::{CIRCLE, Cause, Entry, Toll};
 use super::{Link, Lossless};
+use crate::fabric::adapter;
 use crate::fabric::core::Core;
 use crate::report::{DeadlockReport, PauseCause, PauseEvent, PauseReport, PausedPort};
 use firstlight_net::topology::Node;
@@ -12,7 +13,8 @@ impl Lossless {
     /// All that is known of pauses until now.
     pub(in crate::fabric) fn pause_report(&self, core: &Core) -> PauseReport {
         let priorities = self.accounts.priorities();
-        let inward = |from: &usize| matches!(self.graph.topology.target_of(*from), Node::Switch(_));
+        let buffers = !core.adapters.is_empty();
+        let inward = |from: &usize| buffers || matches!(self.graph.topology.target_of(*from), Node::Switch(_));
         let all = (0..self.links.len()).filter(inward).flat_map(|from| (0..priorities).map(move |class| (from, class)));
         let tolls = self.ledger.tolls(core.now);
         let dead = |priority| deadlock::find(&self.accounts, &self.ledger, &self.resting(core, priority), priority);
@@ -70,7 +72,10 @@ impl Lossless {
     }
 
     fn name(&self, transmitter: usize) -> String {
-        self.graph.topology.transmitter_name(transmitter)
+        match transmitter.checked_sub(self.links.len()) {
+            None => self.graph.topology.transmitter_name(transmitter),
+            Some(host) => adapter::name(host),
+        }
     }
 
     /// The class as it is told: none for all together.
@@ -78,7 +83,7 @@ impl Lossless {
         (!self.config.whole_link).then_some(priority as u8)
     }
 
-    /// Which transmitters are paused, have nothing of the class in service, and hear of no change.
+    /// Which transmitters are paused, have nothing of the class in service, and hear of no change. Adapters are never paused.
     fn resting(&self, core: &Core, priority: usize) -> Vec<bool> {
         let rests = |from: usize| {
             let stopped = self.ledger.since(from, priority).is_some_and(|since| since <= core.now);
@@ -86,7 +91,7 @@ impl Lossless {
             let told = frames.is_empty() && !self.port(core, *back).is_telling();
             stopped && told && self.accounts.paused(from) & (1 << priority) != 0
         };
-        (0..self.links.len()).map(rests).collect()
+        (0..self.links.len()).map(rests).chain(std::iter::repeat_n(false, core.hosts())).collect()
     }
 
     /// Packets of a class that a transmitter has begun to send.
