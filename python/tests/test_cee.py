@@ -120,13 +120,16 @@ def test_nothing_joins_what_has_no_order() -> None:
     outcome = Outcome(claim, "quick")
     metrics = [m.metric for m in claim.measures]
     for hosts, curve, at in claim.runs("quick"):
-        numbers = [1.0, 2.0, 3.0]
+        numbers = [1.5 if curve.name == "no PAUSE" else 1.0, 2.0, 3.0]
         rows = {"metric": metrics, "unit": [""] * 3, "value": numbers, "meaning": [""] * 3}
         outcome.results[hosts, curve.name, at] = Result({"digest": "0" * 16, "spec": {}}, {"summary": rows})
-    [picture] = figures(outcome)
+    picture, ratio = figures(outcome)
     assert "stroke: #0072b2; stroke-width: 1.6" not in picture.svg
     assert "newreno" in picture.svg
     assert "no PAUSE" in picture.svg
+    assert ">Timeouts<" in picture.svg and "(timeouts)" not in picture.svg
+    # Ours is 1.5, so the axis goes beyond that; the paper's numbers have their shade.
+    assert "paper" in ratio.svg and "1.5" in ratio.svg and "No PAUSE / PAUSE" in ratio.svg
 
 
 def test_documents_get_their_tables(hotspot: Outcome, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def _cells(axes: Axes, cells: Cells, norm: LogNorm) -> None:
     for (row, column), value in np.ndenumerate(cells):
         known = bool(np.isfinite(value))
         color = "white" if known and norm(value) > 0.6 else "black" if known else None
-        text = (f"{value:.3g}" if value < 999.5 else f"{value:.0f}") if known else "-"
+        text = (f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}") if known else "-"
         axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=color, fontsize=8)
     axes.set_ylim(len(cells), 0)
     axes.tick_params(length=0)

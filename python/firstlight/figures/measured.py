@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from firstlight.claims import Axis, Curve, Hosts, Value, short
-from firstlight.figures import bars, chain, fct, heat_map, ladder, overload
+from firstlight.figures import bars, chain, fct, heat_map, ladder, overload, ratios
 from firstlight.figures.style import (
     BLUE,
     GREEN,
@@ -48,6 +48,7 @@ def figures(outcome: Outcome) -> list[Figure]:
         "heat_map": heat_map.heat_map,
         "bars": bars.bars,
         "overload": overload.overload,
+        "ratios": ratios.ratios,
     }
     return [
         painters[drawn.kind](Measured(outcome, hosts), _on(hosts, drawn))
@@ -203,7 +204,8 @@ def _measure(measured: Measured, metric: str) -> Measure:
 
 def _words(measure: Measure) -> str:
     label = measure.label[0].upper() + measure.label[1:]
-    return f"{label} ({measure.unit})" if measure.unit else label
+    said = not measure.unit or measure.unit in measure.label.lower().split()
+    return label if said else f"{label} ({measure.unit})"
 
 
 def _caption(measured: Measured, drawn: Drawn) -> str:

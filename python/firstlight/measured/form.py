@@ -17,6 +17,7 @@ Drawing = Literal[
     "heat_map",
     "bars",
     "overload",
+    "ratios",
 ]
 T = TypeVar("T")
 
