@@ -39,7 +39,7 @@ beside what every claim has (:mod:`firstlight.claims`):
     ``divide``, and ``label`` above it. ``throughput``: flows over time, a panel for each curve, of the first
     point, or the first ``at`` some values. ``overload``: all flows together and the first watched queue over
     time, a column for each point; ``curves``: of these. ``ratios``: the first of ``metrics``, by the facts
-    that have ``by``, at each point beside the paper's numbers; ``label``. ``fct_groups``: completion times by flow size.
-    ``ladder``: measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the
+    that have ``by``, at each point beside the paper's numbers; ``label``. ``fct_groups``: completion times by
+    flow size. ``ladder``: measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the
     measurement chain's.
 """
