@@ -327,8 +327,8 @@ def test_simulated_flows_run_beside_real_ones(small: Path) -> None:
 
 
 def test_throughput_is_told_of_all_flows_and_takes_no_virtual_time(small: Path) -> None:
-    """All that came in whole intervals is in one of them, and when it came. However often it is asked for, and
-    without it, the same packets come when they did, but for the kernel's random numbers, which are not
+    """All that came in whole intervals is in one of them, and when it came. However often it is asked for,
+    and without it, the same packets come when they did, but for the kernel's random numbers, which are not
     CUBIC's."""
     more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10ms"\n'
     small.write_text(small.read_text() + more)
