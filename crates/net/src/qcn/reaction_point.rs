@@ -14,7 +14,9 @@
 //! either counter ends its first cycle, it is divided by eight instead. At the line's rate the limiter is over.
 //!
 //! *Extra fast recovery*: feedback that comes before the byte counter ends its first cycle leaves the target where it was, so
-//! that a burst of notifications does not take away what to recover to.
+//! that a burst of notifications does not take away what to recover to, nor starts the byte counter's cycle anew. So does, with
+//! this reason, a public model of the pseudo code (R. Pan, "QCN pseudo code", IEEE 802.1 documents, 2007 and later) for OMNeT++,
+//! which has the same stages, halved cycles and division by eight.
 //!
 //! Choices: each cycle but the first after feedback is 15 % longer or shorter by chance, the timer's as well. Rates are whole
 //! bits per second and half the way is rounded up, so that no float decides when a packet goes. G_d is relative to the largest
