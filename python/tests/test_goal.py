@@ -52,18 +52,19 @@ def test_every_send_has_a_receive() -> None:
 @pytest.mark.parametrize(
     ("name", "messages", "volume"),
     [
-        # Cells of 3^3 on 4 x 4 ranks: 6 faces of 4 cells, two deep, of 5 values; three sweeps of 3 stages,
-        # each forth with 30 values for each of 9 points and back with 5.
-        ("bt", 16 * 6 + 16 * 3 * 3 * 2, 16 * 6 * 4 * 9 * 2 * 5 * 8 + 16 * 3 * 3 * 9 * 35 * 8),
+        # Cells of 3^3 on 4 x 4 ranks: 6 faces of 3 of 4 cells, two deep, of 5 values; three sweeps of 3
+        # stages, each forth with 30 values for each of 4^2 points and back with 5.
+        ("bt", 16 * 6 + 16 * 3 * 3 * 2, 16 * 6 * 3 * 9 * 2 * 5 * 8 + 16 * 3 * 3 * 16 * 35 * 8),
         # 25 steps: a row of four sums 350 values and twice one in two rounds, 12 ranks off the diagonal
         # swap 350.
         ("cg", 25 * (16 * 2 * 3 + 12), 25 * 8 * (16 * 2 * (350 + 2) + 12 * 350)),
         # All of the cube but what stays where it is, and four rounds of one complex number.
         ("ft", 16 * 15 + 16 * 4, 64**3 * 16 * 15 // 16 + 16 * 4 * 16),
-        ("is", 2 * 16 * 15 + 16 * 4, 16 * 15 * 4 + 2**16 * 4 * 15 // 16 + 16 * 4 * 512 * 4),
-        # Ranks 4 x 2 x 2; 32^3, 16^3, 8^3, 4^3, 2^3 and up again: 9 levels of six faces.
-        # Their faces are (p/2)^2 and twice p/4 p/2 points, and at the coarsest three of a point.
-        ("mg", 16 * 6 * 9, 16 * 2 * 8 * (2 * (512 + 128 + 32 + 8) + 3)),
+        # Buckets and five test keys.
+        ("is", 2 * 16 * 15 + 16 * 4, 16 * 15 * 4 + 2**16 * 4 * 15 // 16 + 16 * 4 * 517 * 4),
+        # Ranks 4 x 2 x 2; 32^3, 16^3, 8^3 and 4^3 are exchanged three times, 2^3 twice. Blocks of p/4 p/2 p/2
+        # have faces of (p/2)^2, (p/4 + 2) p/2 and (p/4 + 2) (p/2 + 2): 256 + 160 + 180 and so on.
+        ("mg", 16 * 6 * 14, 16 * 2 * 8 * (3 * (596 + 172 + 56 + 22) + 2 * (1 + 3 + 9))),
         ("halo", 16 * 4, 16 * 4 * 65536),
         ("all-to-all", 16 * 15, 16 * 15 * 65536),
         ("all-reduce", 16 * 30, 30 * 65536),
@@ -80,24 +81,20 @@ def test_messages_and_bytes_by_hand(name: str, messages: int, volume: int) -> No
 
 # What rank 0 sends on the fewest ranks, where all do alike: to whom, how many bytes, how many times.
 FEWEST: list[tuple[str, int, dict[tuple[int, int], int]]] = [
-    # Cells of 6^3, two to a rank; forth and back it is the same neighbour, so two faces to each; one
-    # stage of each sweep, forth with 30 values for each of 36 points and back with 5.
+    # Cells of 6^3, two to a rank, one of them at the boundary; forth and back it is the same neighbour, so
+    # two faces to each; one stage of each sweep, forth with 30 values for each of 7^2 points and back with 5.
     (
         "bt",
         4,
-        {
-            (d, n): k
-            for d in (1, 2, 3)
-            for n, k in [(2 * 36 * 2 * 5 * 8, 2), (36 * 30 * 8, 1), (36 * 5 * 8, 1)]
-        },
+        {(d, n): k for d in (1, 2, 3) for n, k in [(36 * 2 * 5 * 8, 2), (49 * 30 * 8, 1), (49 * 5 * 8, 1)]},
     ),
-    # One row of two: a rank's transposed block is its own.
-    ("cg", 2, {(1, 1400 * 8): 25, (1, 8): 50}),
+    # One row of two, which each sum a half; a rank's transposed block is its own.
+    ("cg", 2, {(1, 700 * 8): 25, (1, 8): 50}),
     # A rank has half of the cube, and the other needs half of that.
     ("ft", 2, {(1, 64**3 * 16 // 4): 1, (1, 16): 1}),
-    ("is", 2, {(1, 512 * 4): 1, (1, 4): 1, (1, 2**16 * 4 // 4): 1}),
-    # Cut once: a whole face of each level, to the same rank on both sides, twice but for the coarsest.
-    ("mg", 2, {(1, p * p * 8): 2 if p == 2 else 4 for p in (32, 16, 8, 4, 2)}),
+    ("is", 2, {(1, 517 * 4): 1, (1, 4): 1, (1, 2**16 * 4 // 4): 1}),
+    # Cut once: a whole face of each level, to the same rank on both sides, three times, the coarsest twice.
+    ("mg", 2, {(1, p * p * 8): 4 if p == 2 else 6 for p in (32, 16, 8, 4, 2)}),
     ("halo", 4, {(1, 65536): 2, (2, 65536): 2}),
     ("all-to-all", 3, {(1, 65536): 1, (2, 65536): 1}),
     # A third, rounded up, twice two rounds.
@@ -117,7 +114,7 @@ def test_few_ranks_by_hand(name: str, ranks: int, own: dict[tuple[int, int], int
 def test_bt_sweeps_forth_and_back() -> None:
     # 4 x 4 ranks, cells of 3^3; the third direction leads back along both others.
     found = sends(generate("bt", 16))
-    forth, back = ({(s, d) for s, d, n in found if n == 9 * values * 8} for values in (30, 5))
+    forth, back = ({(s, d) for s, d, n in found if n == 16 * values * 8} for values in (30, 5))
     assert {d for s, d in forth if s == 0} == {4, 1, 15}
     assert {(d, s) for s, d in forth} == back
 
@@ -149,7 +146,7 @@ CHAINS = [
     ("cg", 25 * (2 + 1 + 2 * 2), 25),  # sums in two rounds, the swap, two inner products
     ("ft", 1 + 4, 1),
     ("is", 4 + 1 + 1, 1),
-    ("mg", 9 * 3, 9),
+    ("mg", 14 * 3, 14),
     ("halo", 1, 1),
     ("all-to-all", 1, 1),
     ("all-reduce", 2 * 15, 1),
@@ -213,8 +210,10 @@ def longest(text: str) -> tuple[int, int]:
 
 
 def test_cg_swaps_with_the_transposed_rank() -> None:
-    # 2 rows and 4 columns: pieces of half the rows along a row, a quarter of them to the transposed rank.
-    swaps = {(s, d) for s, d, n in sends(generate("cg", 8)) if n == 350 * 8}
+    # 2 rows and 4 columns: a quarter of the rows, also along a row of ranks, where each sums its half.
+    found = {(s, d) for s, d, n in sends(generate("cg", 8)) if n == 350 * 8}
+    assert {d for s, d in found if s == 0} == {1, 2}
+    swaps = {(s, d) for s, d in found if s // 4 != d // 4}
     assert swaps == {(2, 4), (3, 5), (4, 2), (5, 3)}
 
 
