@@ -37,6 +37,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Graph(_) => None },
         "bdp": bdp,
         "pfc": lossless::pfc(spec),
+        "adapter": lossless::adapter(spec),
         "qcn": lossless::qcn(spec),
         "flows": flows(spec),
         "flow_count": spec.flows.len(),

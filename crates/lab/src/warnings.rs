@@ -20,6 +20,7 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
     let mut notes = spec.notes.clone();
     ecn(spec, &mut notes);
     workloads(spec, &mut notes);
+    adapter(spec, &mut notes);
     if let Network::Graph(graph) = &spec.network {
         classes(spec, &graph.switch, &mut notes);
         circles(spec, graph, &mut notes);
@@ -74,6 +75,17 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
             notes.push(format!("{key} = {threshold} is never exceeded: the queue holds {limit} packets"));
         }
     }
+}
+
+/// Hosts that take in as fast as anything comes.
+fn adapter(spec: &Spec, notes: &mut Vec<String>) {
+    let Some(receive) = spec.network.interface().adapter.receive else { return };
+    let rates = spec.network.links_to_hosts().into_iter().map(|(there, _)| there.rate);
+    let Some(fastest) = rates.max().filter(|fastest| receive.drain >= *fastest) else { return };
+    notes.push(format!(
+        "adapter.drain = {} is not below the rate of any link to a host ({fastest} at most): receive buffers never fill",
+        receive.drain
+    ));
 }
 
 /// Traffic classes that switches do not tell apart.

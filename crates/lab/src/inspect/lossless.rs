@@ -1,11 +1,13 @@
-//! What pauses and QCN would be: thresholds and buffers of each kind of link, circles, congestion points and their parameters.
+//! What pauses, adapters and QCN would be: thresholds and buffers of each kind of link, circles, congestion points and their
+//! parameters.
 
 use crate::spec::{Network, Spec};
 use crate::warnings;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Node, Topology};
 use firstlight_net::{CLASSES, qcn::QcnConfig};
-use firstlight_sim::GraphConfig;
+use firstlight_sim::{GraphConfig, ReceiveConfig};
+use firstlight_units::Rate;
 use serde_json::{Value as Json, json};
 
 /// What can be paused, and when; null where nothing can.
@@ -34,18 +36,37 @@ fn links(topology: &Topology, pfc: &PfcConfig) -> Json {
             continue;
         }
         let name = format!("{}->{}", super::tier(topology, topology.source_of(from)), super::tier(topology, to));
-        let PfcLimits { xon, xoff, buffer, headroom, response } =
-            pfc.limits(topology.wire_of(from), topology.wire_of(*back));
-        let told = json!({
-            "rate": topology.wire_of(from).rate.to_string(), "xon_bytes": xon.get(), "xoff_bytes": xoff.get(),
-            "headroom_bytes": headroom.get(), "buffer_bytes": buffer.get(), "response_us": response.as_us_f64(),
-        });
+        let rate = topology.wire_of(from).rate;
+        let told = limits(rate, &pfc.limits(topology.wire_of(from), topology.wire_of(*back)));
         let all = links.entry(name).or_insert_with(|| json!([])).as_array_mut().expect("it was made a list");
         if !all.contains(&told) {
             all.push(told);
         }
     }
     links.into()
+}
+
+/// What holds on a link of that rate.
+fn limits(rate: Rate, limits: &PfcLimits) -> Json {
+    let PfcLimits { xon, xoff, buffer, headroom, response } = limits;
+    json!({
+        "rate": rate.to_string(), "xon_bytes": xon.get(), "xoff_bytes": xoff.get(), "headroom_bytes": headroom.get(),
+        "buffer_bytes": buffer.get(), "response_us": response.as_us_f64(),
+    })
+}
+
+/// How hosts take in what arrives, and when they pause the links to them, one entry for each that differs; null where they take
+/// it in at once.
+pub(super) fn adapter(spec: &Spec) -> Json {
+    let Some(ReceiveConfig { drain, buffer }) = spec.network.interface().adapter.receive else { return Json::Null };
+    let links = spec.network.links_to_hosts().into_iter().zip(spec.network.limits_of_adapters());
+    let mut pauses: Vec<Json> = vec![];
+    for told in links.map(|((there, _), of_link)| limits(there.rate, &of_link)) {
+        if !pauses.contains(&told) {
+            pauses.push(told);
+        }
+    }
+    json!({"drain": drain.to_string(), "receive_buffer_bytes": buffer.get(), "links_to_hosts": pauses})
 }
 
 /// The congestion points, and the parameters of both points; null without QCN.

@@ -53,11 +53,11 @@ pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
     Table::new("ports", "one row for each port, link and queue, since the start of the run")
         .text(
             "name",
-            "host3.nic, host3.pacer, host3.limiter, host3.port, tor0->agg1, voq.0.1, uplink.0, downlink.1 or circuit.0",
+            "host3.nic, host3.pacer, host3.limiter, host3.adapter, host3.port, tor0->agg1, voq.0.1, uplink.0, downlink.1 or circuit.0",
             rows,
             |p| p.name.clone(),
         )
-        .text("kind", "nic, pacer, limiter, host_port, switch_port, voq, uplink, downlink or circuit", rows, |p| {
+        .text("kind", "nic, pacer, limiter, adapter, host_port, switch_port, voq, uplink, downlink or circuit", rows, |p| {
             p.kind.name().into()
         })
         .count("offered", "packets that came", rows, |p| p.offered)

@@ -2,7 +2,9 @@
 //!
 //! The connection's handshake, then all segments back to back, stored and forwarded by each switch, headers included, with
 //! no wait for a window or an ACK. Each packet takes its time through the two hosts' stacks as well (`hosts.send_delay`,
-//! `hosts.receive_delay`), so that a slowdown is what fabric and transport cost and not what the hosts are. The client sends SYN (60 bytes), the server SYN-ACK (60), the client its ACK
+//! `hosts.receive_delay`), and where hosts take in what arrives at a rate of their own (`adapter.drain`) that is one link more:
+//! so a slowdown is what fabric and transport cost and not what the hosts are. The client sends SYN (60 bytes), the server
+//! SYN-ACK (60), the client its ACK
 //! (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
 //! timestamps, also for controllers that send more, so that slowdowns compare. A sender that cuts a segment where an
 //! offered window ends can so be a packet's time on the last link faster.
@@ -64,6 +66,7 @@ impl<'a> Ideal<'a> {
         let path = routes.path(&config.topology, src, dst, 0);
         let mut hops: Vec<Hop> = path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect();
         hops.first_mut()?.delay += config.interface.send_delay;
+        hops.extend(config.interface.adapter.receive.map(|bus| Hop { rate: bus.drain, delay: Span::ZERO }));
         hops.last_mut()?.delay += config.interface.receive_delay;
         Some(hops)
     }

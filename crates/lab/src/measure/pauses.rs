@@ -42,15 +42,15 @@ pub(super) fn calm(report: &PauseReport) -> Option<String> {
             format!("what came from {name} exceeded xoff, {}, but no pause had taken effect by the end", limits.xoff)
         }
         Some(PausedPort { name, peak, limits, .. }) => {
-            format!("not reached: of what came from {name} a switch held {peak}B at most, and xoff is {}", limits.xoff)
+            format!("not reached: of what came from {name} {peak}B at most were held, and xoff is {}", limits.xoff)
         }
     })
 }
 
-/// One row for each class of each port and NIC that leads to a switch.
+/// One row for each class of each port and NIC that leads to a switch, or to a host's adapter that can pause it.
 fn ports(rows: &[PausedPort]) -> Table {
-    Table::new("pauses", "one row for each class of each port and NIC that leads to a switch, since the start of the run")
-        .text("name", "the port that is paused: host3.nic or tor0->agg1", rows, |p| p.name.clone())
+    Table::new("pauses", "one row for each class of each port and NIC that leads to a switch, and with adapter.drain of those that lead to hosts, since the start of the run")
+        .text("name", "the port that is paused: host3.nic, tor0->agg1, or with adapter.drain host3.port", rows, |p| p.name.clone())
         .text("class", "the class, or all", rows, |p| class(p.class))
         .text(
             "state",
@@ -74,7 +74,7 @@ fn ports(rows: &[PausedPort]) -> Table {
             |p| p.victim.map_or(f64::NAN, us),
         )
         .count("packets", "packets that it has begun to send", rows, |p| p.packets)
-        .count("peak_bytes", "most that the next switch ever held of what came from here", rows, |p| p.peak)
+        .count("peak_bytes", "most that the next switch, or the host's adapter, ever held of what came from here", rows, |p| p.peak)
         .count("xon_bytes", "go on at or below this", rows, |p| p.limits.xon.get())
         .count("xoff_bytes", "pause above this", rows, |p| p.limits.xoff.get())
         .count("buffer_bytes", "lose beyond this", rows, |p| p.limits.buffer.get())
@@ -87,8 +87,8 @@ fn causes(report: &PauseReport) -> Table {
     Table::new("pause_causes", "one row for each paused port, class and cause")
         .text("name", "the port that was paused", rows, |cause| cause.name.clone())
         .text("class", "the class, or all", rows, |cause| class(cause.class))
-        .text("switch", "the switch that paused it", rows, |cause| cause.switch.clone())
-        .text("egress", "the port of that switch for which most of the account's bytes waited", rows, |cause| {
+        .text("switch", "the switch that paused it, or the host", rows, |cause| cause.switch.clone())
+        .text("egress", "the port of that switch for which most of the account's bytes waited; host3.adapter where a host paused", rows, |cause| {
             cause.egress.clone()
         })
         .text(

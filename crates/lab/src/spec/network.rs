@@ -7,6 +7,7 @@ use super::{adapter, pfc, qcn, red, switches};
 use crate::import::topology as import;
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
+use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
 };
@@ -45,6 +46,12 @@ impl Found {
 impl Network {
     /// The network that checked values describe; `week` is that of a hybrid fabric.
     pub(crate) fn read(values: &Values, week: Option<Week>) -> Result<Found, SpecError> {
+        let found = Self::find(values, week)?;
+        adapter::check(values, &found.network)?;
+        Ok(found)
+    }
+
+    fn find(values: &Values, week: Option<Week>) -> Result<Found, SpecError> {
         if let Some(week) = week {
             let hybrid = pfc::read_hybrid(values, hybrid(values, week)?)?;
             return Ok(Found::new(Network::Hybrid(Box::new(hybrid))));
@@ -70,6 +77,36 @@ impl Network {
             Network::Graph(graph) => &graph.interface,
             Network::Hybrid(hybrid) => &hybrid.interface,
         }
+    }
+
+    /// How links can be paused, if they can.
+    pub(crate) fn pfc(&self) -> Option<&PfcConfig> {
+        match self {
+            Network::Graph(graph) => graph.switch.pfc.as_ref(),
+            Network::Hybrid(hybrid) => hybrid.pfc.as_ref(),
+        }
+    }
+
+    /// The link to each host, by number, and the one back from it.
+    pub(crate) fn links_to_hosts(&self) -> Vec<(Wire, Wire)> {
+        match self {
+            Network::Graph(graph) => {
+                let (topology, backs) = (&graph.topology, graph.topology.backs());
+                let nics = topology.ports().len()..topology.transmitters();
+                nics.map(|nic| (topology.wire_of(backs[nic]), topology.wire_of(nic))).collect()
+            }
+            Network::Hybrid(hybrid) => {
+                let HostLinks { rate, receive_rate, delay } = hybrid.links;
+                vec![(Wire { rate: receive_rate, delay }, Wire { rate, delay }); self.hosts()]
+            }
+        }
+    }
+
+    /// When each host pauses the link to it, by number; none where hosts do not.
+    pub(crate) fn limits_of_adapters(&self) -> Vec<PfcLimits> {
+        let Some((pfc, receive)) = self.pfc().zip(self.interface().adapter.receive) else { return vec![] };
+        let pfc = pfc.at_adapter(receive.buffer);
+        self.links_to_hosts().into_iter().map(|(there, back)| pfc.limits(there, back)).collect()
     }
 
     /// Rate of a host's interface.

@@ -160,7 +160,7 @@ fn drops_beyond(values: &Values, switch: &SwitchConfig, class: usize) -> bool {
 }
 
 /// The largest packet of any host.
-fn largest_packet(values: &Values) -> Bytes {
+pub(super) fn largest_packet(values: &Values) -> Bytes {
     let lists = [("linux.hosts", "mtu"), ("workload", "packet")];
     let all = lists.iter().flat_map(|(list, leaf)| (0..values.count(list)).map(move |n| format!("{list}.{n}.{leaf}")));
     let others = all.filter(|path| values.has(path)).map(|path| values.size(&path));

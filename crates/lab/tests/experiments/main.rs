@@ -1,5 +1,6 @@
 //! Experiments from their texts: wrong ones to the messages that a user gets, sound ones to their results.
 
+mod adapters;
 mod applications;
 mod control_loop;
 mod end_to_end;
