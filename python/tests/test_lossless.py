@@ -43,3 +43,29 @@ def test_red_drops_nothing_where_nothing_may_be_lost() -> None:
         fl.run(INCAST, {**RED, "switch.red.drop_beyond": True})
     allowed = {**RED, "switch.red.drop_beyond": True, "pfc.allow_loss": True}
     assert fl.run(INCAST, allowed).summary["pause_lost_packets"] > 0
+
+
+SLOW = {"adapter.drain": "2Gbps", "adapter.receive_buffer": "30kB", "pfc.xoff": "15kB"}
+
+
+def test_a_slow_host_is_the_root_of_the_pauses() -> None:
+    result = fl.run(INCAST, SLOW)
+    assert (result.summary["dropped_packets"], result.invalid) == (0, [])
+    assert result.table("pauses").set_index("name").loc["host4.port", "state"] == "paused"
+    causes = result.table("pause_causes").set_index("name")
+    assert set(causes.loc[["host4.port"], "root"]) == {"host4.adapter"}
+    assert "host4.adapter" in set(causes.loc[["host1.nic"], "root"])
+    assert fl.inspect(INCAST, SLOW)["adapter"]["links_to_hosts"][0]["xoff_bytes"] == 20_346
+    lossy = fl.run(INCAST, {**SLOW, "pfc.kind": "off"})
+    assert lossy.table("ports").set_index("name").loc["host4.adapter", "dropped"] > 0
+
+
+def test_a_receive_buffer_that_is_too_small_names_its_link_and_bytes() -> None:
+    with pytest.raises(fl.SpecError, match=r"receive_buffer: on the link host0\.port .* 654B are missing"):
+        fl.run(INCAST, {**SLOW, "adapter.receive_buffer": "9kB"})
+    with pytest.raises(fl.SpecError, match=r"adapter\.receive_buffer: .* give adapter\.drain"):
+        fl.run(INCAST, {"adapter.receive_buffer": "9kB"})
+    shown = CliRunner().invoke(app, ["inspect", str(INCAST), "--set", "adapter.drain=10Gbps"])
+    assert shown.exit_code == 0
+    assert "links_to_hosts" in shown.output
+    assert "receive buffers never fill" in " ".join(shown.output.split())
