@@ -296,3 +296,27 @@ fn a_host_s_exits_are_in_the_order_of_arrival() {
     assert!(at_once.len() == 120 && at_once.iter().all(|exit| exit.0 == HostId(3)));
     assert_eq!(order(receive(Rate::from_gbps(3), 1 << 30)), at_once);
 }
+
+/// Five switches in a ring, a host at each, everybody's packets two switches on: it stands still for ever, whatever the hosts do. They
+/// go on taking in what has come to them, and are no part of it.
+#[test]
+fn a_deadlock_is_found_beside_hosts_that_are_still_busy() {
+    let mut graph = Graph::default();
+    let hosts: Vec<_> = (0..5).map(|i| graph.host(format!("host{i}"))).collect();
+    let switches: Vec<_> = (0..5).map(|i| graph.switch(format!("s{i}"), "switch")).collect();
+    for i in 0..5 {
+        graph.link(hosts[i], switches[i], Cable::new(Rate::from_gbps(10), ns(500)));
+        graph.link(switches[i], switches[(i + 1) % 5], Cable::new(Rate::from_gbps(10), ns(500)));
+    }
+    let pfc = PfcConfig { xoff: None, ..PFC };
+    let config = config(graph.build().unwrap(), receive(Rate::from_gbps(1), 40_000), Some(pfc));
+    let sends: Vec<_> = (0..5).flat_map(|src| burst(src, (src + 2) % 5, 400, Time::ZERO)).collect();
+    let report = |until: Span| run(Fabric::graph(&config).unwrap(), &sends, at(until)).0;
+    let stopped = report(us(20_000)).pauses().unwrap();
+    let [dead] = &stopped.deadlocks[..] else { panic!("{:?}", stopped.deadlocks) };
+    assert_eq!((dead.ports.len(), dead.stopped), (5, 10), "the ring, and every host behind it");
+    // At that moment adapters are not yet empty.
+    let then = report(dead.since);
+    let held: u64 = (0..5).map(|host| adapter(&then, host).held).sum();
+    assert!(held > 0 && then.pauses().unwrap().deadlocks.len() == 1, "{held}");
+}
