@@ -8,6 +8,7 @@ from typing import Any
 import firstlight as fl
 import pytest
 from firstlight import claims, measures
+from firstlight.core import inspect
 from firstlight.figures import overload
 from firstlight.figures.gallery import figures
 from firstlight.goal.applications import NAMES, generate
@@ -77,6 +78,20 @@ def test_the_matrix_is_whole() -> None:
             manager = kinds[curve.removesuffix(", PFC")]
             found = {table for table in ("qcn", "switch.red") if any(k.startswith(f"{table}.") for k in sets)}
             assert found == ({manager} if manager else set())
+
+
+def test_all_of_the_study_runs_on_linux_hosts() -> None:
+    """But for clocks that no kernel has. What a kernel cannot be told would be refused."""
+    runs = {c.folder.name: c.runs("quick", ["linux"]) for c in CEE}
+    for claim in CEE:
+        for hosts, curve, at in runs[claim.folder.name]:
+            assert inspect(claim.point(curve, at, "quick", hosts).spec)["spec"]["tcp"]["tick"] == "1ms"
+    names = {curve.name for _, curve, _ in runs["timers"]}
+    assert names == {"stock", "all tweaks", "variance 2 ms besides", "stock, PFC", "all tweaks, PFC"}
+    for beside in ("queries-tcp-background", "queries-udp-background"):
+        assert {at[1] for _, _, at in runs[beside]} == {1000, 10000}
+    assert len(runs["hpc"]) == 3 * 9 * 8
+    assert runs["hotspot"] and runs["pause-100mbps"]
 
 
 @pytest.fixture
