@@ -18,6 +18,7 @@ mod run;
 pub mod sizes;
 pub mod spec;
 mod table;
+mod thresholds;
 mod version;
 mod warnings;
 

@@ -4,9 +4,10 @@ use crate::linux::{Ended, LinuxCounters};
 use crate::measure::silence;
 use crate::run::Counters;
 use crate::spec::{Flow, HostKind, Linux, Network, Spec};
+use crate::thresholds::out_of_reach;
 use firstlight_linux::{Frames, Sysctl};
+use firstlight_net::Marking;
 use firstlight_net::topology::{Routes, circular_wait};
-use firstlight_net::{Length, Limit, Marking};
 use firstlight_sim::{GraphConfig, HybridConfig, MeterReport, QcnReport, SwitchConfig};
 use firstlight_units::Span;
 
@@ -19,6 +20,7 @@ const MANY_WEEKS: u64 = 100;
 pub fn of_spec(spec: &Spec) -> Vec<String> {
     let mut notes = spec.notes.clone();
     ecn(spec, &mut notes);
+    notes.extend(out_of_reach(spec));
     workloads(spec, &mut notes);
     adapter(spec, &mut notes);
     if let Network::Graph(graph) = &spec.network {
@@ -59,21 +61,12 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
         Network::Graph(graph) => return switch_ecn(spec, &graph.switch, notes),
         Network::Hybrid(hybrid) => &hybrid.voq,
     };
-    let thresholds = [("voq.ecn_small", voq.ecn_small), ("voq.ecn_large", voq.ecn_large)];
-    let limits = [Some(voq.small), voq.resize.as_ref().map(|resize| resize.large)];
     let dctcp = uses(spec, "dctcp");
     if dctcp && !voq.marks() {
-        notes.push(format!("DCTCP flows and no ECN threshold ({}): nothing is ever marked", thresholds[0].0));
+        notes.push("DCTCP flows and no ECN threshold (voq.ecn_small): nothing is ever marked".into());
     }
     if voq.marks() && voq.red.is_none() && !dctcp && !negotiates_ecn(spec) {
         notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
-    }
-    for ((key, threshold), limit) in thresholds.iter().zip(limits) {
-        if let (Some(threshold), Some(limit)) = (threshold, limit)
-            && *threshold >= limit
-        {
-            notes.push(format!("{key} = {threshold} is never exceeded: the queue holds {limit} packets"));
-        }
     }
 }
 
@@ -160,22 +153,6 @@ fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     }
     if any && !red && !dctcp && !negotiates_ecn(spec) {
         notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
-    }
-    for queue in queues {
-        if let (Some(qcn), Limit::Bytes(limit)) = (spec.network.interface().qcn, queue.limit)
-            && qcn.set_point >= limit
-        {
-            notes.push(format!("qcn.qeq = {} is never exceeded: the queue holds {limit}", qcn.set_point));
-        }
-        let (threshold, limit) = match (queue.marking, queue.limit) {
-            (Marking::Threshold(Length::Packets(mark)), Limit::Packets(limit)) => (u64::from(mark), u64::from(limit)),
-            (Marking::Threshold(Length::Bytes(mark)), Limit::Bytes(limit)) => (mark.get(), limit.get()),
-            _ => continue,
-        };
-        if threshold >= limit {
-            let unit = if matches!(queue.limit, Limit::Packets(_)) { "packets" } else { "bytes" };
-            notes.push(format!("switch.ecn = {threshold} is never exceeded: the queue holds {limit} {unit}"));
-        }
     }
 }
 

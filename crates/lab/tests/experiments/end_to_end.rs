@@ -1,6 +1,6 @@
 //! Experiments from their files to their results.
 
-use crate::{Set, integers, metric, numbers, read, result};
+use crate::{STAR, Set, integers, metric, numbers, read, result};
 use firstlight_lab::{Column, LabError, Outcome, run};
 use std::ops::ControlFlow;
 
@@ -128,6 +128,47 @@ fn what_should_be_checked_before_it_is_trusted_is_said() {
     said(PAIR, &[("hosts.loss", "0.999")], "16 of 16 flows never had data acknowledged");
     said(PAIR, &[("flows.0.size", "1GB")], "16 of 16 flows of a given size were not complete");
     said(INCAST, &[("warmup", "40ms")], "nothing was measured");
+}
+
+/// A threshold of just what the queue holds is told, of one below it is not.
+#[test]
+fn thresholds_that_a_queue_never_reaches_are_told() {
+    let said = |text: &str, set: Set<'_>| {
+        let found =
+            warnings(&result(text, &[set, &[("duration", "1ms"), ("warmup", "0s"), ("tcp.ecn", "true")]].concat()));
+        found.into_iter().filter(|text| text.contains("is never exceeded")).collect::<Vec<_>>()
+    };
+    let red = |min: &'static str, more: Set<'static>| {
+        said(PAIR, &[&[("voq.red.min", min), ("voq.red.max", "1GB")], more].concat())
+    };
+    let packets = |min: &'static str, more: Set<'static>| {
+        said(PAIR, &[&[("voq.red.min", min), ("voq.red.max", "90")], more].concat())
+    };
+    assert_eq!(packets("16", &[]), ["voq.red.min = 16 is never exceeded: the queue holds 16 packets"]);
+    assert_eq!(packets("15", &[]), Vec::<String>::new());
+    let resized: Set<'_> = &[("voq.large", "50"), ("voq.advance", "10us")];
+    assert_eq!(packets("16", resized), Vec::<String>::new(), "a large VOQ reaches it");
+    assert_eq!(packets("50", resized), ["voq.red.min = 50 is never exceeded: the queue holds 50 packets"]);
+    assert_eq!(red("153kB", &[]), ["voq.red.min = 153kB is never exceeded: the queue holds 16 packets of 9000 bytes"]);
+    assert_eq!(red("152999B", &[]), Vec::<String>::new());
+    let both = [("voq.ecn_large", "50"), ("voq.ecn_small", "15")];
+    assert_eq!(
+        said(PAIR, &[resized, &both].concat()),
+        ["voq.ecn_large = 50 is never exceeded: the queue holds 50 packets"]
+    );
+
+    let star = |set: Set<'_>| said(STAR, &[&[("flows.0.from", "host1")], set].concat());
+    let told = |key: &str, holds: &str| [format!("{key} is never exceeded: the queue holds {holds}")];
+    assert_eq!(star(&[("switch.queue", "100kB"), ("switch.ecn", "100kB")]), told("switch.ecn = 100kB", "100kB"));
+    assert_eq!(star(&[("switch.queue", "100kB"), ("switch.ecn", "99kB")]), Vec::<String>::new());
+    assert_eq!(star(&[("switch.queue", "30"), ("switch.ecn", "30")]), told("switch.ecn = 30", "30 packets"));
+    let band = [("switch.red.min", "100kB"), ("switch.red.max", "300kB")];
+    let star_red = |queue: &'static str| star(&[&band[..], &[("switch.queue", queue)]].concat());
+    assert_eq!(star_red("100kB"), told("switch.red.min = 100kB", "100kB"));
+    assert_eq!(star_red("101kB"), Vec::<String>::new());
+    // Ten wait and one is in service: 99 kB.
+    assert_eq!(star_red("10"), told("switch.red.min = 100kB", "10 packets of 9000 bytes"));
+    assert_eq!(star_red("11"), Vec::<String>::new());
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! Thresholds that a queue never reaches, because it is full before.
+
+use crate::spec::{Network, Spec};
+use firstlight_net::{Band, Length, Limit, Marking};
+use firstlight_sim::{SwitchConfig, VoqConfig};
+use firstlight_units::Bytes;
+
+/// What is never marked, or told of, for that reason.
+pub fn out_of_reach(spec: &Spec) -> Vec<String> {
+    let mtu = u64::from(spec.tcp.mtu);
+    match &spec.network {
+        Network::Graph(graph) => switch(&graph.switch, spec.network.interface().qcn.map(|qcn| qcn.set_point), mtu),
+        Network::Hybrid(hybrid) => voq(&hybrid.voq, mtu),
+    }
+}
+
+fn voq(voq: &VoqConfig, mtu: u64) -> Vec<String> {
+    let (small, large) = (voq.small, voq.resize.as_ref().map(|resize| resize.large));
+    let fixed = [
+        ("voq.ecn_small", voq.ecn_small.map(Length::Packets), Some(small)),
+        ("voq.ecn_large", voq.ecn_large.map(Length::Packets), large),
+        ("voq.red.min", voq.red.map(|red| least(red.band)), Some(small).max(large)),
+    ];
+    fixed.into_iter().filter_map(|(key, mark, limit)| never(key, mark?, Limit::Packets(limit?), mtu)).collect()
+}
+
+fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<String> {
+    let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
+    let told = |queue: &firstlight_net::Discipline| {
+        let mark = match queue.marking {
+            Marking::Threshold(mark) => never("switch.ecn", mark, queue.limit, mtu),
+            Marking::Red(red) => never("switch.red.min", least(red.band), queue.limit, mtu),
+            _ => None,
+        };
+        let qeq = set_point.and_then(|point| never("qcn.qeq", Length::Bytes(point), queue.limit, mtu));
+        [qeq, mark]
+    };
+    queues.iter().flat_map(told).flatten().collect()
+}
+
+/// Below this average RED marks nothing.
+fn least(band: Band) -> Length {
+    match band {
+        Band::Packets { min, .. } => Length::Packets(min),
+        Band::Bytes { min, .. } => Length::Bytes(min),
+    }
+}
+
+/// That a queue with this limit has at most the threshold; nothing where packets smaller than the MTU could make it more.
+fn never(key: &str, threshold: Length, limit: Limit, mtu: u64) -> Option<String> {
+    let (threshold, beyond, limit) = match (threshold, limit) {
+        (Length::Packets(mark), Limit::Packets(limit)) => (mark.to_string(), mark >= limit, format!("{limit} packets")),
+        (Length::Bytes(mark), Limit::Bytes(limit)) => (mark.to_string(), mark >= limit, limit.to_string()),
+        (Length::Bytes(mark), Limit::Packets(limit)) => {
+            // The one in service is not among them.
+            let most = (u64::from(limit) + 1) * mtu;
+            (mark.to_string(), mark.get() >= most, format!("{limit} packets of {mtu} bytes"))
+        }
+        _ => return None,
+    };
+    beyond.then(|| format!("{key} = {threshold} is never exceeded: the queue holds {limit}"))
+}
