@@ -40,6 +40,6 @@ beside what every claim has (:mod:`firstlight.claims`):
     point, or the first ``at`` some values. ``overload``: all flows together and the first watched queue over
     time, a column for each point; ``curves``: of these. ``ratios``: the first of ``metrics``, by the facts
     that have ``by``, at each point beside the paper's numbers; ``label``. ``fct_groups``: completion times by
-    flow size. ``ladder``: measured delay and queue over time. ``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the
-    measurement chain's.
+    flow size. ``ladder``: measured delay and queue over time. ``chain_deviation``, ``chain_gaps``,
+    ``chain_rtts``: the measurement chain's.
 """
