@@ -11,7 +11,7 @@
 #define FIRSTLIGHT_H
 
 /* Counted up whenever anything below changes. */
-#define FIRSTLIGHT_ABI 2
+#define FIRSTLIGHT_ABI 3
 
 /* What the fabric has marked on a packet, for deliver(). */
 #define FIRSTLIGHT_CE 1u  /* IP: congestion experienced */
@@ -37,6 +37,8 @@ struct firstlight_host {
 	void (*drop)(void *packet);
 	/* The last bit of the packet has left its sender's interface; it is still in the network. */
 	void (*sent)(void *packet);
+	/* A device that was to wait may send again. */
+	void (*room)(unsigned int device);
 	/* One line for the kernel's log, without newline. */
 	void (*log)(const char *line);
 };
@@ -46,9 +48,12 @@ struct firstlight_engine {
 	unsigned int abi;
 	/* How many devices there are to be. */
 	unsigned int devices;
-	/* A device sends a frame of length bytes, whose first headers bytes lie at frame. */
-	void (*send)(unsigned int device, void *packet, const unsigned char *frame, unsigned int headers,
-		     unsigned int length, unsigned long long now);
+	/*
+	 * A device sends a frame of length bytes, whose first headers bytes lie at frame. 0 when its interface is full
+	 * with that: it waits with the next one until room(), which is called at most once for each 0.
+	 */
+	int (*send)(unsigned int device, void *packet, const unsigned char *frame, unsigned int headers,
+		    unsigned int length, unsigned long long now);
 	/* When run() is to be called next, or FIRSTLIGHT_NEVER. It changes by send(), run() and control() only. */
 	unsigned long long (*next)(void);
 	/* Does all that is due up to now. */

@@ -115,7 +115,7 @@ static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
 	unsigned int length = skb->len;
 	unsigned long flags;
 
-	/* The network layers send from softirqs only, never from within deliver(), drop() and sent(). */
+	/* The network layers send from softirqs only, never from within deliver(), drop(), sent() and room(). */
 	if (WARN_ON_ONCE(engine_runs) || !headers_together(skb)) {
 		device->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
@@ -127,7 +127,8 @@ static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
 
 	local_irq_save(flags);
 	engine_runs = true;
-	firstlight_engine->send(number, skb, skb->data, skb_headlen(skb), length, time_travel_now());
+	if (!firstlight_engine->send(number, skb, skb->data, skb_headlen(skb), length, time_travel_now()))
+		netif_stop_queue(device);
 	engine_runs = false;
 	rearm();
 	local_irq_restore(flags);
@@ -203,11 +204,19 @@ static void host_sent(void *packet)
 	skb_orphan(packet);
 }
 
+/* The stack sends later, from a softirq. */
+static void host_room(unsigned int number)
+{
+	if (!WARN_ON_ONCE(number >= firstlight_engine->devices))
+		netif_wake_queue(devices[number]);
+}
+
 const struct firstlight_host firstlight_host = {
 	.abi = FIRSTLIGHT_ABI,
 	.deliver = host_deliver,
 	.drop = host_drop,
 	.sent = host_sent,
+	.room = host_room,
 	.log = firstlight_say,
 };
 

@@ -3,7 +3,7 @@
 //! The kernel owns the clock: it counts nanoseconds, the engine picoseconds from the moment of [`Driver::start`] on. It
 //! calls [`Driver::run`] at [`Driver::next`] and hands in frames with [`Driver::send`]; what becomes of each frame it
 //! learns through [`Kernel`]: at most once that it was sent, and then exactly once that it was delivered or dropped. A
-//! moment between two nanoseconds counts as the later one. The warm-up ends and the run ends at their exact picosecond.
+//! moment between two nanoseconds counts as the later one. A device whose interface is full waits for its turn. The warm-up ends and the run ends at their exact picosecond.
 
 use crate::wire::{Addresses, Refusal, read};
 use firstlight_net::{Ecn, HostId, Packet, PacketId, TcpFlags};
@@ -30,8 +30,11 @@ pub trait Kernel {
     /// The packet is lost.
     fn drop(&mut self, packet: Cookie);
 
-    /// The packet's last bit has left its device. It is still in the network.
+    /// The packet's last bit has left its device, whatever stood in its way. It is still in the network.
     fn sent(&mut self, packet: Cookie);
+
+    /// A device that was to wait may send again.
+    fn room(&mut self, device: u32);
 }
 
 /// What became of the frames that the hosts sent.
@@ -80,7 +83,8 @@ pub struct Driver<K> {
     edge: Edge<K>,
     devices: Vec<HostId>,
     addresses: Addresses,
-    /// Packets whose last bit has not left their device yet, by time and then in their order.
+    /// Packets whose last bit has not left their device yet, by time and then in their order, where the fabric knows that time
+    /// before.
     departures: BinaryHeap<Reverse<(Time, u64, Cookie)>>,
     phase: Phase,
     /// When the measurement begins.
@@ -116,6 +120,7 @@ impl<K: Kernel> Driver<K> {
     pub fn new(mut world: World, kernel: K, devices: &[Device], warmup: Span, end: Span) -> Self {
         let fabric = world.fabric_mut();
         fabric.keep_drops();
+        fabric.keep_sent();
         let mut device = vec![u32::MAX; fabric.hosts()];
         for (index, one) in devices.iter().enumerate() {
             device[one.host.index()] = index as u32;
@@ -200,12 +205,13 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
-    /// A device sends a frame of `length` bytes, whose headers lie in `frame`.
+    /// A device sends a frame of `length` bytes, whose headers lie in `frame`. False when it is to wait with the next one until
+    /// [`Kernel::room`]; what it sends before that is taken all the same.
     ///
     /// # Panics
     /// When there is no such device, or the clock goes back.
     #[inline]
-    pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) {
+    pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) -> bool {
         self.run(now);
         let frames = &mut self.edge.frames;
         frames.sent += 1;
@@ -224,13 +230,15 @@ impl<K: Kernel> Driver<K> {
         };
         *refused += 1;
         self.edge.kernel.drop(cookie);
+        true
     }
 
     #[inline]
-    fn enter(&mut self, host: HostId, cookie: Cookie, packet: Packet) {
+    fn enter(&mut self, host: HostId, cookie: Cookie, packet: Packet) -> bool {
         let Some(id) = self.world.inject(host, packet) else {
             self.edge.frames.dropped += 1;
-            return self.edge.kernel.drop(cookie);
+            self.edge.kernel.drop(cookie);
+            return true;
         };
         let ce = if packet.ecn == Ecn::Ce { 0 } else { CE };
         let ece = if packet.flags.has(TcpFlags::ECE) || !packet.is_tcp() { 0 } else { ECE };
@@ -239,7 +247,10 @@ impl<K: Kernel> Driver<K> {
             held.resize(id.index() + 1, None);
         }
         held[id.index()] = Some(Held { cookie, open: ce | ece });
-        self.departures.push(Reverse((self.world.fabric().departure(host), self.edge.frames.sent, cookie)));
+        if let Some(at) = self.world.fabric().departure(host) {
+            self.departures.push(Reverse((at, self.edge.frames.sent, cookie)));
+        }
+        self.world.ask_room(host)
     }
 
     /// A program begins to write so many bytes to its connection (sender, receiver), the next of which will have this
@@ -340,6 +351,16 @@ impl<K: Kernel> Outside for Edge<K> {
         self.frames.delivered += 1;
         self.kernel.deliver(self.device[host.index()], held.cookie, (ce | ece) & held.open);
         true
+    }
+
+    fn on_sent(&mut self, id: PacketId) {
+        if let Some(Some(held)) = self.held.get(id.index()) {
+            self.kernel.sent(held.cookie);
+        }
+    }
+
+    fn on_room(&mut self, host: HostId) {
+        self.kernel.room(self.device[host.index()]);
     }
 
     fn on_drop(&mut self, id: PacketId) {

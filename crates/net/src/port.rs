@@ -188,6 +188,16 @@ impl FifoPort {
         self.busy
     }
 
+    /// How long packets last on its link.
+    pub fn serializer(&self) -> &Serializer {
+        &self.serializer
+    }
+
+    /// From there to the far end.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// Bytes not yet sent at `now`, the rest of the packet in service counted; the last byte counts whole.
     #[inline]
     pub fn backlog(&self, now: Time) -> Bytes {

@@ -48,6 +48,13 @@ impl InterfaceConfig {
     pub(crate) fn stack_on_link(&self) -> Span {
         if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
     }
+
+    /// Whether the stack's delay may have to be a stage of its own on fabrics that do not pause hosts: it takes time, and what
+    /// comes after it is not known before.
+    pub(crate) fn has_stacks(&self) -> bool {
+        let unknown = self.pacer.is_some() || self.qcn.is_some() || self.adapter.send_buffer.is_some();
+        unknown && !self.send_delay.is_zero()
+    }
 }
 
 /// The buffers of a host's adapter.

@@ -6,6 +6,7 @@
 
 use crate::fabric::Fabric;
 use crate::flow::{FlowConfig, FlowState, Places};
+use crate::lines::{Lines, Waiter};
 use firstlight_net::{HostId, Packet};
 use firstlight_transport::{Connection, Endpoint};
 use firstlight_units::Time;
@@ -20,6 +21,8 @@ pub(crate) struct Live {
     pub(crate) flow: u32,
     pub(crate) receives: bool,
     pub(crate) class: u8,
+    /// It is in its host's line.
+    pub(crate) waits: bool,
 }
 
 impl Live {
@@ -30,28 +33,51 @@ impl Live {
         bytes >= self.goal
     }
 
-    /// Sends what it has to send and tells when its timer is due.
+    /// Sends what it has to send, as far as its host's interface takes it, and tells when its timer is due. Its place is this.
     #[inline]
-    pub(crate) fn transmit(&mut self, fabric: &mut Fabric, now: Time) -> Option<Time> {
-        if self.connection.has_output() {
-            self.send(fabric, now);
+    pub(crate) fn transmit(&mut self, place: usize, fabric: &mut Fabric, lines: &mut Lines, now: Time) -> Option<Time> {
+        if self.connection.has_output() && !self.send(fabric, now) {
+            return self.wait(place, lines, now);
         }
         self.connection.poll_timeout()
     }
 
+    /// False when the interface is full.
     #[inline(never)]
-    fn send(&mut self, fabric: &mut Fabric, now: Time) {
-        let mut more = true;
-        while more {
-            let write = |packet: &mut Packet| {
-                let written = self.connection.transmit(now, packet);
-                if self.class != 0 {
-                    packet.set_class(self.class);
-                }
-                written
-            };
-            more = fabric.inject_with(self.host, now, write) && self.connection.has_output();
+    fn send(&mut self, fabric: &mut Fabric, now: Time) -> bool {
+        while fabric.has_room(self.host) {
+            if !self.send_one(fabric, now) {
+                return true;
+            }
         }
+        false
+    }
+
+    /// Sends a packet, if it has one; tells whether it may have more.
+    #[inline]
+    pub(crate) fn send_one(&mut self, fabric: &mut Fabric, now: Time) -> bool {
+        let write = |packet: &mut Packet| {
+            let written = self.connection.transmit(now, packet);
+            if self.class != 0 {
+                packet.set_class(self.class);
+            }
+            written
+        };
+        fabric.inject_with(self.host, now, write) && self.connection.has_output()
+    }
+
+    #[cold]
+    fn wait(&mut self, place: usize, lines: &mut Lines, now: Time) -> Option<Time> {
+        if !self.waits {
+            self.waits = true;
+            lines.join(self.host, Waiter::End(place));
+        }
+        self.deadline(now)
+    }
+
+    /// When its timer is due. While it waits, what is due already waits with it.
+    pub(crate) fn deadline(&mut self, now: Time) -> Option<Time> {
+        self.connection.poll_timeout().filter(|at| !self.waits || *at > now)
     }
 }
 
@@ -109,6 +135,7 @@ impl Ends {
                     flow: flow as u32,
                     receives: side == 1,
                     class: config.class,
+                    waits: false,
                 },
             );
         }

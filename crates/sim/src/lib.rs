@@ -19,6 +19,8 @@ mod fabric;
 #[cfg(feature = "hosts")]
 mod flow;
 #[cfg(feature = "hosts")]
+mod lines;
+#[cfg(feature = "hosts")]
 mod message;
 mod meter;
 #[cfg(feature = "hosts")]

@@ -75,6 +75,8 @@ pub(crate) struct Probe {
     /// How many the burst still has, and how many of `more` have begun.
     left: u64,
     begun: usize,
+    /// When the next one is due; it may wait for room then.
+    due: Time,
     report: ProbeReport,
 }
 
@@ -86,11 +88,12 @@ impl Probe {
         let (src, dst) = (config.src, config.dst);
         let report = ProbeReport { src, dst, sent: 0, last_sent: None, received: 0, latency, samples: vec![] };
         let (scale, left) = (u64::from(scale), config.count.unwrap_or(u64::MAX));
-        Ok(Probe { every: config.every * scale, scale, left, begun: 0, config, report })
+        let due = Time::ZERO + config.start * scale;
+        Ok(Probe { every: config.every * scale, scale, left, due, begun: 0, config, report })
     }
 
     pub(crate) fn starts_at(&self) -> Time {
-        Time::ZERO + self.config.start * self.scale
+        self.due
     }
 
     pub(crate) fn host(&self) -> HostId {
@@ -117,17 +120,19 @@ impl Probe {
         packet.set_stamps(Stamps::default());
     }
 
-    /// One was sent; when the next one is.
+    /// One was sent; when the next one is due.
     pub(crate) fn on_sent(&mut self, now: Time) -> Option<Time> {
         self.report.sent += 1;
         self.report.last_sent = Some(now);
         self.left -= 1;
         if self.left > 0 {
-            return Some(now + self.every);
+            self.due += self.every;
+            return Some(self.due);
         }
         let &(start, count) = self.config.more.get(self.begun)?;
         (self.left, self.begun) = (count, self.begun + 1);
-        Some(Time::ZERO + start * self.scale)
+        self.due = Time::ZERO + start * self.scale;
+        Some(self.due)
     }
 
     pub(crate) fn on_arrival(&mut self, packet: &Packet, now: Time) {

@@ -68,6 +68,8 @@ pub struct PortReport {
     pub marked: u64,
     /// Most packets that ever waited.
     pub peak_queue: u64,
+    /// Most bytes that a host's interface ever held with all that waits before it, where that is limited.
+    pub peak_bytes: Option<u64>,
     /// Transmissions begun: packet-hops.
     pub hops: u64,
 }

@@ -7,6 +7,7 @@
 //! Flows whose ends are outside have ports and a report here, nothing else. Whoever has their hosts steps the world with
 //! [`World::next`], [`World::run`] and [`World::inject`], and gets their packets as [`Outside`].
 
+mod lines;
 mod messages;
 
 use crate::FIRST_PORT;
@@ -17,6 +18,7 @@ use crate::events::{Event, Events, Kind};
 use crate::exchange::Exchange;
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{FlowConfig, FlowReport, FlowState, Places};
+use crate::lines::Lines;
 use crate::message::Messages;
 use crate::outside::{Nobody, Outside};
 use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
@@ -37,6 +39,7 @@ struct Flow {
 pub struct World {
     fabric: Fabric,
     ends: Ends,
+    lines: Lines,
     places: Places,
     flows: Vec<Flow>,
     probes: Vec<Probe>,
@@ -121,6 +124,7 @@ impl World {
         Ok(World {
             fabric,
             ends,
+            lines: Lines::default(),
             places,
             flows,
             probes,
@@ -207,9 +211,15 @@ impl World {
     fn step<O: Outside>(&mut self, outside: &mut O, until: Time) {
         self.now = self.fabric.run_to_exit(self.timers.next().map_or(until, |timer| timer.min(until)));
         if O::PRESENT {
+            while let Some(id) = self.fabric.poll_sent() {
+                outside.on_sent(id);
+            }
             while let Some(id) = self.fabric.poll_drop() {
                 outside.on_drop(id);
             }
+        }
+        while let Some(host) = self.fabric.poll_room() {
+            self.on_room(host, outside);
         }
         while let Some(exit) = self.fabric.poll_exit() {
             if O::PRESENT && outside.on_exit(exit.packet, self.fabric.packet(exit.packet), exit.host) {
@@ -247,7 +257,7 @@ impl World {
         } else {
             live
         };
-        if let Some(deadline) = live.transmit(&mut self.fabric, self.now) {
+        if let Some(deadline) = live.transmit(index, &mut self.fabric, &mut self.lines, self.now) {
             self.timers.set_if_earlier(deadline, Kind::Timer, index);
         }
     }
@@ -288,9 +298,9 @@ impl World {
         true
     }
 
-    /// Sends what a connection has to send and tells when its timer is due.
+    /// Sends what a connection has to send, as far as there is room for it, and tells when its timer is due.
     fn transmit(&mut self, index: usize) -> Option<Time> {
-        self.ends.get_mut(index)?.transmit(&mut self.fabric, self.now)
+        self.ends.get_mut(index)?.transmit(index, &mut self.fabric, &mut self.lines, self.now)
     }
 
     fn on_timer(&mut self, event: Event) {
@@ -372,17 +382,6 @@ impl World {
                 self.on_goal(place);
             }
         }
-    }
-
-    fn on_probe(&mut self, index: usize) {
-        let probe = &mut self.probes[index];
-        let write = |packet: &mut Packet| {
-            probe.write(index, packet, self.now);
-            true
-        };
-        self.fabric.inject_with(probe.host(), self.now, write);
-        let next = probe.on_sent(self.now);
-        self.timers.set(next, Kind::Probe, index);
     }
 
     /// How far it has been run.

@@ -14,7 +14,7 @@ use std::net::SocketAddrV4;
 use std::ptr::null;
 
 /// Counted up whenever the interface changes.
-pub const ABI: c_uint = 2;
+pub const ABI: c_uint = 3;
 
 /// [`Engine::next`] when nothing is due.
 pub const NEVER: c_ulonglong = c_ulonglong::MAX;
@@ -31,6 +31,8 @@ pub struct Host {
     pub drop: unsafe extern "C" fn(packet: *mut c_void),
     /// The packet's last bit has left its device.
     pub sent: unsafe extern "C" fn(packet: *mut c_void),
+    /// A device may send again.
+    pub room: unsafe extern "C" fn(device: c_uint),
     /// One line for the log.
     pub log: unsafe extern "C" fn(line: *const c_char),
 }
@@ -62,8 +64,8 @@ pub struct Engine {
     pub abi: c_uint,
     /// How many devices there are to be.
     pub devices: c_uint,
-    /// A device sends a frame.
-    pub send: unsafe extern "C" fn(c_uint, *mut c_void, *const c_uchar, c_uint, c_uint, c_ulonglong),
+    /// A device sends a frame; 0 when it is to wait for `room` with the next one.
+    pub send: unsafe extern "C" fn(c_uint, *mut c_void, *const c_uchar, c_uint, c_uint, c_ulonglong) -> c_int,
     /// When `run` is to be called next.
     pub next: extern "C" fn() -> c_ulonglong,
     /// Does all that is due.
@@ -101,6 +103,12 @@ impl Kernel for Callbacks {
     fn sent(&mut self, packet: Cookie) {
         // SAFETY: the packet came by `send`, and the driver has not given it back yet.
         unsafe { (self.0.sent)(address(packet)) }
+    }
+
+    #[inline]
+    fn room(&mut self, device: u32) {
+        // SAFETY: the kernel has made the device: it has sent.
+        unsafe { (self.0.room)(device) }
     }
 }
 
@@ -201,11 +209,11 @@ unsafe extern "C" fn send(
     headers: c_uint,
     length: c_uint,
     now: c_ulonglong,
-) {
+) -> c_int {
     // SAFETY: so many bytes lie at `frame`; the run is ours alone.
     let (frame, running) = unsafe { (std::slice::from_raw_parts(frame, headers as usize), running()) };
     let cookie = Cookie::new(packet.expose_provenance()).expect("a packet has an address");
-    running.session.send(device, cookie, frame, length as usize, now);
+    running.session.send(device, cookie, frame, length as usize, now).into()
 }
 
 extern "C" fn next() -> c_ulonglong {

@@ -83,8 +83,8 @@ impl<K: Kernel + Send> Session<K> {
     }
 
     #[inline]
-    pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) {
-        self.driver.send(device, cookie, frame, length, now);
+    pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) -> bool {
+        self.driver.send(device, cookie, frame, length, now)
     }
 
     #[inline]

@@ -72,6 +72,12 @@ pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
             |p| marking(spec, p).into(),
         )
         .count("peak_queue", "most packets that ever waited", rows, |p| p.peak_queue)
+        .number(
+            "peak_bytes",
+            "of interfaces with adapter.send_buffer: most bytes that one ever held, its pacer and limiter included; else NaN",
+            rows,
+            |p| p.peak_bytes.map_or(f64::NAN, |bytes| bytes as f64),
+        )
         .count("packet_hops", "transmissions begun", rows, |p| p.hops)
 }
 

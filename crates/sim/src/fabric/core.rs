@@ -4,6 +4,7 @@ use super::Exit;
 use super::adapter::Adapters;
 use super::interfaces::Interfaces;
 use super::pausable::PausableNics;
+use super::send_buffer::SendBuffers;
 use crate::arena::Arena;
 use crate::capture::{CaptureSink, Direction};
 use crate::config::{ConfigError, InterfaceConfig};
@@ -26,6 +27,8 @@ pub(crate) struct Core {
     /// What holds packets that have arrived, until their hosts take them in.
     pub(super) adapters: Adapters,
     pub(super) exits: Queue<Exit>,
+    /// Hosts whose interfaces have room again, where somebody waits for that.
+    pub(super) rooms: Queue<HostId>,
     /// Packets that were lost and wait to be taken, when somebody wants to know of them.
     pub(super) drops: Option<Queue<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
@@ -65,7 +68,7 @@ impl<T: Copy> Queue<T> {
     }
 
     #[inline]
-    fn push(&mut self, item: T) {
+    pub(super) fn push(&mut self, item: T) {
         self.queue.push(item);
     }
 
@@ -133,7 +136,7 @@ impl Core {
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
-        Ok(Core {
+        let mut core = Core {
             events: Events::new(&all),
             arena: Arena::default(),
             interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed)?,
@@ -141,6 +144,7 @@ impl Core {
             nics: links.into_iter().map(nic).collect(),
             pausable: PausableNics::default(),
             exits: Queue::new(),
+            rooms: Queue::new(),
             drops: None,
             capture: None,
             now: Time::ZERO,
@@ -149,7 +153,12 @@ impl Core {
             counts: Counts::default(),
             loss: Chance::new(stream(seed, "hosts", "loss"), config.loss),
             last: Event::new(Time::ZERO, Kind::Calendar, 0),
-        })
+        };
+        if let Some(limit) = config.adapter.send_buffer {
+            core.make_exact();
+            core.pausable.buffers = Some(SendBuffers::new(limit, hosts));
+        }
+        Ok(core)
     }
 
     /// How many hosts there are.
@@ -164,8 +173,8 @@ impl Core {
     pub(super) fn run<S: Shape>(&mut self, shape: &mut S, limit: Time, to_exit: bool) {
         let ahead = self.events.sources() > FEW;
         loop {
-            // Packets that have left stop the run, once all that is due at their moment is done.
-            let until = if to_exit && !self.exits.is_empty() { self.now } else { limit };
+            // Packets that have left, and room, stop the run, once all that is due at their moment is done.
+            let until = if to_exit && self.is_awaited() { self.now } else { limit };
             let Some(event) = self.events.due(until) else { break };
             debug_assert!(event >= self.last, "events come in their order: {event:?} after {:?}", self.last);
             if cfg!(debug_assertions) {
@@ -179,9 +188,15 @@ impl Core {
                 shape.prefetch(self, self.events.upcoming(event, NEXT), true);
             }
         }
-        if self.exits.is_empty() || !to_exit {
+        if !self.is_awaited() || !to_exit {
             self.now = self.now.max(limit);
         }
+    }
+
+    /// Whether something is to be taken by those who stand at the edge.
+    #[inline]
+    fn is_awaited(&self) -> bool {
+        !(self.exits.is_empty() && self.rooms.is_empty())
     }
 
     /// A source that waits for nothing has work at `at`, if at all.
@@ -257,14 +272,14 @@ impl Core {
         Some(id)
     }
 
-    /// The packet that a host's interface brings to the switch now.
+    /// The packet that a host's interface brings to the switch now, if any.
     #[inline(always)]
-    pub(super) fn on_nic_arrival(&mut self, host: usize) -> PacketId {
-        let nic = &mut self.nics[host];
+    pub(super) fn on_nic_arrival(&mut self, host: usize) -> Option<PacketId> {
+        let Some(nic) = self.nics.get_mut(host) else { return self.step_nic(host).0 };
         let (id, next) = nic.arrive();
         let first = nic.first();
         self.expect(next, Kind::Nic, host, first);
-        id
+        Some(id)
     }
 
     /// Queues a packet at an output port of a switch.
@@ -357,6 +372,7 @@ pub(super) fn port_report(kind: PortKind, name: String, port: &impl SwitchPort, 
         held: port.held(),
         marked: port.marked(),
         peak_queue: port.peak(),
+        peak_bytes: None,
         hops: port.offered() - port.dropped() - u64::from(port.waiting_at(now)),
     }
 }

@@ -98,9 +98,10 @@ impl<P: SwitchPort> Graph<P> {
             Ok(make(serializer("links.rate", port.wire.rate, scale)?, delay, &config.switch, seed))
         };
         let ports = topology.ports().iter().enumerate().map(port).collect::<Result<Vec<_>, ConfigError>>()?;
-        let (hosts, transmitters) =
-            if config.switch.pfc.is_some() { (links.len(), links.len() + ports.len()) } else { (0, 0) };
-        let sources = [(Kind::Port, ports.len()), (Kind::Stack, hosts), (Kind::Pause, transmitters)];
+        let pfc = config.switch.pfc.is_some();
+        let stacks = if pfc || interface.has_stacks() { links.len() } else { 0 };
+        let transmitters = if pfc { links.len() + ports.len() } else { 0 };
+        let sources = [(Kind::Port, ports.len()), (Kind::Stack, stacks), (Kind::Pause, transmitters)];
         let core = Core::new(links, interface, &sources, scale, config.seed)?;
         let graph = Graph {
             targets: topology.ports().iter().map(|port| Target::of(port.to)).collect(),
@@ -216,6 +217,7 @@ impl<P: SwitchPort> Graph<P> {
             Kind::Pacer => core.on_pacer(event.index()),
             Kind::Limiter => core.on_limiter(event.index()),
             Kind::Adapter => core.on_adapter(event.index()),
+            Kind::Stack => core.on_stack(event.index()),
             Kind::Sample => self.on_sample(core),
             other => unreachable!("a packet fabric has no event {other:?}"),
         }
@@ -265,7 +267,8 @@ impl<P: SwitchPort> Shape for Graph<P> {
             let Some(id) = core.step(&mut self.ports[index], index) else { return };
             (id, self.targets[index])
         } else if event.is(Kind::Nic) {
-            (core.on_nic_arrival(index), self.nics[index])
+            let Some(id) = core.on_nic_arrival(index) else { return };
+            (id, self.nics[index])
         } else {
             return self.on_other(core, event);
         };
@@ -276,6 +279,7 @@ impl<P: SwitchPort> Shape for Graph<P> {
     fn prefetch(&self, core: &Core, event: Event, next: bool) {
         let index = event.index();
         match event.kind() {
+            Kind::Nic if core.nics.is_empty() => return,
             Kind::Nic if next => return prefetch(core.nics[index].first_slot()),
             Kind::Port if next => return prefetch(self.ports[index].first_slot()),
             Kind::Nic => prefetch(&core.nics[index]),

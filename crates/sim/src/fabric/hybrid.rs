@@ -284,8 +284,9 @@ impl Hybrid {
         let (kind, index) = (event.kind(), event.index());
         match kind {
             Kind::Nic => {
-                let id = core.on_nic_arrival(index);
-                self.on_host_packet::<P>(core, id);
+                if let Some(id) = core.on_nic_arrival(index) {
+                    self.on_host_packet::<P>(core, id);
+                }
             }
             Kind::Port => {
                 if let Some(id) = core.step(&mut self.host_ports[index], index) {
@@ -303,7 +304,8 @@ impl Hybrid {
             Kind::Pacer => core.on_pacer(index),
             Kind::Limiter => core.on_limiter(index),
             Kind::Adapter => core.on_adapter(index),
-            Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control | Kind::Message | Kind::Stack | Kind::Pause => {
+            Kind::Stack => core.on_stack(index),
+            Kind::Timer | Kind::Stop | Kind::Probe | Kind::Control | Kind::Message | Kind::Pause => {
                 unreachable!("timers are the hosts'")
             }
         }
@@ -316,7 +318,7 @@ fn sources(config: &HybridConfig, hosts: usize) -> Vec<(Kind, usize)> {
         [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
     let mut sources = vec![(Kind::Port, hosts), (Kind::Calendar, 1)];
     sources.extend(of_racks.map(|kind| (kind, config.racks)));
-    sources.push((Kind::Stack, if config.pfc.is_some() { hosts } else { 0 }));
+    sources.push((Kind::Stack, if config.pfc.is_some() || config.interface.has_stacks() { hosts } else { 0 }));
     sources.push((Kind::Pause, Pauses::count_links(config)));
     sources
 }

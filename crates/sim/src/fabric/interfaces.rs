@@ -8,7 +8,7 @@ use crate::stream::stream;
 use firstlight_net::interface::{Clock, Stamper};
 use firstlight_net::qcn::RateLimiters;
 use firstlight_net::{HostId, Pace, Pacer, PacketId, Serializer};
-use firstlight_units::{Span, Time};
+use firstlight_units::{Bytes, Span, Time};
 use rand_xoshiro::rand_core::RngCore;
 
 /// What stands between the hosts and their links.
@@ -34,6 +34,10 @@ impl Interfaces {
         if let Some(pacer) = &config.pacer {
             let problem = |error: firstlight_net::DisciplineError| error.to_string();
             pacer.check().map_err(|error| ConfigError::Value { key: "pacer", problem: problem(error) })?;
+        }
+        if config.adapter.send_buffer == Some(Bytes::new(0)) {
+            let problem = "an interface that holds nothing sends nothing: one byte means a packet at a time".into();
+            return Err(ConfigError::Value { key: "adapter.send_buffer", problem });
         }
         if let Some(qcn) = &config.qcn {
             qcn.check().map_err(|error| ConfigError::Value { key: "qcn", problem: error.to_string() })?;
@@ -71,6 +75,7 @@ impl Interfaces {
                 held: pacer.held(),
                 marked: 0,
                 peak_queue: 0,
+                peak_bytes: None,
                 hops: 0,
             }
         })
@@ -90,6 +95,9 @@ impl Core {
     /// The same where something stands in its way.
     #[inline(never)]
     fn hold_back(&mut self, id: PacketId, host: usize) {
+        if let Some(buffers) = &mut self.pausable.buffers {
+            buffers.take(host, self.arena.get(id).size);
+        }
         if let Some(pacer) = self.interfaces.pacers.get_mut(host)
             && let Pace::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
         {

@@ -20,6 +20,7 @@ mod packet_network;
 mod pausable;
 mod reports;
 mod schedule;
+mod send_buffer;
 mod watch;
 
 use self::core::{Core, Queue};
@@ -52,7 +53,7 @@ enum Kind {
 /// A fabric of any kind.
 ///
 /// The order of calls at one moment `t`: `run(t)`, `poll_exit()` until it is empty-handed, then any number of
-/// `inject(.., t)`; `poll_drop()` at any of these moments. All times are on the engine's clock, which the hosts share; the fabric's own spans are stretched by
+/// `inject(.., t)`; `poll_sent()`, `poll_drop()` and `poll_room()` at any of these moments. All times are on the engine's clock, which the hosts share; the fabric's own spans are stretched by
 /// [`Fabric::time_scale`] against it.
 pub struct Fabric {
     core: Core,
@@ -135,7 +136,7 @@ impl Fabric {
         }
     }
 
-    /// A host hands a packet to its interface, which queues it without limit. `None` when an injected fault has lost
+    /// A host hands a packet to its interface, which refuses none: see [`Fabric::has_room`]. `None` when an injected fault has lost
     /// it.
     ///
     /// # Panics
@@ -158,11 +159,44 @@ impl Fabric {
         self.core.exits.pop()
     }
 
-    /// When the last bit of the packet that `host` handed in last leaves its interface, or did; of an interface that can be
-    /// paused: when it would leave if it were not.
+    /// Whether the interface of `host` takes a packet: it holds less than its sending buffer, if it has one. If it does not,
+    /// [`Fabric::poll_room`] tells when it does.
     #[inline]
-    pub fn departure(&self, host: HostId) -> Time {
+    pub fn has_room(&mut self, host: HostId) -> bool {
+        self.core.has_room(host.index())
+    }
+
+    /// The room that the interface of `host` has is somebody's whose packet is still to come: there is none for others until a
+    /// packet leaves, if there is one in it.
+    pub fn promise_room(&mut self, host: HostId) {
+        if let Some(buffers) = &mut self.core.pausable.buffers {
+            buffers.promise(host.index());
+        }
+    }
+
+    /// The next host whose interface was found full and takes a packet again. A run to exits stops at that moment too.
+    #[inline]
+    pub fn poll_room(&mut self) -> Option<HostId> {
+        self.core.rooms.pop()
+    }
+
+    /// When the last bit of the packet that `host` handed in last leaves its interface, or did; `None` where that is not known
+    /// before it happens: where a pause, a pacer, a limiter of QCN or a sending buffer may be in the way.
+    #[inline]
+    pub fn departure(&self, host: HostId) -> Option<Time> {
         self.core.departure(host.index())
+    }
+
+    /// From now on [`Fabric::poll_sent`] tells which packets have left their hosts' interfaces, where [`Fabric::departure`]
+    /// cannot; it then must be called. Call this before the run.
+    pub fn keep_sent(&mut self) {
+        self.core.keep_sent();
+    }
+
+    /// The next packet whose last bit has left its host's interface, whatever stood in its way, in the order of leaving.
+    #[inline]
+    pub fn poll_sent(&mut self) -> Option<PacketId> {
+        self.core.pausable.sent.as_mut()?.pop()
     }
 
     /// From now on lost packets are told by [`Fabric::poll_drop`], which then must be called.

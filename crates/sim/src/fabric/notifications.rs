@@ -231,6 +231,7 @@ impl Interfaces {
                 held: limiters.held(),
                 marked: 0,
                 peak_queue: counts.peak.into(),
+                peak_bytes: None,
                 hops: 0,
             }
         })

@@ -1,16 +1,17 @@
-//! Hosts' interfaces that can be paused, on lossless Ethernet.
+//! Hosts' interfaces that can be paused, on lossless Ethernet, or of which it is to be known when a packet has left.
 //!
 //! When a packet leaves such an interface is not known when it is queued. So the stack's delay, which other interfaces add to
 //! their link's, is a stage of its own before the queue (a pause reaches the transmitter, not the stack), and a packet is
 //! stamped when it has left.
 
-use super::core::{Core, port_report};
+use super::core::{Core, Queue, port_report};
+use super::send_buffer::SendBuffers;
 use crate::events::Kind;
 use crate::report::{PortKind, PortReport};
 use firstlight_net::{PacketId, PausablePort, Ring, Sent, SwitchPort};
 use firstlight_units::Time;
 
-/// The interfaces; none on fabrics that lose packets.
+/// The interfaces; none where all that hosts hand in goes its way, and nobody asks when.
 #[derive(Default)]
 pub(super) struct PausableNics {
     pub(super) ports: Vec<PausablePort>,
@@ -20,6 +21,10 @@ pub(super) struct PausableNics {
     queued: Vec<Time>,
     /// Packets that became the first of a paused queue since this was last looked at: when, and at which hosts.
     pub(super) stopped: Vec<(Time, usize)>,
+    /// How much they hold, where there is a limit.
+    pub(super) buffers: Option<SendBuffers>,
+    /// Packets that have left and wait to be told of, when somebody wants to know.
+    pub(super) sent: Option<Queue<PacketId>>,
 }
 
 impl PausableNics {
@@ -27,7 +32,8 @@ impl PausableNics {
         self.ports.iter().enumerate().map(move |(host, port)| {
             let report = port_report(PortKind::HostNic, format!("host{host}.nic"), port, now);
             let above = u64::from(self.stacks[host].len());
-            PortReport { offered: report.offered + above, held: report.held + above, ..report }
+            let peak_bytes = self.buffers.as_ref().map(|buffers| buffers.peak(host));
+            PortReport { offered: report.offered + above, held: report.held + above, peak_bytes, ..report }
         })
     }
 }
@@ -36,7 +42,8 @@ impl Core {
     /// Puts interfaces that can be paused in the place of the others.
     pub(super) fn make_pausable(&mut self, ports: Vec<PausablePort>) {
         let stacks = ports.iter().map(|_| Ring::with_capacity(4)).collect();
-        self.pausable = PausableNics { ports, stacks, queued: vec![], stopped: vec![] };
+        let (buffers, sent) = (self.pausable.buffers.take(), self.pausable.sent.take());
+        self.pausable = PausableNics { ports, stacks, queued: vec![], stopped: vec![], buffers, sent };
         self.nics = vec![];
         self.interfaces.plain = false;
     }
@@ -81,6 +88,7 @@ impl Core {
     }
 
     /// What the interface of a host does now: the packet that it brings to the switch, and what its transmitter has sent.
+    #[inline(never)]
     pub(super) fn step_nic(&mut self, host: usize) -> (Option<PacketId>, Option<Sent>) {
         let port = &mut self.pausable.ports[host];
         let (id, next) = port.step(self.now, |_| {});
@@ -88,6 +96,7 @@ impl Core {
         self.expect(next, Kind::Nic, host, PacketId::default());
         if let Some(Sent::Packet(id)) = sent {
             self.stamp(id, host);
+            self.on_sent(id, host);
         }
         (id, sent)
     }
@@ -98,14 +107,6 @@ impl Core {
         if packet.has_stamps() {
             let starts = self.now - self.pausable.ports[host].serializer().time(packet.size);
             packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size));
-        }
-    }
-
-    /// When what a host has handed in has left its interface, or would have if it were not paused.
-    pub(super) fn departure(&self, host: usize) -> Time {
-        match self.nics.get(host) {
-            Some(nic) => nic.departure(),
-            None => self.now + self.pausable.ports[host].unsent(self.now),
         }
     }
 }

@@ -78,6 +78,7 @@ impl Hybrid {
             held: u64::from(voq.len()),
             marked: counts.marked,
             peak_queue: u64::from(counts.peak),
+            peak_bytes: None,
             hops: 0,
         }
     }
@@ -85,7 +86,7 @@ impl Hybrid {
 
 fn line_report(kind: PortKind, name: String, offered: u64, line: &firstlight_net::Line) -> PortReport {
     let (delivered, held, hops) = (line.arrived(), line.held(), line.sent());
-    PortReport { name, kind, offered, delivered, dropped: 0, held, marked: 0, peak_queue: 0, hops }
+    PortReport { name, kind, offered, delivered, dropped: 0, held, marked: 0, peak_queue: 0, peak_bytes: None, hops }
 }
 
 fn has_switches(kind: &Kind) -> bool {
