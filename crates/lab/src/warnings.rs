@@ -253,8 +253,8 @@ fn pauses(counters: &Counters, notes: &mut Vec<String>) {
     let Some(report) = &counters.pauses else { return };
     for dead in &report.deadlocks {
         notes.push(format!(
-            "deadlock since {}: {} stands still, {}; {} ports can never go on",
-            dead.since,
+            "deadlock since {}us: {} stands still, {}; {} ports can never go on",
+            dead.since.as_us_f64(),
             class_text(dead.class),
             circle_text(dead.ports.iter().cloned()),
             dead.stopped,

@@ -84,9 +84,13 @@ impl RedConfig {
             Band::Bytes { min, max } => min <= max,
         };
         let share = |value: f64| value > 0.0 && value <= 1.0;
-        ensure(ordered, "red.max", "is below red.min")?;
-        ensure(share(self.max_probability), "red.max_probability", "is not above 0 and at most 1")?;
-        ensure(share(self.weight), "red.weight", "is not above 0 and at most 1")?;
+        ensure(ordered, "red.max", "is below red.min: use at least that")?;
+        ensure(
+            share(self.max_probability),
+            "red.max_probability",
+            "is not above 0 and at most 1: use for example 0.02",
+        )?;
+        ensure(share(self.weight), "red.weight", "is not above 0 and at most 1: use for example 0.002")?;
         ensure(self.typical_packet.get() > 0, "red.typical_packet", "is no packet: it needs at least a byte")
     }
 }

@@ -163,8 +163,15 @@ impl Check<'_> {
     }
 
     fn qcn(&mut self) {
-        if let Some(Err(error)) = qcn::read(self.values).map(|config| config.check()) {
+        let Some(config) = qcn::read(self.values) else { return };
+        if let Err(error) = config.check() {
             self.wrong(error.parameter, error.problem);
+        }
+        let (least, link) = (config.min_rate, self.values.rate_opt("hosts.rate"));
+        if let Some(link) = link.filter(|link| least >= *link) {
+            let text =
+                format!("{least} is no less than the hosts' links have, {link}: no flow would be limited; use less");
+            self.wrong("qcn.min_rate", text);
         }
     }
 

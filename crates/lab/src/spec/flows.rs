@@ -115,6 +115,8 @@ pub(crate) fn expand(values: &Values, shape: &Shape, settings: &HostEntries) -> 
     if problems.is_empty() {
         problems.extend(crowded(values, &traffic.flows, shape.hosts));
     }
+    // What is wrong at the top is wrong for each entry.
+    problems.dedup();
     if problems.is_empty() { Ok(traffic) } else { Err(SpecError { problems }) }
 }
 

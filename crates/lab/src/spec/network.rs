@@ -310,7 +310,9 @@ fn voq_red(values: &Values) -> Result<Option<RedConfig>, SpecError> {
         return Ok(None);
     }
     if let Some(threshold) = ["voq.ecn_small", "voq.ecn_large"].into_iter().find(|key| values.has(key)) {
-        return Err(values.problem(TABLE, format!("there is {threshold} already: a queue marks in one way")).into());
+        return Err(values
+            .problem(TABLE, format!("there is {threshold} already, and a queue marks in one way: take one of them out"))
+            .into());
     }
     red::read(values, TABLE).map(Some)
 }

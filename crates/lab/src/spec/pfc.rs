@@ -24,7 +24,7 @@ pub(super) fn keys() -> Vec<Key> {
              the table",
         )
         .or("pfc"),
-        key("pfc.classes", Kind::Classes, "The lossless classes; `pause` has all").or_none("all"),
+        key("pfc.classes", Kind::Classes, "The lossless classes; not with `pause`, which stops all").or_none("all"),
         key(
             "pfc.xoff",
             Kind::Size { least: 0, most: 1 << 60 },
@@ -83,7 +83,7 @@ pub(super) fn read(values: &Values, topology: &Topology, mut switch: SwitchConfi
         limits: links(topology, &config).collect(),
         name: &|transmitter| topology.transmitter_name(transmitter),
     };
-    let classes = absent_class(values, &switch, lossless(values));
+    let classes = all_paused(values, &config).or_else(|| absent_class(values, &switch, lossless(values)));
     check(values, &links, classes, other_limits(values, &switch, &config))?;
     only_mark(values, &mut switch, &config);
     Ok(SwitchConfig { pfc: Some(config), ..switch })
@@ -107,6 +107,7 @@ pub(super) fn read_hybrid(values: &Values, mut hybrid: HybridConfig) -> Result<H
     let highest = lossless(values).and_then(u8::checked_ilog2).filter(|highest| *highest > 0);
     let text = |highest| format!("there is no class {highest}: the packets of a hybrid fabric are all of class 0");
     let absent = highest.map(|highest| values.problem("pfc.classes", text(highest)));
+    let absent = all_paused(values, &config).or(absent);
     check(values, &links, absent, voq_limits(values, &config))?;
     if let Some(red) = hybrid.voq.red.as_mut().filter(|_| config.has(0) && !red::is_told_to_drop(values, VOQ_RED)) {
         red.drops = Drops::Nothing;
@@ -181,6 +182,12 @@ fn links<'a>(topology: &'a Topology, config: &'a PfcConfig) -> impl Iterator<Ite
     inward.map(move |from| (from, config.limits(topology.wire_of(from), topology.wire_of(backs[from]))))
 }
 
+/// Classes that are named where a pause stops all of them.
+fn all_paused(values: &Values, config: &PfcConfig) -> Option<Problem> {
+    const TEXT: &str = "has no effect: pfc.kind = \"pause\" stops all classes of a link; take it out, or use \"pfc\"";
+    (config.whole_link && values.has("pfc.classes")).then(|| values.problem("pfc.classes", TEXT))
+}
+
 fn upside_down(values: &Values, links: &Links<'_>) -> Option<Problem> {
     let (from, limits) = links.limits.iter().find(|(_, limits)| limits.xon > limits.xoff)?;
     let PfcLimits { xon, xoff, .. } = limits;
@@ -228,10 +235,11 @@ fn too_small(values: &Values, links: &Links<'_>) -> Option<Problem> {
     let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
     let text = format!(
         "on the link {}{others} {} are missing: {buffer} cannot hold xoff, {xoff}, and the headroom of {headroom} that can come \
-         then (three packets, a pause frame, the cable both ways and a response of {response}): use a larger buffer or a smaller \
+         then (three packets, a pause frame, the cable both ways and a response of {}us): use a larger buffer or a smaller \
          xoff, or say pfc.allow_loss = true",
         (links.name)(*from),
         limits.missing(),
+        response.as_us_f64(),
     );
     Some(values.problem(if values.has("pfc.buffer") { "pfc.buffer" } else { "pfc.xoff" }, text))
 }

@@ -36,7 +36,9 @@ fn discipline(values: &Values, table: &str) -> Result<Discipline, SpecError> {
     let given = [path("ecn"), red.clone(), phantom.clone()];
     let given: Vec<&String> = given.iter().filter(|key| values.has(key) || values.tables.contains_key(*key)).collect();
     if let [first, second, ..] = given[..] {
-        return Err(values.problem(second, format!("there is {first} already: a queue marks in one way")).into());
+        return Err(values
+            .problem(second, format!("there is {first} already, and a queue marks in one way: take one of them out"))
+            .into());
     }
     let limit = match values.length_opt(&path("queue")) {
         None => Limit::None,

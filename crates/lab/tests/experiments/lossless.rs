@@ -167,13 +167,13 @@ fn the_slides_thresholds_lack_headroom() {
             (
                 "buffer = \"100kB\"",
                 "buffer = \"100000B\"",
-                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 6654B are missing: 100kB cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3072ns): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 6654B are missing: 100kB cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
             ),
             ("buffer = \"100kB\"", "buffer = \"106654B\"", "accepted"),
             (
                 "buffer = \"100kB\"",
                 "buffer = \"106653B\"",
-                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 1B are missing: 106653B cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3072ns): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 1B are missing: 106653B cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
             ),
             ("buffer = \"100kB\"", "buffer = \"100kB\"\nallow_loss = true", "accepted"),
             (
@@ -211,6 +211,18 @@ fn wrong_keys() {
                 "x.toml:15:10: switch.buffer: the shared buffer drops packets of lossless classes: take it out, name other pfc.classes, or say pfc.allow_loss = true",
             ),
             ("[pfc]", "[[switch.classes]]\nqueue = 9\n[[switch.classes]]\n[pfc]\nclasses = [1]", "accepted"),
+            (
+                "xoff = \"60kB\"",
+                "kind = \"pause\"\nclasses = [0]",
+                "x.toml:16:11: pfc.classes: has no effect: pfc.kind = \"pause\" stops all classes of a link; take it out, or use \"pfc\"",
+            ),
+            ("xoff = \"60kB\"", "kind = \"off\"\nclasses = [0]", "accepted"),
+            // Three entries of flows have it, and it is told once.
+            (
+                "[pfc]",
+                "[tcp]\ncc = \"veno\"\n[pfc]",
+                "x.toml:15:6: tcp.cc: veno is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, or hosts.kind = \"linux\"",
+            ),
         ],
     );
 }
@@ -229,7 +241,7 @@ fn a_circle_is_told_before_the_run_and_a_deadlock_after() {
     assert_eq!(inspect(&read(&text, &[]))["pfc"]["circular_waits"], waits);
     let outcome = result(&text, &[]);
     assert_eq!(metric(&outcome, "deadlocks"), 1.0, "{}", warnings(&outcome));
-    assert!(warnings(&outcome).contains("deadlock since "), "{}", warnings(&outcome));
+    assert!(warnings(&outcome).contains("deadlock since 48.2504us: "), "{}", warnings(&outcome));
     // With the flows of one host turned back there is no circle.
     let open = text.replace("from = \"host0\"\nto = \"host2\"", "from = \"host0\"\nto = \"host1\"");
     let open = open.replace("from = \"host2\"\nto = \"host4\"", "from = \"host2\"\nto = \"host3\"");
@@ -278,7 +290,7 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
             (
                 "xoff = \"18kB\"",
                 &format!("xoff = \"18kB\"\nbuffer = \"{}B\"", 18_000 + headroom),
-                "x.toml:32:10: pfc.buffer: on the link uplink.0 (and 2 links more) 8788B are missing: 52616B cannot hold xoff, 18kB, and the headroom of 43404B that can come then (three packets, a pause frame, the cable both ways and a response of 3072ns): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+                "x.toml:32:10: pfc.buffer: on the link uplink.0 (and 2 links more) 8788B are missing: 52616B cannot hold xoff, 18kB, and the headroom of 43404B that can come then (three packets, a pause frame, the cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
             ),
         ],
     );

@@ -1,6 +1,6 @@
 //! QCN from file to tables: flows of TCP that it limits, what it tells, and its silence.
 
-use crate::{integers, metric, numbers, read, result};
+use crate::{check, integers, metric, numbers, read, result};
 use firstlight_lab::{Outcome, inspect};
 
 const QCN: &str = include_str!("../specs/qcn.toml");
@@ -98,4 +98,21 @@ fn inspection_tells_points_and_parameters() {
     let hybrid = inspect(&read(include_str!("../specs/pair.toml"), &[("qcn.qeq", "30kB")]))["qcn"].clone();
     let told = serde_json::json!([hybrid["congestion_points"], hybrid["at"]]);
     assert_eq!(told, serde_json::json!([6, "each VOQ"]));
+}
+
+#[test]
+fn a_least_rate_that_limits_nobody_is_refused() {
+    let text = |least| {
+        format!(
+            "x.toml:17:12: qcn.min_rate: {least} is no less than the hosts' links have, 10Gbps: no flow would be limited; use less"
+        )
+    };
+    check(
+        QCN,
+        &[
+            ("[qcn]", "[qcn]\nmin_rate = \"10Gbps\"", &text("10Gbps")),
+            ("[qcn]", "[qcn]\nmin_rate = \"20Gbps\"", &text("20Gbps")),
+            ("[qcn]", "[qcn]\nmin_rate = \"9999Mbps\"", "accepted"),
+        ],
+    );
 }

@@ -215,7 +215,7 @@ fn ece_has_one_meaning() {
 #[rustfmt::skip]
 fn red_of_voqs() {
     let both = "RED needs min and max, both in packets or both in data: write for example min = 20 and max = 60";
-    let way = |threshold: &str| format!("x.toml:27:6: voq.red: there is {threshold} already: a queue marks in one way");
+    let way = |threshold: &str| format!("x.toml:27:6: voq.red: there is {threshold} already, and a queue marks in one way: take one of them out");
     check(PAIR, &[
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12", "accepted"),
         ("small = 16", "small = 16\nred = { min = \"36kB\", max = \"108kB\", gentle = true, drop_beyond = false }", "accepted"),
@@ -223,8 +223,8 @@ fn red_of_voqs() {
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\necn_large = 31\n[voq.red]\nmin = 4\nmax = 12", &way("voq.ecn_large").replace(":27:", ":30:")),
         ("small = 16", "small = 16\n[voq.red]", &format!("x.toml:27:6: voq.red: {both}")),
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = \"108kB\"", &format!("x.toml:27:6: voq.red: {both}")),
-        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 3", "x.toml:29:7: voq.red.max: is below red.min"),
-        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nprobability = 0.0", "x.toml:30:15: voq.red.probability: is not above 0 and at most 1"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 3", "x.toml:29:7: voq.red.max: is below red.min: use at least that"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nprobability = 0.0", "x.toml:30:15: voq.red.probability: is not above 0 and at most 1: use for example 0.02"),
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nweigth = 0.1", "x.toml:30:1: voq.red.weigth: unknown key: did you mean voq.red.weight?"),
     ]);
     check(STAR, &[("", "[voq.red]\nmin = 4\nmax = 12\n", "x.toml:13:2: voq: has no effect: it counts only when fabric.kind = \"hybrid\", but fabric.kind is \"star\"; take it out")]);
