@@ -375,6 +375,26 @@ fn an_adapter_s_headroom_is_what_the_worst_case_takes_and_less_loses() {
     assert!(lost > 0 && lost < phases().count(), "{lost} phases lose");
 }
 
+/// Packets of 7.2 us cross two links of 1 us inside a rack: they come at 16.4, 23.6 and 30.8 us, when they are more than two. The pause
+/// frame of 51.2 ns crosses in 1 us and takes effect 1 us later, in the fourth packet, which has left the ToR at 37 us. The host has
+/// taken in all four, 72 us each, at 304.4 us.
+#[test]
+fn a_pause_of_a_tor_by_a_host_by_hand() {
+    let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(1 << 40), response: Some(us(1)), ..PFC }));
+    config.links.delay = us(1);
+    // Two packets, the headroom's two and 64 bytes behind one of them, and 3 us.
+    let buffer = Bytes::new(18_000 + 3 * 9000 + 64 + 3750);
+    let receive = Some(ReceiveConfig { drain: Rate::from_gbps(1), buffer });
+    config.interface.adapter = AdapterConfig { receive, ..AdapterConfig::default() };
+    let (fabric, left) = run(&config, &[burst(0, 1, 6, Time::ZERO)], at(us(20_000)));
+    let report = fabric.pauses().unwrap();
+    let effect = |after: Span| after + ns(2000) + Span::from_ps(51_200);
+    let events: Vec<_> = report.events.iter().map(|event| (event.name.as_str(), event.at)).collect();
+    assert_eq!(events, [("host1.port", effect(ns(30_800))), ("host1.port", effect(ns(304_400)))]);
+    let paused = port(&report, "host1.port");
+    assert_eq!((paused.paused, paused.peak, left.len()), (effect(ns(304_400)) - us(37), 4 * 9000, 6));
+}
+
 /// A host of rack 1 that takes in slowly, and sends as well, is the root of what stops host 0, over ToR, packet switch and ToR.
 #[test]
 fn a_slow_host_pauses_its_tor_and_what_is_behind() {
