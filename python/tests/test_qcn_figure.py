@@ -9,6 +9,7 @@ from firstlight.result import Result
 CHANGES = {
     "time_us": [100.0, 150.0, 200.0, 300.0],
     "host": [0, 1, 0, 1],
+    "to": [7, 6, 7, 6],
     "flow": [0, 1, 0, -1],
     "current_mbps": [5000.0, 2500.0, 7500.0, 100.0],
     "target_mbps": [10000.0, 5000.0, 10000.0, 200.0],
@@ -33,7 +34,13 @@ def told(columns: dict[str, list[float]] | None = None, end: float = 1000.0) -> 
 def test_each_flow_has_its_curve() -> None:
     figure = rate_limiters_figure(told())
     assert "3 of 3" in figure.caption
-    assert all(name in figure.svg for name in ("host0, flow 0", "host1, flow 1", "host1, datagrams"))
+    assert all(name in figure.svg for name in ("host0, flow 0", "host1, flow 1", "host1, datagrams to host6"))
+
+
+def test_datagrams_to_other_hosts_have_their_own_curves() -> None:
+    figure = rate_limiters_figure(told({"flow": [-1, -1, -1, -1], "host": [1, 1, 1, 1]}))
+    assert "2 of 2" in figure.caption
+    assert all(f"datagrams to host{to}" in figure.svg for to in (6, 7))
 
 
 def test_time_ends_soon_after_the_last_cut() -> None:

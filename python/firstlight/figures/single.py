@@ -92,7 +92,7 @@ def rate_limiters_figure(result: Result) -> Figure:
     """Rates of flows that QCN limits over time, those that changed most often. A flow that has nothing left
     to send recovers for seconds, by its timer alone: time ends at twice the last cut of any of them."""
     frame = result.rate_limiters
-    changes = frame.groupby(["host", "flow"])
+    changes = frame.groupby(["host", "to", "flow"])
     often = changes.size().nlargest(MOST_CURVES).index.sort_values()
     curves = [changes.get_group(key) for key in often]
     elapsed = float(result.manifest["elapsed_us"]) / 1e3
@@ -100,10 +100,10 @@ def rate_limiters_figure(result: Result) -> Figure:
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
-        for (host, flow), part, color in zip(often, curves, ramp(len(curves)), strict=True):
+        for (host, to, flow), part, color in zip(often, curves, ramp(len(curves)), strict=True):
             time = [*(part["time_us"] / 1e3), elapsed]
             rate = [*(part["current_mbps"] / 1e3), float(part["current_mbps"].iloc[-1]) / 1e3]
-            name = f"host{host}, flow {flow}" if flow >= 0 else f"host{host}, datagrams"
+            name = f"host{host}, flow {flow}" if flow >= 0 else f"host{host}, datagrams to host{to}"
             axes.step(time, rate, where="post", color=color, lw=1.1, label=name)
         axes.set_xlabel("Time (ms)")
         axes.set_ylabel("Rate (Gb/s)")

@@ -29,6 +29,7 @@ pub(super) fn table(flows: &[FlowReport], qcn: &QcnReport) -> Table {
     Table::new("rate_limiters", "one row for each change of a rate that QCN limits, in the order of time")
         .number("time_us", "when, from the start of the run", kept, |sample| sample.at.as_us_f64())
         .count("host", "the sending host", kept, |sample| sample.host.0.into())
+        .count("to", "the host that it sends to", kept, |sample| sample.flow.dst.into())
         .with(
             "flow",
             "row of table flows, whose data or, at its receiver, whose ACKs are limited; -1 for a probe or a program",

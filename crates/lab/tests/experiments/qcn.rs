@@ -28,6 +28,8 @@ fn an_incast_is_limited_and_told() {
     let (flow, host) = (integers(&outcome, "rate_limiters", "flow"), integers(&outcome, "rate_limiters", "host"));
     let src = integers(&outcome, "flows", "src");
     assert!(flow.iter().zip(host).all(|(flow, host)| src[*flow as usize] == *host));
+    let (to, dst) = (integers(&outcome, "rate_limiters", "to"), integers(&outcome, "flows", "dst"));
+    assert!(flow.iter().zip(to).all(|(flow, to)| dst[*flow as usize] == *to));
     assert_eq!(flow.iter().collect::<std::collections::BTreeSet<_>>().len(), 7);
     let counts = &outcome.manifest["conservation"];
     let count = |name: &str| counts[name].as_u64().expect("a count");
