@@ -42,7 +42,10 @@ pub(super) fn calm(report: &PauseReport) -> Option<String> {
             format!("what came from {name} exceeded xoff, {}, but no pause had taken effect by the end", limits.xoff)
         }
         Some(PausedPort { name, peak, limits, .. }) => {
-            format!("not reached: of what came from {name} {peak}B at most were held, and xoff is {}", limits.xoff)
+            format!(
+                "not reached: the next switch or host held of what came from {name} {peak}B at most, and xoff is {}",
+                limits.xoff
+            )
         }
     })
 }

@@ -106,7 +106,10 @@ fn counters_of_zero_say_why() {
     let all = "pauses of all ports and classes since the start of the run";
     assert_eq!(pauses(&[]), all);
     let calm = pauses(&[("pfc.xoff", "50MB")]);
-    assert!(calm.starts_with(&format!("{all}; not reached: of what came from ")), "{calm}");
+    assert!(
+        calm.starts_with(&format!("{all}; not reached: the next switch or host held of what came from ")),
+        "{calm}"
+    );
     assert!(calm.ends_with("B at most, and xoff is 50MB"), "{calm}");
     let two = format!("{INCAST}\n[[switch.classes]]\n[[switch.classes]]\n");
     let other = meaning(&result(&two, &[("pfc.classes", "[1]")]), "pauses");
