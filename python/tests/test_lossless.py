@@ -51,13 +51,14 @@ SLOW = {"adapter.drain": "2Gbps", "adapter.receive_buffer": "30kB", "pfc.xoff": 
 def test_a_slow_host_is_the_root_of_the_pauses() -> None:
     result = fl.run(INCAST, SLOW)
     assert (result.summary["dropped_packets"], result.invalid) == (0, [])
-    assert result.table("pauses").set_index("name").loc["host4.port", "state"] == "paused"
-    causes = result.table("pause_causes").set_index("name")
-    assert set(causes.loc[["host4.port"], "root"]) == {"host4.adapter"}
-    assert "host4.adapter" in set(causes.loc[["host1.nic"], "root"])
+    states = result.table("pauses").query("name == 'host4.port'")["state"]
+    assert list(states) == ["paused"]
+    causes = result.table("pause_causes")
+    assert set(causes.query("name == 'host4.port'")["root"]) == {"host4.adapter"}
+    assert "host4.adapter" in set(causes.query("name == 'host1.nic'")["root"])
     assert fl.inspect(INCAST, SLOW)["adapter"]["links_to_hosts"][0]["xoff_bytes"] == 20_346
     lossy = fl.run(INCAST, {**SLOW, "pfc.kind": "off"})
-    assert lossy.table("ports").set_index("name").loc["host4.adapter", "dropped"] > 0
+    assert lossy.table("ports").query("name == 'host4.adapter'")["dropped"].sum() > 0
 
 
 def test_a_receive_buffer_that_is_too_small_names_its_link_and_bytes() -> None:
