@@ -452,4 +452,5 @@ SCENARIOS = {
     "overload": OVERLOAD,
     "hog": HOG.format(qcn=""),
     "limited hog": HOG.format(qcn="[qcn]"),
+    "waiting hog": HOG.format(qcn='[adapter]\nsend_buffer = "30kB"'),
 }

@@ -433,6 +433,23 @@ def test_qcn_frees_whom_a_pause_holds_up(hosts: str, results: Results) -> None:
 
 
 @both
+def test_a_full_interface_makes_its_host_wait(hosts: str, results: Results) -> None:
+    """Beside datagrams that a pause holds up, a flow shares their interface packet by packet, and none of
+    them waits behind more than the interface holds; nothing is lost."""
+    piled, waiting = results("hog", hosts), results("waiting hog", hosts)
+    nics = waiting.table("ports").set_index("name")["peak_bytes"]
+    assert 30_000 <= nics["host1.nic"] < 30_000 + 9000
+    assert piled.table("ports").set_index("name")["peak_queue"]["host1.nic"] > 100
+    assert waiting.summary["dropped_packets"] == 0
+    assert waiting.table("flows")["srtt_us"][0] < 1000 < piled.table("flows")["srtt_us"][0]
+    conserves(waiting)
+
+
+def test_who_waits_has_as_much(results: Results) -> None:
+    compare(results, "waiting hog", "goodput_gbps", 0.1)
+
+
+@both
 def test_a_lost_syn_is_sent_again_after_the_first_timeout(hosts: str, results: Results) -> None:
     """RFC 6298, section 2.1, with 12 ms instead of a second, in ticks of 4 ms."""
     sent = [r for r in rows_of(results("flooded", hosts)) if r.src == r.host == SENDER and r.has(SYN)]

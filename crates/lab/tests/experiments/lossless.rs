@@ -147,6 +147,24 @@ fn inspection_tells_thresholds_and_headroom() {
     assert!(inspect(&read(INCAST, &[("pfc.kind", "off")]))["pfc"].is_null());
 }
 
+/// The hosts wait instead of their interfaces holding all that a pause stops.
+#[test]
+fn sending_buffers_are_told_before_and_after_a_run() {
+    assert!(inspect(&read(INCAST, &[]))["adapter"].is_null());
+    let limit = [("adapter.send_buffer", "20kB")];
+    assert_eq!(inspect(&read(INCAST, &limit))["adapter"]["send_buffer_bytes"], 20_000);
+    let (without, with) = (result(INCAST, &[]), result(INCAST, &limit));
+    assert!(numbers(&without, "ports", "peak_bytes").iter().all(|bytes| bytes.is_nan()));
+    let names = texts(&with, "ports", "name");
+    let most = |name: &str| {
+        let row = names.iter().position(|found| found == name).expect("the port is there");
+        numbers(&with, "ports", "peak_bytes")[row]
+    };
+    assert!(most("host4.port").is_nan());
+    assert!((20_000.0..21_500.0).contains(&most("host1.nic")), "{}", most("host1.nic"));
+    assert_eq!((metric(&with, "dropped_packets"), metric(&with, "retransmits")), (0.0, 0.0));
+}
+
 #[test]
 fn a_run_that_may_lose_says_how_much() {
     let lossy = [("pfc.allow_loss", "true"), ("pfc.buffer", "62kB")];
