@@ -135,6 +135,19 @@ fn datagrams_wait_for_room() {
     assert_conserved(world.fabric());
 }
 
+/// A datagram that has waited delays none after it: one source is due every 2 us, and a burst of five is in its way from 1.9 us on. Its
+/// third waits from 4 us to 5.5, second in the line, and its fourth from 6 us.
+#[test]
+fn a_datagram_is_due_whenever_the_one_before_was_sent() {
+    let fabric = Fabric::graph(&with_buffer(star(2, None, None), 3000)).unwrap();
+    let burst = ProbeConfig { start: ns(1900), ..probe(0, 1, ns(100), 5) };
+    let mut world = world(fabric, vec![], vec![probe(0, 1, us(2), 4), burst]);
+    world.run_until(at(us(40)));
+    let sent = world.probes().iter().map(|p| p.samples.iter().map(|s| s.sent.as_ps() / 1000).collect()).collect();
+    let sent: Vec<Vec<u64>> = sent;
+    assert_eq!(sent, [vec![0, 2000, 5500, 7900], vec![1900, 3100, 4300, 6700, 9100]]);
+}
+
 /// Both have all to send from when their handshakes are over; an interface that holds less than a packet takes one at a time, so
 /// that they go in turns, back to back.
 #[test]
