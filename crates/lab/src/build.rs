@@ -59,6 +59,7 @@ fn probe_config(spec: &Spec, probe: &Probe) -> ProbeConfig {
         count: probe.count,
         more: probe.more.clone(),
         class: probe.class,
+        send_buffer: probe.send_buffer,
         record: spec.measure.probes,
     }
 }

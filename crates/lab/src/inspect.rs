@@ -36,7 +36,6 @@ pub fn inspect(spec: &Spec) -> Json {
         "week": week,
         "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Graph(_) => None },
         "bdp": bdp,
-        "adapter": adapter(spec),
         "pfc": lossless::pfc(spec),
         "adapter": lossless::adapter(spec),
         "qcn": lossless::qcn(spec),
@@ -50,12 +49,6 @@ pub fn inspect(spec: &Spec) -> Json {
         "spec": spec.resolved,
         "notes": warnings::of_spec(spec),
     })
-}
-
-/// What hosts' adapters hold, where that is limited.
-fn adapter(spec: &Spec) -> Json {
-    let limit = spec.network.interface().adapter.send_buffer;
-    limit.map_or(Json::Null, |limit| json!({"send_buffer_bytes": limit.get()}))
 }
 
 fn rate(rate: Rate, delay: Span) -> Json {

@@ -336,6 +336,7 @@ fn a_device_has_its_turns_beside_simulated_senders() {
         count: None,
         more: vec![],
         class: 0,
+        send_buffer: None,
         record: false,
     };
     let fabric = with(3, full_at(3000), SwitchConfig::default());

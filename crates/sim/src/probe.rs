@@ -3,7 +3,7 @@
 
 use crate::config::ConfigError;
 use firstlight_net::{HostId, Packet, Stamps};
-use firstlight_units::{Span, Time};
+use firstlight_units::{Bytes, Span, Time};
 use hdrhistogram::Histogram;
 
 /// Protocol number of UDP in the IP header.
@@ -33,6 +33,9 @@ pub struct ProbeConfig {
     pub more: Vec<(Span, u64)>,
     /// Traffic class: 0 to 7.
     pub class: u8,
+    /// What its socket holds of datagrams that have not left the host's interface: while that is as much or more, the program
+    /// waits. `None` for no limit.
+    pub send_buffer: Option<Bytes>,
     /// Whether each one is told, and not their number alone.
     pub record: bool,
 }
@@ -77,6 +80,10 @@ pub(crate) struct Probe {
     begun: usize,
     /// When the next one is due; it may wait for room then.
     due: Time,
+    /// Bytes that have not left the interface, where the socket has a buffer.
+    unsent: u64,
+    /// The program waits until that is less.
+    waits: bool,
     report: ProbeReport,
 }
 
@@ -89,7 +96,7 @@ impl Probe {
         let report = ProbeReport { src, dst, sent: 0, last_sent: None, received: 0, latency, samples: vec![] };
         let (scale, left) = (u64::from(scale), config.count.unwrap_or(u64::MAX));
         let due = Time::ZERO + config.start * scale;
-        Ok(Probe { every: config.every * scale, scale, left, due, begun: 0, config, report })
+        Ok(Probe { every: config.every * scale, scale, left, due, begun: 0, unsent: 0, waits: false, config, report })
     }
 
     pub(crate) fn starts_at(&self) -> Time {
@@ -100,10 +107,36 @@ impl Probe {
         self.config.src
     }
 
-    /// Writes the datagram that is sent at `now`.
-    pub(crate) fn write(&self, index: usize, packet: &mut Packet, now: Time) {
+    /// Whether its socket has a buffer.
+    pub(crate) fn has_buffer(&self) -> bool {
+        self.config.send_buffer.is_some()
+    }
+
+    /// Whether the socket takes a datagram. If not, [`Probe::on_left`] tells when it does.
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.waits = self.config.send_buffer.is_some_and(|buffer| self.unsent >= buffer.get());
+        !self.waits
+    }
+
+    /// The interface has a datagram.
+    pub(crate) fn on_taken(&mut self) {
+        if self.has_buffer() {
+            self.unsent += u64::from(self.config.size);
+        }
+    }
+
+    /// A datagram has left the interface. Whether the program has waited for that, and may send now.
+    pub(crate) fn on_left(&mut self) -> bool {
+        if self.has_buffer() {
+            self.unsent -= u64::from(self.config.size);
+        }
+        self.waits && self.has_room()
+    }
+
+    /// The datagram that is sent at `now`.
+    pub(crate) fn datagram(&self, index: usize, now: Time) -> Packet {
         let sent = now.as_ps();
-        *packet = Packet {
+        let mut packet = Packet {
             size: self.config.size,
             header: HEADER as u8,
             src: self.config.src,
@@ -118,6 +151,7 @@ impl Probe {
         };
         packet.set_class(self.config.class);
         packet.set_stamps(Stamps::default());
+        packet
     }
 
     /// One was sent; when the next one is due.
@@ -188,7 +222,8 @@ mod tests {
     fn probe(count: Option<u64>, more: &[(u64, u64)]) -> Result<Probe, ConfigError> {
         let more = more.iter().map(|&(us, count)| (Span::from_us(us), count)).collect();
         let (src, dst, every, start) = (HostId(0), HostId(1), Span::from_us(10), Span::from_us(5));
-        let config = ProbeConfig { src, dst, size: 100, every, start, count, more, class: 0, record: false };
+        let config =
+            ProbeConfig { src, dst, size: 100, every, start, count, more, class: 0, send_buffer: None, record: false };
         Probe::new(config, 3, 2, 2)
     }
 

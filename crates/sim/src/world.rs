@@ -43,6 +43,8 @@ pub struct World {
     places: Places,
     flows: Vec<Flow>,
     probes: Vec<Probe>,
+    /// Some of them have sockets with buffers.
+    sockets_fill: bool,
     exchange: Exchange,
     /// When flows stop that never end, the last one first.
     stops: Vec<(Time, usize)>,
@@ -82,6 +84,10 @@ impl World {
         let scale = fabric.time_scale();
         let probe = |(index, config)| Probe::new(config, index, fabric.hosts(), scale);
         let probes = probes.into_iter().enumerate().map(probe).collect::<Result<Vec<_>, _>>()?;
+        let sockets_fill = probes.iter().any(Probe::has_buffer);
+        if sockets_fill {
+            fabric.stop_at_sent();
+        }
         let exchange = Exchange::new(messages, flows.len(), scale);
         let mut timers = Events::new(&[
             (Kind::Timer, flows.len() * 2),
@@ -128,6 +134,7 @@ impl World {
             places,
             flows,
             probes,
+            sockets_fill,
             exchange,
             stops,
             timers,
@@ -210,10 +217,10 @@ impl World {
     #[inline(always)]
     fn step<O: Outside>(&mut self, outside: &mut O, until: Time) {
         self.now = self.fabric.run_to_exit(self.timers.next().map_or(until, |timer| timer.min(until)));
+        if O::PRESENT || self.sockets_fill {
+            self.on_sent(outside);
+        }
         if O::PRESENT {
-            while let Some(id) = self.fabric.poll_sent() {
-                outside.on_sent(id);
-            }
             while let Some(id) = self.fabric.poll_drop() {
                 outside.on_drop(id);
             }

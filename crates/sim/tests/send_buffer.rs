@@ -53,6 +53,7 @@ fn probe(src: u16, dst: u16, every: Span, count: u64) -> ProbeConfig {
         count: Some(count),
         more: vec![],
         class: 0,
+        send_buffer: None,
         record: true,
     }
 }
@@ -120,19 +121,51 @@ fn a_buffer_of_nothing_is_refused() {
     assert_eq!(error.to_string(), told);
 }
 
-/// Twice as fast as the link: those whose time has passed follow one by one, each when there is room.
+/// Twice as fast as the link: those whose time has passed follow one by one, each when there is room, be it the interface or the
+/// source's own socket that is full.
 #[test]
 fn datagrams_wait_for_room() {
-    let fabric = Fabric::graph(&with_buffer(star(2, None, None), 3000)).unwrap();
-    let mut world = world(fabric, vec![], vec![ProbeConfig { more: vec![(us(20), 1)], ..probe(0, 1, ns(600), 8) }]);
-    world.run_until(at(us(40)));
-    let report = &world.probes()[0];
-    let sent: Vec<u64> = report.samples.iter().map(|sample| sample.sent.as_ps() / 1000).collect();
-    assert_eq!(sent, [0, 600, 1200, 2400, 3600, 4800, 6000, 7200, 20_000]);
-    let latency: Vec<u64> = report.samples.iter().map(|sample| sample.latency.as_ps() / 1000).collect();
-    assert_eq!(latency, [4400, 5000, 5600, 5600, 5600, 5600, 5600, 5600, 4400], "two packets and two links at most");
-    assert_eq!((report.sent, report.received, nics(world.fabric())[0].peak_bytes), (9, 9, Some(3000)));
-    assert_conserved(world.fabric());
+    for (interface, send_buffer) in
+        [(Some(3000), None), (None, Some(Bytes::new(3000))), (Some(3000), Some(Bytes::new(1 << 20)))]
+    {
+        let star = star(2, None, None);
+        let fabric = Fabric::graph(&interface.map_or(star.clone(), |limit| with_buffer(star, limit))).unwrap();
+        let source = ProbeConfig { more: vec![(us(20), 1)], send_buffer, ..probe(0, 1, ns(600), 8) };
+        let mut world = world(fabric, vec![], vec![source]);
+        world.run_until(at(us(40)));
+        let report = &world.probes()[0];
+        let sent: Vec<u64> = report.samples.iter().map(|sample| sample.sent.as_ps() / 1000).collect();
+        assert_eq!(sent, [0, 600, 1200, 2400, 3600, 4800, 6000, 7200, 20_000]);
+        let latency: Vec<u64> = report.samples.iter().map(|sample| sample.latency.as_ps() / 1000).collect();
+        assert_eq!(
+            latency,
+            [4400, 5000, 5600, 5600, 5600, 5600, 5600, 5600, 4400],
+            "two packets and two links at most"
+        );
+        assert_eq!((report.sent, report.received), (9, 9));
+        assert_eq!(nics(world.fabric())[0].peak_bytes, interface);
+        assert_conserved(world.fabric());
+    }
+}
+
+/// Two sources at line rate and one flow: what waits of a source is its socket's alone, and a smaller socket gets less of the link.
+#[test]
+fn each_socket_holds_its_own() {
+    let fabric = Fabric::graph(&with_buffer(star(3, None, None), 1 << 20)).unwrap();
+    let source = |dst, packets: u64| ProbeConfig {
+        send_buffer: Some(Bytes::new(packets * 1500)),
+        ..probe(0, dst, ns(100), 1000)
+    };
+    let mut world = world(fabric, vec![flow(0, 1, 20 * 1448)], vec![source(1, 2), source(2, 6)]);
+    world.run_until(at(us(200)));
+    let [small, large] = [0, 1].map(|index| world.probes()[index].received);
+    assert!(
+        small > 20 && large.abs_diff(3 * small) < 12,
+        "{small} and {large}: in the proportion of what waits of each"
+    );
+    let peak = nics(world.fabric())[0].peak_bytes.unwrap();
+    assert!((12_000..12_000 + 20 * 1500).contains(&peak), "{peak} are the sockets' and the flow's window at most");
+    assert!(world.is_finished(), "the flow is behind eight datagrams at most");
 }
 
 /// A datagram that has waited delays none after it: one source is due every 2 us, and a burst of five is in its way from 1.9 us on. Its
@@ -245,6 +278,8 @@ struct Case {
     scale: u32,
     flows: Vec<(u16, u16, u64)>,
     probes: Vec<(u16, u16, u64)>,
+    /// What each probe's socket holds.
+    socket: Option<u64>,
 }
 
 const HOSTS: u16 = 4;
@@ -255,8 +290,9 @@ fn case() -> impl Strategy<Value = Case> {
     let probes = prop::collection::vec((ends(), 1u64..60).prop_map(|((src, dst), n)| (src, dst, n)), 0..4);
     let kind = (any::<bool>(), any::<bool>(), 0usize..3, any::<bool>(), any::<bool>(), any::<bool>());
     let times = (prop::sample::select(vec![0u64, 300, 2000]), prop::sample::select(vec![1u32, 20]));
-    (kind, times, flows, probes).prop_map(
-        |((hybrid, pfc, classes, pacer, qcn, loss), (delay, scale), flows, probes)| Case {
+    let socket = prop::option::of(1u64..20_000);
+    (kind, times, flows, probes, socket).prop_map(
+        |((hybrid, pfc, classes, pacer, qcn, loss), (delay, scale), flows, probes, socket)| Case {
             hybrid,
             pfc,
             classes,
@@ -267,6 +303,7 @@ fn case() -> impl Strategy<Value = Case> {
             scale,
             flows,
             probes,
+            socket,
         },
     )
 }
@@ -312,6 +349,7 @@ impl Case {
         };
         let probe = |(index, &(src, dst, count)): (usize, &(u16, u16, u64))| ProbeConfig {
             class: class(index),
+            send_buffer: self.socket.map(Bytes::new),
             ..probe(src, dst, ns(1000), count)
         };
         let flows = self.flows.iter().enumerate().map(flow).collect();

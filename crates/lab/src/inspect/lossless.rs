@@ -6,9 +6,9 @@ use crate::warnings;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Node, Topology};
 use firstlight_net::{CLASSES, qcn::QcnConfig};
-use firstlight_sim::{GraphConfig, ReceiveConfig};
+use firstlight_sim::{AdapterConfig, GraphConfig, ReceiveConfig};
 use firstlight_units::Rate;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 /// What can be paused, and when; null where nothing can.
 pub(super) fn pfc(spec: &Spec) -> Json {
@@ -55,10 +55,17 @@ fn limits(rate: Rate, limits: &PfcLimits) -> Json {
     })
 }
 
-/// How hosts take in what arrives, and when they pause the links to them, one entry for each that differs; null where they take
-/// it in at once.
+/// What hosts' interfaces hold of what is to be sent, where that is limited; and, where they do not take in at once what arrives, how
+/// they do, and when they pause the links to them, one entry for each that differs. Null without either.
 pub(super) fn adapter(spec: &Spec) -> Json {
-    let Some(ReceiveConfig { drain, buffer }) = spec.network.interface().adapter.receive else { return Json::Null };
+    let AdapterConfig { send_buffer, receive } = spec.network.interface().adapter;
+    let mut told = Map::new();
+    told.extend(send_buffer.map(|limit| ("send_buffer_bytes".into(), json!(limit.get()))));
+    told.extend(receive.into_iter().flat_map(|receive| receiving(spec, receive)));
+    if told.is_empty() { Json::Null } else { Json::Object(told) }
+}
+
+fn receiving(spec: &Spec, ReceiveConfig { drain, buffer }: ReceiveConfig) -> [(String, Json); 3] {
     let links = spec.network.links_to_hosts().into_iter().zip(spec.network.limits_of_adapters());
     let mut pauses: Vec<Json> = vec![];
     for told in links.map(|((there, _), of_link)| limits(there.rate, &of_link)) {
@@ -66,7 +73,11 @@ pub(super) fn adapter(spec: &Spec) -> Json {
             pauses.push(told);
         }
     }
-    json!({"drain": drain.to_string(), "receive_buffer_bytes": buffer.get(), "links_to_hosts": pauses})
+    [
+        ("drain".into(), json!(drain.to_string())),
+        ("receive_buffer_bytes".into(), json!(buffer.get())),
+        ("links_to_hosts".into(), json!(pauses)),
+    ]
 }
 
 /// The congestion points, and the parameters of both points; null without QCN.

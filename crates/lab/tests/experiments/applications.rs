@@ -242,6 +242,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(paced("[\"0s off\"]"), wrong("no step writes anything: write for example [\"0s 1Gbps\"]"));
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nrate = \"1Gbps\"\ncc = \"cubic\""), "x.toml:15:6: workload.0.cc: has no effect on datagrams: take it out, or take out rate");
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\npacket = \"64B\""), "x.toml:14:10: workload.0.packet: has no effect on TCP: take it out, or add rate for datagrams");
+    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nsend_buffer = \"64kB\""), "x.toml:14:15: workload.0.send_buffer: has no effect on TCP: take it out, or add rate for datagrams");
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nfrom = \"host1\"\nto = \"host1\""), "x.toml:15:6: workload.0.to: a sender would send to itself: name other hosts");
     let udp = |more: &str| star(&format!("kind = \"udp\"\nto = \"host0\"\n{more}"));
     assert_eq!(udp(""), "x.toml:11:1: workload.0.rate: missing: write for example rate = \"1Gbps\" in [[workload]]");

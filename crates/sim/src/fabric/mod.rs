@@ -193,6 +193,12 @@ impl Fabric {
         self.core.keep_sent();
     }
 
+    /// From now on [`Fabric::poll_sent`] tells that of all packets, and a run to exits stops at these moments too:
+    /// [`Fabric::poll_room`] names their hosts. Call this before the run.
+    pub fn stop_at_sent(&mut self) {
+        self.core.stop_at_sent();
+    }
+
     /// The next packet whose last bit has left its host's interface, whatever stood in its way, in the order of leaving.
     #[inline]
     pub fn poll_sent(&mut self) -> Option<PacketId> {

@@ -25,6 +25,8 @@ pub(super) struct PausableNics {
     pub(super) buffers: Option<SendBuffers>,
     /// Packets that have left and wait to be told of, when somebody wants to know.
     pub(super) sent: Option<Queue<PacketId>>,
+    /// A run to exits stops when one has left.
+    pub(super) stops: bool,
 }
 
 impl PausableNics {
@@ -43,7 +45,8 @@ impl Core {
     pub(super) fn make_pausable(&mut self, ports: Vec<PausablePort>) {
         let stacks = ports.iter().map(|_| Ring::with_capacity(4)).collect();
         let (buffers, sent) = (self.pausable.buffers.take(), self.pausable.sent.take());
-        self.pausable = PausableNics { ports, stacks, queued: vec![], stopped: vec![], buffers, sent };
+        self.pausable =
+            PausableNics { ports, stacks, queued: vec![], stopped: vec![], buffers, sent, stops: self.pausable.stops };
         self.nics = vec![];
         self.interfaces.plain = false;
     }

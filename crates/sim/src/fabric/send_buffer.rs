@@ -90,6 +90,13 @@ impl Core {
         }
     }
 
+    /// The same of all interfaces; and somebody has something to do at these moments.
+    pub(super) fn stop_at_sent(&mut self) {
+        self.make_exact();
+        self.keep_sent();
+        self.pausable.stops = true;
+    }
+
     /// When what a host has handed in has left its interface; none where that is not known before.
     pub(super) fn departure(&self, host: usize) -> Option<Time> {
         let nic = self.nics.get(host).filter(|_| self.interfaces.plain)?;
@@ -108,7 +115,8 @@ impl Core {
             sent.push(id);
         }
         let size = self.arena.get(id).size;
-        if self.pausable.buffers.as_mut().is_some_and(|buffers| buffers.give(host, size)) {
+        let room = self.pausable.buffers.as_mut().is_some_and(|buffers| buffers.give(host, size));
+        if room || self.pausable.stops {
             self.rooms.push(HostId(host as u16));
         }
     }

@@ -4,7 +4,8 @@ use super::World;
 use crate::events::Kind;
 use crate::lines::Waiter;
 use crate::outside::Outside;
-use firstlight_net::{HostId, Packet};
+use crate::probe;
+use firstlight_net::HostId;
 
 impl World {
     /// Whether the interface of a host outside takes more. If it does not, [`Outside::on_room`] tells when the host's turn
@@ -51,19 +52,32 @@ impl World {
     pub(super) fn on_probe(&mut self, index: usize) {
         let probe = &mut self.probes[index];
         let host = probe.host();
+        if !probe.has_room() {
+            return self.timers.set(None, Kind::Probe, index);
+        }
         if !self.fabric.has_room(host) {
             self.timers.set(None, Kind::Probe, index);
             return self.lines.join(host, Waiter::Probe(index));
         }
-        let write = |packet: &mut Packet| {
-            probe.write(index, packet, self.now);
-            true
-        };
-        self.fabric.inject_with(host, self.now, write);
+        if self.fabric.inject(host, probe.datagram(index, self.now), self.now).is_some() {
+            probe.on_taken();
+        }
         let next = probe.on_sent(self.now);
         if next.is_some_and(|next| next <= self.now) {
             return self.lines.join(host, Waiter::Probe(index));
         }
         self.timers.set(next, Kind::Probe, index);
+    }
+
+    /// Packets have left their hosts' interfaces. Sources whose sockets were full go to the ends of their lines.
+    #[cold]
+    pub(super) fn on_sent<O: Outside>(&mut self, outside: &mut O) {
+        while let Some(id) = self.fabric.poll_sent() {
+            let index = probe::index_of(self.fabric.packet(id)).filter(|index| *index < self.probes.len());
+            if let Some(index) = index.filter(|index| self.probes[*index].on_left()) {
+                self.lines.join(self.probes[index].host(), Waiter::Probe(index));
+            }
+            outside.on_sent(id);
+        }
     }
 }

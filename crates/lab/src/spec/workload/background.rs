@@ -21,8 +21,8 @@ pub(super) fn expand(table: &Table<'_>, probes: &mut Vec<Probe>) -> Result<Made,
         probes.extend(datagrams(table, &pairs, Some(size))?);
         return Ok(Made::default());
     }
-    if table.values.has(&table.path("packet")) {
-        return Err(table.problem("packet", "has no effect on TCP: take it out, or add rate for datagrams"));
+    if let Some(key) = ["packet", "send_buffer"].into_iter().find(|key| table.values.has(&table.path(key))) {
+        return Err(table.problem(key, "has no effect on TCP: take it out, or add rate for datagrams"));
     }
     let mut flows = table.between(&pairs)?;
     for flow in &mut flows {

@@ -232,6 +232,14 @@ fn probes() -> Vec<Key> {
         key("workload.*.packet", Kind::Size { least: 28, most: 65_535 }, "Size of each packet, IP header included")
             .or_none("`probe`: 64B; else `hosts.mtu`")
             .when(DATAGRAMS),
+        key(
+            "workload.*.send_buffer",
+            Kind::Size { least: 1, most: 1 << 40 },
+            "What a socket holds of packets that have not left the host's interface. While it holds that much the program waits; what \
+             it was to send meanwhile follows at once",
+        )
+        .or_none("no limit")
+        .when(DATAGRAMS),
         key("workload.*.rate", Kind::Rate, "`probe`: the packets' rate, IP headers included; instead of `interval`; `udp`: the same. `demand`: the payload of an entry of 1. `background`: datagrams at this rate, instead of TCP")
             .or_none("`probe`: see `interval`; `background`: TCP; else required")
             .when(When::Workload(&["probe", "demand", "udp", "background"])),

@@ -30,6 +30,8 @@ pub struct Probe {
     pub more: Vec<(Span, u64)>,
     /// Traffic class of the packets, 0 to 7.
     pub class: u8,
+    /// What a socket holds of packets that have not left the host's interface; `None` for no limit.
+    pub send_buffer: Option<Bytes>,
 }
 
 /// Probes: one for each pair of hosts.
@@ -92,6 +94,7 @@ fn one(table: &Table<'_>, pairs: &[Pair], packet: Bytes) -> Result<Probe, Box<Pr
         start,
         more: vec![],
         class: table.values.integer(&table.path("class")) as u8,
+        send_buffer: table.values.size_opt(&table.path("send_buffer")),
     })
 }
 
