@@ -49,11 +49,10 @@ impl InterfaceConfig {
         if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
     }
 
-    /// Whether the stack's delay may have to be a stage of its own on fabrics that do not pause hosts: it takes time, and what
-    /// comes after it is not known before.
+    /// Whether the stack's delay may have to be a stage of its own on fabrics that do not pause hosts: where what comes after it is
+    /// not known before, or somebody is to be told of it.
     pub(crate) fn has_stacks(&self) -> bool {
-        let unknown = self.pacer.is_some() || self.qcn.is_some() || self.adapter.send_buffer.is_some();
-        unknown && !self.send_delay.is_zero()
+        !self.send_delay.is_zero()
     }
 }
 

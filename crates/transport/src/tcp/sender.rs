@@ -197,8 +197,7 @@ impl Sender {
             self.hold_back();
             return None;
         }
-        if self.probe_due {
-            self.probe_due = false;
+        if std::mem::take(&mut self.probe_due) && !self.board.is_empty() {
             return self.send_probe(now, config);
         }
         let in_flight = self.board.in_flight();
@@ -282,9 +281,10 @@ impl Sender {
         Outgoing { start: segment.start, len: segment.len, retransmission: true, push }
     }
 
-    /// RFC 8985, section 7.3: a probe is new data if there are any, else the last segment again.
+    /// RFC 8985, section 7.3: a probe is new data if there are any, else the last segment again. Of nothing in flight there is none:
+    /// what it was due for may have been acknowledged while it had to wait.
     fn send_probe(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
-        if self.board.is_empty() || self.probe_end.is_some() {
+        if self.probe_end.is_some() {
             self.arm_retransmit(now, config);
             return None;
         }
