@@ -35,9 +35,17 @@ def trees(result: Result) -> list[Pause]:
     found = []
     for (kind, root), rows in causes.groupby(["class", "root"], sort=False):
         name = f"{root}, class {kind}" if several else str(root)
-        behind = _behind(rows, str(root), frozenset({str(root)}))
+        behind = _behind(_joined(rows, str(root)), str(root), frozenset({str(root)}))
         found.append(Pause(name, "", int(rows["pauses"].sum()), float(rows["paused_us"].sum()), behind))
     return sorted(found, key=lambda tree: -tree.paused_us)
+
+
+def _joined(rows: pd.DataFrame, root: str) -> pd.DataFrame:
+    """The rows, and one of no pauses for each port that others waited for while it was paused for another
+    root: else these would be left out."""
+    between = [port for port in rows["egress"].unique() if port != root and port not in set(rows["name"])]
+    added = [{"name": port, "egress": root, "switch": "", "pauses": 0, "paused_us": 0.0} for port in between]
+    return pd.concat([rows, pd.DataFrame(added)]) if added and root != "circle" else rows
 
 
 def _behind(rows: pd.DataFrame, port: str, above: frozenset[str]) -> tuple[Pause, ...]:
@@ -72,7 +80,12 @@ def _branches(behind: tuple[Pause, ...], margin: str) -> Iterator[str]:
     shown, rest = behind[:MOST_BRANCHES], behind[MOST_BRANCHES:]
     for i, pause in enumerate(shown):
         last = i == len(shown) - 1 and not rest
-        yield f"{margin}{'└' if last else '├'}─ {pause.name} paused by {pause.switch}: {_times(pause)}"
+        own = (
+            f" paused by {pause.switch}: {_times(pause)}"
+            if pause.pauses
+            else ", paused for another root then"
+        )
+        yield f"{margin}{'└' if last else '├'}─ {pause.name}{own}"
         yield from _branches(pause.behind, margin + ("   " if last else "│  "))
     if rest:
         together = _ms(sum(p.paused_us for p in rest))

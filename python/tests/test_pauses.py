@@ -64,6 +64,15 @@ def test_trees_as_text() -> None:
     ]
 
 
+def test_who_waited_for_a_port_that_was_paused_for_another_root_is_there() -> None:
+    rows: list[Cause] = [*CHAIN[:1], ("z.nic", "0", "a", "a->b", "g.port", 1, 300.0)]
+    assert written(trees(caused(rows))).splitlines()[2:] == [
+        "g.port: caused 1 pause, 0.3 ms together",
+        "└─ a->b, paused for another root then",
+        "   └─ z.nic paused by a: 1 pause, 0.3 ms",
+    ]
+
+
 def test_large_trees_are_cut_and_counted() -> None:
     wide: list[Cause] = [
         (f"h{i}.nic", "0", "s", "h.port", "h.port", 1, 1000.0) for i in range(MOST_BRANCHES + 2)

@@ -19,7 +19,7 @@ ETALON = [c for c in CLAIMS if c.folder.parent.name == "etalon"]
 KEYS = {"figure", "point", "metric", "paper", "ours", "difference"}
 
 
-MEASURED_ON_LINUX = ("ADU", "HDFS", "hotspot", "pause", "queries, TCP", "queries, UDP")
+MEASURED_ON_LINUX = ("ADU", "HDFS", "hotspot", "pause", "queries, TCP", "queries, UDP", "hpc", "timers")
 
 
 def test_all_of_etalon_s_figures_are_there() -> None:
