@@ -148,6 +148,21 @@ fn datagrams_wait_for_room() {
     }
 }
 
+/// A flow that hears ACKs while it waits stands in the line once all the same: it and a source at twice the line's rate share the link.
+#[test]
+fn who_waits_stands_in_the_line_once() {
+    let fabric = Fabric::graph(&with_buffer(star(3, None, None), 3000)).unwrap();
+    let mut world = world(fabric, vec![flow(0, 1, 1 << 30)], vec![probe(0, 2, ns(600), 10_000)]);
+    world.run_until(at(us(5000)));
+    let [mut begun, mut ended] = [[0; 2]; 2];
+    for (when, counts) in [(5000, &mut begun), (9000, &mut ended)] {
+        world.run_until(at(us(when)));
+        *counts = [world.flows()[0].sender.packets_sent, world.probes()[0].sent];
+    }
+    let [data, datagrams] = [0, 1].map(|index| ended[index] - begun[index]);
+    assert!(data > 1500 && data.abs_diff(datagrams) <= 2, "{data} and {datagrams} take turns");
+}
+
 /// Two sources at line rate and one flow: what waits of a source is its socket's alone, and a smaller socket gets less of the link.
 #[test]
 fn each_socket_holds_its_own() {
