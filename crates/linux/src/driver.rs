@@ -3,7 +3,8 @@
 //! The kernel owns the clock: it counts nanoseconds, the engine picoseconds from the moment of [`Driver::start`] on. It
 //! calls [`Driver::run`] at [`Driver::next`] and hands in frames with [`Driver::send`]; what becomes of each frame it
 //! learns through [`Kernel`]: at most once that it was sent, and then exactly once that it was delivered or dropped. A
-//! moment between two nanoseconds counts as the later one. A device whose interface is full waits for its turn. The warm-up ends and the run ends at their exact picosecond.
+//! moment between two nanoseconds counts as the later one. A device whose interface is full waits for its turn. The warm-up ends
+//! and the run ends at their exact picosecond.
 
 use crate::wire::{Addresses, Refusal, read};
 use firstlight_net::{Ecn, HostId, Packet, PacketId, TcpFlags};

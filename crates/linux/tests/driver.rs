@@ -237,14 +237,11 @@ fn a_packet_leaves_after_its_way_through_the_stack() {
 #[test]
 fn a_packet_leaves_when_a_pause_is_over() {
     let pfc = PfcConfig {
-        whole_link: false,
-        classes: u8::MAX,
         xoff: Some(Bytes::new(3000)),
         xon: Some(Bytes::new(1500)),
-        buffer: None,
         response: Some(Span::from_us(1)),
-        mtu: Bytes::new(1500),
         most_events: 10,
+        ..PfcConfig::of_all(Bytes::new(1500))
     };
     let switch = SwitchConfig { pfc: Some(pfc), ..SwitchConfig::default() };
     let mut clock = running(with(3, InterfaceConfig::default(), switch), &[0, 1, 2]);

@@ -83,6 +83,20 @@ impl PfcLimits {
 }
 
 impl PfcConfig {
+    /// PFC of all classes, of packets of so many bytes at most; all thresholds follow from the links, and no pause is recorded.
+    pub const fn of_all(mtu: Bytes) -> Self {
+        PfcConfig {
+            whole_link: false,
+            classes: u8::MAX,
+            xoff: None,
+            xon: None,
+            buffer: None,
+            response: None,
+            mtu,
+            most_events: 0,
+        }
+    }
+
     /// What holds on a link whose data goes over `there` and whose pause frames over `back`.
     ///
     /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go arrives,
@@ -132,16 +146,7 @@ pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes) -> Bytes {
 mod tests {
     use super::*;
 
-    const CONFIG: PfcConfig = PfcConfig {
-        whole_link: false,
-        classes: u8::MAX,
-        xoff: None,
-        xon: None,
-        buffer: None,
-        response: None,
-        mtu: Bytes::new(1500),
-        most_events: 0,
-    };
+    const CONFIG: PfcConfig = PfcConfig::of_all(Bytes::new(1500));
 
     fn wire(gbps: u64, ns: u64) -> Wire {
         Wire { rate: Rate::from_gbps(gbps), delay: Span::from_ns(ns) }

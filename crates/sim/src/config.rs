@@ -48,12 +48,6 @@ impl InterfaceConfig {
     pub(crate) fn stack_on_link(&self) -> Span {
         if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
     }
-
-    /// Whether the stack's delay may have to be a stage of its own on fabrics that do not pause hosts: where what comes after it is
-    /// not known before, or somebody is to be told of it.
-    pub(crate) fn has_stacks(&self) -> bool {
-        !self.send_delay.is_zero()
-    }
 }
 
 /// The buffers of a host's adapter.

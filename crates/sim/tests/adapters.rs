@@ -13,16 +13,12 @@ use firstlight_sim::{
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{Left, assert_conserved, at, drive, ns, packet, paper, us};
 
+/// The switches never pause.
 const PFC: PfcConfig = PfcConfig {
-    whole_link: false,
-    classes: u8::MAX,
-    // The switches never pause.
     xoff: Some(Bytes::new(1 << 40)),
-    xon: None,
-    buffer: None,
     response: Some(Span::from_us(1)),
-    mtu: Bytes::new(1500),
     most_events: 1000,
+    ..PfcConfig::of_all(Bytes::new(1500))
 };
 
 fn receive(drain: Rate, buffer: u64) -> AdapterConfig {

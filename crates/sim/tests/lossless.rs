@@ -11,16 +11,7 @@ use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{assert_conserved, at, drive, ns, packet, us};
 use proptest::prelude::*;
 
-const PFC: PfcConfig = PfcConfig {
-    whole_link: false,
-    classes: u8::MAX,
-    xoff: None,
-    xon: None,
-    buffer: None,
-    response: None,
-    mtu: Bytes::new(1500),
-    most_events: 100_000,
-};
+const PFC: PfcConfig = PfcConfig { most_events: 100_000, ..PfcConfig::of_all(Bytes::new(1500)) };
 
 fn bytes(n: u64) -> Option<Bytes> {
     Some(Bytes::new(n))

@@ -13,16 +13,7 @@ use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{Left, assert_conserved, at, drive, nervous, ns, packet, us};
 use proptest::prelude::*;
 
-const PFC: PfcConfig = PfcConfig {
-    whole_link: false,
-    classes: u8::MAX,
-    xoff: None,
-    xon: None,
-    buffer: None,
-    response: None,
-    mtu: Bytes::new(9000),
-    most_events: 1_000_000,
-};
+const PFC: PfcConfig = PfcConfig { most_events: 1_000_000, ..PfcConfig::of_all(Bytes::new(9000)) };
 /// RED as lossless classes have it.
 const MARKS: RedConfig = RedConfig {
     band: Band::Packets { min: 1, max: 3 },

@@ -4,11 +4,10 @@
 
 mod harness;
 
-use firstlight_net::HostId;
 use firstlight_sim::{
     Exchange, Fabric, FlowConfig, GraphConfig, InterfaceConfig, JobReport, MessageConfig, Messages, World,
 };
-use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Span, Time};
 use harness::*;
 use proptest::prelude::*;
@@ -19,16 +18,8 @@ const MSS: u64 = 8948;
 
 fn flow(src: u16, dst: u16, size: u64) -> FlowConfig {
     FlowConfig {
-        src: HostId(src),
-        dst: HostId(dst),
         tcp: TcpConfig { initial_window: 1000, ..TcpConfig::default() },
-        cc: CcConfig::from_name("cubic").unwrap(),
-        size: Some(Bytes::new(size)),
-        start: Span::ZERO,
-        jitter: Span::ZERO,
-        stop: None,
-        class: 0,
-        outside: false,
+        ..harness::flow(src, dst, Some(size))
     }
 }
 

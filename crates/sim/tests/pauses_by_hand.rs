@@ -11,14 +11,11 @@ use harness::{assert_conserved, at, drive, ns, packet, us};
 
 /// Pause above two packets, go on at one; a microsecond of response.
 const PFC: PfcConfig = PfcConfig {
-    whole_link: false,
-    classes: u8::MAX,
     xoff: Some(Bytes::new(3000)),
     xon: Some(Bytes::new(1500)),
-    buffer: None,
     response: Some(Span::from_us(1)),
-    mtu: Bytes::new(1500),
     most_events: 1000,
+    ..PfcConfig::of_all(Bytes::new(1500))
 };
 
 /// Hosts at one switch, 300 ns there and 700 ns back, each with its own rate.

@@ -28,18 +28,7 @@ fn with_buffer(config: GraphConfig, bytes: u64) -> GraphConfig {
 
 /// Data packets of 1500 bytes.
 fn flow(src: u16, dst: u16, size: u64) -> FlowConfig {
-    FlowConfig {
-        src: HostId(src),
-        dst: HostId(dst),
-        tcp: TcpConfig { mtu: 1500, ..TcpConfig::default() },
-        cc: CcConfig::from_name("cubic").unwrap(),
-        size: Some(Bytes::new(size)),
-        start: Span::ZERO,
-        jitter: Span::ZERO,
-        stop: None,
-        class: 0,
-        outside: false,
-    }
+    FlowConfig { tcp: TcpConfig { mtu: 1500, ..TcpConfig::default() }, ..harness::flow(src, dst, Some(size)) }
 }
 
 fn probe(src: u16, dst: u16, every: Span, count: u64) -> ProbeConfig {
@@ -242,16 +231,7 @@ fn paused(buffer: Option<u64>) -> World {
     world(Fabric::graph(&config).unwrap(), vec![message], vec![probe(0, 2, ns(1200), 5000)])
 }
 
-const PFC: PfcConfig = PfcConfig {
-    whole_link: false,
-    classes: u8::MAX,
-    xoff: None,
-    xon: None,
-    buffer: None,
-    response: None,
-    mtu: Bytes::new(1500),
-    most_events: 0,
-};
+const PFC: PfcConfig = PfcConfig::of_all(Bytes::new(1500));
 
 /// Datagrams at 10 Gb/s leave at 1: after 2 ms there are nine tenths of them, 18 ms, before a SYN. With a buffer of two packets, which
 /// are sent in 24 us on average, each of SYN, ACK and data waits for the datagram before it in the line and for what the interface

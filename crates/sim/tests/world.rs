@@ -16,21 +16,6 @@ use harness::*;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
-    FlowConfig {
-        src: HostId(src),
-        dst: HostId(dst),
-        tcp: TcpConfig::default(),
-        cc: CcConfig::from_name("cubic").unwrap(),
-        size: size.map(Bytes::new),
-        start: Span::ZERO,
-        jitter: Span::ZERO,
-        stop: None,
-        class: 0,
-        outside: false,
-    }
-}
-
 fn assert_world_conserved(world: &World) {
     assert_conserved(world.fabric());
     for flow in world.flows() {

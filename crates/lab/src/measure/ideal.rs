@@ -4,8 +4,7 @@
 //! no wait for a window or an ACK. Each packet takes its time through the two hosts' stacks as well (`hosts.send_delay`,
 //! `hosts.receive_delay`), and where hosts take in what arrives at a rate of their own (`adapter.drain`) that is one link more:
 //! so a slowdown is what fabric and transport cost and not what the hosts are. The client sends SYN (60 bytes), the server
-//! SYN-ACK (60), the client its ACK
-//! (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
+//! SYN-ACK (60), the client its ACK (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
 //! timestamps, also for controllers that send more, so that slowdowns compare. A sender that cuts a segment where an
 //! offered window ends can so be a packet's time on the last link faster.
 //!
@@ -28,7 +27,7 @@ const SYN: Bytes = Bytes::new(60);
 pub struct Hop {
     /// Its rate.
     pub rate: Rate,
-    /// Its propagation delay, and that of a host's stack at its end.
+    /// Its propagation delay, and that of a host's stack at either end.
     pub delay: Span,
 }
 

@@ -133,6 +133,7 @@ impl Core {
         let limiters = if config.qcn.is_some() { hosts } else { 0 };
         let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1), (Kind::Pacer, pacers), (Kind::Limiter, limiters)];
         all.push((Kind::Adapter, if config.adapter.receive.is_some() { hosts } else { 0 }));
+        all.push((Kind::Stack, if config.send_delay.is_zero() { 0 } else { hosts }));
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);

@@ -98,10 +98,8 @@ impl<P: SwitchPort> Graph<P> {
             Ok(make(serializer("links.rate", port.wire.rate, scale)?, delay, &config.switch, seed))
         };
         let ports = topology.ports().iter().enumerate().map(port).collect::<Result<Vec<_>, ConfigError>>()?;
-        let pfc = config.switch.pfc.is_some();
-        let stacks = if pfc || interface.has_stacks() { links.len() } else { 0 };
-        let transmitters = if pfc { links.len() + ports.len() } else { 0 };
-        let sources = [(Kind::Port, ports.len()), (Kind::Stack, stacks), (Kind::Pause, transmitters)];
+        let transmitters = if config.switch.pfc.is_some() { links.len() + ports.len() } else { 0 };
+        let sources = [(Kind::Port, ports.len()), (Kind::Pause, transmitters)];
         let core = Core::new(links, interface, &sources, scale, config.seed)?;
         let graph = Graph {
             targets: topology.ports().iter().map(|port| Target::of(port.to)).collect(),

@@ -318,7 +318,6 @@ fn sources(config: &HybridConfig, hosts: usize) -> Vec<(Kind, usize)> {
         [Kind::UplinkFree, Kind::Uplink, Kind::DownlinkFree, Kind::Downlink, Kind::CircuitFree, Kind::Circuit];
     let mut sources = vec![(Kind::Port, hosts), (Kind::Calendar, 1)];
     sources.extend(of_racks.map(|kind| (kind, config.racks)));
-    sources.push((Kind::Stack, if config.pfc.is_some() || config.interface.has_stacks() { hosts } else { 0 }));
     sources.push((Kind::Pause, Pauses::count_links(config)));
     sources
 }

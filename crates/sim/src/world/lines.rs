@@ -70,7 +70,7 @@ impl World {
     }
 
     /// Packets have left their hosts' interfaces. Sources whose sockets were full go to the ends of their lines.
-    #[cold]
+    #[inline(never)]
     pub(super) fn on_sent<O: Outside>(&mut self, outside: &mut O) {
         while let Some(id) = self.fabric.poll_sent() {
             let index = probe::index_of(self.fabric.packet(id)).filter(|index| *index < self.probes.len());

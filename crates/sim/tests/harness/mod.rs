@@ -7,9 +7,10 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, Ecn, HostId, Packet};
 use firstlight_sim::{
-    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
-    SwitchConfig, VoqConfig,
+    CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig,
+    PacketConfig, SwitchConfig, VoqConfig,
 };
+use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 
 pub fn us(n: u64) -> Span {
@@ -48,6 +49,22 @@ pub fn star(hosts: u32, queue: Option<u32>, ecn: Option<u32>) -> GraphConfig {
     let interface = InterfaceConfig::default();
     let switch = SwitchConfig { discipline: Discipline::packets(queue, ecn), ..SwitchConfig::default() };
     GraphConfig { topology, interface, switch, spray: false, time_scale: 1, seed: 1 }
+}
+
+/// A flow of CUBIC that starts at once.
+pub fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
+    FlowConfig {
+        src: HostId(src),
+        dst: HostId(dst),
+        tcp: TcpConfig::default(),
+        cc: CcConfig::from_name("cubic").unwrap(),
+        size: size.map(Bytes::new),
+        start: Span::ZERO,
+        jitter: Span::ZERO,
+        stop: None,
+        class: 0,
+        outside: false,
+    }
 }
 
 /// QCN that notifies often, and slows flows down to 1 Gb/s at most.
