@@ -74,7 +74,7 @@ def run_ours(
 
 def build_floor() -> None:
     """Builds the forwarding example, whose cost is the floor under any transport on our engine."""
-    command = ["cargo", "build", "--quiet", "--release", "-p", "firstlight-sim", "--no-default-features"]
+    command = ["cargo", "build", "--quiet", "--release", "-p", "firstlight-sim"]
     command += ["--example", "forwarding"]
     subprocess.run(command, cwd=ROOT, check=True)
 

@@ -16,12 +16,11 @@ mod power;
 mod programs;
 mod run;
 mod socket;
-#[path = "../../lab/src/version.rs"]
-mod version;
 
 use engine::Engine;
 use failure::{Context, Failure};
 use firstlight_linux::Plan;
+use firstlight_version::version;
 use std::path::{Path, PathBuf};
 
 /// What is to be done, in the run's directory.
@@ -77,7 +76,7 @@ fn check_version(text: &str) -> Result<(), Failure> {
         version: String,
     }
     let plan: Versioned = serde_json::from_str(text).context(|| "the plan is not JSON that has a version".into())?;
-    let (own, theirs) = (version::version(), plan.version);
+    let (own, theirs) = (version(), plan.version);
     if theirs == own {
         return Ok(());
     }
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn another_versions_plan_is_refused() {
         let text = |version: &str| format!("{{\"version\": \"{version}\", \"of another form\": 1}}");
-        assert!(check_version(&text(&version::version())).is_ok());
+        assert!(check_version(&text(&version())).is_ok());
         let told = check_version(&text("9.9.9")).unwrap_err().to_string();
         assert!(told.starts_with("the plan is of version 9.9.9, the program inside the kernel of 0."), "{told}");
     }

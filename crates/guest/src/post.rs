@@ -1,6 +1,6 @@
 //! The post of all messages: it tells the ends of flows what to send and what to take, when that is due.
 //!
-//! It decides by the same books as the engine ([`Exchange`]), which hears of each message that is complete and notes for
+//! It decides by the same books as the engine ([`MessageEngine`]), which hears of each message that is complete and notes for
 //! itself what follows: when jobs start and end, what flows write. Both count the same moments, so their books agree.
 
 use crate::clock::{Alarm, Watch};
@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::run::Events;
 use firstlight_linux::{Message, Plan};
-use firstlight_sim::Exchange;
+use firstlight_messages::MessageEngine;
 use firstlight_units::{Span, Time};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub struct Inboxes {
 
 /// The post.
 pub struct Post {
-    exchange: Mutex<Exchange>,
+    messages: Mutex<MessageEngine>,
     /// To both ends of each flow of the plan.
     boxes: Vec<[Sender<u64>; 2]>,
     /// The numbers of these flows in the experiment.
@@ -42,7 +42,7 @@ impl Post {
         };
         let (boxes, inboxes) = plan.flows.iter().map(ends).unzip();
         let post = Post {
-            exchange: Mutex::new(plan.exchange()),
+            messages: Mutex::new(plan.message_engine()),
             boxes,
             numbers: plan.flows.iter().map(|flow| flow.flow).collect(),
             watch: Watch::new()?,
@@ -56,46 +56,46 @@ impl Post {
     /// The engine's time begins now.
     pub fn open(&self) -> Result<(), Failure> {
         self.watch.start()?;
-        self.go_on(&mut self.exchange())
+        self.go_on(&mut self.messages())
     }
 
     /// Deals out what comes due.
     pub fn keep_time(&self) -> Result<(), Failure> {
         loop {
             self.alarm.wait()?;
-            self.go_on(&mut self.exchange())?;
+            self.go_on(&mut self.messages())?;
         }
     }
 
     /// The receiver of a flow has the earliest message on its way; true when it was the flow's last one.
     pub fn received(&self, flow: usize) -> Result<bool, Failure> {
-        let mut exchange = self.exchange();
+        let mut messages = self.messages();
         // What is due by now goes before what follows from this message, as in the engine.
-        let now = self.deal_out(&mut exchange)?;
+        let now = self.deal_out(&mut messages)?;
         self.engine.tell(Message::MessageComplete { flow: self.numbers[flow] })?;
-        let over = exchange.on_complete(flow, now).expect("what comes was sent before");
-        self.go_on(&mut exchange)?;
+        let over = messages.on_complete(flow, now).expect("what comes was sent before");
+        self.go_on(&mut messages)?;
         Ok(over)
     }
 
-    fn exchange(&self) -> MutexGuard<'_, Exchange> {
-        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    fn messages(&self) -> MutexGuard<'_, MessageEngine> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn go_on(&self, exchange: &mut Exchange) -> Result<(), Failure> {
-        let now = self.deal_out(exchange)?;
+    fn go_on(&self, messages: &mut MessageEngine) -> Result<(), Failure> {
+        let now = self.deal_out(messages)?;
         let nanoseconds = |at: Time| (at - now).as_ps().div_ceil(Span::from_ns(1).as_ps());
-        self.alarm.set(exchange.next().map(nanoseconds))?;
-        if exchange.is_over() {
+        self.alarm.set(messages.next().map(nanoseconds))?;
+        if messages.is_over() {
             self.events.messages_complete();
         }
         Ok(())
     }
 
     /// Tells both ends of each message that is due; returns the time.
-    fn deal_out(&self, exchange: &mut Exchange) -> Result<Time, Failure> {
+    fn deal_out(&self, messages: &mut MessageEngine) -> Result<Time, Failure> {
         let now = Time::ZERO + Span::from_ns(self.watch.elapsed()?);
-        while let Some((flow, bytes)) = exchange.poll(now) {
+        while let Some((flow, bytes)) = messages.poll(now) {
             for inbox in &self.boxes[flow] {
                 // An end that failed has told why.
                 let _ = inbox.send(bytes);

@@ -1,7 +1,7 @@
 //! What can go wrong between an experiment's file and its result.
 
 use crate::spec::SpecError;
-use std::path::PathBuf;
+use firstlight_formats::capture::CaptureError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -27,13 +27,8 @@ pub enum LabError {
     #[error("the run does not conserve packets, so its result is worthless; this is a defect, please report it: {0}")]
     Conservation(String),
     /// The capture cannot be written.
-    #[error("cannot write the capture {path}: {source}")]
-    Capture {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// A capture is asked for, and no file is named.
     #[error("measure.capture is set, but this run was given no file to write packets to: name one, or set it to false")]
     NoCaptureFile,

@@ -3,9 +3,9 @@
 use crate::run::Counters;
 use crate::spec::{HostKind, OverrideValue, Overrides, Spec};
 use crate::table::Table;
-use crate::version::version;
 use crate::warnings;
 use firstlight_linux::Frames;
+use firstlight_version::version;
 use serde_json::{Map, Value as Json, json};
 
 /// The manifest's layout; a change that readers must know of counts it up.

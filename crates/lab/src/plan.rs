@@ -1,14 +1,14 @@
 //! From the checked experiment to the plan of its Linux hosts, which the program inside their kernel carries out.
 
 use crate::build::build;
-use crate::capture::address;
 use crate::error::LabError;
 use crate::spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
-use crate::version::version;
+use firstlight_formats::capture::address;
 use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan};
 use firstlight_net::HostId;
 use firstlight_sim::FlowReport;
 use firstlight_units::{Bytes, Span};
+use firstlight_version::version;
 
 /// The plan of an experiment's Linux hosts.
 ///

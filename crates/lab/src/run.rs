@@ -8,9 +8,10 @@ use crate::capture::start_capture;
 use crate::error::LabError;
 use crate::linux::LinuxCounters;
 use crate::spec::Spec;
+use firstlight_messages::JobReport;
 use firstlight_sim::{
-    CircuitReport, FlowReport, JobReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport,
-    QueueReport, Totals, World,
+    CircuitReport, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport, QueueReport,
+    Totals, World,
 };
 use firstlight_units::{Span, Time};
 use std::ops::ControlFlow;

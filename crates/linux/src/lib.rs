@@ -1,17 +1,16 @@
-//! Real Linux hosts at a fabric's edge.
+//! What the engine and the program inside a Linux kernel say to each other.
 //!
-//! [`Plan`] says what a kernel's hosts are to do; the guest program carries it out inside that kernel and tells the
-//! engine what happens by [`Message`]s. [`Driver`] brings that kernel's packets to a world and back: [`wire`] reads
-//! their headers. [`TcpInfo`] is what a connection's end tells of itself.
+//! [`Plan`] says what a kernel's hosts do; the guest program carries it out inside that kernel and reports to the engine
+//! by [`Message`]s, [`TcpInfo`] among them. [`Frames`] counts the packets that the hosts sent. The crate does not
+//! know the engine: the guest program links it too.
 
-mod driver;
+mod frames;
 mod message;
 mod metric;
 mod plan;
 mod tcp_info;
-pub mod wire;
 
-pub use driver::{CE, Cookie, Device, Driver, ECE, Frames, Kernel};
+pub use frames::Frames;
 pub use message::{Malformed, Message, Moment};
 pub use metric::Metric;
 pub use plan::{FlowPlan, HostPlan, MessagePlan, Parameter, Plan, ProgramPlan, Sysctl};

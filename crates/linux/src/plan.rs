@@ -2,7 +2,7 @@
 //!
 //! All times are nanoseconds of the hosts' own clock (the fabric's, times `time_scale`) since the start of the run.
 
-use firstlight_sim::{Exchange, MessageConfig, Messages};
+use firstlight_messages::{MessageConfig, MessageEngine, Messages};
 use firstlight_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -96,7 +96,7 @@ pub struct FlowPlan {
     pub start: Option<u64>,
 }
 
-/// So many bytes that are written when others have come: see [`firstlight_sim::MessageConfig`].
+/// So many bytes that are written when others have come: see [`firstlight_messages::MessageConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessagePlan {
     /// Index in [`Plan::flows`] of the flow that carries it; none for a computation.
@@ -112,15 +112,15 @@ pub struct MessagePlan {
 }
 
 impl Plan {
-    /// The messages for an exchange, which has no use for their jobs.
-    pub fn exchange(&self) -> Exchange {
+    /// The state machine of the plan's messages. It does not know their jobs.
+    pub fn message_engine(&self) -> MessageEngine {
         let mut messages = Messages::default();
         for plan in &self.messages {
             let (start, delay) = (Span::from_ps(plan.start_ps), Span::from_ps(plan.delay_ps));
             let message = MessageConfig { flow: plan.flow, bytes: Bytes::new(plan.bytes), start, delay, job: 0 };
             messages.push(message, &plan.after);
         }
-        Exchange::new(&messages, self.flows.len(), 1)
+        MessageEngine::new(&messages, self.flows.len(), 1)
     }
 }
 

@@ -2,9 +2,6 @@
 //!
 //! It grows at its end from kernel to kernel: what one does not know yet reads as zero.
 
-use firstlight_sim::FlowState;
-use firstlight_units::Span;
-
 /// Bytes up to `tcpi_total_retrans`, which every kernel gives.
 const LEAST: usize = 104;
 
@@ -107,26 +104,6 @@ impl TcpInfo {
             rcv_wnd: at.u32(232),
             total_rto: at.u16(240),
         })
-    }
-
-    /// Enters what a flow's sender tells.
-    pub fn tell_sender(&self, state: &mut FlowState) {
-        let us = |n: u32| Span::from_us(n.into());
-        // A kernel counts the SYN as one.
-        state.bytes_acked = self.bytes_acked.saturating_sub(1);
-        state.cwnd = self.cwnd;
-        state.srtt = Some(us(self.rtt_us)).filter(|rtt| !rtt.is_zero());
-        state.min_rtt = self.min_rtt_us.map(us);
-        state.sender.packets_sent = self.data_segs_out.into();
-        state.sender.retransmits = self.total_retrans.into();
-        state.sender.timeouts = self.total_rto.into();
-        state.sender.duplicates = self.dsack_dups.into();
-        state.sender.reorderings = self.reord_seen.into();
-    }
-
-    /// Enters what its receiver tells.
-    pub fn tell_receiver(&self, state: &mut FlowState) {
-        state.bytes_received = self.bytes_received;
     }
 }
 

@@ -4,6 +4,7 @@
 //! the clock (the engine in `sim`) schedules the one event that each piece asks for.
 
 mod class_port;
+mod direction;
 mod discipline;
 pub mod interface;
 mod line;
@@ -24,6 +25,7 @@ pub mod topology;
 mod voq_red;
 
 pub use class_port::{CLASSES, ClassCounts, ClassPort, PausablePort, Sent};
+pub use direction::Direction;
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
 pub use pacer::{Pace, Pacer, PacerConfig, PacerCounts};

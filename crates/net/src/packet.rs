@@ -137,7 +137,7 @@ const NO_PROTOCOL: u16 = 253;
 ///
 /// The fields are TCP's. A packet of another protocol, which real hosts send, has no TCP flags, and its protocol number
 /// in place of the window: [`Packet::protocol`] tells. `sport` and `dport` are its ports if it has any, `seq` and `ack`
-/// the words of its header that hold no ports (`firstlight-linux` says which), `tsval` is the IP header's second word.
+/// the words of its header that hold no ports (`firstlight-uml` says which), `tsval` is the IP header's second word.
 ///
 /// A packet with timestamps of the interfaces holds them in place of the second and the third SACK block, as the TCP option
 /// takes their room. On a SYN, which carries no SACK blocks, `sack[0]` can hold what its sender announces: [`Packet::announced`].

@@ -7,7 +7,7 @@ mod error;
 mod progress;
 
 use firstlight_lab::spec::{OverrideValue, Spec, keys_json, reference};
-use firstlight_lab::{inspect as lab_inspect, plan, run as lab_run, version as lab_version};
+use firstlight_lab::{inspect as lab_inspect, plan, run as lab_run};
 use progress::Watch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,7 +22,7 @@ fn read(text: &str, path: &str, overrides: &Overrides, allow_sweep: bool) -> PyR
 /// The version, with the commit it was built from when known.
 #[pyfunction]
 fn version() -> String {
-    lab_version()
+    firstlight_version::version()
 }
 
 /// The keys of an experiment as JSON.

@@ -4,7 +4,7 @@
 //! an ACK: FIFO ports, VOQs, tail drop and marking tests, the calendar, and nothing else. What a run with TCP costs beyond
 //! this is TCP. The queues have room for all windows together, so nothing is lost.
 //!
-//!     cargo run --release --example forwarding --no-default-features -- incast|etalon-pair|tree|permutation
+//!     cargo run --release --example forwarding -- incast|etalon-pair|tree|permutation
 //!     [million data packets] [ports of a switch in the permutation's fat tree]
 //!
 //! prints one JSON object.

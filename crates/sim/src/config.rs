@@ -4,6 +4,7 @@
 //! the clock that the engine and the hosts share.
 
 use firstlight_circuits::{Frame, RackId, Scheduler, Week};
+use firstlight_messages::MessageError;
 use firstlight_net::interface::{ChainConfig, ClockConfig};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::qcn::QcnConfig;
@@ -296,13 +297,8 @@ pub enum ConfigError {
         problem: String,
     },
     /// A message that cannot be.
-    #[error("message {index}: {problem}")]
-    Message {
-        /// The message, counted from 0.
-        index: usize,
-        /// What is wrong.
-        problem: String,
-    },
+    #[error(transparent)]
+    Message(#[from] MessageError),
     /// A flow that cannot be.
     #[error("flow {index}: {problem}")]
     Flow {

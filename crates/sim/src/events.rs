@@ -278,7 +278,6 @@ impl Events {
 
     /// Sets when this source has work if that is earlier than it was.
     #[inline]
-    #[cfg(feature = "hosts")]
     pub(crate) fn set_if_earlier(&mut self, at: Time, kind: Kind, index: usize) {
         if at < self.node(self.leaf(kind, index)).at {
             self.set(Some(at), kind, index);

@@ -1,40 +1,29 @@
 //! The engine: a fabric stepped through discrete events, and the simulated hosts at its edge.
 //!
-//! [`Fabric`] is all that lies between the hosts; whoever owns the clock steps it. [`World`] (feature `hosts`) is its
+//! [`Fabric`] is all that lies between the hosts; whoever owns the clock steps it. [`World`] is its
 //! first driver: simulated TCP endpoints, run as fast as they can.
 
 mod arena;
 mod capture;
 mod config;
 mod conserve;
-#[cfg(feature = "hosts")]
 mod control;
 mod digest;
-#[cfg(feature = "hosts")]
 mod ends;
 mod events;
-#[cfg(feature = "hosts")]
-mod exchange;
 mod fabric;
-#[cfg(feature = "hosts")]
 mod flow;
-#[cfg(feature = "hosts")]
 mod lines;
-#[cfg(feature = "hosts")]
-mod message;
 mod meter;
-#[cfg(feature = "hosts")]
 mod outside;
 mod prefetch;
-#[cfg(feature = "hosts")]
 mod probe;
 mod report;
 mod series;
 mod stream;
-#[cfg(feature = "hosts")]
 mod world;
 
-pub use capture::{CaptureSink, Direction};
+pub use capture::CaptureSink;
 pub use config::{
     AdapterConfig, CircuitConfig, ConfigError, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
     InterfaceConfig, MeterConfig, PacketConfig, ReceiveConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig,
@@ -47,11 +36,8 @@ pub use report::{
     PausedPort, PortKind, PortReport, QcnReport, QueueReport, QueueSample, RateSample, SeriesReport, Totals,
 };
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
-#[cfg(feature = "hosts")]
 pub use {
-    exchange::Exchange,
     flow::{FlowConfig, FlowReport, FlowState},
-    message::{JobReport, MessageConfig, Messages},
     outside::Outside,
     probe::{ProbeConfig, ProbeReport, ProbeSample},
     world::World,

@@ -15,14 +15,13 @@ use crate::config::ConfigError;
 use crate::control::Control;
 use crate::ends::Ends;
 use crate::events::{Event, Events, Kind};
-use crate::exchange::Exchange;
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{FlowConfig, FlowReport, FlowState, Places};
 use crate::lines::Lines;
-use crate::message::Messages;
 use crate::outside::{Nobody, Outside};
 use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
 use crate::stream::{stream, uniform};
+use firstlight_messages::{MessageEngine, Messages};
 use firstlight_net::{HostId, Packet, PacketId};
 use firstlight_units::{Bytes, Time};
 
@@ -45,7 +44,7 @@ pub struct World {
     probes: Vec<Probe>,
     /// Some of them have sockets with buffers.
     sockets_fill: bool,
-    exchange: Exchange,
+    messages: MessageEngine,
     /// When flows stop that never end, the last one first.
     stops: Vec<(Time, usize)>,
     timers: Events,
@@ -79,7 +78,7 @@ impl World {
         messages: &Messages,
         seed: u64,
     ) -> Result<Self, ConfigError> {
-        messages.check(&flows)?;
+        messages::check(messages, &flows)?;
         let places = Places::new(&flows, fabric.hosts())?;
         let scale = fabric.time_scale();
         let probe = |(index, config)| Probe::new(config, index, fabric.hosts(), scale);
@@ -88,7 +87,7 @@ impl World {
         if sockets_fill {
             fabric.stop_at_sent();
         }
-        let exchange = Exchange::new(messages, flows.len(), scale);
+        let messages = MessageEngine::new(messages, flows.len(), scale);
         let mut timers = Events::new(&[
             (Kind::Timer, flows.len() * 2),
             (Kind::Stop, 1),
@@ -99,7 +98,7 @@ impl World {
         let mut stops = vec![];
         let mut built = Vec::with_capacity(flows.len());
         for (index, config) in flows.into_iter().enumerate() {
-            let waits = exchange.carries(index);
+            let waits = messages.carries(index);
             let start = if waits { Time::MAX } else { config.starts_at(index, seed, scale) };
             if !config.outside && !waits {
                 timers.set(Some(start), Kind::Timer, places.ends[index][0]);
@@ -116,14 +115,14 @@ impl World {
         timers.set(control.as_ref().map(|_| Time::ZERO), Kind::Control, 0);
         if control.as_ref().is_some_and(|control| control.hears_writes()) {
             let outside =
-                |(index, flow): (usize, &Flow)| (flow.config.outside && !exchange.carries(index)).then_some(index);
+                |(index, flow): (usize, &Flow)| (flow.config.outside && !messages.carries(index)).then_some(index);
             for index in built.iter().enumerate().filter_map(outside) {
                 timers.set(Some(built[index].start), Kind::Timer, places.ends[index][0]);
             }
         }
         stops.sort_unstable_by_key(|stop| std::cmp::Reverse(*stop));
         timers.set(stops.last().map(|stop| stop.0), Kind::Stop, 0);
-        timers.set(exchange.next(), Kind::Message, 0);
+        timers.set(messages.next(), Kind::Message, 0);
         let ends = Ends::new(built.len() * 2);
         let unfinished = built.iter().filter(|flow| flow.config.size.is_some()).count();
         let (flows, now) = (built, Time::ZERO);
@@ -135,7 +134,7 @@ impl World {
             flows,
             probes,
             sockets_fill,
-            exchange,
+            messages,
             stops,
             timers,
             control,
@@ -288,7 +287,7 @@ impl World {
         let number = live.flow as usize;
         let flow = &mut self.flows[number];
         if live.receives {
-            if self.exchange.carries(number) {
+            if self.messages.carries(number) {
                 self.on_received(index, number);
                 return false;
             }
@@ -413,7 +412,7 @@ impl World {
 
     /// Flows of a given size and messages that are not complete.
     pub fn left(&self) -> usize {
-        self.unfinished + self.exchange.left()
+        self.unfinished + self.messages.left()
     }
 
     /// Flows of a given size that are not complete.

@@ -1,7 +1,5 @@
 //! The control loop: which demand a week is made for, when it is followed, and what became of its circuits.
 
-#![cfg(feature = "hosts")]
-
 mod harness;
 
 use firstlight_circuits::{RackId, Scheduler, Week};

@@ -1,12 +1,9 @@
 //! Messages with dependencies: against times worked out by hand, and any graph of them against what it asks for.
 
-#![cfg(feature = "hosts")]
-
 mod harness;
 
-use firstlight_sim::{
-    Exchange, Fabric, FlowConfig, GraphConfig, InterfaceConfig, JobReport, MessageConfig, Messages, World,
-};
+use firstlight_messages::{JobReport, MessageConfig, MessageEngine, Messages};
+use firstlight_sim::{Fabric, FlowConfig, GraphConfig, InterfaceConfig, World};
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Span, Time};
 use harness::*;
@@ -137,30 +134,11 @@ fn wrong_messages_are_refused() {
         World::with(fabric, flows, vec![], &messages, 1).err().expect("an error").to_string()
     };
     let one = || vec![flow(0, 1, 100)];
-    let local = MessageConfig::default();
-    assert_eq!(
-        error(one(), &[(on(0, 100, 0), &[]), (local, &[1])]),
-        "message 1: it comes after message 1: name an earlier one"
-    );
     assert_eq!(error(one(), &[(on(1, 100, 0), &[])]), "message 0: there is no flow 1");
-    assert_eq!(error(one(), &[(on(0, 0, 0), &[])]), "message 0: it has nothing to send");
-    let lost = MessageConfig { bytes: Bytes::new(9), ..local };
-    assert_eq!(error(one(), &[(lost, &[])]), "message 0: it has bytes and no flow to carry them");
     assert_eq!(error(one(), &[(on(0, 99, 0), &[])]), "flow 0: its size is not that of its messages, 99 B");
     let late = FlowConfig { start: us(1), ..flow(0, 1, 100) };
     let text = "flow 0: it has a start and messages, which decide when it connects: keep one";
     assert_eq!(error(vec![late], &[(on(0, 100, 0), &[])]), text);
-}
-
-#[test]
-fn messages_are_appended_behind_others() {
-    let mut one = Messages::default();
-    one.push(on(0, 5, 0), &[]);
-    one.push(on(1, 6, 1), &[0]);
-    let mut both = one.clone();
-    both.append(&one, 2, 7);
-    assert_eq!(both.list()[3], on(3, 6, 8));
-    assert_eq!((both.after(1), both.after(2), both.after(3)), (&[0][..], &[][..], &[2][..]));
 }
 
 /// A message: its flow if it has one, bytes, start, delay, and what it comes after.
@@ -271,9 +249,9 @@ fn jobs_add_up_and_tell_what_is_missing() {
     assert_eq!((world.unfinished(), world.is_finished(), world.flows()[1].start), (1, false, Time::MAX));
 }
 
-/// Who has the ends of flows outside: the books, a clock of whole nanoseconds, and messages that take some time.
+/// A program with the ends of external flows: a message engine, a clock of whole nanoseconds, and messages that take time.
 struct Program {
-    books: Exchange,
+    engine: MessageEngine,
     /// What comes next: when, the how many-th that was sent, on which flow.
     coming: BTreeSet<(u64, usize, usize)>,
     /// When the latest message of each flow comes, and when it sent its first.
@@ -285,7 +263,7 @@ struct Program {
 
 impl Program {
     fn deal_out(&mut self, now: u64) {
-        while let Some((flow, _)) = self.books.poll(at(ns(now))) {
+        while let Some((flow, _)) = self.engine.poll(at(ns(now))) {
             let comes = self.last[flow].max(now + self.transits[self.sent % self.transits.len()]);
             self.coming.insert((comes, self.sent, flow));
             self.last[flow] = comes;
@@ -296,7 +274,7 @@ impl Program {
 
     /// One message comes, or the clock reaches what is due; of both at once the first if `eager`. Tells when.
     fn step(&mut self, world: &mut World, eager: bool) -> u64 {
-        let due = self.books.next().map_or(u64::MAX, nanoseconds);
+        let due = self.engine.next().map_or(u64::MAX, nanoseconds);
         let (comes, flow) = self.coming.first().map_or((u64::MAX, None), |(at, _, flow)| (*at, Some(*flow)));
         let now = due.min(comes);
         self.deal_out(now);
@@ -304,7 +282,7 @@ impl Program {
             self.coming.pop_first();
             world.run_until(at(ns(now)));
             assert!(world.complete_message(flow.unwrap()), "it is on its way there too");
-            self.books.on_complete(flow.unwrap(), at(ns(now)));
+            self.engine.on_complete(flow.unwrap(), at(ns(now)));
             self.deal_out(now);
         }
         now
@@ -319,9 +297,9 @@ fn nanoseconds(at: Time) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A world hears of messages outside only that they are complete, and knows what its program knows.
+    /// A world learns of external messages only that they are complete, and agrees with their program's message engine.
     #[test]
-    fn the_books_outside_agree(
+    fn message_engines_of_world_and_program_agree(
         asked in graph(), transits in prop::collection::vec(1u64..300_000, 1..20), eager in any::<u64>(),
     ) {
         let (rounded, mut flows, after) = build(&asked);
@@ -333,16 +311,16 @@ proptest! {
         }
         flows.iter_mut().for_each(|flow| flow.outside = true);
         let mut world = world(&star(4, None, None), flows, &messages);
-        let books = Exchange::new(&messages, 12, 1);
+        let engine = MessageEngine::new(&messages, 12, 1);
         let mut program =
-            Program { books, coming: BTreeSet::new(), last: [0; 12], first: [None; 12], sent: 0, transits };
+            Program { engine, coming: BTreeSet::new(), last: [0; 12], first: [None; 12], sent: 0, transits };
         let (mut now, mut steps) = (0, 0);
-        while !program.books.is_over() {
+        while !program.engine.is_over() {
             now = program.step(&mut world, eager >> (steps % 64) & 1 == 1);
             steps += 1;
         }
         world.run_until(at(ns(now)));
-        prop_assert_eq!(world.jobs(), program.books.jobs());
+        prop_assert_eq!(world.jobs(), program.engine.jobs());
         for (number, (flow, first)) in world.flows().iter().zip(program.first).enumerate() {
             let carries = messages.list().iter().any(|message| message.flow == Some(number as u32));
             prop_assert_eq!(carries.then(|| nanoseconds(flow.start)), first);

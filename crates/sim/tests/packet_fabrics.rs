@@ -6,12 +6,11 @@ mod harness;
 use firstlight_net::interface::ClockConfig;
 use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
 use firstlight_net::{
-    Band, Discipline, Drops, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig, PoolConfig,
-    RedConfig, Stamps,
+    Band, Direction, Discipline, Drops, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig,
+    PoolConfig, RedConfig, Stamps,
 };
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Direction, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig,
-    WatchConfig,
+    AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig, WatchConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;

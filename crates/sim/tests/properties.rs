@@ -6,10 +6,10 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Band, Drops, HostId, Packet, PacketId, RedConfig};
+use firstlight_net::{Band, Direction, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Direction, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig,
-    Resize, SeriesConfig, VoqConfig,
+    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, Resize,
+    SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;

@@ -1,16 +1,15 @@
 //! Sending buffers of hosts' interfaces: who waits, who goes when there is room, and that nothing else changes.
 
-#![cfg(feature = "hosts")]
-
 mod harness;
 
+use firstlight_messages::Messages;
 use firstlight_net::interface::ChainConfig;
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine};
-use firstlight_net::{Discipline, HostId, PacerConfig, Packet};
+use firstlight_net::{Direction, Discipline, HostId, PacerConfig, Packet};
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Direction, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, Messages,
-    PortKind, PortReport, ProbeConfig, SwitchConfig, World,
+    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, PortKind, PortReport,
+    ProbeConfig, SwitchConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};

@@ -1,14 +1,12 @@
 //! Simulated hosts on a fabric: transfers, flow completion times, determinism.
 
-#![cfg(feature = "hosts")]
-
 mod harness;
 
 use firstlight_circuits::RackId;
-use firstlight_net::{HostId, Packet, TcpFlags};
+use firstlight_net::{Direction, HostId, Packet, TcpFlags};
 use firstlight_sim::{
-    CaptureSink, Direction, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, Resize,
-    SeriesConfig, World,
+    CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, Resize, SeriesConfig,
+    World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};

@@ -6,8 +6,8 @@
 
 use crate::aside::is_aside;
 use crate::directory::{Directory, Failure, as_directory};
+use crate::driver::{Cookie, Kernel};
 use crate::session::Session;
-use firstlight_linux::{Cookie, Kernel};
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_uchar, c_uint, c_ulong, c_ulonglong, c_ushort, c_void};
 use std::net::SocketAddrV4;

@@ -5,8 +5,9 @@
 
 use crate::outcome;
 use firstlight_lab::spec::{OverrideValue, SpecError};
-use firstlight_lab::{LabError, Outcome, Spec, version};
+use firstlight_lab::{LabError, Outcome, Spec};
 use firstlight_linux::Plan;
+use firstlight_version::version;
 use serde_json::{Value as Json, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -5,13 +5,18 @@
 //! and the guest program's messages, and at the end the result lies in the directory. Calls come with interrupts off, on
 //! a small stack: what is not small goes aside, to a stack of its own ([`aside`](aside::aside)).
 
-// The one crate that is called from C: `abi` says for each call why it is sound, `aside` for the signals it holds back.
-#![allow(unsafe_code)]
-
+// Called from C: each call says why it is sound.
+#[allow(unsafe_code)]
 mod abi;
+// Holds signals back.
+#[allow(unsafe_code)]
 mod aside;
 mod directory;
+mod driver;
+mod flow_state;
 mod outcome;
 mod session;
+mod wire;
 
 pub use abi::{ABI, Connection, Engine, Host, NEVER, firstlight_open};
+pub use driver::{CE, Cookie, Device, Driver, ECE, Kernel};

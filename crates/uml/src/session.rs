@@ -2,9 +2,12 @@
 
 use crate::aside::aside;
 use crate::directory::{Directory, Failure, Order, Progress};
+use crate::driver::{Cookie, Device, Driver, Kernel};
+use crate::flow_state;
+use firstlight_formats::capture::CaptureWriter;
 use firstlight_lab::spec::HostKind;
-use firstlight_lab::{CaptureWriter, Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture};
-use firstlight_linux::{Cookie, Device, Driver, Kernel, Malformed, Message, Moment, Plan, TcpInfo};
+use firstlight_lab::{Counters, Ended, LabError, LinuxCounters, Outcome, Sample, build, start_capture};
+use firstlight_linux::{Malformed, Message, Moment, Plan, TcpInfo};
 use firstlight_net::HostId;
 use firstlight_units::Span;
 use std::net::SocketAddrV4;
@@ -172,15 +175,15 @@ impl<K: Kernel + Send> Session<K> {
             if sender {
                 self.linux.samples.push(Sample { at: self.driver.world().now(), flow, info });
             } else {
-                info.tell_receiver(self.driver.world_mut().told_mut(index));
+                flow_state::set_receiver(self.driver.world_mut().told_mut(index), &info);
             }
             return Ok(());
         }
         let state = self.driver.world_mut().told_mut(index);
         if sender {
-            info.tell_sender(state);
+            flow_state::set_sender(state, &info);
         } else {
-            info.tell_receiver(state);
+            flow_state::set_receiver(state, &info);
         }
         let state = *state;
         if moment == Moment::Warm
@@ -235,7 +238,7 @@ impl<K: Kernel + Send> Session<K> {
     fn conclude(&mut self) -> Result<(), Failure> {
         if let Some(writer) = self.capture.take() {
             drop(self.driver.world_mut().fabric_mut().take_capture());
-            writer.finish()?;
+            writer.finish().map_err(LabError::from)?;
         }
         let Order { spec, overrides, .. } = &self.order;
         self.linux.frames = self.driver.frames();

@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use firstlight_lab::spec::OverrideValue;
-use firstlight_lab::{Spec, plan, version};
+use firstlight_lab::{Spec, plan};
 use firstlight_linux::{Message, Moment};
 use firstlight_uml::{ABI, Connection, Engine, Host, NEVER, firstlight_open};
+use firstlight_version::version;
 use serde_json::{Value as Json, json};
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;

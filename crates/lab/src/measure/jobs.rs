@@ -7,7 +7,7 @@ use super::numbers;
 use crate::run::Counters;
 use crate::spec::{Job, Spec};
 use crate::table::{Column, Table};
-use firstlight_sim::JobReport;
+use firstlight_messages::JobReport;
 use firstlight_units::Span;
 
 /// All jobs.

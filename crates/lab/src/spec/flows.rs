@@ -8,8 +8,8 @@ use super::value::Hosts;
 use super::values::Values;
 use super::workload::{self, Job, Probe, Workload};
 use firstlight_circuits::RackId;
+use firstlight_messages::Messages;
 use firstlight_net::HostId;
-use firstlight_sim::Messages;
 use firstlight_units::{Bytes, Rate, Span};
 use std::fmt;
 

@@ -43,12 +43,12 @@ pub use overrides::{OverrideValue, Overrides};
 pub use programs::Program;
 pub use reference::{keys_json, reference};
 pub use registry::keys;
-pub(crate) use value::nearest;
 pub use workload::{Job, Probe, Workload};
 
 use document::Document;
 use firstlight_circuits::RackId;
-use firstlight_sim::{Messages, SeriesConfig, WatchConfig};
+use firstlight_messages::Messages;
+use firstlight_sim::{SeriesConfig, WatchConfig};
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Span};
 use flows::Traffic;

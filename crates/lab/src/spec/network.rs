@@ -4,8 +4,8 @@ use super::check;
 use super::error::SpecError;
 use super::values::Values;
 use super::{adapter, pfc, qcn, red, switches};
-use crate::import::topology as import;
 use firstlight_circuits::{Frame, Scheduler, Week};
+use firstlight_formats::topology as import;
 use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{

@@ -1,7 +1,7 @@
 //! Settings of a Linux host as experiments write them: `net.ipv4.tcp_ecn=1`, and a route's attributes.
 
 use super::document::{Node, Raw};
-use super::value::nearest;
+use firstlight_formats::nearest;
 use firstlight_linux::Metric;
 
 /// A name with its value.

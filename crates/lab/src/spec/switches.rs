@@ -2,8 +2,8 @@
 
 use super::error::SpecError;
 use super::red;
-use super::value::nearest;
 use super::values::Values;
+use firstlight_formats::nearest;
 use firstlight_net::topology::{SwitchPort, Topology};
 use firstlight_net::{CLASSES, Discipline, Length, Limit, Marking, PhantomConfig, PoolConfig};
 use firstlight_sim::SwitchConfig;

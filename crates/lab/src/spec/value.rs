@@ -4,6 +4,7 @@ use super::document::{Node, Origin, Raw};
 use super::keys::Kind;
 use super::registry::MOST_PACKETS;
 use super::settings::{self, Setting};
+use firstlight_formats::nearest;
 use firstlight_units::{Bytes, Rate, Span, UnitError};
 use serde_json::{Value as Json, json};
 use std::fmt;
@@ -144,13 +145,6 @@ pub(crate) fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
     }
     let near = nearest(text, names.iter().copied()).map_or(String::new(), |name| format!(": did you mean \"{name}\"?"));
     Err(format!("'{text}' is not one of {}{near}", names.join(", ")))
-}
-
-/// The name most like `text`, if any is like it at all.
-pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&text.to_lowercase(), name);
-    let best = names.map(|name| (likeness(name), name)).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 >= 0.5).then_some(best.1)
 }
 
 fn count(n: i64, least: u64, most: u64, of: &str) -> Result<Value, String> {

@@ -6,7 +6,7 @@ use super::keys::{Fallback, Key};
 use super::registry::keys;
 use super::settings::Setting;
 use super::value::{Hosts, Value};
-use crate::import::ImportError;
+use firstlight_formats::ImportError;
 use firstlight_net::Length;
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::Value as Json;

@@ -6,13 +6,15 @@ use super::interfaces::Interfaces;
 use super::pausable::PausableNics;
 use super::send_buffer::SendBuffers;
 use crate::arena::Arena;
-use crate::capture::{CaptureSink, Direction};
+use crate::capture::CaptureSink;
 use crate::config::{ConfigError, InterfaceConfig};
 use crate::digest::{Digest, End};
 use crate::events::{Event, Events, Kind};
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
-use firstlight_net::{Discipline, Ecn, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort};
+use firstlight_net::{
+    Direction, Discipline, Ecn, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort,
+};
 use firstlight_units::{Rate, Span, Time};
 
 /// The part that is the same in every fabric.

@@ -9,7 +9,7 @@ use super::super::flows::{MOST, Pair, Table};
 use super::Made;
 use super::patterns::required;
 use super::ring::units;
-use crate::import::matrix;
+use firstlight_formats::matrix;
 use firstlight_sim::uniform;
 use firstlight_units::Span;
 

@@ -1,4 +1,4 @@
-//! Replay of a message-passing application from its GOAL schedule: see `import::goal` for the form.
+//! Replay of a message-passing application from its GOAL schedule: see `firstlight_formats::goal` for the form.
 //!
 //! Rank r is on the r-th host. A send is over for its rank when it begins (the eager protocol: the stack takes the message);
 //! a receive when its rank has come to it and its message is complete; a computation takes its time, and does not wait for
@@ -11,8 +11,8 @@ use super::super::flows::{Pair, Table};
 use super::Made;
 use super::patterns::required;
 use super::work::{Work, limit};
-use crate::import::ImportError;
-use crate::import::goal::{self, Action, Schedule};
+use firstlight_formats::ImportError;
+use firstlight_formats::goal::{self, Action, Schedule};
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 

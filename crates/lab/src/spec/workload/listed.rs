@@ -4,7 +4,7 @@ use super::super::error::Problem;
 use super::super::flows::{MOST, Pair, Table};
 use super::super::hosts::HostKind;
 use super::{Made, after};
-use crate::import::{ImportError, ListedFlow, connections, flows};
+use firstlight_formats::{ImportError, ListedFlow, connections, flows};
 use std::path::Path;
 
 /// The file's flows, in its order.

@@ -26,8 +26,9 @@ pub use work::Job;
 
 use super::error::Problem;
 use super::flows::{Entry, Flow, Table, Traffic};
-use crate::import::ImportError;
-use firstlight_sim::{Messages, Xoshiro256PlusPlus, stream};
+use firstlight_formats::ImportError;
+use firstlight_messages::Messages;
+use firstlight_sim::{Xoshiro256PlusPlus, stream};
 use firstlight_units::Span;
 
 /// The name in tables of what comes from `[[flows]]`.

@@ -6,11 +6,12 @@
 
 use super::super::error::Problem;
 use super::super::flows::{MOST, Pair, Table};
-use super::super::value::nearest;
+
 use super::Made;
 use super::arrivals::Arrivals;
-use crate::import::cdf;
-use crate::sizes::{Cdf, NAMES};
+use firstlight_formats::cdf;
+use firstlight_formats::nearest;
+use firstlight_formats::sizes::{Cdf, NAMES};
 use firstlight_sim::{Xoshiro256PlusPlus, uniform};
 use firstlight_units::Bytes;
 

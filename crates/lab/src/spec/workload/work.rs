@@ -4,7 +4,7 @@ use super::super::error::Problem;
 use super::super::flows::{Entry, MOST, Pair, Table};
 use super::super::hosts::HostKind;
 use super::Made;
-use firstlight_sim::{MessageConfig, Messages};
+use firstlight_messages::{MessageConfig, Messages};
 use firstlight_units::{Bytes, Span};
 
 /// Messages of one experiment.

@@ -1,7 +1,7 @@
 //! The `topology.txt` of ns-3's datacenter forks.
 
 use crate::{broken, counts, good};
-use firstlight_lab::import::topology::{Imported, ns3};
+use firstlight_formats::topology::{Imported, ns3};
 use firstlight_net::HostId;
 use firstlight_net::topology::Routes;
 use firstlight_units::{Bytes, Rate, Span};

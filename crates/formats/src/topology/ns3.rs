@@ -16,8 +16,8 @@
 //! `switch4`). Links lose nothing here: shares of lost packets other than zero are noted.
 
 use super::{Imported, Places};
-use crate::import::ImportError;
-use crate::import::reader::{Line, Place, Word, lines};
+use crate::ImportError;
+use crate::reader::{Line, Place, Word, lines};
 use firstlight_net::topology::{Cable, Graph, Node};
 use firstlight_units::{Rate, Span};
 

@@ -1,10 +1,8 @@
 //! The capture's file. It is written beside its name and takes the name when it is whole.
 
 use super::headers::Wire;
-use crate::error::LabError;
-use crate::spec::{Network, Spec};
-use firstlight_net::{HostId, Packet};
-use firstlight_sim::Direction;
+use firstlight_net::{Direction, HostId, Packet};
+use firstlight_units::{Bytes, Rate};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
@@ -41,14 +39,46 @@ struct State {
     bytes: Vec<u8>,
 }
 
+/// Why a capture cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the capture {path}: {source}")]
+pub struct CaptureError {
+    /// The capture's file.
+    pub path: PathBuf,
+    /// The system's error.
+    pub source: io::Error,
+}
+
+/// A host's interface, as the capture names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureInterface {
+    /// Name of the interface.
+    pub name: String,
+    /// Rate at which the host sends.
+    pub rate: Rate,
+}
+
+/// What a capture has to know of the network whose packets it records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureNetwork {
+    /// One interface for each host, by host.
+    pub interfaces: Vec<CaptureInterface>,
+    /// How many hosts a rack has, for the hosts' [addresses](super::address).
+    pub hosts_per_rack: usize,
+    /// The largest segment that a simulated host's SYN announces, in bytes.
+    pub mss: u16,
+    /// The receive window of a simulated host; its SYN announces the scale for it.
+    pub receive_window: Bytes,
+}
+
 impl CaptureWriter {
     /// Begins a capture that will be at `path`, with one interface for each host.
     ///
     /// # Errors
-    /// When the directory cannot be written to.
-    pub fn create(path: &Path, spec: &Spec) -> Result<Self, LabError> {
-        let file = open(path, spec).map_err(|source| LabError::Capture { path: path.into(), source })?;
-        let state = State { path: path.into(), wire: wire(spec), file: Some(file), failure: None, bytes: vec![] };
+    /// When the file cannot be begun.
+    pub fn create(path: &Path, network: &CaptureNetwork) -> Result<Self, CaptureError> {
+        let file = open(path, &network.interfaces).map_err(|source| CaptureError { path: path.into(), source })?;
+        let state = State { path: path.into(), wire: wire(network), file: Some(file), failure: None, bytes: vec![] };
         Ok(CaptureWriter { state: Arc::new(Mutex::new(state)) })
     }
 
@@ -57,7 +87,7 @@ impl CaptureWriter {
     }
 
     /// Records a packet at `at_ns` nanoseconds. A failure is kept for [`CaptureWriter::finish`].
-    pub(super) fn write(&self, packet: &Packet, at_ns: u64, host: HostId, direction: Direction) {
+    pub fn write(&self, packet: &Packet, at_ns: u64, host: HostId, direction: Direction) {
         let mut state = self.state();
         if let Err(error) = state.write(packet, at_ns, host, direction) {
             state.failure = Some(error);
@@ -69,9 +99,9 @@ impl CaptureWriter {
     ///
     /// # Errors
     /// When the file, or a packet before, could not be written.
-    pub fn finish(self) -> Result<(), LabError> {
+    pub fn finish(self) -> Result<(), CaptureError> {
         let mut state = self.state();
-        state.finish().map_err(|source| LabError::Capture { path: state.path.clone(), source })
+        state.finish().map_err(|source| CaptureError { path: state.path.clone(), source })
     }
 }
 
@@ -108,11 +138,9 @@ impl State {
     }
 }
 
-fn wire(spec: &Spec) -> Wire {
-    let hosts_per_rack = spec.hosts_per_rack;
-    // IP and TCP headers without options (RFC 6691).
-    let mss = spec.tcp.mtu - 40;
-    Wire { hosts_per_rack, mss, window_scale: window_scale(spec.tcp.receive_window.get()) }
+fn wire(network: &CaptureNetwork) -> Wire {
+    let window_scale = window_scale(network.receive_window.get());
+    Wire { hosts_per_rack: network.hosts_per_rack, mss: network.mss, window_scale }
 }
 
 /// The smallest shift that lets a window fit in 16 bits (RFC 7323, section 2).
@@ -120,7 +148,7 @@ fn window_scale(window: u64) -> u8 {
     (0..=14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
 }
 
-fn open(path: &Path, spec: &Spec) -> io::Result<File> {
+fn open(path: &Path, interfaces: &[CaptureInterface]) -> io::Result<File> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".capture-").suffix(".pcapng");
@@ -131,32 +159,23 @@ fn open(path: &Path, spec: &Spec) -> io::Result<File> {
     }
     let file = BufWriter::new(builder.tempfile_in(folder)?);
     let mut file = PcapNgWriter::with_endianness(file, Endianness::Little).map_err(io_error)?;
-    for host in 0..spec.hosts() {
-        interface(&mut file, host, spec).map_err(io_error)?;
+    for interface in interfaces {
+        describe(&mut file, interface).map_err(io_error)?;
     }
     Ok(file)
 }
 
-fn interface(file: &mut File, host: usize, spec: &Spec) -> PcapResult<usize> {
+fn describe(file: &mut File, interface: &CaptureInterface) -> PcapResult<usize> {
     let block = InterfaceDescriptionBlock {
         linktype: DataLink::IPV4,
         snaplen: SNAP_LENGTH,
         options: vec![
-            InterfaceDescriptionOption::IfName(Cow::Owned(host_name(host, spec))),
-            InterfaceDescriptionOption::IfSpeed(spec.network.host_rate(HostId(host as u16)).as_bps()),
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),
+            InterfaceDescriptionOption::IfSpeed(interface.rate.as_bps()),
             InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
         ],
     };
     file.write_pcapng_block(block)
-}
-
-/// `rack0.host3`; `host3` on a star.
-fn host_name(host: usize, spec: &Spec) -> String {
-    let per_rack = spec.hosts_per_rack;
-    match spec.network {
-        Network::Graph(_) => format!("host{host}"),
-        Network::Hybrid(_) => format!("rack{}.host{}", host / per_rack, host % per_rack),
-    }
 }
 
 fn io_error(error: PcapError) -> io::Error {

@@ -18,9 +18,9 @@
 //! between the same two switches are parallel links. `#` begins a comment.
 
 use super::{Imported, Places};
-use crate::import::ImportError;
-use crate::import::reader::{Line, Place, Word, lines};
-use crate::spec::nearest;
+use crate::ImportError;
+use crate::nearest;
+use crate::reader::{Line, Place, Word, lines};
 use firstlight_net::topology::{Cable, Graph, Node, Wire};
 use firstlight_units::{Rate, Span};
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@
 mod keys;
 
 use super::Imported;
-use crate::import::ImportError;
+use crate::ImportError;
 use firstlight_net::topology::{Cable, Tree, TreeCables, Wire};
 use firstlight_units::{Rate, Span};
 use keys::{Header, Key, Sections, Setting};

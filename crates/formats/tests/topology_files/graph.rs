@@ -1,7 +1,7 @@
 //! Our own list of hosts, switches and links.
 
 use crate::{broken, counts, good};
-use firstlight_lab::import::topology::{Imported, graph};
+use firstlight_formats::topology::{Imported, graph};
 use firstlight_net::HostId;
 use firstlight_net::topology::Routes;
 use firstlight_units::{Bytes, Span};

@@ -1,16 +1,22 @@
-//! Text files of other programs: flow-size distributions, flow lists, connection matrices, demand matrices and
-//! schedules of message-passing applications.
+//! File formats of other programs. In: networks, flow lists, connection and demand matrices, flow-size distributions
+//! and schedules of message-passing applications. Out: packet captures.
 //!
 //! The formats are those that their programs read, as their documentation and published files show them. A wrong line is
-//! an error with file, line and column that says what would be right; what a file asks for and we do not have is one too.
+//! an [`ImportError`] with file, line and column that says what would be right. A file that asks for something that is
+//! not modelled is an error too.
 
+pub mod capture;
 pub mod cdf;
 pub mod connections;
 pub mod flows;
 pub mod goal;
 pub mod matrix;
+mod nearest;
 mod reader;
+pub mod sizes;
 pub mod topology;
+
+pub use nearest::nearest;
 
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Span};

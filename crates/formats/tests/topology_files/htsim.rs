@@ -1,7 +1,7 @@
 //! csg-htsim's `.topo` files.
 
 use crate::{broken, counts, good};
-use firstlight_lab::import::topology::{Imported, htsim};
+use firstlight_formats::topology::{Imported, htsim};
 use firstlight_net::HostId;
 use firstlight_net::topology::{Cable, LeafSpine, Routes, ThreeTier, TreeCables, fat_tree};
 use firstlight_units::{Rate, Span};

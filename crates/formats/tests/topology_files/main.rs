@@ -4,8 +4,8 @@ mod graph;
 mod htsim;
 mod ns3;
 
-use firstlight_lab::import::ImportError;
-use firstlight_lab::import::topology::{Imported, graph, htsim, ns3};
+use firstlight_formats::ImportError;
+use firstlight_formats::topology::{Imported, graph, htsim, ns3};
 use firstlight_net::topology::Topology;
 use graph::GRAPH;
 use htsim::TREE;

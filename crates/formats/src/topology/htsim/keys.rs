@@ -1,8 +1,8 @@
 //! The keys of a `.topo` file and their values, each read for itself.
 
-use crate::import::ImportError;
-use crate::import::reader::{Line, Place, Word, lines};
-use crate::spec::nearest;
+use crate::ImportError;
+use crate::nearest;
+use crate::reader::{Line, Place, Word, lines};
 use firstlight_units::{Rate, Span};
 
 /// A key of a tier.

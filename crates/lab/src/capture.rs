@@ -1,20 +1,15 @@
-//! Packet capture: pcapng (draft-ietf-opsawg-pcapng) with nanosecond timestamps, as Wireshark opens it.
+//! Which packets of a run are captured.
 //!
 //! One interface per host, named as the experiment names it; a packet is recorded where it passes that host's edge. By
 //! default only the sender's host of each flow records, as tcpdump there would: otherwise a reader sees every packet
-//! twice. A packet that is of none of the experiment's flows, but of a program, is recorded where it is sent. Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
-
-mod address;
-mod headers;
-mod writer;
-
-pub use address::address;
-pub use writer::CaptureWriter;
+//! twice. A packet of a program, which belongs to none of the experiment's flows, is recorded where it is sent.
+//! Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
 
 use crate::error::LabError;
-use crate::spec::{CaptureSide, Spec};
-use firstlight_net::{HostId, Packet};
-use firstlight_sim::{CaptureSink, Direction, FlowReport, World};
+use crate::spec::{CaptureSide, Network, Spec};
+use firstlight_formats::capture::{CaptureInterface, CaptureNetwork, CaptureWriter};
+use firstlight_net::{Direction, HostId, Packet};
+use firstlight_sim::{CaptureSink, FlowReport, World};
 use firstlight_units::Time;
 use std::path::Path;
 
@@ -24,14 +19,37 @@ use std::path::Path;
 /// # Errors
 /// When the file cannot be begun.
 pub fn start_capture(spec: &Spec, world: &mut World, path: &Path) -> Result<CaptureWriter, LabError> {
-    let writer = CaptureWriter::create(path, spec)?;
+    let writer = CaptureWriter::create(path, &network(spec))?;
     let sink = Capture::new(writer.clone(), spec, &world.flows());
     world.fabric_mut().set_capture(Box::new(sink));
     Ok(writer)
 }
 
+fn network(spec: &Spec) -> CaptureNetwork {
+    let interface = |host: usize| CaptureInterface {
+        name: host_name(host, spec),
+        rate: spec.network.host_rate(HostId(host as u16)),
+    };
+    CaptureNetwork {
+        interfaces: (0..spec.hosts()).map(interface).collect(),
+        hosts_per_rack: spec.hosts_per_rack,
+        // IP and TCP headers without options (RFC 6691).
+        mss: spec.tcp.mtu - 40,
+        receive_window: spec.tcp.receive_window,
+    }
+}
+
+/// `rack0.host3` on a hybrid fabric, else `host3`.
+fn host_name(host: usize, spec: &Spec) -> String {
+    let per_rack = spec.hosts_per_rack;
+    match spec.network {
+        Network::Graph(_) => format!("host{host}"),
+        Network::Hybrid(_) => format!("rack{}.host{}", host / per_rack, host % per_rack),
+    }
+}
+
 /// Chooses the packets to record.
-pub(crate) struct Capture {
+struct Capture {
     writer: CaptureWriter,
     side: CaptureSide,
     /// Host and port of each flow's sender, sorted.
@@ -42,7 +60,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn new(writer: CaptureWriter, spec: &Spec, flows: &[FlowReport]) -> Self {
+    fn new(writer: CaptureWriter, spec: &Spec, flows: &[FlowReport]) -> Self {
         let mut senders: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.src, flow.sport)).collect();
         let mut receivers: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.dst, flow.dport)).collect();
         senders.sort_unstable();

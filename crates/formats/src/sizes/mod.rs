@@ -18,9 +18,10 @@
 //! Its data mining is the published table. Its web search is not: no table that goes by that name has such a mean, and
 //! DX does not print its own. At one load, ours starts 2.5 times fewer flows in a second.
 
-use crate::import::cdf;
-use firstlight_sim::{Xoshiro256PlusPlus, uniform};
+use crate::cdf;
+use firstlight_net::interface::uniform;
 use firstlight_units::Bytes;
+use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::OnceLock;
 
 /// All flows, in the parts in which distributions count them.
@@ -126,7 +127,7 @@ impl Cdf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstlight_sim::stream;
+    use rand_xoshiro::rand_core::SeedableRng;
 
     fn named(name: &str) -> &'static Cdf {
         Cdf::built_in(name).unwrap()
@@ -161,7 +162,7 @@ mod tests {
         const DRAWS: usize = 100_000;
         for name in NAMES {
             let cdf = named(name);
-            let mut random = stream(1, name, "sizes");
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
             let mut sizes: Vec<Bytes> = (0..DRAWS).map(|_| cdf.sample(&mut random)).collect();
             sizes.sort_unstable();
             let distance = |(k, size): (usize, &Bytes)| {

@@ -7,6 +7,7 @@
 //! and the run ends at their exact picosecond.
 
 use crate::wire::{Addresses, Refusal, read};
+use firstlight_linux::Frames;
 use firstlight_net::{Ecn, HostId, Packet, PacketId, TcpFlags};
 use firstlight_sim::{Connection, FlowReport, Outside, World};
 use firstlight_units::{Span, Time};
@@ -36,29 +37,6 @@ pub trait Kernel {
 
     /// A device that was to wait may send again.
     fn room(&mut self, device: u32);
-}
-
-/// What became of the frames that the hosts sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frames {
-    /// All that were handed in.
-    pub sent: u64,
-    /// Delivered to a host.
-    pub delivered: u64,
-    /// Lost in the fabric.
-    pub dropped: u64,
-    /// Inside the fabric when the run ended.
-    pub held: u64,
-    /// Sent before the run began.
-    pub early: u64,
-    /// Sent after it had ended.
-    pub late: u64,
-    /// Not IPv4.
-    pub not_ipv4: u64,
-    /// Of broken headers.
-    pub malformed: u64,
-    /// For an address that no host of the kernel has.
-    pub elsewhere: u64,
 }
 
 /// One of the kernel's hosts, in the order of its devices.

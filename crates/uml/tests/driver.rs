@@ -1,16 +1,18 @@
 //! The driver with a kernel that only keeps books.
 
 use firstlight_circuits::Week;
-use firstlight_linux::{CE, Cookie, Device, Driver, ECE, Frames, Kernel};
+use firstlight_linux::Frames;
+use firstlight_messages::Messages;
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId, PacerConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, Messages,
+    AdapterConfig, CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
     PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_uml::{CE, Cookie, Device, Driver, ECE, Kernel};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,0 +1,8 @@
+//! Packet capture: pcapng (draft-ietf-opsawg-pcapng) with nanosecond timestamps, as Wireshark opens it.
+
+mod address;
+mod headers;
+mod writer;
+
+pub use address::address;
+pub use writer::{CaptureError, CaptureInterface, CaptureNetwork, CaptureWriter};
