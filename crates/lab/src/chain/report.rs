@@ -1,6 +1,7 @@
 //! What the stamps say of the RTT and of the gaps between packets.
 
 use super::path::Measured;
+use crate::quantile::quantile;
 
 /// Series of measurements, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,17 +66,16 @@ impl Spread {
         let mut sorted = series.to_vec();
         sorted.sort_unstable();
         let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let [lower_quartile, median, upper_quartile] = [0.25, 0.5, 0.75].map(|part| quantile(&sorted, part));
         let count = sorted.len();
         let mean = sorted.iter().sum::<i64>() as f64 / count as f64;
         let square = sorted.iter().map(|&value| (value as f64 - mean).powi(2)).sum::<f64>();
-        // Nearest rank.
-        let quartile = |k: usize| sorted[(count * k).div_ceil(4) - 1];
         Some(Spread {
             count,
             min,
-            lower_quartile: quartile(1),
-            median: quartile(2),
-            upper_quartile: quartile(3),
+            lower_quartile: lower_quartile?,
+            median: median?,
+            upper_quartile: upper_quartile?,
             max,
             mean,
             deviation: (square / count as f64).sqrt(),

@@ -1,8 +1,8 @@
 //! What pauses, adapters and QCN would be: thresholds and buffers of each kind of link, circles, congestion points and their
 //! parameters.
 
+use crate::diagnose;
 use crate::spec::{Network, Spec};
-use crate::warnings;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Node, Topology};
 use firstlight_net::{CLASSES, qcn::QcnConfig};
@@ -15,7 +15,7 @@ pub(super) fn pfc(spec: &Spec) -> Json {
     let Network::Graph(graph) = &spec.network else { return Json::Null };
     let Some(pfc) = &graph.switch.pfc else { return Json::Null };
     let classes = graph.switch.queues().len().min(CLASSES);
-    let waits = warnings::circular_waits(spec, graph);
+    let waits = diagnose::circular_waits(spec, graph);
     json!({
         "kind": if pfc.whole_link { "pause" } else { "pfc" },
         "lossless_classes": (0..classes).filter(|class| pfc.has(*class)).collect::<Vec<_>>(),

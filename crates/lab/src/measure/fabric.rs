@@ -2,50 +2,11 @@
 //! schedule it followed.
 
 use super::numbers;
+use crate::diagnose::marking;
 use crate::run::Counters;
-use crate::spec::{Network, Spec};
+use crate::spec::Spec;
 use crate::table::{Column, Table};
-use crate::warnings::may_be_marked;
 use firstlight_circuits::{Matching, Week};
-use firstlight_net::Marking;
-use firstlight_sim::{PortKind, PortReport};
-
-/// Whether queues of that kind mark packets.
-fn marks(spec: &Spec, kind: PortKind) -> bool {
-    match (&spec.network, kind) {
-        (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
-            graph.switch.queues().iter().any(|queue| queue.marking != Marking::None)
-        }
-        (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.marks(),
-        _ => false,
-    }
-}
-
-/// What became of a port's marking.
-fn marking(spec: &Spec, port: &PortReport) -> &'static str {
-    match port {
-        PortReport { marked: 1.., .. } => "marked",
-        PortReport { kind, .. } if !marks(spec, *kind) => "off",
-        PortReport { offered: 0, .. } => "no traffic",
-        _ if !may_be_marked(spec) => "not capable",
-        _ => "not reached",
-    }
-}
-
-/// Why no queue marked a packet, if none has.
-pub(super) fn unmarked(spec: &Spec, counters: &Counters) -> Option<&'static str> {
-    if counters.totals.marked > 0 {
-        return None;
-    }
-    let states: Vec<&str> = counters.ports.iter().map(|port| marking(spec, port)).collect();
-    let found = |state: &str| states.contains(&state);
-    Some(match () {
-        () if found("not reached") => "no queue with marks was long enough",
-        () if found("not capable") => "no flow negotiates ECN",
-        () if found("no traffic") => "no packet came to a queue with marks",
-        () => "no queue marks",
-    })
-}
 
 /// One row for each port, link and queue.
 pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
@@ -142,6 +103,5 @@ pub(super) fn circuits(counters: &Counters) -> Table {
 
 /// `0->1 1->2 2->0`; `idle` when nobody sends.
 pub(crate) fn matching_text(matching: &Matching) -> String {
-    let pairs: Vec<String> = matching.pairs().map(|(src, dst)| format!("{src}->{dst}")).collect();
-    if pairs.is_empty() { "idle".into() } else { pairs.join(" ") }
+    matching.to_string().replace('>', "->")
 }

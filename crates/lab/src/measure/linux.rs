@@ -2,7 +2,7 @@
 //! `time_scale`; rates are multiplied by it.
 
 use super::numbers;
-use crate::linux::{Ended, LinuxCounters, Sample};
+use crate::run::{Ended, LinuxCounters, Sample};
 use crate::spec::{Program, Spec};
 use crate::table::{Column, Table};
 

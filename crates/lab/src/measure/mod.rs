@@ -77,7 +77,6 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
 
 pub(crate) use fabric::matching_text;
 pub use ideal::{Hop, Ideal, completion_on};
-pub(crate) use qcn::{changes_of_each, silence};
 pub use summary::metric;
 
 /// A column of numbers.

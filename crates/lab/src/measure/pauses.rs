@@ -1,5 +1,6 @@
 //! Tables `pauses`, `pause_causes` and `pause_events`: what pauses did on a lossless fabric, since the start of the run.
 
+use crate::diagnose::pausing;
 use crate::table::{Column, Table};
 use firstlight_sim::{PauseReport, PausedPort};
 use firstlight_units::Span;
@@ -18,38 +19,6 @@ fn us(span: Span) -> f64 {
     span.as_us_f64()
 }
 
-/// Why a port's counters are what they are.
-fn state(port: &PausedPort) -> &'static str {
-    match port {
-        PausedPort { lossless: false, .. } => "off",
-        PausedPort { pauses: 1.., .. } => "paused",
-        PausedPort { packets: 0, .. } => "no traffic",
-        _ => "not reached",
-    }
-}
-
-/// Why nothing was paused, if nothing was.
-pub(super) fn calm(report: &PauseReport) -> Option<String> {
-    let lossless = || report.ports.iter().filter(|port| port.lossless);
-    if lossless().any(|port| port.pauses > 0) {
-        return None;
-    }
-    // The account that came nearest to its threshold.
-    let nearest = |port: &&PausedPort| (port.peak as i128) - i128::from(port.limits.xoff.get());
-    Some(match lossless().filter(|port| port.packets > 0).max_by_key(nearest) {
-        None => "no packet of a lossless class came to a switch".into(),
-        Some(PausedPort { name, peak, limits, .. }) if *peak > limits.xoff.get() => {
-            format!("what came from {name} exceeded xoff, {}, but no pause had taken effect by the end", limits.xoff)
-        }
-        Some(PausedPort { name, peak, limits, .. }) => {
-            format!(
-                "not reached: the next switch or host held of what came from {name} {peak}B at most, and xoff is {}",
-                limits.xoff
-            )
-        }
-    })
-}
-
 /// One row for each class of each port and NIC that leads to a switch, or to a host's adapter that can pause it.
 fn ports(rows: &[PausedPort]) -> Table {
     Table::new("pauses", "one row for each class of each port and NIC that leads to a switch, and with adapter.drain of those that lead to hosts, since the start of the run")
@@ -60,7 +29,7 @@ fn ports(rows: &[PausedPort]) -> Table {
             "paused; or why not: not reached (the account stayed at or below XOFF, or came back before its pause frame \
              went), no traffic, off (the class is not lossless)",
             rows,
-            |p| state(p).into(),
+            |p| pausing(p).into(),
         )
         .count("pauses", "how often it was paused", rows, |p| p.pauses)
         .number(

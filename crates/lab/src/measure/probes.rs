@@ -2,6 +2,7 @@
 //! clocks are the hosts'.
 
 use super::numbers;
+use crate::quantile::histogram_quantile_us;
 use crate::spec::{Probe, Spec};
 use crate::table::Table;
 use firstlight_sim::{ProbeReport, ProbeSample};
@@ -10,15 +11,7 @@ use firstlight_sim::{ProbeReport, ProbeSample};
 pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
     let scale = f64::from(spec.time_scale);
     let rates = probes.iter().zip(&spec.probes).map(|(told, asked)| throughput_gbps(spec, told, asked));
-    let latency = |quantile| {
-        move |probe: &ProbeReport| {
-            if probe.latency.is_empty() {
-                f64::NAN
-            } else {
-                probe.latency.value_at_quantile(quantile) as f64 * 1e-3 / scale
-            }
-        }
-    };
+    let latency = |part| move |probe: &ProbeReport| histogram_quantile_us(&probe.latency, part) / scale;
     Table::new("probes", "one row for each probe, and each pair of hosts that datagrams go between")
         .text("workload", "the workload's name", &spec.probes, |probe| spec.workload_name(probe.entry).to_string())
         .count("src", "sending host", probes, |probe| probe.src.0.into())

@@ -1,17 +1,8 @@
 //! Table `rate_limiters`: the rates of the flows that QCN limits, over time.
 
-use crate::spec::Spec;
 use crate::table::{Column, Table};
 use firstlight_sim::{FlowReport, QcnReport, RateSample};
 use std::collections::BTreeMap;
-
-/// Most changes of rates that a result keeps, of all hosts.
-const MOST_CHANGES: usize = 1_000_000;
-
-/// How many of them each of so many hosts may keep.
-pub(crate) fn changes_of_each(hosts: usize) -> usize {
-    (MOST_CHANGES / hosts.max(1)).max(1000)
-}
 
 /// One row for each change of a rate.
 pub(super) fn table(flows: &[FlowReport], qcn: &QcnReport) -> Table {
@@ -37,18 +28,4 @@ pub(super) fn table(flows: &[FlowReport], qcn: &QcnReport) -> Table {
         )
         .number("current_mbps", "its rate from now on", kept, |sample| mbps(sample.current))
         .number("target_mbps", "what the rate is on its way to", kept, |sample| mbps(sample.target))
-}
-
-/// Why no switch has sent a notification, if none has.
-pub(crate) fn silence(spec: &Spec, qcn: &QcnReport) -> Option<String> {
-    let config = spec.network.interface().qcn?;
-    if qcn.sent.notifications > 0 {
-        return None;
-    }
-    Some(match qcn.sent.samples {
-        0 => format!("no queue was sampled: through none went qcn.sample = {}", config.sample),
-        samples => {
-            format!("none of {samples} samples found a queue above qcn.qeq = {} or growing fast", config.set_point)
-        }
-    })
 }

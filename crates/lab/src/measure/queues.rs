@@ -4,6 +4,7 @@
 //! in service included. Utilization is what the port took in of what its link could carry, headers and ACKs included.
 
 use super::numbers;
+use crate::quantile::histogram_quantile_us;
 use crate::table::{Column, Table};
 use firstlight_sim::QueueReport;
 
@@ -13,19 +14,14 @@ pub(super) fn utilization(queue: &QueueReport) -> f64 {
     if capacity > 0.0 { queue.bytes.get() as f64 * 8.0 / capacity } else { 0.0 }
 }
 
-/// A quantile of the waits in microseconds; NaN without packets.
-pub(super) fn wait_us(queue: &QueueReport, quantile: f64) -> f64 {
-    if queue.waits.is_empty() { f64::NAN } else { queue.waits.value_at_quantile(quantile) as f64 * 1e-3 }
-}
-
-/// Their mean.
+/// The mean of the waits in us; NaN without packets.
 pub(super) fn mean_wait_us(queue: &QueueReport) -> f64 {
     if queue.waits.is_empty() { f64::NAN } else { queue.waits.mean() * 1e-3 }
 }
 
 /// One row for each port.
 pub(super) fn table(queues: &[QueueReport]) -> Table {
-    let wait = |quantile| move |queue: &QueueReport| wait_us(queue, quantile);
+    let wait = |part| move |queue: &QueueReport| histogram_quantile_us(&queue.waits, part);
     Table::new("queues", "one row for each watched port: what its packets met in the measured time")
         .text("name", "as in table ports", queues, |queue| queue.name.clone())
         .count("packets", "packets that it took in", queues, |queue| queue.packets)

@@ -5,7 +5,9 @@
 
 use super::flows::completion;
 use super::jobs::{Jobs, slowdowns};
-use super::{numbers, queues, silence};
+use super::{numbers, queues};
+use crate::diagnose::{no_notification, no_pause, unmarked};
+use crate::quantile::{histogram_quantile_us, quantile};
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
@@ -99,13 +101,12 @@ fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, counters: &Counters
             _ => format!("the pair's data packets over the {network} network").replace("circuit network", "circuit"),
         };
         rows.add(format!("mean_{network}_us"), "us", histogram.mean() * 1e-3, format!("mean latency of {packets}"));
-        for (name, quantile) in QUANTILES {
-            let nanoseconds = histogram.value_at_quantile(quantile) as f64;
+        for (name, part) in QUANTILES {
             rows.add(
                 format!("{name}_{network}_us"),
                 "us",
-                (nanoseconds * 1e-3).min(longest.as_us_f64()),
-                format!("latency that {}% of {packets} do not exceed", quantile * 100.0),
+                histogram_quantile_us(histogram, part).min(longest.as_us_f64()),
+                format!("latency that {}% of {packets} do not exceed", part * 100.0),
             );
         }
         rows.add(format!("max_{network}_us"), "us", longest.as_us_f64(), format!("longest latency of {packets}"));
@@ -206,9 +207,9 @@ fn watched(rows: &mut Rows, queue: &QueueReport) {
         format!("what {name} took in of what its link could carry"),
     );
     rows.add("queue_wait_mean_us", "us", queues::mean_wait_us(queue), format!("mean wait of packets at {name}"));
-    for (metric, quantile) in [("queue_wait_p50_us", 0.5), ("queue_wait_p99_us", 0.99)] {
-        let text = format!("wait that {}% of packets at {name} do not exceed", quantile * 100.0);
-        rows.add(metric, "us", queues::wait_us(queue, quantile), text);
+    for (metric, part) in [("queue_wait_p50_us", 0.5), ("queue_wait_p99_us", 0.99)] {
+        let text = format!("wait that {}% of packets at {name} do not exceed", part * 100.0);
+        rows.add(metric, "us", histogram_quantile_us(&queue.waits, part), text);
     }
     if queue.samples.is_empty() {
         return;
@@ -217,12 +218,15 @@ fn watched(rows: &mut Rows, queue: &QueueReport) {
     lengths.sort_unstable();
     let mean = lengths.iter().map(|length| f64::from(*length)).sum::<f64>() / lengths.len() as f64;
     rows.add("queue_mean_packets", "packets", mean, format!("mean of the samples of the queue at {name}"));
-    for (metric, quantile) in [("queue_p50_packets", 0.5), ("queue_p99_packets", 0.99), ("queue_max_packets", 1.0)] {
-        let rank = (quantile * lengths.len() as f64).ceil() as usize;
-        let length = lengths[rank.clamp(1, lengths.len()) - 1];
-        let text = format!("packets that {}% of these samples do not exceed", quantile * 100.0);
-        rows.add(metric, "packets", length.into(), text);
+    for (metric, part) in [("queue_p50_packets", 0.5), ("queue_p99_packets", 0.99), ("queue_max_packets", 1.0)] {
+        let text = format!("packets that {}% of these samples do not exceed", part * 100.0);
+        rows.add(metric, "packets", quantile(&lengths, part).map_or(f64::NAN, f64::from), text);
     }
+}
+
+/// A quantile of ascending times in us; NaN without times.
+fn quantile_us(ascending: &[Span], part: f64) -> f64 {
+    quantile(ascending, part).map_or(f64::NAN, Span::as_us_f64)
 }
 
 /// Completion times of sized flows.
@@ -233,15 +237,9 @@ fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     let Some(longest) = times.last() else { return };
     let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
     rows.add("fct_mean_us", "us", mean, "mean completion time of the sized flows that completed");
-    for (name, quantile) in [("fct_p50_us", 0.5), ("fct_p99_us", 0.99)] {
-        // The smallest time that this part of the flows does not exceed.
-        let rank = (quantile * times.len() as f64).ceil() as usize;
-        rows.add(
-            name,
-            "us",
-            times[rank.clamp(1, times.len()) - 1].as_us_f64(),
-            format!("completion time that {}% of them do not exceed", quantile * 100.0),
-        );
+    for (name, part) in [("fct_p50_us", 0.5), ("fct_p99_us", 0.99)] {
+        let text = format!("completion time that {}% of them do not exceed", part * 100.0);
+        rows.add(name, "us", quantile_us(&times, part), text);
     }
     rows.add("fct_max_us", "us", longest.as_us_f64(), "longest completion time");
     let last = timed().filter_map(|flow| flow.finish).max().map_or(Span::ZERO, |at| spec.own_time(at));
@@ -254,10 +252,9 @@ fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     let Some(Jobs { times, gbps }) = Jobs::complete(spec, counters) else { return };
     let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
     rows.add("job_mean_us", "us", mean, "mean time of the jobs that completed");
-    for (name, quantile) in [("job_p50_us", 0.5), ("job_p99_us", 0.99), ("job_max_us", 1.0)] {
-        let rank = (quantile * times.len() as f64).ceil() as usize;
-        let time = times[rank.clamp(1, times.len()) - 1].as_us_f64();
-        rows.add(name, "us", time, format!("time that {}% of them do not exceed", quantile * 100.0));
+    for (name, part) in [("job_p50_us", 0.5), ("job_p99_us", 0.99), ("job_max_us", 1.0)] {
+        let text = format!("time that {}% of them do not exceed", part * 100.0);
+        rows.add(name, "us", quantile_us(&times, part), text);
     }
     let slowdowns: Vec<f64> = slowdowns(spec, counters).into_iter().filter(|value| value.is_finite()).collect();
     if !slowdowns.is_empty() {
@@ -276,7 +273,7 @@ fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
 /// What pauses did on a lossless fabric.
 fn pauses(rows: &mut Rows, report: &PauseReport) {
     let sum = |of: fn(&PausedPort) -> f64| report.ports.iter().map(of).sum::<f64>();
-    let why = super::pauses::calm(report).map_or(String::new(), |why| format!("; {why}"));
+    let why = no_pause(report).map_or(String::new(), |why| format!("; {why}"));
     let all = format!("pauses of all ports and classes since the start of the run{why}");
     rows.add("pauses", "pauses", sum(|port| port.pauses as f64), all);
     rows.add(
@@ -305,7 +302,7 @@ fn pauses(rows: &mut Rows, report: &PauseReport) {
 
 /// What QCN did since the start of the run.
 fn qcn(rows: &mut Rows, spec: &Spec, report: &QcnReport) {
-    let why = silence(spec, report).map_or(String::new(), |why| format!("; {why}"));
+    let why = no_notification(spec, report).map_or(String::new(), |why| format!("; {why}"));
     let sent = format!("congestion notifications that switches sent since the start of the run{why}");
     rows.add("qcn_notifications_sent", "packets", report.sent.notifications as f64, sent);
     rows.add(
@@ -354,7 +351,7 @@ fn fabric(rows: &mut Rows, spec: &Spec, counters: &Counters) {
         counters.totals.lost as f64,
         "packets lost to hosts.loss since the start of the run",
     );
-    let why = super::fabric::unmarked(spec, counters).map_or(String::new(), |why| format!("; {why}"));
+    let why = unmarked(spec, counters).map_or(String::new(), |why| format!("; {why}"));
     let marked = format!("packets CE-marked since the start of the run{why}");
     rows.add("marked_packets", "packets", counters.totals.marked as f64, marked);
     let sum = |of: fn(&firstlight_sim::FlowReport) -> u64| counters.flows.iter().map(of).sum::<u64>() as f64;

@@ -1,7 +1,8 @@
 //! The reference of results (`docs/reference/results.md`): tables, columns and metrics, as real results have them.
 
+use super::Outcome;
+use crate::measure;
 use crate::table::{Column, Table};
-use crate::{Outcome, measure};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "\

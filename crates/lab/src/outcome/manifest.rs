@@ -1,9 +1,9 @@
 //! The manifest of a result: what was run, by which version, and the evidence that it is sound.
 
+use crate::diagnose;
 use crate::run::Counters;
 use crate::spec::{HostKind, OverrideValue, Overrides, Spec};
 use crate::table::Table;
-use crate::warnings;
 use firstlight_linux::Frames;
 use firstlight_version::version;
 use serde_json::{Map, Value as Json, json};
@@ -27,8 +27,8 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "measured_us": counters.measured.as_us_f64(),
         "finished": counters.unfinished == 0 && counters.jobs.iter().all(|job| job.finish.is_some()),
         "hosts": hosts(spec, counters),
-        "warnings": warnings::of_run(spec, counters),
-        "invalid": warnings::invalid(spec, counters),
+        "warnings": diagnose::of_run(spec, counters),
+        "invalid": diagnose::invalid(spec, counters),
         "conservation": {
             // Notifications of congestion are the switches' own, and end in hosts' interfaces.
             "offered": totals.injected + totals.notified,

@@ -1,6 +1,6 @@
 //! From the checked experiment to the plan of its Linux hosts, which the program inside their kernel carries out.
 
-use crate::build::build;
+use super::build;
 use crate::error::LabError;
 use crate::spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
 use firstlight_formats::capture::address;

@@ -1,10 +1,23 @@
-//! From the checked experiment to a world that can run.
+//! From the checked experiment to a world that can run, its capture, and the plan of its Linux hosts.
+
+mod capture;
+mod plan;
+
+pub use capture::start_capture;
+pub use plan::plan;
 
 use crate::error::LabError;
-use crate::measure::changes_of_each;
 use crate::spec::{Flow, HostKind, Network, Probe, Spec};
 use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
+
+/// Most changes of rates that a result keeps, of all hosts.
+const MOST_CHANGES: usize = 1_000_000;
+
+/// How many of them each of so many hosts may keep.
+fn changes_of_each(hosts: usize) -> usize {
+    (MOST_CHANGES / hosts.max(1)).max(1000)
+}
 
 /// The fabric with its hosts and flows, and with what is to be measured.
 ///

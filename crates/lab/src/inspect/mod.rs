@@ -2,9 +2,9 @@
 
 mod lossless;
 
+use crate::diagnose;
 use crate::measure::matching_text;
 use crate::spec::{HostKind, Network, Spec};
-use crate::warnings;
 use firstlight_circuits::Week;
 use firstlight_net::HostId;
 use firstlight_net::topology::{Node, Routes, Topology};
@@ -47,7 +47,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "measure": measure(spec),
         "inputs": spec.inputs,
         "spec": spec.resolved,
-        "notes": warnings::of_spec(spec),
+        "notes": diagnose::of_spec(spec),
     })
 }
 

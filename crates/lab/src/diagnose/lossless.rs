@@ -1,0 +1,95 @@
+//! Lossless links: ports that may wait for each other in a circle, deadlocks, and losses.
+
+use crate::run::Counters;
+use crate::spec::Spec;
+use firstlight_net::topology::{Routes, circular_wait};
+use firstlight_sim::GraphConfig;
+
+/// Ports that may wait for each other in a circle.
+pub(crate) struct CircularWait {
+    /// The lossless class; all of them with PAUSE.
+    pub(crate) class: Option<u8>,
+    /// Each waits for the next, and the last for the first.
+    pub(crate) ports: Vec<String>,
+}
+
+/// Lossless links that may wait for each other in a circle, with the flows and probes that there are.
+pub(crate) fn circular_waits(spec: &Spec, graph: &GraphConfig) -> Vec<CircularWait> {
+    let Some(pfc) = &graph.switch.pfc else { return vec![] };
+    let routes = Routes::new(&graph.topology, graph.seed);
+    let last = graph.switch.queues().len() - 1;
+    let flows = spec.flows.iter().flat_map(|flow| [(flow.class, flow.src, flow.dst), (flow.class, flow.dst, flow.src)]);
+    let probes = spec.probes.iter().map(|probe| (probe.class, probe.src, probe.dst));
+    let all: Vec<_> = flows.chain(probes).map(|(class, src, dst)| (usize::from(class).min(last), src, dst)).collect();
+    let classes = if pfc.whole_link { 0..1 } else { 0..last + 1 };
+    let wait = |class: usize| {
+        let of_class = all.iter().filter(|entry| pfc.whole_link || entry.0 == class).map(|(_, src, dst)| (*src, *dst));
+        let circle = circular_wait(&graph.topology, &routes, of_class)?;
+        let ports = circle.into_iter().map(|port| graph.topology.port_name(port)).collect();
+        Some(CircularWait { class: (!pfc.whole_link).then_some(class as u8), ports })
+    };
+    classes.filter(|class| pfc.has(*class)).filter_map(wait).collect()
+}
+
+pub(super) fn circles(spec: &Spec, graph: &GraphConfig, notes: &mut Vec<String>) {
+    notes.extend(circular_waits(spec, graph).into_iter().map(|CircularWait { class, ports }| {
+        format!(
+            "{} may stop for ever: ports may wait for each other in a circle, {}",
+            class_text(class),
+            circle_text(ports.into_iter()),
+        )
+    }));
+}
+
+fn class_text(class: Option<u8>) -> String {
+    class.map_or_else(|| "lossless Ethernet".into(), |class| format!("lossless class {class}"))
+}
+
+/// The ports, and the first again.
+fn circle_text(ports: impl Iterator<Item = String>) -> String {
+    let mut ports: Vec<String> = ports.collect();
+    ports.extend(ports.first().cloned());
+    ports.join(", ")
+}
+
+/// What is wrong with losses of lossless classes. No limit is there that could cause one unless `pfc.allow_loss` is set, so this
+/// would be the engine's own fault.
+pub(super) fn loss(lost: u64, allowed: bool) -> Option<String> {
+    let text = || format!("{lost} packets of lossless classes were lost, and pfc.allow_loss does not allow it");
+    (lost > 0 && !allowed).then(text)
+}
+
+/// What pauses did that one should know of.
+pub(super) fn pauses(counters: &Counters, notes: &mut Vec<String>) {
+    let Some(report) = &counters.pauses else { return };
+    for dead in &report.deadlocks {
+        notes.push(format!(
+            "deadlock since {}us: {} stands still, {}; {} ports can never go on",
+            dead.since.as_us_f64(),
+            class_text(dead.class),
+            circle_text(dead.ports.iter().cloned()),
+            dead.stopped,
+        ));
+    }
+    if report.unrecorded > 0 {
+        notes.push(format!(
+            "table pause_events has the first {} of {} events: see pfc.events",
+            report.events.len(),
+            report.events.len() as u64 + report.unrecorded
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_that_is_not_allowed_makes_a_run_invalid() {
+        let text = "3 packets of lossless classes were lost, and pfc.allow_loss does not allow it";
+        assert_eq!(
+            [(0, false), (3, true), (3, false)].map(|(lost, allowed)| loss(lost, allowed)),
+            [None, None, Some(text.into())]
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Why a counter of marks, pauses or notifications is zero.
+
+use super::experiment::may_be_marked;
+use crate::run::Counters;
+use crate::spec::{Network, Spec};
+use firstlight_net::Marking;
+use firstlight_sim::{PauseReport, PausedPort, PortKind, PortReport, QcnReport};
+
+/// Whether queues of that kind mark packets.
+fn marks(spec: &Spec, kind: PortKind) -> bool {
+    match (&spec.network, kind) {
+        (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
+            graph.switch.queues().iter().any(|queue| queue.marking != Marking::None)
+        }
+        (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.marks(),
+        _ => false,
+    }
+}
+
+/// What became of a port's marking.
+pub(crate) fn marking(spec: &Spec, port: &PortReport) -> &'static str {
+    match port {
+        PortReport { marked: 1.., .. } => "marked",
+        PortReport { kind, .. } if !marks(spec, *kind) => "off",
+        PortReport { offered: 0, .. } => "no traffic",
+        _ if !may_be_marked(spec) => "not capable",
+        _ => "not reached",
+    }
+}
+
+/// Why no queue marked a packet, if none has.
+pub(crate) fn unmarked(spec: &Spec, counters: &Counters) -> Option<&'static str> {
+    if counters.totals.marked > 0 {
+        return None;
+    }
+    let states: Vec<&str> = counters.ports.iter().map(|port| marking(spec, port)).collect();
+    let found = |state: &str| states.contains(&state);
+    Some(match () {
+        () if found("not reached") => "no queue with marks was long enough",
+        () if found("not capable") => "no flow negotiates ECN",
+        () if found("no traffic") => "no packet came to a queue with marks",
+        () => "no queue marks",
+    })
+}
+
+/// Why a port's counters are what they are.
+pub(crate) fn pausing(port: &PausedPort) -> &'static str {
+    match port {
+        PausedPort { lossless: false, .. } => "off",
+        PausedPort { pauses: 1.., .. } => "paused",
+        PausedPort { packets: 0, .. } => "no traffic",
+        _ => "not reached",
+    }
+}
+
+/// Why nothing was paused, if nothing was.
+pub(crate) fn no_pause(report: &PauseReport) -> Option<String> {
+    let lossless = || report.ports.iter().filter(|port| port.lossless);
+    if lossless().any(|port| port.pauses > 0) {
+        return None;
+    }
+    // The account that came nearest to its threshold.
+    let nearest = |port: &&PausedPort| (port.peak as i128) - i128::from(port.limits.xoff.get());
+    Some(match lossless().filter(|port| port.packets > 0).max_by_key(nearest) {
+        None => "no packet of a lossless class came to a switch".into(),
+        Some(PausedPort { name, peak, limits, .. }) if *peak > limits.xoff.get() => {
+            format!("what came from {name} exceeded xoff, {}, but no pause had taken effect by the end", limits.xoff)
+        }
+        Some(PausedPort { name, peak, limits, .. }) => {
+            format!(
+                "not reached: the next switch or host held of what came from {name} {peak}B at most, and xoff is {}",
+                limits.xoff
+            )
+        }
+    })
+}
+
+/// Why no switch has sent a notification, if none has.
+pub(crate) fn no_notification(spec: &Spec, qcn: &QcnReport) -> Option<String> {
+    let config = spec.network.interface().qcn?;
+    if qcn.sent.notifications > 0 {
+        return None;
+    }
+    Some(match qcn.sent.samples {
+        0 => format!("no queue was sampled: through none went qcn.sample = {}", config.sample),
+        samples => {
+            format!("none of {samples} samples found a queue above qcn.qeq = {} or growing fast", config.set_point)
+        }
+    })
+}

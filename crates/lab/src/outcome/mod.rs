@@ -1,0 +1,55 @@
+//! The result of a run: its tables, and a manifest that says what was run and why it can be trusted.
+
+mod describe;
+mod manifest;
+
+pub use describe::describe;
+
+use crate::error::LabError;
+use crate::measure;
+use crate::run::{Counters, Progress, simulate};
+use crate::spec::{Overrides, Spec};
+use crate::table::Table;
+use manifest::manifest;
+use serde_json::Value as Json;
+use std::path::Path;
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run, and the evidence that it is sound.
+    pub manifest: Json,
+    /// What was measured.
+    pub tables: Vec<Table>,
+}
+
+impl Outcome {
+    /// What the counts of a run say.
+    pub fn of(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Self {
+        let tables = measure::tables(spec, counters);
+        Outcome { manifest: manifest(spec, overrides, counters, &tables), tables }
+    }
+
+    /// The table of that name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The value of a metric of the summary.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        measure::metric(self.table(measure::SUMMARY)?, name)
+    }
+}
+
+/// Runs a checked experiment to its result. `overrides` are those it was read with, for the manifest.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn run(
+    spec: &Spec,
+    overrides: &Overrides,
+    capture: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome, LabError> {
+    Ok(Outcome::of(spec, overrides, &simulate(spec, capture, progress)?))
+}
