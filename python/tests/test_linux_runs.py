@@ -372,7 +372,7 @@ def test_programs_run_and_their_output_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("no-such-program 3", "no such command"),
+        ("no-such-program 3", "the command does not exist"),
         ("echo so much; exit 3", "code 3"),
         ("kill -9 $$", "signal 9"),
     ],

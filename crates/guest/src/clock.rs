@@ -1,4 +1,4 @@
-//! Sleeping in virtual time, and telling it without taking any.
+//! Sleeping in virtual time, and measuring virtual time without taking any.
 
 use crate::failure::{Context, Failure};
 use nix::sys::time::TimeSpec;
@@ -6,18 +6,18 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use std::thread;
 use std::time::Duration;
 
-/// Makes sleeps of this process, and of those that it starts, as exact as the kernel can.
+/// Makes the sleeps of this process and of its children as exact as the kernel can.
 pub fn tighten() -> Result<(), Failure> {
     nix::sys::prctl::set_timerslack(1).context(|| "cannot set the timer slack".into())
 }
 
-/// A kernel's timers become exact at one of its first ticks. And there are programs that take a clock of zero seconds for
-/// one that they have not read yet: `ping` would send all its packets at once.
-const FIRST_SECONDS: u64 = 2_000_000_000;
+/// Nanoseconds to wait before the run. A kernel's timers become exact at one of its first ticks. Some programs take a
+/// clock of zero seconds for one that they have not read yet: `ping` would send all its packets at once.
+const SETTLING_NS: u64 = 2_000_000_000;
 
-/// Waits until the kernel's clock is such as programs expect.
+/// Waits until the kernel's timers are exact and its clock is not zero.
 pub fn settle() {
-    sleep(FIRST_SECONDS);
+    sleep(SETTLING_NS);
 }
 
 /// Sleeps for so many nanoseconds.
@@ -27,27 +27,28 @@ pub fn sleep(nanoseconds: u64) {
     }
 }
 
-/// When a watch would ring: in 146 years.
+/// The expiry of a stopwatch's timer, in nanoseconds: 146 years.
 const FAR: u64 = 1 << 62;
 
-/// How much time has passed, in nanoseconds. A look at the kernel's clock takes 1 ns; one at how long a timer has still to
-/// go takes none.
-pub struct Watch(Alarm);
+/// Measures how much time has passed, in nanoseconds. Reading the kernel's clock takes 1 ns of virtual time; reading
+/// how long a timer has still to run takes none.
+pub struct Stopwatch(Alarm);
 
-impl Watch {
+impl Stopwatch {
     pub fn new() -> Result<Self, Failure> {
-        Alarm::new().map(Watch)
+        Alarm::new().map(Stopwatch)
     }
 
+    /// Starts to measure.
     pub fn start(&self) -> Result<(), Failure> {
         self.0.set(Some(FAR))
     }
 
-    /// Since the start.
+    /// Nanoseconds since [`Stopwatch::start`].
     pub fn elapsed(&self) -> Result<u64, Failure> {
         let left = self.0.0.get().context(|| "cannot read a timer".into())?;
         let Some(Expiration::OneShot(left)) = left else {
-            return Err(Failure::new("a watch was not started"));
+            return Err(Failure::new("the stopwatch of the run was not started"));
         };
         Ok(FAR - Duration::from(left).as_nanos() as u64)
     }
@@ -62,7 +63,7 @@ impl Alarm {
         made.map(Alarm).context(|| "cannot make a timer".into())
     }
 
-    /// It goes off after so many nanoseconds, which are not 0, or not at all.
+    /// Makes the timer expire after so many nanoseconds, which are not 0; `None`: never.
     pub fn set(&self, after: Option<u64>) -> Result<(), Failure> {
         let set = match after {
             Some(after) => {
@@ -74,7 +75,7 @@ impl Alarm {
         set.context(|| "cannot set a timer".into())
     }
 
-    /// Waits until it goes off.
+    /// Waits until the timer expires.
     pub fn wait(&self) -> Result<(), Failure> {
         self.0.wait().context(|| "cannot wait for a timer".into())
     }

@@ -1,4 +1,4 @@
-//! Why the run cannot go on: one sentence that says what is wrong, where, and what would be right.
+//! Why the run cannot go on: one sentence that says what is wrong, where, and what to do instead.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Says what was tried when something failed.
+/// Adds to an error what was being done.
 pub trait Context<T> {
     /// `what` begins the sentence; the error ends it.
     fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure>;

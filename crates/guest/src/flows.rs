@@ -1,18 +1,18 @@
-//! Flows: a thread for each end, which sends or takes bytes in large pieces and otherwise sleeps.
+//! Flows: a thread for each end, which sends or receives bytes in large pieces and otherwise sleeps.
 //!
-//! A flow of messages gets each of them from the post when it is due. Its sender connects with the first one, and its
-//! socket does not hold small ones back (TCP_NODELAY), as those of programs that talk in messages do not.
+//! The message relay hands a flow of messages each of its messages when that is due. The sender connects with the first
+//! message, and its socket does not delay small ones (TCP_NODELAY), like those of programs that exchange messages.
 //!
-//! No end ever closes its connection, so that the last packets are those of the data.
+//! No end ever closes its connection, so that the last packets carry data.
 
 use crate::clock;
-use crate::engine::Engine;
+use crate::engine_device::EngineDevice;
 use crate::failure::{Context, Failure};
-use crate::hosts::Host;
-use crate::post::{Inboxes, Post};
-use crate::run::Events;
+use crate::hosts::GuestHost;
+use crate::message_relay::{Inboxes, MessageRelay};
+use crate::run::RunEvents;
 use crate::socket;
-use firstlight_linux::{FlowPlan, HostPlan, Message, Moment};
+use firstlight_linux::{FlowPlan, GuestMessage, HostPlan, ReportTime};
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{SockaddrIn, connect, setsockopt, sockopt};
 use std::fs::{File, OpenOptions};
@@ -22,20 +22,20 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
-/// Bytes of one piece that is sent.
+/// Bytes that one call sends at most.
 const PIECE: u64 = 1 << 24;
-/// A file of nothing: its pages go to the network as they are, where a buffer's bytes would be copied.
-const NOTHING: &str = "/run/nothing";
-/// Most bytes that are taken at once.
+/// A file of zeros that senders send from: its pages go to the network uncopied, where a buffer would be copied.
+const ZEROS: &str = "/run/zeros";
+/// Bytes that one call receives at most.
 const LARGE: u64 = 1 << 30;
-/// Memory of a thread that does next to nothing.
+/// Stack of a flow's thread, in bytes.
 const STACK: usize = 32 * 1024;
 
 /// One connection with its two ends.
 #[derive(Clone)]
-pub struct Flow {
+pub struct GuestFlow {
     plan: FlowPlan,
-    /// In words, for messages.
+    /// The flow in words, for error messages.
     route: String,
     to: SocketAddrV4,
     sender: Arc<OwnedFd>,
@@ -44,7 +44,7 @@ pub struct Flow {
 }
 
 /// Makes the sockets of all flows, host by host.
-pub fn prepare(plans: &[FlowPlan], hosts: &[Host], addresses: &[HostPlan]) -> Result<Vec<Flow>, Failure> {
+pub fn prepare(plans: &[FlowPlan], hosts: &[GuestHost], addresses: &[HostPlan]) -> Result<Vec<GuestFlow>, Failure> {
     let mut senders: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
     let mut listeners: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
     for (index, host) in hosts.iter().enumerate() {
@@ -68,8 +68,8 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[Host], addresses: &[HostPlan]) -> Re
     }
     let ends = plans.iter().zip(senders.into_iter().zip(listeners));
     let flow = |(plan, (sender, listener)): (&FlowPlan, (Option<OwnedFd>, Option<OwnedFd>))| {
-        let lost = || Failure::new(format!("flow {} is between hosts that the plan does not have", plan.flow));
-        Ok(Flow {
+        let lost = || Failure::new(format!("flow {} names a host that the plan does not have", plan.flow));
+        Ok(GuestFlow {
             plan: plan.clone(),
             route: format!("flow {} from {} to {}", plan.flow, hosts[plan.from].name, hosts[plan.to].name),
             to: SocketAddrV4::new(addresses[plan.to].address, plan.to_port),
@@ -81,44 +81,44 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[Host], addresses: &[HostPlan]) -> Re
     ends.map(flow).collect()
 }
 
-/// Starts the threads of all flows; they wait for `start`. Flows of messages have them from `post`.
+/// Starts the threads of all flows, which wait for `start`. Flows of messages get them from `relay`.
 pub fn start(
-    flows: &[Flow],
+    flows: &[GuestFlow],
     start: &Arc<Barrier>,
-    events: &Events,
-    engine: &Engine,
-    post: &Arc<Post>,
+    events: &RunEvents,
+    engine: &EngineDevice,
+    relay: &Arc<MessageRelay>,
     inboxes: Vec<Inboxes>,
 ) -> Result<(), Failure> {
-    let nothing = Arc::new(nothing().context(|| format!("cannot make {NOTHING}"))?);
+    let zeros = Arc::new(zeros().context(|| format!("cannot make {ZEROS}"))?);
     for (index, (flow, inboxes)) in flows.iter().zip(inboxes).enumerate() {
         let [sender, receiver] = [flow.clone(), flow.clone()];
-        let (nothing, engine, post) = (Arc::clone(&nothing), engine.clone(), Arc::clone(post));
+        let (zeros, engine, relay) = (Arc::clone(&zeros), engine.clone(), Arc::clone(relay));
         if let Some(at) = flow.plan.start {
-            spawn(start, events, move || sender.send(at, &nothing))?;
+            spawn(start, events, move || sender.send(at, &zeros))?;
             spawn(start, events, move || receiver.receive(&engine))?;
         } else {
-            spawn(start, events, move || sender.send_messages(inboxes.sender, &nothing))?;
-            spawn(start, events, move || receiver.receive_messages(inboxes.receiver, || post.received(index)))?;
+            spawn(start, events, move || sender.send_messages(inboxes.sender, &zeros))?;
+            spawn(start, events, move || receiver.receive_messages(inboxes.receiver, || relay.received(index)))?;
         }
     }
     Ok(())
 }
 
-/// How many threads wait for the start.
+/// How many threads so many flows have, which all wait for the start.
 pub fn threads(flows: usize) -> usize {
     2 * flows
 }
 
-fn nothing() -> std::io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(NOTHING)?;
+fn zeros() -> std::io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(ZEROS)?;
     file.set_len(PIECE)?;
     Ok(file)
 }
 
 fn spawn(
     start: &Arc<Barrier>,
-    events: &Events,
+    events: &RunEvents,
     work: impl FnOnce() -> Result<bool, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (start, events) = (Arc::clone(start), events.clone());
@@ -133,25 +133,25 @@ fn spawn(
     thread::Builder::new().stack_size(STACK).spawn(body).map(drop).context(|| "cannot start a flow's thread".into())
 }
 
-impl Flow {
-    /// Connects and sends all that there is.
-    fn send(&self, at: u64, nothing: &File) -> Result<bool, Failure> {
+impl GuestFlow {
+    /// Connects at `at` nanoseconds and sends all of the flow's bytes.
+    fn send(&self, at: u64, zeros: &File) -> Result<bool, Failure> {
         clock::sleep(at);
         self.connect()?;
-        self.write(nothing, self.plan.size.unwrap_or(u64::MAX))?;
-        // As closing would: the last segment does not wait to be filled.
+        self.write(zeros, self.plan.size.unwrap_or(u64::MAX))?;
+        // Like a close: the last segment is sent though it is not full.
         self.flush()?;
         Ok(false)
     }
 
-    /// Connects with the first message and sends each as it comes.
-    fn send_messages(&self, inbox: Receiver<u64>, nothing: &File) -> Result<bool, Failure> {
+    /// Connects with the first message and sends each message as the inbox hands it over.
+    fn send_messages(&self, inbox: Receiver<u64>, zeros: &File) -> Result<bool, Failure> {
         for (index, bytes) in inbox.into_iter().enumerate() {
             if index == 0 {
                 self.connect()?;
                 self.flush()?;
             }
-            self.write(nothing, bytes)?;
+            self.write(zeros, bytes)?;
         }
         Ok(false)
     }
@@ -161,30 +161,32 @@ impl Flow {
             .context(|| format!("{}: cannot connect to {}", self.route, self.to))
     }
 
-    /// From now on nothing waits to be filled.
+    /// Sends segments that are not full from now on (TCP_NODELAY).
     fn flush(&self) -> Result<(), Failure> {
-        setsockopt(&self.sender, sockopt::TcpNoDelay, &true).context(|| format!("{}: cannot flush", self.route))
+        setsockopt(&self.sender, sockopt::TcpNoDelay, &true)
+            .context(|| format!("{}: cannot set TCP_NODELAY", self.route))
     }
 
-    fn write(&self, nothing: &File, mut left: u64) -> Result<(), Failure> {
+    fn write(&self, zeros: &File, mut left: u64) -> Result<(), Failure> {
         while left > 0 {
             let piece = left.min(PIECE) as usize;
-            let sent = sendfile(&self.sender, nothing, Some(&mut 0), piece)
-                .context(|| format!("{}: the sender's connection broke", self.route))?;
+            let sent = sendfile(&self.sender, zeros, Some(&mut 0), piece)
+                .context(|| format!("{}: the sender's connection failed", self.route))?;
             left -= sent as u64;
         }
         Ok(())
     }
 
-    /// Accepts the connection and takes all that comes; true when that is all.
-    fn receive(&self, engine: &Engine) -> Result<bool, Failure> {
+    /// Accepts the connection and receives all bytes of the flow. Returns true: the flow is complete.
+    fn receive(&self, engine: &EngineDevice) -> Result<bool, Failure> {
         let receiver = self.accept()?;
-        self.take(receiver, self.plan.size.unwrap_or(u64::MAX))?;
-        engine.tell(Message::FlowComplete { flow: self.plan.flow })?;
+        self.receive_bytes(receiver, self.plan.size.unwrap_or(u64::MAX))?;
+        engine.report(GuestMessage::FlowComplete { flow: self.plan.flow })?;
         Ok(true)
     }
 
-    /// Accepts the connection and takes each message; `received` tells whether it was the last one.
+    /// Accepts the connection and receives each message. `received` reports a message and returns whether it was the
+    /// flow's last one; so does this function.
     fn receive_messages(
         &self,
         inbox: Receiver<u64>,
@@ -192,7 +194,7 @@ impl Flow {
     ) -> Result<bool, Failure> {
         let receiver = self.accept()?;
         for bytes in inbox {
-            self.take(receiver, bytes)?;
+            self.receive_bytes(receiver, bytes)?;
             if received()? {
                 return Ok(true);
             }
@@ -206,36 +208,42 @@ impl Flow {
         Ok(self.receiver.get_or_init(|| accepted))
     }
 
-    fn take(&self, receiver: &TcpStream, mut left: u64) -> Result<(), Failure> {
+    fn receive_bytes(&self, receiver: &TcpStream, mut left: u64) -> Result<(), Failure> {
         while left > 0 {
-            let taken = socket::discard(receiver, left.min(LARGE) as usize)
-                .context(|| format!("{}: the receiver's connection broke", self.route))?;
-            if taken == 0 {
+            let received = socket::discard(receiver, left.min(LARGE) as usize)
+                .context(|| format!("{}: the receiver's connection failed", self.route))?;
+            if received == 0 {
                 return Err(Failure::new(format!("{}: the sender closed its connection", self.route)));
             }
-            left -= taken as u64;
+            left -= received as u64;
         }
         Ok(())
     }
 
-    /// Tells the engine the state of the sending end.
-    pub fn tell_sender(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
-        self.tell(true, &*self.sender, moment, engine)
+    /// Reports the state of the sending end to the engine.
+    pub fn report_sender(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), Failure> {
+        self.report(true, &*self.sender, when, engine)
     }
 
-    /// Tells the engine the state of both ends, as far as there are any.
-    pub fn tell_both(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
-        self.tell_sender(moment, engine)?;
-        self.tell_receiver(moment, engine)
+    /// Reports the states of both ends to the engine; a receiver without a connection has none.
+    pub fn report_both(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), Failure> {
+        self.report_sender(when, engine)?;
+        self.report_receiver(when, engine)
     }
 
-    /// Tells the engine the state of the receiving end, if there is one yet.
-    pub fn tell_receiver(&self, moment: Moment, engine: &Engine) -> Result<(), Failure> {
-        self.receiver.get().map_or(Ok(()), |receiver| self.tell(false, receiver, moment, engine))
+    /// Reports the state of the receiving end to the engine, if it has a connection.
+    pub fn report_receiver(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), Failure> {
+        self.receiver.get().map_or(Ok(()), |receiver| self.report(false, receiver, when, engine))
     }
 
-    fn tell(&self, sender: bool, socket: &impl AsRawFd, moment: Moment, engine: &Engine) -> Result<(), Failure> {
-        let info = socket::info(socket).context(|| format!("{}: cannot ask for TCP_INFO", self.route))?;
-        engine.tell(Message::FlowState { flow: self.plan.flow, sender, moment, info: &info })
+    fn report(
+        &self,
+        sender: bool,
+        socket: &impl AsRawFd,
+        when: ReportTime,
+        engine: &EngineDevice,
+    ) -> Result<(), Failure> {
+        let info = socket::info(socket).context(|| format!("{}: cannot read TCP_INFO", self.route))?;
+        engine.report(GuestMessage::FlowState { flow: self.plan.flow, sender, when, info: &info })
     }
 }

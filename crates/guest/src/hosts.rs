@@ -11,76 +11,83 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Where `ip netns` looks for namespaces by name.
+/// Folder in which `ip netns` looks for namespaces by name.
 const NAMESPACES: &str = "/run/netns";
-/// The namespace of whichever thread opens it.
+/// The network namespace of the thread that opens it.
 const OWN: &str = "/proc/thread-self/ns/net";
-/// A host's device in its namespace.
+/// Name of a host's device in its namespace.
 const DEVICE: &str = "eth0";
-/// Threads beside those of the flows and programs.
+/// Threads allowed beside those of flows and programs.
 const THREADS: usize = 4096;
-/// Numbers of processes that a kernel has at least.
+/// The least `kernel.pid_max`.
 const LEAST_PIDS: usize = 32_768;
-/// Parts of memory that a thread has of its own, with room to spare; and how many of them a kernel allows at least.
+/// Memory mappings of a thread, with room to spare.
 const MAPS_PER_THREAD: usize = 8;
+/// The least `vm.max_map_count`.
 const LEAST_MAPS: usize = 65_530;
-/// Open files beside those of the flows.
+/// Open files allowed beside those of flows.
 const FILES: u64 = 1024;
 /// Open files of a flow: two ends and a listener.
 const FILES_PER_FLOW: u64 = 3;
-/// Pages that TCP may fill: all. What limits a connection are its own buffers' limits. The bytes of flows, which TCP
-/// counts too, take no memory, so that a share of the memory would say nothing.
+/// Pages that TCP may use (`net.ipv4.tcp_mem`): without limit. The limits of a connection's own buffers hold. The bytes
+/// of flows, which TCP counts, take no memory, so that a share of the memory would be no useful limit.
 const TCP_PAGES: u64 = 1 << 40;
 
 /// A host that is set up.
-pub struct Host {
-    /// Its first name.
+pub struct GuestHost {
+    /// The host's first name.
     pub name: String,
     namespace: File,
 }
 
-impl Host {
-    /// Makes the calling thread one of this host's.
+impl GuestHost {
+    /// Moves the calling thread into the host's network namespace.
     pub fn enter(&self) -> Result<(), Failure> {
         setns(&self.namespace, CloneFlags::CLONE_NEWNET)
             .context(|| format!("cannot enter the namespace of {}", self.name))
     }
 }
 
-/// Sets up all hosts, in their order. The calling thread stays in its namespace.
-pub fn set_up(plans: &[HostPlan]) -> Result<Vec<Host>, Failure> {
+/// Sets up all hosts in the plan's order. The calling thread returns to its own namespace.
+pub fn set_up(plans: &[HostPlan]) -> Result<Vec<GuestHost>, Failure> {
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
     fs::create_dir_all(NAMESPACES).context(|| format!("cannot make {NAMESPACES}"))?;
-    let made: Result<Vec<Host>, Failure> =
-        plans.iter().enumerate().map(|(index, plan)| one(index, plan, plans.len(), &home, &netlink)).collect();
+    let made: Result<Vec<GuestHost>, Failure> =
+        plans.iter().enumerate().map(|(index, plan)| set_up_one(index, plan, plans.len(), &home, &netlink)).collect();
     setns(&home, CloneFlags::CLONE_NEWNET).context(|| "cannot go back to the first namespace".into())?;
     made
 }
 
 /// Makes the host's namespace, brings its device there and sets both up.
-fn one(index: usize, plan: &HostPlan, hosts: usize, home: &File, outside: &Netlink) -> Result<Host, Failure> {
+fn set_up_one(
+    index: usize,
+    plan: &HostPlan,
+    hosts: usize,
+    home: &File,
+    outside: &Netlink,
+) -> Result<GuestHost, Failure> {
     let name = plan.names.first().cloned().unwrap_or_else(|| format!("host{}", plan.host));
     let failed = |what: &str| format!("{name}: cannot {what}");
     unshare(CloneFlags::CLONE_NEWNET).context(|| failed("make its network namespace"))?;
     let namespace = File::open(OWN).context(|| failed("open its network namespace"))?;
-    keep(&name).context(|| failed("name its network namespace"))?;
+    give_name(&name).context(|| failed("name its network namespace"))?;
     setns(home, CloneFlags::CLONE_NEWNET).context(|| failed("leave its network namespace"))?;
 
     let device = format!("fl{index}");
     let number = if_nametoindex(device.as_str())
-        .context(|| format!("{name}: there is no device {device}, though the plan has {hosts} hosts"))?;
+        .context(|| format!("{name}: the kernel lacks the device {device}, one of {hosts} for as many hosts"))?;
     outside
         .move_device(number, namespace.as_fd(), DEVICE)
         .context(|| failed(&format!("give it the device {device}")))?;
 
-    let host = Host { name: name.clone(), namespace };
+    let host = GuestHost { name: name.clone(), namespace };
     host.enter()?;
     let inside = Netlink::open().context(|| failed("open a netlink socket"))?;
     let index_of = |device: &str| if_nametoindex(device).context(|| failed(&format!("find {device}")));
     inside.switch_on(index_of("lo")?, None).context(|| failed("switch lo on"))?;
-    // Settings come first: some hold for what is made after them.
-    plan.sysctls.iter().try_for_each(|sysctl| set(&name, sysctl))?;
+    // Some sysctls hold only for what is made after them.
+    plan.sysctls.iter().try_for_each(|sysctl| set_sysctl(&name, sysctl))?;
     let number = index_of(DEVICE)?;
     inside
         .switch_on(number, Some(plan.mtu))
@@ -98,23 +105,25 @@ fn one(index: usize, plan: &HostPlan, hosts: usize, home: &File, outside: &Netli
 }
 
 /// Gives the current namespace a name for `ip netns`.
-fn keep(name: &str) -> std::io::Result<()> {
+fn give_name(name: &str) -> std::io::Result<()> {
     let path = Path::new(NAMESPACES).join(name);
     File::create(&path)?;
     mount(Some(OWN), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(Into::into)
 }
 
-/// Sets a setting of the current namespace.
-fn set(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
+/// Sets a sysctl of the current namespace.
+fn set_sysctl(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
     let Sysctl { name, value } = sysctl;
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     if !Path::new(&path).exists() {
-        return Err(Failure::new(format!("{host}: this kernel has no setting {name}")));
+        return Err(Failure::new(format!(
+            "{host}: this kernel has no sysctl {name}: remove it, or choose another linux.version"
+        )));
     }
     fs::write(&path, value).context(|| format!("{host}: cannot set {name} to '{value}'"))
 }
 
-/// Makes room for all flows, which a kernel of little memory is stingy with: open files, threads, TCP's buffers.
+/// Raises limits for all flows that a kernel of little memory sets low: open files, threads, TCP's buffers.
 pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
     let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
     setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))?;

@@ -1,29 +1,30 @@
-//! The first program of a kernel in virtual time: it sets the hosts up, carries the traffic and runs the programs.
+//! The first program of a kernel in virtual time: it sets up the hosts, sends and receives the flows, runs the
+//! programs.
 //!
-//! All that it is to do stands in the plan of the run's directory (`FIRSTLIGHT_RUN`); what happens it tells the engine
-//! through a device. It never reads the clock, which stands still while it computes: it sleeps and waits.
+//! The plan in the run's directory (`FIRSTLIGHT_RUN`) says what to do; the program reports to the engine through a
+//! device. It never reads the clock, which stands still while it computes: it sleeps and waits.
 
 mod clock;
-mod engine;
+mod engine_device;
 mod failure;
 mod flows;
 mod hosts;
+mod message_relay;
 mod modules;
 mod mounts;
 mod netlink;
-mod post;
 mod power;
 mod programs;
 mod run;
 mod socket;
 
-use engine::Engine;
+use engine_device::EngineDevice;
 use failure::{Context, Failure};
 use firstlight_linux::Plan;
 use firstlight_version::version;
 use std::path::{Path, PathBuf};
 
-/// What is to be done, in the run's directory.
+/// Name of the plan in the run's directory.
 const PLAN: &str = "plan.json";
 
 fn main() {
@@ -34,15 +35,15 @@ fn main() {
         std::process::exit(2);
     }
     mounts::devices();
-    let engine = Engine::open();
+    let engine = EngineDevice::open();
     power::off_on_panic(&engine);
     if let Err(failure) = work(&engine) {
-        engine.tell_failure(&failure);
+        engine.report_failure(&failure);
     }
     power::off();
 }
 
-fn work(engine: &Engine) -> Result<(), Failure> {
+fn work(engine: &EngineDevice) -> Result<(), Failure> {
     mounts::system()?;
     let directory = environment("FIRSTLIGHT_RUN")?;
     mounts::uncover(&directory, PLAN)?;
@@ -57,8 +58,9 @@ fn work(engine: &Engine) -> Result<(), Failure> {
 }
 
 fn environment(name: &str) -> Result<PathBuf, Failure> {
-    let value =
-        std::env::var_os(name).ok_or_else(|| Failure::new(format!("the kernel's command line has no {name}=")))?;
+    let value = std::env::var_os(name).ok_or_else(|| {
+        Failure::new(format!("the kernel's command line lacks {name}=: start it by `firstlight run`"))
+    })?;
     Ok(value.into())
 }
 
@@ -66,22 +68,22 @@ fn plan(directory: &Path) -> Result<Plan, Failure> {
     let path = directory.join(PLAN);
     let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
     check_version(&text)?;
-    serde_json::from_str(&text).context(|| format!("{} is no plan", path.display()))
+    serde_json::from_str(&text).context(|| format!("{} is not a plan of this version", path.display()))
 }
 
-/// Looks at the version before all else: another one's plan may be of another form.
+/// Checks the version before the rest of the plan: the plan of another version may have another form.
 fn check_version(text: &str) -> Result<(), Failure> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         version: String,
     }
-    let plan: Versioned = serde_json::from_str(text).context(|| "the plan is not JSON that has a version".into())?;
+    let plan: Versioned = serde_json::from_str(text).context(|| "the plan is not JSON with a version".into())?;
     let (own, theirs) = (version(), plan.version);
     if theirs == own {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "the plan is of version {theirs}, the program inside the kernel of {own}: build both anew from one version"
+        "the plan is of version {theirs}, the program inside the kernel of version {own}: build both from one version"
     )))
 }
 
@@ -90,10 +92,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_versions_plan_is_refused() {
+    fn plan_of_another_version_is_refused() {
         let text = |version: &str| format!("{{\"version\": \"{version}\", \"of another form\": 1}}");
         assert!(check_version(&text(&version())).is_ok());
-        let told = check_version(&text("9.9.9")).unwrap_err().to_string();
-        assert!(told.starts_with("the plan is of version 9.9.9, the program inside the kernel of 0."), "{told}");
+        let error = check_version(&text("9.9.9")).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the plan is of version 9.9.9, the program inside the kernel of version 0."),
+            "{error}"
+        );
     }
 }

@@ -8,18 +8,19 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Loads the plan's modules, each with its parameters; those of the kernel's own parts stood on its command line.
+/// Loads the plan's modules with their parameters, and checks the parameters of built-in parts, which the kernel took
+/// from its command line.
 pub fn load(plan: &Plan) -> Result<(), Failure> {
     for file in &plan.modules {
         let folder = crate::environment("FIRSTLIGHT_MODULES")?;
         mounts::uncover(&folder, file)?;
-        one(&folder.join(file), &plan.parameters)?;
+        load_one(&folder.join(file), &plan.parameters)?;
     }
     let modules: Vec<String> = plan.modules.iter().map(|file| module_name(Path::new(file))).collect();
     plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(check)
 }
 
-/// Lets each host's namespace choose any of the kernel's congestion controls as its own; else most are refused there.
+/// Lets each host's namespace choose any of the kernel's congestion controls; by default it may choose few of them.
 pub(crate) fn allow_controls() -> Result<(), Failure> {
     const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_";
     let (available, allowed) =
@@ -28,30 +29,35 @@ pub(crate) fn allow_controls() -> Result<(), Failure> {
     fs::write(&allowed, all).context(|| format!("cannot write {allowed}"))
 }
 
-/// `retcp` of `retcp.ko`.
+/// The module's name: `retcp` for `retcp.ko`.
 fn module_name(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
 }
 
-fn one(path: &Path, parameters: &[Parameter]) -> Result<(), Failure> {
+fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), Failure> {
     let own = parameters.iter().filter(|parameter| parameter.module == module_name(path));
     let arguments: Vec<String> = own.map(|parameter| format!("{}={}", parameter.name, parameter.value)).collect();
-    let arguments = CString::new(arguments.join(" ")).context(|| "a parameter has a zero byte".into())?;
+    let arguments =
+        CString::new(arguments.join(" ")).context(|| "the value of a module parameter has a zero byte".into())?;
     let rebuild = "`firstlight kernel build` makes the modules with the kernel";
     let file = File::open(path).context(|| format!("cannot open the module {} ({rebuild})", path.display()))?;
-    finit_module(file, &arguments, ModuleInitFlags::empty()).context(|| {
-        format!("the kernel does not take the module {} with '{}'", path.display(), arguments.to_string_lossy())
-    })
+    finit_module(file, &arguments, ModuleInitFlags::empty())
+        .context(|| format!("the kernel refuses the module {} with '{}'", path.display(), arguments.to_string_lossy()))
 }
 
-/// Parts that are built in read their parameters when the kernel starts; CUBIC computes with them only then. One that
-/// no part has is passed over there.
+/// Checks a parameter of a built-in part. Such parts read their parameters when the kernel starts; CUBIC uses them only
+/// then. The kernel ignores parameters that no part has.
 fn check(parameter: &Parameter) -> Result<(), Failure> {
     let Parameter { module, name, value } = parameter;
     let path: PathBuf = ["/sys/module", module, "parameters", name].iter().collect();
-    let found = fs::read_to_string(&path).context(|| format!("this kernel has no parameter {name} of {module}"))?;
+    let found = fs::read_to_string(&path).context(|| {
+        format!("this kernel has no parameter {module}.{name}: remove it, or choose another linux.version")
+    })?;
     if found.trim() == value {
         return Ok(());
     }
-    Err(Failure::new(format!("this kernel's {module} has {name} = {}, and not {value}, as it was told", found.trim())))
+    Err(Failure::new(format!(
+        "this kernel's {module} has {name} = {}, not {value} as the experiment says",
+        found.trim()
+    )))
 }

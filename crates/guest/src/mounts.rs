@@ -1,4 +1,4 @@
-//! File systems that the kernel's programs expect, over the machine's own files.
+//! File systems that the kernel's programs expect, mounted over the machine's own files.
 
 use crate::failure::{Context, Failure};
 use firstlight_linux::HostPlan;
@@ -8,18 +8,18 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Where our own files of the system's are made.
+/// Folder for files that replace some of the machine's.
 const OWN: &str = "/run/firstlight";
-/// The names of all hosts, for programs.
+/// The file that gives programs the names of all hosts.
 const NAMES: &str = "/etc/hosts";
-/// Files that would have a program ask outside for a name, which nobody there would answer; and what they say instead.
+/// Files that would make a program ask a name server, which does not exist here, with the text that replaces theirs.
 const RESOLVERS: [(&str, &str); 2] =
     [("/etc/resolv.conf", ""), ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")];
 
-/// Where file systems of the kernel's own lie over the machine's.
+/// Folders where the kernel's own file systems hide the machine's.
 const COVERED: [&str; 2] = ["/dev", "/run"];
 
-/// What programs expect among the devices, and a kernel alone does not make.
+/// Links that programs expect in `/dev` and a kernel does not make.
 const LINKS: [(&str, &str); 4] = [
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
@@ -27,57 +27,57 @@ const LINKS: [(&str, &str); 4] = [
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// Mounts the kernel's devices, where it has not done so by itself. Without them there is nobody to tell of a failure.
+/// Mounts the kernel's devices unless the kernel has done so. Without them no failure can be reported.
 pub fn devices() {
-    if !Path::new(crate::engine::DEVICE).exists() {
-        let _ = one("devtmpfs", "/dev");
+    if !Path::new(crate::engine_device::DEVICE).exists() {
+        let _ = mount_one("devtmpfs", "/dev");
     }
 }
 
-/// Mounts what a kernel offers: the machine's own root lies below.
+/// Mounts the kernel's own file systems over the machine's root.
 pub fn system() -> Result<(), Failure> {
-    one("proc", "/proc")?;
-    one("sysfs", "/sys")?;
-    one("tmpfs", "/run")?;
+    mount_one("proc", "/proc")?;
+    mount_one("sysfs", "/sys")?;
+    mount_one("tmpfs", "/run")?;
     fs::create_dir_all("/dev/shm").context(|| "cannot make /dev/shm".into())?;
-    one("tmpfs", "/dev/shm")?;
+    mount_one("tmpfs", "/dev/shm")?;
     for (link, target) in LINKS {
-        // Some systems have them already.
+        // Some systems have these links already.
         let _ = symlink(target, link);
     }
     Ok(())
 }
 
-fn one(kind: &str, target: &str) -> Result<(), Failure> {
+fn mount_one(kind: &str, target: &str) -> Result<(), Failure> {
     mount(Some(kind), target, Some(kind), MsFlags::empty(), None::<&str>)
         .context(|| format!("cannot mount {kind} on {target}"))
 }
 
-/// Makes a directory of the machine visible again, at its own place, if one of the kernel's file systems lies over it.
+/// Makes a directory of the machine visible again at its own path, if a file system of the kernel hides it.
 pub fn uncover(directory: &Path, file: &str) -> Result<(), Failure> {
     let covered = COVERED.iter().any(|place| directory.starts_with(place));
     if !covered || directory.join(file).exists() {
         return Ok(());
     }
-    let what = || format!("cannot see {} of the machine", directory.display());
+    let what = || format!("cannot make the machine's directory {} visible", directory.display());
     fs::create_dir_all(directory).context(what)?;
     mount(Some("none"), directory, Some("hostfs"), MsFlags::empty(), Some(directory)).context(what)
 }
 
-/// Gives programs the hosts' names, and no others.
+/// Gives programs the hosts' names and no others.
 pub fn names(hosts: &[HostPlan]) -> Result<(), Failure> {
     fs::create_dir_all(OWN).context(|| format!("cannot make {OWN}"))?;
-    lay_over(NAMES, &names_text(hosts))?;
+    replace(NAMES, &names_text(hosts))?;
     let present = RESOLVERS.iter().filter(|(path, _)| Path::new(path).exists());
-    present.into_iter().try_for_each(|(path, text)| lay_over(path, text))
+    present.into_iter().try_for_each(|(path, text)| replace(path, text))
 }
 
-/// Lets a file of the machine say something else in this kernel.
-fn lay_over(path: &str, text: &str) -> Result<(), Failure> {
+/// Replaces the text of a file of the machine in this kernel, by a mount.
+fn replace(path: &str, text: &str) -> Result<(), Failure> {
     let own = Path::new(OWN).join(path.replace('/', "_"));
     fs::write(&own, text).context(|| format!("cannot write {}", own.display()))?;
     mount(Some(&own), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context(|| format!("cannot lay {} over {path}", own.display()))
+        .context(|| format!("cannot mount {} over {path}", own.display()))
 }
 
 fn names_text(hosts: &[HostPlan]) -> String {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_for_each_host() {
+    fn names_have_a_line_for_each_host() {
         let host = |host: u16, names: &[&str]| HostPlan {
             host,
             names: names.iter().map(|name| name.to_string()).collect(),

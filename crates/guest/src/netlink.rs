@@ -1,6 +1,6 @@
 //! The kernel's routing protocol (rtnetlink(7)): a namespace's devices, addresses and routes.
 //!
-//! `ip` would do the same in a process of its own for each namespace, which takes longer than all else together.
+//! The command `ip` would take a process for each namespace, which takes longer than all other set-up together.
 
 use firstlight_linux::Metric;
 use nix::errno::Errno;
@@ -38,13 +38,13 @@ const HEADER: usize = 16;
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
 const PREFIX: u8 = 8;
 
-/// A socket to the kernel, about the namespace that it was opened in.
+/// A socket to the kernel for the namespace in which it was opened.
 pub struct Netlink {
     socket: OwnedFd,
 }
 
 impl Netlink {
-    /// For the current namespace.
+    /// Opens a socket for the current namespace.
     pub fn open() -> Result<Self, Errno> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
         Ok(Netlink { socket })
@@ -53,55 +53,55 @@ impl Netlink {
     /// Moves a device to another namespace, under a new name.
     pub fn move_device(&self, index: u32, namespace: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
         let descriptor = namespace.as_raw_fd() as u32;
-        let message = Message::new(NEW_LINK, 0)
+        let message = NetlinkMessage::new(NEW_LINK, 0)
             .link(index, 0)
             .attribute(LINK_NAMESPACE, &descriptor.to_ne_bytes())
             .attribute(LINK_NAME, &[name.as_bytes(), &[0]].concat());
-        self.ask(message)
+        self.request(message)
     }
 
     /// Switches a device on, with this MTU if one is given.
     pub fn switch_on(&self, index: u32, mtu: Option<u16>) -> Result<(), Errno> {
-        let message = Message::new(NEW_LINK, 0).link(index, UP);
-        self.ask(match mtu {
+        let message = NetlinkMessage::new(NEW_LINK, 0).link(index, UP);
+        self.request(match mtu {
             Some(mtu) => message.attribute(LINK_MTU, &u32::from(mtu).to_ne_bytes()),
             None => message,
         })
     }
 
-    /// Lets the stack hand no more than so many segments to a device in one piece.
+    /// Limits the segments that the stack hands to a device in one piece.
     pub fn limit_segments(&self, index: u32, most: u32) -> Result<(), Errno> {
-        self.ask(Message::new(NEW_LINK, 0).link(index, 0).attribute(LINK_GSO_MAX_SEGS, &most.to_ne_bytes()))
+        self.request(NetlinkMessage::new(NEW_LINK, 0).link(index, 0).attribute(LINK_GSO_MAX_SEGS, &most.to_ne_bytes()))
     }
 
-    /// Gives a device its address in the hosts' network; the kernel adds the route to the others.
+    /// Gives a device its address in the hosts' network. The kernel adds the route to the other hosts.
     pub fn add_address(&self, index: u32, address: Ipv4Addr) -> Result<(), Errno> {
         // Family, prefix, flags, scope, index.
         let body = [&[INET, PREFIX, 0, 0][..], &index.to_ne_bytes()].concat();
-        let message = Message::new(NEW_ADDRESS, CREATE).body(&body);
-        self.ask(message.attribute(ADDRESS_LOCAL, &address.octets()).attribute(ADDRESS, &address.octets()))
+        let message = NetlinkMessage::new(NEW_ADDRESS, CREATE).body(&body);
+        self.request(message.attribute(ADDRESS_LOCAL, &address.octets()).attribute(ADDRESS, &address.octets()))
     }
 
-    /// Gives the route to the other hosts these attributes.
+    /// Sets attributes of the route to the other hosts.
     pub fn set_metrics(&self, index: u32, address: Ipv4Addr, metrics: &[Metric]) -> Result<(), Errno> {
         // Family, prefixes, service, table, protocol, scope, type, flags: those of the route that the address made.
         let body =
             [INET, PREFIX, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
-        let mut nested = Message::default();
+        let mut nested = NetlinkMessage::default();
         for metric in metrics.iter().chain(&Metric::lock(metrics)) {
             nested = nested.attribute(metric.number, &metric.value);
         }
-        let message = Message::new(NEW_ROUTE, CREATE | REPLACE)
+        let message = NetlinkMessage::new(NEW_ROUTE, CREATE | REPLACE)
             .body(&[&body[..], &0u32.to_ne_bytes()].concat())
             .attribute(ROUTE_TO, &NETWORK.octets())
             .attribute(ROUTE_DEVICE, &index.to_ne_bytes())
             .attribute(ROUTE_SOURCE, &address.octets())
             .attribute(ROUTE_METRICS, &nested.bytes);
-        self.ask(message)
+        self.request(message)
     }
 
     /// Sends a request and waits for the kernel's answer.
-    fn ask(&self, message: Message) -> Result<(), Errno> {
+    fn request(&self, message: NetlinkMessage) -> Result<(), Errno> {
         sendto(self.socket.as_raw_fd(), &message.finish(), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
         let mut answer = [0u8; 4096];
         let length = recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
@@ -115,17 +115,17 @@ impl Netlink {
     }
 }
 
-/// A message in the making.
+/// A request under construction.
 #[derive(Default)]
-struct Message {
+struct NetlinkMessage {
     bytes: Vec<u8>,
 }
 
-impl Message {
+impl NetlinkMessage {
     fn new(kind: u16, flags: u16) -> Self {
         let flags = REQUEST | ACK | flags;
-        // Length, which comes last; kind; flags; sequence; port.
-        Message { bytes: [&[0; 4][..], &kind.to_ne_bytes(), &flags.to_ne_bytes(), &[0; 8]].concat() }
+        // Length, which `finish` sets; kind; flags; sequence; port.
+        NetlinkMessage { bytes: [&[0; 4][..], &kind.to_ne_bytes(), &flags.to_ne_bytes(), &[0; 8]].concat() }
     }
 
     fn body(mut self, bytes: &[u8]) -> Self {
@@ -133,7 +133,7 @@ impl Message {
         self
     }
 
-    /// About a link: family and type (any), index, flags, and which of them change.
+    /// Adds the body of a link request: family and type (any), index, flags, and which of them change.
     fn link(self, index: u32, flags: u32) -> Self {
         self.body(&[0; 4]).body(&index.to_ne_bytes()).body(&flags.to_ne_bytes()).body(&flags.to_ne_bytes())
     }
@@ -168,7 +168,7 @@ mod tests {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Where the machine lets us make namespaces and `ip` is there to look at them. The thread is the test's own.
+    /// Runs only where the machine allows namespaces and has `ip`. The thread is the test's own.
     #[test]
     fn a_device_moves_and_gets_its_address_and_route() {
         let namespace = || {
@@ -203,10 +203,10 @@ mod tests {
         let routes = ip("route show");
         assert_eq!(routes.lines().count(), 1, "{routes}");
         assert!(routes.starts_with("10.0.0.0/8 dev eth0 proto kernel scope link src 10.0.3.4 "), "{routes}");
-        for told in
+        for expected in
             ["rto_min lock 2ms", "quickack 1", "initcwnd 20", "rtt 3ms", "rttvar 2ms", "features ecn", "congctl reno"]
         {
-            assert!(routes.contains(told), "{told}: {routes}");
+            assert!(routes.contains(expected), "{expected}: {routes}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Programs: each runs in its host's namespace, its output in files of the run's directory.
+//! Programs: each runs in its host's namespace and writes its output to files of the run's directory.
 
 use crate::clock;
-use crate::engine::Engine;
+use crate::engine_device::EngineDevice;
 use crate::failure::{Context, Failure};
-use crate::hosts::Host;
-use crate::run::Events;
-use firstlight_linux::{Message, ProgramPlan};
+use crate::hosts::GuestHost;
+use crate::run::RunEvents;
+use firstlight_linux::{GuestMessage, ProgramPlan};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -16,23 +16,23 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 
-/// Where programs find others, unless the kernel's command line has a `PATH=`.
+/// The `PATH` of programs, unless the kernel's command line has one.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Memory of a thread that starts a program and waits for it.
+/// Stack of a thread that starts a program and waits for it, in bytes.
 const STACK: usize = 128 * 1024;
-/// Programs that are asked to end look after this many nanoseconds whether they have.
+/// Nanoseconds between two checks whether programs have ended after SIGTERM.
 const ENDING_STEP: u64 = 1_000_000;
-/// How often that is before they are killed.
+/// Checks before programs are killed.
 const ENDING_STEPS: u64 = 200;
-/// A failed program's last lines that are told.
+/// How many of a failed program's last lines its error quotes.
 const LAST_LINES: usize = 5;
 
 /// The programs of a run.
 #[derive(Clone)]
 pub struct Programs {
-    /// `programs` in the run's directory.
+    /// The folder `programs` in the run's directory.
     folder: PathBuf,
-    /// The process groups of those that run.
+    /// The process groups of programs that run.
     running: Arc<Mutex<Vec<Pid>>>,
 }
 
@@ -43,14 +43,14 @@ impl Programs {
         Ok(Programs { folder, running: Arc::default() })
     }
 
-    /// Starts a thread for each program; they wait for `start`.
+    /// Starts a thread for each program; the threads wait for `start`.
     pub fn start(
         &self,
         plans: &[ProgramPlan],
-        hosts: &Arc<Vec<Host>>,
+        hosts: &Arc<Vec<GuestHost>>,
         start: &Arc<Barrier>,
-        events: &Events,
-        engine: &Engine,
+        events: &RunEvents,
+        engine: &EngineDevice,
     ) -> Result<(), Failure> {
         for (index, plan) in plans.iter().enumerate() {
             let (programs, plan, hosts) = (self.clone(), plan.clone(), Arc::clone(hosts));
@@ -72,7 +72,13 @@ impl Programs {
     }
 
     /// Runs a program to its end.
-    fn carry_out(&self, index: u32, plan: &ProgramPlan, host: &Host, engine: &Engine) -> Result<(), Failure> {
+    fn carry_out(
+        &self,
+        index: u32,
+        plan: &ProgramPlan,
+        host: &GuestHost,
+        engine: &EngineDevice,
+    ) -> Result<(), Failure> {
         host.enter()?;
         let mut child =
             self.spawn(plan, &host.name).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
@@ -88,7 +94,7 @@ impl Programs {
         if unknown || (code != 0 && !plan.server) {
             return Err(self.failure(plan, &host.name, status));
         }
-        engine.tell(Message::ProgramEnded { program: index, code })
+        engine.report(GuestMessage::ProgramEnded { program: index, code })
     }
 
     fn spawn(&self, plan: &ProgramPlan, host: &str) -> std::io::Result<Child> {
@@ -111,21 +117,27 @@ impl Programs {
             .spawn()
     }
 
-    /// What a program's end says that should not have been.
+    /// The error for a program that ended as it should not have.
     fn failure(&self, plan: &ProgramPlan, host: &str, status: ExitStatus) -> Failure {
         let what = match code(status) {
-            127 => "found no such command".into(),
-            126 => "may not execute the command".into(),
+            127 => "did not start: the command does not exist".into(),
+            126 => "did not start: the command may not be executed".into(),
             code if code > 128 && status.code().is_none() => format!("was ended by signal {}", code - 128),
-            code => format!("ended with exit code {code}, where 0 is right (or server = true, if it is to run on)"),
+            code => {
+                format!("ended with exit code {code} instead of 0 (set server = true if it need not end by itself)")
+            }
         };
         let path = self.folder.join(format!("{}.err", plan.name));
         let said = fs::read(&path).map(|bytes| last_lines(&String::from_utf8_lossy(&bytes))).unwrap_or_default();
-        let said = if said.is_empty() { "it wrote no error".into() } else { format!("its last errors:\n{said}") };
+        let said = if said.is_empty() {
+            "it wrote nothing to its error output".into()
+        } else {
+            format!("the end of its error output:\n{said}")
+        };
         Failure::new(format!("program {} on {host} ({}) {what}; {said}", plan.name, plan.command))
     }
 
-    /// Ends all that still run: asks first, and gives them a little time.
+    /// Ends all programs that still run: by SIGTERM, and after a fifth of a second by SIGKILL.
     pub fn end(&self) {
         let mut ending: Vec<Pid> = self.with_running(std::mem::take);
         signal(&ending, Signal::SIGTERM);
@@ -144,11 +156,11 @@ impl Programs {
         change(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Folders where no program left anything.
+    /// Removes the working folders that are empty.
     fn remove_empty_places(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for folder in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            // One that is not empty stays.
+            // A folder with files stays.
             let _ = fs::remove_dir(folder.path());
         }
     }
@@ -156,7 +168,7 @@ impl Programs {
 
 fn signal(groups: &[Pid], signal: Signal) {
     for group in groups {
-        // One that ended meanwhile needs none.
+        // A program that has ended meanwhile needs no signal.
         let _ = killpg(*group, signal);
     }
 }
@@ -166,7 +178,7 @@ fn remove(running: &mut Vec<Pid>, group: Pid) -> bool {
     found.map(|index| running.remove(index)).is_some()
 }
 
-/// The exit code, as shells count it.
+/// The exit code as shells count it: 128 and the signal's number for a program that a signal ended.
 fn code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
@@ -180,8 +192,8 @@ fn last_lines(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What is told of a program that ends so, having written these errors.
-    fn told(wait_status: i32, errors: &str) -> String {
+    /// The error for a program that ends with this status, after it has written `errors`.
+    fn error_for(wait_status: i32, errors: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let programs = Programs::new(folder.path()).unwrap();
         let plan = ProgramPlan { name: "p".into(), on: 0, command: "run me".into(), start: 0, server: false };
@@ -190,29 +202,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_failed_program() {
+    fn errors_of_failed_programs() {
         let exit = |code: i32| code << 8;
         assert_eq!(
-            told(exit(3), "one\ntwo\n3\n4\n5\n6\n"),
-            "program p on host3 (run me) ended with exit code 3, where 0 is right (or server = true, if it is to run on); \
-             its last errors:\ntwo\n3\n4\n5\n6"
+            error_for(exit(3), "one\ntwo\n3\n4\n5\n6\n"),
+            "program p on host3 (run me) ended with exit code 3 instead of 0 (set server = true if it need not end by \
+             itself); the end of its error output:\ntwo\n3\n4\n5\n6"
         );
         assert_eq!(
-            told(exit(127), "sh: run: not found"),
-            "program p on host3 (run me) found no such command; its last errors:\nsh: run: not found"
+            error_for(exit(127), "sh: run: not found"),
+            "program p on host3 (run me) did not start: the command does not exist; the end of its error output:\n\
+             sh: run: not found"
         );
-        assert_eq!(told(exit(126), ""), "program p on host3 (run me) may not execute the command; it wrote no error");
-        assert_eq!(told(9, ""), "program p on host3 (run me) was ended by signal 9; it wrote no error");
+        assert_eq!(
+            error_for(exit(126), ""),
+            "program p on host3 (run me) did not start: the command may not be executed; it wrote nothing to its error \
+             output"
+        );
+        assert_eq!(
+            error_for(9, ""),
+            "program p on host3 (run me) was ended by signal 9; it wrote nothing to its error output"
+        );
     }
 
     #[test]
-    fn exit_codes_as_shells_count_them() {
+    fn exit_codes_are_those_of_shells() {
         assert_eq!([0, 3 << 8, 15].map(|status| code(ExitStatus::from_raw(status))), [0, 3, 143]);
     }
 
-    /// One ends when it is asked, one does not; both are gone in the end.
+    /// One program ends on SIGTERM, the other ignores it; both are ended.
     #[test]
-    fn all_that_run_are_ended() {
+    fn end_ends_all_programs() {
         let folder = tempfile::tempdir().unwrap();
         let programs = Programs::new(folder.path()).unwrap();
         let started = |command: &str| {

@@ -1,107 +1,107 @@
-//! The run: all is made ready, the engine's time begins, and what was asked for takes its course.
+//! The run: everything is prepared, then the engine's time begins, then flows and programs run until the run's end.
 
-use crate::clock::{self, Alarm, Watch};
-use crate::engine::Engine;
+use crate::clock::{self, Alarm, Stopwatch};
+use crate::engine_device::EngineDevice;
 use crate::failure::{Context, Failure};
-use crate::flows::{self, Flow};
-use crate::hosts::Host;
-use crate::post::Post;
+use crate::flows::{self, GuestFlow};
+use crate::hosts::GuestHost;
+use crate::message_relay::MessageRelay;
 use crate::programs::Programs;
-use firstlight_linux::{Message, Moment, Plan};
+use firstlight_linux::{GuestMessage, Plan, ReportTime};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-/// What happens in a run.
-enum Event {
+/// An event that can end the run.
+enum RunEvent {
     FlowComplete,
-    /// All of them.
+    /// All messages of all flows.
     MessagesComplete,
     ProgramEnded,
     TimeIsUp,
     Failed(Failure),
 }
 
-/// Where threads tell what happens.
+/// Where threads report what has happened.
 #[derive(Clone)]
-pub struct Events(Sender<Event>);
+pub struct RunEvents(Sender<RunEvent>);
 
-impl Events {
-    fn tell(&self, event: Event) {
-        // Nobody listens any more when the run has ended.
+impl RunEvents {
+    fn send(&self, event: RunEvent) {
+        // Events after the run's end have no receiver.
         let _ = self.0.send(event);
     }
 
     pub fn flow_complete(&self) {
-        self.tell(Event::FlowComplete);
+        self.send(RunEvent::FlowComplete);
     }
 
     pub fn messages_complete(&self) {
-        self.tell(Event::MessagesComplete);
+        self.send(RunEvent::MessagesComplete);
     }
 
     pub fn program_ended(&self, server: bool) {
         if !server {
-            self.tell(Event::ProgramEnded);
+            self.send(RunEvent::ProgramEnded);
         }
     }
 
     pub fn failed(&self, failure: Failure) {
-        self.tell(Event::Failed(failure));
+        self.send(RunEvent::Failed(failure));
     }
 }
 
-/// Carries the plan out.
-pub fn run(plan: &Plan, hosts: Vec<Host>, directory: &Path, engine: &Engine) -> Result<(), Failure> {
-    let flows: Arc<[Flow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
+/// Carries out the plan.
+pub fn run(plan: &Plan, hosts: Vec<GuestHost>, directory: &Path, engine: &EngineDevice) -> Result<(), Failure> {
+    let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
     let programs = Programs::new(directory)?;
     let (sender, receiver) = channel();
-    let events = Events(sender);
+    let events = RunEvents(sender);
 
-    let (post, inboxes) = Post::new(plan, engine, &events)?;
-    let post = Arc::new(post);
+    let (relay, inboxes) = MessageRelay::new(plan, engine, &events)?;
+    let relay = Arc::new(relay);
     let clocks = 2 + [plan.tcp_info, plan.throughput_ps].iter().flatten().count();
     let waiting = flows::threads(flows.len()) + plan.programs.len() + clocks;
     let start = Arc::new(Barrier::new(waiting + 1));
-    flows::start(&flows, &start, &events, engine, &post, inboxes)?;
+    flows::start(&flows, &start, &events, engine, &relay, inboxes)?;
     programs.start(&plan.programs, &Arc::new(hosts), &start, &events, engine)?;
     if let Some(every) = plan.tcp_info {
         let (flows, engine, duration) = (Arc::clone(&flows), engine.clone(), plan.duration);
-        watch(&start, &events, move || sample(every, duration, &flows, &engine))?;
+        spawn(&start, &events, move || sample(every, duration, &flows, &engine))?;
     }
     if let Some(every) = plan.throughput_ps {
         let (flows, engine, warmup, duration) = (Arc::clone(&flows), engine.clone(), plan.warmup, plan.duration);
-        watch(&start, &events, move || count(every, warmup, duration, &flows, &engine))?;
+        spawn(&start, &events, move || report_received(every, warmup, duration, &flows, &engine))?;
     }
-    let (told, own, warmup, duration) = (Arc::clone(&flows), engine.clone(), plan.warmup, plan.duration);
+    let (reported, own, warmup, duration) = (Arc::clone(&flows), engine.clone(), plan.warmup, plan.duration);
     let ending = events.clone();
-    watch(&start, &events, move || keep_time(warmup, duration, &told, &own, &ending))?;
+    spawn(&start, &events, move || time_run(warmup, duration, &reported, &own, &ending))?;
 
-    let own = Arc::clone(&post);
-    watch(&start, &events, move || own.keep_time())?;
+    let own = Arc::clone(&relay);
+    spawn(&start, &events, move || own.run())?;
 
     clock::settle();
-    engine.tell(Message::Start)?;
-    post.open()?;
+    engine.report(GuestMessage::Start)?;
+    relay.start()?;
     start.wait();
     wait_for_end(plan, &receiver)?;
-    flows.iter().try_for_each(|flow| flow.tell_both(Moment::End, engine))?;
-    engine.tell(Message::Finish)?;
+    flows.iter().try_for_each(|flow| flow.report_both(ReportTime::RunEnd, engine))?;
+    engine.report(GuestMessage::Finish)?;
     programs.end();
     Ok(())
 }
 
-/// Returns when all that was to be done is done, or the time is up.
-fn wait_for_end(plan: &Plan, events: &Receiver<Event>) -> Result<(), Failure> {
+/// Returns when all flows, messages and programs are complete and the plan ends early, or when the time is up.
+fn wait_for_end(plan: &Plan, events: &Receiver<RunEvent>) -> Result<(), Failure> {
     let mut awaited = plan.flows.len() + plan.programs.iter().filter(|program| !program.server).count();
     let mut messages = plan.messages.is_empty();
     loop {
-        match events.recv().context(|| "every thread has ended before the run".into())? {
-            Event::FlowComplete | Event::ProgramEnded => awaited -= 1,
-            Event::MessagesComplete => messages = true,
-            Event::TimeIsUp => return Ok(()),
-            Event::Failed(failure) => return Err(failure),
+        match events.recv().context(|| "all threads ended before the run".into())? {
+            RunEvent::FlowComplete | RunEvent::ProgramEnded => awaited -= 1,
+            RunEvent::MessagesComplete => messages = true,
+            RunEvent::TimeIsUp => return Ok(()),
+            RunEvent::Failed(failure) => return Err(failure),
         }
         if awaited == 0 && messages && plan.ends_early {
             return Ok(());
@@ -109,10 +109,10 @@ fn wait_for_end(plan: &Plan, events: &Receiver<Event>) -> Result<(), Failure> {
     }
 }
 
-/// Starts a thread that watches the others; it waits for `start`.
-fn watch(
+/// Starts a thread that waits for `start` and then does `work`.
+fn spawn(
     start: &Arc<Barrier>,
-    events: &Events,
+    events: &RunEvents,
     work: impl FnOnce() -> Result<(), Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (start, events) = (Arc::clone(start), events.clone());
@@ -125,38 +125,50 @@ fn watch(
     thread::Builder::new().spawn(body).map(drop).context(|| "cannot start a thread".into())
 }
 
-/// Tells the state of all flows at the end of the warm-up, and that the time is up.
-fn keep_time(warmup: u64, duration: u64, flows: &[Flow], engine: &Engine, events: &Events) -> Result<(), Failure> {
+/// Reports the state of all flows at the end of the warm-up, and when the time is up.
+fn time_run(
+    warmup: u64,
+    duration: u64,
+    flows: &[GuestFlow],
+    engine: &EngineDevice,
+    events: &RunEvents,
+) -> Result<(), Failure> {
     clock::sleep(warmup);
-    flows.iter().try_for_each(|flow| flow.tell_both(Moment::Warm, engine))?;
+    flows.iter().try_for_each(|flow| flow.report_both(ReportTime::WarmupEnd, engine))?;
     clock::sleep(duration - warmup);
-    events.tell(Event::TimeIsUp);
+    events.send(RunEvent::TimeIsUp);
     Ok(())
 }
 
-/// Tells the state of all senders this often.
-fn sample(every: u64, duration: u64, flows: &[Flow], engine: &Engine) -> Result<(), Failure> {
+/// Reports the state of all senders every so many nanoseconds.
+fn sample(every: u64, duration: u64, flows: &[GuestFlow], engine: &EngineDevice) -> Result<(), Failure> {
     for _ in 0..duration / every {
         clock::sleep(every);
-        flows.iter().try_for_each(|flow| flow.tell_sender(Moment::Series, engine))?;
+        flows.iter().try_for_each(|flow| flow.report_sender(ReportTime::Sample, engine))?;
     }
     Ok(())
 }
 
-/// Tells what all receivers have at the end of the warm-up and after each whole interval since, in the nanosecond in which
-/// it ends. This takes no virtual time: the run is the same without.
-fn count(every_ps: u64, warmup: u64, duration: u64, flows: &[Flow], engine: &Engine) -> Result<(), Failure> {
+/// Reports what all receivers have at the end of the warm-up and after each whole interval since then, in the
+/// nanosecond in which the interval ends. Reporting takes no virtual time: the run is the same without it.
+fn report_received(
+    every_ps: u64,
+    warmup: u64,
+    duration: u64,
+    flows: &[GuestFlow],
+    engine: &EngineDevice,
+) -> Result<(), Failure> {
     let ends = (0..).map(|interval: u64| warmup + (interval * every_ps).div_ceil(1000));
-    let (watch, alarm) = (Watch::new()?, Alarm::new()?);
-    watch.start()?;
+    let (stopwatch, alarm) = (Stopwatch::new()?, Alarm::new()?);
+    stopwatch.start()?;
     for end in ends.take_while(|end| *end <= duration) {
-        let now = watch.elapsed()?;
+        let now = stopwatch.elapsed()?;
         if end > now {
             alarm.set(Some(end - now))?;
             alarm.wait()?;
         }
-        flows.iter().try_for_each(|flow| flow.tell_receiver(Moment::Series, engine))?;
-        engine.tell(Message::Interval)?;
+        flows.iter().try_for_each(|flow| flow.report_receiver(ReportTime::Sample, engine))?;
+        engine.report(GuestMessage::Interval)?;
     }
     Ok(())
 }
@@ -194,38 +206,38 @@ mod tests {
         }
     }
 
-    /// How many events are left when the run ends.
-    fn left(ends_early: bool, happens: impl Fn(&Events)) -> Result<usize, Failure> {
+    /// How many events the run leaves unread when it ends; `happens` sends the events.
+    fn left(ends_early: bool, happens: impl Fn(&RunEvents)) -> Result<usize, Failure> {
         let (sender, receiver) = channel();
-        let events = Events(sender);
+        let events = RunEvents(sender);
         happens(&events);
-        events.tell(Event::TimeIsUp);
+        events.send(RunEvent::TimeIsUp);
         wait_for_end(&plan(ends_early), &receiver).map(|()| receiver.try_iter().count())
     }
 
     #[test]
-    fn a_run_ends_with_all_that_it_waits_for() {
-        let all = |events: &Events| {
+    fn a_run_ends_when_all_it_waits_for_is_complete() {
+        let all = |events: &RunEvents| {
             events.program_ended(true);
             events.program_ended(false);
             events.flow_complete();
         };
-        assert_eq!(left(true, all), Ok(1), "not for the server, nor for the time");
-        assert_eq!(left(false, all), Ok(0), "when the time is up");
-        assert_eq!(left(true, |events| events.flow_complete()), Ok(0), "a program runs on");
+        assert_eq!(left(true, all), Ok(1), "the run waits neither for the server nor for the time");
+        assert_eq!(left(false, all), Ok(0), "the run ends when the time is up");
+        assert_eq!(left(true, |events| events.flow_complete()), Ok(0), "a program still runs");
     }
 
     #[test]
     fn a_run_waits_for_its_messages() {
         let message = firstlight_linux::MessagePlan { flow: None, bytes: 0, start_ps: 0, delay_ps: 5, after: vec![] };
         let plan = Plan { messages: vec![message], programs: vec![], ..plan(true) };
-        let left = |happens: fn(&Events)| {
+        let left = |happens: fn(&RunEvents)| {
             let (sender, receiver) = channel();
-            happens(&Events(sender));
+            happens(&RunEvents(sender));
             wait_for_end(&plan, &receiver).is_ok()
         };
-        assert!(!left(Events::flow_complete) && !left(Events::messages_complete), "nothing more comes");
-        let both = |events: &Events| {
+        assert!(!left(RunEvents::flow_complete) && !left(RunEvents::messages_complete), "the other is missing");
+        let both = |events: &RunEvents| {
             events.messages_complete();
             events.flow_complete();
         };
@@ -233,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_ends_it() {
+    fn a_failure_ends_the_run() {
         let failure = Failure::new("no");
         assert_eq!(left(true, |events| events.failed(failure.clone())), Err(failure.clone()));
     }

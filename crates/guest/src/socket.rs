@@ -1,4 +1,4 @@
-//! What is asked of a TCP socket beyond what the standard library offers.
+//! Calls on TCP sockets that the standard library lacks.
 
 use crate::failure::{Context, Failure};
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, sockopt};
@@ -7,37 +7,37 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Room for a `struct tcp_info` of any kernel to come.
+/// Room for a `struct tcp_info` of any kernel, in bytes.
 const INFO_ROOM: usize = 512;
 
-/// A TCP socket with this congestion control at this address, in the current network namespace.
+/// Makes a TCP socket with this congestion control, bound to this address, in the current network namespace.
 pub fn bound(address: SocketAddrV4, cc: &str) -> Result<OwnedFd, Failure> {
     let socket = nix::sys::socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .context(|| "cannot make a socket".into())?;
     setsockopt(&socket, sockopt::TcpCongestion, &cc.into()).context(|| {
         let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-        format!("this kernel has no congestion control '{cc}', but {}", known.trim())
+        format!("this kernel has no congestion control '{cc}': choose one of {}", known.trim())
     })?;
-    bind(socket.as_raw_fd(), &SockaddrIn::from(address)).context(|| format!("cannot take the address {address}"))?;
+    bind(socket.as_raw_fd(), &SockaddrIn::from(address)).context(|| format!("cannot bind to the address {address}"))?;
     Ok(socket)
 }
 
-/// Lets one connection come.
+/// Listens for one connection.
 pub fn listen_for_one(socket: &OwnedFd) -> Result<(), Failure> {
     listen(socket, Backlog::new(1).expect("one is few")).context(|| "cannot listen".into())
 }
 
-/// Takes `most` bytes that arrive, or all up to the connection's end, without looking at them: nothing is copied, and
-/// the kernel goes on by itself as a reader would that always waits for more. Returns how many came.
+/// Receives `most` bytes, or all up to the connection's end, and discards them: nothing is copied, and the kernel
+/// proceeds as for a reader that always waits for more. Returns how many bytes arrived.
 #[allow(unsafe_code)]
 pub fn discard(socket: &impl AsRawFd, most: usize) -> io::Result<usize> {
-    // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer (tcp(7)), so that there need be none.
+    // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer (tcp(7)), so that it may be null.
     let taken =
         unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_WAITALL) };
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }
 
-/// The connection's `struct tcp_info`, as much as the kernel knows.
+/// The connection's `struct tcp_info`, as long as the kernel gives it.
 #[allow(unsafe_code)]
 pub fn info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
     let mut info = vec![0u8; INFO_ROOM];
@@ -60,7 +60,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn bytes_are_taken_and_counted() {
+    fn discarded_bytes_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let sender = std::thread::spawn(move || {
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn an_unknown_congestion_control_is_named() {
-        let told = bound("127.0.0.1:0".parse().unwrap(), "rno").unwrap_err().to_string();
+        let error = bound("127.0.0.1:0".parse().unwrap(), "rno").unwrap_err().to_string();
         assert!(
-            told.starts_with("this kernel has no congestion control 'rno', but ") && told.contains("reno"),
-            "{told}"
+            error.starts_with("this kernel has no congestion control 'rno': choose one of ") && error.contains("reno"),
+            "{error}"
         );
     }
 }

@@ -22,6 +22,6 @@ pub use build::{build, plan, start_capture};
 pub use error::LabError;
 pub use inspect::inspect;
 pub use outcome::{Outcome, describe, run};
-pub use run::{Counters, Ended, LinuxCounters, Progress, Sample, simulate};
+pub use run::{Counters, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
 pub use spec::{Spec, SpecError};
 pub use table::{Column, Field, Table};

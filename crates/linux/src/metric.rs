@@ -1,11 +1,11 @@
 //! Attributes of a route (`rto_min 2ms`), as `ip route` names them and the kernel's routing protocol numbers them.
 
-/// What an attribute's value is.
+/// Form of an attribute's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     /// A whole number.
     Number,
-    /// A time; a kernel counts it in so many parts of a millisecond.
+    /// A time, which the kernel counts in so many parts of a millisecond.
     Time(u32),
     /// Names of features.
     Features,
@@ -13,7 +13,7 @@ enum Form {
     Name,
 }
 
-/// Name, number (`RTAX_*` of rtnetlink(7)) and form.
+/// Each attribute's name, number (`RTAX_*` of rtnetlink(7)) and form.
 const METRICS: &[(&str, u16, Form)] = &[
     ("advmss", 8, Form::Number),
     ("congctl", 16, Form::Name),
@@ -33,21 +33,21 @@ const METRICS: &[(&str, u16, Form)] = &[
     ("window", 3, Form::Number),
 ];
 
-/// Which others are locked, by the bits of their numbers.
+/// Number of the attribute whose bits say which other attributes are locked.
 const LOCK: u16 = 1;
 const RTO_MIN: u16 = 13;
 
 /// An attribute of a route as a kernel takes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metric {
-    /// Its number in the routing protocol.
+    /// Number of the attribute in the routing protocol.
     pub number: u16,
-    /// Its value there.
+    /// Value of the attribute in the routing protocol.
     pub value: Vec<u8>,
 }
 
 impl Metric {
-    /// The names of all.
+    /// Names of all attributes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         METRICS.iter().map(|(name, ..)| *name)
     }
@@ -55,7 +55,7 @@ impl Metric {
     /// The attribute of that name.
     ///
     /// # Errors
-    /// What is wrong with the value, or that there is no such attribute.
+    /// When the value is wrong, or there is no such attribute: what is wrong.
     pub fn new(name: &str, value: &str) -> Result<Metric, String> {
         let known = METRICS.iter().find(|(known, ..)| *known == name);
         let (_, number, form) = known.ok_or_else(|| format!("'{name}' is not an attribute of a route"))?;
@@ -71,16 +71,17 @@ impl Metric {
         Ok(Metric { number: *number, value })
     }
 
-    /// The attribute that makes these ones heeded: TCP takes a route's `rto_min` only where it is locked, as `ip route` does unasked.
+    /// The attribute that locks these ones where that matters: TCP uses a route's `rto_min` only if it is locked. The
+    /// command `ip route` locks it too.
     pub fn lock(metrics: &[Metric]) -> Option<Metric> {
         let locked = metrics.iter().any(|metric| metric.number == RTO_MIN);
         locked.then(|| Metric { number: LOCK, value: (1u32 << RTO_MIN).to_ne_bytes().to_vec() })
     }
 
-    /// All attributes of a route's text: names and values in turn.
+    /// The attributes in a route's text, which has names and values in turn.
     ///
     /// # Errors
-    /// What is wrong with the first one that is.
+    /// When an attribute is wrong: what is wrong with the first such one.
     pub fn parse(route: &str) -> Result<Vec<Metric>, String> {
         let words: Vec<&str> = route.split_whitespace().collect();
         let one = |pair: &[&str]| match pair {
@@ -91,7 +92,7 @@ impl Metric {
     }
 }
 
-/// Whole milliseconds (`2ms`, `1s`) in a kernel's parts of one; a bare number is of those parts already.
+/// A time in whole milliseconds (`2ms`, `1s`) in the kernel's parts of a millisecond. A bare number counts those parts.
 fn time(text: &str, parts: u32) -> Option<u32> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u32 = digits.parse().ok()?;
@@ -107,9 +108,9 @@ fn time(text: &str, parts: u32) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// As `ip route` sets them.
+    /// The expected values are those that `ip route` sets.
     #[test]
-    fn values_as_the_kernel_takes_them() {
+    fn values_are_those_of_the_routing_protocol() {
         let number = |text: &str| u32::from_ne_bytes(Metric::parse(text).unwrap()[0].value[..].try_into().unwrap());
         assert_eq!(["rto_min 2ms", "rto_min 1s", "rto_min 7", "rtt 3ms"].map(number), [2, 1000, 7, 24]);
         assert_eq!(["initcwnd 20", "features ecn"].map(number), [20, 1]);
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_none() {
+    fn wrong_values_are_refused() {
         let error = |text: &str| Metric::parse(text).unwrap_err();
         assert_eq!(error("rto_min 2min"), "rto_min '2min' is not a time: write 2ms");
         assert_eq!(error("quickack yes"), "quickack 'yes' is not a whole number: write 10");

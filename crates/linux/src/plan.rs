@@ -1,6 +1,7 @@
-//! What the hosts of a kernel are to do: written beside the experiment before the run, read by the guest program.
+//! The plan of a kernel's hosts: written to the run's directory before the run, carried out by the guest program.
 //!
-//! All times are nanoseconds of the hosts' own clock (the fabric's, times `time_scale`) since the start of the run.
+//! All times are nanoseconds of the hosts' clock (the fabric's time multiplied by `time_scale`) since the start of the
+//! run.
 
 use firstlight_messages::{MessageConfig, MessageEngine, Messages};
 use firstlight_units::{Bytes, Span};
@@ -10,104 +11,105 @@ use std::net::Ipv4Addr;
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Version of the program that wrote it; the guest refuses another.
+    /// Version of the program that wrote the plan; the guest program refuses any other than its own.
     pub version: String,
-    /// The hosts that have a kernel's stack. Device `fl0` is the first one's, `fl1` the second's and so on.
+    /// The hosts of this kernel. The first host has the device `fl0`, the second `fl1`, and so on.
     pub hosts: Vec<HostPlan>,
-    /// Kernel modules to load before anything else, as names of files in the kernel's folder of modules.
+    /// Kernel modules to load first, as names of files in the kernel's folder of modules.
     pub modules: Vec<String>,
-    /// Parameters of these modules, and of the kernel's own parts, which take them from its command line.
+    /// Parameters of these modules and of the kernel's built-in parts, which read them from its command line.
     pub parameters: Vec<Parameter>,
-    /// Connections.
+    /// All connections between the hosts.
     pub flows: Vec<FlowPlan>,
-    /// What flows send, for those whose data are messages: each comes after none but earlier ones.
+    /// Messages that flows carry. A message depends on earlier ones only.
     pub messages: Vec<MessagePlan>,
-    /// Programs.
+    /// All programs that run on the hosts.
     pub programs: Vec<ProgramPlan>,
-    /// When measuring begins: every flow's state is reported then.
+    /// When the measurement begins: every flow's state is reported then.
     pub warmup: u64,
-    /// When the run ends, at the latest.
+    /// When the run ends at the latest.
     pub duration: u64,
-    /// Whether it ends when all flows and messages are complete and all programs that are no servers have ended, if that is earlier.
+    /// Whether the run ends earlier, once all flows and messages are complete and all programs but servers have ended.
     pub ends_early: bool,
-    /// How often every flow's state is sampled.
+    /// Interval between samples of every sender's state; `None`: no samples.
     pub tcp_info: Option<u64>,
-    /// How often what all receivers have is told, from the end of the warm-up on, in picoseconds.
+    /// Interval between reports of what all receivers have, from the end of the warm-up on, in picoseconds.
     pub throughput_ps: Option<u64>,
 }
 
-/// One host.
+/// One host of the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostPlan {
-    /// Its number in the experiment.
+    /// Number of the host in the experiment.
     pub host: u16,
-    /// Its names: `host17`, `rack1.host1`. The first one names its network namespace.
+    /// Names of the host: `host17`, `rack1.host1`. The first one is also the name of its network namespace.
     pub names: Vec<String>,
-    /// Its address; the network is 10.0.0.0/8.
+    /// Address of the host in the network 10.0.0.0/8.
     pub address: Ipv4Addr,
     /// Largest IP packet, in bytes.
     pub mtu: u16,
-    /// Whether its stack hands over pieces of up to 64 KiB to be segmented; else packet by packet.
+    /// Whether the stack hands over pieces of up to 64 KiB that are segmented later; else it hands over single packets.
     pub bursts: bool,
-    /// Attributes of the route to the others, as `ip route` takes them (`rto_min 2ms quickack 1`); may be empty.
+    /// Attributes of the route to the other hosts, as `ip route` takes them (`rto_min 2ms quickack 1`); may be empty.
     pub route: String,
-    /// Set in this order.
+    /// Sysctls of the host, set in this order.
     pub sysctls: Vec<Sysctl>,
 }
 
-/// A kernel setting of one network namespace.
+/// A sysctl of one network namespace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sysctl {
-    /// `net.ipv4.tcp_ecn`.
+    /// Name of the sysctl: `net.ipv4.tcp_ecn`.
     pub name: String,
-    /// Its value as text.
+    /// The value as text.
     pub value: String,
 }
 
 /// A parameter under `/sys/module`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// `tcp_cubic`.
+    /// Name of the module: `tcp_cubic`.
     pub module: String,
-    /// `hystart`.
+    /// Name of the parameter: `hystart`.
     pub name: String,
-    /// Its value as text.
+    /// The value as text.
     pub value: String,
 }
 
-/// One connection, which carries data one way.
+/// One flow: a connection that carries data one way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowPlan {
-    /// Its number in the experiment.
+    /// Number of the flow in the experiment.
     pub flow: u32,
     /// Index in [`Plan::hosts`] of the host that connects and sends.
     pub from: usize,
     /// Index in [`Plan::hosts`] of the host that listens and receives.
     pub to: usize,
-    /// The sender's TCP port.
+    /// TCP port of the sender.
     pub from_port: u16,
-    /// The receiver's.
+    /// TCP port of the receiver.
     pub to_port: u16,
-    /// Congestion control of both ends, by the kernel's name.
+    /// Congestion control of both ends, by its name in the kernel.
     pub cc: String,
-    /// Bytes to send; without it the flow sends until the end.
+    /// Bytes to send; `None` for a flow that sends until the end of the run.
     pub size: Option<u64>,
-    /// When to connect; `None` for a flow whose data are messages: with the first one of them.
+    /// When to connect; `None` for a flow of messages, which connects with the first one.
     pub start: Option<u64>,
 }
 
-/// So many bytes that are written when others have come: see [`firstlight_messages::MessageConfig`].
+/// One dependent message: see [`firstlight_messages::MessageConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessagePlan {
-    /// Index in [`Plan::flows`] of the flow that carries it; none for a computation.
+    /// Index in [`Plan::flows`] of the flow that carries the message; `None` for a computation.
     pub flow: Option<u32>,
-    /// How much.
+    /// Size of the message.
     pub bytes: u64,
-    /// It is not ready before. In picoseconds, so that the engine, which keeps the same books, has the same order.
+    /// The message is not ready before this time, in picoseconds: in the engine's unit, so that both state machines
+    /// order messages alike.
     pub start_ps: u64,
-    /// From ready to due, in picoseconds.
+    /// Time from ready to due, in picoseconds.
     pub delay_ps: u64,
-    /// Indices in [`Plan::messages`] of what it comes after.
+    /// Indices in [`Plan::messages`] of the messages that it depends on.
     pub after: Vec<u32>,
 }
 
@@ -127,14 +129,14 @@ impl Plan {
 /// One program on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramPlan {
-    /// Unique: its output goes to `programs/<name>.out` and `programs/<name>.err` in the run's directory.
+    /// Unique name. The output goes to `programs/<name>.out` and `programs/<name>.err` in the run's directory.
     pub name: String,
-    /// Index in [`Plan::hosts`].
+    /// Index in [`Plan::hosts`] of the host that runs the program.
     pub on: usize,
-    /// A command line for `/bin/sh`.
+    /// Command line for `/bin/sh`.
     pub command: String,
-    /// When it starts.
+    /// When the program starts.
     pub start: u64,
-    /// It runs until the run's end and is ended then; the run does not wait for it.
+    /// Whether the program runs until the end of the run, which does not wait for it.
     pub server: bool,
 }

@@ -1,42 +1,42 @@
 //! `struct tcp_info` of `linux/tcp.h`, as getsockopt(TCP_INFO) gives it.
 //!
-//! It grows at its end from kernel to kernel: what one does not know yet reads as zero.
+//! The structure grows at its end from kernel to kernel: fields that a kernel does not know read as zero.
 
-/// Bytes up to `tcpi_total_retrans`, which every kernel gives.
+/// Bytes up to and with `tcpi_total_retrans`, which every kernel gives.
 const LEAST: usize = 104;
 
-/// What a connection's end tells of itself. Times are microseconds of the hosts' clock.
+/// The state of one end of a connection. Times are microseconds of the hosts' clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Number of its state; 1 is established.
+    /// Number of the connection's state; 1 is ESTABLISHED.
     pub state: u8,
-    /// 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    /// State of congestion control: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
-    /// Timeouts in a row.
+    /// Consecutive retransmission timeouts.
     pub retransmits: u8,
     /// Retransmission timeout.
     pub rto_us: u32,
     /// Packets sent and not acknowledged.
     pub unacked: u32,
-    /// Of those, reported by SACK.
+    /// Unacknowledged packets that SACK has reported.
     pub sacked: u32,
-    /// Of those, believed lost.
+    /// Unacknowledged packets that are considered lost.
     pub lost: u32,
-    /// Of those, sent again.
+    /// Unacknowledged packets that were retransmitted.
     pub retrans: u32,
     /// Smoothed round-trip time.
     pub rtt_us: u32,
-    /// Its variation.
+    /// Variation of the round-trip time.
     pub rttvar_us: u32,
     /// Slow start threshold, in packets; `None` before the first congestion.
     pub ssthresh: Option<u32>,
     /// Congestion window, in packets.
     pub cwnd: u32,
-    /// Packets that may arrive out of order before one is believed lost.
+    /// Packets that may arrive out of order before one is considered lost.
     pub reordering: u32,
-    /// Packets sent again since the start.
+    /// Retransmitted packets since the start.
     pub total_retrans: u32,
-    /// Bytes per second; `None` without pacing.
+    /// Pacing rate in bytes per second; `None` without pacing.
     pub pacing_rate: Option<u64>,
     /// Bytes acknowledged, and one for the SYN.
     pub bytes_acked: u64,
@@ -46,28 +46,28 @@ pub struct TcpInfo {
     pub segs_out: u32,
     /// Smallest round-trip time; `None` before the first.
     pub min_rtt_us: Option<u32>,
-    /// Packets with data sent, those sent again included.
+    /// Packets with data sent, retransmissions included.
     pub data_segs_out: u32,
     /// Most recent delivery rate, in bytes per second.
     pub delivery_rate: u64,
     /// Packets delivered.
     pub delivered: u32,
-    /// Of those, reported with a congestion mark.
+    /// Delivered packets that were reported with a congestion mark.
     pub delivered_ce: u32,
-    /// Duplicates that the receiver reported.
+    /// Duplicates that the receiver has reported (DSACK).
     pub dsack_dups: u32,
     /// Events of reordering.
     pub reord_seen: u32,
     /// The peer's receive window, in bytes.
     pub snd_wnd: u32,
-    /// The own receive window, in bytes.
+    /// This end's receive window, in bytes.
     pub rcv_wnd: u32,
     /// Retransmission timeouts since the start.
     pub total_rto: u16,
 }
 
 impl TcpInfo {
-    /// Reads the structure's bytes; none when even the oldest fields are not there.
+    /// Reads the structure's bytes; `None` when even the oldest fields are missing.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < LEAST {
             return None;
@@ -84,7 +84,7 @@ impl TcpInfo {
             retrans: at.u32(36),
             rtt_us: at.u32(68),
             rttvar_us: at.u32(72),
-            // A kernel's infinity.
+            // The kernel's value for no threshold.
             ssthresh: Some(at.u32(76)).filter(|packets| *packets < 0x7fff_ffff),
             cwnd: at.u32(80),
             reordering: at.u32(88),
@@ -107,7 +107,7 @@ impl TcpInfo {
     }
 }
 
-/// Numbers by their offset, in this machine's byte order; zero past the end.
+/// Numbers by their offset in the structure, in this machine's byte order; zero past the end.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -132,13 +132,13 @@ impl Fields<'_> {
 mod tests {
     use super::*;
 
-    /// Every byte says where it is.
+    /// Bytes whose values are their offsets.
     fn counted(length: usize) -> Vec<u8> {
         (0..length).map(|at| at as u8).collect()
     }
 
     #[test]
-    fn fields_lie_where_the_header_file_has_them() {
+    fn fields_have_the_offsets_of_the_header_file() {
         let info = TcpInfo::parse(&counted(248)).unwrap();
         assert_eq!((info.state, info.ca_state, info.retransmits), (0, 1, 2));
         assert_eq!((info.rtt_us.to_ne_bytes()[0], info.cwnd.to_ne_bytes()[0]), (68, 80));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_gives_fewer() {
+    fn missing_fields_of_older_kernels_are_zero() {
         let info = TcpInfo::parse(&counted(232)).unwrap();
         assert_eq!((info.snd_wnd.to_ne_bytes()[0], info.rcv_wnd, info.total_rto), (228, 0, 0));
         assert_eq!(TcpInfo::parse(&counted(104)).unwrap().bytes_acked, 0);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_yet_is_none() {
+    fn unset_values_are_none() {
         let mut bytes = vec![0; 248];
         bytes[76..80].copy_from_slice(&0x7fff_ffff_u32.to_ne_bytes());
         bytes[104..112].fill(255);

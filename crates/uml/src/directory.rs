@@ -1,7 +1,7 @@
-//! The run's directory: what is read from it before the run, and what is written to it.
+//! The run's directory: the files that the engine reads before the run, and those that it writes.
 //!
-//! `experiment.toml`, `run.json` and `plan.json` are read; `progress` is written while the run goes on, `outcome.json` or
-//! `failure.json` at its end. Both take their names when they are whole.
+//! The engine reads `experiment.toml`, `run.json` and `plan.json`. It writes `progress` during the run and
+//! `outcome.json` or `failure.json` at the end. These two get their names when they are complete.
 
 use crate::outcome;
 use firstlight_lab::spec::{OverrideValue, SpecError};
@@ -14,76 +14,82 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Calls between two notes of progress.
-const PATIENCE: u32 = 1000;
+/// Calls between two updates of the progress.
+const CALLS_PER_UPDATE: u32 = 1000;
 
 /// Why there is no run, or no result.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// The kernel speaks another language.
-    #[error("the kernel has interface {kernel}, this engine {engine}: build the kernel anew (firstlight kernel build)")]
+pub(crate) enum SessionError {
+    /// The kernel has another version of the interface.
+    #[error(
+        "the kernel has version {kernel} of the interface, this engine has {engine}: run `firstlight kernel build`"
+    )]
     Abi { kernel: u32, engine: u32 },
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
-    /// A file is not what it should be.
+    /// A file has wrong content.
     #[error("{path}: {problem}")]
     Content { path: PathBuf, problem: String },
-    /// Another Firstlight wrote the directory.
-    #[error("{path} is of Firstlight {theirs}, this engine is {ours}: build both from one source")]
+    /// Another version of Firstlight wrote the directory.
+    #[error("{path} is of Firstlight {theirs}, this engine is of {ours}: build both from one source")]
     Version { path: PathBuf, theirs: String, ours: String },
     /// The experiment is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// It cannot be built, or its result cannot be trusted.
+    /// The experiment cannot be built, or its result is worthless.
     #[error(transparent)]
     Lab(#[from] LabError),
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
-    /// The guest program gave up.
+    /// The guest program reported that the run cannot go on.
     #[error("{0}")]
     Guest(String),
-    /// The system gives no thread.
-    #[error("no memory or thread for the engine's own work: {0}")]
-    Aside(#[source] io::Error),
+    /// The system cannot start a thread.
+    #[error("cannot start a thread for the engine's work: {0}; free some memory")]
+    Thread(#[source] io::Error),
 }
 
-/// What the directory says is to be run.
-pub(crate) struct Order {
+/// What the directory says to run.
+pub(crate) struct RunOrder {
     pub spec: Spec,
     pub overrides: Vec<(String, OverrideValue)>,
     pub plan: Plan,
-    /// Where packets are to be captured.
+    /// The file for captured packets; `None`: no capture.
     pub capture: Option<PathBuf>,
 }
 
 /// A run's directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Directory(PathBuf);
+pub(crate) struct RunDirectory(PathBuf);
 
-impl Directory {
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Directory(path.into())
+impl RunDirectory {
+    /// The directory at the path that the kernel's command line gives as bytes.
+    pub fn of_bytes(path: &[u8]) -> Self {
+        use std::os::unix::ffi::OsStrExt;
+        RunDirectory(Path::new(std::ffi::OsStr::from_bytes(path)).into())
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn text(&self, name: &str) -> Result<String, Failure> {
+    fn text(&self, name: &str) -> Result<String, SessionError> {
         let path = self.path(name);
-        std::fs::read_to_string(&path).map_err(|source| Failure::Read { path, source })
+        std::fs::read_to_string(&path).map_err(|source| SessionError::Read { path, source })
     }
 
-    fn content(&self, name: &str, problem: impl ToString) -> Failure {
-        Failure::Content { path: self.path(name), problem: problem.to_string() }
+    fn content(&self, name: &str, problem: impl ToString) -> SessionError {
+        SessionError::Content { path: self.path(name), problem: problem.to_string() }
     }
 
-    /// Reads what is to be run, and checks that it was written for this engine.
-    pub fn read(&self) -> Result<Order, Failure> {
+    /// Reads what to run, and checks that it was written for this version of the engine.
+    pub fn read(&self) -> Result<RunOrder, SessionError> {
         let run: Json = serde_json::from_str(&self.text("run.json")?).map_err(|e| self.content("run.json", e))?;
-        let text = |key: &str| run[key].as_str().ok_or_else(|| self.content("run.json", format!("{key} is no text")));
+        let text = |key: &str| {
+            run[key].as_str().ok_or_else(|| self.content("run.json", format!("the key {key} is missing or is no text")))
+        };
         self.check_version("run.json", text("version")?)?;
         let overrides = run["overrides"].as_object().into_iter().flatten();
         let overrides: Vec<_> = overrides.map(|(key, value)| (key.clone(), override_value(value))).collect();
@@ -93,40 +99,46 @@ impl Directory {
             serde_json::from_str(&self.text("plan.json")?).map_err(|error| self.content("plan.json", error))?;
         self.check_version("plan.json", &plan.version)?;
         self.check_plan(&plan, &spec)?;
-        Ok(Order { spec, overrides, plan, capture: run["capture"].as_str().map(PathBuf::from) })
+        Ok(RunOrder { spec, overrides, plan, capture: run["capture"].as_str().map(PathBuf::from) })
     }
 
-    fn check_version(&self, name: &str, theirs: &str) -> Result<(), Failure> {
+    fn check_version(&self, name: &str, theirs: &str) -> Result<(), SessionError> {
         let ours = version();
         if theirs == ours {
             return Ok(());
         }
-        Err(Failure::Version { path: self.path(name), theirs: theirs.into(), ours })
+        Err(SessionError::Version { path: self.path(name), theirs: theirs.into(), ours })
     }
 
-    fn check_plan(&self, plan: &Plan, spec: &Spec) -> Result<(), Failure> {
+    fn check_plan(&self, plan: &Plan, spec: &Spec) -> Result<(), SessionError> {
         let linux = spec.linux.as_ref().ok_or(LabError::NoLinuxHosts)?;
         let planned = plan.hosts.iter().map(|host| host.host);
         if !planned.eq(linux.hosts.iter().map(|host| host.host.0)) {
-            return Err(self.content("plan.json", "its hosts are not those of experiment.toml"));
+            return Err(self.content(
+                "plan.json",
+                "its hosts differ from those of experiment.toml: write both anew by `firstlight run`",
+            ));
         }
         if plan.programs.len() != linux.programs.len() {
-            return Err(self.content("plan.json", "its programs are not those of experiment.toml"));
+            return Err(self.content(
+                "plan.json",
+                "its programs differ from those of experiment.toml: write both anew by `firstlight run`",
+            ));
         }
         Ok(())
     }
 
     /// Writes the result.
-    pub fn write_outcome(&self, outcome: &Outcome) -> Result<(), Failure> {
+    pub fn write_outcome(&self, outcome: &Outcome) -> Result<(), SessionError> {
         self.write("outcome.json", |file| outcome::write(outcome, file))
     }
 
-    /// Writes why there is none.
-    pub fn write_failure(&self, why: &str) -> Result<(), Failure> {
+    /// Writes why there is no result.
+    pub fn write_failure(&self, why: &str) -> Result<(), SessionError> {
         self.write("failure.json", |file| serde_json::to_writer(file, &json!({"error": why})).map_err(Into::into))
     }
 
-    fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    fn write(&self, name: &str, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), SessionError> {
         let (path, part) = (self.path(name), self.path(&format!("{name}.part")));
         let written = || {
             let mut file = BufWriter::with_capacity(1 << 16, File::create(&part)?);
@@ -135,14 +147,14 @@ impl Directory {
             std::fs::rename(&part, &path)
         };
         written().map_err(|source| {
-            // What is left of it takes the room that a message about the failure may need.
+            // The partial file may take the space that the report of this failure needs.
             _ = std::fs::remove_file(&part);
-            Failure::Write { path: path.clone(), source }
+            SessionError::Write { path: path.clone(), source }
         })
     }
 }
 
-/// From JSON; null takes the key away.
+/// An override from JSON; null removes the key.
 fn override_value(value: &Json) -> OverrideValue {
     match value {
         Json::Null => OverrideValue::Remove,
@@ -160,19 +172,20 @@ fn override_value(value: &Json) -> OverrideValue {
 }
 
 /// The file that says how far the run is: 16 bytes, the hosts' time since the start in nanoseconds and the number of
-/// the kernel's calls. Whoever watches the run reads it; that it cannot be written is no reason to end the run.
-pub(crate) struct Progress {
+/// the kernel's calls. The front end reads it. The run goes on when the file cannot be written.
+pub(crate) struct ProgressFile {
     file: Option<File>,
     calls: u64,
     left: u32,
 }
 
-impl Progress {
-    pub fn new(directory: &Directory) -> Self {
-        Progress { file: File::create(directory.path("progress")).ok(), calls: 0, left: PATIENCE }
+impl ProgressFile {
+    /// Creates the file, if that is possible.
+    pub fn new(directory: &RunDirectory) -> Self {
+        ProgressFile { file: File::create(directory.path("progress")).ok(), calls: 0, left: CALLS_PER_UPDATE }
     }
 
-    /// Counts a call; true when it is time for a note.
+    /// Counts a call. Returns true when it is time for [`ProgressFile::update`].
     #[inline]
     pub fn count(&mut self) -> bool {
         self.calls += 1;
@@ -180,10 +193,10 @@ impl Progress {
         self.left == 0
     }
 
-    /// Notes how long the hosts' clock has run.
+    /// Writes how long the hosts' clock has run.
     #[cold]
-    pub fn note(&mut self, elapsed: u64) {
-        self.left = PATIENCE;
+    pub fn update(&mut self, elapsed: u64) {
+        self.left = CALLS_PER_UPDATE;
         if let Some(file) = &self.file {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&elapsed.to_le_bytes());
@@ -193,20 +206,14 @@ impl Progress {
     }
 }
 
-/// The system's number of what went wrong, for the guest's write.
-impl Failure {
+impl SessionError {
+    /// The errno value that the guest program's write returns.
     pub fn errno(&self) -> i32 {
         match self {
-            Failure::Write { source, .. } | Failure::Read { source, .. } | Failure::Aside(source) => {
+            SessionError::Write { source, .. } | SessionError::Read { source, .. } | SessionError::Thread(source) => {
                 source.raw_os_error().unwrap_or(libc::EIO)
             }
             _ => libc::EIO,
         }
     }
-}
-
-/// Whether a path can be given to a kernel's command line.
-pub(crate) fn as_directory(bytes: &[u8]) -> Directory {
-    use std::os::unix::ffi::OsStrExt;
-    Directory::new(Path::new(std::ffi::OsStr::from_bytes(bytes)))
 }

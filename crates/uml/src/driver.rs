@@ -1,12 +1,12 @@
 //! Steps a world with the packets of a kernel's hosts.
 //!
-//! The kernel owns the clock: it counts nanoseconds, the engine picoseconds from the moment of [`Driver::start`] on. It
-//! calls [`Driver::run`] at [`Driver::next`] and hands in frames with [`Driver::send`]; what becomes of each frame it
-//! learns through [`Kernel`]: at most once that it was sent, and then exactly once that it was delivered or dropped. A
-//! moment between two nanoseconds counts as the later one. A device whose interface is full waits for its turn. The warm-up ends
-//! and the run ends at their exact picosecond.
+//! The kernel owns the clock and counts nanoseconds; the engine counts picoseconds since [`KernelDriver::start`]. The
+//! kernel calls [`KernelDriver::run`] at [`KernelDriver::next`] and hands in frames by [`KernelDriver::send`]. The
+//! driver reports each frame through [`KernelCalls`]: at most once that it was sent, and then exactly once that it was
+//! delivered or dropped. A time between two nanoseconds counts as the later one. A device whose interface is full waits
+//! for its turn. The warm-up and the run end at their exact picosecond.
 
-use crate::wire::{Addresses, Refusal, read};
+use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_linux::Frames;
 use firstlight_net::{Ecn, HostId, Packet, PacketId, TcpFlags};
 use firstlight_sim::{Connection, FlowReport, Outside, World};
@@ -16,86 +16,86 @@ use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroUsize;
 
-/// A kernel's own name for one of its packets: an address.
+/// The kernel's name for one of its packets: an address.
 pub type Cookie = NonZeroUsize;
 
-/// IP: congestion experienced.
+/// Mark for IP: congestion experienced.
 pub const CE: u32 = 1;
-/// TCP: ECN-Echo.
+/// Mark for TCP: ECN-Echo.
 pub const ECE: u32 = 2;
 
-/// What a kernel does with its packets.
-pub trait Kernel {
-    /// The packet arrives at a device; the fabric has made these marks on it.
+/// The functions of a kernel that the driver calls.
+pub trait KernelCalls {
+    /// The packet arrives at a device. The fabric has made these marks on it.
     fn deliver(&mut self, device: u32, packet: Cookie, marks: u32);
 
     /// The packet is lost.
     fn drop(&mut self, packet: Cookie);
 
-    /// The packet's last bit has left its device, whatever stood in its way. It is still in the network.
+    /// The packet's last bit has left its device. The packet is still in the network.
     fn sent(&mut self, packet: Cookie);
 
-    /// A device that was to wait may send again.
+    /// A device whose interface was full may send again.
     fn room(&mut self, device: u32);
 }
 
-/// One of the kernel's hosts, in the order of its devices.
+/// A host of the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
-    /// Its number in the fabric.
+    /// Number of the host in the fabric.
     pub host: HostId,
-    /// Its address.
+    /// Address of the host.
     pub address: Ipv4Addr,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum RunPhase {
     Waiting,
-    /// Since this nanosecond of the kernel's clock.
+    /// The run has begun at this nanosecond of the kernel's clock.
     Running(u64),
     Over,
 }
 
-/// A world with a kernel at its edge.
-pub struct Driver<K> {
+/// A world with the hosts of a kernel at its edge.
+pub struct KernelDriver<K> {
     world: World,
-    edge: Edge<K>,
+    edge: KernelEdge<K>,
     devices: Vec<HostId>,
-    addresses: Addresses,
-    /// Packets whose last bit has not left their device yet, by time and then in their order, where the fabric knows that time
-    /// before.
+    addresses: HostAddresses,
+    /// Packets that have not left their device, by the time at which their last bit leaves and then by order, where the
+    /// fabric knows this time in advance.
     departures: BinaryHeap<Reverse<(Time, u64, Cookie)>>,
-    phase: Phase,
+    phase: RunPhase,
     /// When the measurement begins.
     warmup: Time,
     end: Time,
-    /// The flows when it began.
+    /// The flows when the measurement began.
     warm: Option<Vec<FlowReport>>,
 }
 
-/// The packets that are in the fabric, and whom to tell.
-struct Edge<K> {
+/// The kernel, and its packets in the fabric.
+struct KernelEdge<K> {
     kernel: K,
-    /// By packet.
-    held: Vec<Option<Held>>,
-    /// Device of each host that is the kernel's.
+    /// The kernel's packets by their number in the fabric.
+    held: Vec<Option<HeldPacket>>,
+    /// Device of each host of the kernel, by host.
     device: Vec<u32>,
     frames: Frames,
 }
 
-/// A packet in the fabric.
+/// A packet of the kernel in the fabric.
 #[derive(Clone, Copy)]
-struct Held {
+struct HeldPacket {
     cookie: Cookie,
-    /// Marks that it may still get: those that it did not bring along.
+    /// Marks that the fabric may make: those that the packet did not have when it was sent.
     open: u32,
 }
 
-impl<K: Kernel> Driver<K> {
-    /// `warmup` and `end` are in the fabric's own time.
+impl<K: KernelCalls> KernelDriver<K> {
+    /// A driver for these devices of the kernel; `warmup` and `end` are in the fabric's own time.
     ///
     /// # Panics
-    /// When a device's host is none of the fabric's.
+    /// When a device names a host that the fabric does not have.
     pub fn new(mut world: World, kernel: K, devices: &[Device], warmup: Span, end: Span) -> Self {
         let fabric = world.fabric_mut();
         fabric.keep_drops();
@@ -105,32 +105,32 @@ impl<K: Kernel> Driver<K> {
             device[one.host.index()] = index as u32;
         }
         let (warmup, end) = (fabric.at(warmup), fabric.at(end));
-        Driver {
+        KernelDriver {
             world,
-            edge: Edge { kernel, held: vec![], device, frames: Frames::default() },
+            edge: KernelEdge { kernel, held: vec![], device, frames: Frames::default() },
             devices: devices.iter().map(|device| device.host).collect(),
-            addresses: Addresses::new(devices.iter().map(|device| (device.address, device.host))),
+            addresses: HostAddresses::new(devices.iter().map(|device| (device.address, device.host))),
             departures: BinaryHeap::new(),
-            phase: Phase::Waiting,
+            phase: RunPhase::Waiting,
             warmup,
             end,
             warm: None,
         }
     }
 
-    /// The fabric's time begins at `now`; false when it has begun before.
+    /// Begins the fabric's time at `now`. Returns false when it has begun before.
     pub fn start(&mut self, now: u64) -> bool {
-        let waiting = self.phase == Phase::Waiting;
+        let waiting = self.phase == RunPhase::Waiting;
         if waiting {
-            self.phase = Phase::Running(now);
+            self.phase = RunPhase::Running(now);
         }
         waiting
     }
 
-    /// When to call [`Driver::run`] next; `None` for never. It changes by calls that change something only.
+    /// When to call [`KernelDriver::run`] next; `None` for never. Only calls with `&mut self` change it.
     #[inline]
     pub fn next(&self) -> Option<u64> {
-        let Phase::Running(zero) = self.phase else { return None };
+        let RunPhase::Running(zero) = self.phase else { return None };
         let stop = if self.warm.is_none() { self.warmup } else { self.end };
         let departure = self.departures.peek().map_or(stop, |first| first.0.0);
         let at = self.world.next().map_or(stop, |at| at.min(stop)).min(departure);
@@ -140,10 +140,10 @@ impl<K: Kernel> Driver<K> {
     /// Does all that is due up to `now`.
     ///
     /// # Panics
-    /// When the clock goes back to before the start.
+    /// When `now` is before the start.
     #[inline]
     pub fn run(&mut self, now: u64) {
-        let Phase::Running(zero) = self.phase else { return };
+        let RunPhase::Running(zero) = self.phase else { return };
         let now = Time::from_ps((now - zero) * 1000);
         if self.warm.is_none() && now >= self.warmup {
             self.begin_measuring(self.warmup);
@@ -173,10 +173,10 @@ impl<K: Kernel> Driver<K> {
         self.world.run(until, &mut self.edge);
     }
 
-    /// Nothing moves from now on. What is still inside goes back to the kernel.
+    /// Ends the run. Packets inside the fabric go back to the kernel as dropped.
     #[cold]
     fn freeze(&mut self) {
-        self.phase = Phase::Over;
+        self.phase = RunPhase::Over;
         self.departures.clear();
         for held in std::mem::take(&mut self.edge.held).into_iter().flatten() {
             self.edge.frames.held += 1;
@@ -184,22 +184,22 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
-    /// A device sends a frame of `length` bytes, whose headers lie in `frame`. False when it is to wait with the next one until
-    /// [`Kernel::room`]; what it sends before that is taken all the same.
+    /// A device sends a frame of `length` bytes, whose headers lie in `frame`. Returns false when the device has to
+    /// wait for [`KernelCalls::room`] before the next frame; a frame that it sends earlier is not refused.
     ///
     /// # Panics
-    /// When there is no such device, or the clock goes back.
+    /// When there is no such device, or `now` is before the start.
     #[inline]
     pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) -> bool {
         self.run(now);
         let frames = &mut self.edge.frames;
         frames.sent += 1;
         let refused = match self.phase {
-            Phase::Waiting => &mut frames.early,
-            Phase::Over => &mut frames.late,
-            Phase::Running(_) => {
+            RunPhase::Waiting => &mut frames.early,
+            RunPhase::Over => &mut frames.late,
+            RunPhase::Running(_) => {
                 let host = self.devices[device as usize];
-                match read(frame, length, host, &self.addresses) {
+                match read_frame(frame, length, host, &self.addresses) {
                     Ok(packet) => return self.enter(host, cookie, packet),
                     Err(Refusal::NotIpv4) => &mut frames.not_ipv4,
                     Err(Refusal::Malformed) => &mut frames.malformed,
@@ -225,83 +225,86 @@ impl<K: Kernel> Driver<K> {
         if held.len() <= id.index() {
             held.resize(id.index() + 1, None);
         }
-        held[id.index()] = Some(Held { cookie, open: ce | ece });
+        held[id.index()] = Some(HeldPacket { cookie, open: ce | ece });
         if let Some(at) = self.world.fabric().departure(host) {
             self.departures.push(Reverse((at, self.edge.frames.sent, cookie)));
         }
         self.world.ask_room(host)
     }
 
-    /// A program begins to write so many bytes to its connection (sender, receiver), the next of which will have this
-    /// sequence number; or it ends having written fewer than it began to, by so many below 0.
+    /// A program begins to write so many bytes to its connection (sender, receiver); the next byte will have this
+    /// sequence number. Or the write has ended with fewer bytes: then `bytes` is what is lacking, below 0.
     ///
     /// # Panics
-    /// Where nobody asks what is written ([`firstlight_sim::Fabric::hears_writes`]); so does [`Driver::closed`].
+    /// Where the fabric does not need writes ([`firstlight_sim::Fabric::hears_writes`]).
     pub fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
         if let Some(connection) = self.connection(ends) {
             self.world.fabric_mut().on_program_write(connection, sequence, bytes);
         }
     }
 
-    /// A program's connection is over: what it has not sent will never be.
+    /// A program's connection is closed: bytes that it has not sent never will be.
+    ///
+    /// # Panics
+    /// As [`KernelDriver::wrote`].
     pub fn closed(&mut self, ends: [SocketAddrV4; 2]) {
         if let Some(connection) = self.connection(ends) {
             self.world.fabric_mut().on_program_close(connection);
         }
     }
 
-    /// None when an end is none of the hosts': it listens, or talks to itself.
+    /// `None` when an end has the address of no host: a listening socket, or a connection of a host with itself.
     fn connection(&self, ends: [SocketAddrV4; 2]) -> Option<Connection> {
         let [src, dst] = ends.map(|end| self.addresses.host(end.ip().to_bits()));
         Some(Connection { src: src?, sport: ends[0].port(), dst: dst?, dport: ends[1].port() })
     }
 
-    /// The run ends at `now`, if it has not ended before.
+    /// Ends the run at `now`, if it has not ended before.
     pub fn finish(&mut self, now: u64) {
         self.run(now);
         if self.warm.is_none() {
             self.begin_measuring(self.world.now());
         }
-        if self.phase != Phase::Over {
+        if self.phase != RunPhase::Over {
             self.freeze();
         }
     }
 
-    /// How long the hosts' clock has run since the start, at `now`.
+    /// Nanoseconds on the hosts' clock since the start, at `now`.
     pub fn elapsed(&self, now: u64) -> u64 {
         match self.phase {
-            Phase::Waiting => 0,
-            Phase::Running(zero) => now.saturating_sub(zero),
-            Phase::Over => self.world.now().as_ps().div_ceil(1000),
+            RunPhase::Waiting => 0,
+            RunPhase::Running(zero) => now.saturating_sub(zero),
+            RunPhase::Over => self.world.now().as_ps().div_ceil(1000),
         }
     }
 
-    /// Whether the fabric's time has begun and not ended.
+    /// Whether the run has begun and not ended.
     pub fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running(_))
+        matches!(self.phase, RunPhase::Running(_))
     }
 
-    /// The world.
+    /// The world of this run.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// The world, for what hosts tell of their flows.
+    /// The world of this run, to set what hosts report of their flows.
     pub fn world_mut(&mut self) -> &mut World {
         &mut self.world
     }
 
-    /// The flows when the measurement began.
+    /// The flows when the measurement began; `None` before.
     pub fn warm(&self) -> Option<&[FlowReport]> {
         self.warm.as_deref()
     }
 
-    /// The same, for what hosts tell of their flows at that moment.
+    /// The flows when the measurement began, to set what hosts report of them.
     pub fn warm_mut(&mut self) -> Option<&mut [FlowReport]> {
         self.warm.as_deref_mut()
     }
 
-    /// The kernel.
+    /// The kernel whose hosts these are.
     pub fn kernel(&mut self) -> &mut K {
         &mut self.edge.kernel
     }
@@ -312,14 +315,14 @@ impl<K: Kernel> Driver<K> {
     }
 }
 
-impl<K: Kernel> Edge<K> {
+impl<K: KernelCalls> KernelEdge<K> {
     #[inline]
-    fn take(&mut self, id: PacketId) -> Option<Held> {
+    fn take(&mut self, id: PacketId) -> Option<HeldPacket> {
         self.held.get_mut(id.index()).and_then(Option::take)
     }
 }
 
-impl<K: Kernel> Outside for Edge<K> {
+impl<K: KernelCalls> Outside for KernelEdge<K> {
     const PRESENT: bool = true;
 
     #[inline]
@@ -343,7 +346,7 @@ impl<K: Kernel> Outside for Edge<K> {
     }
 
     fn on_drop(&mut self, id: PacketId) {
-        // A simulated packet has no cookie; neither has one that was lost as it was handed in.
+        // A simulated packet has no cookie; a packet that was lost when it was handed in has none either.
         if let Some(held) = self.take(id) {
             self.frames.dropped += 1;
             self.kernel.drop(held.cookie);

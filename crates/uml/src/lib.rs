@@ -1,22 +1,22 @@
-//! The engine as a kernel in virtual time loads it: a C interface (`linux/kernel/firstlight.h`), and the life of one run
-//! behind it.
+//! The engine as a kernel in virtual time loads it: a C interface (`linux/kernel/firstlight.h`) to one run.
 //!
-//! [`firstlight_open`] reads the run's directory and builds the experiment; the kernel then hands in its hosts' packets
-//! and the guest program's messages, and at the end the result lies in the directory. Calls come with interrupts off, on
-//! a small stack: what is not small goes aside, to a stack of its own ([`aside`](aside::aside)).
+//! [`firstlight_open`] reads the run's directory and builds the experiment. The kernel then hands in its hosts' packets
+//! ([`KernelDriver`]) and the guest program's messages. At the end the result is in the directory. The kernel calls
+//! with interrupts off, on a small stack: work that needs more gets a stack of its own
+//! ([`on_large_stack`](large_stack::on_large_stack)).
 
-// Called from C: each call says why it is sound.
+// Called from C: each function says why it is sound.
 #[allow(unsafe_code)]
 mod abi;
-// Holds signals back.
-#[allow(unsafe_code)]
-mod aside;
 mod directory;
 mod driver;
 mod flow_state;
+mod frame;
+// Blocks signals.
+#[allow(unsafe_code)]
+mod large_stack;
 mod outcome;
 mod session;
-mod wire;
 
-pub use abi::{ABI, Connection, Engine, Host, NEVER, firstlight_open};
-pub use driver::{CE, Cookie, Device, Driver, ECE, Kernel};
+pub use abi::{ABI, AbiConnection, AbiEngine, AbiHost, NEVER, firstlight_open};
+pub use driver::{CE, Cookie, Device, ECE, KernelCalls, KernelDriver};

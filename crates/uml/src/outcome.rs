@@ -3,7 +3,7 @@
 use firstlight_lab::{Column, Field, Outcome, Table};
 use std::io::{self, Write};
 
-/// Writes `{"manifest": ..., "tables": [...]}`. A number that is none is null.
+/// Writes `{"manifest": ..., "tables": [...]}`. NaN becomes null.
 pub(crate) fn write(outcome: &Outcome, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(b"{\"manifest\":")?;
     serde_json::to_writer(&mut *to, &outcome.manifest)?;
@@ -59,7 +59,7 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     #[test]
-    fn reads_back_with_null_for_no_number() {
+    fn outcome_reads_back_with_null_for_nan() {
         let first = Table::new("a", "rows \"of\" a")
             .with("x", "numbers", Column::Number(vec![0.1, f64::NAN, 1e300]))
             .with("n", "counts", Column::Integer(vec![-1, 0, i64::MAX]))

@@ -1,4 +1,4 @@
-//! The driver with a kernel that only keeps books.
+//! The driver with a test kernel that records all calls.
 
 use firstlight_circuits::Week;
 use firstlight_linux::Frames;
@@ -8,62 +8,62 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId, PacerConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
-    PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
+    AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig,
+    InterfaceConfig, PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
-use firstlight_uml::{CE, Cookie, Device, Driver, ECE, Kernel};
+use firstlight_uml::{CE, Cookie, Device, ECE, KernelCalls, KernelDriver};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// When the fabric's time begins on the kernel's clock.
+/// Start of the fabric's time on the kernel's clock, in nanoseconds.
 const ZERO: u64 = 1_000_000_007;
 
-/// What the kernel was told of one packet, and when.
+/// When the driver reported a packet as sent, delivered or dropped, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Told {
+struct PacketFate {
     sent: Option<u64>,
     delivered: Option<(u64, u32, u32)>,
     dropped: Option<u64>,
 }
 
 #[derive(Default)]
-struct Books {
+struct TestKernel {
     now: u64,
-    packets: BTreeMap<usize, Told>,
-    /// Devices that may send again, and when.
+    packets: BTreeMap<usize, PacketFate>,
+    /// Devices that may send again: (time, device).
     rooms: Vec<(u64, u32)>,
 }
 
-impl Books {
-    fn of(&mut self, packet: Cookie) -> &mut Told {
+impl TestKernel {
+    fn of(&mut self, packet: Cookie) -> &mut PacketFate {
         self.packets.get_mut(&packet.get()).expect("the kernel has given this packet")
     }
 }
 
-impl Kernel for Books {
+impl KernelCalls for TestKernel {
     fn deliver(&mut self, device: u32, packet: Cookie, marks: u32) {
         let now = self.now;
-        let told = self.of(packet);
-        assert!(told.delivered.is_none() && told.dropped.is_none(), "given back before: {told:?}");
-        assert!(told.sent.is_some(), "delivered before it was sent");
-        told.delivered = Some((now, device, marks));
+        let fate = self.of(packet);
+        assert!(fate.delivered.is_none() && fate.dropped.is_none(), "given back before: {fate:?}");
+        assert!(fate.sent.is_some(), "delivered before it was sent");
+        fate.delivered = Some((now, device, marks));
     }
 
     fn drop(&mut self, packet: Cookie) {
         let now = self.now;
-        let told = self.of(packet);
-        assert!(told.delivered.is_none() && told.dropped.is_none(), "given back before: {told:?}");
-        told.dropped = Some(now);
+        let fate = self.of(packet);
+        assert!(fate.delivered.is_none() && fate.dropped.is_none(), "given back before: {fate:?}");
+        fate.dropped = Some(now);
     }
 
     fn sent(&mut self, packet: Cookie) {
         let now = self.now;
-        let told = self.of(packet);
-        assert!(told == &Told::default(), "sent before, or gone: {told:?}");
-        told.sent = Some(now);
+        let fate = self.of(packet);
+        assert!(fate == &PacketFate::default(), "sent before, or gone: {fate:?}");
+        fate.sent = Some(now);
     }
 
     fn room(&mut self, device: u32) {
@@ -75,13 +75,13 @@ fn address(host: u16) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-fn driver(world: World, hosts: &[u16], warmup: Span, end: Span) -> Driver<Books> {
+fn driver(world: World, hosts: &[u16], warmup: Span, end: Span) -> KernelDriver<TestKernel> {
     let devices: Vec<Device> =
         hosts.iter().map(|&host| Device { host: HostId(host), address: address(host) }).collect();
-    Driver::new(world, Books::default(), &devices, warmup, end)
+    KernelDriver::new(world, TestKernel::default(), &devices, warmup, end)
 }
 
-/// A segment with `payload` bytes, ECN-capable.
+/// An ECN-capable segment with `payload` bytes.
 fn frame(to: u16, payload: usize) -> (Vec<u8>, usize) {
     let builder = etherparse::PacketBuilder::ethernet2([2; 6], [2; 6])
         .ipv4([10, 0, 0, 1], address(to).octets(), 64)
@@ -95,20 +95,20 @@ fn frame(to: u16, payload: usize) -> (Vec<u8>, usize) {
     (frame, length)
 }
 
-/// A kernel's clock: it goes to whatever comes first, the driver's next moment or the kernel's own.
+/// A kernel's clock: it goes to the driver's next time or to the kernel's, whichever is earlier.
 struct Clock {
-    driver: Driver<Books>,
+    driver: KernelDriver<TestKernel>,
     packets: usize,
-    /// What was said of the last packet that was sent: whether its device may go on.
+    /// Whether the device of the last packet may send the next one.
     goes_on: bool,
 }
 
 impl Clock {
-    fn new(driver: Driver<Books>) -> Self {
+    fn new(driver: KernelDriver<TestKernel>) -> Self {
         Clock { driver, packets: 0, goes_on: true }
     }
 
-    /// Goes to `until`, running the driver whenever it asks for it, and only then.
+    /// Goes to `until` and runs the driver at each time that it asks for, at no other.
     fn go(&mut self, until: u64) {
         while let Some(next) = self.driver.next().filter(|next| *next <= until) {
             assert!(next >= self.driver.kernel().now, "time goes forward");
@@ -122,13 +122,13 @@ impl Clock {
     fn send(&mut self, device: u32, frame: &(Vec<u8>, usize)) -> usize {
         self.packets += 1;
         let kernel = self.driver.kernel();
-        kernel.packets.insert(self.packets, Told::default());
+        kernel.packets.insert(self.packets, PacketFate::default());
         let (cookie, now) = (Cookie::new(self.packets).unwrap(), kernel.now);
         self.goes_on = self.driver.send(device, cookie, &frame.0, frame.1, now);
         self.packets
     }
 
-    fn told(&mut self, packet: usize) -> Told {
+    fn fate(&mut self, packet: usize) -> PacketFate {
         self.driver.kernel().packets[&packet].clone()
     }
 }
@@ -190,12 +190,12 @@ fn empty(fabric: Fabric) -> World {
 }
 
 #[test]
-fn a_packets_way_to_the_nanosecond() {
+fn a_packet_passes_at_exact_nanoseconds() {
     let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[2, 0], Span::ZERO, Span::from_ms(1)));
     assert_eq!(clock.driver.next(), None);
     clock.go(ZERO - 50);
     let early = clock.send(1, &frame(2, 100));
-    assert_eq!(clock.told(early).dropped, Some(ZERO - 50));
+    assert_eq!(clock.fate(early).dropped, Some(ZERO - 50));
     clock.go(ZERO);
     assert!(clock.driver.start(ZERO) && !clock.driver.start(ZERO));
     clock.go(ZERO + 500);
@@ -203,17 +203,18 @@ fn a_packets_way_to_the_nanosecond() {
     let first = clock.send(1, &frame(2, 1001));
     let second = clock.send(1, &frame(2, 1001));
     clock.go(ZERO + 10_000);
-    let told = |sent, arrived| Told { sent: Some(ZERO + sent), delivered: Some((ZERO + arrived, 0, 0)), dropped: None };
-    assert_eq!(clock.told(first), told(500 + 833, 500 + 3666));
-    assert_eq!(clock.told(second), told(500 + 1666, 500 + 4499));
+    let fate =
+        |sent, arrived| PacketFate { sent: Some(ZERO + sent), delivered: Some((ZERO + arrived, 0, 0)), dropped: None };
+    assert_eq!(clock.fate(first), fate(500 + 833, 500 + 3666));
+    assert_eq!(clock.fate(second), fate(500 + 1666, 500 + 4499));
     assert_eq!(clock.driver.elapsed(ZERO + 10_000), 10_000);
     let frames = Frames { sent: 3, delivered: 2, early: 1, ..Frames::default() };
     assert_eq!(clock.driver.frames(), frames);
 }
 
-/// The moments, from the start, at which these packets had left their device.
+/// When these packets left their device, in nanoseconds since the start.
 fn left(clock: &mut Clock, packets: &[usize]) -> Vec<u64> {
-    packets.iter().map(|packet| clock.told(*packet).sent.expect("it has left") - ZERO).collect()
+    packets.iter().map(|packet| clock.fate(*packet).sent.expect("it has left") - ZERO).collect()
 }
 
 fn running(fabric: Fabric, hosts: &[u16]) -> Clock {
@@ -223,19 +224,19 @@ fn running(fabric: Fabric, hosts: &[u16]) -> Clock {
     clock
 }
 
-/// A stack's delay stands before the interface: a packet has left that much later.
+/// The stack's delay is before the interface, so that a packet leaves that much later.
 #[test]
-fn a_packet_leaves_after_its_way_through_the_stack() {
+fn a_packet_leaves_after_the_delay_of_the_stack() {
     let interface = InterfaceConfig { send_delay: Span::from_us(5), ..InterfaceConfig::default() };
     let mut clock = running(with(2, interface, SwitchConfig::default()), &[0, 1]);
     let packets = [clock.send(0, &frame(1, 1460)), clock.send(0, &frame(1, 1460))];
     clock.go(ZERO + 20_000);
     assert_eq!(left(&mut clock, &packets), [6_200, 7_400]);
-    assert_eq!(clock.told(packets[0]).delivered.unwrap().0, ZERO + 5_000 + 4_400);
+    assert_eq!(clock.fate(packets[0]).delivered.unwrap().0, ZERO + 5_000 + 4_400);
 }
 
-/// Two hosts send packets of 1,500 bytes to a third, and both are paused. What was begun when the pause took effect is finished; the
-/// next one leaves 1.2 us after its end. These two moments are the fabric's own, told by its report.
+/// Two hosts send packets of 1,500 bytes to a third, and both are paused. What was begun when the pause took effect is
+/// finished; the next one leaves 1.2 us after its end. These two times are from the fabric's own report.
 #[test]
 fn a_packet_leaves_when_a_pause_is_over() {
     let pfc = PfcConfig {
@@ -260,10 +261,10 @@ fn a_packet_leaves_when_a_pause_is_over() {
     assert!(stopped > 1_200 * begun as u64 + 2_000, "a prediction would have been wrong by that");
 }
 
-/// Each packet is answered by a notification with the largest feedback: the flow has half its rate, 5 Gb/s, before its second packet,
-/// which then is charged; the third waits for 2.4 us.
+/// Each packet is answered by a notification with the largest feedback: the flow has half its rate, 5 Gb/s, before its
+/// second packet, which then is charged; the third waits for 2.4 us.
 #[test]
-fn a_packet_leaves_when_the_limiter_lets_it_go() {
+fn a_packet_leaves_at_the_rate_of_the_limiter() {
     let qcn = QcnConfig { set_point: Bytes::new(1), weight: 0.0, sample: Bytes::new(1), ..QcnConfig::default() };
     let interface = InterfaceConfig { qcn: Some(qcn), ..InterfaceConfig::default() };
     let mut clock = running(with(3, interface, SwitchConfig::default()), &[0, 1]);
@@ -274,9 +275,9 @@ fn a_packet_leaves_when_the_limiter_lets_it_go() {
     assert_eq!(left(&mut clock, &packets), [1_200, 5_200, 4_000 + 2_400 + 1_200]);
 }
 
-/// A paced flow's rate is zero until the first update of 64 us; the packet that came first has begun to pay then.
+/// The rate of a paced flow is zero until the first update at 64 us, when the first packet begins to earn credit.
 #[test]
-fn a_packet_leaves_when_the_pacer_lets_it_go() {
+fn a_packet_leaves_at_the_rate_of_the_pacer() {
     let pacer = PacerConfig { chance: 1.0, ..PacerConfig::HULL };
     let interface = InterfaceConfig { pacer: Some(pacer), ..InterfaceConfig::default() };
     let mut clock = running(with(2, interface, SwitchConfig::default()), &[0, 1]);
@@ -288,11 +289,11 @@ fn a_packet_leaves_when_the_pacer_lets_it_go() {
     clock.go(ZERO + 10_000);
     let packets = [clock.send(0, &frame(1, 1460)), clock.send(0, &frame(1, 1460))];
     clock.go(ZERO + 63_000);
-    assert_eq!(clock.told(packets[0]).sent, Some(ZERO + 11_200));
-    assert_eq!(clock.told(packets[1]), Told::default(), "it is held, and has not left");
+    assert_eq!(clock.fate(packets[0]).sent, Some(ZERO + 11_200));
+    assert_eq!(clock.fate(packets[1]), PacketFate::default(), "it is held, and has not left");
     clock.go(ZERO + 10_000_000);
-    let told = clock.told(packets[1]);
-    let (sent, delivered) = (told.sent.unwrap(), told.delivered.unwrap().0);
+    let fate = clock.fate(packets[1]);
+    let (sent, delivered) = (fate.sent.unwrap(), fate.delivered.unwrap().0);
     // It goes to an idle interface, and over two links of 1 us.
     assert_eq!(delivered - sent, 1_000 + 1_200 + 1_000);
 }
@@ -323,9 +324,9 @@ fn a_device_waits_while_its_interface_is_full() {
     assert_eq!(clock.driver.frames().delivered, 5);
 }
 
-/// A source of datagrams at the device's own host, which is simulated: they take turns.
+/// A simulated source of datagrams shares the device's host: the two take turns.
 #[test]
-fn a_device_has_its_turns_beside_simulated_senders() {
+fn a_device_takes_turns_with_simulated_senders() {
     let source = ProbeConfig {
         src: HostId(0),
         dst: HostId(1),
@@ -359,21 +360,24 @@ fn a_device_has_its_turns_beside_simulated_senders() {
     assert_eq!(gaps[0], 1_200, "it was first in the line");
     assert_eq!(gaps[1..], [2 * 1_200; 8], "each has half of the link");
     let nic = clock.driver.world().fabric().ports().remove(0);
-    assert_eq!(nic.peak_bytes, Some(3000), "the room that a device is told of is not given to others");
+    assert_eq!(nic.peak_bytes, Some(3000), "the room that a device is fate of is not given to others");
 }
 
 #[test]
-fn the_end_gives_back_what_is_inside() {
+fn packets_inside_at_the_end_go_back_as_dropped() {
     let mut clock = Clock::new(driver(empty(star(2, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ps(5_000_500)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 3_500);
     let inside = [clock.send(0, &frame(1, 1001)), clock.send(0, &frame(1, 1001))];
     clock.go(ZERO + 9_000);
     // The end lies between two nanoseconds: it comes at the later one.
-    assert_eq!(clock.told(inside[0]), Told { sent: Some(ZERO + 4_333), delivered: None, dropped: Some(ZERO + 5_001) });
-    assert_eq!(clock.told(inside[1]), Told { dropped: Some(ZERO + 5_001), ..Told::default() });
+    assert_eq!(
+        clock.fate(inside[0]),
+        PacketFate { sent: Some(ZERO + 4_333), delivered: None, dropped: Some(ZERO + 5_001) }
+    );
+    assert_eq!(clock.fate(inside[1]), PacketFate { dropped: Some(ZERO + 5_001), ..PacketFate::default() });
     let late = clock.send(0, &frame(1, 10));
-    assert_eq!(clock.told(late).dropped, Some(ZERO + 9_000));
+    assert_eq!(clock.fate(late).dropped, Some(ZERO + 9_000));
     assert_eq!((clock.driver.next(), clock.driver.is_running()), (None, false));
     assert_eq!(clock.driver.world().now(), Time::from_ps(5_000_500));
     clock.driver.finish(ZERO + 9_000);
@@ -381,7 +385,7 @@ fn the_end_gives_back_what_is_inside() {
 }
 
 #[test]
-fn a_run_that_is_over_early_has_been_measured_not_at_all() {
+fn a_run_that_ends_in_its_warm_up_measures_nothing() {
     let mut clock = Clock::new(driver(empty(hybrid(None, 1, 0.0)), &[0], Span::from_ms(1), Span::from_ms(2)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 500_000);
@@ -392,7 +396,7 @@ fn a_run_that_is_over_early_has_been_measured_not_at_all() {
 }
 
 #[test]
-fn frames_that_are_for_nobody_here_are_counted() {
+fn frames_for_other_addresses_are_counted() {
     let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ms(1)));
     clock.driver.start(ZERO);
     clock.go(ZERO);
@@ -402,11 +406,11 @@ fn frames_that_are_for_nobody_here_are_counted() {
     clock.send(0, &(vec![1, 2, 3], 3));
     let frames = Frames { sent: 3, not_ipv4: 1, elsewhere: 1, malformed: 1, ..Frames::default() };
     assert_eq!(clock.driver.frames(), frames);
-    assert!(clock.driver.kernel().packets.values().all(|told| told.dropped.is_some()));
+    assert!(clock.driver.kernel().packets.values().all(|fate| fate.dropped.is_some()));
 }
 
 #[test]
-fn marks_are_those_that_the_fabric_made() {
+fn only_marks_of_the_fabric_are_delivered() {
     let mut clock = Clock::new(driver(empty(star(3, Some(1), 0.0)), &[0, 1, 2], Span::ZERO, Span::from_ms(1)));
     clock.driver.start(ZERO);
     clock.go(ZERO);
@@ -415,10 +419,10 @@ fn marks_are_those_that_the_fabric_made() {
     marked.0[15] |= 3;
     let own = clock.send(0, &marked);
     clock.go(ZERO + 100_000);
-    let marks: Vec<_> = sent.iter().map(|packet| clock.told(*packet).delivered.unwrap().2).collect();
+    let marks: Vec<_> = sent.iter().map(|packet| clock.fate(*packet).delivered.unwrap().2).collect();
     // Each turn brings two packets and takes one away: one waits after the first, two after the second, three then.
     assert_eq!(marks, [0, 0, 0, CE, CE, CE]);
-    assert_eq!(clock.told(own).delivered.unwrap().2, 0, "it came marked");
+    assert_eq!(clock.fate(own).delivered.unwrap().2, 0, "it came marked");
 
     let always = Some(Span::from_us(4800));
     let mut clock = Clock::new(driver(empty(hybrid(always, 1, 0.0)), &[0, 4], Span::ZERO, Span::from_ms(1)));
@@ -428,10 +432,10 @@ fn marks_are_those_that_the_fabric_made() {
     echo.0[47] |= 0x40;
     let packets = [clock.send(1, &frame(0, 10)), clock.send(1, &echo)];
     clock.go(ZERO + 700_000);
-    assert_eq!(packets.map(|packet| clock.told(packet).delivered.unwrap().2), [ECE, 0]);
+    assert_eq!(packets.map(|packet| clock.fate(packet).delivered.unwrap().2), [ECE, 0]);
 }
 
-/// What a kernel's host does: (nanoseconds later, device, destination, payload; above 9000 for what is no packet).
+/// What a host sends: (nanoseconds later, device, destination, payload; a payload above 9000 is not a packet).
 type Sends = Vec<(u64, u32, u16, usize)>;
 
 fn sends() -> impl Strategy<Value = Sends> {
@@ -440,7 +444,7 @@ fn sends() -> impl Strategy<Value = Sends> {
 
 const HOSTS: [u16; 6] = [0, 1, 4, 5, 8, 11];
 
-/// What may stand between a device and its link.
+/// Interfaces with all parts between a device and its link.
 fn interface() -> impl Strategy<Value = InterfaceConfig> {
     let pacer = Some(PacerConfig { chance: 1.0, ..PacerConfig::HULL });
     let qcn = Some(QcnConfig { set_point: Bytes::new(2000), sample: Bytes::new(3000), ..QcnConfig::default() });
@@ -454,7 +458,7 @@ fn interface() -> impl Strategy<Value = InterfaceConfig> {
     prop::sample::select(kinds)
 }
 
-/// Some flows with ends outside, some simulated ones, and the kernel's own packets.
+/// Runs external flows, simulated flows and the kernel's own packets.
 fn play(sends: &Sends, marks: bool, scale: u32, interface: &InterfaceConfig, finish: bool) -> (Clock, u64) {
     let fabric = hybrid_with(marks.then(|| Span::from_us(300)), scale, interface.clone());
     let flows = vec![flow(0, 4, true), flow(0, 4, false), flow(2, 6, false), flow(8, 0, false)];
@@ -483,17 +487,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn every_packet_comes_back_once(
+    fn every_packet_is_returned_once(
         sends in sends(), marks in any::<bool>(), scale in prop_oneof![Just(1u32), Just(20)],
         loss in prop_oneof![Just(0.0), 0.0..0.3], interface in interface(), finish in any::<bool>(),
     ) {
         let interface = InterfaceConfig { loss, ..interface };
         let (mut clock, digest) = play(&sends, marks, scale, &interface, finish);
-        let books = clock.driver.kernel();
-        let back = |told: &Told| told.delivered.is_some() != told.dropped.is_some();
-        prop_assert!(books.packets.values().all(back), "{:?}", books.packets);
-        let delivered = books.packets.values().filter(|told| told.delivered.is_some()).count();
-        let Frames { sent, delivered: counted, dropped, held, early, late, not_ipv4, malformed, elsewhere } = clock.driver.frames();
+        let kernel = clock.driver.kernel();
+        let back = |fate: &PacketFate| fate.delivered.is_some() != fate.dropped.is_some();
+        prop_assert!(kernel.packets.values().all(back), "{:?}", kernel.packets);
+        let delivered = kernel.packets.values().filter(|fate| fate.delivered.is_some()).count();
+        let Frames { sent, delivered: counted, dropped, held, early, late, not_ipv4, malformed, elsewhere } =
+            clock.driver.frames();
         prop_assert_eq!((sent, counted), (sends.len() as u64, delivered as u64));
         prop_assert_eq!(sent, counted + dropped + held + early + late + not_ipv4 + malformed + elsewhere);
         let totals = clock.driver.world().fabric().totals();
@@ -504,9 +509,13 @@ proptest! {
         prop_assert_eq!(&clock.driver.kernel().packets, &again.driver.kernel().packets);
     }
 
-    /// A kernel that sends nothing, and stops the world at its nanoseconds, changes nothing in it.
+    /// A kernel that sends nothing, and stops the world at its nanoseconds, changes nothing in the world.
     #[test]
-    fn simulated_flows_run_as_if_alone(scale in prop_oneof![Just(1u32), Just(20)], loss in prop_oneof![Just(0.0), 0.0..0.05], more in prop::collection::vec(1u64..90_000, 0..20)) {
+    fn simulated_flows_run_as_if_alone(
+        scale in prop_oneof![Just(1u32), Just(20)],
+        loss in prop_oneof![Just(0.0), 0.0..0.05],
+        more in prop::collection::vec(1u64..90_000, 0..20),
+    ) {
         let world = || {
             let sized = FlowConfig { size: Some(Bytes::new(200_000)), ..flow(5, 9, false) };
             World::new(hybrid(None, scale, loss), vec![flow(0, 4, false), flow(9, 1, false), sized], 5).unwrap()
@@ -526,7 +535,8 @@ proptest! {
         prop_assert_eq!((stepped.now(), stepped.fabric().digest()), (alone.now(), alone.fabric().digest()));
         prop_assert_eq!(stepped.fabric().totals(), alone.fabric().totals());
         for (a, b) in stepped.flows().iter().zip(alone.flows()) {
-            prop_assert_eq!((a.bytes_acked, a.bytes_received, a.finish, a.sender), (b.bytes_acked, b.bytes_received, b.finish, b.sender));
+            let state = |flow: &FlowReport| (flow.bytes_acked, flow.bytes_received, flow.finish, flow.sender);
+            prop_assert_eq!(state(a), state(&b));
         }
         prop_assert!(alone.fabric().totals().exited > 100);
     }

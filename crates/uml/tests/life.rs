@@ -1,10 +1,10 @@
-//! A run's life, with a kernel that only keeps books on the other side of the C interface.
+//! A whole run through the C interface, with a test kernel that records all calls.
 #![allow(unsafe_code)]
 
 use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Spec, plan};
-use firstlight_linux::{Message, Moment};
-use firstlight_uml::{ABI, Connection, Engine, Host, NEVER, firstlight_open};
+use firstlight_linux::{GuestMessage, ReportTime};
+use firstlight_uml::{ABI, AbiConnection, AbiEngine, AbiHost, NEVER, firstlight_open};
 use firstlight_version::version;
 use serde_json::{Value as Json, json};
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
@@ -45,11 +45,11 @@ server = true
 tcp_info = "100us"
 "#;
 
-/// When the run begins on the kernel's clock.
+/// Start of the run on the kernel's clock, in nanoseconds.
 const ZERO: u64 = 5_000_000;
 
-/// What the engine told the kernel.
-struct Books {
+/// Calls of the engine to the kernel.
+struct Calls {
     log: Vec<String>,
     delivered: Vec<(u32, usize)>,
     dropped: Vec<usize>,
@@ -57,54 +57,55 @@ struct Books {
     rooms: Vec<u32>,
 }
 
-impl Books {
-    const EMPTY: Books = Books { log: vec![], delivered: vec![], dropped: vec![], sent: vec![], rooms: vec![] };
+impl Calls {
+    const EMPTY: Calls = Calls { log: vec![], delivered: vec![], dropped: vec![], sent: vec![], rooms: vec![] };
 }
 
-static BOOKS: Mutex<Books> = Mutex::new(Books::EMPTY);
+static CALLS: Mutex<Calls> = Mutex::new(Calls::EMPTY);
 
-/// There is one kernel and one engine in a process: one test has them at a time.
+/// A process has one kernel and one engine: one test uses them at a time.
 static KERNEL: Mutex<()> = Mutex::new(());
 
-fn books() -> MutexGuard<'static, Books> {
-    BOOKS.lock().unwrap_or_else(|broken| broken.into_inner())
+fn calls() -> MutexGuard<'static, Calls> {
+    CALLS.lock().unwrap_or_else(|broken| broken.into_inner())
 }
 
 unsafe extern "C" fn on_deliver(device: c_uint, packet: *mut c_void, _: c_uint) {
-    books().delivered.push((device, packet as usize));
+    calls().delivered.push((device, packet as usize));
 }
 
 unsafe extern "C" fn on_drop(packet: *mut c_void) {
-    books().dropped.push(packet as usize);
+    calls().dropped.push(packet as usize);
 }
 
 unsafe extern "C" fn on_sent(packet: *mut c_void) {
-    books().sent.push(packet as usize);
+    calls().sent.push(packet as usize);
 }
 
 unsafe extern "C" fn on_room(device: c_uint) {
-    books().rooms.push(device);
+    calls().rooms.push(device);
 }
 
 unsafe extern "C" fn on_log(line: *const c_char) {
     // SAFETY: the engine gives a text that ends with a zero.
-    books().log.push(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned());
+    calls().log.push(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned());
 }
 
-static HOST: Host = Host { abi: ABI, deliver: on_deliver, drop: on_drop, sent: on_sent, room: on_room, log: on_log };
+static HOST: AbiHost =
+    AbiHost { abi: ABI, deliver: on_deliver, drop: on_drop, sent: on_sent, room: on_room, log: on_log };
 
 struct Kernel {
-    engine: &'static Engine,
+    engine: &'static AbiEngine,
     _alone: MutexGuard<'static, ()>,
 }
 
 fn alone() -> MutexGuard<'static, ()> {
     let alone = KERNEL.lock().unwrap_or_else(|broken| broken.into_inner());
-    *books() = Books::EMPTY;
+    *calls() = Calls::EMPTY;
     alone
 }
 
-fn open(host: &Host, directory: &Path) -> Option<&'static Engine> {
+fn open(host: &AbiHost, directory: &Path) -> Option<&'static AbiEngine> {
     let path = CString::new(directory.to_str().unwrap()).unwrap();
     // SAFETY: both are what they should be; an engine lives for ever.
     unsafe { firstlight_open(host, path.as_ptr()).as_ref() }
@@ -113,11 +114,11 @@ fn open(host: &Host, directory: &Path) -> Option<&'static Engine> {
 impl Kernel {
     fn boot(directory: &Path) -> Kernel {
         let alone = alone();
-        let engine = open(&HOST, directory).unwrap_or_else(|| panic!("{:?}", books().log));
+        let engine = open(&HOST, directory).unwrap_or_else(|| panic!("{:?}", calls().log));
         Kernel { engine, _alone: alone }
     }
 
-    fn control(&self, message: &Message, now: u64) -> i32 {
+    fn control(&self, message: &GuestMessage, now: u64) -> i32 {
         self.raw(&message.encode(), now)
     }
 
@@ -126,7 +127,7 @@ impl Kernel {
         unsafe { (self.engine.control)(bytes.as_ptr(), bytes.len() as _, now) }
     }
 
-    /// Whether the device may go on.
+    /// Sends a frame. Returns whether the device may send the next one.
     fn send(&self, device: u32, packet: usize, frame: &[u8], now: u64) -> bool {
         // SAFETY: so many bytes lie there.
         unsafe {
@@ -141,7 +142,7 @@ impl Kernel {
         }
     }
 
-    /// Runs the engine whenever it asks for it, until `until`.
+    /// Runs the engine at each time that it asks for, up to `until`.
     fn go(&self, until: u64) {
         while (self.engine.next)() <= until {
             (self.engine.run)((self.engine.next)());
@@ -149,7 +150,7 @@ impl Kernel {
     }
 }
 
-/// A directory as the launcher makes it.
+/// A run's directory as the front end writes it.
 fn directory(text: &str, set: &[(&str, &str)], capture: Option<&str>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let overrides: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
@@ -157,7 +158,9 @@ fn directory(text: &str, set: &[(&str, &str)], capture: Option<&str>) -> TempDir
     let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
     let capture = capture.map(|name| folder.path().join(name));
     let set: serde_json::Map<_, _> = set.iter().map(|(k, v)| (k.to_string(), json!(v))).collect();
-    let run = json!({"version": version(), "path": "test.toml", "overrides": set, "sweep": false, "capture": capture, "seed": 1});
+    let run = json!({
+        "version": version(), "path": "test.toml", "overrides": set, "sweep": false, "capture": capture, "seed": 1,
+    });
     write("experiment.toml", text.into());
     write("run.json", run.to_string());
     write("plan.json", serde_json::to_string(&plan(&spec).unwrap()).unwrap());
@@ -181,7 +184,7 @@ fn frame(to: u8, size: usize) -> Vec<u8> {
     frame
 }
 
-/// A `struct tcp_info` with these numbers: (offset, bytes).
+/// A `struct tcp_info` with these fields: (offset, bytes).
 fn info(fields: &[(usize, &[u8])]) -> Vec<u8> {
     let mut info = vec![0; 248];
     for (at, bytes) in fields {
@@ -190,8 +193,8 @@ fn info(fields: &[(usize, &[u8])]) -> Vec<u8> {
     info
 }
 
-fn state(flow: u32, sender: bool, moment: Moment, info: &[u8]) -> Vec<u8> {
-    Message::FlowState { flow, sender, moment, info }.encode()
+fn state(flow: u32, sender: bool, when: ReportTime, info: &[u8]) -> Vec<u8> {
+    GuestMessage::FlowState { flow, sender, when, info }.encode()
 }
 
 #[test]
@@ -199,42 +202,42 @@ fn a_device_waits_for_room() {
     let folder = directory(STAR, &[("adapter.send_buffer", "1kB")], None);
     let kernel = Kernel::boot(folder.path());
     assert!(kernel.send(0, 1, &frame(2, 1000), 900), "nothing is sent before the start");
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert!(kernel.send(0, 2, &frame(2, 999), ZERO) && !kernel.send(0, 3, &frame(2, 999), ZERO));
-    let told = || {
-        let books = books();
-        (books.sent.clone(), books.rooms.clone())
+    let reported = || {
+        let calls = calls();
+        (calls.sent.clone(), calls.rooms.clone())
     };
     // 999 bytes last 799.2 ns, stretched twofold: then the interface holds less than 1,000 bytes.
     kernel.go(ZERO + 1_598);
-    assert_eq!(told(), (vec![], vec![]));
+    assert_eq!(reported(), (vec![], vec![]));
     kernel.go(ZERO + 1_599);
-    assert_eq!(told(), (vec![2], vec![0]));
+    assert_eq!(reported(), (vec![2], vec![0]));
     kernel.go(ZERO + 100_000);
-    assert_eq!(told(), (vec![2, 3], vec![0]));
+    assert_eq!(reported(), (vec![2, 3], vec![0]));
 }
 
 #[test]
-fn from_the_directory_to_the_result() {
+fn a_run_goes_from_its_directory_to_its_result() {
     let folder = directory(STAR, &[], Some("packets.pcapng"));
     let kernel = Kernel::boot(folder.path());
     assert_eq!((kernel.engine.abi, kernel.engine.devices, (kernel.engine.next)()), (ABI, 3, NEVER));
     kernel.send(0, 1, &frame(2, 100), 900);
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     kernel.go(ZERO + 20_000);
     // 1000 bytes last 800 ns, the link is 1 us long; both twice, both stretched twofold.
     kernel.send(0, 2, &frame(2, 1000), ZERO + 20_000);
     kernel.send(1, 3, &[&[0; 12][..], &[8, 6], &[0; 20]].concat(), ZERO + 20_000);
     kernel.go(ZERO + 27_199);
-    assert!(books().delivered.is_empty());
+    assert!(calls().delivered.is_empty());
     kernel.go(ZERO + 27_200);
-    let Books { delivered, sent, dropped, .. } = std::mem::replace(&mut *books(), Books::EMPTY);
+    let Calls { delivered, sent, dropped, .. } = std::mem::replace(&mut *calls(), Calls::EMPTY);
     assert_eq!((delivered, sent, dropped), (vec![(2, 2)], vec![2], vec![1, 3]));
-    assert_eq!(kernel.control(&Message::FlowComplete { flow: 0 }, ZERO + 60_000), 0);
-    assert_eq!(kernel.control(&Message::ProgramEnded { program: 0, code: 3 }, ZERO + 50_000), 0);
+    assert_eq!(kernel.control(&GuestMessage::FlowComplete { flow: 0 }, ZERO + 60_000), 0);
+    assert_eq!(kernel.control(&GuestMessage::ProgramEnded { program: 0, code: 3 }, ZERO + 50_000), 0);
     kernel.go(ZERO + 200_000);
     let received = |n: u64| info(&[(128, &n.to_ne_bytes())]);
-    assert_eq!(kernel.raw(&state(1, false, Moment::Warm, &received(1000)), ZERO + 200_000), 0);
+    assert_eq!(kernel.raw(&state(1, false, ReportTime::WarmupEnd, &received(1000)), ZERO + 200_000), 0);
     let cwnd = info(&[
         (1, &[3]),
         (120, &501u64.to_ne_bytes()),
@@ -243,26 +246,29 @@ fn from_the_directory_to_the_result() {
         (104, &[255; 8]),
         (160, &125_000_000u64.to_ne_bytes()),
     ]);
-    assert_eq!(kernel.raw(&state(1, true, Moment::Series, &cwnd), ZERO + 200_000), 0);
-    assert_eq!(kernel.raw(&state(1, false, Moment::Series, &cwnd), ZERO + 200_000), 0);
+    assert_eq!(kernel.raw(&state(1, true, ReportTime::Sample, &cwnd), ZERO + 200_000), 0);
+    assert_eq!(kernel.raw(&state(1, false, ReportTime::Sample, &cwnd), ZERO + 200_000), 0);
     kernel.send(1, 4, &frame(2, 1000), ZERO + 1_999_900);
     kernel.go(ZERO + 3_000_000);
-    assert_eq!(books().dropped, [4], "the end gives back what is inside");
+    assert_eq!(calls().dropped, [4], "the end gives back what is inside");
     assert_eq!((kernel.engine.next)(), NEVER);
-    assert_eq!(kernel.raw(&state(1, false, Moment::End, &received(181_000)), ZERO + 2_000_000), 0);
-    assert_eq!(kernel.raw(&state(1, true, Moment::End, &cwnd), ZERO + 2_000_000), 0);
+    assert_eq!(kernel.raw(&state(1, false, ReportTime::RunEnd, &received(181_000)), ZERO + 2_000_000), 0);
+    assert_eq!(kernel.raw(&state(1, true, ReportTime::RunEnd, &cwnd), ZERO + 2_000_000), 0);
     assert_eq!(
-        kernel.control(&Message::ProgramEnded { program: 1, code: 137 }, ZERO + 2_000_000),
+        kernel.control(&GuestMessage::ProgramEnded { program: 1, code: 137 }, ZERO + 2_000_000),
         0,
         "at the end, by us"
     );
-    assert_eq!(kernel.control(&Message::Finish, ZERO + 2_000_000), 0, "{:?}", books().log);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 2_000_000), 0, "{:?}", calls().log);
 
     let outcome = read(&folder, "outcome.json");
     let manifest = &outcome["manifest"];
     assert_eq!((&manifest["elapsed_us"], &manifest["measured_us"]), (&json!(1000.0), &json!(900.0)));
     assert_eq!((&manifest["hosts"]["simulated"], &manifest["hosts"]["linux"]), (&json!(0), &json!(2)));
-    let frames = json!({"sent": 4, "delivered": 1, "dropped": 0, "held": 1, "early": 1, "late": 0, "not_ipv4": 1, "malformed": 0, "elsewhere": 0});
+    let frames = json!({
+        "sent": 4, "delivered": 1, "dropped": 0, "held": 1, "early": 1, "late": 0, "not_ipv4": 1, "malformed": 0,
+        "elsewhere": 0,
+    });
     assert_eq!(manifest["hosts"]["frames"], frames);
     assert_eq!((&manifest["finished"], &manifest["conservation"]["ok"]), (&json!(true), &json!(true)));
     assert_eq!(column(&outcome, "flows", "cc"), &json!(["bbr", "cubic"]));
@@ -293,22 +299,23 @@ fn from_the_directory_to_the_result() {
     assert_eq!(left, 6, "nothing is left but inputs, progress, capture and result");
 }
 
-/// The rows of `throughput` when flow 1 has so many bytes at these moments of the hosts' clock, and the run ends then.
-fn throughput(every: &str, told: &[(u64, u64)], end: (u64, u64)) -> Vec<(f64, i64, f64)> {
+/// The rows of table `throughput` when flow 1 reports so many bytes at these times of the hosts' clock, the last time
+/// at the end of the run.
+fn throughput(every: &str, reported: &[(u64, u64)], end: (u64, u64)) -> Vec<(f64, i64, f64)> {
     let folder = directory(STAR, &[("measure.throughput", every)], None);
     let kernel = Kernel::boot(folder.path());
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
-    let tell = |moment: Moment, (at, bytes): (u64, u64)| {
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
+    let report = |when: ReportTime, (at, bytes): (u64, u64)| {
         kernel.go(ZERO + at);
         let info = info(&[(128, &bytes.to_ne_bytes())]);
-        assert_eq!(kernel.raw(&state(1, false, moment, &info), ZERO + at), 0, "{:?}", books().log);
+        assert_eq!(kernel.raw(&state(1, false, when, &info), ZERO + at), 0, "{:?}", calls().log);
     };
-    for one in told {
-        tell(Moment::Series, *one);
-        assert_eq!(kernel.control(&Message::Interval, ZERO + one.0), 0, "{:?}", books().log);
+    for one in reported {
+        report(ReportTime::Sample, *one);
+        assert_eq!(kernel.control(&GuestMessage::Interval, ZERO + one.0), 0, "{:?}", calls().log);
     }
-    tell(Moment::End, end);
-    assert_eq!(kernel.control(&Message::Finish, ZERO + end.0), 0, "{:?}", books().log);
+    report(ReportTime::RunEnd, end);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + end.0), 0, "{:?}", calls().log);
     let outcome = read(&folder, "outcome.json");
     let rows = ["time_us", "flow", "goodput_gbps"].map(|name| column(&outcome, "throughput", name).as_array().unwrap());
     let rate = |n: usize| (rows[2][n].as_f64().unwrap() * 1e9).round() / 1e9;
@@ -316,34 +323,38 @@ fn throughput(every: &str, told: &[(u64, u64)], end: (u64, u64)) -> Vec<(f64, i6
     (0..rows[0].len()).map(row).collect()
 }
 
-/// 37,500 bytes in 300 us are 1 Gb/s. The hosts' clock goes twice as fast as the fabric's.
+/// Expected: 37,500 bytes in 300 us are 1 Gb/s. The hosts' clock runs twice as fast as the fabric's.
 #[test]
-fn throughput_is_what_receivers_tell_at_the_ends_of_intervals() {
-    let told = [(200_000, 1000), (800_000, 38_500), (1_400_000, 38_500)];
-    let rows = throughput("300us", &told, (2_000_000, 113_500));
+fn throughput_is_the_growth_of_received_bytes_in_an_interval() {
+    let reported = [(200_000, 1000), (800_000, 38_500), (1_400_000, 38_500)];
+    let rows = throughput("300us", &reported, (2_000_000, 113_500));
     assert_eq!(rows, [(100.0, 1, 1.0), (700.0, 1, 2.0)], "the end is that of an interval");
-    let last = [&told[..], &[(2_000_000, 113_500)]].concat();
-    assert_eq!(throughput("300us", &last, (2_000_000, 113_500)), rows, "it may be told before");
-    assert_eq!(throughput("300us", &told[..2], (1_000_000, 76_000)), [(100.0, 1, 1.0), (400.0, 1, 1.0)], "all is done");
-    let long = [told[0], (1_800_000, 101_000)];
+    let last = [&reported[..], &[(2_000_000, 113_500)]].concat();
+    assert_eq!(throughput("300us", &last, (2_000_000, 113_500)), rows, "it may be reported before");
+    assert_eq!(
+        throughput("300us", &reported[..2], (1_000_000, 76_000)),
+        [(100.0, 1, 1.0), (400.0, 1, 1.0)],
+        "all is done"
+    );
+    let long = [reported[0], (1_800_000, 101_000)];
     assert_eq!(throughput("800us", &long, (2_000_000, 201_000)), [(100.0, 1, 1.0)], "the last 100 us are no interval");
 }
 
-/// Two fetches of a reducer, one after the other: the engine hears when each is complete and knows the rest.
+/// Two fetches of a reducer, one after the other: the engine learns when each is complete and derives the rest.
 #[test]
-fn messages_are_heard_of_when_they_are_complete() {
+fn jobs_follow_from_complete_messages() {
     let flows = STAR.find("[[flows]]").unwrap();
     let shuffle = "[[workload]]\nkind = \"shuffle\"\nto = \"host2\"\nsize = \"10kB\"\nparallel = 1\nstart = \"10us\"\n";
     let folder = directory(&format!("{}{shuffle}", &STAR[..flows]), &[], None);
     let kernel = Kernel::boot(folder.path());
-    let complete = |flow: u32, after: u64| kernel.control(&Message::MessageComplete { flow }, ZERO + after);
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
+    let complete = |flow: u32, after: u64| kernel.control(&GuestMessage::MessageComplete { flow }, ZERO + after);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert_eq!(complete(0, 19_999), -libc::EINVAL, "it starts at 10 us of the fabric's time, 20 of the hosts'");
-    assert_eq!(books().log, ["flow 0 has no message on its way"]);
+    assert_eq!(calls().log, ["flow 0 has no message in flight"]);
     assert_eq!((kernel.engine.next)(), ZERO + 20_000, "when the first one is written");
     assert_eq!([complete(1, 30_000), complete(0, 50_000), complete(0, 50_000)], [-libc::EINVAL, 0, -libc::EINVAL]);
     assert_eq!([complete(1, 50_000), complete(7, 50_000)], [0, -libc::EINVAL], "the second one follows at once");
-    assert_eq!(kernel.control(&Message::Finish, ZERO + 60_000), 0, "{:?}", books().log);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 60_000), 0, "{:?}", calls().log);
     let outcome = read(&folder, "outcome.json");
     assert_eq!(outcome["manifest"]["finished"], json!(true));
     assert_eq!(column(&outcome, "flows", "start_us"), &json!([10.0, 25.0]));
@@ -383,16 +394,16 @@ on = "all"
 run = "true"
 "#;
 
-/// The kernel tells of writes where demand is what is written, of whatever connection; only those between hosts count.
+/// Where demand is what programs write, the kernel reports writes to all connections; those between hosts count.
 #[test]
-fn a_control_loop_hears_what_programs_write() {
+fn demand_counts_what_programs_write() {
     let folder = directory(LOOP, &[], None);
     assert!(Kernel::boot(folder.path()).engine.wrote.is_none(), "what VOQs hold is seen without the kernel");
     let folder = directory(LOOP, &[("control.demand", "adu")], None);
     let kernel = Kernel::boot(folder.path());
     let wrote = kernel.engine.wrote.expect("it is asked for");
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
-    let connection = |to, from_port| Connection { from: [10, 0, 0, 1], to, from_port, to_port: 80 };
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
+    let connection = |to, from_port| AbiConnection { from: [10, 0, 0, 1], to, from_port, to_port: 80 };
     let [far, near, nowhere] = [[10, 0, 1, 1], [10, 0, 0, 2], [0; 4]];
     // SAFETY: connections lie there.
     let write = |to, port, bytes| unsafe { wrote(&connection(to, port), 77, bytes) };
@@ -407,19 +418,19 @@ fn a_control_loop_hears_what_programs_write() {
     kernel.go(ZERO + 5_000_000);
     close(far, 1);
     kernel.go(ZERO + 10_000_000);
-    assert_eq!(kernel.control(&Message::Finish, ZERO + 10_000_000), 0, "{:?}", books().log);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 10_000_000), 0, "{:?}", calls().log);
     let outcome = read(&folder, "outcome.json");
     let seen: Vec<_> = ["week", "src", "dst", "demand_bytes"].map(|name| column(&outcome, "circuits", name)).into();
     let of_pair = |n: &usize| (seen[1][*n].as_i64(), seen[2][*n].as_i64()) == (Some(0), Some(1));
     let rows: Vec<_> = (0..seen[0].as_array().unwrap().len()).filter(of_pair).collect();
-    let told = |n: &usize| (seen[0][*n].as_i64().unwrap(), seen[3][*n].as_i64().unwrap());
-    assert_eq!(rows.iter().map(told).collect::<Vec<_>>(), [(2, 5_000_000_000), (3, 100_000_000)]);
+    let reported = |n: &usize| (seen[0][*n].as_i64().unwrap(), seen[3][*n].as_i64().unwrap());
+    assert_eq!(rows.iter().map(reported).collect::<Vec<_>>(), [(2, 5_000_000_000), (3, 100_000_000)]);
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_a_reason() {
+fn wrong_directories_are_refused_with_a_reason() {
     let _alone = alone();
-    let refused = |folder: &TempDir, host: &Host| {
+    let refused = |folder: &TempDir, host: &AbiHost| {
         assert!(open(host, folder.path()).is_none());
         read(folder, "failure.json")["error"].as_str().unwrap().to_string()
     };
@@ -429,18 +440,21 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
         std::fs::write(folder.path().join(name), json.to_string()).unwrap();
     };
     let folder = directory(STAR, &[], None);
-    let text = refused(&folder, &Host { abi: ABI + 1, ..HOST });
-    assert!(text.starts_with("the kernel has interface 4, this engine 3: build the kernel anew"), "{text}");
+    let text = refused(&folder, &AbiHost { abi: ABI + 1, ..HOST });
+    assert!(
+        text.starts_with("the kernel has version 4 of the interface, this engine has 3: run `firstlight kernel build`"),
+        "{text}"
+    );
     mend(&folder, "run.json", &|run| run["version"] = json!("0.0.1"));
     let text = refused(&folder, &HOST);
-    assert!(text.contains("run.json is of Firstlight 0.0.1, this engine is 0."), "{text}");
-    assert_eq!(books().log, [text], "the log has it too");
+    assert!(text.contains("run.json is of Firstlight 0.0.1, this engine is of 0."), "{text}");
+    assert_eq!(calls().log, [text], "the log has it too");
     let folder = directory(STAR, &[], None);
     mend(&folder, "plan.json", &|plan| plan["version"] = json!("0.0.1"));
     assert!(refused(&folder, &HOST).contains("plan.json is of Firstlight 0.0.1"));
     let folder = directory(STAR, &[], None);
     mend(&folder, "plan.json", &|plan| plan["hosts"][0]["host"] = json!(9));
-    assert!(refused(&folder, &HOST).contains("plan.json: its hosts are not those of experiment.toml"));
+    assert!(refused(&folder, &HOST).contains("plan.json: its hosts differ from those of experiment.toml"));
     std::fs::write(folder.path().join("plan.json"), "{").unwrap();
     assert!(refused(&folder, &HOST).contains("plan.json: EOF while parsing"));
     std::fs::write(folder.path().join("experiment.toml"), STAR.replace("queue", "quee")).unwrap();
@@ -454,39 +468,39 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
 }
 
 #[test]
-fn messages_out_of_place_are_refused() {
+fn wrong_messages_are_refused() {
     let folder = directory(STAR, &[], None);
     let kernel = Kernel::boot(folder.path());
     let (invalid, already, shut) = (-libc::EINVAL, -libc::EALREADY, -libc::ESHUTDOWN);
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
-    assert_eq!(kernel.control(&Message::Start, ZERO), already);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), already);
     assert_eq!(kernel.raw(&[], ZERO), invalid);
     assert_eq!(kernel.raw(&[77], ZERO), invalid);
-    assert_eq!(kernel.control(&Message::FlowComplete { flow: 2 }, ZERO), invalid);
-    assert_eq!(kernel.control(&Message::ProgramEnded { program: 2, code: 0 }, ZERO), invalid);
-    assert_eq!(kernel.raw(&state(0, true, Moment::End, &[0; 50]), ZERO), invalid);
-    let log = books().log.clone();
+    assert_eq!(kernel.control(&GuestMessage::FlowComplete { flow: 2 }, ZERO), invalid);
+    assert_eq!(kernel.control(&GuestMessage::ProgramEnded { program: 2, code: 0 }, ZERO), invalid);
+    assert_eq!(kernel.raw(&state(0, true, ReportTime::RunEnd, &[0; 50]), ZERO), invalid);
+    let log = calls().log.clone();
     assert_eq!(log.len(), 6, "each has its line: {log:?}");
-    assert_eq!(kernel.control(&Message::Failed("no device fl3\nat all".as_bytes()), ZERO), -libc::EIO);
+    assert_eq!(kernel.control(&GuestMessage::Failed("no device fl3\nat all".as_bytes()), ZERO), -libc::EIO);
     assert_eq!(read(&folder, "failure.json")["error"], "no device fl3\nat all");
-    assert_eq!(kernel.control(&Message::Finish, ZERO), shut);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO), shut);
     assert!(!folder.path().join("outcome.json").exists());
 }
 
 #[test]
-fn a_disk_without_room_is_a_failure_that_says_so() {
+fn a_full_disk_is_reported() {
     let folder = directory(STAR, &[], None);
     std::os::unix::fs::symlink("/dev/full", folder.path().join("outcome.json.part")).unwrap();
     let kernel = Kernel::boot(folder.path());
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
-    assert_eq!(kernel.control(&Message::Finish, ZERO + 1000), -libc::ENOSPC);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 1000), -libc::ENOSPC);
     let text = read(&folder, "failure.json")["error"].as_str().unwrap().to_string();
     assert!(text.starts_with("cannot write") && text.contains("outcome.json: No space left on device"), "{text}");
     assert!(!folder.path().join("outcome.json").exists());
 }
 
 #[test]
-fn a_sweeps_run_and_an_override_that_takes_a_key_away() {
+fn overrides_apply_to_points_of_sweeps_and_remove_keys() {
     let text = format!("{STAR}\n[sweep]\n\"switch.queue\" = [10, 20]\n");
     let folder = directory(STAR, &[("switch.queue", "10")], None);
     std::fs::write(folder.path().join("experiment.toml"), text).unwrap();
@@ -495,8 +509,8 @@ fn a_sweeps_run_and_an_override_that_takes_a_key_away() {
     run["overrides"] = json!({"switch.queue": 20, "measure.tcp_info": null});
     std::fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
     let kernel = Kernel::boot(folder.path());
-    assert_eq!(kernel.control(&Message::Start, ZERO), 0);
-    assert_eq!(kernel.control(&Message::Finish, ZERO + 10), 0);
+    assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
+    assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 10), 0);
     let outcome = read(&folder, "outcome.json");
     assert_eq!(outcome["manifest"]["spec"]["switch"]["queue"], 20);
     assert_eq!(outcome["manifest"]["overrides"], json!({"switch.queue": 20, "measure.tcp_info": null}));

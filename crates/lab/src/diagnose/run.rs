@@ -1,7 +1,7 @@
 //! What a run has shown of its flows, its measured pair, QCN and its Linux hosts.
 
 use super::reasons::no_notification;
-use crate::run::{Counters, Ended, LinuxCounters};
+use crate::run::{Counters, LinuxCounters, ProgramEnd};
 use crate::spec::{HostKind, Linux, Spec};
 use firstlight_linux::Frames;
 use firstlight_sim::{HybridConfig, MeterReport, QcnReport};
@@ -51,7 +51,7 @@ pub(super) fn linux(hosts: &Linux, told: &LinuxCounters, notes: &mut Vec<String>
     for (index, program) in hosts.programs.iter().enumerate() {
         let (name, host) = (&program.name, program.on.0);
         match told.ended.get(index).copied().flatten() {
-            Some(Ended { code, .. }) if code != 0 => {
+            Some(ProgramEnd { code, .. }) if code != 0 => {
                 notes.push(format!("program {name} on host{host} ended with exit code {code}: see its output"));
             }
             None if !program.server => notes.push(format!("program {name} on host{host} had not ended at the end")),

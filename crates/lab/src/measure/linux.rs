@@ -2,7 +2,7 @@
 //! `time_scale`; rates are multiplied by it.
 
 use super::numbers;
-use crate::run::{Ended, LinuxCounters, Sample};
+use crate::run::{LinuxCounters, ProgramEnd, TcpInfoSample};
 use crate::spec::{Program, Spec};
 use crate::table::{Column, Table};
 
@@ -15,7 +15,8 @@ pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
     let scale = f64::from(spec.time_scale);
     let us = move |n: u32| f64::from(n) / scale;
     let gbps = move |bytes: u64| bytes as f64 * 8e-9 * scale;
-    let state = |row: &Sample| CA_STATES.get(usize::from(row.info.ca_state)).map_or("unknown", |name| name).into();
+    let state =
+        |row: &TcpInfoSample| CA_STATES.get(usize::from(row.info.ca_state)).map_or("unknown", |name| name).into();
     Table::new("tcp_info", "one row for each sample of each flow with Linux hosts: its sender's TCP_INFO")
         .number("time_us", "when", rows, |r| spec.own_time(r.at).as_us_f64())
         .count("flow", "the flow's id", rows, |r| r.flow.into())
@@ -47,7 +48,7 @@ pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
 /// One row for each program.
 pub(super) fn programs(spec: &Spec, programs: &[Program], linux: &LinuxCounters) -> Table {
     let ended = |index: usize| linux.ended.get(index).copied().flatten();
-    let all: Vec<Option<Ended>> = (0..programs.len()).map(ended).collect();
+    let all: Vec<Option<ProgramEnd>> = (0..programs.len()).map(ended).collect();
     let ends = all.iter().map(|end| end.map_or(f64::NAN, |end| spec.own_time(end.at).as_us_f64()));
     Table::new("programs", "one row for each program that ran on a Linux host")
         .text("name", "its name, and that of its output", programs, |p| p.name.clone())

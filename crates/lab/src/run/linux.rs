@@ -1,35 +1,35 @@
-//! What a run's Linux hosts told besides what the network counted.
+//! What a run's Linux hosts reported, beside what the network counted.
 
 use firstlight_linux::{Frames, TcpInfo};
 use firstlight_units::Time;
 
-/// What Linux hosts told.
+/// Reports of a run's Linux hosts.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxCounters {
-    /// What became of their frames.
+    /// What became of the hosts' frames.
     pub frames: Frames,
-    /// The flows' states over time, when they were asked for.
-    pub samples: Vec<Sample>,
-    /// How each program of the experiment ended; none for one that ran until the end.
-    pub ended: Vec<Option<Ended>>,
+    /// States of the flows over time, if `measure.tcp_info` is set.
+    pub samples: Vec<TcpInfoSample>,
+    /// How each program of the experiment ended; `None` for a program that ran until the end.
+    pub ended: Vec<Option<ProgramEnd>>,
 }
 
-/// The state of a flow's sender at some moment.
+/// The state of a flow's sender at one time.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// When, on the hosts' clock.
+pub struct TcpInfoSample {
+    /// Time of the sample on the hosts' clock.
     pub at: Time,
-    /// The flow's number.
+    /// Number of the flow.
     pub flow: u32,
-    /// What its sender told.
+    /// The sender's state.
     pub info: TcpInfo,
 }
 
 /// The end of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
-    /// When, on the hosts' clock.
+pub struct ProgramEnd {
+    /// Time of the end on the hosts' clock.
     pub at: Time,
-    /// Its exit code; 128 and the signal's number for one that a signal ended.
+    /// Exit code; 128 and the signal's number for a program that a signal ended.
     pub code: i32,
 }

@@ -7,7 +7,7 @@ mod counters;
 mod linux;
 
 pub use counters::Counters;
-pub use linux::{Ended, LinuxCounters, Sample};
+pub use linux::{LinuxCounters, ProgramEnd, TcpInfoSample};
 
 use crate::build::{build, start_capture};
 use crate::error::LabError;

@@ -1,15 +1,16 @@
-//! From a kernel's frame to the fabric's packet record: Ethernet, IPv4 (RFC 791), TCP (RFC 9293) with timestamps
+//! Reads a kernel's frame into the fabric's packet record: Ethernet, IPv4 (RFC 791), TCP (RFC 9293) with timestamps
 //! (RFC 7323) and SACK (RFC 2018), UDP (RFC 768) and ICMP (RFC 792).
 //!
-//! Only headers are read, and no checksum: a kernel leaves them to its interface. A packet that is not TCP keeps what
+//! Only headers are read. Checksums are not: a kernel leaves them to its interface. A packet that is not TCP keeps what
 //! its record has places for: UDP's ports, with the header's last four bytes as `seq`; ICMP's eight bytes as `seq` and
-//! `ack`; of any other protocol, and of all fragments but the first, nothing but the IP header. Of DSCP the record keeps the
-//! upper three bits, as the traffic class (RFC 2474, section 4.2.2); the others decide nothing on these fabrics.
+//! `ack`; of any other protocol, and of all fragments but the first, nothing but the IP header. Of DSCP the record
+//! keeps the upper three bits, as the traffic class (RFC 2474, section 4.2.2); the others decide nothing on these
+//! fabrics.
 
 use firstlight_net::{Ecn, Extras, HostId, Packet, SackBlock, TcpFlags};
 use std::net::Ipv4Addr;
 
-/// Bytes of Ethernet before the IP header; links do not count them.
+/// Bytes of Ethernet before the IP header; links of the fabric do not count them.
 const ETHERNET: usize = 14;
 const IPV4: u16 = 0x0800;
 const ICMP: u8 = 1;
@@ -21,24 +22,24 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 /// Why a frame does not enter the fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It is not IPv4: ARP, IPv6.
+    /// The frame does not carry IPv4 but, for example, ARP or IPv6.
     NotIpv4,
-    /// Its headers are cut, or contradict each other.
+    /// The headers are cut short or contradict each other.
     Malformed,
-    /// It is for an address that no host of the kernel has: broadcast, multicast, a simulated host.
+    /// The destination is an address that no host of the kernel has: broadcast, multicast, a simulated host.
     Elsewhere,
 }
 
-/// Which of a kernel's hosts has which address.
+/// The addresses of a kernel's hosts.
 #[derive(Clone, Debug, Default)]
-pub struct Addresses(Vec<(u32, HostId)>);
+pub struct HostAddresses(Vec<(u32, HostId)>);
 
-impl Addresses {
-    /// Of these hosts.
+impl HostAddresses {
+    /// The addresses of these hosts.
     pub fn new(hosts: impl IntoIterator<Item = (Ipv4Addr, HostId)>) -> Self {
         let mut all: Vec<_> = hosts.into_iter().map(|(address, host)| (address.to_bits(), host)).collect();
         all.sort_unstable();
-        Addresses(all)
+        HostAddresses(all)
     }
 
     #[inline]
@@ -50,9 +51,9 @@ impl Addresses {
 /// Reads the headers of a frame of `length` bytes that `from` sends; they must lie in `frame` as a whole.
 ///
 /// # Errors
-/// When it is no packet for one of `addresses`.
+/// When the frame holds no packet for one of `addresses`.
 #[inline]
-pub fn read(frame: &[u8], length: usize, from: HostId, addresses: &Addresses) -> Result<Packet, Refusal> {
+pub fn read_frame(frame: &[u8], length: usize, from: HostId, addresses: &HostAddresses) -> Result<Packet, Refusal> {
     if half(frame, 12).ok_or(Refusal::Malformed)? != IPV4 {
         return Err(Refusal::NotIpv4);
     }
@@ -92,7 +93,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads a TCP header; none when it is cut or contradicts the packet's size.
+/// Reads a TCP header; `None` when it is cut short or contradicts the packet's size.
 #[inline]
 fn tcp(packet: &mut Packet, bytes: &[u8]) -> Option<()> {
     let (fixed, _) = bytes.split_at_checked(20)?;
@@ -116,7 +117,7 @@ fn tcp(packet: &mut Packet, bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads timestamps and SACK blocks, and what a SYN announces. A broken option ends the list, as it does for receivers.
+/// Reads timestamps, SACK blocks, and what a SYN announces. A broken option ends the list, as at receivers.
 #[inline]
 fn options(packet: &mut Packet, mut bytes: &[u8]) {
     while let [kind, rest @ ..] = bytes {
@@ -143,7 +144,7 @@ fn options(packet: &mut Packet, mut bytes: &[u8]) {
     }
 }
 
-/// The first three blocks; there can be a fourth where there are no timestamps.
+/// Reads the first three blocks. A packet without timestamps can have a fourth.
 fn sack(packet: &mut Packet, value: &[u8]) {
     packet.extras = Extras::default();
     for block in value.chunks_exact(8).take(3) {
@@ -178,9 +179,9 @@ mod tests {
 
     const HOST: HostId = HostId(17);
 
-    fn addresses() -> Addresses {
+    fn addresses() -> HostAddresses {
         let hosts = (0..40).map(|n| (Ipv4Addr::new(10, 0, n / 16, n % 16 + 1), HostId(n.into())));
-        Addresses::new(hosts)
+        HostAddresses::new(hosts)
     }
 
     /// IPv4 from 10.0.0.1 to the 18th host.
@@ -189,7 +190,7 @@ mod tests {
     }
 
     fn parse(frame: &[u8]) -> Result<Packet, Refusal> {
-        read(&frame[..frame.len().min(134)], frame.len(), HostId(0), &addresses())
+        read_frame(&frame[..frame.len().min(134)], frame.len(), HostId(0), &addresses())
     }
 
     #[test]
@@ -263,20 +264,23 @@ mod tests {
         assert_eq!(with(17, 255), Err(Refusal::Malformed), "longer than the frame");
         assert_eq!(with(46, 0xf0), Err(Refusal::Malformed), "a TCP header longer than the packet");
         assert_eq!(with(47, 0).map(|packet| (packet.protocol(), packet.is_tcp())), Ok((6, true)), "no flags");
-        (0..54).for_each(|cut| assert!(read(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
+        (0..54)
+            .for_each(|cut| assert!(read_frame(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn no_bytes_make_it_panic(mut frame in prop::collection::vec(any::<u8>(), 0..140), length in 0usize..70_000, valid in any::<bool>()) {
+        fn any_bytes_are_read_or_refused(
+            mut frame in prop::collection::vec(any::<u8>(), 0..140), length in 0usize..70_000, valid in any::<bool>(),
+        ) {
             if valid && frame.len() > 46 {
                 frame[12..15].copy_from_slice(&[8, 0, 0x45]);
                 (frame[23], frame[46]) = (6, frame[46] | 0x50);
                 frame[30..34].copy_from_slice(&[10, 0, 1, 2]);
             }
-            if let Ok(packet) = read(&frame, length, HostId(0), &addresses()) {
+            if let Ok(packet) = read_frame(&frame, length, HostId(0), &addresses()) {
                 prop_assert!(u16::from(packet.header) <= packet.size && usize::from(packet.size) + 14 <= length);
                 prop_assert!(packet.sack_blocks().len() <= 3 && packet.header >= 20);
                 prop_assert_eq!(packet.dst, HOST);
@@ -284,16 +288,21 @@ mod tests {
         }
 
         #[test]
-        fn options_agree_with_another_reader(bytes in prop::collection::vec(prop_oneof![Just(1u8), Just(8), Just(10), any::<u8>()], 0..40)) {
+        fn options_agree_with_another_reader(
+            bytes in prop::collection::vec(prop_oneof![Just(1u8), Just(8), Just(10), any::<u8>()], 0..40),
+        ) {
             let options = &bytes[..bytes.len() / 4 * 4];
             let Ok(builder) = ip().tcp(1, 2, 3, 4).options_raw(options) else { return Ok(()) };
             let mut frame = vec![];
             builder.write(&mut frame, &[]).unwrap();
             let packet = parse(&frame).unwrap();
-            // It gives up at options that it does not know.
+            // The other reader stops at options that it does not know.
             let known: Result<Vec<_>, _> = etherparse::TcpOptionsIterator::from_slice(options).collect();
             let Ok(known) = known else { return Ok(()) };
-            let mut stamps = known.into_iter().filter_map(|option| match option { Opt::Timestamp(a, b) => Some((a, b)), _ => None });
+            let mut stamps = known.into_iter().filter_map(|option| match option {
+                Opt::Timestamp(a, b) => Some((a, b)),
+                _ => None,
+            });
             if let Some(last) = stamps.next_back() {
                 prop_assert_eq!((packet.tsval, packet.tsecr), last);
             }

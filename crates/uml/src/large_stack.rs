@@ -1,19 +1,21 @@
-//! A large stack for work that would not fit on the kernel's.
+//! A large stack for work that needs more than the kernel's stack.
 //!
-//! It is a thread's, which lives for this one call while the caller waits. Signals are the kernel's clock and its
-//! interrupts, handled on its own stacks: the thread takes none. The caller's kernel must not be called from there.
+//! The stack belongs to a thread that lives for one call while the caller waits. The kernel's clock and interrupts are
+//! signals, which the kernel handles on its own stacks: the thread blocks them. The thread must not call the kernel.
 
 use std::io;
 use std::mem::MaybeUninit;
 
+/// Size of the stack in bytes.
 const STACK: usize = 8 << 20;
-const NAME: &str = "firstlight aside";
+/// Name of the thread.
+const NAME: &str = "firstlight";
 
 /// Does `work` on a large stack and waits for it.
 ///
 /// # Errors
-/// When the system gives no thread.
-pub(crate) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+/// When the system cannot start a thread.
+pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let before = block_signals();
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name(NAME.into()).stack_size(STACK).spawn_scoped(scope, work)?;
@@ -23,15 +25,15 @@ pub(crate) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     result
 }
 
-/// Whether the caller is such work.
-pub(crate) fn is_aside() -> bool {
+/// Whether the caller runs on a large stack.
+pub(crate) fn is_on_large_stack() -> bool {
     std::thread::current().name() == Some(NAME)
 }
 
 fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigfillset fills `all`, and pthread_sigmask, which fails only for an unknown first argument, `before`.
+    // SAFETY: sigfillset fills `all`, and pthread_sigmask fills `before`: it fails only for an unknown first argument.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -40,7 +42,7 @@ fn block_signals() -> libc::sigset_t {
 }
 
 fn restore_signals(before: &libc::sigset_t) {
-    // SAFETY: `before` is a set that pthread_sigmask gave.
+    // SAFETY: `before` is a set that pthread_sigmask has filled.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }
 
@@ -49,12 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_has_its_own_stack_and_its_result_comes_back() {
+    fn work_has_a_large_stack_and_returns_its_result() {
         let deep = || {
             let large = [1u8; 4 << 20];
-            (std::hint::black_box(&large).iter().map(|byte| usize::from(*byte)).sum::<usize>(), is_aside())
+            (std::hint::black_box(&large).iter().map(|byte| usize::from(*byte)).sum::<usize>(), is_on_large_stack())
         };
-        assert_eq!(aside(deep).unwrap(), (4 << 20, true));
-        assert!(!is_aside());
+        assert_eq!(on_large_stack(deep).unwrap(), (4 << 20, true));
+        assert!(!is_on_large_stack());
     }
 }
