@@ -1,10 +1,10 @@
 //! Flow-size distributions as the ns-3 forks for datacenters read them (HPCC's `traffic_gen`, github.com/alibaba-edu/
-//! High-Precision-Congestion-Control; the same form in HKUST-SING/TrafficGenerator): on each line a size and the part of
-//! the flows that are not larger, in percent (the last line says 100) or as a probability (the last line says 1).
+//! High-Precision-Congestion-Control; the same form in HKUST-SING/TrafficGenerator): on each line a size and the part
+//! of the flows that are not larger, in percent (the last line says 100) or as a probability (the last line says 1).
 //! Between two lines sizes are spread evenly; two lines of one size make that part of the flows exactly so large.
 
 use super::ImportError;
-use super::reader::{Line, Place, lines};
+use super::reader::{FilePlace, TextLine, lines};
 use crate::sizes::{Cdf, Point, WHOLE};
 use firstlight_units::Bytes;
 
@@ -15,7 +15,7 @@ const PERCENT: u64 = WHOLE / 100;
 /// Decimals of a probability that count.
 const DECIMALS: usize = 12;
 
-/// Reads a distribution whose sizes count `unit`; `file` is for messages.
+/// Reads a distribution whose sizes count `unit`; `file` is its name for errors.
 ///
 /// # Errors
 /// When a line is wrong: with its place, and what would be right.
@@ -32,7 +32,7 @@ pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
     }
     let Some((last, _, whole)) = rows.last() else {
         let problem = "there is no line: write a size and the part of the flows that are not larger";
-        return Err(Place::start(file).error(problem));
+        return Err(FilePlace::start(file).error(problem));
     };
     let percent = match u128::from(WHOLE) {
         one if *whole == one => false,
@@ -50,7 +50,7 @@ pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
     Ok(Cdf::new(points).expect("it was checked line by line"))
 }
 
-fn ascending(rows: &[(Line<'_>, u64, u128)], points: &[Point]) -> Result<(), ImportError> {
+fn ascending(rows: &[(TextLine<'_>, u64, u128)], points: &[Point]) -> Result<(), ImportError> {
     for (at, pair) in points.windows(2).enumerate() {
         let line = &rows[at + 1].0;
         if pair[1].size < pair[0].size {
@@ -69,7 +69,7 @@ fn ascending(rows: &[(Line<'_>, u64, u128)], points: &[Point]) -> Result<(), Imp
     Ok(())
 }
 
-/// A decimal number in parts of 1 / [`WHOLE`], cut off after twelve decimals; at most ten digits before the point.
+/// A decimal number in parts of 1 / [`WHOLE`], truncated after twelve decimals; at most ten digits before the point.
 fn millionths(text: &str) -> Option<u128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
@@ -100,18 +100,32 @@ mod tests {
     }
 
     #[test]
-    #[rustfmt::skip]
     fn wrong_lines_are_named() {
         let part = "the last line has all flows: write 100 (percent) or 1";
-        assert_eq!(error(""), "x.txt:1:1: there is no line: write a size and the part of the flows that are not larger");
+        assert_eq!(
+            error(""),
+            "x.txt:1:1: there is no line: write a size and the part of the flows that are not larger"
+        );
         assert_eq!(error("0 0\n10\n"), "x.txt:2:3: cumulative part is missing: a line has size, cumulative part");
         assert_eq!(error("0 0\n10 1 1\n"), "x.txt:2:6: '1' is one word too many: a line has size, cumulative part");
-        assert_eq!(error("0 0\n 1.5 1\n"), "x.txt:2:2: expected a size, found '1.5': write a whole number from 0 to 1125899906842624");
-        assert_eq!(error("0 0\n10 x\n"), "x.txt:2:4: expected a part of the flows, found 'x': write a number like 97.5");
-        assert_eq!(error("0 0\n10 -1\n"), "x.txt:2:4: expected a part of the flows, found '-1': write a number like 97.5");
+        assert_eq!(
+            error("0 0\n 1.5 1\n"),
+            "x.txt:2:2: expected a size, found '1.5': write a whole number from 0 to 1125899906842624"
+        );
+        assert_eq!(
+            error("0 0\n10 x\n"),
+            "x.txt:2:4: expected a part of the flows, found 'x': write a number like 97.5"
+        );
+        assert_eq!(
+            error("0 0\n10 -1\n"),
+            "x.txt:2:4: expected a part of the flows, found '-1': write a number like 97.5"
+        );
         assert_eq!(error("0 0\n10 99\n"), format!("x.txt:2:4: {part}"));
         assert_eq!(error("20 0\n10 1\n"), "x.txt:2:1: 10 is smaller than the size before, 20: sizes grow");
-        assert_eq!(error("0 0\n10 50\n20 40\n30 100"), "x.txt:3:4: it is less than the part before: the part of the flows that are not larger grows");
+        assert_eq!(
+            error("0 0\n10 50\n20 40\n30 100"),
+            "x.txt:3:4: it is less than the part before: the part of the flows that are not larger grows"
+        );
         assert_eq!(error("0 1\n"), "x.txt:1:1: all flows would be empty: write a larger size");
     }
 }

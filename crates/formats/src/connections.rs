@@ -1,25 +1,25 @@
-//! Connection matrices of csg-htsim (`.cm` files; examples in `sim/datacenter/connection_matrices`, github.com/Broadcom/
-//! csg-htsim): a header of counts (`Nodes`, `Connections`, `Triggers`, `Failures`), then a line for each connection, trigger
-//! and failure, in any order.
+//! Connection matrices of csg-htsim (`.cm` files; examples in `sim/datacenter/connection_matrices`,
+//! github.com/Broadcom/ csg-htsim): a header of counts (`Nodes`, `Connections`, `Triggers`, `Failures`), then a line
+//! for each connection, trigger and failure, in any order.
 //!
-//! A connection is `0->13 id 1 start 0 size 2000000`: its start in picoseconds, its size in bytes, where 0 or none stands
-//! for one that never ends. A trigger is `trigger id 1 oneshot`, or `multishot`, or `barrier` with a `count`; a
-//! connection fires it with `send_done_trigger` or `recv_done_trigger`, and waits for one with `trigger`. Flows here
-//! start at a given time: triggers are read and checked, and a connection that waits for one is an error. So are failures
-//! and `prio`, whose order is a receiver's own of some of htsim's transports.
+//! A connection is `0->13 id 1 start 0 size 2000000`: the start is in picoseconds, the size in bytes; a connection of
+//! size 0 or without a size never ends. A trigger is `trigger id 1 oneshot`, or `multishot`, or `barrier` with a
+//! `count`. A connection fires a trigger with `send_done_trigger` or `recv_done_trigger`, and waits for one with
+//! `trigger`. Flows start at a given time here: triggers are read and checked, and a connection that waits for one is
+//! an error. Failures and `prio`, a priority that receivers of some of htsim's transports apply, are errors too.
 
-use super::reader::{Line, Place, Word, lines};
+use super::reader::{FilePlace, TextLine, Word, lines};
 use super::{ImportError, ListedFlow};
 use firstlight_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads a matrix; `file` is for messages, `hosts` has the number of each host of the fabric, ascending.
+/// Reads a matrix; `file` is its name for errors, `hosts` has the number of each host of the fabric, ascending.
 ///
 /// # Errors
-/// When a line is wrong, or asks for what is not here: with its place, and what would be right.
+/// When a line is wrong, or asks for something that is not modelled: with its place, and what would be right.
 pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, ImportError> {
     let mut matrix = Matrix {
-        start: Place::start(file),
+        start: FilePlace::start(file),
         hosts,
         counts: BTreeMap::new(),
         flows: vec![],
@@ -35,21 +35,21 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
 }
 
 struct Matrix<'a> {
-    start: Place<'a>,
+    start: FilePlace<'a>,
     hosts: &'a [u32],
-    /// What the header counts, and where.
+    /// The header's counts with their places.
     counts: BTreeMap<&'a str, (u32, Word<'a>)>,
     flows: Vec<ListedFlow>,
     ids: BTreeSet<u64>,
     triggers: BTreeSet<u64>,
-    /// Triggers that connections name, and where first.
+    /// Triggers that connections name, each with its first place.
     named: BTreeMap<u64, Word<'a>>,
-    /// Where a connection waits for a trigger, first.
+    /// The first place at which a connection waits for a trigger.
     waits: Option<Word<'a>>,
 }
 
 impl<'a> Matrix<'a> {
-    fn line(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    fn line(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let first = line.words[0];
         match first.text {
             "Nodes" | "Connections" | "Triggers" | "Failures" => self.header(line),
@@ -58,14 +58,14 @@ impl<'a> Matrix<'a> {
             text if text.contains("->") => self.connection(line),
             text => {
                 let problem = format!(
-                    "'{text}' begins no line: write Nodes, Connections, Triggers, trigger, or a connection like 0->1"
+                    "'{text}' cannot begin a line: write Nodes, Connections, Triggers, trigger, or a connection like 0->1"
                 );
                 Err(first.error(problem))
             }
         }
     }
 
-    fn header(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    fn header(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let [name, count] = line.columns(["name", "count"])?;
         let least = u32::from(name.text == "Nodes") * 2;
         let number = count.whole("a count", least, 1 << 30)?;
@@ -83,14 +83,14 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
-    fn connection(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    fn connection(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let ends = line.words[0];
         let (src, dst) = ends.text.split_once("->").expect("the caller has seen the arrow");
         let behind = ends.place.column + src.chars().count() + 2;
         let nodes = self.counts.get("Nodes").map_or(u32::MAX, |(nodes, _)| *nodes);
         let hosts = &self.hosts[..self.hosts.partition_point(|number| *number < nodes)];
         let src = Word { text: src, ..ends }.host("the sending node", hosts)?;
-        let to = Word { text: dst, place: Place { column: behind, ..ends.place } };
+        let to = Word { text: dst, place: FilePlace { column: behind, ..ends.place } };
         let dst = to.host("the receiving node", hosts)?;
         if src == dst {
             return Err(to.error(format!("node {} sends to itself: write another one", to.text)));
@@ -131,14 +131,14 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
-    /// A connection names a trigger.
+    /// Reads a trigger's id in a connection.
     fn name(&mut self, id: &Word<'a>) -> Result<u64, ImportError> {
         let number = id.whole("a trigger's id", 1, u64::from(u32::MAX))?;
         self.named.entry(number).or_insert(*id);
         Ok(number)
     }
 
-    fn trigger(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    fn trigger(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let (mut id, mut kind, mut count) = (None, None, None);
         let mut words = line.words[1..].iter();
         while let Some(word) = words.next() {
@@ -197,8 +197,7 @@ impl<'a> Matrix<'a> {
         }
         match self.waits {
             Some(at) => {
-                let problem =
-                    "a connection that waits for a trigger cannot be run here: give it a start, in picoseconds";
+                let problem = "connections that wait for a trigger are not modelled: give it a start in picoseconds";
                 Err(at.error(problem))
             }
             None => Ok(self.flows),
@@ -206,8 +205,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The words of a line from `from` on, as names with values.
-fn pairs<'a>(line: &Line<'a>, from: usize) -> Result<Vec<(Word<'a>, Word<'a>)>, ImportError> {
+/// The words of a line from `from` on, as pairs of a name and a value.
+fn pairs<'a>(line: &TextLine<'a>, from: usize) -> Result<Vec<(Word<'a>, Word<'a>)>, ImportError> {
     let mut found: Vec<(Word<'a>, Word<'a>)> = vec![];
     for pair in line.words[from..].chunks(2) {
         if found.iter().any(|(name, _)| name.text == pair[0].text) {
@@ -218,12 +217,12 @@ fn pairs<'a>(line: &Line<'a>, from: usize) -> Result<Vec<(Word<'a>, Word<'a>)>, 
     Ok(found)
 }
 
-/// The word that a line does not have.
-fn nothing<'a>(line: &Line<'a>) -> Word<'a> {
+/// An empty word at the end of a line, for a missing one.
+fn nothing<'a>(line: &TextLine<'a>) -> Word<'a> {
     Word { text: "", place: line.end }
 }
 
-/// A number of picoseconds; what stands behind its point is zeros.
+/// A number of picoseconds; decimals must be zeros.
 fn picoseconds(value: &Word<'_>) -> Result<Span, ImportError> {
     let (whole, fraction) = value.text.split_once('.').unwrap_or((value.text, "0"));
     let plain = !fraction.is_empty() && fraction.bytes().all(|b| b == b'0');

@@ -1,4 +1,4 @@
-//! Connection matrices, in the form in which csg-htsim publishes them, and broken in every way.
+//! Connection matrices as csg-htsim publishes them, and wrong ones.
 
 use super::*;
 use firstlight_net::HostId;
@@ -11,13 +11,13 @@ fn error(text: &str) -> String {
     read(text, "x.cm", &hosts(16)).map(|_| ()).unwrap_err().to_string()
 }
 
-/// A header, then lines.
+/// The error of a file with these lines after its header.
 fn matrix(connections: usize, lines: &str) -> String {
     error(&format!("Nodes 16\nConnections {connections}\n{lines}\n"))
 }
 
 #[test]
-fn a_matrix_as_it_is_published() {
+fn published_matrices_are_read() {
     let text = "Nodes 16\nConnections 4\nTriggers 1\n# bulk\n1->0 id 1 start 0 size 2000000\n\
                 2->15 id 2 start 1500000 size 2000000 send_done_trigger 7\n13->0 start 0.000000 size 0\n3->4 start 7\n\
                 trigger id 7 barrier count 2\n";
@@ -32,52 +32,109 @@ fn a_matrix_as_it_is_published() {
 }
 
 #[test]
-#[rustfmt::skip]
 fn wrong_headers_are_named() {
     assert_eq!(error(""), "x.cm:1:1: Nodes is missing: write for example Nodes 16");
     assert_eq!(error("Nodes 16\n"), "x.cm:1:1: Connections is missing: write for example Connections 16");
     assert_eq!(error("Nodes\n"), "x.cm:1:6: count is missing: a line has name, count");
     assert_eq!(error("Nodes 17\n"), "x.cm:1:7: 17 nodes are more than the fabric's 16 hosts: use a larger one");
     assert_eq!(error("Nodes 4\nNodes 4\n"), "x.cm:2:1: Nodes is given twice: keep one");
-    assert_eq!(error("Node 4\n"), "x.cm:1:1: 'Node' begins no line: write Nodes, Connections, Triggers, trigger, or a connection like 0->1");
-    assert_eq!(error("Nodes 4\nFailures 1\n"), "x.cm:2:1: failed links are not modelled: take the line out, and the failures");
+    assert_eq!(
+        error("Node 4\n"),
+        "x.cm:1:1: 'Node' cannot begin a line: write Nodes, Connections, Triggers, trigger, or a connection like 0->1"
+    );
+    assert_eq!(
+        error("Nodes 4\nFailures 1\n"),
+        "x.cm:2:1: failed links are not modelled: take the line out, and the failures"
+    );
     assert_eq!(matrix(2, "0->1 start 0"), "x.cm:2:1: 2 connections are announced, and 1 follow: count them anew");
-    assert_eq!(matrix(1, "0->1 start 0\ntrigger id 1 oneshot"), "x.cm:1:1: 1 triggers follow, and none is announced: write Triggers 1");
-    assert_eq!(matrix(1, "Triggers 1\n0->1 start 0"), "x.cm:3:1: 1 triggers are announced, and 0 follow: count them anew");
+    assert_eq!(
+        matrix(1, "0->1 start 0\ntrigger id 1 oneshot"),
+        "x.cm:1:1: 1 triggers follow, and none is announced: write Triggers 1"
+    );
+    assert_eq!(
+        matrix(1, "Triggers 1\n0->1 start 0"),
+        "x.cm:3:1: 1 triggers are announced, and 0 follow: count them anew"
+    );
 }
 
 #[test]
-#[rustfmt::skip]
 fn wrong_connections_are_named() {
-    assert_eq!(matrix(1, "0->16 start 0"), "x.cm:3:4: expected the receiving node, found '16': write a whole number from 0 to 15");
-    assert_eq!(matrix(1, "x->1 start 0"), "x.cm:3:1: expected the sending node, found 'x': write a whole number from 0 to 15");
-    assert_eq!(matrix(1, "0-> 1 start 0"), "x.cm:3:4: expected the receiving node, found '': write a whole number from 0 to 15");
+    assert_eq!(
+        matrix(1, "0->16 start 0"),
+        "x.cm:3:4: expected the receiving node, found '16': write a whole number from 0 to 15"
+    );
+    assert_eq!(
+        matrix(1, "x->1 start 0"),
+        "x.cm:3:1: expected the sending node, found 'x': write a whole number from 0 to 15"
+    );
+    assert_eq!(
+        matrix(1, "0-> 1 start 0"),
+        "x.cm:3:4: expected the receiving node, found '': write a whole number from 0 to 15"
+    );
     assert_eq!(matrix(1, "3->3 start 0"), "x.cm:3:4: node 3 sends to itself: write another one");
     assert_eq!(matrix(1, "0->1 size 5"), "x.cm:3:12: start is missing: write for example start 0");
-    assert_eq!(matrix(1, "0->1 start"), "x.cm:3:11: expected its start in picoseconds, found '': write a whole number from 0 to 18446744073709551615");
-    assert_eq!(matrix(1, "0->1 start 0.5"), "x.cm:3:12: expected its start in picoseconds, found '0.5': write a whole number from 0 to 18446744073709551615");
+    assert_eq!(
+        matrix(1, "0->1 start"),
+        "x.cm:3:11: expected its start in picoseconds, found '': write a whole number from 0 to 18446744073709551615"
+    );
+    assert_eq!(
+        matrix(1, "0->1 start 0.5"),
+        "x.cm:3:12: expected its start in picoseconds, found '0.5': write a whole number from 0 to 18446744073709551615"
+    );
     assert_eq!(matrix(1, "0->1 start 0 start 1"), "x.cm:3:14: start is given twice: keep one");
-    assert_eq!(matrix(1, "0->1 start 0 size -1"), "x.cm:3:19: expected its bytes, found '-1': write a whole number from 0 to 1152921504606846976");
-    assert_eq!(matrix(1, "0->1 id 0 start 0"), "x.cm:3:9: expected a connection's id, found '0': write a whole number from 1 to 4294967295");
-    assert_eq!(matrix(2, "0->1 id 1 start 0\n1->2 id 1 start 0"), "x.cm:4:9: there are two connections of id 1: number each");
-    assert_eq!(matrix(1, "0->1 starts 0"), "x.cm:3:6: a connection has no 'starts': write id, start, size, trigger, send_done_trigger, recv_done_trigger");
+    assert_eq!(
+        matrix(1, "0->1 start 0 size -1"),
+        "x.cm:3:19: expected its bytes, found '-1': write a whole number from 0 to 1152921504606846976"
+    );
+    assert_eq!(
+        matrix(1, "0->1 id 0 start 0"),
+        "x.cm:3:9: expected a connection's id, found '0': write a whole number from 1 to 4294967295"
+    );
+    assert_eq!(
+        matrix(2, "0->1 id 1 start 0\n1->2 id 1 start 0"),
+        "x.cm:4:9: there are two connections of id 1: number each"
+    );
+    assert_eq!(
+        matrix(1, "0->1 starts 0"),
+        "x.cm:3:6: a connection has no 'starts': write id, start, size, trigger, send_done_trigger, recv_done_trigger"
+    );
     assert_eq!(matrix(1, "0->1 start 0 prio 3"), "x.cm:3:14: priorities of connections are not modelled: take it out");
 }
 
 #[test]
-#[rustfmt::skip]
 fn wrong_triggers_are_named() {
     let trigger = |line: &str| matrix(1, &format!("Triggers 1\n0->1 start 0\n{line}"));
     assert_eq!(trigger("trigger oneshot"), "x.cm:5:16: id is missing: write for example trigger id 1 oneshot");
     assert_eq!(trigger("trigger id 1"), "x.cm:5:13: its kind is missing: write for example trigger id 1 oneshot");
-    assert_eq!(trigger("trigger id 0 oneshot"), "x.cm:5:12: expected a trigger's id, found '0': write a whole number from 1 to 4294967295");
-    assert_eq!(trigger("trigger id 1 twoshot"), "x.cm:5:14: a trigger has no 'twoshot': write id, count, oneshot, multishot, barrier");
+    assert_eq!(
+        trigger("trigger id 0 oneshot"),
+        "x.cm:5:12: expected a trigger's id, found '0': write a whole number from 1 to 4294967295"
+    );
+    assert_eq!(
+        trigger("trigger id 1 twoshot"),
+        "x.cm:5:14: a trigger has no 'twoshot': write id, count, oneshot, multishot, barrier"
+    );
     assert_eq!(trigger("trigger id 1 oneshot barrier"), "x.cm:5:22: a trigger is of one kind: keep one");
     assert_eq!(trigger("trigger id 1 barrier"), "x.cm:5:21: count is missing: write for example count 2");
     assert_eq!(trigger("trigger id 1 oneshot count 2"), "x.cm:5:22: only a barrier has a count: take it out");
-    assert_eq!(trigger("trigger id 1 oneshot\ntrigger id 1 oneshot"), "x.cm:6:9: there are two triggers of id 1: number each");
-    assert_eq!(trigger("failure switch_type TOR"), "x.cm:5:1: failed links are not modelled: take the line out, and Failures");
-    assert_eq!(matrix(1, "0->1 start 0 send_done_trigger 9"), "x.cm:3:32: there is no trigger 9: write a line like trigger id 9 oneshot");
-    assert_eq!(matrix(1, "Triggers 1\n0->1 id 1 trigger 1 size 5\ntrigger id 1 oneshot"), "x.cm:4:11: a connection that waits for a trigger cannot be run here: give it a start, in picoseconds");
-    assert_eq!(matrix(1, "Triggers 1\n0->1 start 0 trigger 1\ntrigger id 1 oneshot"), "x.cm:4:14: a connection has a start or waits for a trigger: keep one");
+    assert_eq!(
+        trigger("trigger id 1 oneshot\ntrigger id 1 oneshot"),
+        "x.cm:6:9: there are two triggers of id 1: number each"
+    );
+    assert_eq!(
+        trigger("failure switch_type TOR"),
+        "x.cm:5:1: failed links are not modelled: take the line out, and Failures"
+    );
+    assert_eq!(
+        matrix(1, "0->1 start 0 send_done_trigger 9"),
+        "x.cm:3:32: there is no trigger 9: write a line like trigger id 9 oneshot"
+    );
+    assert_eq!(
+        matrix(1, "Triggers 1\n0->1 id 1 trigger 1 size 5\ntrigger id 1 oneshot"),
+        "x.cm:4:11: connections that wait for a trigger are not modelled: give it a start in picoseconds"
+    );
+    assert_eq!(
+        matrix(1, "Triggers 1\n0->1 start 0 trigger 1\ntrigger id 1 oneshot"),
+        "x.cm:4:14: a connection has a start or waits for a trigger: keep one"
+    );
 }

@@ -1,25 +1,25 @@
 //! Flow lists as HPCC's ns-3 fork and those after it read them (`simulation/mix/flow.txt`, github.com/alibaba-edu/
-//! High-Precision-Congestion-Control): the first line counts the flows; each line after it is one flow, `source destination
-//! priority-group destination-port bytes start-in-seconds`. What follows the counted flows is not read, as there.
+//! High-Precision-Congestion-Control): the first line counts the flows; each line after it is one flow, `source
+//! destination priority-group destination-port bytes start-in-seconds`. Lines after the counted flows are not read, as
+//! in the fork.
 //!
-//! Hosts have the numbers that the network's file gives them; of a fabric without a file they are those of the hosts. The
-//! priority group becomes the flow's class; the port says nothing here, where hosts give ports themselves. The order of the
-//! starts is free.
+//! Hosts have the numbers of the network's file, or on a fabric without a file their own. The priority group becomes
+//! the flow's traffic class. The port is not used: hosts choose ports themselves. The starts may be in any order.
 
-use super::reader::{Line, Place, lines};
+use super::reader::{FilePlace, TextLine, lines};
 use super::{ImportError, ListedFlow};
 use firstlight_units::{Bytes, Span};
 
 const COLUMNS: [&str; 6] = ["source", "destination", "priority group", "port", "bytes", "start in seconds"];
 
-/// Reads a list; `file` is for messages, `hosts` has the number of each host of the fabric, ascending.
+/// Reads a list; `file` is its name for errors, `hosts` has the number of each host of the fabric, ascending.
 ///
 /// # Errors
 /// When a line is wrong: with its place, and what would be right.
 pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, ImportError> {
     let mut lines = lines(file, text, Some('#'));
     let Some(first) = lines.next() else {
-        return Err(Place::start(file).error("it is empty: the first line counts the flows"));
+        return Err(FilePlace::start(file).error("it is empty: the first line counts the flows"));
     };
     let [count] = first.columns(["number of flows"])?;
     let count: usize = count.whole("how many flows follow", 1, 1 << 30)?;
@@ -34,7 +34,7 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
     Ok(flows)
 }
 
-fn flow(line: &Line<'_>, hosts: &[u32]) -> Result<ListedFlow, ImportError> {
+fn flow(line: &TextLine<'_>, hosts: &[u32]) -> Result<ListedFlow, ImportError> {
     let [src, dst, group, port, bytes, start] = line.columns(COLUMNS)?;
     let flow = ListedFlow {
         src: src.host("the sending host", hosts)?,
@@ -54,7 +54,7 @@ fn flow(line: &Line<'_>, hosts: &[u32]) -> Result<ListedFlow, ImportError> {
     Ok(flow)
 }
 
-/// A decimal number of seconds, exactly.
+/// A decimal number of seconds, without rounding.
 fn seconds(text: &str) -> Option<Span> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     format!("{text}s").parse().ok().filter(|_| plain)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_as_it_is_published() {
+    fn published_lists_are_read() {
         let text =
             "2\n2 1 3 100 200000000 2\n3 1 0 100 5000 2.000000001\n0 1 3 100 9 2\n\nFirst line: # of flows\n...\n";
         let flows = read(text, "flows.txt", &[0, 1, 2, 3]).unwrap();
@@ -82,22 +82,45 @@ mod tests {
     }
 
     #[test]
-    #[rustfmt::skip]
     fn wrong_lines_are_named() {
         let all = "a line has source, destination, priority group, port, bytes, start in seconds";
         assert_eq!(error(""), "flows.txt:1:1: it is empty: the first line counts the flows");
         assert_eq!(error("0 1 3 100 5 2"), "flows.txt:1:3: '1' is one word too many: a line has number of flows");
-        assert_eq!(error("two"), "flows.txt:1:1: expected how many flows follow, found 'two': write a whole number from 1 to 1073741824");
+        assert_eq!(
+            error("two"),
+            "flows.txt:1:1: expected how many flows follow, found 'two': write a whole number from 1 to 1073741824"
+        );
         assert_eq!(error("2\n0 1 3 100 5 2\n"), "flows.txt:1:1: 2 flows are announced, and 1 follow: count them anew");
         assert_eq!(error("1\n0 1 3 100 5\n"), format!("flows.txt:2:12: start in seconds is missing: {all}"));
         assert_eq!(error("1\n0 1 3 100 5 2 9\n"), format!("flows.txt:2:15: '9' is one word too many: {all}"));
-        assert_eq!(error("1\n0 4 3 100 5 2\n"), "flows.txt:2:3: expected the receiving host, found '4': write a whole number from 0 to 3");
+        assert_eq!(
+            error("1\n0 4 3 100 5 2\n"),
+            "flows.txt:2:3: expected the receiving host, found '4': write a whole number from 0 to 3"
+        );
         assert_eq!(error("1\n1 1 3 100 5 2\n"), "flows.txt:2:3: host 1 sends to itself: write another one");
-        assert_eq!(error("1\n0 1 8 100 5 2\n"), "flows.txt:2:5: expected a priority group, found '8': write a whole number from 0 to 7");
-        assert_eq!(error("1\n0 1 3 65536 5 2\n"), "flows.txt:2:7: expected the receiver's port, found '65536': write a whole number from 0 to 65535");
-        assert_eq!(error("1\n0 1 3 100 0 2\n"), "flows.txt:2:11: expected how many bytes it sends, found '0': write a whole number from 1 to 1152921504606846976");
-        assert_eq!(error("1\n0 1 3 100 5 -2\n"), "flows.txt:2:13: expected its start in seconds, found '-2': write for example 2.000001");
-        assert_eq!(error("1\n0 1 3 100 5 2s\n"), "flows.txt:2:13: expected its start in seconds, found '2s': write for example 2.000001");
-        assert_eq!(error("1\n0 1 3 100 5 0.0000000000001\n"), "flows.txt:2:13: expected its start in seconds, found '0.0000000000001': write for example 2.000001");
+        assert_eq!(
+            error("1\n0 1 8 100 5 2\n"),
+            "flows.txt:2:5: expected a priority group, found '8': write a whole number from 0 to 7"
+        );
+        assert_eq!(
+            error("1\n0 1 3 65536 5 2\n"),
+            "flows.txt:2:7: expected the receiver's port, found '65536': write a whole number from 0 to 65535"
+        );
+        assert_eq!(
+            error("1\n0 1 3 100 0 2\n"),
+            "flows.txt:2:11: expected how many bytes it sends, found '0': write a whole number from 1 to 1152921504606846976"
+        );
+        assert_eq!(
+            error("1\n0 1 3 100 5 -2\n"),
+            "flows.txt:2:13: expected its start in seconds, found '-2': write for example 2.000001"
+        );
+        assert_eq!(
+            error("1\n0 1 3 100 5 2s\n"),
+            "flows.txt:2:13: expected its start in seconds, found '2s': write for example 2.000001"
+        );
+        assert_eq!(
+            error("1\n0 1 3 100 5 0.0000000000001\n"),
+            "flows.txt:2:13: expected its start in seconds, found '0.0000000000001': write for example 2.000001"
+        );
     }
 }

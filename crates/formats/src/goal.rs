@@ -1,5 +1,6 @@
-//! Schedules of message-passing applications in the text form of GOAL (Hoefler, Siebert and Lumsdaine, "Group Operation
-//! Assembly Language: a flexible way to express collective communication", ICPP 2009), as LogGOPSim and ATLAHS read it:
+//! Schedules of message-passing applications in the text form of GOAL (Hoefler, Siebert and Lumsdaine, "Group
+//! Operation Assembly Language: a flexible way to express collective communication", ICPP 2009), as LogGOPSim and
+//! ATLAHS read it:
 //!
 //! ```text
 //! num_ranks 2
@@ -13,12 +14,12 @@
 //! }
 //! ```
 //!
-//! A computation is in nanoseconds. `requires` waits for an operation's end, `irequires` for its start. Labels are of their rank;
-//! `cpu` and `nic` are read and not used. Of the sends and receives with one source, destination and tag the first
-//! belongs to the first, and so on. Lines are operations; what follows `//` or `#` is a comment.
+//! A computation is in nanoseconds. `requires` waits for an operation's end, `irequires` for its start. A label is
+//! known in its rank only. `cpu` and `nic` are read and not used. Sends and receives with the same source, destination
+//! and tag match in their order. Each line is one operation; `//` or `#` begins a comment.
 
 use super::ImportError;
-use super::reader::{Line, Place, Word, lines};
+use super::reader::{FilePlace, TextLine, Word, lines};
 use std::collections::BTreeMap;
 
 /// Largest message, longest computation in nanoseconds.
@@ -26,10 +27,10 @@ const MOST: u64 = 1 << 50;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum GoalAction {
     /// Sends so many bytes to a rank.
     Send(u64, u32),
-    /// Receives what that operation sends.
+    /// Receives what the operation with this index sends.
     Receive(u32),
     /// Computes for so many nanoseconds.
     Compute(u64),
@@ -37,62 +38,62 @@ pub enum Action {
 
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// Its rank.
+pub struct GoalOperation {
+    /// The rank that does the operation.
     pub rank: u32,
-    /// What it does.
-    pub action: Action,
-    /// Its line and column.
+    /// What the rank does.
+    pub action: GoalAction,
+    /// Line and column of the operation in the file.
     pub place: (usize, usize),
 }
 
-/// What an operation waits for.
+/// A dependency between two operations of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Requirement {
-    /// Who waits.
+pub struct GoalRequirement {
+    /// Index of the operation that waits.
     pub later: u32,
-    /// For whom.
+    /// Index of the operation that it waits for.
     pub earlier: u32,
-    /// For its start, not its end.
+    /// True if it waits for the start of the earlier operation, false for its end.
     pub start: bool,
 }
 
-/// A schedule.
+/// The operations of all ranks, and their dependencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Schedule {
-    /// How many ranks.
+pub struct GoalSchedule {
+    /// How many ranks there are.
     pub ranks: u32,
-    /// What they do, in the file's order.
-    pub operations: Vec<Operation>,
-    /// What waits for what, within ranks.
-    pub requirements: Vec<Requirement>,
+    /// Operations of all ranks in the file's order.
+    pub operations: Vec<GoalOperation>,
+    /// Dependencies between operations of the same rank.
+    pub requirements: Vec<GoalRequirement>,
 }
 
 /// Source, destination, tag.
 type Channel = (u32, u32, u64);
 /// An operation with its bytes.
-type End = (u32, u64);
+type GoalEnd = (u32, u64);
 
-/// The file so far.
+/// The part of the file that has been read.
 #[derive(Default)]
 struct Reading<'a> {
-    schedule: Schedule,
-    /// The rank whose braces are open, and where they were opened.
-    open: Option<(u32, Place<'a>)>,
+    schedule: GoalSchedule,
+    /// The rank whose brace is open, and the place of that rank.
+    open: Option<(u32, FilePlace<'a>)>,
     labels: BTreeMap<&'a str, u32>,
-    /// Requirements of the open rank, whose labels may come later.
+    /// Requirements of the open rank: the labels may be defined after them.
     waiting: Vec<(Word<'a>, Word<'a>, bool)>,
-    /// Which ranks had their braces.
+    /// Which ranks have been read.
     seen: Vec<bool>,
-    sends: BTreeMap<Channel, Vec<End>>,
-    receives: BTreeMap<Channel, Vec<End>>,
+    sends: BTreeMap<Channel, Vec<GoalEnd>>,
+    receives: BTreeMap<Channel, Vec<GoalEnd>>,
 }
 
-/// Reads a schedule; `file` is for messages.
+/// Reads a schedule; `file` is its name for errors.
 ///
 /// # Errors
-/// When a line is no such operation, a label is unknown, or a send or a receive has no partner: with its place.
-pub fn read(text: &str, file: &str) -> Result<Schedule, ImportError> {
+/// When a line is not an operation, a label is unknown, or a send or a receive has no partner: with its place.
+pub fn read(text: &str, file: &str) -> Result<GoalSchedule, ImportError> {
     let mut reading = Reading::default();
     let cut: Vec<&str> = text.lines().map(without_comment).collect();
     let text = cut.join("\n");
@@ -103,7 +104,7 @@ pub fn read(text: &str, file: &str) -> Result<Schedule, ImportError> {
         return Err(place.error(format!("rank {rank} has no end: write }} on a line of its own")));
     }
     if reading.schedule.ranks == 0 {
-        return Err(Place::start(file).error("there are no ranks: write for example num_ranks 16"));
+        return Err(FilePlace::start(file).error("there are no ranks: write for example num_ranks 16"));
     }
     reading.join(file)?;
     Ok(reading.schedule)
@@ -115,7 +116,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 impl<'a> Reading<'a> {
-    fn line(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    fn line(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let words = line.words.as_slice();
         match (self.open, words[0].text) {
             (None, "num_ranks") if self.schedule.ranks == 0 => {
@@ -139,8 +140,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// `rank 0 {`, the brace a word of its own or not.
-    fn begin(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    /// Reads `rank 0 {` with or without a space before the brace.
+    fn begin(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let right = "rank 0 {";
         let words = line.expect(&[2, 3], right)?;
         let (number, brace) = match words {
@@ -158,22 +159,26 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// A rank is over: all of its labels are known.
+    /// Ends a rank, whose labels are all known now.
     fn end(&mut self) -> Result<(), ImportError> {
         for (later, earlier, start) in std::mem::take(&mut self.waiting) {
             let number = |word: Word<'a>| {
                 let wrong = || word.error(format!("there is no '{}' in this rank: label an operation so", word.text));
                 self.labels.get(word.text).copied().ok_or_else(wrong)
             };
-            self.schedule.requirements.push(Requirement { later: number(later)?, earlier: number(earlier)?, start });
+            self.schedule.requirements.push(GoalRequirement {
+                later: number(later)?,
+                earlier: number(earlier)?,
+                start,
+            });
         }
         self.labels.clear();
         self.open = None;
         Ok(())
     }
 
-    /// `[label:] send 8b to 1 ...`, `recv 8b from 0 ...`, `calc 100 ...`, or `label requires label`.
-    fn operation(&mut self, rank: u32, line: &Line<'a>) -> Result<(), ImportError> {
+    /// Reads `[label:] send 8b to 1 ...`, `recv 8b from 0 ...`, `calc 100 ...`, or `label requires label`.
+    fn operation(&mut self, rank: u32, line: &TextLine<'a>) -> Result<(), ImportError> {
         let words = line.words.as_slice();
         if let [later, kind, earlier] = words
             && let Some(start) = requirement(kind.text)
@@ -193,13 +198,13 @@ impl<'a> Reading<'a> {
             "calc" => {
                 let (span, rest) = rest.split_first().ok_or_else(|| line.end.error(RIGHT))?;
                 options(rest, &["cpu"])?;
-                Action::Compute(span.whole("nanoseconds", 0, MOST)?)
+                GoalAction::Compute(span.whole("nanoseconds", 0, MOST)?)
             }
             "send" => self.message(rank, number, line, rest, "to")?,
             "recv" => self.message(rank, number, line, rest, "from")?,
             text => return Err(what.error(format!("expected an operation, found '{text}': {RIGHT}"))),
         };
-        self.schedule.operations.push(Operation { rank, action, place: (what.place.line, what.place.column) });
+        self.schedule.operations.push(GoalOperation { rank, action, place: (what.place.line, what.place.column) });
         Ok(())
     }
 
@@ -207,10 +212,10 @@ impl<'a> Reading<'a> {
         &mut self,
         rank: u32,
         number: u32,
-        line: &Line<'a>,
+        line: &TextLine<'a>,
         rest: &[Word<'a>],
         direction: &str,
-    ) -> Result<Action, ImportError> {
+    ) -> Result<GoalAction, ImportError> {
         let [size, toward, peer, rest @ ..] = rest else { return Err(line.end.error(RIGHT)) };
         if toward.text != direction {
             return Err(toward.error(format!("expected '{direction}', found '{}': {RIGHT}", toward.text)));
@@ -220,23 +225,23 @@ impl<'a> Reading<'a> {
         let tag = options(rest, &["tag", "cpu", "nic"])?.unwrap_or(0);
         if direction == "to" {
             self.sends.entry((rank, peer, tag)).or_default().push((number, bytes));
-            return Ok(Action::Send(bytes, peer));
+            return Ok(GoalAction::Send(bytes, peer));
         }
         self.receives.entry((peer, rank, tag)).or_default().push((number, bytes));
-        // Which one it receives is known at the end.
-        Ok(Action::Receive(u32::MAX))
+        // `join` fills in the send that this operation receives.
+        Ok(GoalAction::Receive(u32::MAX))
     }
 
-    /// Gives each receive its send.
+    /// Joins each receive with its send.
     fn join(&mut self, file: &str) -> Result<(), ImportError> {
-        let wrong = |operation: &Operation, problem: String| {
+        let wrong = |operation: &GoalOperation, problem: String| {
             let (line, column) = operation.place;
-            Err(Place { file, line, column }.error(problem))
+            Err(FilePlace { file, line, column }.error(problem))
         };
         let channels: Vec<Channel> = self.sends.keys().chain(self.receives.keys()).copied().collect();
         for channel in channels {
             let (src, dst, tag) = channel;
-            let of = |all: &BTreeMap<Channel, Vec<End>>| all.get(&channel).cloned().unwrap_or_default();
+            let of = |all: &BTreeMap<Channel, Vec<GoalEnd>>| all.get(&channel).cloned().unwrap_or_default();
             let (sends, receives) = (of(&self.sends), of(&self.receives));
             let operations = &mut self.schedule.operations;
             for (&(send, sent), &(receive, room)) in sends.iter().zip(&receives) {
@@ -246,7 +251,7 @@ impl<'a> Reading<'a> {
                         format!("{room} bytes do not hold the {sent} that line {line} sends: receive as many");
                     return wrong(&operations[receive as usize], problem);
                 }
-                operations[receive as usize].action = Action::Receive(send);
+                operations[receive as usize].action = GoalAction::Receive(send);
             }
             if let Some(&(send, _)) = sends.get(receives.len()) {
                 return wrong(
@@ -276,7 +281,7 @@ fn requirement(word: &str) -> Option<bool> {
     }
 }
 
-/// Pairs of a name and a number at the end of an operation; tells the tag.
+/// Reads the pairs of a name and a number at the end of an operation. Returns the tag.
 fn options(words: &[Word<'_>], names: &[&str]) -> Result<Option<u64>, ImportError> {
     let mut tag = None;
     for pair in words.chunks(2) {
@@ -302,26 +307,31 @@ mod tests {
                         rank 1{\nl1: recv 8b from 0 tag 7\n l2: calc 5\nl2 irequires l1\n}\n";
 
     #[test]
-    fn a_schedule_as_others_write_it() {
+    fn published_schedules_are_read() {
         let schedule = read(PAIR, "a.goal").unwrap();
-        let actions: Vec<(u32, Action)> = schedule.operations.iter().map(|op| (op.rank, op.action)).collect();
+        let actions: Vec<(u32, GoalAction)> = schedule.operations.iter().map(|op| (op.rank, op.action)).collect();
         assert_eq!(
             actions,
-            [(0, Action::Compute(1000)), (0, Action::Send(8, 1)), (1, Action::Receive(1)), (1, Action::Compute(5))]
+            [
+                (0, GoalAction::Compute(1000)),
+                (0, GoalAction::Send(8, 1)),
+                (1, GoalAction::Receive(1)),
+                (1, GoalAction::Compute(5))
+            ]
         );
-        let requirement = |later, earlier, start| Requirement { later, earlier, start };
+        let requirement = |later, earlier, start| GoalRequirement { later, earlier, start };
         assert_eq!(schedule.requirements, [requirement(1, 0, false), requirement(3, 2, true)]);
         assert_eq!((schedule.ranks, schedule.operations[1].place), (2, (4, 6)));
     }
 
-    /// Three messages with one tag and one with another: each tag has its own order.
+    /// Messages of two tags: each tag has its own order.
     #[test]
-    fn messages_meet_in_order() {
+    fn sends_match_receives_in_order() {
         let text = "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 0\nsend 2b to 1 tag 9\nsend 3b to 1 tag 0\n}\nrank 1 {\nrecv 1b from 0\n\
                     recv 3b from 0\nrecv 2b from 0 tag 9\n}\n";
         let schedule = read(text, "a.goal").unwrap();
-        let received: Vec<Action> = schedule.operations[3..].iter().map(|op| op.action).collect();
-        assert_eq!(received, [0, 2, 1].map(Action::Receive));
+        let received: Vec<GoalAction> = schedule.operations[3..].iter().map(|op| op.action).collect();
+        assert_eq!(received, [0, 2, 1].map(GoalAction::Receive));
     }
 
     #[test]

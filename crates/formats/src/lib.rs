@@ -1,9 +1,9 @@
 //! File formats of other programs. In: networks, flow lists, connection and demand matrices, flow-size distributions
 //! and schedules of message-passing applications. Out: packet captures.
 //!
-//! The formats are those that their programs read, as their documentation and published files show them. A wrong line is
-//! an [`ImportError`] with file, line and column that says what would be right. A file that asks for something that is
-//! not modelled is an error too.
+//! The formats are those that their programs read, as their documentation and published files show them. A wrong line
+//! is an [`ImportError`] with file, line and column that says what would be right. A file that asks for something that
+//! is not modelled is an error too.
 
 pub mod capture;
 pub mod cdf;
@@ -25,29 +25,29 @@ use firstlight_units::{Bytes, Span};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {problem}")]
 pub struct ImportError {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// Line, from 1.
+    /// Line in the file, counted from 1.
     pub line: usize,
-    /// Column, from 1, in characters.
+    /// Column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what would be right.
     pub problem: String,
 }
 
 /// One flow of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFlow {
-    /// Sender.
+    /// Host that sends.
     pub src: HostId,
-    /// Receiver.
+    /// Host that receives.
     pub dst: HostId,
-    /// How much it sends; nothing for a flow that sends until the end.
+    /// Bytes that the flow sends; `None` for a flow that sends until the end of the run.
     pub size: Option<Bytes>,
-    /// When it starts.
+    /// Start of the flow.
     pub start: Span,
-    /// Its traffic class, when the list gives one.
+    /// Traffic class of the flow, if the list gives one.
     pub class: Option<u8>,
-    /// The line and column of its start, for later errors.
+    /// Line and column of the flow's start in the list, for errors.
     pub place: (usize, usize),
 }

@@ -1,13 +1,13 @@
-//! Square matrices of numbers as spreadsheets write them: a line for each row, entries separated by commas. The entry in
-//! row i and column j is from i to j; what a rack has for itself is not between racks, so the diagonal is 0.
+//! Square matrices of numbers as spreadsheets write them: a line for each row, entries separated by commas. The entry
+//! in row i and column j is from i to j. Traffic within a rack is not between racks, so that the diagonal is 0.
 
 use super::ImportError;
-use super::reader::{Place, Word};
+use super::reader::{FilePlace, Word};
 
 /// Largest entry.
 const LARGEST: f64 = 1e12;
 
-/// Reads a matrix of so many rows; `file` is for messages.
+/// Reads a matrix of so many rows; `file` is its name for errors.
 ///
 /// # Errors
 /// When an entry is wrong: with its place, and what would be right.
@@ -27,22 +27,22 @@ pub fn read(text: &str, file: &str, rows: usize) -> Result<Vec<Vec<f64>>, Import
         let row = words.iter().enumerate().map(|(column, word)| entry(word, column == own));
         matrix.push(row.collect::<Result<_, _>>()?);
     }
-    let place = Place { file, line: text.lines().count().max(1), column: 1 };
+    let place = FilePlace { file, line: text.lines().count().max(1), column: 1 };
     if matrix.len() < rows {
         return Err(place.error(format!("the file has {} rows: the fabric has {rows} senders", matrix.len())));
     }
     if matrix.iter().flatten().all(|entry| *entry == 0.0) {
-        return Err(Place::start(file).error("every entry is 0, so nothing would be sent: write larger ones"));
+        return Err(FilePlace::start(file).error("every entry is 0, so nothing would be sent: write larger ones"));
     }
     Ok(matrix)
 }
 
-/// The entries of a line, where they stand.
+/// The entries of a line with their places.
 fn cells<'a>(file: &'a str, line: usize, text: &'a str) -> Vec<Word<'a>> {
     let mut column = 1;
     let cell = |cell: &'a str| {
         let indent = cell.chars().take_while(|letter| letter.is_whitespace()).count();
-        let word = Word { text: cell.trim(), place: Place { file, line, column: column + indent } };
+        let word = Word { text: cell.trim(), place: FilePlace { file, line, column: column + indent } };
         column += cell.chars().count() + 1;
         word
     };
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_as_a_spreadsheet_writes_it() {
+    fn matrices_of_spreadsheets_are_read() {
         let text = "0, 1.5 ,2e3\r\n4,0,5\n\n6,7,0\n";
         assert_eq!(read(text, "m.csv", 3).unwrap(), [[0.0, 1.5, 2000.0], [4.0, 0.0, 5.0], [6.0, 7.0, 0.0]]);
     }

@@ -1,4 +1,4 @@
-//! A text as lines of words that know where they stand.
+//! A text as lines of words, each with its place in the file.
 
 use super::ImportError;
 use firstlight_net::HostId;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// A place in a file, counted from 1.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct FilePlace<'a> {
     pub file: &'a str,
     pub line: usize,
     pub column: usize,
@@ -17,55 +17,55 @@ pub(crate) struct Place<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
     pub text: &'a str,
-    pub place: Place<'a>,
+    pub place: FilePlace<'a>,
 }
 
 /// A line that has words.
 #[derive(Clone, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct TextLine<'a> {
     pub words: Vec<Word<'a>>,
-    /// Behind the last word.
-    pub end: Place<'a>,
+    /// The place behind the last word.
+    pub end: FilePlace<'a>,
 }
 
-/// The lines of `text` that have words, `comment` and what stands behind it left out.
-pub(crate) fn lines<'a>(file: &'a str, text: &'a str, comment: Option<char>) -> impl Iterator<Item = Line<'a>> {
+/// The lines of `text` that have words, without comments: from the character `comment` to the end of the line.
+pub(crate) fn lines<'a>(file: &'a str, text: &'a str, comment: Option<char>) -> impl Iterator<Item = TextLine<'a>> {
     text.lines().enumerate().filter_map(move |(i, line)| {
         let length = comment.and_then(|comment| line.find(comment)).unwrap_or(line.len());
-        let place = |at: usize| Place { file, line: i + 1, column: line[..at].chars().count() + 1 };
+        let place = |at: usize| FilePlace { file, line: i + 1, column: line[..at].chars().count() + 1 };
         let words: Vec<Word<'a>> = line[..length]
             .split_whitespace()
             .map(|text| {
-                // A word is a part of its line, so the distance of the two is where it begins.
+                // The word is a part of the line: the distance of their addresses is the word's offset.
                 let at = text.as_ptr() as usize - line.as_ptr() as usize;
                 Word { text, place: place(at) }
             })
             .collect();
         let last = words.last()?;
         let column = last.place.column + last.text.chars().count();
-        Some(Line { end: Place { column, ..last.place }, words })
+        Some(TextLine { end: FilePlace { column, ..last.place }, words })
     })
 }
 
-impl<'a> Place<'a> {
-    /// Where a file begins.
+impl<'a> FilePlace<'a> {
+    /// The beginning of a file.
     pub const fn start(file: &'a str) -> Self {
-        Place { file, line: 1, column: 1 }
+        FilePlace { file, line: 1, column: 1 }
     }
 
-    /// Something is wrong here.
+    /// An error at this place.
     pub fn error(&self, problem: impl Into<String>) -> ImportError {
         ImportError { file: self.file.into(), line: self.line, column: self.column, problem: problem.into() }
     }
 
-    /// Something that is not modelled, for the list of notes.
+    /// A note on something in the file that is not modelled.
     pub fn note(&self, note: impl Display) -> String {
         format!("{}:{}: {note}", self.file, self.line)
     }
 }
 
 impl Word<'_> {
-    /// Something is wrong with this word.
+    /// An error at this word.
     pub fn error(&self, problem: impl Into<String>) -> ImportError {
         self.place.error(problem)
     }
@@ -81,13 +81,13 @@ impl Word<'_> {
         number.ok_or_else(|| self.error(wrong()))
     }
 
-    /// The host that it numbers: `numbers` has the number of each, ascending.
+    /// The host with this number; `numbers` has the number of each host, ascending.
     pub fn host(&self, what: &str, numbers: &[u32]) -> Result<HostId, ImportError> {
         let last = numbers.last().copied().unwrap_or_default();
         let number = self.whole(what, numbers.first().copied().unwrap_or_default(), last)?;
         let host = numbers.binary_search(&number).map_err(|_| {
             self.error(format!(
-                "expected {what}, found '{number}', which is no host in the network's file: use one of its hosts"
+                "expected {what}, found '{number}', which is no host of the network's file: use one of its hosts"
             ))
         });
         host.map(|host| HostId(host as u16))
@@ -99,8 +99,8 @@ impl Word<'_> {
     }
 }
 
-impl<'a> Line<'a> {
-    /// The line's words, when there are as many as one of `counts`; the error says what the line should be.
+impl<'a> TextLine<'a> {
+    /// The line's words, if their number is one of `counts`; the error says what the line should be.
     pub fn expect(&self, counts: &[usize], right: &str) -> Result<&[Word<'a>], ImportError> {
         let most = *counts.iter().max().expect("a line has some number of words");
         if counts.contains(&self.words.len()) {
@@ -112,7 +112,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The line's words, when there is one for each of `names`; the error names the one that is missing.
+    /// The line's words, if there is one for each of `names`; the error names the missing one.
     pub fn columns<const N: usize>(&self, names: [&str; N]) -> Result<[Word<'a>; N], ImportError> {
         if let Some(extra) = self.words.get(N) {
             let problem = format!("'{}' is one word too many: a line has {}", extra.text, names.join(", "));
@@ -130,9 +130,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_know_their_places() {
-        let read: Vec<Line> = lines("f", "\n  a µs  b # c\r\n# d\n\tz\n", Some('#')).collect();
-        let places = |line: &Line| line.words.iter().map(|w| (w.text.to_owned(), w.place.column)).collect::<Vec<_>>();
+    fn words_have_their_places() {
+        let read: Vec<TextLine> = lines("f", "\n  a µs  b # c\r\n# d\n\tz\n", Some('#')).collect();
+        let places =
+            |line: &TextLine| line.words.iter().map(|w| (w.text.to_owned(), w.place.column)).collect::<Vec<_>>();
         assert_eq!(places(&read[0]), [("a".into(), 3), ("µs".into(), 5), ("b".into(), 9)]);
         assert_eq!((read[0].end.line, read[0].end.column), (2, 10));
         assert_eq!((places(&read[1]), read[1].end.line, read.len()), (vec![("z".into(), 2)], 4, 2));

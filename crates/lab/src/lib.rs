@@ -1,8 +1,8 @@
 //! An experiment, from its file to its tables.
 //!
-//! One direction, no way back: `spec` reads and checks, [`build()`] makes the world, [`simulate`] runs it and counts,
-//! `diagnose` says what is odd, `measure` turns counts into tables, and [`Outcome`] is all of it. A module uses only those
-//! before it in this list: `tests/layers.rs` checks it.
+//! Data go one way: `spec` reads and checks, [`build()`] makes the world, [`simulate`] runs it and counts,
+//! `diagnose` says what is odd, `measure` turns counts into tables, and [`Outcome`] holds the result. A module uses only modules
+//! before it in this list: `tests/layers.rs` checks that.
 
 mod error;
 mod quantile;

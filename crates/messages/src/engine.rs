@@ -95,7 +95,8 @@ impl MessageEngine {
                 flow.left += 1;
             }
             let others = messages.after(index).len() as u32;
-            // A message without a start is ready with those it depends on; one that depends on none waits for its start.
+            // A message without a start is ready with those it depends on; one that depends on none waits for its
+            // start.
             let starts = others == 0 || config.start > Span::ZERO;
             if starts {
                 engine.timers.push(Reverse((Time::ZERO + config.start * scale, index as u32)));
@@ -165,7 +166,8 @@ impl MessageEngine {
         Some(self.on_received(flow, goal, now))
     }
 
-    /// Completes the messages of a flow whose receiver has so many bytes. Returns whether all of the flow's are complete.
+    /// Completes the messages of a flow whose receiver has so many bytes. Returns whether all of the flow's are
+    /// complete.
     pub fn on_received(&mut self, flow: usize, bytes: u64, now: Time) -> bool {
         while bytes >= self.goal(flow) {
             let own = &mut self.flows[flow];

@@ -5,8 +5,8 @@ use firstlight_net::HostId;
 /// Hosts of one /24 network: .1 to .254.
 const PER_NETWORK: usize = 254;
 
-/// Host h of rack r is `10.0.r.(h + 1)`. The second byte counts on where the third is full, and a rack of more than
-/// 254 hosts takes as many networks as it needs. On a star all hosts are of one rack.
+/// The address of a host: host h of rack r is `10.0.r.(h + 1)`. When the third byte is full the second one counts on. A
+/// rack of more than 254 hosts has as many /24 networks as it needs. On a star all hosts are of one rack.
 pub fn address(host: HostId, hosts_per_rack: usize) -> [u8; 4] {
     let (rack, within) = (host.index() / hosts_per_rack, host.index() % hosts_per_rack);
     let network = rack * hosts_per_rack.div_ceil(PER_NETWORK) + within / PER_NETWORK;
@@ -19,7 +19,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn addresses_as_documented() {
+    fn addresses_are_those_documented() {
         assert_eq!(address(HostId(0), 16), [10, 0, 0, 1]);
         assert_eq!(address(HostId(16 * 24 + 15), 16), [10, 0, 24, 16]);
         assert_eq!(address(HostId(300), 1), [10, 1, 44, 1]);

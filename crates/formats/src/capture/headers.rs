@@ -1,16 +1,20 @@
-//! From the engine's packet record to the bytes of an IPv4 and a TCP header.
+//! Writes the engine's packet record as the bytes of an IPv4 and a TCP header.
 //!
-//! The record carries what the engine needs; the rest is filled in as Linux would. Options: timestamps (RFC 7323) behind
-//! two NOPs, SACK blocks (RFC 2018) behind two more, and on a SYN the largest segment, SACK-permitted, timestamps and the
-//! window scale, which simulated endpoints take from their configuration; as far as they fit in the header's length,
-//! which a real host's packet may have filled with others. Timestamps of the interfaces are an option of 14 bytes behind
-//! two NOPs, as DX has it: kind 253, for experiments (RFC 4727), without the identifier of RFC 6994, for which DX has no
-//! room, then t1 (on an ACK t3) and the t1 and t2 that are echoed. A packet that is seen where it is sent has not come to its interface
-//! yet: the first of these is zero. The traffic class is the upper three bits of DSCP. Payload is not simulated: it counts as zeros in the checksum,
-//! which is right for them, and is not in the capture.
+//! The record has what the engine needs; the rest is written as Linux would write it. The options of a TCP header, as
+//! far as its length has room (the packet of a real host may have other options there):
 //!
-//! Of packets that are not TCP the headers of UDP and ICMP are written, and of all others the IP header alone. A kernel
-//! leaves UDP's checksum to its interface: it is written as "none".
+//! - timestamps (RFC 7323) after two NOPs, and SACK blocks (RFC 2018) after two more;
+//! - on a SYN the maximum segment size, SACK-permitted, timestamps and the window scale, which simulated endpoints take
+//!   from their configuration;
+//! - timestamps of the interfaces, as DX lays them out: an option of 14 bytes after two NOPs, of kind 253 for experiments
+//!   (RFC 4727) without the identifier of RFC 6994, for which DX has no room; then t1 (on an ACK t3), and the echoed t1
+//!   and t2. A capture at the sender sees the packet before its interface, so that the first of them is zero.
+//!
+//! The traffic class is the upper three bits of DSCP. Payload is not simulated: it counts as zeros in the checksum and
+//! is not in the capture.
+//!
+//! Of packets that are not TCP, the headers of UDP and ICMP are written; of other protocols, only the IP header. A
+//! kernel leaves the checksum of UDP to its interface: it is written as absent.
 
 use super::address::address;
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
@@ -23,17 +27,17 @@ const NOP: u8 = 1;
 const EXPERIMENT: u8 = 253;
 const TIME_TO_LIVE: u8 = 64;
 
-/// What the record does not carry.
+/// What headers need beside the packet record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wire {
+pub(super) struct HeaderFormat {
     pub hosts_per_rack: usize,
-    /// Largest segment as a SYN announces it.
+    /// Maximum segment size that a SYN announces.
     pub mss: u16,
     pub window_scale: u8,
 }
 
-impl Wire {
-    /// Appends both headers to `bytes`; tells the packet's length on the wire.
+impl HeaderFormat {
+    /// Appends both headers to `bytes`; returns the packet's length on the link.
     pub fn write(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
         if !packet.is_tcp() {
             return other(packet, self.hosts_per_rack, bytes);
@@ -81,18 +85,18 @@ impl Wire {
 
 fn options(packet: &Packet, room: usize) -> Vec<u8> {
     let (sack, interfaces) = (sack(packet), interfaces(packet));
-    // What the endpoint needs most has its room first.
+    // SACK blocks and interface timestamps get their room before TCP timestamps.
     let left = room.saturating_sub(sack.len() + interfaces.len());
     let stamps = if left >= 12 { [&[NOP, NOP], &timestamps(packet)[..]].concat() } else { vec![] };
     fill(&[stamps, interfaces, sack], room)
 }
 
-/// RFC 7323.
+/// The timestamps option (RFC 7323).
 fn timestamps(packet: &Packet) -> Vec<u8> {
     [&[8, 10], &packet.tsval.to_be_bytes()[..], &packet.tsecr.to_be_bytes()].concat()
 }
 
-/// RFC 2018; empty without blocks.
+/// The SACK option (RFC 2018); empty without blocks.
 fn sack(packet: &Packet) -> Vec<u8> {
     let blocks = packet.sack_blocks();
     if blocks.is_empty() {
@@ -102,7 +106,7 @@ fn sack(packet: &Packet) -> Vec<u8> {
     [NOP, NOP, 5, 2 + 8 * blocks.len() as u8].into_iter().chain(edges).collect()
 }
 
-/// DX's option; empty where there are no such timestamps.
+/// DX's option with timestamps of the interfaces; empty without them.
 fn interfaces(packet: &Packet) -> Vec<u8> {
     if !packet.has_stamps() {
         return vec![];
@@ -112,7 +116,7 @@ fn interfaces(packet: &Packet) -> Vec<u8> {
     [NOP, NOP, EXPERIMENT, 14].into_iter().chain(stamps).collect()
 }
 
-/// Those of `groups` that fit in `room`, and nothing behind them.
+/// The groups that fit in `room`, padded with NOPs.
 fn fill(groups: &[Vec<u8>], room: usize) -> Vec<u8> {
     let mut options = vec![];
     for group in groups {
@@ -136,11 +140,11 @@ fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
     ip
 }
 
-/// Appends the headers of a packet that is not TCP; tells its length on the wire.
+/// Appends the headers of a packet that is not TCP; returns its length on the link.
 fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
     let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size).saturating_sub(Ipv4Header::MIN_LEN));
-    // The record keeps the second word of the IP header: identification, flags, offset. That of a probe, which is simulated,
-    // has other numbers there, and timestamps.
+    // The record keeps the second word of the IP header: identification, flags, offset. The record of a simulated probe
+    // has a number and timestamps there instead.
     let probe = packet.has_stamps();
     let second = if probe { 0x4000 } else { packet.tsval };
     let (fragment, offset) = (second as u16, (second as u16) & 0x1fff);
@@ -177,11 +181,11 @@ mod tests {
     use etherparse::{SlicedPacket, TransportSlice};
     use firstlight_net::{Ecn, Extras, HostId};
 
-    const WIRE: Wire = Wire { hosts_per_rack: 16, mss: 8960, window_scale: 7 };
+    const FORMAT: HeaderFormat = HeaderFormat { hosts_per_rack: 16, mss: 8960, window_scale: 7 };
 
     fn written(packet: &Packet) -> (Vec<u8>, u32) {
         let mut bytes = vec![];
-        let length = WIRE.write(packet, &mut bytes);
+        let length = FORMAT.write(packet, &mut bytes);
         (bytes, length)
     }
 
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn sack_blocks_are_as_long_as_the_record_says() {
+    fn sack_blocks_fill_the_length_of_the_record() {
         let block = |start| SackBlock { start, end: start + 1 };
         for sacks in 1..=3u8 {
             let header = 52 + 4 + 8 * sacks;
@@ -238,7 +242,7 @@ mod tests {
         }
     }
 
-    /// The option's 14 bytes as DX lays them out, beside RFC 7323's timestamps and one SACK block: all 40 bytes of options.
+    /// DX's option of 14 bytes, RFC 7323's timestamps and one SACK block fill all 40 bytes of options.
     #[test]
     fn timestamps_of_the_interfaces_and_the_class() {
         let mut packet =
@@ -260,7 +264,7 @@ mod tests {
         packet.push_sack(SackBlock { start: 7, end: 8 });
         let (bytes, _) = written(&Packet { size: 80, header: 80, ..packet });
         assert_eq!(bytes[40..], [&stamps[..], &own, &[1, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 8]].concat());
-        // A SYN has no SACK blocks, and room for all the rest.
+        // A SYN has no SACK blocks, and has room for all other options.
         let mut syn = Packet { size: 76, header: 76, flags: TcpFlags::SYN, ..Packet::default() };
         syn.set_stamps(Stamps::default());
         let (bytes, length) = written(&syn);
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_announces_what_the_endpoint_uses() {
+    fn a_syn_announces_the_options_of_its_endpoint() {
         let packet = Packet { size: 60, header: 60, flags: TcpFlags::SYN, ..Packet::default() };
         let (bytes, length) = written(&packet);
         assert_eq!((bytes.len(), length), (60, 60));
@@ -299,7 +303,7 @@ mod tests {
         assert_eq!(options[0], TcpOption::MaximumSegmentSize(8960));
         assert_eq!(options[2], TcpOption::WindowScale(7));
         assert_eq!(options.last(), Some(&TcpOption::Timestamp(0, 0)));
-        // A real host's says what it announces.
+        // The record of a real host's SYN has what that SYN announces.
         let announced = SackBlock { start: 1460, end: 9 };
         let (bytes, _) = written(&Packet { sack: [announced, SackBlock::default(), SackBlock::default()], ..packet });
         let (tcp, _) = TcpHeader::from_slice(&bytes[20..]).unwrap();
@@ -308,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_as_long_as_the_record_says() {
+    fn headers_have_the_length_of_the_record() {
         let block = |start| SackBlock { start, end: start + 1 };
         for (header, sacks) in [(40u8, 0u8), (44, 0), (52, 0), (52, 1), (56, 0), (60, 2), (76, 3), (80, 3)] {
             for flags in [TcpFlags::ACK, TcpFlags::SYN, TcpFlags::RST] {
@@ -350,7 +354,7 @@ mod tests {
         assert_eq!(bytes[20..], [8, 0, 0xab, 0xcd, 0, 7, 0, 8]);
         let (bytes, length) = written(&Packet { window: 132, size: 50, header: 20, ..packet });
         assert_eq!((bytes.len(), length), (20, 50));
-        // A fragment that is not the first has no header of its own.
+        // A later fragment has no UDP header.
         let (bytes, _) = written(&Packet { window: 17, header: 20, tsval: 9, ..packet });
         assert_eq!((bytes.len(), Ipv4Header::from_slice(&bytes).unwrap().0.fragment_offset.value()), (20, 9));
     }

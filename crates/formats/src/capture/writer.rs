@@ -1,6 +1,6 @@
-//! The capture's file. It is written beside its name and takes the name when it is whole.
+//! The capture's file. It is written under a temporary name and gets its own name when it is complete.
 
-use super::headers::Wire;
+use super::headers::HeaderFormat;
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_units::{Bytes, Rate};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tempfile::NamedTempFile;
 
-/// Largest IPv4 and TCP header together: nothing else is in the file.
+/// Most bytes of a packet in the file: the largest IPv4 and TCP headers together.
 const SNAP_LENGTH: u32 = 120;
 /// `if_tsresol`: timestamps in 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
@@ -22,19 +22,19 @@ const NANOSECONDS: u8 = 9;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-type File = PcapNgWriter<BufWriter<NamedTempFile>>;
+type CaptureFile = PcapNgWriter<BufWriter<NamedTempFile>>;
 
-/// Writes packets; clones write to the same file.
+/// Writes packets to a capture; clones write to the same file.
 #[derive(Clone)]
 pub struct CaptureWriter {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CaptureState>>,
 }
 
-struct State {
+struct CaptureState {
     path: PathBuf,
-    wire: Wire,
-    /// None once it is finished, or has failed.
-    file: Option<File>,
+    format: HeaderFormat,
+    /// `None` once the file is finished or a write has failed.
+    file: Option<CaptureFile>,
     failure: Option<io::Error>,
     bytes: Vec<u8>,
 }
@@ -78,15 +78,16 @@ impl CaptureWriter {
     /// When the file cannot be begun.
     pub fn create(path: &Path, network: &CaptureNetwork) -> Result<Self, CaptureError> {
         let file = open(path, &network.interfaces).map_err(|source| CaptureError { path: path.into(), source })?;
-        let state = State { path: path.into(), wire: wire(network), file: Some(file), failure: None, bytes: vec![] };
+        let state =
+            CaptureState { path: path.into(), format: format(network), file: Some(file), failure: None, bytes: vec![] };
         Ok(CaptureWriter { state: Arc::new(Mutex::new(state)) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CaptureState> {
         self.state.lock().expect("no writer of a capture panics")
     }
 
-    /// Records a packet at `at_ns` nanoseconds. A failure is kept for [`CaptureWriter::finish`].
+    /// Records a packet at `at_ns` nanoseconds. [`CaptureWriter::finish`] reports failures.
     pub fn write(&self, packet: &Packet, at_ns: u64, host: HostId, direction: Direction) {
         let mut state = self.state();
         if let Err(error) = state.write(packet, at_ns, host, direction) {
@@ -98,18 +99,18 @@ impl CaptureWriter {
     /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// When the file, or a packet before, could not be written.
+    /// When the file could not be written, packets included.
     pub fn finish(self) -> Result<(), CaptureError> {
         let mut state = self.state();
         state.finish().map_err(|source| CaptureError { path: state.path.clone(), source })
     }
 }
 
-impl State {
+impl CaptureState {
     fn write(&mut self, packet: &Packet, at_ns: u64, host: HostId, direction: Direction) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         self.bytes.clear();
-        let original_len = self.wire.write(packet, &mut self.bytes);
+        let original_len = self.format.write(packet, &mut self.bytes);
         let flags = match direction {
             Direction::Sent => OUTBOUND,
             Direction::Received => INBOUND,
@@ -138,9 +139,9 @@ impl State {
     }
 }
 
-fn wire(network: &CaptureNetwork) -> Wire {
+fn format(network: &CaptureNetwork) -> HeaderFormat {
     let window_scale = window_scale(network.receive_window.get());
-    Wire { hosts_per_rack: network.hosts_per_rack, mss: network.mss, window_scale }
+    HeaderFormat { hosts_per_rack: network.hosts_per_rack, mss: network.mss, window_scale }
 }
 
 /// The smallest shift that lets a window fit in 16 bits (RFC 7323, section 2).
@@ -148,7 +149,7 @@ fn window_scale(window: u64) -> u8 {
     (0..=14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
 }
 
-fn open(path: &Path, interfaces: &[CaptureInterface]) -> io::Result<File> {
+fn open(path: &Path, interfaces: &[CaptureInterface]) -> io::Result<CaptureFile> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".capture-").suffix(".pcapng");
@@ -165,7 +166,7 @@ fn open(path: &Path, interfaces: &[CaptureInterface]) -> io::Result<File> {
     Ok(file)
 }
 
-fn describe(file: &mut File, interface: &CaptureInterface) -> PcapResult<usize> {
+fn describe(file: &mut CaptureFile, interface: &CaptureInterface) -> PcapResult<usize> {
     let block = InterfaceDescriptionBlock {
         linktype: DataLink::IPV4,
         snaplen: SNAP_LENGTH,

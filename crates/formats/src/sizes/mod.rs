@@ -1,22 +1,18 @@
 //! Flow sizes: cumulative distributions, piecewise linear in bytes, and those of published measurements.
 //!
-//! Between two points a size is uniform (linear interpolation of the distribution in bytes, not in their logarithm, as
-//! the simulators do that these tables come from). A point that repeats the size before it is a step: that part of the
-//! flows has exactly this size. Sampling inverts the distribution with integers, so that a seed gives the same
+//! Between two points a size is uniform: the distribution is interpolated linearly in bytes, not in their logarithm,
+//! like in the simulators that these tables come from. A point that repeats the size before it is a step: that part of
+//! the flows has exactly this size. Sampling inverts the distribution with integers, so that a seed gives the same
 //! sizes on every machine, and the mean is exact.
 //!
-//! How the built-in ones compare with what DX (Lee et al., USENIX ATC 2015, section 6.3) says of its two workloads:
+//! Mean sizes of the built-in distributions: `data-mining` 7,470 kB, `web-search` 1,666 kB, `hadoop` 120 kB,
+//! `cache-follower` 911 kB, `storage` 40.9 kB. DX (Lee et al., USENIX ATC 2015, section 6.3) describes two of them:
 //!
-//! | name | mean here | DX says |
-//! |---|---|---|
-//! | `data-mining` | 7,470 kB; 80 % of flows below 10.3 kB; 96 % of bytes from flows above 30 MB | 7,452 kB; 80 % below 10 kB; 95 % |
-//! | `web-search` | 1,666 kB; 79 % of bytes from flows below 20 MB | 654 kB; more than 95 % |
-//! | `hadoop` | 120 kB | - |
-//! | `cache-follower` | 911 kB | - |
-//! | `storage` | 40.9 kB | - |
-//!
-//! Its data mining is the published table. Its web search is not: no table that goes by that name has such a mean, and
-//! DX does not print its own. At one load, ours starts 2.5 times fewer flows in a second.
+//! - `data-mining` is the published table. 80 % of flows are below 10.3 kB (DX: 10 kB), 96 % of bytes are of flows above
+//!   30 MB (DX: 95 %), and the mean is 0.2 % above DX's 7,452 kB.
+//! - `web-search` differs from DX's, whose mean is 654 kB with more than 95 % of bytes in flows below 20 MB (here 79 %).
+//! No published table of that name has such a mean, and DX does not print its own. At the same load, this distribution
+//! starts 2.5 times fewer flows in a second.
 
 use crate::cdf;
 use firstlight_net::interface::uniform;
@@ -24,10 +20,10 @@ use firstlight_units::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::OnceLock;
 
-/// All flows, in the parts in which distributions count them.
+/// The number of parts that stands for all flows.
 pub const WHOLE: u64 = 1_000_000_000_000;
 
-/// The segment of the traces that count packets.
+/// Payload of a packet in tables that count packets.
 const PACKET: Bytes = Bytes::new(1460);
 const BYTE: Bytes = Bytes::new(1);
 
@@ -45,9 +41,9 @@ pub const NAMES: [&str; 5] = [TABLES[0].0, TABLES[1].0, TABLES[2].0, TABLES[3].0
 /// A point of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// A size.
+    /// Flow size.
     pub size: Bytes,
-    /// The flows that are not larger, in parts of [`WHOLE`].
+    /// Flows that are not larger, in parts of [`WHOLE`].
     pub below: u64,
 }
 
@@ -58,20 +54,20 @@ pub struct Cdf {
 }
 
 impl Cdf {
-    /// A distribution through these points; the part below the first one has exactly its size. Nothing when sizes or
-    /// parts do not grow, when the last point has not all flows, or when no flow has a byte.
+    /// A distribution through these points; flows below the first point have exactly its size. `None` when sizes or
+    /// parts decrease, when the last point does not have all flows, or when no flow has a byte.
     pub fn new(points: Vec<Point>) -> Option<Self> {
         let grows = points.windows(2).all(|pair| pair[0].size <= pair[1].size && pair[0].below <= pair[1].below);
         let last = points.last()?;
         (grows && last.below == WHOLE && last.size > Bytes::new(0)).then_some(Cdf { points })
     }
 
-    /// Every flow has this size.
+    /// A distribution in which every flow has this size.
     pub fn fixed(size: Bytes) -> Self {
         Cdf { points: vec![Point { size, below: WHOLE }] }
     }
 
-    /// The built-in one of that name, of [`NAMES`].
+    /// The built-in distribution of that name, one of [`NAMES`].
     pub fn built_in(name: &str) -> Option<&'static Self> {
         static ALL: OnceLock<Vec<Cdf>> = OnceLock::new();
         let read =
@@ -80,7 +76,7 @@ impl Cdf {
         NAMES.iter().position(|known| *known == name).map(|index| &all[index])
     }
 
-    /// The first point and each pair of neighbours, as the ends of a uniform part.
+    /// The uniform parts of the distribution by their ends: the first point, then each pair of neighbours.
     fn pieces(&self) -> impl Iterator<Item = (Point, Point)> {
         let first = self.points[0];
         let step = (Point { size: first.size, below: 0 }, first);
@@ -96,8 +92,8 @@ impl Cdf {
         twice as f64 / (2.0 * WHOLE as f64)
     }
 
-    /// The size below which `part` of all flows are, of [`WHOLE`]; at least one byte. In the middle of a part, so that the
-    /// rounding to whole bytes leaves the mean where it is.
+    /// The size below which `part` of [`WHOLE`] flows are; at least one byte. It is taken in the middle of a part, so
+    /// that rounding to whole bytes does not change the mean.
     fn at(&self, part: u64) -> Bytes {
         let piece = self.points.partition_point(|point| point.below <= part);
         let b = self.points[piece.min(self.points.len() - 1)];
@@ -108,12 +104,12 @@ impl Cdf {
         Bytes::new((a.size.get() + more as u64).max(1))
     }
 
-    /// Draws a size.
+    /// Draws a size from a random stream.
     pub fn sample(&self, stream: &mut Xoshiro256PlusPlus) -> Bytes {
         self.at(uniform(stream, WHOLE))
     }
 
-    /// The part of the flows that are not larger than `size`, 0 to 1.
+    /// The part of flows that are not larger than `size`, 0 to 1.
     pub fn share(&self, size: Bytes) -> f64 {
         let piece = self.points.partition_point(|point| point.size <= size);
         let (Some(a), Some(b)) = (piece.checked_sub(1).map(|a| self.points[a]), self.points.get(piece)) else {
@@ -133,7 +129,7 @@ mod tests {
         Cdf::built_in(name).unwrap()
     }
 
-    /// The part of all bytes that flows up to a size have, by summing over a fine grid of equal parts.
+    /// The part of all bytes that is in flows up to a size, summed over a fine grid of equal parts.
     fn bytes_below(cdf: &Cdf, size: u64) -> f64 {
         let sizes = (0..1_000_000u64).map(|k| cdf.at(k * (WHOLE / 1_000_000) + WHOLE / 2_000_000).get());
         let (below, all) = sizes.fold((0, 0), |(below, all), s| (below + if s <= size { s } else { 0 }, all + s));
@@ -141,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_those_of_the_tables_by_hand() {
+    fn means_are_those_computed_by_hand() {
         let means = NAMES.map(|name| named(name).mean());
         assert_eq!(means, [1_665_830.8, 7_470_236.0, 120_420.75, 910_682.3, 40_869.8]);
     }
@@ -155,7 +151,7 @@ mod tests {
         assert!((bytes_below(named("web-search"), 20_000_000) - 0.791).abs() < 0.001);
     }
 
-    /// Kolmogorov and Smirnov: the largest distance between the empirical distribution of n draws and the true one
+    /// Kolmogorov-Smirnov test: the largest distance between the empirical distribution of n draws and the true one
     /// exceeds 1.95 / sqrt(n) once in a thousand. Steps count from both sides.
     #[test]
     fn draws_follow_the_table() {

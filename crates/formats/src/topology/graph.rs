@@ -1,40 +1,40 @@
-//! Our own file of a network: one host, switch or link a line.
+//! Firstlight's own file of a network: each line is a host, a switch or a link.
 //!
 //! ```text
-//! # name and, where it is not the name without its number, tier
+//! # switch NAME [TIER]; by default the tier is the name without its number
 //! switch tor0
 //! switch tor1
 //! switch big aggregation
-//! # name, switch, rate, propagation delay
+//! # host NAME SWITCH RATE DELAY (propagation)
 //! host h0 tor0 10Gbps 500ns
 //! host h1 tor1 10Gbps 500ns
-//! # two switches, rate and delay; where the way back differs, its rate and delay behind them
+//! # link SWITCH SWITCH RATE DELAY, and RATE DELAY of the reverse direction where they differ
 //! link tor0 big 40Gbps 1us
 //! link tor1 big 40Gbps 1us 10Gbps 2us
 //! ```
 //!
-//! Hosts and switches are numbered in the order of their lines, and a switch has its ports in the order of the lines of
-//! its links and hosts. A switch is named before it is used, so that a slip of the pen is no new switch. Lines of links
-//! between the same two switches are parallel links. `#` begins a comment.
+//! Hosts and switches are numbered in the order of their lines. A switch has its ports in the order of the lines of its
+//! links and hosts. A switch has its own line before it is used, so that a misspelt name is an error. Several lines for
+//! the same two switches are parallel links. `#` begins a comment.
 
-use super::{Imported, Places};
+use super::{Imported, NetworkPlaces};
 use crate::ImportError;
 use crate::nearest;
-use crate::reader::{Line, Place, Word, lines};
+use crate::reader::{FilePlace, TextLine, Word, lines};
 use firstlight_net::topology::{Cable, Graph, Node, Wire};
 use firstlight_units::{Rate, Span};
 use std::collections::BTreeMap;
 
-const HOST: &str = "\"host NAME SWITCH RATE DELAY\", and RATE DELAY of the way back where it differs";
-const LINK: &str = "\"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the way back where it differs";
+const HOST: &str = "\"host NAME SWITCH RATE DELAY\", and RATE DELAY of the reverse direction where they differ";
+const LINK: &str = "\"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the reverse direction where they differ";
 
-/// Reads a network; `file` is its name, for messages.
+/// Reads a network; `file` is its name for errors.
 ///
 /// # Errors
 /// At the first line that is wrong.
 pub fn graph(file: &str, text: &str) -> Result<Imported, ImportError> {
-    let whole = Place::start(file);
-    let mut reader = Reader { graph: Graph::default(), names: BTreeMap::new(), places: Places::new(whole) };
+    let whole = FilePlace::start(file);
+    let mut reader = GraphReader { graph: Graph::default(), names: BTreeMap::new(), places: NetworkPlaces::new(whole) };
     for line in lines(file, text, Some('#')) {
         reader.line(&line)?;
     }
@@ -42,20 +42,20 @@ pub fn graph(file: &str, text: &str) -> Result<Imported, ImportError> {
     Ok(Imported { topology: reader.places.build(reader.graph)?, host_numbers, notes: Vec::new() })
 }
 
-struct Reader<'a> {
+struct GraphReader<'a> {
     graph: Graph,
-    names: BTreeMap<&'a str, (Node, Place<'a>)>,
-    places: Places<'a>,
+    names: BTreeMap<&'a str, (Node, FilePlace<'a>)>,
+    places: NetworkPlaces<'a>,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+impl<'a> GraphReader<'a> {
+    fn line(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let word = line.words[0];
         match word.text {
             "switch" => self.switch(line.expect(&[2, 3], "\"switch NAME\" or \"switch NAME TIER\"")?),
             "host" => self.host(line.expect(&[5, 7], HOST)?),
             "link" => self.link(line.expect(&[5, 7], LINK)?),
-            other => Err(word.error(format!("'{other}' begins no line: write switch, host or link"))),
+            other => Err(word.error(format!("'{other}' cannot begin a line: write switch, host or link"))),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Rate and delay, and those of the way back.
+/// Rate and delay, and those of the reverse direction.
 fn cable(words: &[Word<'_>]) -> Result<Cable, ImportError> {
     let there = wire(&words[..2])?;
     let back = if words.len() > 2 { wire(&words[2..])? } else { there };

@@ -15,9 +15,9 @@
 //! Queue_Up 100000              bytes, also Queue_Down
 //! ```
 //!
-//! Keys are read in either case; `#` begins a comment. The radices say all about the shape; a file whose counts
-//! contradict each other is refused. A switch latency lengthens each link into a switch of the tier, which is the same
-//! for every packet. Queue sizes belong to an experiment here, not to a network: they are noted. So are keys that
+//! Keys are read in either case; `#` begins a comment. The radices define the tree; a file with contradictory counts is
+//! refused. A switch latency becomes propagation delay of each link into a switch of the tier, which delays packets the
+//! same. Queue sizes are keys of an experiment here, not of a network: a note names them. So it does for keys that
 //! htsim reads without effect.
 
 mod keys;
@@ -26,28 +26,28 @@ use super::Imported;
 use crate::ImportError;
 use firstlight_net::topology::{Cable, Tree, TreeCables, Wire};
 use firstlight_units::{Rate, Span};
-use keys::{Header, Key, Sections, Setting};
+use keys::{Header, Sections, TopoKey, TopoSetting};
 
-/// Reads a network; `file` is its name, for messages.
+/// Reads a network; `file` is its name for errors.
 ///
 /// # Errors
 /// At the first line that is wrong, or at the value that contradicts others.
 pub fn htsim(file: &str, text: &str) -> Result<Imported, ImportError> {
     let Sections { header, tiers } = keys::read(file, text)?;
     let mut notes = Vec::new();
-    let tree = Shape { header, tiers: &tiers }.tree(&mut notes)?;
+    let tree = TreeShape { header, tiers: &tiers }.tree(&mut notes)?;
     let topology = tree.build().map_err(|error| header.nodes.error(error.to_string()))?;
     let host_numbers = (0..topology.hosts() as u32).collect();
     Ok(Imported { topology, host_numbers, notes })
 }
 
-/// The settings, while they are checked against each other.
-struct Shape<'a> {
+/// The settings of a file while they are checked against each other.
+struct TreeShape<'a> {
     header: Header<'a>,
     tiers: &'a [keys::Tier<'a>],
 }
 
-impl Shape<'_> {
+impl TreeShape<'_> {
     fn tree(&self, notes: &mut Vec<String>) -> Result<Tree, ImportError> {
         let Header { nodes, podsize, .. } = self.header;
         if nodes.count % podsize.count != 0 {
@@ -57,7 +57,7 @@ impl Shape<'_> {
         if self.tiers.len() == 2 && pods != 1 {
             return Err(podsize.error(format!("two tiers are one pod: write Podsize {}", nodes.count)));
         }
-        let hosts = self.count(0, Key::RadixDown)?;
+        let hosts = self.count(0, TopoKey::RadixDown)?;
         if podsize.count % hosts.count != 0 {
             return Err(hosts.error(format!("Radix_Down of tier 0 must divide the Podsize of {}", podsize.count)));
         }
@@ -80,15 +80,15 @@ impl Shape<'_> {
         })
     }
 
-    /// Aggregation switches of a pod, and links that each has to a ToR switch.
+    /// How many aggregation switches a pod has, and how many links each has to a ToR switch.
     fn pod(&self, tors: u32) -> Result<(u32, u32), ImportError> {
-        if let Some(bundle) = self.tiers[0].get(Key::Bundle)
+        if let Some(bundle) = self.tiers[0].get(TopoKey::Bundle)
             && bundle.count != 1
         {
             return Err(bundle.error("hosts have one link: leave Bundle out of tier 0, or write 1"));
         }
         let bundle = self.bundle(1);
-        let (up, down) = (self.count(0, Key::RadixUp)?, self.count(1, Key::RadixDown)?);
+        let (up, down) = (self.count(0, TopoKey::RadixUp)?, self.count(1, TopoKey::RadixDown)?);
         if up.count % bundle != 0 {
             return Err(
                 up.error(format!("Radix_Up of tier 0 must be a multiple of tier 1's Bundle, which is {bundle}"))
@@ -104,10 +104,10 @@ impl Shape<'_> {
         Ok((up.count / bundle, bundle))
     }
 
-    /// Core switches, those that an aggregation switch is linked with, and links of each such pair.
+    /// How many core switches there are, how many an aggregation switch is linked with, and links of each such pair.
     fn cores(&self, pods: u32, aggregations: u32) -> Result<(u32, u32, u32), ImportError> {
         let bundle = self.bundle(2);
-        let (up, down) = (self.count(1, Key::RadixUp)?, self.count(2, Key::RadixDown)?);
+        let (up, down) = (self.count(1, TopoKey::RadixUp)?, self.count(2, TopoKey::RadixDown)?);
         if up.count % bundle != 0 {
             return Err(
                 up.error(format!("Radix_Up of tier 1 must be a multiple of tier 2's Bundle, which is {bundle}"))
@@ -125,17 +125,17 @@ impl Shape<'_> {
         Ok((cores, uplinks, bundle))
     }
 
-    /// What `Oversubscribed` says must be what radices and speeds give.
+    /// Checks that `Oversubscribed` agrees with radices and speeds.
     fn check_oversubscription(&self, notes: &mut Vec<String>) -> Result<(), ImportError> {
         for (i, tier) in self.tiers.iter().enumerate() {
-            let Some(given) = tier.get(Key::Oversubscribed) else { continue };
+            let Some(given) = tier.get(TopoKey::Oversubscribed) else { continue };
             if i + 1 == self.tiers.len() {
                 notes.push(given.place.note("Oversubscribed has no meaning in the top tier and is not read"));
                 continue;
             }
-            let capacity = |radix: Setting, rate: Rate| u128::from(radix.count) * u128::from(rate.as_bps());
-            let down = capacity(self.count(i, Key::RadixDown)?, self.rate(i)?);
-            let up = capacity(self.count(i, Key::RadixUp)?, self.rate(i + 1)?);
+            let capacity = |radix: TopoSetting, rate: Rate| u128::from(radix.count) * u128::from(rate.as_bps());
+            let down = capacity(self.count(i, TopoKey::RadixDown)?, self.rate(i)?);
+            let up = capacity(self.count(i, TopoKey::RadixUp)?, self.rate(i + 1)?);
             if down != up * u128::from(given.count) {
                 let ratio = down as f64 / up as f64;
                 return Err(given.error(format!(
@@ -149,18 +149,19 @@ impl Shape<'_> {
 
     fn note_what_is_not_modelled(&self, notes: &mut Vec<String>) {
         for (i, tier) in self.tiers.iter().enumerate() {
-            for key in [Key::QueueUp, Key::QueueDown] {
+            for key in [TopoKey::QueueUp, TopoKey::QueueDown] {
                 if let Some(queue) = tier.get(key) {
                     let name = key.name();
-                    notes.push(queue.place.note(format!(
-                        "{name} of {} bytes is not taken over: queues are set in the experiment",
-                        queue.count
-                    )));
+                    notes.push(
+                        queue
+                            .place
+                            .note(format!("{name} of {} bytes is ignored: set queues in the experiment", queue.count)),
+                    );
                 }
             }
-            if let Some(latency) = tier.get(Key::SwitchLatency).filter(|latency| !latency.span.is_zero()) {
+            if let Some(latency) = tier.get(TopoKey::SwitchLatency).filter(|latency| !latency.span.is_zero()) {
                 notes.push(latency.place.note(format!(
-                    "the switch latency of {} is modelled as that much more delay of each link into a switch of tier {i}",
+                    "the switch latency of {} is modelled as delay of each link into a switch of tier {i}",
                     latency.span
                 )));
             }
@@ -174,26 +175,27 @@ impl Shape<'_> {
 
     /// The links of a tier to the one below: upward into this tier's switches, downward into the lower one's.
     fn cable(&self, tier: usize) -> Result<Cable, ImportError> {
-        let (rate, delay) = (self.rate(tier)?, self.tiers[tier].need(Key::DownlinkLatency)?.span);
-        let latency = |tier: usize| self.tiers[tier].get(Key::SwitchLatency).map_or(Span::ZERO, |latency| latency.span);
+        let (rate, delay) = (self.rate(tier)?, self.tiers[tier].need(TopoKey::DownlinkLatency)?.span);
+        let latency =
+            |tier: usize| self.tiers[tier].get(TopoKey::SwitchLatency).map_or(Span::ZERO, |latency| latency.span);
         let below = if tier == 0 { Span::ZERO } else { latency(tier - 1) };
         Ok(Cable { there: Wire { rate, delay: delay + latency(tier) }, back: Wire { rate, delay: delay + below } })
     }
 
     fn rate(&self, tier: usize) -> Result<Rate, ImportError> {
-        Ok(self.tiers[tier].need(Key::DownlinkSpeed)?.rate)
+        Ok(self.tiers[tier].need(TopoKey::DownlinkSpeed)?.rate)
     }
 
-    fn count(&self, tier: usize, key: Key) -> Result<Setting<'_>, ImportError> {
+    fn count(&self, tier: usize, key: TopoKey) -> Result<TopoSetting<'_>, ImportError> {
         self.tiers[tier].need(key)
     }
 
     fn bundle(&self, tier: usize) -> u32 {
-        self.tiers[tier].get(Key::Bundle).map_or(1, |bundle| bundle.count)
+        self.tiers[tier].get(TopoKey::Bundle).map_or(1, |bundle| bundle.count)
     }
 }
 
-impl Setting<'_> {
+impl TopoSetting<'_> {
     fn error(&self, problem: impl Into<String>) -> ImportError {
         self.place.error(problem)
     }

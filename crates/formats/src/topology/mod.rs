@@ -1,5 +1,5 @@
-//! Networks from files: csg-htsim's `.topo` ([`htsim`]), the `topology.txt` of ns-3's datacenter forks ([`ns3`]), and our
-//! own plain list of hosts, switches and links ([`graph`]).
+//! Networks from files: csg-htsim's `.topo` ([`htsim`]), the `topology.txt` of ns-3's datacenter forks ([`ns3`]), and
+//! Firstlight's own list of hosts, switches and links ([`graph`]).
 
 mod graph;
 mod htsim;
@@ -10,7 +10,7 @@ pub use htsim::htsim;
 pub use ns3::ns3;
 
 use super::ImportError;
-use super::reader::Place;
+use super::reader::FilePlace;
 use firstlight_net::topology::{Graph, Node, Topology, TopologyError};
 
 /// A network from a file.
@@ -18,33 +18,33 @@ use firstlight_net::topology::{Graph, Node, Topology, TopologyError};
 pub struct Imported {
     /// The network.
     pub topology: Topology,
-    /// The number that the file gives each host, by [`firstlight_net::HostId`]: lists of flows that belong to the file
-    /// use it.
+    /// The number that the file gives each host, by [`firstlight_net::HostId`]. Flow lists that belong to the file use
+    /// these numbers.
     pub host_numbers: Vec<u32>,
-    /// What the file has and the model has not, or has in another way; each with file and line.
+    /// What the file has and the model lacks or models differently, each with file and line.
     pub notes: Vec<String>,
 }
 
-/// Where in a file the parts of a network stand.
-struct Places<'a> {
-    /// Where to point when no part is to blame.
-    whole: Place<'a>,
-    hosts: Vec<Place<'a>>,
-    switches: Vec<Place<'a>>,
-    links: Vec<Place<'a>>,
+/// The places in a file of a network's parts.
+struct NetworkPlaces<'a> {
+    /// The place for errors that concern no single part.
+    whole: FilePlace<'a>,
+    hosts: Vec<FilePlace<'a>>,
+    switches: Vec<FilePlace<'a>>,
+    links: Vec<FilePlace<'a>>,
 }
 
-impl<'a> Places<'a> {
-    fn new(whole: Place<'a>) -> Self {
-        Places { whole, hosts: Vec::new(), switches: Vec::new(), links: Vec::new() }
+impl<'a> NetworkPlaces<'a> {
+    fn new(whole: FilePlace<'a>) -> Self {
+        NetworkPlaces { whole, hosts: Vec::new(), switches: Vec::new(), links: Vec::new() }
     }
 
-    /// The network; what is wrong with it is told at the part's place.
+    /// Builds the network. An error is at the place of the part that it concerns.
     fn build(&self, graph: Graph) -> Result<Topology, ImportError> {
         graph.build().map_err(|error| self.of(&error).error(error.to_string()))
     }
 
-    fn of(&self, error: &TopologyError) -> Place<'a> {
+    fn of(&self, error: &TopologyError) -> FilePlace<'a> {
         use TopologyError::{HostLinks, LongDelay, SelfLoop, Unconnected, UnknownNode, ZeroRate};
         match error {
             HostLinks { node, .. } | Unconnected { node, .. } => match node {

@@ -9,36 +9,36 @@
 //! ...
 //! ```
 //!
-//! Those simulators stop reading after the last link; files often explain themselves there. Rates and delays are as
+//! Those simulators stop reading after the last link; files often have an explanation there. Rates and delays are as
 //! ns-3 writes them: a rate without unit is in bits per second, a delay without unit in seconds.
 //!
-//! Hosts are numbered in the order of their numbers in the file; both keep the file's number in their names (`host7`,
-//! `switch4`). Links lose nothing here: shares of lost packets other than zero are noted.
+//! Hosts are numbered in the order of their numbers in the file. Names of hosts and switches keep the file's number
+//! (`host7`, `switch4`). Links lose no packets: a note names shares of lost packets above zero.
 
-use super::{Imported, Places};
+use super::{Imported, NetworkPlaces};
 use crate::ImportError;
-use crate::reader::{Line, Place, Word, lines};
+use crate::reader::{FilePlace, TextLine, Word, lines};
 use firstlight_net::topology::{Cable, Graph, Node};
 use firstlight_units::{Rate, Span};
 
-/// More nodes than any network may have.
+/// Most nodes of a network.
 const MOST: u32 = 100_000;
 const HEADER: &str = "the numbers of nodes, of switches and of links";
 const LINK: &str = "one end, the other end, rate, delay and error rate, as in \"0 4 100Gbps 1us 0\"";
 
-/// Reads a network; `file` is its name, for messages.
+/// Reads a network; `file` is its name for errors.
 ///
 /// # Errors
 /// At the first line that is wrong.
 pub fn ns3(file: &str, text: &str) -> Result<Imported, ImportError> {
-    let start = Place::start(file);
+    let start = FilePlace::start(file);
     let mut lines = lines(file, text, None).peekable();
     let header = lines.next().ok_or_else(|| start.error(format!("the file is empty: begin with {HEADER}")))?;
     let words = header.expect(&[3], HEADER)?;
     let nodes = words[0].whole("the number of nodes", 2, MOST)?;
     let switches = words[1].whole("the number of switches", 0, nodes - 2)?;
     let links = words[2].whole("the number of links", 1, u32::MAX)?;
-    let mut reader = Reader::new(nodes, words[0].place);
+    let mut reader = Ns3Reader::new(nodes, words[0].place);
     reader.switches(&mut lines, switches, header.end)?;
     reader.number_nodes();
     let mut end = header.end;
@@ -57,23 +57,23 @@ pub fn ns3(file: &str, text: &str) -> Result<Imported, ImportError> {
     reader.finish()
 }
 
-struct Reader<'a> {
+struct Ns3Reader<'a> {
     graph: Graph,
-    places: Places<'a>,
-    /// By number in the file: where it is called a switch.
-    switch: Vec<Option<Place<'a>>>,
+    places: NetworkPlaces<'a>,
+    /// Place at which the file calls a node a switch, by the node's number.
+    switch: Vec<Option<FilePlace<'a>>>,
     node: Vec<Node>,
     host_numbers: Vec<u32>,
-    /// The first link that loses packets, and how many do.
-    lossy: Option<(Place<'a>, usize)>,
+    /// Place of the first link that loses packets, and how many such links there are.
+    lossy: Option<(FilePlace<'a>, usize)>,
     notes: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(nodes: u32, header: Place<'a>) -> Self {
-        Reader {
+impl<'a> Ns3Reader<'a> {
+    fn new(nodes: u32, header: FilePlace<'a>) -> Self {
+        Ns3Reader {
             graph: Graph::default(),
-            places: Places::new(header),
+            places: NetworkPlaces::new(header),
             switch: vec![None; nodes as usize],
             node: Vec::new(),
             host_numbers: Vec::new(),
@@ -85,9 +85,9 @@ impl<'a> Reader<'a> {
     /// Reads the switches' numbers, on one line or several.
     fn switches(
         &mut self,
-        lines: &mut impl Iterator<Item = Line<'a>>,
+        lines: &mut impl Iterator<Item = TextLine<'a>>,
         switches: u32,
-        mut end: Place<'a>,
+        mut end: FilePlace<'a>,
     ) -> Result<(), ImportError> {
         let mut left = switches;
         while left > 0 {
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         word.whole(what, 0, self.switch.len() as u32 - 1).map(|number| number as usize)
     }
 
-    fn link(&mut self, line: &Line<'a>) -> Result<(), ImportError> {
+    fn link(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let words = line.expect(&[5], LINK)?;
         let [a, b] = [self.number(&words[0], "the number of a node")?, self.number(&words[1], "the number of a node")?];
         if a == b {
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Remembers a host's link, and refuses a second one.
+    /// Records a host's link and refuses a second one.
     fn attach(&mut self, number: usize, word: &Word<'a>) -> Result<(), ImportError> {
         let Node::Host(host) = self.node[number] else { return Ok(()) };
         let place = &mut self.places.hosts[host.index()];
@@ -166,15 +166,17 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Result<Imported, ImportError> {
         if let Some((place, links)) = self.lossy {
             let (verb, some) = if links == 1 { ("has", "1 link") } else { ("have", &*format!("{links} links")) };
-            self.notes
-                .insert(0, place.note(format!("{some} {verb} an error rate above zero; here links lose nothing")));
+            self.notes.insert(
+                0,
+                place.note(format!("{some} {verb} an error rate above zero, which is ignored: links lose no packets")),
+            );
         }
         let topology = self.places.build(self.graph)?;
         Ok(Imported { topology, host_numbers: self.host_numbers, notes: self.notes })
     }
 }
 
-/// As ns-3 writes rates: also `100Gb/s`, `800Kbps` and plain bits per second.
+/// A rate as ns-3 writes it: also `100Gb/s`, `800Kbps` and plain bits per second.
 fn rate(word: &Word<'_>) -> Result<Rate, ImportError> {
     let text = word.text.replace("b/s", "bps").replace("Kbps", "kbps");
     let text = if text.bytes().all(|b| b.is_ascii_digit()) { text + "bps" } else { text };
@@ -185,7 +187,7 @@ fn rate(word: &Word<'_>) -> Result<Rate, ImportError> {
     Ok(rate)
 }
 
-/// As ns-3 writes times: also plain seconds.
+/// A time as ns-3 writes it: also plain seconds.
 fn delay(word: &Word<'_>) -> Result<Span, ImportError> {
     let plain = word.text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let text = if plain { format!("{}s", word.text) } else { word.text.into() };

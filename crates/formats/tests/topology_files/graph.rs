@@ -38,7 +38,7 @@ fn broken_plain_lists() {
         graph,
         GRAPH,
         &[
-            ("switch tor1\n", "swich tor1\n", "3:1: 'swich' begins no line: write switch, host or link"),
+            ("switch tor1\n", "swich tor1\n", "3:1: 'swich' cannot begin a line: write switch, host or link"),
             (
                 "switch tor1\n",
                 "switch\n",
@@ -64,14 +64,14 @@ fn broken_plain_lists() {
             (
                 "1Gbps 2us",
                 "1Gbps",
-                "9:31: the line ends too early: write \"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the way back where \
-             it differs",
+                "9:31: the line ends too early: write \"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the reverse \
+                 direction where they differ",
             ),
             (
                 "1Gbps 2us",
                 "1Gbps 2us 3us",
-                "9:36: '3us' is one word too many: write \"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the way back \
-             where it differs",
+                "9:36: '3us' is one word too many: write \"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the \
+                 reverse direction where they differ",
             ),
             (
                 "link tor1 big 40Gbps 1us 1Gbps 2us",

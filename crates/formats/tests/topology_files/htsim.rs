@@ -81,7 +81,7 @@ fn trees_of_htsim_are_our_trees() {
 }
 
 #[test]
-fn what_htsim_has_and_we_have_not_is_noted() {
+fn keys_that_are_not_modelled_are_noted() {
     let text = TREE
         .replace("Switch_Latency_ns 0", "Switch_Latency_ns 300\nQueue_Up 90000")
         .replace("Bundle 3", "Bundle 3\nOversubscribed 1\nSwitch_Latency_ns 50");
@@ -90,9 +90,9 @@ fn what_htsim_has_and_we_have_not_is_noted() {
         notes,
         [
             "net:26: Oversubscribed has no meaning in the top tier and is not read",
-            "net:12: Queue_Up of 90000 bytes is not taken over: queues are set in the experiment",
-            "net:11: the switch latency of 300ns is modelled as that much more delay of each link into a switch of tier 0",
-            "net:27: the switch latency of 50ns is modelled as that much more delay of each link into a switch of tier 2",
+            "net:12: Queue_Up of 90000 bytes is ignored: set queues in the experiment",
+            "net:11: the switch latency of 300ns is modelled as delay of each link into a switch of tier 0",
+            "net:27: the switch latency of 50ns is modelled as delay of each link into a switch of tier 2",
         ]
     );
     let path = Routes::new(&topology, 0).path(&topology, HostId(0), HostId(23), 0);

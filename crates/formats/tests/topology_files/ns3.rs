@@ -41,7 +41,7 @@ fn hosts_keep_the_numbers_of_the_file() {
     assert_eq!(
         notes,
         [
-            "net:5: 2 links have an error rate above zero; here links lose nothing",
+            "net:5: 2 links have an error rate above zero, which is ignored: links lose no packets",
             "net:9: 2 lines follow the 4 links of the first line; they are not read",
         ]
     );

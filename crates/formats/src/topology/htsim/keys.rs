@@ -1,13 +1,13 @@
-//! The keys of a `.topo` file and their values, each read for itself.
+//! The keys of a `.topo` file and their values, each checked by itself.
 
 use crate::ImportError;
 use crate::nearest;
-use crate::reader::{Line, Place, Word, lines};
+use crate::reader::{FilePlace, TextLine, Word, lines};
 use firstlight_units::{Rate, Span};
 
 /// A key of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Key {
+pub(super) enum TopoKey {
     DownlinkSpeed,
     DownlinkLatency,
     SwitchLatency,
@@ -19,43 +19,43 @@ pub(super) enum Key {
     Bundle,
 }
 
-const KEYS: [Key; 9] = [
-    Key::DownlinkSpeed,
-    Key::DownlinkLatency,
-    Key::SwitchLatency,
-    Key::RadixUp,
-    Key::RadixDown,
-    Key::QueueUp,
-    Key::QueueDown,
-    Key::Oversubscribed,
-    Key::Bundle,
+const KEYS: [TopoKey; 9] = [
+    TopoKey::DownlinkSpeed,
+    TopoKey::DownlinkLatency,
+    TopoKey::SwitchLatency,
+    TopoKey::RadixUp,
+    TopoKey::RadixDown,
+    TopoKey::QueueUp,
+    TopoKey::QueueDown,
+    TopoKey::Oversubscribed,
+    TopoKey::Bundle,
 ];
 
-impl Key {
+impl TopoKey {
     pub const fn name(self) -> &'static str {
         match self {
-            Key::DownlinkSpeed => "Downlink_speed_Gbps",
-            Key::DownlinkLatency => "Downlink_Latency_ns",
-            Key::SwitchLatency => "Switch_Latency_ns",
-            Key::RadixUp => "Radix_Up",
-            Key::RadixDown => "Radix_Down",
-            Key::QueueUp => "Queue_Up",
-            Key::QueueDown => "Queue_Down",
-            Key::Oversubscribed => "Oversubscribed",
-            Key::Bundle => "Bundle",
+            TopoKey::DownlinkSpeed => "Downlink_speed_Gbps",
+            TopoKey::DownlinkLatency => "Downlink_Latency_ns",
+            TopoKey::SwitchLatency => "Switch_Latency_ns",
+            TopoKey::RadixUp => "Radix_Up",
+            TopoKey::RadixDown => "Radix_Down",
+            TopoKey::QueueUp => "Queue_Up",
+            TopoKey::QueueDown => "Queue_Down",
+            TopoKey::Oversubscribed => "Oversubscribed",
+            TopoKey::Bundle => "Bundle",
         }
     }
 
-    /// True for what the top tier, which has no uplinks, cannot have.
+    /// Whether the key is about uplinks, which the top tier lacks.
     const fn is_upward(self) -> bool {
-        matches!(self, Key::RadixUp | Key::QueueUp)
+        matches!(self, TopoKey::RadixUp | TopoKey::QueueUp)
     }
 }
 
-/// A value, in the one of the three forms that its key has.
+/// A value: the field that its key uses is set.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting<'a> {
-    pub place: Place<'a>,
+pub(super) struct TopoSetting<'a> {
+    pub place: FilePlace<'a>,
     pub count: u32,
     pub rate: Rate,
     pub span: Span,
@@ -63,33 +63,33 @@ pub(super) struct Setting<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header<'a> {
-    pub nodes: Setting<'a>,
-    pub tiers: Setting<'a>,
-    pub podsize: Setting<'a>,
+    pub nodes: TopoSetting<'a>,
+    pub tiers: TopoSetting<'a>,
+    pub podsize: TopoSetting<'a>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Tier<'a> {
     number: usize,
-    /// Its heading.
-    place: Place<'a>,
-    settings: Vec<(Key, Setting<'a>)>,
+    /// Place of the tier's heading.
+    place: FilePlace<'a>,
+    settings: Vec<(TopoKey, TopoSetting<'a>)>,
 }
 
 impl<'a> Tier<'a> {
-    pub fn get(&self, key: Key) -> Option<Setting<'a>> {
+    pub fn get(&self, key: TopoKey) -> Option<TopoSetting<'a>> {
         self.settings.iter().find(|(known, _)| *known == key).map(|(_, setting)| *setting)
     }
 
-    /// A setting that the tier cannot do without.
-    pub fn need(&self, key: Key) -> Result<Setting<'a>, ImportError> {
+    /// A setting that every tier must have.
+    pub fn need(&self, key: TopoKey) -> Result<TopoSetting<'a>, ImportError> {
         let (name, number) = (key.name(), self.number);
         self.get(key)
             .ok_or_else(|| self.place.error(format!("tier {number} has no {name}: add a line \"{name} VALUE\"")))
     }
 }
 
-/// What a file says: its head, and its tiers from below.
+/// The header of a file, and its tiers from below.
 #[derive(Debug)]
 pub(super) struct Sections<'a> {
     pub header: Header<'a>,
@@ -102,7 +102,7 @@ pub(super) fn read<'a>(file: &'a str, text: &'a str) -> Result<Sections<'a>, Imp
     while let Some(line) = lines.next_if(|line| !is(&line.words[0], "Tier")) {
         head.push(line);
     }
-    let start = Place::start(file);
+    let start = FilePlace::start(file);
     let header = read_header(&head, lines.peek().map_or(start, |line| line.words[0].place))?;
     let mut found: Vec<Tier<'a>> = Vec::new();
     for line in lines {
@@ -127,7 +127,7 @@ fn is(word: &Word<'_>, name: &str) -> bool {
     word.text.eq_ignore_ascii_case(name)
 }
 
-fn read_header<'a>(lines: &[Line<'a>], end: Place<'a>) -> Result<Header<'a>, ImportError> {
+fn read_header<'a>(lines: &[TextLine<'a>], end: FilePlace<'a>) -> Result<Header<'a>, ImportError> {
     const NAMES: [&str; 3] = ["Nodes", "Tiers", "Podsize"];
     let mut values = [None; 3];
     for line in lines {
@@ -149,7 +149,7 @@ fn read_header<'a>(lines: &[Line<'a>], end: Place<'a>) -> Result<Header<'a>, Imp
     Ok(Header { nodes: need(0)?, tiers: need(1)?, podsize: need(2)? })
 }
 
-fn heading<'a>(line: &Line<'a>, header: &Header<'a>, found: &[Tier<'a>]) -> Result<Tier<'a>, ImportError> {
+fn heading<'a>(line: &TextLine<'a>, header: &Header<'a>, found: &[Tier<'a>]) -> Result<Tier<'a>, ImportError> {
     let words = line.expect(&[2], "\"Tier NUMBER\"")?;
     let number = words[1].whole("the number of a tier", 0, header.tiers.count - 1)? as usize;
     if found.iter().any(|tier| tier.number == number) {
@@ -158,7 +158,7 @@ fn heading<'a>(line: &Line<'a>, header: &Header<'a>, found: &[Tier<'a>]) -> Resu
     Ok(Tier { number, place: words[0].place, settings: Vec::new() })
 }
 
-fn read_setting<'a>(line: &Line<'a>, tier: &mut Tier<'a>, tiers: usize) -> Result<(), ImportError> {
+fn read_setting<'a>(line: &TextLine<'a>, tier: &mut Tier<'a>, tiers: usize) -> Result<(), ImportError> {
     let word = &line.words[0];
     let Some(key) = KEYS.into_iter().find(|key| is(word, key.name())) else {
         let near = like(word.text, KEYS.iter().map(|key| key.name()));
@@ -176,32 +176,32 @@ fn read_setting<'a>(line: &Line<'a>, tier: &mut Tier<'a>, tiers: usize) -> Resul
     Ok(())
 }
 
-fn value<'a>(key: Key, word: &Word<'a>) -> Result<Setting<'a>, ImportError> {
+fn value<'a>(key: TopoKey, word: &Word<'a>) -> Result<TopoSetting<'a>, ImportError> {
     let empty = setting(word.place, 0);
     let decimal = word.text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let not = |unit: &str| word.error(format!("'{}' is not a number of {unit}: write a plain number", word.text));
     match key {
-        Key::DownlinkSpeed => match format!("{}Gbps", word.text).parse::<Rate>() {
-            Ok(rate) if decimal && rate.as_bps() > 0 => Ok(Setting { rate, ..empty }),
+        TopoKey::DownlinkSpeed => match format!("{}Gbps", word.text).parse::<Rate>() {
+            Ok(rate) if decimal && rate.as_bps() > 0 => Ok(TopoSetting { rate, ..empty }),
             Ok(_) if decimal => Err(word.error("a link of zero rate never sends: write for example 100")),
             _ => Err(not("Gb/s")),
         },
-        Key::DownlinkLatency | Key::SwitchLatency => match format!("{}ns", word.text).parse::<Span>() {
-            Ok(span) if decimal && span <= Span::from_secs(1000) => Ok(Setting { span, ..empty }),
+        TopoKey::DownlinkLatency | TopoKey::SwitchLatency => match format!("{}ns", word.text).parse::<Span>() {
+            Ok(span) if decimal && span <= Span::from_secs(1000) => Ok(TopoSetting { span, ..empty }),
             _ => Err(not("nanoseconds")),
         },
-        Key::QueueUp | Key::QueueDown => Ok(setting(word.place, word.whole(key.name(), 0, u32::MAX)?)),
-        Key::RadixUp | Key::RadixDown | Key::Oversubscribed | Key::Bundle => {
+        TopoKey::QueueUp | TopoKey::QueueDown => Ok(setting(word.place, word.whole(key.name(), 0, u32::MAX)?)),
+        TopoKey::RadixUp | TopoKey::RadixDown | TopoKey::Oversubscribed | TopoKey::Bundle => {
             Ok(setting(word.place, word.whole(key.name(), 1, 65_535)?))
         }
     }
 }
 
-fn setting(place: Place<'_>, count: u32) -> Setting<'_> {
-    Setting { place, count, rate: Rate::from_bps(0), span: Span::ZERO }
+fn setting(place: FilePlace<'_>, count: u32) -> TopoSetting<'_> {
+    TopoSetting { place, count, rate: Rate::from_bps(0), span: Span::ZERO }
 }
 
-/// The key that was perhaps meant.
+/// A question that names the most similar key.
 fn like<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let lower: Vec<(String, &str)> = names.map(|name| (name.to_lowercase(), name)).collect();
     let best = nearest(text, lower.iter().map(|(lower, _)| lower.as_str()));

@@ -12,7 +12,7 @@ use super::Made;
 use super::patterns::required;
 use super::work::{Work, limit};
 use firstlight_formats::ImportError;
-use firstlight_formats::goal::{self, Action, Schedule};
+use firstlight_formats::goal::{self, GoalAction, GoalSchedule};
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 
@@ -49,11 +49,11 @@ struct Before {
 }
 
 impl Before {
-    fn of(schedule: &Schedule) -> Self {
+    fn of(schedule: &GoalSchedule) -> Self {
         let mut required = vec![vec![]; schedule.operations.len()];
         for requirement in &schedule.requirements {
             let ended = !requirement.start
-                && !matches!(schedule.operations[requirement.earlier as usize].action, Action::Send(..));
+                && !matches!(schedule.operations[requirement.earlier as usize].action, GoalAction::Send(..));
             required[requirement.later as usize].push(requirement.earlier * STEPS + u32::from(ended));
         }
         let mut before = Before { list: vec![], ends: vec![] };
@@ -61,7 +61,7 @@ impl Before {
             before.list.extend(required);
             before.ends.push(before.list.len() as u32);
             before.list.push(number as u32 * STEPS);
-            if let Action::Receive(send) = operation.action {
+            if let GoalAction::Receive(send) = operation.action {
                 before.list.push(send * STEPS + 1);
             }
             before.ends.push(before.list.len() as u32);
@@ -77,7 +77,7 @@ impl Before {
 
 /// The steps in an order in which each comes after all that it waits for (Kahn, CACM 5(11), 1962), with those; or an
 /// operation that never can start.
-fn order(schedule: &Schedule) -> Result<(Before, Vec<u32>), usize> {
+fn order(schedule: &GoalSchedule) -> Result<(Before, Vec<u32>), usize> {
     let before = Before::of(schedule);
     let steps = schedule.operations.len() as u32 * STEPS;
     let mut waiting: Vec<u32> = (0..steps).map(|step| before.step(step).len() as u32).collect();
@@ -104,12 +104,12 @@ fn order(schedule: &Schedule) -> Result<(Before, Vec<u32>), usize> {
 
 fn replay(
     table: &Table<'_>,
-    schedule: &Schedule,
+    schedule: &GoalSchedule,
     hosts: &[usize],
     (before, order): &(Before, Vec<u32>),
 ) -> Result<Made, Box<Problem>> {
     let mut work = Work::new(table)?;
-    let bytes = |action| if let Action::Send(bytes, _) = action { bytes } else { 0 };
+    let bytes = |action| if let GoalAction::Send(bytes, _) = action { bytes } else { 0 };
     let job = work.job(schedule.operations.iter().map(|operation| bytes(operation.action)).sum());
     let mut connections: BTreeMap<Pair, u32> = BTreeMap::new();
     let (mut numbers, mut after) = (vec![0; order.len()], vec![]);
@@ -118,12 +118,12 @@ fn replay(
         after.clear();
         after.extend(before.step(step).iter().map(|other| numbers[*other as usize]));
         numbers[step as usize] = match operation.action {
-            Action::Send(bytes, peer) if step % STEPS == 1 && peer != operation.rank => {
+            GoalAction::Send(bytes, peer) if step % STEPS == 1 && peer != operation.rank => {
                 let pair = (hosts[operation.rank as usize], hosts[peer as usize]);
                 let connection = *connections.entry(pair).or_insert_with(|| work.connection(pair));
                 work.send(connection, bytes.max(1), job, &after)
             }
-            Action::Compute(ns) if step % STEPS == 1 => work.wait(Span::from_ns(ns), job, &after),
+            GoalAction::Compute(ns) if step % STEPS == 1 => work.wait(Span::from_ns(ns), job, &after),
             _ => work.wait(Span::ZERO, job, &after),
         };
     }
