@@ -1,4 +1,4 @@
-//! What can go wrong between an experiment's file and its result.
+//! Errors between an experiment's file and its result.
 
 use crate::spec::SpecError;
 use firstlight_formats::capture::CaptureError;
@@ -9,22 +9,24 @@ pub enum LabError {
     /// The experiment is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The engine refuses what was read: a check that reading lacks.
+    /// The engine refuses the experiment: reading lacks a check.
     #[error("{path}: {source}")]
     Build {
-        /// The experiment.
+        /// Name of the experiment.
         path: String,
-        /// What the engine says.
+        /// The engine's error.
         source: firstlight_sim::ConfigError,
     },
-    /// The experiment has Linux hosts, and nobody who runs their kernel.
+    /// The experiment has Linux hosts, which this function cannot run.
     #[error("this experiment has Linux hosts, whose kernel runs the network: use `firstlight run`")]
     LinuxHosts,
-    /// The experiment has no Linux hosts, and a plan for them was asked for.
+    /// A plan for Linux hosts was asked for, and the experiment has none.
     #[error("this experiment has no Linux hosts: set hosts.kind = \"linux\"")]
     NoLinuxHosts,
-    /// Packets appeared or vanished: a defect of the engine. The result would be worthless.
-    #[error("the run does not conserve packets, so its result is worthless; this is a defect, please report it: {0}")]
+    /// Packets appeared or vanished: a defect of the engine that makes the result worthless.
+    #[error(
+        "the run does not conserve packets, so that its result is worthless; this is a defect, please report it: {0}"
+    )]
     Conservation(String),
     /// The capture cannot be written.
     #[error(transparent)]
@@ -32,7 +34,7 @@ pub enum LabError {
     /// A capture is asked for, and no file is named.
     #[error("measure.capture is set, but this run was given no file to write packets to: name one, or set it to false")]
     NoCaptureFile,
-    /// Whoever watched the run stopped it.
+    /// The caller cancelled the run.
     #[error("the run was cancelled")]
     Cancelled,
 }

@@ -1,7 +1,7 @@
 //! An experiment, from its file to its tables.
 //!
-//! Data go one way: `spec` reads and checks, [`build()`] makes the world, [`simulate`] runs it and counts,
-//! `diagnose` says what is odd, `measure` turns counts into tables, and [`Outcome`] holds the result. A module uses only modules
+//! Data go one way: `spec` reads and checks, [`build()`] makes the world, [`simulate`] runs it and counts, `diagnose`
+//! says what is odd, `measure` turns counts into tables, and [`Outcome`] holds the result. A module uses only modules
 //! before it in this list: `tests/layers.rs` checks that.
 
 mod error;

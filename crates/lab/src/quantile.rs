@@ -10,8 +10,8 @@ pub(crate) fn quantile<T: Copy>(ascending: &[T], part: f64) -> Option<T> {
     ascending.get(rank.max(1) - 1).copied()
 }
 
-/// The smallest value in us that `part` of the values of a histogram in ns does not exceed, to the width of its bin; NaN
-/// without values.
+/// The smallest value in us that `part` of the values of a histogram in ns does not exceed, to the width of its bin;
+/// NaN without values.
 pub(crate) fn histogram_quantile_us(ns: &Histogram<u64>, part: f64) -> f64 {
     if ns.is_empty() { f64::NAN } else { ns.value_at_quantile(part) as f64 * 1e-3 }
 }

@@ -14,7 +14,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// How many values.
+    /// How many values the column has.
     pub fn len(&self) -> usize {
         match self {
             Column::Text(values) => values.len(),
@@ -24,7 +24,7 @@ impl Column {
         }
     }
 
-    /// True without values.
+    /// Whether the column has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -33,22 +33,22 @@ impl Column {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// What it holds, with unit.
+    /// What the column holds, with unit.
     pub doc: &'static str,
     /// One value for each row.
     pub values: Column,
 }
 
-/// A table.
+/// A table of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
     /// What a row is.
     pub doc: &'static str,
-    /// Its columns, in order.
+    /// The columns, in order.
     pub fields: Vec<Field>,
 }
 
@@ -61,7 +61,7 @@ impl Table {
     /// Adds a column.
     ///
     /// # Panics
-    /// When it is not as long as those before.
+    /// When the column is not as long as those before.
     #[must_use]
     pub fn with(mut self, name: &'static str, doc: &'static str, values: Column) -> Self {
         let rows = self.fields.first().map_or(values.len(), |first| first.values.len());

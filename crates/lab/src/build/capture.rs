@@ -13,8 +13,8 @@ use firstlight_sim::{CaptureSink, FlowReport, World};
 use firstlight_units::Time;
 use std::path::Path;
 
-/// Writes the packets of `world` to a file that will be at `path`: [`CaptureWriter::finish`] completes it, after
-/// [`Fabric::take_capture`](firstlight_sim::Fabric::take_capture).
+/// Makes `world` write its packets to a file that will be at `path`. [`CaptureWriter::finish`] completes the file,
+/// after [`Fabric::take_capture`](firstlight_sim::Fabric::take_capture).
 ///
 /// # Errors
 /// When the file cannot be begun.
@@ -48,13 +48,13 @@ fn host_name(host: usize, spec: &Spec) -> String {
     }
 }
 
-/// Chooses the packets to record.
+/// Records the packets at the wanted ends of flows.
 struct Capture {
     writer: CaptureWriter,
     side: CaptureSide,
-    /// Host and port of each flow's sender, sorted.
+    /// Host and port of each flow's sender, in order.
     senders: Vec<(HostId, u16)>,
-    /// The same of its receiver.
+    /// Host and port of each flow's receiver, in order.
     receivers: Vec<(HostId, u16)>,
     time_scale: u64,
 }
@@ -68,7 +68,7 @@ impl Capture {
         Capture { writer, side: spec.measure.side, senders, receivers, time_scale: u64::from(spec.time_scale) }
     }
 
-    /// Whether the packet is seen at the wanted end of its flow.
+    /// Whether the packet passes the wanted end of its flow.
     fn wants(&self, packet: &Packet, direction: Direction) -> bool {
         let here = match direction {
             Direction::Sent => (packet.src, packet.sport),

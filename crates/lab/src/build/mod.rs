@@ -11,15 +11,15 @@ use crate::spec::{Flow, HostKind, Network, Probe, Spec};
 use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 
-/// Most changes of rates that a result keeps, of all hosts.
+/// Most changes of rates that a result keeps for all hosts together.
 const MOST_CHANGES: usize = 1_000_000;
 
-/// How many of them each of so many hosts may keep.
+/// How many changes each of so many hosts may keep.
 fn changes_of_each(hosts: usize) -> usize {
     (MOST_CHANGES / hosts.max(1)).max(1000)
 }
 
-/// The fabric with its hosts and flows, and with what is to be measured.
+/// Builds the fabric with its hosts and flows, and with all that is to be measured.
 ///
 /// # Errors
 /// When the engine refuses the configuration.
@@ -51,7 +51,7 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         src: flow.src,
         dst: flow.dst,
         tcp: spec.tcp,
-        // A Linux host's own is none of the world's business.
+        // The world does not use the congestion control of a Linux host.
         cc: flow.cc.simulated().copied().unwrap_or(CcConfig::NewReno(NewRenoConfig {})),
         size: flow.size,
         start: flow.start,

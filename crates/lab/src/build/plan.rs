@@ -1,4 +1,4 @@
-//! From the checked experiment to the plan of its Linux hosts, which the program inside their kernel carries out.
+//! The plan of an experiment's Linux hosts, which the program inside their kernel carries out.
 
 use super::build;
 use crate::error::LabError;
@@ -13,10 +13,10 @@ use firstlight_version::version;
 /// The plan of an experiment's Linux hosts.
 ///
 /// # Errors
-/// When it has none, or the engine refuses the experiment.
+/// When the experiment has no Linux hosts, or the engine refuses it.
 pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     let linux = spec.linux.as_ref().ok_or(LabError::NoLinuxHosts)?;
-    // Ports and starts are the world's to give.
+    // The world chooses ports and starts.
     let reports = build(spec)?.flows();
     let flows = || spec.flows.iter().zip(&reports).enumerate().filter(|(_, (flow, _))| flow.hosts == HostKind::Linux);
     Ok(Plan {
@@ -35,12 +35,13 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     })
 }
 
-/// On the hosts' clock, rounded up.
+/// A span on the hosts' clock in nanoseconds, rounded up.
 fn nanoseconds(spec: &Spec, span: Span) -> u64 {
     (span * u64::from(spec.time_scale)).as_ps().div_ceil(Span::from_ns(1).as_ps())
 }
 
-/// A run that only waits for its Linux hosts ends with them. Nobody there would see simulated flows complete.
+/// Whether the run may end when its Linux hosts are done: it waits for them only. The kernel does not know when
+/// simulated flows are complete.
 fn ends_early(spec: &Spec, linux: &Linux) -> bool {
     let sized = spec.flows.iter().all(|flow| flow.size.is_some() && flow.hosts == HostKind::Linux);
     let awaited = !spec.flows.is_empty() || linux.programs.iter().any(|program| !program.server);
@@ -49,7 +50,7 @@ fn ends_early(spec: &Spec, linux: &Linux) -> bool {
 
 /// The index of a host in the plan.
 fn index(linux: &Linux, host: HostId) -> usize {
-    linux.hosts.binary_search_by_key(&host, |known| known.host).expect("ends of flows and programs take part")
+    linux.hosts.binary_search_by_key(&host, |known| known.host).expect("hosts of flows and programs are in the plan")
 }
 
 fn host_plan(spec: &Spec, host: &LinuxHost) -> HostPlan {
@@ -77,11 +78,11 @@ fn flow_plan(linux: &Linux, number: usize, flow: &Flow, report: &FlowReport) -> 
     }
 }
 
-/// The messages of Linux hosts. None of them waits for one of other hosts: a workload has all of its own on one kind.
+/// The messages of Linux hosts. They depend on no message of other hosts: a workload is on one kind of hosts.
 fn message_plans(spec: &Spec, flows: impl Iterator<Item = usize>) -> Vec<MessagePlan> {
     let list = spec.messages.list();
     let ours = || (0..list.len()).filter(|index| spec.jobs[list[*index].job as usize].hosts == HostKind::Linux);
-    let (flow_of, message_of) = (places(flows, spec.flows.len()), places(ours(), list.len()));
+    let (flow_of, message_of) = (ranks(flows, spec.flows.len()), ranks(ours(), list.len()));
     let plan = |index: usize| MessagePlan {
         flow: list[index].flow.map(|flow| flow_of[flow as usize]),
         bytes: list[index].bytes.get(),
@@ -92,11 +93,11 @@ fn message_plans(spec: &Spec, flows: impl Iterator<Item = usize>) -> Vec<Message
     ours().map(plan).collect()
 }
 
-/// Where each of `count` things stands among those that were chosen.
-fn places(chosen: impl Iterator<Item = usize>, count: usize) -> Vec<u32> {
-    let mut places = vec![0; count];
-    (0..).zip(chosen).for_each(|(place, one)| places[one] = place);
-    places
+/// The rank of each of `count` items among the chosen ones; 0 for the others.
+fn ranks(chosen: impl Iterator<Item = usize>, count: usize) -> Vec<u32> {
+    let mut ranks = vec![0; count];
+    (0..).zip(chosen).for_each(|(rank, item)| ranks[item] = rank);
+    ranks
 }
 
 fn program_plan(spec: &Spec, linux: &Linux, program: &Program) -> ProgramPlan {

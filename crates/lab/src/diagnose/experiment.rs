@@ -1,4 +1,4 @@
-//! What can be said of an experiment before it runs.
+//! Warnings on an experiment before it runs.
 
 use super::lossless::circles;
 use super::thresholds::out_of_reach;
@@ -7,12 +7,12 @@ use firstlight_linux::Sysctl;
 use firstlight_net::Marking;
 use firstlight_sim::{HybridConfig, SwitchConfig};
 
-/// A start is forgotten after so many weeks.
+/// Weeks after which the start of the run has no effect on results.
 const WARM_WEEKS: u64 = 3;
-/// A part of a week matters in a measurement of fewer weeks than this.
+/// A measurement of fewer weeks depends on the part of a week that it includes.
 const MANY_WEEKS: u64 = 100;
 
-/// What can be said before the run.
+/// Warnings on an experiment before it runs.
 pub fn of_spec(spec: &Spec) -> Vec<String> {
     let mut notes = spec.notes.clone();
     ecn(spec, &mut notes);
@@ -30,7 +30,7 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
             && hybrid.control.is_none()
             && hybrid.week.time_of(src, dst).is_zero()
         {
-            notes.push(format!("the schedule has no day for the measured pair {src}->{dst}: it has no circuit"));
+            notes.push(format!("the measured pair {src}->{dst} has no circuit: the schedule has no day for it; choose another measure.pair"));
         }
     }
     notes
@@ -47,8 +47,8 @@ pub(crate) fn may_be_marked(spec: &Spec) -> bool {
 
 /// Whether connections may negotiate ECN whatever their congestion control.
 fn negotiates_ecn(spec: &Spec) -> bool {
-    let told = |sysctl: &Sysctl| sysctl.name == "net.ipv4.tcp_ecn" && sysctl.value != "0";
-    let linux = spec.linux.iter().flat_map(|linux| &linux.hosts).any(|host| host.sysctls.iter().any(told));
+    let set = |sysctl: &Sysctl| sysctl.name == "net.ipv4.tcp_ecn" && sysctl.value != "0";
+    let linux = spec.linux.iter().flat_map(|linux| &linux.hosts).any(|host| host.sysctls.iter().any(set));
     linux || spec.tcp.ecn
 }
 
@@ -59,30 +59,32 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
     };
     let dctcp = uses(spec, "dctcp");
     if dctcp && !voq.marks() {
-        notes.push("DCTCP flows and no ECN threshold (voq.ecn_small): nothing is ever marked".into());
+        notes.push("DCTCP flows never see a mark: VOQs have no ECN threshold; set voq.ecn_small".into());
     }
     if voq.marks() && voq.red.is_none() && !dctcp && !negotiates_ecn(spec) {
-        notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
+        notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }
 
-/// Hosts that take in as fast as anything comes.
+/// Warns of hosts that receive as fast as any link delivers.
 fn adapter(spec: &Spec, notes: &mut Vec<String>) {
     let Some(receive) = spec.network.interface().adapter.receive else { return };
-    let rates = spec.network.links_to_hosts().into_iter().map(|(there, _)| there.rate);
+    let rates = spec.network.links_to_hosts().into_iter().map(|(forward, _)| forward.rate);
     let Some(fastest) = rates.max().filter(|fastest| receive.drain >= *fastest) else { return };
     notes.push(format!(
-        "adapter.drain = {} is not below the rate of any link to a host ({fastest} at most): receive buffers never fill",
+        "receive buffers never fill: adapter.drain = {} is not below the rate of any link to a host, {fastest} at most",
         receive.drain
     ));
 }
 
-/// Traffic classes that switches do not tell apart.
+/// Warns of traffic classes that switches queue together.
 fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     let highest = spec.flows.iter().map(|flow| flow.class).chain(spec.probes.iter().map(|probe| probe.class)).max();
     let (highest, queues) = (usize::from(highest.unwrap_or(0)), switch.classes.len());
     if highest > 0 && queues == 0 {
-        notes.push("flows have traffic classes, and the switches one queue for all: add [[switch.classes]]".into());
+        notes.push(
+            "flows have traffic classes, but switches have one queue for all of them: add [[switch.classes]]".into(),
+        );
     } else if queues > 0 && highest >= queues {
         let last = queues - 1;
         notes.push(format!(
@@ -91,17 +93,17 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     }
 }
 
-/// As `ecn`, for the queues of a packet fabric.
+/// Does the same as `ecn` for the queues of a packet fabric.
 fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
     let any = queues.iter().any(|queue| queue.marking != Marking::None);
     let red = queues.iter().any(|queue| matches!(queue.marking, Marking::Red(_)));
     let dctcp = uses(spec, "dctcp");
     if dctcp && !any {
-        notes.push("DCTCP flows and no ECN threshold (switch.ecn): nothing is ever marked".into());
+        notes.push("DCTCP flows never see a mark: queues of switches have no ECN threshold; set switch.ecn".into());
     }
     if any && !red && !dctcp && !negotiates_ecn(spec) {
-        notes.push("an ECN threshold, and no flow that negotiates ECN: nothing is ever marked".into());
+        notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }
 
@@ -124,13 +126,13 @@ fn workloads(spec: &Spec, notes: &mut Vec<String>) {
 fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     let retcp = uses(spec, "retcp");
     if retcp && hybrid.marks.is_none() {
-        notes.push("reTCP flows and no [marks]: they never learn of a circuit".into());
+        notes.push("reTCP flows never learn of a circuit: add [marks]".into());
     }
     if hybrid.marks.is_some() && !retcp {
-        notes.push("[marks], and no reTCP flow that would use the ECE marks".into());
+        notes.push("no flow uses the ECE marks of [marks]: use retcp, or remove [marks]".into());
     }
     if hybrid.marks.is_some() && spec.tcp.ecn {
-        notes.push("[marks] with tcp.ecn: the other controllers take a circuit's ECE marks for congestion".into());
+        notes.push("congestion controls other than retcp take the ECE marks of [marks] for congestion: remove tcp.ecn or [marks]".into());
     }
 }
 
@@ -140,21 +142,21 @@ fn weeks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     if bulk && spec.warmup < week * WARM_WEEKS {
         let (warmup, least) = (spec.warmup, week * WARM_WEEKS);
         notes.push(format!(
-            "a warm-up of {warmup} is shorter than {WARM_WEEKS} weeks ({least}): the start is in the figures"
+            "the results include the start of the run: warmup = {warmup} is shorter than {WARM_WEEKS} weeks, {least}"
         ));
     }
     let measured = spec.measured();
     let whole = measured.as_ps().is_multiple_of(week.as_ps());
     if bulk && !whole && measured < week * MANY_WEEKS {
         notes.push(format!(
-            "the measured {measured} is not a whole number of weeks ({week}): utilization is off by up to a day"
+            "utilization is wrong by up to one day: the measured time, {measured}, is not a whole number of weeks, {week}"
         ));
     }
     if let Some(series) = &spec.measure.series {
         let fold = week * u64::from(series.fold);
         if measured < fold {
             notes.push(format!(
-                "the measured {measured} is shorter than one fold of the series ({fold}): it stays empty"
+                "table series stays empty: the measured time, {measured}, is shorter than one fold, {fold}"
             ));
         }
     }

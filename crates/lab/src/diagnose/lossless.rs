@@ -1,4 +1,4 @@
-//! Lossless links: ports that may wait for each other in a circle, deadlocks, and losses.
+//! Warnings on lossless links: ports that may wait for each other in a circle, deadlocks, and losses.
 
 use crate::run::Counters;
 use crate::spec::Spec;
@@ -7,13 +7,13 @@ use firstlight_sim::GraphConfig;
 
 /// Ports that may wait for each other in a circle.
 pub(crate) struct CircularWait {
-    /// The lossless class; all of them with PAUSE.
+    /// The lossless class; `None` with PAUSE, which stops all classes.
     pub(crate) class: Option<u8>,
-    /// Each waits for the next, and the last for the first.
+    /// Names of the ports: each waits for the next one, and the last one for the first.
     pub(crate) ports: Vec<String>,
 }
 
-/// Lossless links that may wait for each other in a circle, with the flows and probes that there are.
+/// Circles of ports that may wait for each other, given the paths of all flows and probes.
 pub(crate) fn circular_waits(spec: &Spec, graph: &GraphConfig) -> Vec<CircularWait> {
     let Some(pfc) = &graph.switch.pfc else { return vec![] };
     let routes = Routes::new(&graph.topology, graph.seed);
@@ -34,7 +34,7 @@ pub(crate) fn circular_waits(spec: &Spec, graph: &GraphConfig) -> Vec<CircularWa
 pub(super) fn circles(spec: &Spec, graph: &GraphConfig, notes: &mut Vec<String>) {
     notes.extend(circular_waits(spec, graph).into_iter().map(|CircularWait { class, ports }| {
         format!(
-            "{} may stop for ever: ports may wait for each other in a circle, {}",
+            "{} may deadlock: ports may wait for each other in a circle, {}",
             class_text(class),
             circle_text(ports.into_iter()),
         )
@@ -45,26 +45,26 @@ fn class_text(class: Option<u8>) -> String {
     class.map_or_else(|| "lossless Ethernet".into(), |class| format!("lossless class {class}"))
 }
 
-/// The ports, and the first again.
+/// The ports of a circle as a list, with the first one again at the end.
 fn circle_text(ports: impl Iterator<Item = String>) -> String {
     let mut ports: Vec<String> = ports.collect();
     ports.extend(ports.first().cloned());
     ports.join(", ")
 }
 
-/// What is wrong with losses of lossless classes. No limit is there that could cause one unless `pfc.allow_loss` is set, so this
-/// would be the engine's own fault.
+/// The warning on losses of lossless classes. Without `pfc.allow_loss` no queue has a limit, so that a loss is a defect
+/// of the engine.
 pub(super) fn loss(lost: u64, allowed: bool) -> Option<String> {
-    let text = || format!("{lost} packets of lossless classes were lost, and pfc.allow_loss does not allow it");
+    let text = || format!("{lost} packets of lossless classes were lost, although pfc.allow_loss is not set");
     (lost > 0 && !allowed).then(text)
 }
 
-/// What pauses did that one should know of.
+/// Warns of deadlocks and of events that were not recorded.
 pub(super) fn pauses(counters: &Counters, notes: &mut Vec<String>) {
     let Some(report) = &counters.pauses else { return };
     for dead in &report.deadlocks {
         notes.push(format!(
-            "deadlock since {}us: {} stands still, {}; {} ports can never go on",
+            "deadlock since {}us: ports of {} wait for each other in a circle, {}; {} ports can never send again",
             dead.since.as_us_f64(),
             class_text(dead.class),
             circle_text(dead.ports.iter().cloned()),
@@ -73,7 +73,7 @@ pub(super) fn pauses(counters: &Counters, notes: &mut Vec<String>) {
     }
     if report.unrecorded > 0 {
         notes.push(format!(
-            "table pause_events has the first {} of {} events: see pfc.events",
+            "table pause_events has only the first {} of {} events: raise pfc.events",
             report.events.len(),
             report.events.len() as u64 + report.unrecorded
         ));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_loss_that_is_not_allowed_makes_a_run_invalid() {
-        let text = "3 packets of lossless classes were lost, and pfc.allow_loss does not allow it";
+        let text = "3 packets of lossless classes were lost, although pfc.allow_loss is not set";
         assert_eq!(
             [(0, false), (3, true), (3, false)].map(|(lost, allowed)| loss(lost, allowed)),
             [None, None, Some(text.into())]

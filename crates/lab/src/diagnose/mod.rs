@@ -1,4 +1,4 @@
-//! Warnings: what makes a run's figures say something else than it seems.
+//! Warnings: why the results of a run may mean something else than they seem to.
 
 mod experiment;
 mod lossless;
@@ -7,13 +7,13 @@ mod run;
 mod thresholds;
 
 pub(crate) use experiment::of_spec;
-pub(crate) use lossless::circular_waits;
+pub(crate) use lossless::{CircularWait, circular_waits};
 pub(crate) use reasons::{marking, no_notification, no_pause, pausing, unmarked};
 
 use crate::run::Counters;
 use crate::spec::{Network, Spec};
 
-/// What the run has shown.
+/// Warnings on an experiment and its run.
 pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
     let mut notes = of_spec(spec);
     if let (Some(meter), Network::Hybrid(hybrid)) = (&counters.meter, &spec.network) {
@@ -24,20 +24,20 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
         run::qcn(spec, report, &mut notes);
     }
     if counters.measured.is_zero() {
-        notes.push("every flow was complete before the warm-up ended: nothing was measured".into());
+        notes.push("nothing was measured: every flow was complete before the warm-up ended; shorten warmup".into());
     }
-    if let (Some(hosts), Some(told)) = (&spec.linux, &counters.linux) {
-        run::linux(hosts, told, &mut notes);
+    if let (Some(hosts), Some(reported)) = (&spec.linux, &counters.linux) {
+        run::linux(hosts, reported, &mut notes);
     }
     lossless::pauses(counters, &mut notes);
     notes.extend(invalid(spec, counters));
     if counters.strays > 0 {
-        notes.push(format!("{} packets came to a port where nobody listens", counters.strays));
+        notes.push(format!("{} packets arrived at a port without a socket", counters.strays));
     }
     notes
 }
 
-/// Why a run's figures are not what the experiment asked for; nothing on a sound run.
+/// Why the results of a run are invalid; empty for a valid run.
 pub fn invalid(spec: &Spec, counters: &Counters) -> Vec<String> {
     let lost = counters.pauses.as_ref().map_or(0, |report| report.lost);
     lossless::loss(lost, spec.allow_loss).into_iter().collect()

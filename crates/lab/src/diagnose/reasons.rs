@@ -6,7 +6,7 @@ use crate::spec::{Network, Spec};
 use firstlight_net::Marking;
 use firstlight_sim::{PauseReport, PausedPort, PortKind, PortReport, QcnReport};
 
-/// Whether queues of that kind mark packets.
+/// Whether ports of this kind have a queue that marks.
 fn marks(spec: &Spec, kind: PortKind) -> bool {
     match (&spec.network, kind) {
         (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
@@ -17,7 +17,7 @@ fn marks(spec: &Spec, kind: PortKind) -> bool {
     }
 }
 
-/// What became of a port's marking.
+/// Whether a port has marked, or why not: the values of column `marking`.
 pub(crate) fn marking(spec: &Spec, port: &PortReport) -> &'static str {
     match port {
         PortReport { marked: 1.., .. } => "marked",
@@ -36,14 +36,14 @@ pub(crate) fn unmarked(spec: &Spec, counters: &Counters) -> Option<&'static str>
     let states: Vec<&str> = counters.ports.iter().map(|port| marking(spec, port)).collect();
     let found = |state: &str| states.contains(&state);
     Some(match () {
-        () if found("not reached") => "no queue with marks was long enough",
+        () if found("not reached") => "no queue that marks was long enough",
         () if found("not capable") => "no flow negotiates ECN",
-        () if found("no traffic") => "no packet came to a queue with marks",
+        () if found("no traffic") => "no packet came to a queue that marks",
         () => "no queue marks",
     })
 }
 
-/// Why a port's counters are what they are.
+/// Whether a port was paused, or why not: the values of column `state`.
 pub(crate) fn pausing(port: &PausedPort) -> &'static str {
     match port {
         PausedPort { lossless: false, .. } => "off",
@@ -53,24 +53,24 @@ pub(crate) fn pausing(port: &PausedPort) -> &'static str {
     }
 }
 
-/// Why nothing was paused, if nothing was.
+/// Why no port was paused, if none was.
 pub(crate) fn no_pause(report: &PauseReport) -> Option<String> {
     let lossless = || report.ports.iter().filter(|port| port.lossless);
     if lossless().any(|port| port.pauses > 0) {
         return None;
     }
-    // The account that came nearest to its threshold.
+    // The ingress account that came nearest to its threshold.
     let nearest = |port: &&PausedPort| (port.peak as i128) - i128::from(port.limits.xoff.get());
     Some(match lossless().filter(|port| port.packets > 0).max_by_key(nearest) {
         None => "no packet of a lossless class came to a switch".into(),
         Some(PausedPort { name, peak, limits, .. }) if *peak > limits.xoff.get() => {
-            format!("what came from {name} exceeded xoff, {}, but no pause had taken effect by the end", limits.xoff)
-        }
-        Some(PausedPort { name, peak, limits, .. }) => {
             format!(
-                "not reached: the next switch or host held of what came from {name} {peak}B at most, and xoff is {}",
+                "the ingress account of {name} exceeded xoff, {}, but no pause took effect before the end",
                 limits.xoff
             )
+        }
+        Some(PausedPort { name, peak, limits, .. }) => {
+            format!("not reached: the ingress account of {name} had {peak}B at most, and xoff is {}", limits.xoff)
         }
     })
 }
@@ -82,9 +82,9 @@ pub(crate) fn no_notification(spec: &Spec, qcn: &QcnReport) -> Option<String> {
         return None;
     }
     Some(match qcn.sent.samples {
-        0 => format!("no queue was sampled: through none went qcn.sample = {}", config.sample),
+        0 => format!("no queue was sampled: no queue passed qcn.sample = {} on", config.sample),
         samples => {
-            format!("none of {samples} samples found a queue above qcn.qeq = {} or growing fast", config.set_point)
+            format!("of {samples} samples, none found a queue above qcn.qeq = {} or growing fast", config.set_point)
         }
     })
 }

@@ -1,4 +1,4 @@
-//! What a run has shown of its flows, its measured pair, QCN and its Linux hosts.
+//! Warnings on a run: its flows, its measured pair, QCN and its Linux hosts.
 
 use super::reasons::no_notification;
 use crate::run::{Counters, LinuxCounters, ProgramEnd};
@@ -16,14 +16,14 @@ pub(super) fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, note
     }
 }
 
-/// QCN that was silent, or whose changes were too many to be kept.
+/// Warns of QCN without notifications, and of more changes of rates than were recorded.
 pub(super) fn qcn(spec: &Spec, report: &QcnReport, notes: &mut Vec<String>) {
     if let Some(why) = no_notification(spec, report) {
-        notes.push(format!("[qcn], and no notification: {why}"));
+        notes.push(format!("[qcn] sent no notification: {why}"));
     }
     let (kept, changes) = (report.kept.len() as u64, report.changes);
     if spec.measure.rate_limiters && kept < changes {
-        notes.push(format!("table rate_limiters has {kept} of {changes} changes: the first of each host"));
+        notes.push(format!("table rate_limiters has only {kept} of {changes} changes, the first ones of each host"));
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
     let silent = rows.iter().filter(|flow| flow.bytes_acked == 0 && begun(spec.own_time(flow.start)));
     say(notes, silent.count(), rows.len(), "never had data acknowledged");
     let lost_syns = rows.iter().filter(|flow| flow.sender.syn_retransmits + flow.receiver.syn_retransmits > 0);
-    say(notes, lost_syns.count(), rows.len(), "had to repeat a SYN or SYN-ACK");
+    say(notes, lost_syns.count(), rows.len(), "retransmitted a SYN or SYN-ACK");
     let window = spec.tcp.receive_window.get();
     let simulated = rows.iter().zip(&spec.flows).filter(|(_, flow)| flow.hosts == HostKind::Simulated);
     let limited = simulated.filter(|(row, _)| u64::from(row.cwnd) * u64::from(spec.tcp.mss()) >= window);
@@ -41,31 +41,36 @@ pub(super) fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
     let sized = rows.iter().filter(|flow| flow.size.is_some()).count();
     let waiting = counters.jobs.iter().filter(|job| job.finish.is_none()).count();
     if waiting > 0 {
-        notes.push(format!("{waiting} of {} jobs were not complete at the end, and have no time", counters.jobs.len()));
+        notes.push(format!(
+            "{waiting} of {} jobs were not complete at the end and have no duration",
+            counters.jobs.len()
+        ));
     }
-    say(notes, counters.unfinished, sized, "of a given size were not complete at the end, and have no completion time");
+    say(notes, counters.unfinished, sized, "of a given size were not complete at the end and have no completion time");
 }
 
-/// Programs that did not do their work, and frames that the fabric does not know.
-pub(super) fn linux(hosts: &Linux, told: &LinuxCounters, notes: &mut Vec<String>) {
+/// Warns of programs that failed or still ran, and of frames that the fabric dropped.
+pub(super) fn linux(hosts: &Linux, reported: &LinuxCounters, notes: &mut Vec<String>) {
     for (index, program) in hosts.programs.iter().enumerate() {
         let (name, host) = (&program.name, program.on.0);
-        match told.ended.get(index).copied().flatten() {
+        match reported.ended.get(index).copied().flatten() {
             Some(ProgramEnd { code, .. }) if code != 0 => {
                 notes.push(format!("program {name} on host{host} ended with exit code {code}: see its output"));
             }
-            None if !program.server => notes.push(format!("program {name} on host{host} had not ended at the end")),
+            None if !program.server => notes.push(format!(
+                "program {name} on host{host} still ran at the end: set server = true if it need not end"
+            )),
             _ => {}
         }
     }
-    let Frames { malformed, elsewhere, .. } = told.frames;
+    let Frames { malformed, elsewhere, .. } = reported.frames;
     if malformed > 0 {
-        notes.push(format!("{malformed} frames of Linux hosts had broken headers and were dropped"));
+        notes.push(format!("{malformed} frames of Linux hosts were dropped: their headers are broken"));
     }
     if elsewhere > 0 {
         notes.push(format!(
-            "{elsewhere} packets of Linux hosts were for an address that none of them has (broadcast, multicast, a \
-             simulated host) and were dropped"
+            "{elsewhere} packets of Linux hosts were dropped: their destination is an address of no Linux host \
+             (broadcast, multicast, a simulated host)"
         ));
     }
 }

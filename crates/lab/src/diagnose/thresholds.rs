@@ -1,11 +1,11 @@
-//! Thresholds that a queue never reaches, because it is full before.
+//! Warnings on thresholds that a queue never reaches, because it is full before.
 
 use crate::spec::{Network, Spec};
 use firstlight_net::{Band, Length, Limit, Marking};
 use firstlight_sim::{SwitchConfig, VoqConfig};
 use firstlight_units::Bytes;
 
-/// What is never marked, or told of, for that reason.
+/// One warning for each threshold that is never exceeded.
 pub fn out_of_reach(spec: &Spec) -> Vec<String> {
     let mtu = u64::from(spec.tcp.mtu);
     match &spec.network {
@@ -26,7 +26,7 @@ fn voq(voq: &VoqConfig, mtu: u64) -> Vec<String> {
 
 fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<String> {
     let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
-    let told = |queue: &firstlight_net::Discipline| {
+    let unreached = |queue: &firstlight_net::Discipline| {
         let mark = match queue.marking {
             Marking::Threshold(mark) => never("switch.ecn", mark, queue.limit, mtu),
             Marking::Red(red) => never("switch.red.min", least(red.band), queue.limit, mtu),
@@ -35,10 +35,10 @@ fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<Stri
         let qeq = set_point.and_then(|point| never("qcn.qeq", Length::Bytes(point), queue.limit, mtu));
         [qeq, mark]
     };
-    queues.iter().flat_map(told).flatten().collect()
+    queues.iter().flat_map(unreached).flatten().collect()
 }
 
-/// Below this average RED marks nothing.
+/// The average length below which RED marks nothing.
 fn least(band: Band) -> Length {
     match band {
         Band::Packets { min, .. } => Length::Packets(min),
@@ -46,13 +46,14 @@ fn least(band: Band) -> Length {
     }
 }
 
-/// That a queue with this limit has at most the threshold; nothing where packets smaller than the MTU could make it more.
+/// The warning that a queue with this limit never exceeds the threshold; `None` where packets smaller than the MTU
+/// could.
 fn never(key: &str, threshold: Length, limit: Limit, mtu: u64) -> Option<String> {
     let (threshold, beyond, limit) = match (threshold, limit) {
         (Length::Packets(mark), Limit::Packets(limit)) => (mark.to_string(), mark >= limit, format!("{limit} packets")),
         (Length::Bytes(mark), Limit::Bytes(limit)) => (mark.to_string(), mark >= limit, limit.to_string()),
         (Length::Bytes(mark), Limit::Packets(limit)) => {
-            // The one in service is not among them.
+            // The limit does not count the packet in service.
             let most = (u64::from(limit) + 1) * mtu;
             (mark.to_string(), mark.get() >= most, format!("{limit} packets of {mtu} bytes"))
         }

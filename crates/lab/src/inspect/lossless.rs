@@ -1,5 +1,5 @@
-//! What pauses, adapters and QCN would be: thresholds and buffers of each kind of link, circles, congestion points and their
-//! parameters.
+//! Pauses, adapters and QCN of an experiment: thresholds and buffers of each kind of link, circles of ports that may
+//! wait for each other, congestion points and their parameters.
 
 use crate::diagnose;
 use crate::spec::{Network, Spec};
@@ -10,7 +10,7 @@ use firstlight_sim::{AdapterConfig, GraphConfig, ReceiveConfig};
 use firstlight_units::Rate;
 use serde_json::{Map, Value as Json, json};
 
-/// What can be paused, and when; null where nothing can.
+/// Which links can be paused, and at which thresholds; null where none can.
 pub(super) fn pfc(spec: &Spec) -> Json {
     let Network::Graph(graph) = &spec.network else { return Json::Null };
     let Some(pfc) = &graph.switch.pfc else { return Json::Null };
@@ -22,11 +22,15 @@ pub(super) fn pfc(spec: &Spec) -> Json {
         "allow_loss": spec.allow_loss,
         "largest_packet_bytes": pfc.mtu.get(),
         "links": links(&graph.topology, pfc),
-        "circular_waits": waits.iter().map(|wait| json!({"class": wait.class, "ports": wait.ports})).collect::<Vec<_>>(),
+        "circular_waits": waits.iter().map(circular_wait).collect::<Vec<_>>(),
     })
 }
 
-/// Each pair of tiers whose links are paused, with its limits: one entry for each that differs.
+fn circular_wait(wait: &diagnose::CircularWait) -> Json {
+    json!({"class": wait.class, "ports": wait.ports})
+}
+
+/// The limits of the links between each pair of tiers: one entry for each that differs.
 fn links(topology: &Topology, pfc: &PfcConfig) -> Json {
     let mut links = serde_json::Map::new();
     let backs = topology.backs();
@@ -37,16 +41,16 @@ fn links(topology: &Topology, pfc: &PfcConfig) -> Json {
         }
         let name = format!("{}->{}", super::tier(topology, topology.source_of(from)), super::tier(topology, to));
         let rate = topology.wire_of(from).rate;
-        let told = limits(rate, &pfc.limits(topology.wire_of(from), topology.wire_of(*back)));
+        let entry = limits(rate, &pfc.limits(topology.wire_of(from), topology.wire_of(*back)));
         let all = links.entry(name).or_insert_with(|| json!([])).as_array_mut().expect("it was made a list");
-        if !all.contains(&told) {
-            all.push(told);
+        if !all.contains(&entry) {
+            all.push(entry);
         }
     }
     links.into()
 }
 
-/// What holds on a link of that rate.
+/// The limits of a link of that rate.
 fn limits(rate: Rate, limits: &PfcLimits) -> Json {
     let PfcLimits { xon, xoff, buffer, headroom, response } = limits;
     json!({
@@ -55,22 +59,22 @@ fn limits(rate: Rate, limits: &PfcLimits) -> Json {
     })
 }
 
-/// What hosts' interfaces hold of what is to be sent, where that is limited; and, where they do not take in at once what arrives, how
-/// they do, and when they pause the links to them, one entry for each that differs. Null without either.
+/// Limits of the hosts' interfaces: the send buffer, the rate at which the host receives, and the thresholds at which
+/// it pauses links to it, one entry for each that differs. Null without limits.
 pub(super) fn adapter(spec: &Spec) -> Json {
     let AdapterConfig { send_buffer, receive } = spec.network.interface().adapter;
-    let mut told = Map::new();
-    told.extend(send_buffer.map(|limit| ("send_buffer_bytes".into(), json!(limit.get()))));
-    told.extend(receive.into_iter().flat_map(|receive| receiving(spec, receive)));
-    if told.is_empty() { Json::Null } else { Json::Object(told) }
+    let mut limits = Map::new();
+    limits.extend(send_buffer.map(|limit| ("send_buffer_bytes".into(), json!(limit.get()))));
+    limits.extend(receive.into_iter().flat_map(|receive| receiving(spec, receive)));
+    if limits.is_empty() { Json::Null } else { Json::Object(limits) }
 }
 
 fn receiving(spec: &Spec, ReceiveConfig { drain, buffer }: ReceiveConfig) -> [(String, Json); 3] {
     let links = spec.network.links_to_hosts().into_iter().zip(spec.network.limits_of_adapters());
     let mut pauses: Vec<Json> = vec![];
-    for told in links.map(|((there, _), of_link)| limits(there.rate, &of_link)) {
-        if !pauses.contains(&told) {
-            pauses.push(told);
+    for entry in links.map(|((forward, _), of_link)| limits(forward.rate, &of_link)) {
+        if !pauses.contains(&entry) {
+            pauses.push(entry);
         }
     }
     [
@@ -80,7 +84,7 @@ fn receiving(spec: &Spec, ReceiveConfig { drain, buffer }: ReceiveConfig) -> [(S
     ]
 }
 
-/// The congestion points, and the parameters of both points; null without QCN.
+/// The congestion points, and the parameters of congestion and reaction points; null without QCN.
 pub(super) fn qcn(spec: &Spec) -> Json {
     let Some(config) = spec.network.interface().qcn else { return Json::Null };
     let (points, at) = match &spec.network {

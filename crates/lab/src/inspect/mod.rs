@@ -12,7 +12,7 @@ use firstlight_sim::{GraphConfig, HostLinks, HybridConfig};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::{Value as Json, json};
 
-/// More flows than this are counted, not listed.
+/// Most flows that are listed; all are counted.
 const MOST_FLOWS: usize = 1000;
 
 /// A description of what would be built.
@@ -34,7 +34,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "hosts": spec.hosts(),
         "rates": rates,
         "week": week,
-        "week_us": match &spec.network { Network::Hybrid(h) => Some(h.week.length().as_us_f64()), Network::Graph(_) => None },
+        "week_us": week_us(&spec.network),
         "bdp": bdp,
         "pfc": lossless::pfc(spec),
         "adapter": lossless::adapter(spec),
@@ -51,6 +51,13 @@ pub fn inspect(spec: &Spec) -> Json {
     })
 }
 
+fn week_us(network: &Network) -> Option<f64> {
+    match network {
+        Network::Hybrid(hybrid) => Some(hybrid.week.length().as_us_f64()),
+        Network::Graph(_) => None,
+    }
+}
+
 fn rate(rate: Rate, delay: Span) -> Json {
     json!({"rate": rate.to_string(), "delay_us": delay.as_us_f64()})
 }
@@ -63,7 +70,7 @@ fn host_rates(links: &HostLinks) -> Json {
     rates
 }
 
-/// How many switches of which tier there are.
+/// The fabric's kind, hosts and links, and how many switches each tier has.
 fn graph_shape(spec: &Spec, graph: &GraphConfig) -> Json {
     let mut switches = serde_json::Map::new();
     for switch in graph.topology.switches() {
@@ -76,7 +83,7 @@ fn graph_shape(spec: &Spec, graph: &GraphConfig) -> Json {
     })
 }
 
-/// What a node is one of.
+/// The tier of a node.
 fn tier(topology: &Topology, node: Node) -> String {
     match node {
         Node::Host(_) => "host".into(),
@@ -84,7 +91,7 @@ fn tier(topology: &Topology, node: Node) -> String {
     }
 }
 
-/// Each pair of tiers that is joined, with its rates and delays: one entry for each that differs.
+/// The rates and delays of the links between each pair of tiers: one entry for each that differs.
 fn graph_rates(graph: &GraphConfig) -> Json {
     let topology = &graph.topology;
     let tier = |node| tier(topology, node);
@@ -94,9 +101,9 @@ fn graph_rates(graph: &GraphConfig) -> Json {
     for (from, to, wire) in nics.chain(ports) {
         let name = format!("{from}->{}", tier(to));
         let all = rates.entry(name).or_insert_with(|| json!([])).as_array_mut().expect("it was made a list");
-        let told = rate(wire.rate, wire.delay);
-        if !all.contains(&told) {
-            all.push(told);
+        let entry = rate(wire.rate, wire.delay);
+        if !all.contains(&entry) {
+            all.push(entry);
         }
     }
     rates.into()
@@ -110,7 +117,7 @@ fn hybrid_rates(hybrid: &HybridConfig) -> Json {
     })
 }
 
-/// The days of a week that repeats, or the control loop that makes weeks.
+/// The days of a week that repeats, or the control loop that computes weeks.
 fn schedule(hybrid: &HybridConfig) -> Json {
     let Some(control) = &hybrid.control else { return week(&hybrid.week) };
     json!({
@@ -130,8 +137,8 @@ fn week(week: &Week) -> Json {
     week.days().iter().zip(week.day_times()).map(day).collect()
 }
 
-/// A path's product of bottleneck rate and round trip without queues, the hosts' stacks included, both ways over the same
-/// network.
+/// A path's bandwidth-delay product: bottleneck rate times round-trip time without queues, stacks of the hosts
+/// included, with both directions over the same network.
 fn product(spec: &Spec, rate: Rate, propagation: Span) -> Json {
     let mtu = Bytes::new(spec.tcp.mtu.into());
     let interface = spec.network.interface();
@@ -144,7 +151,7 @@ fn product(spec: &Spec, rate: Rate, propagation: Span) -> Json {
     })
 }
 
-/// Of the way from the first host to the last.
+/// The bandwidth-delay product of the path from the first host to the last.
 fn graph_bdp(spec: &Spec, graph: &GraphConfig) -> Json {
     let (topology, last) = (&graph.topology, HostId((graph.topology.hosts() - 1) as u16));
     let path = Routes::new(topology, graph.seed).path(topology, HostId(0), last, 0);
@@ -171,9 +178,9 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
 fn flows(spec: &Spec) -> Json {
     let flow = |flow: &crate::spec::Flow| {
         json!({
-            "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(), "cc": flow.cc.name(),
-            "size": flow.size.map(|size| size.to_string()), "start_us": (flow.messages == 0).then(|| flow.start.as_us_f64()),
-            "messages": flow.messages, "jitter_us": flow.jitter.as_us_f64(),
+            "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(),
+            "cc": flow.cc.name(), "size": flow.size.map(|size| size.to_string()),
+            "start_us": (flow.messages == 0).then(|| flow.start.as_us_f64()), "messages": flow.messages, "jitter_us": flow.jitter.as_us_f64(),
             "stop_us": flow.stop.map(Span::as_us_f64), "class": flow.class,
         })
     };
@@ -193,8 +200,8 @@ fn workloads(spec: &Spec) -> Json {
 fn probes(spec: &Spec) -> Json {
     let one = |probe: &crate::spec::Probe| {
         json!({
-            "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0, "packet": probe.packet.to_string(),
-            "interval_us": probe.interval.as_us_f64(), "count": probe.count, "start_us": probe.start.as_us_f64(),
+            "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0,
+            "packet": probe.packet.to_string(), "interval_us": probe.interval.as_us_f64(), "count": probe.count, "start_us": probe.start.as_us_f64(),
             "class": probe.class,
         })
     };
@@ -203,7 +210,7 @@ fn probes(spec: &Spec) -> Json {
 
 /// What runs on Linux hosts, and on which kernel; null when all hosts are simulated.
 fn linux(spec: &Spec) -> Json {
-    let told = |linux: &crate::spec::Linux| {
+    let hosts = |linux: &crate::spec::Linux| {
         let programs: Vec<&str> = linux.programs.iter().map(|program| program.name.as_str()).collect();
         json!({
             "tick_ms": linux.tick.as_us_f64() * 1e-3,
@@ -213,7 +220,7 @@ fn linux(spec: &Spec) -> Json {
             "modules": linux.modules,
         })
     };
-    spec.linux.as_ref().map(told).into()
+    spec.linux.as_ref().map(hosts).into()
 }
 
 fn measure(spec: &Spec) -> Json {

@@ -1,14 +1,16 @@
-//! How fast a job would be on a network of its own: the longest path through its messages, where each takes the time that
-//! the empty fabric gives it on an open connection (all of its segments back to back, stored and forwarded, headers included,
-//! through the stacks of both hosts), and each computation its own. Messages do not wait for each other's links, for windows
-//! or handshakes. What a job waits for in other jobs is there at its start.
+//! The least time of a job: the longest path through its messages on an otherwise empty network.
+//!
+//! Each message takes the time that the empty fabric gives it on an open connection: all of its segments back to back,
+//! stored and forwarded, headers included, through the stacks of both hosts. Each computation takes its own time.
+//! Messages do not wait for each other's links, for windows or for handshakes. Messages of other jobs that a job
+//! depends on are complete at its start.
 
 use super::ideal::Ideal;
 use crate::spec::Spec;
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 
-/// The least time of each job; none where that of a message is not one number.
+/// The least time of each job; `None` where the time of a message is not a single number.
 pub(super) fn least_times(spec: &Spec) -> Vec<Option<Span>> {
     let ideal = Ideal::of(spec);
     let list = spec.messages.list();
@@ -18,19 +20,19 @@ pub(super) fn least_times(spec: &Spec) -> Vec<Option<Span>> {
     let mut done: Vec<Span> = Vec::with_capacity(list.len());
     for (index, message) in list.iter().enumerate() {
         let job = message.job as usize;
-        // A job's first message is the first to start: later ones come after it, or later.
+        // A job's first message is the first to start.
         let begin = *starts[job].get_or_insert(message.start);
         let own = spec.messages.after(index).iter().filter(|other| list[**other as usize].job == message.job);
         let ready = own.map(|other| done[*other as usize]).max().unwrap_or_default();
         let ready = ready.max(message.start.saturating_sub(begin));
-        let way = message.flow.map_or(Some(Span::ZERO), |flow| {
+        let transfer = message.flow.map_or(Some(Span::ZERO), |flow| {
             let ends = &spec.flows[flow as usize];
             *known
                 .entry((ends.src.0, ends.dst.0, message.bytes.get()))
-                .or_insert_with(|| ideal.way(ends.src, ends.dst, message.bytes))
+                .or_insert_with(|| ideal.transfer(ends.src, ends.dst, message.bytes))
         });
-        done.push(ready + message.delay + way.unwrap_or_default());
-        least[job] = least[job].zip(way).map(|(least, _)| least.max(done[index]));
+        done.push(ready + message.delay + transfer.unwrap_or_default());
+        least[job] = least[job].zip(transfer).map(|(least, _)| least.max(done[index]));
     }
     least
 }

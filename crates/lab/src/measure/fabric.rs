@@ -1,5 +1,5 @@
-//! Tables `ports`, `pairs` and `week`: the network's own counts since the start of the run, warm-up included, and the
-//! schedule it followed.
+//! Tables `ports`, `pairs`, `week` and `circuits`: counts of the network since the start of the run, warm-up included,
+//! and its schedule.
 
 use super::numbers;
 use crate::diagnose::marking;
@@ -101,7 +101,7 @@ pub(super) fn circuits(counters: &Counters) -> Table {
         .count("carried_bytes", "what was sent over it, headers included", rows, |c| c.carried)
 }
 
-/// `0->1 1->2 2->0`; `idle` when nobody sends.
+/// A matching as text: `0->1 1->2 2->0`, or `idle` without circuits.
 pub(crate) fn matching_text(matching: &Matching) -> String {
     matching.to_string().replace('>', "->")
 }

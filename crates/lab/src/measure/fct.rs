@@ -1,14 +1,15 @@
 //! Table `fct`: completion times and slowdowns of the sized flows, by workload and by size.
 //!
-//! A completion time is `fct_us` of table `flows`, a slowdown that time over the least one on an empty fabric (see
-//! `ideal`). Flows of several messages are not among them: see `jobs`. Flows that did not complete count in `flows` and nowhere else. Quantiles are order statistics: the smallest
-//! time that the part of the flows does not exceed.
+//! A completion time is `fct_us` of table `flows`. A slowdown is that time divided by the least one on an empty fabric
+//! (see `ideal`). Flows of several messages have no completion time: see `jobs`. Flows that did not complete count in
+//! column `flows` only. Quantiles are order statistics: see `quantile`.
 //!
-//! Intervals hold the true value with 95 % if flows were independent, which flows that share links are not quite. That of
-//! the mean is its normal approximation, mean -+ 1.96 s / sqrt(n), with s the sample's standard deviation. That of the 99th
-//! percentile is of order statistics: how many of n flows exceed the true one is binomial (n, 0.01), so the a-th
-//! largest and the b-th largest time enclose it, with a and b the quantiles of that distribution at 2.5 % and 97.5 %
-//! (H. A. David and H. N. Nagaraja, Order Statistics, section 7.1). With fewer than 368 flows there is no such upper bound.
+//! Intervals contain the true value with a probability of 95 % if flows are independent; flows that share links are not
+//! quite. The interval of the mean is the normal approximation, mean -+ 1.96 s / sqrt(n), with s the sample's standard
+//! deviation. The interval of the 99th percentile is made of order statistics: how many of n flows exceed the true
+//! percentile is binomial (n, 0.01), so that the a-th largest and the b-th largest time enclose it, with a and b the
+//! quantiles of that distribution at 2.5 % and 97.5 % (H. A. David and H. N. Nagaraja, Order Statistics, section 7.1).
+//! With fewer than 368 flows there is no upper bound.
 
 use super::flows::completion;
 use super::ideal::Ideal;
@@ -19,19 +20,19 @@ use crate::spec::Spec;
 use crate::table::{Column, Table};
 use firstlight_units::Bytes;
 
-/// Of a normal distribution, 95 % are within so many standard deviations.
+/// Standard deviations that contain 95 % of a normal distribution.
 const NORMAL: f64 = 1.96;
 
 /// One group of flows.
 #[derive(Default)]
-struct Group {
+struct FlowGroup {
     workload: String,
-    /// No bounds: all sizes.
+    /// Bounds of the sizes; `None` for all sizes.
     sizes: Option<(u64, Option<u64>)>,
     flows: usize,
-    /// Completion times in us, growing.
+    /// Completion times in us, ascending.
     times: Vec<f64>,
-    /// Slowdowns, growing.
+    /// Slowdowns, ascending.
     slowdowns: Vec<f64>,
 }
 
@@ -40,14 +41,14 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let rows = groups(spec, counters);
     let of_times = |of: fn(&[f64]) -> f64| numbers(rows.iter().map(|row| of(&row.times)));
     let of_slowdowns = |of: fn(&[f64]) -> f64| numbers(rows.iter().map(|row| of(&row.slowdowns)));
-    let bound = |of: fn(&Group) -> Option<u64>| {
+    let bound = |of: fn(&FlowGroup) -> Option<u64>| {
         Column::Integer(
             rows.iter().map(|row| of(row).map_or(-1, |size| i64::try_from(size).unwrap_or(i64::MAX))).collect(),
         )
     };
     Table::new("fct", "one row for each workload and group of flow sizes: completion times of sized flows")
         .text("workload", "the workload's name; flows: from [[flows]]", &rows, |row| row.workload.clone())
-        .text("group", "the sizes in words; all: every size", &rows, Group::name)
+        .text("group", "the sizes in words; all: every size", &rows, FlowGroup::name)
         .with("from_bytes", "smallest size of the group", bound(|row| row.sizes.map_or(Some(0), |sizes| Some(sizes.0))))
         .with("below_bytes", "sizes are smaller than this; -1: no limit", bound(|row| row.sizes?.1))
         .count("flows", "how many flows", &rows, |row| row.flows as u64)
@@ -70,23 +71,23 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .with("slowdown_p99", "slowdown that 99% do not exceed", of_slowdowns(|v| quantile_or_nan(v, 0.99)))
 }
 
-/// All groups that have flows, in the order of the experiment and of the sizes.
-fn groups(spec: &Spec, counters: &Counters) -> Vec<Group> {
+/// All groups that have flows, in the order of workloads and sizes.
+fn groups(spec: &Spec, counters: &Counters) -> Vec<FlowGroup> {
     let bounds: Vec<u64> = std::iter::once(0).chain(spec.measure.fct_groups.iter().map(|size| size.get())).collect();
     let ideal = Ideal::of(spec);
-    let mut all: Vec<Group> = vec![];
+    let mut all: Vec<FlowGroup> = vec![];
     let mut names: Vec<&str> = vec![];
-    for (asked, told) in spec.flows.iter().zip(&counters.flows) {
+    for (asked, report) in spec.flows.iter().zip(&counters.flows) {
         let Some(size) = asked.size.filter(|_| asked.is_timed()).map(Bytes::get) else { continue };
         let name = spec.workload_name(asked.entry);
-        // Flows come workload by workload.
+        // Flows are ordered by workload.
         if names.last() != Some(&name) {
             names.push(name);
             all.extend(empty(name, &bounds));
         }
         let first = all.len() - bounds.len() - 1;
         let within = bounds.partition_point(|bound| *bound <= size);
-        let (time, slowdown) = (completion(spec, told).map(|time| time.as_us_f64()), ideal.slowdown(spec, told));
+        let (time, slowdown) = (completion(spec, report).map(|time| time.as_us_f64()), ideal.slowdown(spec, report));
         for index in [first, first + within] {
             let group = &mut all[index];
             group.flows += 1;
@@ -102,13 +103,17 @@ fn groups(spec: &Spec, counters: &Counters) -> Vec<Group> {
     all
 }
 
-/// A workload's groups: all sizes, then from bound to bound.
-fn empty(workload: &str, bounds: &[u64]) -> impl Iterator<Item = Group> {
+/// The groups of a workload without flows: all sizes, then from bound to bound.
+fn empty(workload: &str, bounds: &[u64]) -> impl Iterator<Item = FlowGroup> {
     let of_sizes = (0..bounds.len()).map(|index| Some((bounds[index], bounds.get(index + 1).copied())));
-    std::iter::once(None).chain(of_sizes).map(|sizes| Group { workload: workload.into(), sizes, ..Group::default() })
+    std::iter::once(None).chain(of_sizes).map(|sizes| FlowGroup {
+        workload: workload.into(),
+        sizes,
+        ..FlowGroup::default()
+    })
 }
 
-impl Group {
+impl FlowGroup {
     fn name(&self) -> String {
         match self.sizes {
             None => "all".into(),
@@ -123,29 +128,29 @@ fn quantile_or_nan(ascending: &[f64], part: f64) -> f64 {
     quantile(ascending, part).unwrap_or(f64::NAN)
 }
 
-/// NaN without values.
+/// The mean; NaN without values.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Half of the mean's interval; NaN with fewer than two values.
+/// Half the width of the mean's interval; NaN with fewer than two values.
 fn error(values: &[f64]) -> f64 {
     let (mean, count) = (mean(values), values.len() as f64);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     if values.len() < 2 { f64::NAN } else { NORMAL * (squares / (count - 1.0) / count).sqrt() }
 }
 
-/// The values that enclose the true 99th percentile with 95 %; NaN where there is none.
+/// The values that enclose the true 99th percentile with 95 %; NaN where there is no such value.
 fn p99_interval(values: &[f64]) -> (f64, f64) {
     let count = values.len();
     let (a, b) = binomial_bounds(count, 0.01, 0.025);
     let largest = |rank: Option<usize>| rank.and_then(|rank| count.checked_sub(rank)).and_then(|at| values.get(at));
     let value = |rank| largest(rank).copied().unwrap_or(f64::NAN);
-    // More than b exceed it hardly ever, so the (b + 1)-th largest is below it; fewer than a hardly ever do.
+    // Rarely more than b values exceed it, so that the (b + 1)-th largest is below it; rarely fewer than a do.
     (value(Some(b + 1)), value((a > 0).then_some(a)))
 }
 
-/// Of K, binomial (n, p): the largest a with P(K < a) <= tail, and the smallest b with P(K > b) <= tail.
+/// Bounds of K, binomial (n, p): the largest a with P(K < a) <= tail, and the smallest b with P(K > b) <= tail.
 fn binomial_bounds(n: usize, p: f64, tail: f64) -> (usize, usize) {
     let mut log = n as f64 * (-p).ln_1p();
     let (mut below, mut a) = (0.0, None);
@@ -185,9 +190,9 @@ mod tests {
         assert!((937..=940).contains(&a) && (1061..=1063).contains(&b), "{a} {b}");
     }
 
-    /// The intervals hold the true values about as often as they say: of uniform numbers, mean 1/2, 99th percentile 0.99.
+    /// Of uniform numbers the mean is 1/2 and the 99th percentile 0.99.
     #[test]
-    fn intervals_hold_what_they_promise() {
+    fn intervals_contain_the_true_value_as_often_as_they_should() {
         let (mut means, mut tails) = (0, 0);
         for sample in 0..400 {
             let mut random = stream(sample, "test", "intervals");

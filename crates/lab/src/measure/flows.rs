@@ -1,7 +1,7 @@
 //! Table `flows`: one row for each connection, in the order of the experiment's entries.
 //!
-//! `fct_us` runs from the connection's start to the moment at which the receiver has all bytes in order. What a kernel
-//! does not tell of its flows is -1.
+//! `fct_us` runs from the connection's start to the time at which the receiver has all bytes in order. Counts that a
+//! kernel does not report are -1.
 
 use super::ideal::Ideal;
 use super::numbers;
@@ -11,7 +11,7 @@ use crate::table::{Column, Table};
 use firstlight_sim::FlowReport;
 use firstlight_units::{Span, Time};
 
-/// All flows.
+/// Table `flows`.
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let rows = &counters.flows;
     let ideal = Ideal::of(spec);
@@ -19,11 +19,11 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let own_opt = |span: Option<Span>| span.map_or(f64::NAN, own);
     let sizes = rows.iter().map(|f| f.size.map_or(-1, |size| i64::try_from(size.get()).unwrap_or(i64::MAX))).collect();
     let ours = |of: fn(&FlowReport) -> u64| {
-        let told = rows.iter().zip(&spec.flows).map(|(row, flow)| match flow.hosts {
+        let reported = rows.iter().zip(&spec.flows).map(|(row, flow)| match flow.hosts {
             HostKind::Simulated => i64::try_from(of(row)).unwrap_or(i64::MAX),
             HostKind::Linux => -1,
         });
-        Column::Integer(told.collect())
+        Column::Integer(reported.collect())
     };
     Table::new("flows", "one row for each connection")
         .with(
@@ -56,8 +56,8 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .with(
             "slowdown",
             "fct_us over the least that the empty fabric allows; NaN where that is not known, and with several messages",
-            numbers(rows.iter().zip(&spec.flows).map(|(told, asked)| {
-                let slowdown = ideal.slowdown(spec, told).filter(|_| asked.is_timed());
+            numbers(rows.iter().zip(&spec.flows).map(|(reported, asked)| {
+                let slowdown = ideal.slowdown(spec, reported).filter(|_| asked.is_timed());
                 slowdown.unwrap_or(f64::NAN)
             })),
         )
@@ -85,7 +85,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         })
 }
 
-/// How long a sized flow took, in the experiment's own time.
+/// Completion time of a sized flow in the experiment's own time.
 pub(super) fn completion(spec: &Spec, flow: &FlowReport) -> Option<Span> {
     flow.finish.map(|finish| spec.own_time(finish).saturating_sub(spec.own_time(flow.start)))
 }

@@ -1,16 +1,18 @@
-//! How fast a flow would be with nobody else on the fabric: what slowdowns are measured against.
+//! The least completion time of a flow on an empty fabric: slowdowns are measured against it.
 //!
-//! The connection's handshake, then all segments back to back, stored and forwarded by each switch, headers included, with
-//! no wait for a window or an ACK. Each packet takes its time through the two hosts' stacks as well (`hosts.send_delay`,
-//! `hosts.receive_delay`), and where hosts take in what arrives at a rate of their own (`adapter.drain`) that is one link more:
-//! so a slowdown is what fabric and transport cost and not what the hosts are. The client sends SYN (60 bytes), the server
-//! SYN-ACK (60), the client its ACK (52) and the segments; the flow is complete when the last one has arrived whole. Headers are those of plain TCP with
-//! timestamps, also for controllers that send more, so that slowdowns compare. A sender that cuts a segment where an
-//! offered window ends can so be a packet's time on the last link faster.
+//! The time is that of the connection's handshake and of all segments back to back, stored and forwarded by each
+//! switch, headers included, without waiting for a window or an ACK. Each packet passes the stacks of both hosts
+//! (`hosts.send_delay`, `hosts.receive_delay`). Where hosts receive at a rate of their own (`adapter.drain`), this is
+//! one more link. So a slowdown is the cost of fabric and transport, not of hosts.
+//!
+//! The client sends a SYN (60 bytes), the server a SYN-ACK (60), the client an ACK (52) and the segments; the flow is
+//! complete when the last segment has arrived. Headers are those of TCP with timestamps, also for congestion controls
+//! that send more options, so that slowdowns compare. A sender that cuts a segment at the end of an offered window can
+//! be faster by one packet's time on the last link.
 //!
 //! Along one path with one rate everywhere this is, of N full segments of MTU bytes and a last one of L, over h links:
-//! twice the handshake's (60 h / rate + delays), then (52 + N MTU) / rate + h L / rate + delays, if L is not much smaller
-//! than the MTU: a small last segment waits behind a full one at each link.
+//! twice the handshake's (60 h / rate + delays), then (52 + N MTU) / rate + h L / rate + delays, if L is not much
+//! smaller than the MTU: a small last segment waits behind a full one at each link.
 
 use crate::spec::{Network, Spec};
 use firstlight_net::HostId;
@@ -25,21 +27,21 @@ const SYN: Bytes = Bytes::new(60);
 /// A link of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Its propagation delay, and that of a host's stack at either end.
+    /// Propagation delay of the link, and the delay of a host's stack at its end.
     pub delay: Span,
 }
 
 /// Least completion times on one network.
 pub struct Ideal<'a> {
-    /// None where the time is not one number: over a circuit it depends on the moment.
+    /// `None` where the time is not a single number: over a circuit it depends on the start.
     graph: Option<(&'a GraphConfig, Routes)>,
     tcp: &'a TcpConfig,
 }
 
 impl<'a> Ideal<'a> {
-    /// Those of an experiment's network.
+    /// The least times on an experiment's network.
     pub fn of(spec: &'a Spec) -> Self {
         let graph = match &spec.network {
             Network::Graph(graph) => Some((&**graph, Routes::new(&graph.topology, graph.seed))),
@@ -48,18 +50,19 @@ impl<'a> Ideal<'a> {
         Ideal { graph, tcp: &spec.tcp }
     }
 
-    /// The least time from connecting until the receiver has `size` bytes from `src` at `dst`, in the fabric's own time.
-    /// Of several shortest paths it is one.
+    /// The least time from connecting at `src` until `dst` has `size` bytes, in the fabric's own time, on one of the
+    /// shortest paths.
     pub fn completion(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
         Some(completion_on(&self.hops(src, dst)?, &self.hops(dst, src)?, self.tcp, size))
     }
 
-    /// The least time from writing so many bytes to an open connection until the receiver has them, in the fabric's own time.
-    pub(super) fn way(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
+    /// The least time from writing so many bytes to an open connection until the receiver has them, in the fabric's own
+    /// time.
+    pub(super) fn transfer(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
         Some(arrival(&self.hops(src, dst)?, &segments(self.tcp, size)))
     }
 
-    /// The way from stack to stack.
+    /// The links of the path from stack to stack.
     fn hops(&self, src: HostId, dst: HostId) -> Option<Vec<Hop>> {
         let (config, routes) = self.graph.as_ref().filter(|_| src != dst)?;
         let path = routes.path(&config.topology, src, dst, 0);
@@ -77,32 +80,32 @@ impl<'a> Ideal<'a> {
     }
 }
 
-/// The least time from connecting until the receiver has `size` bytes, on an empty path to it and back.
-pub fn completion_on(there: &[Hop], back: &[Hop], tcp: &TcpConfig, size: Bytes) -> Span {
-    let handshake = arrival(there, &[(1, SYN)]) + arrival(back, &[(1, SYN)]);
+/// The least time from connecting until the receiver has `size` bytes, on empty paths in both directions.
+pub fn completion_on(forward: &[Hop], reverse: &[Hop], tcp: &TcpConfig, size: Bytes) -> Span {
+    let handshake = arrival(forward, &[(1, SYN)]) + arrival(reverse, &[(1, SYN)]);
     let [full, last] = segments(tcp, size);
     let ack = (1, Bytes::new(u64::from(tcp.mtu) - u64::from(tcp.mss())));
-    handshake + arrival(there, &[ack, full, last])
+    handshake + arrival(forward, &[ack, full, last])
 }
 
-/// So many bytes as packets: full ones, and a last one.
+/// The packets of so many bytes: full ones, and a last one.
 fn segments(tcp: &TcpConfig, size: Bytes) -> [(u64, Bytes); 2] {
     let (mss, mtu) = (u64::from(tcp.mss()), u64::from(tcp.mtu));
     let full = size.get().saturating_sub(1) / mss;
     [(full, Bytes::new(mtu)), (1, Bytes::new(size.get() - full * mss + mtu - mss))]
 }
 
-/// When the last packet of a train has arrived whole, after the first was handed to the first link. The train is given in
-/// runs of so many packets of one size; all of it is there at the start.
+/// Time until the last packet of a train has arrived, since the first packet was handed to the first link. The train is
+/// given as runs of so many packets of one size, which are all ready at the start.
 ///
-/// On each link the packets of a run come evenly spaced, or all at once. The first starts when it is there and the link
-/// is free; the last ends when all of the run has been sent one after another, or, when they come slower than the
-/// link sends, one packet after the last has come.
+/// On each link the packets of a run arrive evenly spaced, or all at once. The first packet starts when it has arrived
+/// and the link is free. The last packet ends when the whole run has been sent back to back, or, if packets arrive
+/// slower than the link sends, one packet's time after the last arrival.
 fn arrival(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
     let mut free = vec![Span::ZERO; path.len()];
     let mut end = Span::ZERO;
     for &(count, size) in train.iter().filter(|(count, _)| *count > 0) {
-        // When the run's first and last packet are there.
+        // When the run's first and last packets arrive at the link.
         let (mut first, mut last) = (Span::ZERO, Span::ZERO);
         for (hop, free) in path.iter().zip(&mut free) {
             let each = hop.rate.tx_time(size);
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn completion_times_are_those_computed_by_hand() {
         // 8 bits at 10 Gb/s: 0.8 ns a byte.
         let (tcp, path) = (TcpConfig { mtu: 1500, ..TcpConfig::default() }, [hop(10, 1); 2]);
         let (handshake, delays) = (2 * (2 * 48_000 + 2_000_000), 2_000_000);
@@ -134,14 +137,14 @@ mod tests {
         assert_eq!(of(14_480), handshake + delays + 41_600 + 11 * 1_200_000);
         // One byte more is a packet of 53 bytes, which waits at the second link until the segment before it has left.
         assert_eq!(of(1449), handshake + delays + 41_600 + 2 * 1_200_000 + 42_400);
-        // A last link of a tenth sends all; a first one of a tenth leaves only the last packet to the second.
+        // A last link of a tenth of the rate sends all packets; after such a first link the second sends only the last.
         let slow = [hop(10, 0), hop(1, 0)];
         assert_eq!(arrival(&slow, &[(5, Bytes::new(1500))]), Span::from_ns(1_200 + 5 * 12_000));
         let fast = [hop(1, 0), hop(10, 0)];
         assert_eq!(arrival(&fast, &[(5, Bytes::new(1500))]), Span::from_ns(5 * 12_000 + 1_200));
     }
 
-    /// Packet by packet.
+    /// The same computed packet by packet.
     fn literal(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
         let mut free = vec![Span::ZERO; path.len()];
         let mut at = Span::ZERO;
@@ -157,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_as_their_packets_one_by_one(
+        fn arrival_of_runs_is_that_of_their_packets(
             path in proptest::collection::vec((1u64..50, 0u64..3), 1..6), full in 0u64..40, last in 53u64..1500
         ) {
             let path: Vec<Hop> = path.into_iter().map(|(gbps, us)| hop(gbps, us)).collect();

@@ -1,4 +1,4 @@
-//! Tables `tcp_info` and `programs`: what Linux hosts tell. Times are the experiment's own: the hosts', divided by
+//! Tables `tcp_info` and `programs`: reports of Linux hosts. Times are the experiment's own: the hosts' divided by
 //! `time_scale`; rates are multiplied by it.
 
 use super::numbers;

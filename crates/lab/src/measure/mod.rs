@@ -1,4 +1,4 @@
-//! From what a run counted to the tables of its result.
+//! From the counters of a run to the tables of its result.
 //!
 //! Times are the experiment's own (divided by `time_scale`), those of the hosts' TCP too. Definitions are Etalon's
 //! (NSDI'20, section 4); each table's file states them.
@@ -64,12 +64,12 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
             tables.push(series::table(spec, series));
         }
     }
-    if let (Some(hosts), Some(told)) = (&spec.linux, &counters.linux) {
+    if let (Some(hosts), Some(reported)) = (&spec.linux, &counters.linux) {
         if spec.measure.tcp_info.is_some() {
-            tables.push(linux::tcp_info(spec, told));
+            tables.push(linux::tcp_info(spec, reported));
         }
         if !hosts.programs.is_empty() {
-            tables.push(linux::programs(spec, &hosts.programs, told));
+            tables.push(linux::programs(spec, &hosts.programs, reported));
         }
     }
     tables

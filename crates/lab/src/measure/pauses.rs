@@ -1,16 +1,16 @@
-//! Tables `pauses`, `pause_causes` and `pause_events`: what pauses did on a lossless fabric, since the start of the run.
+//! Tables `pauses`, `pause_causes` and `pause_events`: pauses on a lossless fabric since the start of the run.
 
 use crate::diagnose::pausing;
 use crate::table::{Column, Table};
 use firstlight_sim::{PauseReport, PausedPort};
 use firstlight_units::Span;
 
-/// All of them.
+/// All tables of pauses.
 pub(super) fn tables(report: &PauseReport) -> [Table; 3] {
     [ports(&report.ports), causes(report), events(report)]
 }
 
-/// The class, or all.
+/// A class as text: its number, or `all`.
 fn class(class: Option<u8>) -> String {
     class.map_or_else(|| "all".into(), |class| class.to_string())
 }

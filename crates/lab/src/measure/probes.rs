@@ -1,5 +1,5 @@
-//! Tables `probes` and `probe_packets`: what became of the datagrams of probes. Times are the experiment's own; readings of
-//! clocks are the hosts'.
+//! Tables `probes` and `probe_packets`: datagrams of probes. Times are the experiment's own; readings of clocks are in
+//! the hosts' time.
 
 use super::numbers;
 use crate::quantile::histogram_quantile_us;
@@ -10,7 +10,7 @@ use firstlight_sim::{ProbeReport, ProbeSample};
 /// One row for each probe.
 pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
     let scale = f64::from(spec.time_scale);
-    let rates = probes.iter().zip(&spec.probes).map(|(told, asked)| throughput_gbps(spec, told, asked));
+    let rates = probes.iter().zip(&spec.probes).map(|(reported, asked)| throughput_gbps(spec, reported, asked));
     let latency = |part| move |probe: &ProbeReport| histogram_quantile_us(&probe.latency, part) / scale;
     Table::new("probes", "one row for each probe, and each pair of hosts that datagrams go between")
         .text("workload", "the workload's name", &spec.probes, |probe| spec.workload_name(probe.entry).to_string())
@@ -32,10 +32,10 @@ pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
         .number("latency_max_us", "the longest", probes, latency(1.0))
 }
 
-/// What arrived, in Gb/s.
-fn throughput_gbps(spec: &Spec, told: &ProbeReport, asked: &Probe) -> f64 {
-    let time = told.last_sent.map(|last| spec.own_time(last).saturating_sub(asked.start) + asked.interval);
-    time.map_or(f64::NAN, |time| (told.received * asked.packet.get()) as f64 * 8e-9 / time.as_secs_f64())
+/// Rate of the datagrams that arrived, in Gb/s.
+fn throughput_gbps(spec: &Spec, reported: &ProbeReport, asked: &Probe) -> f64 {
+    let time = reported.last_sent.map(|last| spec.own_time(last).saturating_sub(asked.start) + asked.interval);
+    time.map_or(f64::NAN, |time| (reported.received * asked.packet.get()) as f64 * 8e-9 / time.as_secs_f64())
 }
 
 /// One row for each packet that arrived.

@@ -1,4 +1,4 @@
-//! Table `rate_limiters`: the rates of the flows that QCN limits, over time.
+//! Table `rate_limiters`: rates of flows that QCN limits, over time.
 
 use crate::table::{Column, Table};
 use firstlight_sim::{FlowReport, QcnReport, RateSample};

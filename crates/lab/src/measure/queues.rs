@@ -1,14 +1,15 @@
 //! Tables `queues`, `queue_waits` and `queue_samples`: the ports that `measure.queues` names, over the measured time.
 //!
-//! A packet waits from its arrival at the port until its first bit is sent: what was unsent before it, the rest of the packet
-//! in service included. Utilization is what the port took in of what its link could carry, headers and ACKs included.
+//! A packet waits from its arrival at the port until its first bit is sent, so that the rest of the packet in service
+//! counts. Utilization is the bytes that the port accepted divided by those that its link could carry, headers and ACKs
+//! included.
 
 use super::numbers;
 use crate::quantile::histogram_quantile_us;
 use crate::table::{Column, Table};
 use firstlight_sim::QueueReport;
 
-/// The part of its link that a port used.
+/// The part of its link's capacity that a port used.
 pub(super) fn utilization(queue: &QueueReport) -> f64 {
     let capacity = queue.rate.as_bps() as f64 * queue.elapsed.as_secs_f64();
     if capacity > 0.0 { queue.bytes.get() as f64 * 8.0 / capacity } else { 0.0 }

@@ -1,7 +1,7 @@
 //! Table `series`: the measured pair over the time since a fold's start, averaged over all folds.
 //!
 //! `sequence_bytes` is the in-order bytes that have arrived at the destination's ToR since the fold's start, averaged
-//! over the pair's flows; `voq_packets` the packets in its VOQ; `day` tells whether its circuit is up.
+//! over the pair's flows. `voq_packets` is the packets in the pair's VOQ. `day` is true while the pair's circuit is up.
 
 use super::numbers;
 use crate::spec::{Network, Spec};

@@ -1,7 +1,8 @@
 //! Table `summary`: one row for each metric of the run. A metric that does not apply has no row.
 //!
-//! Circuit utilization (Etalon, NSDI'20, section 4): payload that the measured pair got over the circuit, retransmissions
-//! included, divided by what its circuit could carry in its days, over the measured time. Latency: see `latency`.
+//! Circuit utilization (Etalon, NSDI'20, section 4): payload that the measured pair got over the circuit,
+//! retransmissions included, divided by what its circuit could carry in its days, over the measured time. Latency: see
+//! `latency`.
 
 use super::flows::completion;
 use super::jobs::{Jobs, slowdowns};
@@ -16,23 +17,23 @@ use firstlight_sim::{
 };
 use firstlight_units::Span;
 
-/// The quantiles that are reported.
+/// The quantiles of latency.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 /// One metric.
-struct Row {
+struct SummaryRow {
     metric: String,
     unit: &'static str,
     value: f64,
     meaning: String,
 }
 
-/// Rows of the summary.
-struct Rows(Vec<Row>);
+/// The rows of the summary.
+struct Rows(Vec<SummaryRow>);
 
 impl Rows {
     fn add(&mut self, metric: impl Into<String>, unit: &'static str, value: f64, meaning: impl Into<String>) {
-        self.0.push(Row { metric: metric.into(), unit, value, meaning: meaning.into() });
+        self.0.push(SummaryRow { metric: metric.into(), unit, value, meaning: meaning.into() });
     }
 }
 
@@ -144,12 +145,12 @@ fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, counters: &Counters
     rows.add("voq_drops", "packets", meter.voq_drops as f64, "the pair's packets that its VOQ dropped, ACKs included");
 }
 
-/// Payload of a network over time, in Gb/s.
+/// Payload over a network in Gb/s.
 fn rate(network: &NetworkReport, elapsed: Span) -> f64 {
     if elapsed.is_zero() { 0.0 } else { network.payload as f64 * 8e-9 / elapsed.as_secs_f64() }
 }
 
-/// The part of its circuit's capacity that the measured pair used; none when it has no day.
+/// The part of its circuit's capacity that the measured pair used; `None` when the pair has no day.
 fn utilization(spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &MeterReport) -> Option<f64> {
     let (src, dst) = spec.measure.pair?;
     let up = match hybrid.control {
@@ -166,7 +167,7 @@ fn utilization(spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &
     (capacity > 0.0).then(|| meter.circuit.payload as f64 * 8.0 / capacity)
 }
 
-/// What both networks carried between racks, and what a control loop made of its weeks, since the start of the run.
+/// Bytes over both networks between racks, and the days of a control loop, since the start of the run.
 fn circuits(rows: &mut Rows, hybrid: &HybridConfig, counters: &Counters) {
     let sum = |of: fn(&PairReport) -> u64| counters.pairs.iter().map(of).sum::<u64>() as f64;
     let (circuit, packet) = (sum(|pair| pair.circuit_bytes), sum(|pair| pair.packet_bytes));
@@ -197,7 +198,7 @@ fn goodput(counters: &Counters) -> f64 {
     if counters.measured.is_zero() { 0.0 } else { bytes as f64 * 8e-9 / counters.measured.as_secs_f64() }
 }
 
-/// The first of the watched queues.
+/// The first watched queue.
 fn watched(rows: &mut Rows, queue: &QueueReport) {
     let name = &queue.name;
     rows.add(
@@ -231,7 +232,8 @@ fn quantile_us(ascending: &[Span], part: f64) -> f64 {
 
 /// Completion times of sized flows.
 fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
-    let timed = || counters.flows.iter().zip(&spec.flows).filter(|(_, flow)| flow.is_timed()).map(|(told, _)| told);
+    let timed =
+        || counters.flows.iter().zip(&spec.flows).filter(|(_, flow)| flow.is_timed()).map(|(reported, _)| reported);
     let mut times: Vec<Span> = timed().filter_map(|flow| completion(spec, flow)).collect();
     times.sort_unstable();
     let Some(longest) = times.last() else { return };
@@ -247,7 +249,7 @@ fn completions(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     rows.add("flows_complete", "flows", times.len() as f64, "how many completed");
 }
 
-/// How long jobs took.
+/// Durations and slowdowns of jobs.
 fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     let Some(Jobs { times, gbps }) = Jobs::complete(spec, counters) else { return };
     let mean = times.iter().map(|time| time.as_us_f64()).sum::<f64>() / times.len() as f64;
@@ -270,7 +272,7 @@ fn jobs(rows: &mut Rows, spec: &Spec, counters: &Counters) {
     rows.add("jobs_gbps", "Gb/s", gbps, "their sizes over the time from the first one's start to the last one's end");
 }
 
-/// What pauses did on a lossless fabric.
+/// Pauses on a lossless fabric.
 fn pauses(rows: &mut Rows, report: &PauseReport) {
     let sum = |of: fn(&PausedPort) -> f64| report.ports.iter().map(of).sum::<f64>();
     let why = no_pause(report).map_or(String::new(), |why| format!("; {why}"));
@@ -300,7 +302,7 @@ fn pauses(rows: &mut Rows, report: &PauseReport) {
     );
 }
 
-/// What QCN did since the start of the run.
+/// QCN since the start of the run.
 fn qcn(rows: &mut Rows, spec: &Spec, report: &QcnReport) {
     let why = no_notification(spec, report).map_or(String::new(), |why| format!("; {why}"));
     let sent = format!("congestion notifications that switches sent since the start of the run{why}");

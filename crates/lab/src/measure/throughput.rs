@@ -1,4 +1,4 @@
-//! Table `throughput`: what each flow's receiver got in order in each interval.
+//! Table `throughput`: bytes that each flow's receiver got in order in each interval.
 
 use super::numbers;
 use crate::run::Counters;

@@ -1,4 +1,4 @@
-//! The reference of results (`docs/reference/results.md`): tables, columns and metrics, as real results have them.
+//! The reference of results (`docs/reference/results.md`): tables, columns and metrics of real results.
 
 use super::Outcome;
 use crate::measure;

@@ -8,7 +8,7 @@ use firstlight_linux::Frames;
 use firstlight_version::version;
 use serde_json::{Map, Value as Json, json};
 
-/// The manifest's layout; a change that readers must know of counts it up.
+/// Version of the manifest's layout: counted up when readers have to change.
 const FORMAT: u32 = 1;
 
 /// The manifest.
@@ -30,7 +30,7 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "warnings": diagnose::of_run(spec, counters),
         "invalid": diagnose::invalid(spec, counters),
         "conservation": {
-            // Notifications of congestion are the switches' own, and end in hosts' interfaces.
+            // Switches send congestion notifications, and hosts' interfaces receive them.
             "offered": totals.injected + totals.notified,
             "delivered": totals.exited + totals.taken_in,
             "dropped": totals.dropped,
@@ -54,8 +54,8 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
 fn hosts(spec: &Spec, counters: &Counters) -> Json {
     let linux = spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count();
     let mut hosts = json!({"simulated": spec.flows.len() - linux, "linux": linux});
-    if let Some(told) = &counters.linux {
-        let Frames { sent, delivered, dropped, held, early, late, not_ipv4, malformed, elsewhere } = told.frames;
+    if let Some(reported) = &counters.linux {
+        let Frames { sent, delivered, dropped, held, early, late, not_ipv4, malformed, elsewhere } = reported.frames;
         hosts["frames"] = json!({
             "sent": sent,
             "delivered": delivered,
@@ -71,12 +71,12 @@ fn hosts(spec: &Spec, counters: &Counters) -> Json {
     hosts
 }
 
-/// Full segments that receivers have in order, for costs per delivered packet.
+/// Segments that receivers have in order, counted as full ones: the unit of costs per delivered packet.
 fn delivered_data_packets(spec: &Spec, counters: &Counters) -> u64 {
     counters.flows.iter().map(|flow| flow.bytes_received.div_ceil(u64::from(spec.tcp.mss()))).sum()
 }
 
-/// What each table's rows and columns are.
+/// The meaning of each table's columns.
 fn columns(tables: &[Table]) -> Json {
     let fields = |table: &Table| table.fields.iter().map(|field| (field.name.into(), field.doc.into())).collect();
     Json::Object(tables.iter().map(|table| (table.name.into(), Json::Object(fields(table)))).collect())

@@ -1,4 +1,4 @@
-//! The result of a run: its tables, and a manifest that says what was run and why it can be trusted.
+//! The result of a run: its tables, and a manifest that says what was run and gives the evidence that it is sound.
 
 mod describe;
 mod manifest;
@@ -19,12 +19,12 @@ use std::path::Path;
 pub struct Outcome {
     /// What was run, and the evidence that it is sound.
     pub manifest: Json,
-    /// What was measured.
+    /// The tables of all that was measured.
     pub tables: Vec<Table>,
 }
 
 impl Outcome {
-    /// What the counts of a run say.
+    /// The result that a run's counters give.
     pub fn of(spec: &Spec, overrides: &Overrides, counters: &Counters) -> Self {
         let tables = measure::tables(spec, counters);
         Outcome { manifest: manifest(spec, overrides, counters, &tables), tables }
@@ -41,7 +41,7 @@ impl Outcome {
     }
 }
 
-/// Runs a checked experiment to its result. `overrides` are those it was read with, for the manifest.
+/// Runs a checked experiment to its result. `overrides` are those with which it was read; the manifest names them.
 ///
 /// # Errors
 /// As [`simulate`].

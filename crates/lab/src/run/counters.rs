@@ -1,4 +1,4 @@
-//! What a run counted.
+//! The counters of a run.
 
 use super::LinuxCounters;
 use crate::error::LabError;
@@ -10,51 +10,51 @@ use firstlight_sim::{
 };
 use firstlight_units::{Span, Time};
 
-/// What a run counted.
+/// The counters of a run.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// How long the network ran, warm-up included, in the experiment's own time.
     pub elapsed: Span,
-    /// The part after the warm-up.
+    /// How long the network ran after the warm-up, in the experiment's own time.
     pub measured: Span,
-    /// The flows when the warm-up ended.
+    /// The flows at the end of the warm-up.
     pub warm: Vec<FlowReport>,
-    /// The flows at the end.
+    /// The flows at the end of the run.
     pub flows: Vec<FlowReport>,
-    /// Sized flows that are not complete.
+    /// How many flows of a given size are not complete.
     pub unfinished: usize,
-    /// What became of the jobs of messages.
+    /// The jobs of dependent messages.
     pub jobs: Vec<JobReport>,
-    /// What was seen of the measured pair.
+    /// The measured pair, if there is one.
     pub meter: Option<MeterReport>,
-    /// Every port, link and queue.
+    /// All ports, links and queues.
     pub ports: Vec<PortReport>,
-    /// Every pair of racks.
+    /// All pairs of racks.
     pub pairs: Vec<PairReport>,
-    /// The circuits that a control loop made.
+    /// The circuits of a control loop.
     pub circuits: Vec<CircuitReport>,
-    /// What pauses did, where links can be paused.
+    /// All pauses, where links can be paused.
     pub pauses: Option<PauseReport>,
-    /// The whole fabric.
+    /// Counts of the whole fabric.
     pub totals: Totals,
     /// The watched queues.
     pub queues: Vec<QueueReport>,
-    /// What QCN did, where it is on.
+    /// QCN, where it is on.
     pub qcn: Option<QcnReport>,
-    /// The probes.
+    /// All probes.
     pub probes: Vec<ProbeReport>,
-    /// What each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
+    /// Bytes that each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
     pub received: Vec<Vec<u64>>,
-    /// Packets for a port where nobody listens.
+    /// Packets that arrived at a port without a socket.
     pub strays: u64,
-    /// The run's digest.
+    /// Digest of the run.
     pub digest: u64,
-    /// What its Linux hosts told, when there are some.
+    /// Reports of the run's Linux hosts, if it has any.
     pub linux: Option<LinuxCounters>,
 }
 
 impl Counters {
-    /// What a world has counted that has run to its end; `warm` are its flows when the warm-up ended.
+    /// The counters of a world that has run to its end; `warm` are its flows at the end of the warm-up.
     ///
     /// # Errors
     /// When packets are not conserved.

@@ -1,7 +1,7 @@
-//! The run: warm-up, measurement, and what was counted.
+//! The run: warm-up, measurement, and counters.
 //!
-//! Time is cut into slices so that somebody can watch and stop the run. A slice is as long as a fixed number of events
-//! takes; where it ends changes nothing in the run.
+//! The run is divided into slices so that the caller can watch and stop it. A slice is as long as a fixed number of
+//! events takes; where slices end changes nothing in the run.
 
 mod counters;
 mod linux;
@@ -17,13 +17,15 @@ use firstlight_units::Span;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Events of one slice: some tens of milliseconds.
+/// Events of one slice: some tens of milliseconds of real time.
 const SLICE_EVENTS: u64 = 300_000;
-/// The first slice is this part of the run, and none is longer than the second.
+/// The first slice is this part of the run.
 const FIRST_SLICE: u64 = 10_000;
+/// No slice is longer than this part of the run.
 const LONGEST_SLICE: u64 = 50;
 
-/// Called after every slice with the part of the run that is done, 0 to 1; [`ControlFlow::Break`] cancels.
+/// A function that is called after every slice with the part of the run that is done, 0 to 1; [`ControlFlow::Break`]
+/// cancels the run.
 pub type Progress<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
 /// Runs an experiment, and writes packets to `capture` when it names a file.
@@ -40,7 +42,7 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
     }
     let mut world = build(spec)?;
     let writer = capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
-    // A run of probes or stopping flows alone waits for nothing.
+    // A run that has only probes or flows without a size waits for its time.
     let sized = !spec.flows.is_empty() && spec.probes.is_empty() && spec.flows.iter().all(|flow| flow.size.is_some());
     let all = world.left();
     let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0, all };
@@ -77,7 +79,7 @@ struct Runner<'a, 'p> {
 }
 
 impl Runner<'_, '_> {
-    /// Runs to the end, and tells at the start and after each interval what each flow has received.
+    /// Runs to the end. Returns what each flow has received at the start and after each interval.
     fn run_in_intervals(&mut self, every: Span, until_finished: bool) -> Result<Vec<Vec<u64>>, LabError> {
         let mut all = vec![self.world.bytes_received()];
         let mut end = self.spec.warmup;
@@ -95,7 +97,7 @@ impl Runner<'_, '_> {
         Ok(all)
     }
 
-    /// Runs up to `end`, in the experiment's time, or until all flows are complete if that is enough.
+    /// Runs up to `end`, in the experiment's time; with `until_finished` only until all flows are complete.
     fn run(&mut self, end: Span, until_finished: bool) -> Result<(), LabError> {
         let scale = u64::from(self.spec.time_scale);
         loop {
@@ -118,7 +120,7 @@ impl Runner<'_, '_> {
         }
     }
 
-    /// The part of the run that is done: of its time or, where that ends it, of its flows and messages.
+    /// The part of the run that is done: of its time, or of its flows and messages where these end it.
     fn done(&self, until_finished: bool) -> f64 {
         let time = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.duration).as_secs_f64();
         let complete = if until_finished { 1.0 - self.world.left() as f64 / self.all.max(1) as f64 } else { 0.0 };

@@ -110,19 +110,19 @@ fn an_incast_completes_and_ends_the_run() {
 }
 
 #[test]
-fn what_should_be_checked_before_it_is_trusted_is_said() {
+fn warnings_say_why_results_may_mislead() {
     let said = |text: &str, set: Set<'_>, part: &str| {
         let found = warnings(&result(text, set));
         assert!(found.iter().any(|warning| warning.contains(part)), "'{part}' is not among {found:?}");
     };
     assert_eq!(warnings(&result(PAIR, &[])), Vec::<String>::new());
-    said(PAIR, &[("warmup", "4800us")], "a warm-up of 4800us is shorter than 3 weeks (14400us)");
+    said(PAIR, &[("warmup", "4800us")], "warmup = 4800us is shorter than 3 weeks, 14400us");
     said(PAIR, &[("duration", "145ms")], "is not a whole number of weeks");
     said(PAIR, &[("measure.pair", "[2, 0]")], "the measured pair 2->0 had no data traffic");
-    said(PAIR, &[("tcp.cc", "retcp")], "reTCP flows and no [marks]");
-    said(PAIR, &[("marks.advance", "0s")], "[marks], and no reTCP flow");
-    said(PAIR, &[("tcp.cc", "dctcp")], "DCTCP flows and no ECN threshold");
-    said(PAIR, &[("voq.ecn_small", "10")], "no flow that negotiates ECN");
+    said(PAIR, &[("tcp.cc", "retcp")], "reTCP flows never learn of a circuit: add [marks]");
+    said(PAIR, &[("marks.advance", "0s")], "no flow uses the ECE marks of [marks]");
+    said(PAIR, &[("tcp.cc", "dctcp")], "DCTCP flows never see a mark: VOQs have no ECN threshold");
+    said(PAIR, &[("voq.ecn_small", "10")], "no flow negotiates ECN");
     said(PAIR, &[("tcp.cc", "dctcp"), ("voq.ecn_small", "16")], "voq.ecn_small = 16 is never exceeded");
     said(PAIR, &[("tcp.receive_window", "20kB")], "flows ended with a congestion window at least as large");
     said(PAIR, &[("hosts.loss", "0.999")], "16 of 16 flows never had data acknowledged");

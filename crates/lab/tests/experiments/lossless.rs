@@ -106,10 +106,7 @@ fn counters_of_zero_say_why() {
     let all = "pauses of all ports and classes since the start of the run";
     assert_eq!(pauses(&[]), all);
     let calm = pauses(&[("pfc.xoff", "50MB")]);
-    assert!(
-        calm.starts_with(&format!("{all}; not reached: the next switch or host held of what came from ")),
-        "{calm}"
-    );
+    assert!(calm.starts_with(&format!("{all}; not reached: the ingress account of ")), "{calm}");
     assert!(calm.ends_with("B at most, and xoff is 50MB"), "{calm}");
     let two = format!("{INCAST}\n[[switch.classes]]\n[[switch.classes]]\n");
     let other = meaning(&result(&two, &[("pfc.classes", "[1]")]), "pauses");
@@ -127,7 +124,7 @@ fn counters_of_zero_say_why() {
     assert_eq!(marks(&RED, "host4.port"), told("; no flow negotiates ECN", "not capable"));
     assert_eq!(marks(&RED, "host4.nic").1, "off");
     let unreached = [&long[..], &[ecn]].concat();
-    assert_eq!(marks(&unreached, "host4.port"), told("; no queue with marks was long enough", "not reached"));
+    assert_eq!(marks(&unreached, "host4.port"), told("; no queue that marks was long enough", "not reached"));
     assert_eq!(marks(&unreached, "host3.port").1, "no traffic");
     assert_eq!(marks(&[&RED[..], &[ecn]].concat(), "host4.port"), told("", "marked"));
 }
@@ -256,7 +253,7 @@ fn a_circle_is_told_before_the_run_and_a_deadlock_after() {
         text += &format!("[[flows]]\nfrom = \"host{host}\"\nto = \"host{}\"\ncount = 4\n", (host + 2) % 5);
     }
     let notes = inspect(&read(&text, &[]))["notes"].to_string();
-    let circle = "lossless class 0 may stop for ever: ports may wait for each other in a circle, s0->s1, s1->s2, s2->s3, s3->s4, s4->s0, s0->s1";
+    let circle = "lossless class 0 may deadlock: ports may wait for each other in a circle, s0->s1, s1->s2, s2->s3, s3->s4, s4->s0, s0->s1";
     assert!(notes.contains(circle), "{notes}");
     let waits = serde_json::json!([{"class": 0, "ports": ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"]}]);
     assert_eq!(inspect(&read(&text, &[]))["pfc"]["circular_waits"], waits);

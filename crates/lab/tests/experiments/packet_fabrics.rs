@@ -97,7 +97,8 @@ fn lists_of_flows_use_the_numbers_of_the_networks_file() {
     for (list, expected) in [
         (
             "1\n1 3 3 100 9 0\n",
-            "2:3: workload.0.file: expected the receiving host, found '3', which is no host in the network's file: use one of its hosts",
+            "2:3: workload.0.file: expected the receiving host, found '3', which is no host of the network's file: use one of its \
+             hosts",
         ),
         (
             "1\n0 1 3 100 9 0\n",
@@ -187,7 +188,7 @@ fn a_higher_class_goes_first() {
     assert_eq!(warnings, "[]");
     let (shared, warnings) = times("[switch]\nqueue = 100\n");
     assert!(shared[1] > 1.3, "without classes they share: {shared:?}");
-    assert!(warnings.contains("flows have traffic classes, and the switches one queue for all"), "{warnings}");
+    assert!(warnings.contains("flows have traffic classes, but switches have one queue for all of them"), "{warnings}");
     let (_, warnings) = times("[[switch.classes]]\n");
     assert!(warnings.contains("no [[switch.classes]] for class 1: its packets are queued as class 0"), "{warnings}");
 }

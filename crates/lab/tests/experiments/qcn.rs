@@ -64,7 +64,7 @@ fn silence_says_why() {
     let told = warnings(&calm);
     assert!(told.len() == 1 && told[0].contains("found a queue above qcn.qeq = 100MB"), "{told:?}");
     let idle = result(QCN, &[("qcn.sample", "1GB")]);
-    let why = "[qcn], and no notification: no queue was sampled: through none went qcn.sample = 1GB";
+    let why = "[qcn] sent no notification: no queue was sampled: no queue passed qcn.sample = 1GB on";
     assert!(warnings(&idle).contains(&why), "{:?}", warnings(&idle));
     let full = result(QCN, &[("qcn.qeq", "100kB")]);
     assert!(
