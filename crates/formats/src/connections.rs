@@ -58,7 +58,8 @@ impl<'a> Matrix<'a> {
             text if text.contains("->") => self.connection(line),
             text => {
                 let problem = format!(
-                    "'{text}' cannot begin a line: write Nodes, Connections, Triggers, trigger, or a connection like 0->1"
+                    "'{text}' cannot begin a line: write Nodes, Connections, Triggers, trigger, or a connection \
+                     like 0->1"
                 );
                 Err(first.error(problem))
             }

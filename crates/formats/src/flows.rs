@@ -108,7 +108,8 @@ mod tests {
         );
         assert_eq!(
             error("1\n0 1 3 100 0 2\n"),
-            "flows.txt:2:11: expected how many bytes it sends, found '0': write a whole number from 1 to 1152921504606846976"
+            "flows.txt:2:11: expected how many bytes it sends, found '0': write a whole number from 1 to \
+             1152921504606846976"
         );
         assert_eq!(
             error("1\n0 1 3 100 5 -2\n"),

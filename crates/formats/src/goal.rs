@@ -303,8 +303,9 @@ fn options(words: &[Word<'_>], names: &[&str]) -> Result<Option<u64>, ImportErro
 mod tests {
     use super::*;
 
-    const PAIR: &str = "num_ranks 2\nrank 0 {\n l1: calc 1000 cpu 0\n l2: send 8b to 1 tag 7 cpu 0 nic 0 // all\n l2 requires l1\n}\n\
-                        rank 1{\nl1: recv 8b from 0 tag 7\n l2: calc 5\nl2 irequires l1\n}\n";
+    const PAIR: &str = "num_ranks 2\n\
+        rank 0 {\n l1: calc 1000 cpu 0\n l2: send 8b to 1 tag 7 cpu 0 nic 0 // all\n l2 requires l1\n}\n\
+        rank 1{\nl1: recv 8b from 0 tag 7\n l2: calc 5\nl2 irequires l1\n}\n";
 
     #[test]
     fn published_schedules_are_read() {
@@ -327,8 +328,8 @@ mod tests {
     /// Messages of two tags: each tag has its own order.
     #[test]
     fn sends_match_receives_in_order() {
-        let text = "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 0\nsend 2b to 1 tag 9\nsend 3b to 1 tag 0\n}\nrank 1 {\nrecv 1b from 0\n\
-                    recv 3b from 0\nrecv 2b from 0 tag 9\n}\n";
+        let text = "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 0\nsend 2b to 1 tag 9\nsend 3b to 1 tag 0\n}\n\
+                    rank 1 {\nrecv 1b from 0\nrecv 3b from 0\nrecv 2b from 0 tag 9\n}\n";
         let schedule = read(text, "a.goal").unwrap();
         let received: Vec<GoalAction> = schedule.operations[3..].iter().map(|op| op.action).collect();
         assert_eq!(received, [0, 2, 1].map(GoalAction::Receive));

@@ -1,4 +1,5 @@
-//! Runs an experiment without Python and prints its manifest and summary: `cargo run --example run FILE [key=value ...]`.
+//! Runs an experiment without Python and prints its manifest and summary: `cargo run --example run FILE [key=value
+//! ...]`.
 
 use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Column, LabError, Spec, run};

@@ -6,9 +6,10 @@
 //! - timestamps (RFC 7323) after two NOPs, and SACK blocks (RFC 2018) after two more;
 //! - on a SYN the maximum segment size, SACK-permitted, timestamps and the window scale, which simulated endpoints take
 //!   from their configuration;
-//! - timestamps of the interfaces, as DX lays them out: an option of 14 bytes after two NOPs, of kind 253 for experiments
-//!   (RFC 4727) without the identifier of RFC 6994, for which DX has no room; then t1 (on an ACK t3), and the echoed t1
-//!   and t2. A capture at the sender sees the packet before its interface, so that the first of them is zero.
+//! - timestamps of the interfaces, as DX lays them out: an option of 14 bytes after two NOPs, of kind 253 for
+//!   experiments (RFC 4727) without the identifier of RFC 6994, for which DX has no room; then t1 (on an ACK t3), and
+//!   the echoed t1 and t2. A capture at the sender sees the packet before its interface, so that the first of them is
+//!   zero.
 //!
 //! The traffic class is the upper three bits of DSCP. Payload is not simulated: it counts as zeros in the checksum and
 //! is not in the capture.

@@ -8,11 +8,11 @@
 //! Mean sizes of the built-in distributions: `data-mining` 7,470 kB, `web-search` 1,666 kB, `hadoop` 120 kB,
 //! `cache-follower` 911 kB, `storage` 40.9 kB. DX (Lee et al., USENIX ATC 2015, section 6.3) describes two of them:
 //!
-//! - `data-mining` is the published table. 80 % of flows are below 10.3 kB (DX: 10 kB), 96 % of bytes are of flows above
-//!   30 MB (DX: 95 %), and the mean is 0.2 % above DX's 7,452 kB.
-//! - `web-search` differs from DX's, whose mean is 654 kB with more than 95 % of bytes in flows below 20 MB (here 79 %).
-//! No published table of that name has such a mean, and DX does not print its own. At the same load, this distribution
-//! starts 2.5 times fewer flows in a second.
+//! - `data-mining` is the published table. 80 % of flows are below 10.3 kB (DX: 10 kB), 96 % of bytes are of flows
+//!   above 30 MB (DX: 95 %), and the mean is 0.2 % above DX's 7,452 kB.
+//! - `web-search` differs from DX's, whose mean is 654 kB with more than 95 % of bytes in flows below 20 MB (here
+//!   79 %). No published table of that name has such a mean, and DX does not print its own. At the same load, this
+//!   distribution starts 2.5 times fewer flows in a second.
 
 use crate::cdf;
 use firstlight_net::interface::uniform;

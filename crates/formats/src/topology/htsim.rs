@@ -97,7 +97,8 @@ impl TreeShape<'_> {
         let right = u64::from(tors) * u64::from(bundle);
         if u64::from(down.count) != right {
             return Err(down.error(format!(
-                "Radix_Down of tier 1 is {}, and a pod has {tors} ToR switches with a Bundle of {bundle}: write {right}",
+                "Radix_Down of tier 1 is {}, and a pod has {tors} ToR switches with a Bundle of {bundle}: write \
+                 {right}",
                 down.count
             )));
         }

@@ -32,7 +32,8 @@ fn a_topology_of_an_ns3_fork() {
 fn hosts_keep_the_numbers_of_the_file() {
     let Imported { topology, host_numbers, notes } = good(
         ns3,
-        "5 2 4\n0\n2\n0 1 1Gbps 1us 0\n0 3 1Gbps 1us 0.01\n2 4 1Gbps 1us 1e-3\n0 2 1Gbps 1us 0\n\nFirst line: nodes\n0 9 x\n",
+        "5 2 4\n0\n2\n0 1 1Gbps 1us 0\n0 3 1Gbps 1us 0.01\n2 4 1Gbps 1us 1e-3\n0 2 1Gbps 1us 0\n\nFirst line: \
+         nodes\n0 9 x\n",
     );
     assert_eq!(host_numbers, [1, 3, 4]);
     let (from, to) = (HostId(0), HostId(2));
@@ -94,7 +95,8 @@ fn broken_topologies_of_ns3_forks() {
             (
                 "2 5 800Kbps",
                 "0 5 800Kbps",
-                "5:1: host 0 has a link in line 3 already: a host has one, so name a switch, or list 0 among the switches",
+                "5:1: host 0 has a link in line 3 already: a host has one, so name a switch, or list 0 among \
+                 the switches",
             ),
             ("6 2 5\n", "6 2 6\n", "7:27: the file ends after 5 links, and line 1 says 6"),
             ("6 2 5\n", "6 2 4\n", "5:1: host2 cannot be reached from host0: every node must be connected"),

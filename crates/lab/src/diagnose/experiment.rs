@@ -30,7 +30,10 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
             && hybrid.control.is_none()
             && hybrid.week.time_of(src, dst).is_zero()
         {
-            notes.push(format!("the measured pair {src}->{dst} has no circuit: the schedule has no day for it; choose another measure.pair"));
+            notes.push(format!(
+                "the measured pair {src}->{dst} has no circuit: the schedule has no day for it; \
+                choose another measure.pair"
+            ));
         }
     }
     notes
@@ -132,7 +135,11 @@ fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
         notes.push("no flow uses the ECE marks of [marks]: use retcp, or remove [marks]".into());
     }
     if hybrid.marks.is_some() && spec.tcp.ecn {
-        notes.push("congestion controls other than retcp take the ECE marks of [marks] for congestion: remove tcp.ecn or [marks]".into());
+        notes.push(
+            "congestion controls other than retcp take the ECE marks of [marks] for congestion: remove \
+            tcp.ecn or [marks]"
+                .into(),
+        );
     }
 }
 
@@ -149,7 +156,8 @@ fn weeks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     let whole = measured.as_ps().is_multiple_of(week.as_ps());
     if bulk && !whole && measured < week * MANY_WEEKS {
         notes.push(format!(
-            "utilization is wrong by up to one day: the measured time, {measured}, is not a whole number of weeks, {week}"
+            "utilization is wrong by up to one day: the measured time, {measured}, is not a whole number of \
+             weeks, {week}"
         ));
     }
     if let Some(series) = &spec.measure.series {

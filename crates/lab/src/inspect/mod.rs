@@ -180,7 +180,8 @@ fn flows(spec: &Spec) -> Json {
         json!({
             "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(),
             "cc": flow.cc.name(), "size": flow.size.map(|size| size.to_string()),
-            "start_us": (flow.messages == 0).then(|| flow.start.as_us_f64()), "messages": flow.messages, "jitter_us": flow.jitter.as_us_f64(),
+            "start_us": (flow.messages == 0).then(|| flow.start.as_us_f64()), "messages": flow.messages,
+            "jitter_us": flow.jitter.as_us_f64(),
             "stop_us": flow.stop.map(Span::as_us_f64), "class": flow.class,
         })
     };
@@ -201,7 +202,8 @@ fn probes(spec: &Spec) -> Json {
     let one = |probe: &crate::spec::Probe| {
         json!({
             "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0,
-            "packet": probe.packet.to_string(), "interval_us": probe.interval.as_us_f64(), "count": probe.count, "start_us": probe.start.as_us_f64(),
+            "packet": probe.packet.to_string(), "interval_us": probe.interval.as_us_f64(), "count": probe.count,
+            "start_us": probe.start.as_us_f64(),
             "class": probe.class,
         })
     };

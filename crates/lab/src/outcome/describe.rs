@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "\
 
 Generated from the code by `cargo run -p firstlight-lab --example results`.
 
-Times are the experiment's own: on a run with `time_scale` they are divided by it. A table that does not apply (the pairs
-of racks on a star) is absent. The manifest describes the columns of its own result under `columns`.
+Times are the experiment's own: on a run with `time_scale` they are divided by it. A table that does not apply (the
+pairs of racks on a star) is absent. The manifest describes the columns of its own result under `columns`.
 ";
 
 /// Describes every table and every metric that these results have.
