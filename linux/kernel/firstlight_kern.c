@@ -2,10 +2,9 @@
 /*
  * A network in virtual time: Ethernet devices fl0, fl1, ... whose packets an engine in the same process carries.
  *
- * The engine steps when the kernel's clock comes to the time that it named: one time-travel event is kept at
- * engine->next(). Packets are handed over, not copied. All devices have one MAC address and ask for no neighbours, so a
- * frame sent on any of them is one for whichever the engine delivers it to. The clock stands still while any of this
- * runs.
+ * One time-travel event at engine->next() makes the engine run when the kernel's clock reaches that time. Packets are
+ * handed over, not copied. All devices have the same MAC address and do not use ARP, so that every device accepts a
+ * frame that the engine delivers to it. The clock does not advance while this code runs.
  */
 #include <linux/etherdevice.h>
 #include <linux/fs.h>
@@ -29,7 +28,7 @@
 
 #define MESSAGE_MAX 65536
 
-/* Constants of TCP that a run may set on the command line: firstlight.timeout_init_ms=10. They are used in the whole kernel. */
+/* Constants of TCP, for all namespaces, that a run may set on the command line: firstlight.timeout_init_ms=10. */
 unsigned int firstlight_timeout_init_ms = MSEC_PER_SEC;
 module_param_named(timeout_init_ms, firstlight_timeout_init_ms, uint, 0444);
 unsigned int firstlight_delack_max_ms = MSEC_PER_SEC / 5;
@@ -37,10 +36,10 @@ module_param_named(delack_max_ms, firstlight_delack_max_ms, uint, 0444);
 
 static struct net_device **devices;
 
-/* The engine is working: what it does is followed by one rearm(). */
+/* The engine is running. One rearm() follows. */
 static bool engine_runs;
 
-/* The headers of a frame that begins at skb->data, as those of sk_buff need not be set. */
+/* Headers of a frame that begins at skb->data: header offsets of the sk_buff may be unset. */
 static struct ethhdr *eth_hdr_of(const struct sk_buff *skb)
 {
 	return (struct ethhdr *)skb->data;
@@ -59,7 +58,7 @@ static struct tcphdr *tcp_hdr_of(const struct sk_buff *skb)
 static void on_due(struct time_travel_event *event);
 static struct time_travel_event due = { .fn = on_due };
 
-/* Puts the event to where the engine has work next. */
+/* Moves the event to the time at which the engine has work next. */
 static void rearm(void)
 {
 	unsigned long long next = firstlight_engine->next();
@@ -85,8 +84,8 @@ static void on_due(struct time_travel_event *event)
 /* ---- packets to the engine ---- */
 
 /*
- * Makes the headers of IPv4, TCP and UDP lie in one piece. They do already in what the stack itself sends, so nothing
- * is copied, and the payload stays where it is. False when memory is short.
+ * Makes the headers of IPv4, TCP and UDP contiguous. They are in packets of the stack itself: then nothing is copied,
+ * and the payload is not moved. Returns false when memory is short.
  */
 static bool headers_together(struct sk_buff *skb)
 {
@@ -115,7 +114,7 @@ static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
 	unsigned int length = skb->len;
 	unsigned long flags;
 
-	/* The network layers send from softirqs only, never from within deliver(), drop(), sent() and room(). */
+	/* Network layers send in softirqs only, never within deliver(), drop(), sent() or room(). */
 	if (WARN_ON_ONCE(engine_runs) || !headers_together(skb)) {
 		device->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
@@ -138,8 +137,8 @@ static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
 /* ---- packets from the engine ---- */
 
 /*
- * Sets ECN-Echo. Where the checksum is still to be filled in, the field holds the sum of the pseudo header only, in
- * which the flags have no part.
+ * Sets ECN-Echo. While the checksum is incomplete, its field has the sum of the pseudo header only, which does not
+ * include the flags.
  */
 static void mark_ece(struct sk_buff *skb, struct tcphdr *tcp)
 {
@@ -151,7 +150,7 @@ static void mark_ece(struct sk_buff *skb, struct tcphdr *tcp)
 		csum_replace2(&tcp->check, before, *flags);
 }
 
-/* Marks an IPv4 packet, and leaves what is none alone. False when memory is short. */
+/* Marks an IPv4 packet; other packets stay as they are. Returns false when memory is short. */
 static bool mark(struct sk_buff *skb, unsigned int marks)
 {
 	unsigned int headers = ETH_HLEN + sizeof(struct iphdr);
@@ -204,7 +203,7 @@ static void host_sent(void *packet)
 	skb_orphan(packet);
 }
 
-/* The stack sends later, from a softirq. */
+/* The stack sends later, in a softirq. */
 static void host_room(unsigned int number)
 {
 	if (!WARN_ON_ONCE(number >= firstlight_engine->devices))
@@ -235,7 +234,7 @@ static struct firstlight_connection connection_of(const struct sock *sk)
 	return connection;
 }
 
-static void tell_write(const struct sock *sk, u32 sequence, long long bytes)
+static void report_write(const struct sock *sk, u32 sequence, long long bytes)
 {
 	struct firstlight_connection connection = connection_of(sk);
 	unsigned long flags;
@@ -245,23 +244,23 @@ static void tell_write(const struct sock *sk, u32 sequence, long long bytes)
 	local_irq_restore(flags);
 }
 
-/* A write of TCP, that of a program that waits for room included, told as it begins. */
-static int told_sendmsg(struct sock *sk, struct msghdr *message, size_t size)
+/* Reports a write of TCP when it begins, also if the program then waits for room in the socket. */
+static int reporting_sendmsg(struct sock *sk, struct msghdr *message, size_t size)
 {
 	u32 sequence = READ_ONCE(tcp_sk(sk)->write_seq);
 	long long lacking;
 	int taken;
 
-	tell_write(sk, sequence, size);
+	report_write(sk, sequence, size);
 	taken = tcp_sendmsg(sk, message, size);
 	lacking = (long long)size - max(taken, 0);
 	if (lacking)
-		tell_write(sk, sequence, -lacking);
+		report_write(sk, sequence, -lacking);
 	return taken;
 }
 
-/* TCP calls this when a connection is over, by an orderly end or a reset. */
-static void told_unhash(struct sock *sk)
+/* TCP calls this when a connection is closed or reset. */
+static void reporting_unhash(struct sock *sk)
 {
 	struct firstlight_connection connection = connection_of(sk);
 	unsigned long flags;
@@ -272,12 +271,12 @@ static void told_unhash(struct sock *sk)
 	inet_unhash(sk);
 }
 
-static void tell_writes(void)
+static void report_writes(void)
 {
 	if (!firstlight_engine->wrote)
 		return;
-	tcp_prot.sendmsg = told_sendmsg;
-	tcp_prot.unhash = told_unhash;
+	tcp_prot.sendmsg = reporting_sendmsg;
+	tcp_prot.unhash = reporting_unhash;
 }
 
 /* ---- messages to the engine ---- */
@@ -319,7 +318,7 @@ static struct miscdevice message_device = {
 
 int firstlight_whereabouts(char *line, unsigned long size)
 {
-	/* The first word of an entry is the task in all versions; "current" looks at the stack in older ones. */
+	/* The first word of an entry is the task in all versions; in older ones "current" reads the stack pointer. */
 	struct task_struct *task = *(struct task_struct **)&cpu_tasks[0];
 
 	return scnprintf(line, size, "firstlight: at %llu ns the processor runs '%s' (pid %d)\n", time_travel_now(),
@@ -346,7 +345,7 @@ static void set_up_device(struct net_device *device)
 	device->flags |= IFF_NOARP;
 	device->min_mtu = ETH_MIN_MTU;
 	device->max_mtu = ETH_MAX_MTU;
-	/* A packet may lie in pieces, and its checksum is never computed. No segmentation: the engine sees packets. */
+	/* A packet may have fragments; checksums are not computed. No segmentation offload: the engine needs packets. */
 	device->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	device->features |= device->hw_features | NETIF_F_HIGHDMA | NETIF_F_FRAGLIST;
 }
@@ -378,7 +377,7 @@ static int __init firstlight_init(void)
 			firstlight_fail("a device cannot be made: give the kernel more memory (mem=)");
 	if (misc_register(&message_device))
 		firstlight_fail("/dev/firstlight cannot be made");
-	tell_writes();
+	report_writes();
 	return 0;
 }
 device_initcall(firstlight_init);

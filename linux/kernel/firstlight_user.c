@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The half of the driver that lives in the host's process: loads the engine, seeds the kernel's randomness, reports
- * on a signal what the kernel is doing.
+ * The half of the driver in the host's process: loads the engine, seeds the kernel's randomness, and reports on a
+ * signal what the kernel is doing.
  *
  *   firstlight=<shared object>,<run directory>
  *   firstlight_seed=<number>
@@ -47,7 +47,7 @@ static void on_report(int signal)
 	int length = firstlight_whereabouts(line, sizeof(line));
 
 	(void)signal;
-	length = write(STDERR_FILENO, line, length); /* whoever asked may have gone */
+	length = write(STDERR_FILENO, line, length); /* the reader may be gone */
 	errno = saved;
 }
 
@@ -55,7 +55,7 @@ static void report_on_signal(void)
 {
 	struct sigaction action = { .sa_handler = on_report, .sa_flags = SA_RESTART | SA_ONSTACK };
 
-	/* Nothing of the kernel may run within the report. */
+	/* No code of the kernel may run during the report. */
 	sigfillset(&action.sa_mask);
 	if (sigaction(SIGUSR2, &action, NULL))
 		fail_on("sigaction", strerror(errno));
@@ -113,7 +113,7 @@ __uml_setup("firstlight_seed=", set_seed,
 "    What the kernel asks of the host's randomness comes from a generator seeded with this number.\n\n");
 
 /*
- * The kernel's os_getrandom() calls this one instead of libc's. SplitMix64 (Steele, Lea, Flood: Fast splittable
+ * Replaces libc's function for the kernel's os_getrandom(). SplitMix64 (Steele, Lea, Flood: Fast splittable
  * pseudorandom number generators, OOPSLA 2014, figure 17).
  */
 ssize_t getrandom(void *buffer, size_t length, unsigned int flags)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the two halves of the driver call of each other: one is compiled as a part of Linux, one against libc. */
+/* Calls between the two halves of the driver: one is compiled as a part of Linux, the other against libc. */
 #ifndef FIRSTLIGHT_USER_H
 #define FIRSTLIGHT_USER_H
 
 #include "firstlight.h"
 
-/* The user half: the engine, NULL when the command line asks for none. */
+/* The user half: the engine; NULL when the command line names none. */
 extern const struct firstlight_engine *firstlight_engine;
 
-/* One line on the process's standard error, whatever the kernel's log level is. */
+/* Writes one line to the process's standard error, at any log level of the kernel. */
 void firstlight_say(const char *line);
 
-/* As firstlight_say(), and the end of the process. */
+/* Writes a line like firstlight_say() and ends the process. */
 void firstlight_fail(const char *line) __attribute__((noreturn));
 
-/* The kernel half: its side of the interface. */
+/* The kernel half: its functions for the engine. */
 extern const struct firstlight_host firstlight_host;
 
-/* Writes one line on where the kernel is, with newline; returns its length. Called from a signal handler. */
+/* Writes what the kernel is doing as one line with newline, and returns its length. Called in a signal handler. */
 int firstlight_whereabouts(char *line, unsigned long size);
 
 #endif

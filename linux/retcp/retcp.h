@@ -9,12 +9,12 @@
  * NewReno otherwise (RFC 5681; recovery by proportional rate reduction, RFC 6937 and RFC 9937). The slow start
  * threshold stays at an edge, so that a raised window goes on in congestion avoidance.
  *
- * The stack takes such a mark for congestion, enters its state CWR and asks for a lower threshold. Here that means
- * nothing: a reduction begins only for a loss (states Recovery and Loss, a loss that a tail loss probe repaired) and for
- * a full queue in this host. README.md tells how these are told apart, and why.
+ * The stack interprets such a mark as congestion, enters its state CWR and asks for a lower threshold. reTCP ignores
+ * that: a reduction begins only for a loss (states Recovery and Loss, a loss that a tail loss probe repaired) and for a
+ * full queue in this host. README.md explains how reTCP distinguishes these, and why.
  *
- * The caller, at each hook of the stack: retcp_take() what the stack shows, call the hook's function, write back the
- * window and the threshold. Windows are counted in packets.
+ * At each hook of the stack the caller passes the stack's state to retcp_take(), calls the hook's function, and writes
+ * back the window and the threshold. Windows are counted in packets.
  */
 #ifndef RETCP_H
 #define RETCP_H
@@ -36,44 +36,44 @@
 #define RETCP_BETA_MIN 0
 #define RETCP_BETA_MAX 100
 
-#define RETCP_MIN_WINDOW 2		/* No controller shrinks the window below this. */
-#define RETCP_MAX_WINDOW 0x7fffffffU	/* The stack holds a window to be a positive int. */
-#define RETCP_DUP_THRESHOLD 3		/* RFC 5681, section 3.2: more reordering than this is out of the ordinary. */
+#define RETCP_MIN_WINDOW 2		/* The least window that any controller sets. */
+#define RETCP_MAX_WINDOW 0x7fffffffU	/* The stack treats windows as positive ints. */
+#define RETCP_DUP_THRESHOLD 3		/* The usual reordering threshold, in packets (RFC 5681, section 3.2). */
 
-/* The stack's congestion states, by its own numbers. */
+/* Congestion states with the stack's numbers. */
 enum retcp_phase { RETCP_OPEN, RETCP_DISORDER, RETCP_CWR, RETCP_RECOVERY, RETCP_LOSS };
 
-/* What the stack shows at a hook. */
+/* State of the stack at a hook. */
 struct retcp_view {
 	__u32 cwnd, ssthresh, clamp;
 	__u32 in_flight;
-	__u32 una;		/* everything before this is acknowledged */
-	__u32 next;		/* everything before this was sent */
-	__u32 high;		/* `next` when the present state began, as the stack has it */
-	__u32 lost;		/* packets ever found lost */
-	__u32 sent;		/* data packets ever sent, copies included */
-	__u32 copies;		/* packets ever sent again */
-	__u32 copies_out;	/* those of them that are in flight */
-	__u32 needless;		/* packets that the receiver ever reported as duplicates (RFC 2883) */
-	__u32 reordering;	/* how many packets a packet was seen to be late */
-	__u32 used;		/* most packets in flight in the last window */
+	__u32 una;		/* first sequence number not acknowledged */
+	__u32 next;		/* first sequence number not sent */
+	__u32 high;		/* `next` when the stack entered its state */
+	__u32 lost;		/* packets marked lost since the start */
+	__u32 sent;		/* data packets sent since the start, copies included */
+	__u32 copies;		/* retransmissions since the start */
+	__u32 copies_out;	/* retransmissions in flight */
+	__u32 needless;		/* duplicates that the receiver has reported (RFC 2883) */
+	__u32 reordering;	/* observed reordering, in packets */
+	__u32 used;		/* most packets in flight during the last window */
 	__u8 phase;
-	__u8 limited;		/* the window is what holds sending back */
+	__u8 limited;		/* the window limits sending */
 };
 
-/* One connection's state. It lies in the stack's private area of a connection (104 bytes). */
+/* State of a connection, in the stack's private area for controllers (104 bytes). */
 struct retcp {
 	__u32 cwnd, ssthresh;	/* as last seen or set */
-	__u32 credit;		/* packets acknowledged towards the next increase */
+	__u32 credit;		/* packets acknowledged since the last increase */
 	__u32 prior_cwnd, prior_ssthresh;
-	__u32 recover;		/* `next` then: up to here all losses are of one window (RFC 6582, section 3.2) */
+	__u32 recover;		/* `next` at the reduction: losses before it are of one window (RFC 6582, section 3.2) */
 	__u32 prr_delivered, prr_sent;
 	__u32 prior_copies, prior_needless;
 	__u32 una, lost;	/* after the last ACK */
 	__u8 circuit;		/* the last ACK carried a mark */
-	__u8 reducing;		/* a real reduction is under way: the state that it began in */
-	__u8 undoable;		/* it, or the last one, may still turn out to be needless */
-	__u8 asked;		/* the stack asked for a threshold and got a lower one; its change of state comes next */
+	__u8 reducing;		/* state in which a reduction by reTCP began; 0 without one */
+	__u8 undoable;		/* the last reduction may still prove unnecessary */
+	__u8 asked;		/* the stack got a lower threshold; its change of state follows */
 	__u8 in_ack;		/* between the two hooks of one ACK */
 	__u8 cwr_in_ack;	/* state CWR was entered during this ACK */
 };
@@ -91,13 +91,13 @@ static inline __u32 retcp_percent(__u32 value, __u32 percent)
 	return value / 100 * percent + value % 100 * percent / 100;
 }
 
-/* a lies before b in the sequence space. */
+/* Whether a is before b in sequence space. */
 static inline int retcp_before(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) < 0;
 }
 
-/* First call in every hook but the change of state: the stack may have moved the window. */
+/* The first call in every hook except the change of state: the stack may have changed the window. */
 static inline void retcp_take(struct retcp *r, const struct retcp_view *v)
 {
 	r->cwnd = v->cwnd;
@@ -111,7 +111,7 @@ static inline void retcp_set_cwnd(struct retcp *r, const struct retcp_view *v, _
 	r->cwnd = retcp_clamp(cwnd, 1, most);
 }
 
-/* A connection begins, or takes this controller. */
+/* A connection begins, or changes to this controller. */
 static inline void retcp_start(struct retcp *r, const struct retcp_view *v)
 {
 	*r = (struct retcp){ .una = v->una, .lost = v->lost };
@@ -120,7 +120,7 @@ static inline void retcp_start(struct retcp *r, const struct retcp_view *v)
 
 /* ---- NewReno's window ---- */
 
-/* Slow start up to the threshold, then a packet more for each window of acknowledged ones (RFC 5681, section 3.1). */
+/* Slow start up to the threshold, then one packet more per acknowledged window (RFC 5681, section 3.1). */
 static inline void retcp_grow(struct retcp *r, const struct retcp_view *v, __u32 acked)
 {
 	__u32 cwnd = r->cwnd;
@@ -135,7 +135,7 @@ static inline void retcp_grow(struct retcp *r, const struct retcp_view *v, __u32
 	if (acked) {
 		__u32 per = cwnd ? cwnd : 1;
 
-		/* Credit from a time when more was asked for gives one packet. */
+		/* Credit from a larger window is worth one packet. */
 		if (r->credit >= per) {
 			r->credit = 0;
 			cwnd++;
@@ -149,7 +149,7 @@ static inline void retcp_grow(struct retcp *r, const struct retcp_view *v, __u32
 	retcp_set_cwnd(r, v, cwnd);
 }
 
-/* Sending is held back by the window; in slow start, a window of which half was used may still grow. */
+/* Whether the window limits sending. In slow start a window may also grow when half of it was used. */
 static inline int retcp_limited(const struct retcp *r, const struct retcp_view *v)
 {
 	return v->limited || (r->cwnd < r->ssthresh && r->cwnd / 2 < v->used);
@@ -157,7 +157,7 @@ static inline int retcp_limited(const struct retcp *r, const struct retcp_view *
 
 /* ---- Reduction ---- */
 
-/* A loss was found: remember what an undo goes back to, and halve (RFC 5681, equation 4, on the window). */
+/* A loss: saves the state for an undo, and halves the threshold (RFC 5681, equation 4, on the window). */
 static inline void retcp_lower(struct retcp *r, const struct retcp_view *v)
 {
 	__u32 near = r->cwnd / 2 + r->cwnd / 4;
@@ -180,8 +180,8 @@ static inline void retcp_begin_reduction(struct retcp *r, const struct retcp_vie
 }
 
 /*
- * Proportional rate reduction (RFC 6937, section 3; RFC 9937, section 6). RecoverFS is the window before, not the
- * flight: so do Linux's own controllers and our simulated ones.
+ * Proportional rate reduction (RFC 6937, section 3; RFC 9937, section 6). RecoverFS is the window before the reduction
+ * instead of the flight, as for Linux's own controllers and Firstlight's simulated ones.
  */
 static inline void retcp_reduce(struct retcp *r, const struct retcp_view *v, __u32 delivered, int safe)
 {
@@ -206,14 +206,14 @@ static inline void retcp_reduce(struct retcp *r, const struct retcp_view *v, __u
 		if (quota > r->ssthresh - v->in_flight)
 			quota = r->ssthresh - v->in_flight;
 	}
-	if (!quota && !out) /* The first retransmission goes out at once. */
+	if (!quota && !out) /* The first retransmission is sent at once. */
 		quota = 1;
 	retcp_set_cwnd(r, v, v->in_flight + quota);
 }
 
 /*
- * What was sent before the loss is acknowledged, and with it ends the reduction. The stack's own end may come earlier: on
- * its way from CWR to Recovery it keeps the end that CWR had.
+ * Ends the reduction when everything sent before the loss is acknowledged. The stack's recovery may end earlier: when
+ * it enters Recovery from CWR, it keeps the end that CWR had.
  */
 static inline void retcp_complete(struct retcp *r, const struct retcp_view *v)
 {
@@ -223,7 +223,7 @@ static inline void retcp_complete(struct retcp *r, const struct retcp_view *v)
 	r->reducing = 0;
 }
 
-/* The last reduction was needless: go back. */
+/* Undoes the last reduction, which was unnecessary. */
 static inline void retcp_undo(struct retcp *r, const struct retcp_view *v)
 {
 	if (!r->undoable)
@@ -235,7 +235,7 @@ static inline void retcp_undo(struct retcp *r, const struct retcp_view *v)
 	r->undoable = 0;
 }
 
-/* Every packet that was sent again since then has been reported as a duplicate (RFC 3708). */
+/* Whether every retransmission since the reduction was reported as a duplicate (RFC 3708). */
 static inline int retcp_all_needless(const struct retcp *r, const struct retcp_view *v)
 {
 	__u32 copies = v->copies - r->prior_copies;
@@ -247,8 +247,8 @@ static inline int retcp_all_needless(const struct retcp *r, const struct retcp_v
 /* ---- The stack's hooks ---- */
 
 /*
- * An ACK arrived: the edge detector. During a reduction the window is the reduction's, so the factor goes to the
- * threshold, which is the window that the reduction ends with.
+ * An ACK has arrived: the edge detector. During a reduction PRR sets the window, so that the factor applies to the
+ * threshold, which is the window at the end of the reduction.
  */
 static inline void retcp_on_ack(struct retcp *r, const struct retcp_view *v, int marked, __u32 alpha, __u32 beta)
 {
@@ -268,8 +268,8 @@ static inline void retcp_on_ack(struct retcp *r, const struct retcp_view *v, int
 }
 
 /*
- * The same ACK, after the stack found losses and changed its state: `delivered` and `lost` packets are news in it. The
- * stack's recovery may outlast ours, when it began it twice; what is lost then is of a new window.
+ * The same ACK, after the stack has detected losses and changed its state: it reports `delivered` and `lost` packets.
+ * The stack's recovery may last longer than reTCP's, if it began twice: losses are of a new window then.
  */
 static inline void retcp_after_ack(struct retcp *r, const struct retcp_view *v, __u32 delivered, __u32 lost)
 {
@@ -294,8 +294,8 @@ static inline void retcp_after_ack(struct retcp *r, const struct retcp_view *v, 
 }
 
 /*
- * The stack asks for a threshold. On a marked ACK the mark may be all its reason: the threshold stays, and if there was
- * a loss as well, the change of state that follows tells. It stays as well for more losses of the same window.
+ * The stack asks for a threshold. On a marked ACK the mark may be the only reason: the threshold stays, and if there
+ * was a loss too, the change of state shows it later. It also stays for further losses of the same window.
  */
 static inline void retcp_on_threshold(struct retcp *r, const struct retcp_view *v)
 {
@@ -307,16 +307,16 @@ static inline void retcp_on_threshold(struct retcp *r, const struct retcp_view *
 	r->asked = 1;
 }
 
-/* States Open and Disorder: what was under way is over. */
+/* States Open and Disorder: recovery or CWR has ended. */
 static inline void retcp_settle(struct retcp *r, const struct retcp_view *v)
 {
 	retcp_take(r, v);
 	if (v->phase == RETCP_CWR && r->cwr_in_ack && !r->reducing) {
-		/* In and out of CWR in one marked ACK: a tail loss probe had repaired a loss. */
+		/* The stack entered and left CWR in one marked ACK: a tail loss probe had repaired a loss. */
 		retcp_lower(r, v);
 		retcp_set_cwnd(r, v, r->ssthresh);
 	} else if (v->phase >= RETCP_RECOVERY && retcp_before(v->una, v->high)) {
-		/* It ended before its end: the stack saw that nothing had been lost (RFC 5682, RFC 3522). */
+		/* Recovery ended early: the stack found that nothing had been lost (RFC 5682, RFC 3522). */
 		retcp_undo(r, v);
 	} else if (v->phase == RETCP_CWR && r->reducing == RETCP_CWR) {
 		retcp_set_cwnd(r, v, r->ssthresh);
@@ -325,11 +325,11 @@ static inline void retcp_settle(struct retcp *r, const struct retcp_view *v)
 	retcp_complete(r, v);
 }
 
-/* The retransmission timer expired; the stack has set the window to what is in flight and one. */
+/* The retransmission timer has expired; the stack has set the window to the packets in flight and one more. */
 static inline void retcp_time_out(struct retcp *r, const struct retcp_view *v)
 {
 	r->ssthresh = v->ssthresh;
-	if (v->cwnd == r->cwnd) /* no timeout: the path takes shorter packets only, and the long ones are sent again */
+	if (v->cwnd == r->cwnd) /* no timeout: the path MTU became smaller, and long packets are retransmitted */
 		r->undoable = 0;
 	else if (!r->asked && !r->reducing && v->phase != RETCP_LOSS)
 		retcp_lower(r, v); /* from the window before the timeout */
@@ -338,7 +338,7 @@ static inline void retcp_time_out(struct retcp *r, const struct retcp_view *v)
 	r->reducing = 0;
 }
 
-/* The stack is about to go from state v->phase to `to`. */
+/* The stack is about to change its state from v->phase to `to`. */
 static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, __u8 to)
 {
 	switch (to) {
@@ -359,7 +359,7 @@ static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, _
 			retcp_lower(r, v);
 		if (!r->reducing)
 			retcp_begin_reduction(r, v, to);
-		if (!r->in_ack) /* the reordering timer found the loss: no ACK follows now */
+		if (!r->in_ack) /* the reordering timer detected the loss: no ACK follows */
 			retcp_reduce(r, v, 1, 0);
 		break;
 	case RETCP_LOSS:
@@ -370,9 +370,9 @@ static inline void retcp_on_phase(struct retcp *r, const struct retcp_view *v, _
 }
 
 /*
- * Bytes per second to pace at, as the stack does for controllers that leave it that: twice the window per round trip in
- * the first half of slow start, 1.2 times later (tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent). It also
- * bounds what lies in this host's queues. `srtt` in eighths of a microsecond, not 0.
+ * Pacing rate in bytes per second, like the stack's for controllers without a rate of their own: twice the window per
+ * round trip in the first half of slow start, 1.2 times later (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio, in percent).
+ * The rate also bounds the bytes in this host's queues. `srtt` is in eighths of a microsecond and not 0.
  */
 static inline __u64 retcp_pacing(const struct retcp *r, __u32 packets_out, __u32 mss, __u32 srtt, __u32 ss, __u32 ca)
 {

@@ -31,7 +31,7 @@ static const struct kernel_param_ops retcp_beta_ops = { .set = retcp_set_beta, .
 module_param_cb(alpha, &retcp_alpha_ops, &alpha, 0644);
 MODULE_PARM_DESC(alpha, "the window's factor when a circuit comes up, in percent (100 to 10000, by default 200)");
 module_param_cb(beta, &retcp_beta_ops, &beta, 0644);
-MODULE_PARM_DESC(beta, "the window's factor when it goes down, in percent (0 to 100, by default 50)");
+MODULE_PARM_DESC(beta, "the window's factor when a circuit goes down, in percent (0 to 100, by default 50)");
 
 #define RETCP_HOOK(type, name, ...) static type name(__VA_ARGS__)
 
@@ -62,12 +62,13 @@ static inline __u32 retcp_pacing_ca(const struct sock *sk)
 
 static inline void retcp_no_ecn(void)
 {
-	pr_warn_ratelimited("retcp: a connection without ECN cannot see circuit marks: set net.ipv4.tcp_ecn=1 on both hosts\n");
+	pr_warn_ratelimited("retcp: a connection without ECN cannot see circuit marks: "
+			    "set net.ipv4.tcp_ecn=1 on both hosts\n");
 }
 
 #include "retcp_sock.h"
 
-/* cong_control() has told of the ACK since 6.10, and only its ACK's rate sample before. */
+/* cong_control() gets the ACK since 6.10; before, only the rate sample of the ACK. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 static void retcp_hook_cong_control_short(struct sock *sk, const struct rate_sample *rs)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hooks of a congestion control, between struct tcp_sock and retcp.h. The module and the BPF program include it
- * after they have defined, each in its own way:
+ * The hooks of a congestion control, between struct tcp_sock and retcp.h. The module and the BPF program include this
+ * file after their own definitions of:
  *   retcp_alpha(), retcp_beta()           the parameters, in percent
  *   retcp_store_cwnd(tp, packets)         sets the window
- *   RETCP_HOOK(type, name, arguments...)  opens a function that the stack calls
+ *   RETCP_HOOK(type, name, arguments...)  begins a function that the stack calls
  */
 
-/* Nothing in here runs unless the ECN bits of this connection are those of RFC 3168. */
+/* reTCP sees marks only on connections with ECN as in RFC 3168. */
 #define RETCP_ECN_CLASSIC 1		/* bit of tp->ecn_flags: ECN was negotiated */
-#define RETCP_ECN_CWR_DUE 2		/* the next packet is to say that the window was reduced */
+#define RETCP_ECN_CWR_DUE 2		/* the next packet carries CWR: the window was reduced */
 
-/* in_ack_event(): ECN-Echo was set. */
+/* Flag of in_ack_event(): ECN-Echo was set. */
 #define RETCP_ACK_ECE 4
 
 static inline struct retcp_view retcp_look(struct sock *sk)
@@ -48,7 +48,7 @@ static inline void retcp_store(struct sock *sk, const struct retcp *r)
 		tp->snd_ssthresh = r->ssthresh;
 }
 
-/* The stack leaves the pacing rate to a controller that has cong_control. */
+/* A controller with cong_control sets the pacing rate itself. */
 static inline void retcp_pace(struct sock *sk, const struct retcp *r)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -109,7 +109,7 @@ RETCP_HOOK(void, retcp_hook_set_state, struct sock *sk, __u8 to)
 
 	retcp_on_phase(r, &v, to);
 	retcp_store(sk, r);
-	/* CWR is what a sender says that has reduced its window (RFC 3168, section 6.1.2): after a mark it has not. */
+	/* The bit CWR means that the sender has reduced its window (RFC 3168, section 6.1.2): after a mark it has not. */
 	if (to == RETCP_CWR && !r->reducing)
 		tp->ecn_flags &= ~RETCP_ECN_CWR_DUE;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the test of reTCP puts on a pair of virtual Ethernet devices in place of a fabric (tc, direct action): it sets
- * ECN-Echo on every packet while that is asked for, as the switch does while a circuit is up, and drops chosen packets.
+ * Replaces the fabric in the test of reTCP, on a pair of virtual Ethernet devices (tc, direct action): it sets ECN-Echo
+ * on every packet while the test says so, as a switch does while a circuit is up, and drops chosen packets.
  */
 #include "vmlinux.h"
 
@@ -11,7 +11,7 @@
 #define PASS 0
 #define DROP 2
 #define ETHERNET 14
-#define TCP_WORD 12 /* offset of data offset and flags */
+#define TCP_WORD 12 /* offset of the header length and the flags */
 #define SYN 0x02
 #define ECE 0x40
 
@@ -19,8 +19,8 @@ char _license[] SEC("license") = "GPL";
 
 struct control {
 	__u64 mark;	/* set ECN-Echo */
-	__u64 drop;	/* bit 0: drop the next packet that counts, bit 1 the one after it, ... */
-	__u64 seen;	/* packets that counted since the start */
+	__u64 drop;	/* bit 0: drop the next counted packet; bit 1: the one after it; ... */
+	__u64 seen;	/* counted packets since the start */
 	__u64 cwr;	/* packets with the bit CWR */
 };
 
@@ -38,7 +38,7 @@ static inline struct control *controls(void)
 	return bpf_map_lookup_elem(&control, &key);
 }
 
-/* The offset of the TCP header of an IPv4 packet that is no SYN, else 0; its length; its flags. */
+/* Offset of the TCP header of an IPv4 packet without SYN, else 0; length of its payload; its flags. */
 static inline __u32 tcp_header(struct __sk_buff *packet, __u32 *payload, __u16 *word)
 {
 	__u8 version, protocol;
@@ -65,7 +65,7 @@ static inline int drops(struct control *c)
 	return drop ? DROP : PASS;
 }
 
-/* On the sender's device, inbound: ACKs. */
+/* For ACKs: on the sender's device, inbound. */
 SEC("tc")
 int acks(struct __sk_buff *packet)
 {
@@ -83,7 +83,7 @@ int acks(struct __sk_buff *packet)
 	return drops(c);
 }
 
-/* On the receiver's device, inbound: data. */
+/* For data: on the receiver's device, inbound. */
 SEC("tc")
 int data(struct __sk_buff *packet)
 {

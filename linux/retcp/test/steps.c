@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * retcp.h in user space: plays the stack for a sequence of steps, one a line on standard input, and prints the window
- * and the threshold after each. The arguments are alpha and beta in percent.
+ * retcp.h in user space: acts as the stack for a sequence of steps, one per line of standard input, and prints the
+ * window and the threshold after each step. The arguments are alpha and beta in percent.
  *
  *   ack N      an ACK without a mark that delivers N packets
- *   marked N   one with a mark; as the stack does, it asks for a threshold and enters CWR
- *   loss       a loss, seen on no ACK, and its recovery to the end
- *   turn       the same, and during the recovery the marks begin or end
- *   timeout    the retransmission timer expires; what was lost is acknowledged
- *   early      as `timeout`, but the stack leaves the state before all that was sent by then is acknowledged
+ *   marked N   an ACK with a mark; like the stack, it asks for a threshold and enters CWR
+ *   loss       a loss that no ACK shows, and its whole recovery
+ *   turn       as `loss`, but the marks begin or end during the recovery
+ *   timeout    the retransmission timer expires; then everything is acknowledged
+ *   early      as `timeout`, but the stack leaves the state before everything sent is acknowledged
  *   needless   as `loss`, but then every copy is reported as a duplicate
  */
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void ack(__u32 delivered, int marked, __u32 alpha, __u32 beta)
 	store();
 }
 
-/* In CWR the stack asks for no threshold any more. */
+/* In CWR the stack does not ask for a threshold again. */
 static void lose(__u32 alpha, __u32 beta)
 {
 	if (v.phase != RETCP_CWR)

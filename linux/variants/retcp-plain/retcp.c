@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reTCP in the least that the paper's text asks for: NewReno, and an edge detector on ECN-Echo that multiplies the window. For
- * a kernel that shows ECN-Echo without ECN (ece-shown.patch). To compare with; linux/retcp is the one to use.
+ * The smallest reTCP that the paper's text describes: NewReno, and an edge detector on ECN-Echo that multiplies the
+ * window. It needs a kernel that shows ECN-Echo without ECN (ece-shown.patch). For comparison only: use linux/retcp.
  */
 #include <linux/module.h>
 #include <net/tcp.h>
