@@ -16,12 +16,12 @@ from pathlib import Path
 
 import firstlight as fl
 from firstlight import _core
-from firstlight.agreement import agreements
-from firstlight.measured.form import Measure
-from firstlight.measured.grid import grid
-from firstlight.reproduce import load_reproduction
-from firstlight.tables import COLUMNS, NUMBER_COLUMNS, agreement_line, number_lines, verdict_lines
-from firstlight.verdict import Outcome
+from firstlight.claims.agreement import agreements
+from firstlight.claims.form import Measure
+from firstlight.claims.reproduce import load_reproduction
+from firstlight.claims.verdict import Outcome
+from firstlight.pages.grid import grid
+from firstlight.pages.tables import COLUMNS, NUMBER_COLUMNS, agreement_line, number_lines, verdict_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)

@@ -7,14 +7,14 @@
 Times are in the unit that a column's or key's name ends with; frames are pandas.
 """
 
-from firstlight.api import inspect, run
 from firstlight.circuits.demand import read_demand
 from firstlight.circuits.schedule import Schedule, schedule, schedulers
-from firstlight.comparison import Comparison, compare, load_comparison
 from firstlight.core import version
 from firstlight.errors import FirstlightError, KernelError, PlanError, ResultError, RunError, SpecError
-from firstlight.result import Result, load
-from firstlight.sweeps import Sweep, load_sweep, sweep
+from firstlight.runs.compare import Comparison, compare, load_comparison
+from firstlight.runs.result import Result, load
+from firstlight.runs.run import inspect, run
+from firstlight.runs.sweep import Sweep, load_sweep, sweep
 
 __version__ = version()
 __all__ = [

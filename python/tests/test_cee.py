@@ -7,15 +7,16 @@ from typing import Any
 
 import firstlight as fl
 import pytest
-from firstlight import claims, measures
+from firstlight.claims import claim as claims
+from firstlight.claims import measures
+from firstlight.claims.reproduce import plan
+from firstlight.claims.verdict import Outcome
 from firstlight.core import inspect
 from firstlight.figures import overload
 from firstlight.figures.gallery import figures
 from firstlight.goal.applications import NAMES, generate
-from firstlight.measured.grid import grid
-from firstlight.reproduce import plan
-from firstlight.result import Result
-from firstlight.verdict import Outcome
+from firstlight.pages.grid import grid
+from firstlight.runs.result import Result
 
 CEE = [c for c in claims.find() if c.folder.parent.name == "cee"]
 HPC = claims.folder_of_experiments() / "cee" / "hpc"

@@ -8,8 +8,10 @@ import firstlight as fl
 import numpy as np
 import pytest
 from conftest import Command
-from firstlight import comparison, divergence, report
-from firstlight.result import Result
+from firstlight.pages import report
+from firstlight.runs import compare as comparison
+from firstlight.runs import divergence
+from firstlight.runs.result import Result
 from test_reproduce import opens_offline
 
 WEEK = {"index": [0], "night_us": [20.0], "start_us": [20.0], "end_us": [200.0], "matching": ["0->1 1->0"]}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import firstlight as fl
 import pytest
-from firstlight.report import write
+from firstlight.pages.report import write
 
 SPECS = Path(__file__).parents[2] / "crates" / "lab" / "tests" / "specs"
 

@@ -8,11 +8,16 @@ from typing import Any
 import firstlight as fl
 import numpy as np
 import pytest
-from firstlight import chain, claims, measures, measures_fct, measures_ladder, tables
+from firstlight import chain
+from firstlight.claims import claim as claims
+from firstlight.claims import measures
+from firstlight.claims.measured import Number
+from firstlight.claims.measures import fct as measures_fct
+from firstlight.claims.measures import ladder as measures_ladder
+from firstlight.claims.verdict import Outcome
 from firstlight.figures import fct, gallery
-from firstlight.measured.rows import Number
-from firstlight.result import Result
-from firstlight.verdict import Outcome
+from firstlight.pages import tables
+from firstlight.runs.result import Result
 
 CHAIN = 'name = "c"\nseed = 3\n\n[chain]\nstage = "hardware, token bucket"\npackets = 4000\n'
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import firstlight as fl
 import pytest
 from conftest import Command
-from firstlight import report
+from firstlight.pages import report
 
 HDFS = """\
 name = "hdfs"

@@ -8,14 +8,16 @@ import firstlight as fl
 import numpy as np
 import pytest
 from conftest import Command
-from firstlight import agreement, claims, measures, reproduce, tables
+from firstlight.claims import agreement, measures, reproduce
+from firstlight.claims import claim as claims
+from firstlight.claims.form import Drawn
+from firstlight.claims.measured import Measured, Number, summarized
+from firstlight.claims.verdict import Outcome
 from firstlight.figures.gallery import figures
 from firstlight.figures.measured import distribution
-from firstlight.measured.form import Drawn
-from firstlight.measured.grid import grid
-from firstlight.measured.rows import Measured, Number, summarized
-from firstlight.result import Result
-from firstlight.verdict import Outcome
+from firstlight.pages import tables
+from firstlight.pages.grid import grid
+from firstlight.runs.result import Result
 
 CLAIM = """\
 figure = "7"

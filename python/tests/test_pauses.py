@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from firstlight.figures.pauses import MOST_PORTS, paused_share, pauses_figure
-from firstlight.pauses import MOST_BRANCHES, MOST_ROOTS, Pause, trees, written
-from firstlight.report import write
-from firstlight.result import Result
+from firstlight.pages.report import write
+from firstlight.runs.pauses import MOST_BRANCHES, MOST_ROOTS, Pause, trees, written
+from firstlight.runs.result import Result
 
 INCAST = Path(__file__).resolve().parents[2] / "crates/lab/tests/specs/lossless.toml"
 CAUSES = ("name", "class", "switch", "egress", "root", "pauses", "paused_us")

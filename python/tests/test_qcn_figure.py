@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from firstlight.figures.single import MOST_CURVES, rate_limiters_figure
-from firstlight.report import write
-from firstlight.result import Result
+from firstlight.pages.report import write
+from firstlight.runs.result import Result
 
 CHANGES = {
     "time_us": [100.0, 150.0, 200.0, 300.0],

@@ -9,9 +9,10 @@ from typing import Any, get_args
 import firstlight as fl
 import pytest
 from conftest import Command
-from firstlight import claims, reproduce
-from firstlight.measured.rows import Measured
-from firstlight.verdict import Outcome
+from firstlight.claims import claim as claims
+from firstlight.claims import reproduce
+from firstlight.claims.measured import Measured
+from firstlight.claims.verdict import Outcome
 
 EXPERIMENTS = claims.folder_of_experiments()
 CLAIMS = claims.find(EXPERIMENTS)

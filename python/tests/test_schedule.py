@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from conftest import Command
 from firstlight.circuits import tables
-from firstlight.circuits.stored import Study
 from firstlight.figures.schedules import rack_colors, schedule_figure
+from firstlight.pages.study import Study
 
 RING = [[0, 500_000, 100], [100, 0, 500_000], [500_000, 100, 0]]
 """Bytes. A day of 40 us at 80 Gb/s carries 400,000."""

@@ -10,8 +10,8 @@ from typing import Any
 import firstlight as fl
 import pytest
 from conftest import SMALL, Command, argv, environment
-from firstlight import pool
-from firstlight.result import Staging
+from firstlight.runs import pool
+from firstlight.runs.result import Staging
 
 AXES = {"voq.small": [4, 8, 16], "seed": [1, 2]}
 

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from firstlight import agreement, claims, tables
-from firstlight.days import days_of_pair, emulated, mean_voq_in_day
+from firstlight.claims import agreement
+from firstlight.claims import claim as claims
+from firstlight.claims.verdict import Outcome, Row
 from firstlight.figures.sequence import optimal
-from firstlight.result import Result
-from firstlight.verdict import Outcome, Row
+from firstlight.pages import tables
+from firstlight.runs.days import days_of_pair, emulated, mean_voq_in_day
+from firstlight.runs.result import Result
 
 WEEK = {
     "index": [0, 1],

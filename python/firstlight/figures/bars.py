@@ -4,9 +4,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from firstlight.claims.form import Drawn, Measure
+from firstlight.claims.measured import Measured, summarized
 from firstlight.figures.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION, Figure, draw
-from firstlight.measured.form import Drawn, Measure
-from firstlight.measured.rows import Measured, summarized
 
 COLORS = (BLUE, VERMILION, SKY, ORANGE, GREEN, PURPLE, GREY)
 

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
+from firstlight.claims.form import Drawn
+from firstlight.claims.measured import Measured, summarized
 from firstlight.figures.style import BLUE, GREEN, GREY, INK, VERMILION, Figure, draw
-from firstlight.measured.form import Drawn
-from firstlight.measured.rows import Measured, summarized
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from firstlight.figures.schedules import rack_colors
 from firstlight.figures.style import BLUE, GREY, INK, Figure, draw
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 WEEKS = 12
 """So many weeks are drawn day by day."""

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight import measures_fct
+from firstlight.claims.form import Drawn
+from firstlight.claims.measured import Measured
+from firstlight.claims.measures import fct as measures_fct
 from firstlight.figures.style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Figure, draw
-from firstlight.measured.form import Drawn
-from firstlight.measured.rows import Measured
 
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
 QUANTITIES = (("mean_us", "Mean"), ("p99_us", "99th percentile"))

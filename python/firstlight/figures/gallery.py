@@ -1,8 +1,8 @@
 """Which figures a claim has."""
 
+from firstlight.claims.verdict import Outcome
 from firstlight.figures import measured, points, sequence, sweeps, variants
 from firstlight.figures.style import Figure
-from firstlight.verdict import Outcome
 
 
 def figures(outcome: Outcome) -> list[Figure]:

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import Curve, short
+from firstlight.claims.claim import Curve, short
+from firstlight.claims.form import Drawn
+from firstlight.claims.measured import Measured, Point, summarized
 from firstlight.figures.style import Figure, draw
-from firstlight.measured.form import Drawn
-from firstlight.measured.rows import Measured, Point, summarized
 
 ACROSS = 3
 """Panels beside each other."""

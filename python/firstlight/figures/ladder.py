@@ -7,11 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight import measures_ladder
+from firstlight.claims.form import Drawn
+from firstlight.claims.measured import Measured
+from firstlight.claims.measures import ladder as measures_ladder
 from firstlight.figures.style import BLUE, SKY, VERMILION, Figure, draw
-from firstlight.measured.form import Drawn
-from firstlight.measured.rows import Measured
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 SQUARES = 4
 """Marks of the switch's queue in a step."""

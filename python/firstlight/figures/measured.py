@@ -9,7 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from firstlight.claims import Axis, Curve, Hosts, Value, short
+from firstlight.claims.claim import Axis, Curve, Hosts, Value, short
+from firstlight.claims.form import Drawn, Measure
+from firstlight.claims.measured import Measured, Point, summarized
+from firstlight.claims.measures import throughput
+from firstlight.claims.verdict import Outcome
 from firstlight.figures import bars, chain, fct, heat_map, ladder, overload, ratios
 from firstlight.figures.style import (
     BLUE,
@@ -24,10 +28,6 @@ from firstlight.figures.style import (
     legend_above,
     ramp,
 )
-from firstlight.measured.form import Drawn, Measure
-from firstlight.measured.rows import Measured, Point, summarized
-from firstlight.measures import throughput
-from firstlight.verdict import Outcome
 
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY)
 LINES = ("-", "--", "-.", ":", "-", "--", "-.")

@@ -7,12 +7,12 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import Curve
+from firstlight.claims.claim import Curve
+from firstlight.claims.form import Drawn
+from firstlight.claims.measured import Measured
+from firstlight.claims.measures import throughput
 from firstlight.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Figure, draw, legend_above
-from firstlight.measured.form import Drawn
-from firstlight.measured.rows import Measured
-from firstlight.measures import throughput
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 Line = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]

@@ -8,7 +8,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure as Canvas
 
 from firstlight.figures.style import SKY, VERMILION, Figure, draw
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 MOST_PORTS = 24
 BINS = 120

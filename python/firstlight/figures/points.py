@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import At, Curve, Hosts, short
+from firstlight.claims.claim import At, Curve, Hosts, short
+from firstlight.claims.verdict import TAILS, UTILIZATION, Outcome
 from firstlight.figures.style import INK, Figure, Look, draw, legend_above
-from firstlight.verdict import TAILS, UTILIZATION, Outcome
 
 TITLES = ("all packets", "over the circuit", "over the packet network")
 

@@ -3,10 +3,10 @@
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import short
+from firstlight.claims.claim import short
+from firstlight.claims.form import Drawn, Fact
+from firstlight.claims.measured import Measured, Point, summarized
 from firstlight.figures.style import BLUE, VERMILION, Figure, draw, legend_above
-from firstlight.measured.form import Drawn, Fact
-from firstlight.measured.rows import Measured, Point, summarized
 
 
 def ratios(measured: Measured, drawn: Drawn) -> Figure:

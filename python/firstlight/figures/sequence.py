@@ -11,8 +11,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import At, Curve, Hosts, short
-from firstlight.days import days_of_pair
+from firstlight.claims.claim import At, Curve, Hosts, short
+from firstlight.claims.verdict import Outcome
 from firstlight.figures.style import (
     GREY,
     INK,
@@ -22,8 +22,8 @@ from firstlight.figures.style import (
     ramp,
     shade_days,
 )
-from firstlight.result import Result
-from firstlight.verdict import Outcome
+from firstlight.runs.days import days_of_pair
+from firstlight.runs.result import Result
 
 CIRCUIT_KB_US, PACKET_KB_US = 0.625, 0.078125
 """Line rates per flow (KB/us): 80 Gb/s and 10 Gb/s shared by 16 flows."""

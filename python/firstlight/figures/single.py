@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.days import days_of_pair
 from firstlight.errors import FirstlightError
 from firstlight.figures.style import BLUE, GREEN, INK, VERMILION, Figure, draw, legend_above, ramp, shade_days
-from firstlight.result import Result
-from firstlight.sweeps import SHOWN, Sweep
+from firstlight.runs.days import days_of_pair
+from firstlight.runs.result import Result
+from firstlight.runs.sweep import SHOWN, Sweep
 
 COLORS = (BLUE, VERMILION, GREEN, INK)
 MOST_CURVES = 7

@@ -14,7 +14,7 @@ from typing import Any
 
 import matplotlib
 
-from firstlight.claims import Hosts
+from firstlight.claims.claim import Hosts
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

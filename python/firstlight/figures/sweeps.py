@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import short
+from firstlight.claims.claim import short
+from firstlight.claims.verdict import TAILS, UTILIZATION, Outcome
 from firstlight.figures.style import BLUE, GREY, INK, SCALE_NAMES, VERMILION, Figure, Look, draw, ramp
-from firstlight.verdict import TAILS, UTILIZATION, Outcome
 
 
 def completion_times(outcome: Outcome) -> Figure:

@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims import short
+from firstlight.claims.claim import short
+from firstlight.claims.verdict import UTILIZATION, Outcome
 from firstlight.figures.style import INK, Figure, Look, draw, legend_above
-from firstlight.verdict import UTILIZATION, Outcome
 
 
 def utilization(outcome: Outcome) -> Figure:

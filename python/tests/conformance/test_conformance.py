@@ -12,8 +12,9 @@ from pathlib import Path
 import firstlight
 import pandas as pd
 import pytest
-from firstlight import divergence, measures
-from firstlight.result import Result
+from firstlight.claims import measures
+from firstlight.runs import divergence
+from firstlight.runs.result import Result
 
 from . import trace
 from .scenarios import FABRICS, SCENARIOS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 MOST_ROOTS = 8
 MOST_BRANCHES = 6

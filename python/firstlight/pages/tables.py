@@ -7,12 +7,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from firstlight.agreement import Agreement
-from firstlight.claims import HOSTS, Hosts
-from firstlight.comparison import Comparison
-from firstlight.measured.rows import Number
-from firstlight.result import Result
-from firstlight.verdict import MEDIANS, Row, minus
+from firstlight.claims.agreement import Agreement
+from firstlight.claims.claim import HOSTS, Hosts
+from firstlight.claims.measured import Number
+from firstlight.claims.verdict import MEDIANS, Row, minus
+from firstlight.runs.compare import Comparison
+from firstlight.runs.result import Result
 
 Line = tuple[str, ...]
 METRIC_NAMES = {

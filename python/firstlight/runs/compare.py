@@ -9,13 +9,14 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from firstlight import core, pool
+from firstlight import core
+from firstlight.claims.verdict import minus, rounded
 from firstlight.core import PATIENCE, Overrides, Spec
-from firstlight.divergence import Divergence, divergences
 from firstlight.errors import ResultError, SpecError
-from firstlight.result import Result, load
-from firstlight.sweeps import replace_text
-from firstlight.verdict import minus, rounded
+from firstlight.runs import pool
+from firstlight.runs.divergence import Divergence, divergences
+from firstlight.runs.result import Result, load
+from firstlight.runs.sweep import replace_text
 
 Hosts = Literal["simulated", "linux"]
 KINDS: tuple[Hosts, ...] = get_args(Hosts)

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from firstlight import measures_fct, measures_jobs, measures_ladder
+from firstlight.claims.measures import fct as measures_fct
+from firstlight.claims.measures import jobs as measures_jobs
+from firstlight.claims.measures import ladder as measures_ladder
 from firstlight.errors import ResultError
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 Array = npt.NDArray[np.float64]
 RATES = {"Tbps": 1e12, "Gbps": 1e9, "Mbps": 1e6, "kbps": 1e3, "bps": 1.0}

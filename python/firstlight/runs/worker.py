@@ -1,7 +1,7 @@
 """A worker process of a sweep: one task per input line, one JSON message per output line.
 
-Started as ``python -m firstlight.worker`` by :mod:`firstlight.pool`. It leaves when its input closes, so it
-never outlives the process that started it, whatever ended that one.
+Started as ``python -m firstlight.runs.worker`` by :mod:`firstlight.runs.pool`. It leaves when its input
+closes, so it never outlives the process that started it, whatever ended that one.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from firstlight import core
-from firstlight.api import store
 from firstlight.errors import FirstlightError
+from firstlight.runs.run import store
 
 
 class Reporter:

@@ -16,10 +16,10 @@ import click
 from rich.console import Console
 
 from firstlight import core
-from firstlight.circuits.commands import schedule
+from firstlight.cli.goal import goal
+from firstlight.cli.linux import doctor, kernel
+from firstlight.cli.schedule import schedule
 from firstlight.errors import FirstlightError, RunError, SpecError
-from firstlight.goal.commands import goal
-from firstlight.linux.commands import doctor, kernel
 
 File = click.Path(path_type=Path)
 set_option = click.option(
@@ -69,9 +69,9 @@ def run(
     patience: float,
 ) -> None:
     """Run the experiment in FILE and print its summary."""
-    from firstlight import api
-    from firstlight.progress import Tracker
-    from firstlight.tables import print_summary
+    from firstlight.cli.progress import Tracker
+    from firstlight.pages.tables import print_summary
+    from firstlight.runs import run as api
 
     overrides = parse_settings(settings, hosts)
     spec = core.Spec.read(file, overrides)
@@ -103,8 +103,9 @@ def sweep(
     patience: float,
 ) -> None:
     """Run FILE at every point of its [sweep] table; points that are finished are not run again."""
-    from firstlight import pool, sweeps
-    from firstlight.progress import Tracker
+    from firstlight.cli.progress import Tracker
+    from firstlight.runs import pool
+    from firstlight.runs import sweep as sweeps
 
     overrides = parse_settings(settings, hosts)
     spec = core.Spec.read(file, overrides, sweep=True)
@@ -133,9 +134,11 @@ def compare(
     file: Path, settings: tuple[str, ...], out: Path | None, jobs: int | None, patience: float
 ) -> None:
     """Run FILE on simulated and on Linux hosts and show both, overlaid, and how far they lie apart."""
-    from firstlight import comparison, pool, report
-    from firstlight.progress import Tracker
-    from firstlight.tables import print_comparison
+    from firstlight.cli.progress import Tracker
+    from firstlight.pages import report
+    from firstlight.pages.tables import print_comparison
+    from firstlight.runs import compare as comparison
+    from firstlight.runs import pool
 
     overrides = parse_settings(settings)
     spec = core.Spec.read(file, overrides)
@@ -185,10 +188,13 @@ def reproduce(
 ) -> None:
     """Reproduce published figures (all, or those named as `firstlight list` shows them) and say how near they
     come."""
-    from firstlight import claims, pool, report, sweeps
-    from firstlight import reproduce as reproductions
-    from firstlight.progress import Tracker
-    from firstlight.tables import print_verdict
+    from firstlight.claims import claim as claims
+    from firstlight.claims import reproduce as reproductions
+    from firstlight.cli.progress import Tracker
+    from firstlight.pages import report
+    from firstlight.pages.tables import print_verdict
+    from firstlight.runs import pool
+    from firstlight.runs import sweep as sweeps
 
     started = time.monotonic()
     mode: claims.Mode = "quick" if quick else "full"
@@ -216,7 +222,7 @@ def list_() -> None:
     """List the reproductions."""
     from rich.table import Table
 
-    from firstlight import claims
+    from firstlight.claims import claim as claims
 
     table = Table(box=None, pad_edge=False)
     for column in ("name", "figure", "section", "runs quick/full", "on Linux", "what"):
@@ -233,7 +239,7 @@ def list_() -> None:
 @click.argument("directory", type=File)
 def report(directory: Path) -> None:
     """Write the HTML report of DIRECTORY: a result, a sweep, a comparison or a reproduction."""
-    from firstlight import report as reports
+    from firstlight.pages import report as reports
 
     click.echo(f"report: {reports.write(directory)}")
 
@@ -245,8 +251,8 @@ def report(directory: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def inspect(file: Path, settings: tuple[str, ...], hosts: str | None, as_json: bool) -> None:
     """Show what FILE would build: hosts, rates, week, bandwidth-delay products, flows."""
-    from firstlight import api
-    from firstlight.tables import print_tree
+    from firstlight.pages.tables import print_tree
+    from firstlight.runs import run as api
 
     built = api.inspect(file, parse_settings(settings, hosts))
     if as_json:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from firstlight.claims import HOSTS, At, Hosts
-from firstlight.verdict import TAILS, UTILIZATION, Outcome, Row
+from firstlight.claims.claim import HOSTS, At, Hosts
+from firstlight.claims.verdict import TAILS, UTILIZATION, Outcome, Row
 
 
 @dataclass(frozen=True)

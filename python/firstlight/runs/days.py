@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 
 def days_of_pair(result: Result, weeks: int = 3) -> list[tuple[float, float]]:

@@ -17,10 +17,10 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from firstlight.claims.form import Case, Drawn, Fact, Least, Measure, strays, table
 from firstlight.core import Spec
 from firstlight.errors import PlanError
-from firstlight.measured.form import Case, Drawn, Fact, Least, Measure, strays, table
-from firstlight.pool import Point
+from firstlight.runs.pool import Point
 
 Mode = Literal["quick", "full"]
 Kind = Literal["points", "sequence", "fct", "gain", "grid", "variants", "validation", "measured"]
@@ -208,7 +208,7 @@ def folder_of_experiments() -> Path:
     directory."""
     if named := os.environ.get("FIRSTLIGHT_EXPERIMENTS"):
         return Path(named)
-    checkout = Path(__file__).resolve().parents[2] / "experiments"
+    checkout = Path(__file__).resolve().parents[3] / "experiments"
     return checkout if checkout.is_dir() else Path("experiments")
 
 

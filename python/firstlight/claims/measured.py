@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.claims import At, Axis, Curve, Hosts, Value
-from firstlight.measured.form import Fact, Measure
-from firstlight.measures import interval as measured_interval
-from firstlight.measures import value
-from firstlight.measures_fct import ratio_interval
-from firstlight.result import Result
-from firstlight.verdict import Outcome, Row, rounded
+from firstlight.claims.claim import At, Axis, Curve, Hosts, Value
+from firstlight.claims.form import Fact, Measure
+from firstlight.claims.measures import interval as measured_interval
+from firstlight.claims.measures import value
+from firstlight.claims.measures.fct import ratio_interval
+from firstlight.claims.verdict import Outcome, Row, rounded
+from firstlight.runs.result import Result
 
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Student's t for a two-sided 95 % interval, with 1 to 10 degrees of freedom."""

@@ -1,10 +1,10 @@
 """A measure as a table: a row for each point on each kind of hosts, a column for each curve."""
 
-from firstlight.claims import Curve
-from firstlight.measured.form import Measure
-from firstlight.measured.rows import Measured, Point
-from firstlight.tables import number
-from firstlight.verdict import Outcome
+from firstlight.claims.claim import Curve
+from firstlight.claims.form import Measure
+from firstlight.claims.measured import Measured, Point
+from firstlight.claims.verdict import Outcome
+from firstlight.pages.tables import number
 
 
 def grid(outcome: Outcome, measure: Measure) -> list[tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """Claims of the kind ``measured``: any metrics at any points of any curves, and what the text says of them.
 
 It is the kind for experiments whose curves are controllers and not time scales. Its form in ``claim.toml``,
-beside what every claim has (:mod:`firstlight.claims`):
+beside what every claim has (:mod:`firstlight.claims.claim`):
 
 ``[[axes]]``
     As elsewhere. ``repeat = true``: the axis only repeats, as ``keys = ["seed"]`` does; rows are means over
@@ -16,7 +16,7 @@ beside what every claim has (:mod:`firstlight.claims`):
     unless given.
 
 ``[[measures]]``
-    ``metric`` of the summary or of :mod:`firstlight.measures`, ``figure`` (``"12a"``), ``label`` and
+    ``metric`` of the summary or of :mod:`firstlight.claims.measures`, ``figure`` (``"12a"``), ``label`` and
     ``unit``: a row for every point and curve (or those of ``curves = ["DX"]``). The paper's number beside
     it is that of ``expected.csv``, whose columns are axes, ``curve`` and metrics.
 

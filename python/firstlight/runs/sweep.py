@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from firstlight import core, pool
+from firstlight import core
 from firstlight.core import Overrides, Spec
 from firstlight.errors import PlanError, ResultError, SpecError
-from firstlight.result import Result, load
+from firstlight.runs import pool
+from firstlight.runs.result import Result, load
 
 INDEX = "sweep.json"
 TABLE = "sweep.csv"

@@ -32,8 +32,8 @@ def kernel() -> None:
 @click.option("--force", is_flag=True, help="Build again what is built.")
 def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
     """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile); needs no root."""
+    from firstlight.cli.progress import Tracker
     from firstlight.linux import build as builder
-    from firstlight.progress import Tracker
 
     with Tracker("building the kernel") as tracker:
         made = builder.build(

@@ -6,9 +6,9 @@ from itertools import product
 from math import isfinite
 from typing import Any
 
-from firstlight.claims import HOSTS, At, Claim, Curve, Hosts, Kind, Mode, short
-from firstlight.days import emulated, mean_voq_in_day
-from firstlight.result import Result
+from firstlight.claims.claim import HOSTS, At, Claim, Curve, Hosts, Kind, Mode, short
+from firstlight.runs.days import emulated, mean_voq_in_day
+from firstlight.runs.result import Result
 
 UTILIZATION = "circuit_utilization_pct"
 TAILS = ("p99_all_us", "p99_circuit_us", "p99_packet_us")
@@ -278,9 +278,9 @@ def _validation_rows(outcome: Outcome) -> Iterator[Row]:
 
 
 def _rows_of_measures(outcome: Outcome) -> Iterator[Row]:
-    from firstlight.measured import rows
+    from firstlight.claims.measured import rows
 
-    return rows.rows(outcome)
+    return rows(outcome)
 
 
 ROWS: dict[Kind, Callable[[Outcome], Iterator[Row]]] = {

@@ -7,7 +7,7 @@ from typing import Any
 from firstlight import core
 from firstlight.core import Overrides, Spec
 from firstlight.errors import ResultError
-from firstlight.result import CAPTURE, Result, Staging, check_target, load
+from firstlight.runs.result import CAPTURE, Result, Staging, check_target, load
 
 
 def inspect(path: str | Path, overrides: Overrides | None = None) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from firstlight import comparison, core, sweeps
-from firstlight import reproduce as reproductions
+from firstlight import core
+from firstlight.claims import reproduce as reproductions
+from firstlight.claims.verdict import Outcome, Row
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
 from firstlight.figures.circuits import circuits_figure
@@ -22,9 +23,7 @@ from firstlight.figures.single import (
     sweep_figure,
 )
 from firstlight.figures.style import Figure
-from firstlight.pauses import trees, written
-from firstlight.result import Result, is_result, load
-from firstlight.tables import (
+from firstlight.pages.tables import (
     COLUMNS,
     NUMBER_COLUMNS,
     Line,
@@ -35,7 +34,10 @@ from firstlight.tables import (
     signed,
     verdict_lines,
 )
-from firstlight.verdict import Outcome, Row
+from firstlight.runs import compare as comparison
+from firstlight.runs import sweep as sweeps
+from firstlight.runs.pauses import trees, written
+from firstlight.runs.result import Result, is_result, load
 
 PAGE = "report.html"
 COMPARISON_PAGE = "compare.html"
@@ -223,7 +225,7 @@ def _cell(value: Any) -> str:
 
 def _render(folder: Path, template: str, name: str = PAGE, **values: Any) -> Path:
     environment = Environment(
-        loader=PackageLoader("firstlight"),
+        loader=PackageLoader("firstlight.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

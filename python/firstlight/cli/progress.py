@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from firstlight.pool import Event, Point
+from firstlight.runs.pool import Event, Point
 
 QUIET_PERIOD = 5.0
 """Seconds between lines when standard error is not a terminal."""

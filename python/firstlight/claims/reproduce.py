@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firstlight import core, pool
-from firstlight.agreement import Agreement, agreements, headline
-from firstlight.claims import HOSTS, At, Claim, Hosts, Mode, Paper, find
+from firstlight import core
+from firstlight.claims.agreement import Agreement, agreements, headline
+from firstlight.claims.claim import HOSTS, At, Claim, Hosts, Mode, Paper, find
+from firstlight.claims.verdict import Outcome, Row
 from firstlight.errors import ResultError, SpecError
-from firstlight.result import load
-from firstlight.sweeps import STORE, replace_text
-from firstlight.verdict import Outcome, Row
+from firstlight.runs import pool
+from firstlight.runs.result import load
+from firstlight.runs.sweep import STORE, replace_text
 
 INDEX = "reproduction.json"
 VERDICT = "verdict.json"

@@ -7,7 +7,7 @@ several workloads, theirs come first: ``workload.1: mean_us: all``.
 from collections.abc import Mapping
 from math import isfinite
 
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 COLUMNS = (
     "flows",

@@ -1,8 +1,8 @@
 """Many runs on all cores: a few worker processes, each fed one point at a time.
 
-Workers are plain child processes that speak JSON lines (:mod:`firstlight.worker`): nothing of the caller's
-program is imported again, so this works from a script, a notebook or a test alike. Finished points lie under
-their key and are not run again.
+Workers are plain child processes that speak JSON lines (:mod:`firstlight.runs.worker`): nothing of the
+caller's program is imported again, so this works from a script, a notebook or a test alike. Finished points
+lie under their key and are not run again.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec
-from firstlight.result import Result, is_result, load
+from firstlight.runs.result import Result, is_result, load
 
 Event = Literal["progress", "done"]
 Listener = Callable[["Point", Event, float], None]
@@ -151,7 +151,7 @@ class _Worker:
     def __init__(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
         self.point: Point | None = None
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "firstlight.worker"],
+            [sys.executable, "-m", "firstlight.runs.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

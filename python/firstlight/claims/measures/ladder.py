@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from firstlight.errors import ResultError
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 WRAP = 1 << 32
 MARGIN = 0.1

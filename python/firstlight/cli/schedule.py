@@ -45,8 +45,8 @@ def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **
     each rack that sends, and show what they serve."""
     from firstlight.circuits import tables
     from firstlight.circuits.demand import read_demand
-    from firstlight.circuits.stored import JSON, Study
-    from firstlight.result import Staging, check_target
+    from firstlight.pages.study import JSON, Study
+    from firstlight.runs.result import Staging, check_target
 
     target = out or Path("results") / "schedules" / file.stem
     check_target(target, JSON)

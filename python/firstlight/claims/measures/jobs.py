@@ -7,7 +7,7 @@
 
 import numpy as np
 
-from firstlight.result import Result
+from firstlight.runs.result import Result
 
 
 def metrics(result: Result) -> dict[str, float]:
