@@ -80,6 +80,7 @@ test: setup
 	$(VENV)/bin/ruff check python benches docs
 	$(VENV)/bin/ruff format --check python benches docs
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
 	$(PY) -m pytest
 
 bench: setup

@@ -18,10 +18,10 @@ import firstlight as fl
 from firstlight import _core
 from firstlight.claims.agreement import agreements
 from firstlight.claims.form import Measure
+from firstlight.claims.outcome import Outcome
 from firstlight.claims.reproduce import load_reproduction
-from firstlight.claims.verdict import Outcome
-from firstlight.pages.grid import grid
-from firstlight.pages.tables import COLUMNS, NUMBER_COLUMNS, agreement_line, number_lines, verdict_lines
+from firstlight.claims.rows import rows
+from firstlight.pages.lines import columns_of, grid, lines_of
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
@@ -48,18 +48,16 @@ def refresh_readme() -> None:
 
 def measured(outcome: Outcome) -> str:
     """A reproduction's summary and table as Markdown."""
-    name = outcome.claim.folder.name
+    claim, found = outcome.claim, list(rows(outcome))
     hosts = " --hosts linux" if "linux" in outcome.hosts else ""
-    lines = [f"`firstlight reproduce {name} --{outcome.mode}{hosts}`, version {fl.__version__}:", ""]
-    lines += [f"- {agreement_line(a)}" for a in agreements(outcome, outcome.rows())]
-    if outcome.claim.options.get("table") == "curves":
-        lines += ["", *(curves_of(outcome, measure) for measure in outcome.claim.measures)]
-        return "\n".join(lines)
-    general = outcome.claim.kind == "measured"
-    columns = NUMBER_COLUMNS if general else COLUMNS
-    table = (number_lines if general else verdict_lines)(outcome.rows())
+    command = f"firstlight reproduce {claim.folder.name} --{outcome.mode}{hosts}"
+    lines = [f"`{command}`, version {fl.__version__}:", ""]
+    lines += [f"- {agreement}" for agreement in agreements(outcome, found)]
+    if claim.options.table == "curves":
+        return "\n".join([*lines, "", *(curves_of(outcome, measure) for measure in claim.measures)])
+    columns = columns_of(claim)
     lines += ["", f"| {' | '.join(columns)} |", f"|{'---|' * 3}{'--:|' * (len(columns) - 3)}"]
-    lines += [f"| {' | '.join(line)} |" for line in table]
+    lines += [f"| {' | '.join(line)} |" for line in lines_of(claim, found)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Talks to the Rust core: texts and overrides in, manifest and tables out, whatever hosts a run has."""
+"""Calls the Rust core: an experiment's text and overrides in, manifest and tables out."""
 
 import functools
 import hashlib
@@ -43,18 +43,12 @@ class Spec:
             raise SpecError(f"{file}: cannot be read as text: {e}") from None
         return cls(text, str(file), dict(overrides or {}), sweep)
 
-    def key(self) -> str:
-        """Identity of the run: a hash of the text, the overrides, the files that it names and the core's
-        build, on Linux hosts of the kernel too (32 hex digits)."""
-        identity = [build(), self.text, sorted(self.overrides.items()), self.inputs(), *_kernel_of(self)]
-        return _hash(json.dumps(identity, default=str).encode())
-
     def inputs(self) -> dict[str, str]:
         """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of what it
         holds (32 hex digits); none for wrong experiments."""
         try:
             files: dict[str, str] = inspect(self).get("inputs", {})
-            return {name: _hash(Path(path).read_bytes()) for name, path in files.items()}
+            return {name: hash_of(Path(path).read_bytes()) for name, path in files.items()}
         except (SpecError, OSError):
             return {}
 
@@ -81,7 +75,8 @@ class Output:
     """What programs on Linux hosts wrote, by file name: ``ping.out``, ``ping.err``."""
 
 
-def _hash(content: bytes) -> str:
+def hash_of(content: bytes) -> str:
+    """The first half of the SHA-256 of ``content``, 32 hex digits."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
@@ -111,50 +106,13 @@ def inspect(spec: Spec) -> dict[str, Any]:
     return answer
 
 
-def wants_capture(spec: Spec) -> bool:
-    """Whether the experiment itself asks for a packet capture (``measure.capture``)."""
-    return bool(inspect(spec)["spec"].get("measure", {}).get("capture"))
-
-
-def _kernel_of(spec: Spec) -> list[str]:
-    """What a run on Linux hosts depends on besides the core; empty for simulated hosts and for wrong
-    experiments."""
-    from firstlight.linux import installed
-
-    try:
-        resolved = inspect(spec)["spec"]
-    except SpecError:
-        return []
-    return installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
-
-
-def execute(
-    spec: Spec,
-    progress: Callable[[float], None] | None = None,
-    capture: str | Path | None = None,
-    *,
-    patience: float = PATIENCE,
-    logs: Path | None = None,
+def simulate(
+    spec: Spec, progress: Callable[[float], None] | None = None, capture: str | Path | None = None
 ) -> Output:
-    """Run ``spec`` to its end, on the hosts that it asks for. ``progress`` gets the fraction done; Ctrl-C
-    raises ``KeyboardInterrupt`` at once.
-
-    On Linux hosts a run is ended when virtual time stands still for ``patience`` seconds, and the logs of one
-    that fails are kept as ``logs``, else in a temporary directory that the error names.
-    """
-    from firstlight.linux import installed
-
+    """Run ``spec``, whose hosts are simulated, to its end. ``progress`` gets the fraction done; ``capture``
+    is a pcapng file to write. Ctrl-C raises ``KeyboardInterrupt`` at once."""
     if chain.asked(spec):
         return Output(*chain.execute(spec, progress))
-    resolved = inspect(spec)["spec"]
-    if installed.has_linux_hosts(resolved):
-        from firstlight.linux import guest
-
-        return guest.execute(spec, resolved, progress, capture, patience=patience, logs=logs)
-    return _simulate(spec, progress, capture)
-
-
-def _simulate(spec: Spec, progress: Callable[[float], None] | None, capture: str | Path | None) -> Output:
     try:
         answer = _core.run(
             spec.text,

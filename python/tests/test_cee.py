@@ -7,19 +7,21 @@ from typing import Any
 
 import firstlight as fl
 import pytest
-from firstlight.claims import claim as claims
 from firstlight.claims import measures
+from firstlight.claims.claim import Platform
+from firstlight.claims.outcome import Outcome
+from firstlight.claims.read import find, folder_of_experiments
 from firstlight.claims.reproduce import plan
-from firstlight.claims.verdict import Outcome
 from firstlight.core import inspect
 from firstlight.figures import overload
 from firstlight.figures.gallery import figures
 from firstlight.goal.applications import NAMES, generate
-from firstlight.pages.grid import grid
+from firstlight.pages.lines import grid
 from firstlight.runs.result import Result
+from firstlight.runs.run import HOSTS
 
-CEE = [c for c in claims.find() if c.folder.parent.name == "cee"]
-HPC = claims.folder_of_experiments() / "cee" / "hpc"
+CEE = [c for c in find() if c.folder.parent.name == "cee"]
+HPC = folder_of_experiments() / "cee" / "hpc"
 
 
 def result_of(spec: dict[str, Any], **tables: dict[str, list[Any]]) -> Result:
@@ -68,10 +70,10 @@ def test_the_matrix_is_whole() -> None:
     for claim in CEE:
         if claim.folder.name in ("timers", "pause-100mbps"):
             continue
-        points = plan([claim], "quick", claims.HOSTS)
+        points = plan([claim], "quick", HOSTS)
         kinds = {"Base": "", "QCN 20 KB": "qcn", "QCN 66 KB": "qcn", "RED-ECN": "switch.red"}
         assert [c.name for c in claim.curves] == [f"{k}{p}" for p in ("", ", PFC") for k in kinds]
-        for (_, hosts, curve, at), point in points.items():
+        for (_, ((hosts, _), curve, at)), point in points.items():
             sets = point.spec.overrides
             assert sets["tcp.cc"] == at[0]
             assert sets.get("tcp.tick") == ("1ms" if hosts == "linux" else None)
@@ -85,9 +87,9 @@ def test_all_of_the_study_runs_on_linux_hosts() -> None:
     """But for clocks that no kernel has. What a kernel cannot be told would be refused."""
     runs = {c.folder.name: c.runs("quick", ["linux"]) for c in CEE}
     for claim in CEE:
-        for hosts, curve, at in runs[claim.folder.name]:
-            assert inspect(claim.point(curve, at, "quick", hosts).spec)["spec"]["tcp"]["tick"] == "1ms"
-    names = {curve.name for _, curve, _ in runs["timers"]}
+        for run in runs[claim.folder.name]:
+            assert inspect(claim.point(run, "quick").spec)["spec"]["tcp"]["tick"] == "1ms"
+    names = {curve for _, curve, _ in runs["timers"]}
     assert names == {"stock", "all tweaks", "variance 2 ms besides", "stock, PFC", "all tweaks, PFC"}
     for beside in ("queries-tcp-background", "queries-udp-background"):
         assert {at[1] for _, _, at in runs[beside]} == {1000, 10000}
@@ -100,11 +102,12 @@ def hotspot() -> Outcome:
     """The hotspot for 12 ms of two curves of NewReno; the overload begins at 2 ms."""
     claim = next(c for c in CEE if c.folder.name == "hotspot")
     outcome = Outcome(claim, "quick")
-    for (hosts, curve, at), point in ((k[1:], p) for k, p in plan([claim], "quick").items()):
+    for (_, run), point in plan([claim], "quick").items():
+        _, curve, at = run
         if at == ("newreno",) and curve in ("Base", "Base, PFC"):
             steps = ["0s 700Mbps", "2ms 5.7Gbps", "3ms 700Mbps"]
             short = point.spec.with_overrides({"duration": "20ms", "workload.0.steps": steps})
-            outcome.results[hosts, curve, at] = fl.run(short.path, short.overrides)
+            outcome.results[run] = fl.run(short.path, short.overrides)
     return outcome
 
 
@@ -125,7 +128,8 @@ def test_an_overload_from_run_to_figure_and_table(hotspot: Outcome) -> None:
 
 
 def test_an_overload_on_linux_hosts_has_the_same_figures(hotspot: Outcome) -> None:
-    hotspot.results |= {("linux", curve, at): result for (_, curve, at), result in hotspot.results.items()}
+    linux = Platform("linux")
+    hotspot.results |= {(linux, curve, at): result for (_, curve, at), result in hotspot.results.items()}
     pictures = {f.name: f.svg for f in figures(hotspot)}
     assert "Throughput (Gb/s)" in pictures["hotspot-lossy-linux"]
     assert "Throughput (Gb/s)" in pictures["hotspot-pfc-linux"]
@@ -135,10 +139,10 @@ def test_nothing_joins_what_has_no_order() -> None:
     claim = next(c for c in CEE if c.folder.name == "pause-100mbps")
     outcome = Outcome(claim, "quick")
     metrics = [m.metric for m in claim.measures]
-    for hosts, curve, at in claim.runs("quick"):
-        numbers = [1.5 if curve.name == "no PAUSE" else 1.0, 2.0, 3.0]
+    for run in claim.runs("quick"):
+        numbers = [1.5 if run[1] == "no PAUSE" else 1.0, 2.0, 3.0]
         rows = {"metric": metrics, "unit": [""] * 3, "value": numbers, "meaning": [""] * 3}
-        outcome.results[hosts, curve.name, at] = Result({"digest": "0" * 16, "spec": {}}, {"summary": rows})
+        outcome.results[run] = Result({"digest": "0" * 16, "spec": {}}, {"summary": rows})
     picture, ratio = figures(outcome)
     assert "stroke: #0072b2; stroke-width: 1.6" not in picture.svg
     assert "newreno" in picture.svg

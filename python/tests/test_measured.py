@@ -9,22 +9,25 @@ import numpy as np
 import pytest
 from conftest import Command
 from firstlight.claims import agreement, measures, reproduce
-from firstlight.claims import claim as claims
-from firstlight.claims.form import Drawn
-from firstlight.claims.measured import Measured, Number, summarized
-from firstlight.claims.verdict import Outcome
+from firstlight.claims.claim import Claim, Platform
+from firstlight.claims.form import Plot
+from firstlight.claims.measures import throughput
+from firstlight.claims.outcome import Estimate, Measured, Outcome, summarized
+from firstlight.claims.read import read
+from firstlight.claims.rows import Row
+from firstlight.claims.rows import rows as claim_rows
+from firstlight.figures.cdf import distribution
 from firstlight.figures.gallery import figures
-from firstlight.figures.measured import distribution
-from firstlight.pages import tables
-from firstlight.pages.grid import grid
+from firstlight.pages import lines
+from firstlight.pages.lines import grid
 from firstlight.runs.result import Result
+from firstlight.runs.run import HOSTS
 
 CLAIM = """\
 figure = "7"
 title = "Small"
 section = "1"
 claim = "A is better than B."
-kind = "measured"
 hosts = ["simulated"]
 
 [[axes]]
@@ -131,6 +134,7 @@ queues = ["right->left"]
 queue_samples = "100us"
 throughput = "1ms"
 """
+LINUX = Platform("linux")
 EXPECTED = "# By hand.\nsenders,curve,queue_wait_mean_us\n2,A,9\n2,B,50\n"
 
 
@@ -150,14 +154,14 @@ def result_of(summary: dict[str, float], **more: dict[str, Any]) -> Result:
     return Result(manifest, {"summary": table, **more})
 
 
-def filled(claim: claims.Claim, metric: str = "queue_wait_mean_us") -> Outcome:
+def filled(claim: Claim, metric: str = "queue_wait_mean_us") -> Outcome:
     """A waits 10 and 12 us of 2 senders, 20 and 22 of 3; B 40 and 48, always; C 1."""
     outcome = Outcome(claim, "quick")
-    for hosts, curve, at in claim.runs("quick"):
-        senders, seed = at
-        value = {"A": 10.0 * (float(senders) - 1), "B": 40.0, "C": 1.0}[curve.name]
-        value += (float(seed) - 1) * {"A": 2.0, "B": 8.0, "C": 0.0}[curve.name]
-        outcome.results[hosts, curve.name, at] = result_of({metric: value})
+    for run in claim.runs("quick"):
+        _, curve, (senders, seed) = run
+        value = {"A": 10.0 * (float(senders) - 1), "B": 40.0, "C": 1.0}[curve]
+        value += (float(seed) - 1) * {"A": 2.0, "B": 8.0, "C": 0.0}[curve]
+        outcome.results[run] = result_of({metric: value})
     return outcome
 
 
@@ -167,22 +171,21 @@ def on_both(folder: Path) -> Outcome:
     for curve in ("B", "C"):
         text = text.replace(f'name = "{curve}"', f'name = "{curve}"\nhosts = ["simulated"]')
     (folder / "claim.toml").write_text(text)
-    outcome = filled(claims.read(folder))
-    for hosts, curve, at in list(outcome.results):
+    outcome = filled(read(folder))
+    for run in list(outcome.results):
+        _, curve, at = run
         if curve == "A":
-            metric = outcome.results[hosts, curve, at].summary["queue_wait_mean_us"]
-            outcome.results["linux", curve, at] = result_of({"queue_wait_mean_us": 2 * metric})
+            metric = outcome.results[run].summary["queue_wait_mean_us"]
+            outcome.results[LINUX, curve, at] = result_of({"queue_wait_mean_us": 2 * metric})
     return outcome
 
 
-def rows_of(outcome: Outcome) -> list[Number]:
-    rows = outcome.rows()
-    assert all(isinstance(r, Number) for r in rows)
-    return [r for r in rows if isinstance(r, Number)]
+def rows_of(outcome: Outcome) -> list[Row]:
+    return list(claim_rows(outcome))
 
 
 def test_rows_are_means_over_repetitions_beside_the_paper_s(folder: Path) -> None:
-    rows = {r.point: r for r in rows_of(filled(claims.read(folder)))}
+    rows = {r.point: r for r in rows_of(filled(read(folder)))}
     a = rows["2 hosts, A"]
     assert (a.figure, a.ours, a.paper, a.difference, a.curve) == ("7a", 11.0, 9.0, 2.0, "A")
     assert a.interval == pytest.approx(12.706 * np.sqrt(2) / np.sqrt(2))  # s = sqrt 2, n = 2
@@ -191,11 +194,11 @@ def test_rows_are_means_over_repetitions_beside_the_paper_s(folder: Path) -> Non
     assert rows["3 hosts, B"].ours == 44.0
     assert "2 hosts, C" not in rows
     assert rows["3 hosts, C"].ours == 1.0
-    assert (a.alone, tables.number_note([a])) == (False, f"{tables.SEEDS}. diff %: of the paper's number.")
+    assert (a.alone, lines.number_note([a])) == (False, f"{lines.SEEDS}. diff %: of the paper's number.")
 
 
 def test_ratios_and_extremes_of_the_text_are_rows(folder: Path) -> None:
-    ratio, largest = rows_of(filled(claims.read(folder)))[-2:]
+    ratio, largest = rows_of(filled(read(folder)))[-2:]
     assert (ratio.point, ratio.unit, ratio.paper, ratio.ours) == ("2 hosts, B / A", "x", 4.0, 4.0)
     assert ratio.interval == pytest.approx(0.0)
     assert (largest.point, largest.ours, largest.paper) == ("largest of 2 points, A", 21.0, 8.0)
@@ -215,17 +218,17 @@ def test_linux_hosts_have_rows_of_their_own(folder: Path) -> None:
         ("3 hosts", "21.0", "44.0"),
         ("3 hosts, Linux", "42.0", "-"),
     ]
-    near = agreement.agreements(outcome, outcome.rows())
-    assert [(a.hosts, a.numbers) for a in near] == [("simulated", 4), ("linux", 2)]
-    assert "Linux hosts, against the text" in tables.agreement_line(near[1])
+    near = agreement.agreements(outcome, rows_of(outcome))
+    assert [(a.platform.hosts, a.numbers) for a in near] == [("simulated", 4), ("linux", 2)]
+    assert "Linux hosts, against the text" in str(near[1])
 
 
 def test_linux_hosts_have_figures_of_their_own(folder: Path) -> None:
     outcome = on_both(folder)
-    one = Drawn(caption="words.", name="x", kind="bars", metrics=("queue_wait_mean_us",))
-    object.__setattr__(outcome.claim, "figures", (one,))
+    one = Plot(caption="words.", name="x", kind="bars", metrics=("queue_wait_mean_us",))
+    object.__setattr__(outcome.claim, "plots", (one,))
     ours, real = figures(outcome)
-    assert (ours.name, real.name, real.caption) == ("x", "x-linux", "Fig. 7: Linux hosts. words.")
+    assert (ours.name, real.name, real.caption) == ("x", "x-linux", "Linux hosts. words.")
     assert ">11</text>" in ours.svg
     assert ">22</text>" in real.svg
     assert ">44</text>" not in real.svg
@@ -233,14 +236,16 @@ def test_linux_hosts_have_figures_of_their_own(folder: Path) -> None:
 
 def test_linux_hosts_are_told_what_is_theirs(folder: Path) -> None:
     claim = on_both(folder).claim
-    runs = reproduce.plan([claim], "full", claims.HOSTS)
+    runs = reproduce.plan([claim], "full", HOSTS)
     sets = {
-        (hosts, at): point.spec.overrides for (_, hosts, curve, at), point in runs.items() if curve == "A"
+        (platform.hosts, at): point.spec.overrides
+        for (_, (platform, curve, at)), point in runs.items()
+        if curve == "A"
     }
     assert sets["linux", (2, 1)].items() >= {"hosts.kind": "linux", "tcp.tick": "1ms"}.items()
     assert sets["linux", (2, 1)]["switch.ecn"] == 7
     assert "tcp.tick" not in sets["simulated", (2, 1)]
-    assert {hosts for _, hosts, curve, _ in runs if curve == "B"} == {"simulated"}
+    assert {platform.hosts for _, (platform, curve, _) in runs if curve == "B"} == {"simulated"}
 
 
 def test_linux_hosts_may_have_fewer_points(folder: Path) -> None:
@@ -248,14 +253,14 @@ def test_linux_hosts_may_have_fewer_points(folder: Path) -> None:
         "values = [2, 3]", "values = [2, 3]\nlinux = [3]"
     )
     (folder / "claim.toml").write_text(text)
-    claim = claims.read(folder)
-    assert {(h, at[0]) for h, c, at in claim.runs("full", claims.HOSTS) if c.name == "A"} == {
+    claim = read(folder)
+    assert {(p.hosts, at[0]) for p, c, at in claim.runs("full", HOSTS) if c == "A"} == {
         ("simulated", 2),
         ("simulated", 3),
         ("linux", 3),
     }
     outcome = filled(claim)
-    outcome.results["linux", "A", (3, 1)] = result_of({"queue_wait_mean_us": 7.0})
+    outcome.results[LINUX, "A", (3, 1)] = result_of({"queue_wait_mean_us": 7.0})
     assert [line[:2] for line in grid(outcome, claim.measures[0])[1:]] == [
         ("2 hosts", "11.0"),
         ("3 hosts", "21.0"),
@@ -264,20 +269,18 @@ def test_linux_hosts_may_have_fewer_points(folder: Path) -> None:
 
 
 def test_a_number_that_was_not_measured_is_none(folder: Path) -> None:
-    rows = rows_of(filled(claims.read(folder), metric="other"))
+    rows = rows_of(filled(read(folder), metric="other"))
     assert {r.ours for r in rows} == {None}
-    assert [tables.number_lines(rows)[-1][i] for i in (3, 4, 6)] == ["8.00", "-", "-"]
+    assert [lines.number_lines(rows)[-1][i] for i in (3, 4, 6)] == ["8.00", "-", "-"]
 
 
 def test_curves_set_what_their_cases_say(folder: Path) -> None:
-    claim = claims.read(folder)
+    claim = read(folder)
     plan = reproduce.plan([claim], "full")
     assert len(plan) == 2 * (2 + 2 + 1)
-    ecn = {(curve, at): point.spec.overrides.get("switch.ecn") for (_, _, curve, at), point in plan.items()}
+    ecn = {(curve, at): point.spec.overrides.get("switch.ecn") for (_, (_, curve, at)), point in plan.items()}
     assert (ecn["A", (2, 1)], ecn["A", (3, 2)], ecn["B", (2, 1)]) == (5, 9, None)
-    assert reproduce.plan([claim], "full", claims.HOSTS).keys() == plan.keys(), (
-        "packet fabrics have no Linux hosts"
-    )
+    assert reproduce.plan([claim], "full", HOSTS).keys() == plan.keys(), "packet fabrics have no Linux hosts"
 
 
 def test_the_least_value_of_a_searched_axis_is_found(folder: Path) -> None:
@@ -289,13 +292,13 @@ def test_the_least_value_of_a_searched_axis_is_found(folder: Path) -> None:
     )
     text += '\n[[measures]]\nmetric = "ecn"\nfigure = "7b"\nlabel = "least"\nunit = "packets"\n'
     (folder / "claim.toml").write_text(text)
-    claim = claims.read(folder)
+    claim = read(folder)
     outcome = Outcome(claim, "quick")
-    for hosts, curve, at in claim.runs("quick"):
-        senders, seed, ecn = (float(v) for v in at)
+    for run in claim.runs("quick"):
+        senders, seed, ecn = (float(v) for v in run[2])
         # 2 senders need 2: 98.5 and 99.7 are 99.1 on average. 3 senders never get there.
         full = {1.0: 98.0, 2.0: 97.3 + 1.2 * seed, 4.0: 100.0}[ecn] - (3.0 if senders == 3 else 0.0)
-        outcome.results[hosts, curve.name, at] = result_of(
+        outcome.results[run] = result_of(
             {"queue_utilization_pct": full, "queue_wait_mean_us": 100 * ecn + seed}
         )
     rows = {(r.metric, r.point): r.ours for r in rows_of(outcome)}
@@ -306,12 +309,12 @@ def test_the_least_value_of_a_searched_axis_is_found(folder: Path) -> None:
 
 
 def test_agreement_is_with_every_number_of_the_text(folder: Path) -> None:
-    outcome = filled(claims.read(folder))
-    [near] = agreement.agreements(outcome, outcome.rows())
+    outcome = filled(read(folder))
+    [near] = agreement.agreements(outcome, rows_of(outcome))
     # 11 to 9, 44 to 50, 4 to 4, 21 to 8
     assert near.numbers == 4
-    assert near.others == pytest.approx((100 * 2 / 9 + 12 + 0 + 162.5) / 4)
-    assert "4 numbers" in tables.agreement_line(near)
+    assert near.parts[0].difference == pytest.approx((100 * 2 / 9 + 12 + 0 + 162.5) / 4)
+    assert "4 numbers" in str(near)
 
 
 def test_wrong_plans_are_named(folder: Path) -> None:
@@ -320,7 +323,7 @@ def test_wrong_plans_are_named(folder: Path) -> None:
         ("at = { senders = 2 }\npaper", "at = { senders = 7 }\npaper", "senders = 7"),
         ("only = { senders = [3] }", "only = { hosts = [3] }", "hosts = 3"),
         ('over = "largest"', 'over = "biggest"', "over = 'biggest'"),
-        ('label = "mean wait"', 'lable = "mean wait"', "unknown key 'lable' of a measure"),
+        ('label = "mean wait"', 'lable = "mean wait"', r"\[\[measures\]\]: unknown key 'lable'"),
         ('unit = "us"\n', "", "'unit' is missing"),
         ('kind = "cdf"', 'kind = "pie"', "kind = 'pie'"),
         ("at = { senders = 3 }\n", "at = { senders = 4 }\n", "the figure fig07c: senders = 4"),
@@ -328,7 +331,7 @@ def test_wrong_plans_are_named(folder: Path) -> None:
         assert old in CLAIM
         (folder / "claim.toml").write_text(CLAIM.replace(old, new))
         with pytest.raises(fl.PlanError, match=named):
-            claims.read(folder)
+            read(folder)
 
 
 def flows(*rates: list[float]) -> Result:
@@ -340,14 +343,14 @@ def flows(*rates: list[float]) -> Result:
 
 
 def test_throughput_has_gaps_and_ends() -> None:
-    wide = measures.throughput(flows([0, 1, 0, 2, 0], [1, 1, 1, 1, 1]))
+    wide = throughput.throughput(flows([0, 1, 0, 2, 0], [1, 1, 1, 1, 1]))
     assert np.array_equal(wide[0], [np.nan, 1, 0, 2, np.nan], equal_nan=True)
 
 
 def test_deviations_of_throughput_by_hand() -> None:
     # Flow 1 joins at 3 ms; the intervals beside that, the first and the last are left out.
     result = flows([8, 8, 9, 5, 5, 3, 5, 3], [0, 0, 0, 3, 3, 5, 3, 5])
-    assert list(measures.settled(result).index) == [1000.0, 4000.0, 5000.0, 6000.0]
+    assert list(throughput.settled(result).index) == [1000.0, 4000.0, 5000.0, 6000.0]
     assert measures.value(result, "jain_index") == pytest.approx(64 / (2 * 34))
     # Alone: 0 from the share. Together: always 1 off. 1 value of 0 and 6 of 1.
     assert measures.value(result, "unfairness_std_mbps") == pytest.approx(1e3 * np.sqrt(6 / 7))
@@ -366,9 +369,9 @@ def test_sampled_queues_are_told_in_time() -> None:
 
 
 def test_intervals_are_student_s() -> None:
-    assert summarized([]) == (None, None)
-    assert summarized([3.0]) == (3.0, None)
-    mean, half = summarized([1.0, 2.0, 3.0])
+    assert summarized([]) == Estimate(None, None)
+    assert summarized([3.0]) == Estimate(3.0, None)
+    mean, half, _ = summarized([1.0, 2.0, 3.0])
     assert mean == 2.0
     assert half == pytest.approx(4.303 / np.sqrt(3))
 
@@ -386,17 +389,17 @@ def test_a_measured_claim_from_runs_to_report(
     page = (tmp_path / "out" / "report.html").read_text()
     assert "someone&#39;s figures, reproduced" in page
     assert page.count("<figure") == 3
-    assert tables.SEEDS in page
-    assert tables.ALONE not in page
+    assert lines.SEEDS in page
+    assert lines.ALONE not in page
     shown = command("reproduce", "fig07", "--quick", "--out", "out").stdout
     assert "±" in shown
     assert "against the text: 4 numbers" in shown
 
 
 def test_figures_repeat(folder: Path) -> None:
-    outcome = filled(claims.read(folder))
-    lines = [f for f in outcome.claim.figures if f.kind == "lines"]
-    object.__setattr__(outcome.claim, "figures", tuple(lines))
+    outcome = filled(read(folder))
+    plots = [p for p in outcome.claim.plots if p.kind == "lines"]
+    object.__setattr__(outcome.claim, "plots", tuple(plots))
     [first], [second] = figures(outcome), figures(outcome)
     assert first.svg == second.svg
     assert "paper, A" in first.svg
@@ -404,14 +407,14 @@ def test_figures_repeat(folder: Path) -> None:
 
 def drawn(outcome: Outcome, **fields: Any) -> str:
     """The picture, as SVG, that a claim of these fields asks for."""
-    one = (Drawn(caption="words.", name="x", **fields),)
-    object.__setattr__(outcome.claim, "figures", one)
+    one = (Plot(caption="words.", name="x", **fields),)
+    object.__setattr__(outcome.claim, "plots", one)
     [figure] = figures(outcome)
     return figure.svg
 
 
 def test_heat_maps_have_every_number_and_a_dash_where_there_is_none(folder: Path) -> None:
-    outcome = filled(claims.read(folder))
+    outcome = filled(read(folder))
     svg = drawn(outcome, kind="heat_map", metrics=("queue_wait_mean_us",), divide=2.0, label="Wait")
     assert svg.count(">-</text>") == 1, "C has no run with two senders"
     assert svg.count("<image") == 0
@@ -421,7 +424,7 @@ def test_heat_maps_have_every_number_and_a_dash_where_there_is_none(folder: Path
 
 
 def test_bars_are_means_with_their_numbers(folder: Path) -> None:
-    outcome = filled(claims.read(folder))
+    outcome = filled(read(folder))
     svg = drawn(outcome, kind="bars", metrics=("queue_wait_mean_us",))
     assert [svg.count(f">{text}</text>") for text in ("11", "44")] == [1, 1]
     assert "Mean wait (us)" in svg
@@ -430,14 +433,14 @@ def test_bars_are_means_with_their_numbers(folder: Path) -> None:
 def test_distributions_are_of_the_rows_asked_for_and_end_below_all_where_some_are_missing(
     folder: Path,
 ) -> None:
-    outcome = filled(claims.read(folder))
+    outcome = filled(read(folder))
     times = [1000.0, 3000.0, float("nan"), 9000.0]
     table = {"workload": ["big", "big", "big", "small"], "fct_us": times}
     for key in outcome.results:
         outcome.results[key] = result_of({}, flows=table)
     fields = {"table": "flows", "column": "fct_us", "where": {"workload": "big"}, "divide": 1000.0}
-    measured = Measured(outcome)
-    one = Drawn(name="x", caption="", kind="cdf", **fields)  # type: ignore[arg-type]
+    measured = Measured(outcome, Platform())
+    one = Plot(name="x", caption="", kind="cdf", **fields)  # type: ignore[arg-type]
     curve, point = measured.claim.curves[0], measured.points()[0]
     values, shares = distribution(measured, curve, point, one)
     assert values == [1.0, 1.0, 1.0, 3.0, 3.0]

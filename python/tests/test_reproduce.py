@@ -3,24 +3,28 @@
 import json
 import shutil
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
 import firstlight as fl
 import pytest
 from conftest import Command
-from firstlight.claims import claim as claims
-from firstlight.claims import reproduce
-from firstlight.claims.measured import Measured
-from firstlight.claims.verdict import Outcome
+from firstlight.claims import read, reproduce
+from firstlight.claims.claim import Claim, Platform
+from firstlight.claims.form import Mode
+from firstlight.claims.outcome import Measured, Outcome
+from firstlight.runs.result import Result
+from firstlight.runs.run import HOSTS
 
-EXPERIMENTS = claims.folder_of_experiments()
-CLAIMS = claims.find(EXPERIMENTS)
+EXPERIMENTS = read.folder_of_experiments()
+CLAIMS = read.find(EXPERIMENTS)
 ETALON = [c for c in CLAIMS if c.folder.parent.name == "etalon"]
+RESULT = Result({"digest": "0"}, {})
 KEYS = {"figure", "point", "metric", "paper", "ours", "difference"}
 
 
-MEASURED_ON_LINUX = ("ADU", "HDFS", "hotspot", "pause", "queries, TCP", "queries, UDP", "hpc", "timers")
+ON_LINUX = ("ADU", "HDFS", "hotspot", "pause", "queries, TCP", "queries, UDP", "hpc", "timers")
 
 
 def test_all_of_etalon_s_figures_are_there() -> None:
@@ -31,15 +35,15 @@ def test_all_of_etalon_s_figures_are_there() -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
-def test_every_plan_is_accepted_by_the_core(claim: claims.Claim) -> None:
-    for mode in get_args(claims.Mode):
+def test_every_plan_is_accepted_by_the_core(claim: Claim) -> None:
+    for mode in get_args(Mode):
         assert reproduce.plan([claim], mode)
-        both = reproduce.plan([claim], mode, claims.HOSTS)
-        linux = [p for (_, hosts, _, _), p in both.items() if hosts == "linux"]
+        both = reproduce.plan([claim], mode, HOSTS)
+        linux = [p for (_, (platform, *_)), p in both.items() if platform.hosts == "linux"]
         assert all(p.spec.overrides["hosts.kind"] == "linux" for p in linux)
-        of_both = claim in ETALON and claim.kind != "measured" and claim.figure not in ("3", "alpha-beta")
-        assert bool(linux) == (of_both or claim.figure in MEASURED_ON_LINUX)
-    for hosts in claims.HOSTS:
+        dilated = claim.dilated and claim.figure != "alpha-beta"
+        assert bool(linux) == (dilated or claim.figure in ON_LINUX)
+    for hosts in HOSTS:
         assert set(claim.ats("quick", hosts)) <= set(claim.ats("full", hosts))
     assert fl.inspect(claim.folder / "experiment.toml")["name"]
     assert claim.source.title
@@ -47,26 +51,18 @@ def test_every_plan_is_accepted_by_the_core(claim: claims.Claim) -> None:
 
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if not c.paper.empty], ids=lambda c: c.name)
-def test_expected_numbers_belong_to_points(claim: claims.Claim) -> None:
+def test_expected_numbers_belong_to_points(claim: Claim) -> None:
     assert (claim.folder / "expected.csv").read_text().startswith("# ")
-    if claim.kind == "measured":
-        table = Measured(Outcome(claim, "full"))
-        points = [{a.name: v for a, v in zip(claim.axes, at, strict=True)} for at in claim.ats("full")]
-        metrics = {m.metric for m in claim.measures}
-        vary = [a.name for a in table.axes() if a.name in claim.paper]
-        found = {
-            (c.name, m, *(p[name] for name in vary))
-            for c in claim.curves
-            for p in points
-            for m in metrics
-            if table.paper(c, p, m) is not None
-        }
-        stated = claim.paper[[c for c in claim.paper if c in metrics]].count().sum()
-        assert len(found) == stated
-        return
-    scale = claim.curves[0].time_scale
-    known = [at for at in claim.ats("full", "linux") if claim.expected("paper", at, scale)]
-    assert len(known) == len(claim.paper)
+    outcome = Outcome(claim, "full", dict.fromkeys(claim.runs("full", HOSTS), RESULT))
+    view = Measured(outcome, Platform("simulated", max(claim.time_scales)))
+    metrics = [m.metric for m in claim.measures]
+    columns = [name for name in (*(a.name for a in view.axes()), "curve") if name in claim.paper]
+    found = {
+        (m, *({**p, "curve": c.name}[name] for name in columns))
+        for c, p, m in product(claim.curves, outcome.points(), metrics)
+        if view.expected("paper", c, p, m) is not None
+    }
+    assert len(found) == claim.paper[[c for c in claim.paper if c in metrics]].count().sum()
 
 
 @pytest.fixture
@@ -166,24 +162,20 @@ def test_linux_hosts_run_every_variant_and_simulated_ones_those_of_ours() -> Non
     fig04, fig10 = (next(c for c in ETALON if c.figure == f) for f in ("4", "10"))
     assert [at[0] for at in fig04.ats("quick")] == ["cubic", "dctcp", "reno"]
     assert len(fig04.ats("quick", "linux")) == 17
-    static = {p.spec.key() for k, p in reproduce.plan([fig04], "quick").items()}
-    based = {
-        p.spec.key() for (*_, curve, _), p in reproduce.plan([fig10], "quick").items() if "static" in curve
-    }
+    static = {p.key for k, p in reproduce.plan([fig04], "quick").items()}
+    fig10_runs = reproduce.plan([fig10], "quick").items()
+    based = {p.key for (_, (_, curve, _)), p in fig10_runs if curve == "static"}
     assert static == based, "the base of Fig. 10 are the runs of Fig. 4"
 
 
 def test_wrong_plans_are_named(tmp_path: Path) -> None:
     source = EXPERIMENTS / "etalon" / "fig08-static-voq"
     for old, new, named in (
-        ("kind = ", "kinds = ", "unknown key 'kinds'"),
-        ('kind = "points"', 'kind = "dots"', "kind = 'dots'"),
+        ("time_scales = ", "time_scale = ", "unknown key 'time_scale'"),
+        ('kind = "columns"', 'kind = "rows"', "kind = 'rows'"),
+        ("aim = true", "aims = true", "unknown key 'aims'"),
         ('section = "5.1"\n', "", "'section' is missing"),
-        (
-            'kind = "points"',
-            'kind = "points"\nhosts = ["solaris"]',
-            "a list of simulated and linux",
-        ),
+        ("[[axes]]", 'hosts = ["solaris"]\n\n[[axes]]', "a list of simulated and linux"),
     ):
         folder = tmp_path / new[:9] / named[:5] / "etalon" / "x"
         shutil.copytree(source, folder)
@@ -191,4 +183,4 @@ def test_wrong_plans_are_named(tmp_path: Path) -> None:
         assert old in text
         (folder / "claim.toml").write_text(text.replace(old, new))
         with pytest.raises(fl.PlanError, match=named):
-            claims.read(folder)
+            read.read(folder)

@@ -260,7 +260,7 @@ def test_all_schedulers_side_by_side(command: Command, tmp_path: Path) -> None:
 
 
 def test_the_table_marks_the_best(capsys: pytest.CaptureFixture[str]) -> None:
-    from firstlight.cli import console
+    from firstlight.cli.console import console
 
     good = strobe()
     poor = replace(good, scheduler="poor", served=good.served // 2)

@@ -16,6 +16,7 @@ import pytest
 from conftest import SMALL, argv, environment
 from firstlight import core
 from firstlight.linux import directory, guest, installed, kernels, processes
+from firstlight.runs.run import key
 
 HERE = Path(__file__).parent
 LINUX = {"hosts.kind": "linux"}
@@ -98,7 +99,7 @@ def test_an_outcome_becomes_a_result(experiment: Path, tmp_path: Path) -> None:
     assert kernel["version"] == "7.2"
     assert kernel["mode"] == "seccomp"
     assert kernel["hash"] == kernels.source_hash(250)
-    assert result.manifest["key"] == core.Spec.read(experiment, LINUX).key()
+    assert result.manifest["key"] == key(core.Spec.read(experiment, LINUX))
     assert seen == sorted(seen)
     assert seen[-1] == 0.5
     assert fl.run(experiment, LINUX).programs == result.programs
@@ -125,23 +126,23 @@ def test_the_kernel_is_started_as_agreed(experiment: Path) -> None:
 def test_the_key_knows_the_kernel_and_the_engine(
     experiment: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def key() -> str:
+    def own() -> str:
         installed.builds.cache_clear()
-        return core.Spec.read(experiment, LINUX).key()
+        return key(core.Spec.read(experiment, LINUX))
 
-    first = key()
-    assert first == key() != core.Spec.read(experiment).key()
+    first = own()
+    assert first == own() != key(core.Spec.read(experiment))
     for name in ("ENGINE", "GUEST"):
         other = tmp_path / f"other {name}"
         other.write_text("of another build")
         with monkeypatch.context() as patched:
             patched.setattr(installed, name, other)
-            assert key() != first
-    assert key() == first
+            assert own() != first
+    assert own() == first
     manifest = next(kernels.folder().glob("*/kernel.json"))
     told = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**told, "version": "7.3"}))
-    assert key() != first
+    assert own() != first
 
 
 FAILURES = [

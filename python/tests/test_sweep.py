@@ -11,7 +11,7 @@ import firstlight as fl
 import pytest
 from conftest import SMALL, Command, argv, environment
 from firstlight.runs import pool
-from firstlight.runs.result import Staging
+from firstlight.runs.staging import Staging
 
 AXES = {"voq.small": [4, 8, 16], "seed": [1, 2]}
 
@@ -112,7 +112,7 @@ def test_a_failing_point_is_named_and_the_others_kept(small: Path, tmp_path: Pat
     bad = pool.Point(fl.core.Spec("name = 1", "bad.toml"), "the bad one")
     with pytest.raises(fl.SpecError, match="the bad one"):
         pool.run_all([good, bad], store, jobs=1)
-    assert [p.name for p in store.iterdir()] == [good.spec.key()]
+    assert [p.name for p in store.iterdir()] == [good.key]
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_else(small: Path, tmp_path: Path) -> None:

@@ -1,180 +1,104 @@
-"""How near a reproduction comes: mean differences per figure, and the paper's headline ratios."""
+"""How near a reproduction comes: mean differences for each figure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Literal
 
-from firstlight.claims.claim import HOSTS, At, Hosts
-from firstlight.claims.verdict import TAILS, UTILIZATION, Outcome, Row
+from firstlight.claims.claim import Platform
+from firstlight.claims.outcome import Outcome
+from firstlight.claims.rows import Row
+from firstlight.runs.result import UTILIZATION
+from firstlight.runs.run import HOSTS, Hosts
+
+TAILS = ("p99_all_us", "p99_circuit_us", "p99_packet_us")
+AIMS: dict[Hosts, tuple[float, float]] = {"simulated": (5.0, 8.0), "linux": (3.0, 5.0)}
+"""The mean absolute differences that are aimed at: of utilization in points, of p99 in percent."""
+Reference = Literal["the text", "paper", "Linux"]
 
 
 @dataclass(frozen=True)
-class Aim:
-    """The mean absolute differences that are aimed at."""
+class Part:
+    """The mean absolute difference of some rows."""
 
-    utilization: float
-    """In points."""
-    tail: float
-    """Of p99, in percent."""
+    name: str
+    difference: float
+    unit: str
+    aim: float | None = None
 
-
-AIMS: dict[Hosts, Aim] = {"simulated": Aim(5.0, 8.0), "linux": Aim(3.0, 5.0)}
+    def __str__(self) -> str:
+        aim = "" if self.aim is None else f" (aim {self.aim:g})"
+        return f"{self.name} {self.difference:.1f} {self.unit}{aim}"
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near one figure's rows are to one reference at one time scale."""
+    """How near one figure's rows on one platform are to one reference."""
 
     figure: str
-    hosts: Hosts
-    against: str
-    time_scale: int
-    utilization: float | None
-    """Mean absolute difference, points."""
-    tail: float | None
-    """Mean absolute difference of p99, percent."""
-    fct: float | None
-    """Mean absolute difference of completion times, percent."""
-    aimed: bool
-    """Whether the project set itself an aim for this figure."""
+    platform: Platform
+    against: Reference
+    parts: tuple[Part, ...]
     numbers: int = 0
-    """Of a measured claim: how many of its numbers the paper has too,"""
-    others: float | None = None
-    """and their mean absolute difference, percent."""
-
-    @property
-    def aim(self) -> Aim:
-        """What is aimed at on these hosts."""
-        return AIMS[self.hosts]
+    """How many numbers the text states, where it is the reference."""
 
     @property
     def met(self) -> bool | None:
-        """Whether the aim is met; ``None`` where there is none."""
-        checks = [(self.utilization, self.aim.utilization), (self.tail, self.aim.tail)]
-        known = [value <= aim for value, aim in checks if value is not None]
-        return all(known) if known and self.aimed else None
+        """Whether every aim is met; ``None`` where there is none."""
+        aimed = [part.difference <= part.aim for part in self.parts if part.aim is not None]
+        return all(aimed) if aimed else None
+
+    def __str__(self) -> str:
+        hosts = f"{self.figure}, {self.platform.kind} hosts"
+        if self.against == "the text":
+            apart = [f"mean absolute difference {part.difference:.0f} %" for part in self.parts]
+            return f"{hosts}, against the text: {self.numbers} numbers, {(apart or ['none measured'])[0]}"
+        which = f"{hosts}, {self.platform.scale}, against {self.against}"
+        verdict = {True: ": aim met", False: ": aim missed", None: ""}[self.met]
+        return f"{which}: mean absolute difference {', '.join(map(str, self.parts))}{verdict}"
 
 
 def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
-    """Agreement with the paper at scale 20 (its testbed's dilation), and of simulated hosts with real Linux
-    wherever it was measured."""
+    """Agreement with every number that the paper states. Of a claim at several time scales: with the paper at
+    the largest, which is that of its testbed, and of simulated with Linux hosts wherever these were
+    measured."""
     claim = outcome.claim
-    if claim.kind == "measured":
-        return _of_numbers(claim.display, rows)
-    found = []
-    for hosts, against, scale in product(("linux", "simulated"), ("paper", "Linux"), (20, 1)):
-        if against == "paper" and scale == 1 and claim.kind != "fct":
-            continue  # the published testbed numbers hold for dilated kernels only
-        chosen = [r for r in rows if r.time_scale == scale and r.hosts == hosts]
-        pairs = [(r, r.paper if against == "paper" else r.linux) for r in chosen]
-        agreement = Agreement(
-            claim.display,
-            "linux" if hosts == "linux" else "simulated",
-            against,
-            scale,
-            _mean(
-                [
-                    abs(r.ours - ref)
-                    for r, ref in pairs
-                    if r.metric == UTILIZATION and ref and r.ours is not None
-                ]
-            ),
-            _mean(
-                [
-                    _percent(r.ours, ref)
-                    for r, ref in pairs
-                    if r.metric in TAILS and ref and r.ours is not None
-                ]
-            ),
-            _mean(
-                [
-                    _percent(r.ours, ref)
-                    for r, ref in pairs
-                    if r.metric == "fct_s" and ref and r.ours is not None
-                ]
-            ),
-            bool(claim.options.get("aim")) and (against, scale) != ("Linux", 20),
-        )
-        if (agreement.utilization, agreement.tail, agreement.fct) != (None, None, None):
-            found.append(agreement)
+    if not claim.dilated:
+        return [found for hosts in outcome.hosts for found in _with_text(claim.display, hosts, rows)]
+    testbed, found = max(claim.time_scales), []
+    references: tuple[Reference, ...] = ("paper", "Linux")
+    for hosts, against, scale in product(HOSTS[::-1], references, claim.time_scales):
+        if against == "paper" and scale != testbed:
+            continue
+        aims = AIMS[hosts] if claim.options.aim and (against, scale) != ("Linux", testbed) else None
+        chosen = [r for r in rows if r.platform == (hosts, scale) and r.ours is not None]
+        if parts := _parts(chosen, against, aims):
+            found.append(Agreement(claim.display, Platform(hosts, scale), against, parts))
     return found
 
 
-def _of_numbers(figure: str, rows: Sequence[Row]) -> list[Agreement]:
-    """Agreement of a measured claim with every number that its paper states, on each kind of hosts."""
-    found = []
-    for hosts in HOSTS:
-        stated = [r for r in rows if r.paper and r.hosts == hosts]
-        apart = [_percent(r.ours, r.paper) for r in stated if r.ours is not None and r.paper]
-        if stated:
-            none = Agreement(figure, hosts, "the text", 1, None, None, None, aimed=False)
-            found.append(replace(none, numbers=len(stated), others=_mean(apart)))
-    return found
+def _with_text(figure: str, hosts: Hosts, rows: Sequence[Row]) -> list[Agreement]:
+    stated = [r for r in rows if r.paper and r.hosts == hosts]
+    apart = [abs(r.percent) for r in stated if r.percent is not None]
+    parts = (Part("", sum(apart) / len(apart), "%"),) if apart else ()
+    platform = Platform(hosts, stated[0].time_scale) if stated else Platform(hosts)
+    return [Agreement(figure, platform, "the text", parts, len(stated))] if stated else []
 
 
-def _percent(ours: float, reference: float) -> float:
-    return 100 * abs(ours - reference) / reference
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-HEADLINE_AT: dict[str, At] = {"static": (16,), "dynamic": (1800,), "retcp": (150,)}
-"""The points that the paper's abstract compares."""
-
-
-def headline(outcomes: Sequence[Outcome]) -> list[Row]:
-    """The paper's headline ratios; the tail both like for like (p99 by p99) and as the paper computed it (p99
-    by the median)."""
-    roles = {o.claim.options.get("headline"): o for o in outcomes}
-    if not HEADLINE_AT.keys() <= roles.keys():
-        return []
-    kinds = set.intersection(*(set(roles[r].hosts) for r in HEADLINE_AT))
-    return [
-        row
-        for scale in (20, 1)
-        for hosts in HOSTS
-        if hosts in kinds and all((hosts, at) in _points(roles[r]) for r, at in HEADLINE_AT.items())
-        for row in _headline_rows(roles, scale, hosts)
-    ]
-
-
-def _points(outcome: Outcome) -> set[tuple[Hosts, At]]:
-    return {(hosts, at) for hosts, _, at in outcome.results}
-
-
-def _headline_rows(roles: Mapping[Any, Outcome], scale: int, hosts: Hosts) -> Iterator[Row]:
-    def numbers(role: str) -> tuple[Mapping[str, float], dict[str, float | None]]:
-        outcome, at = roles[role], HEADLINE_AT[role]
-        curve = next(c for c in outcome.claim.curves if c.time_scale == scale)
-        names = (UTILIZATION, "p99_all_us", "p50_all_us")
-        return outcome.claim.expected("paper", at, scale), {
-            n: outcome.metric(curve, at, n, hosts) for n in names
-        }
-
-    paper_base, our_base = numbers("static")
-    for role, name in (("dynamic", "dynamic 1800 us"), ("retcp", "reTCP 150 us")):
-        paper, ours = numbers(role)
-        for metric, above, below in (
-            ("utilization ratio", UTILIZATION, UTILIZATION),
-            ("p99 by static p99 (like for like)", "p99_all_us", "p99_all_us"),
-            ("p99 by static median (as the paper)", "p99_all_us", "p50_all_us"),
-        ):
-            yield Row(
-                "headline",
-                f"static 16 -> {name}",
-                metric,
-                "x",
-                _ratio(paper.get(above), paper_base.get(below)),
-                _ratio(ours[above], our_base[below]),
-                scale,
-                None,
-                "headline",
-                hosts,
-            )
-
-
-def _ratio(a: float | None, b: float | None) -> float | None:
-    return a / b if a is not None and b else None
+def _parts(rows: Sequence[Row], against: Reference, aims: tuple[float, float] | None) -> tuple[Part, ...]:
+    """Utilization in points and p99 in percent, as far as the reference has them."""
+    points: list[float] = []
+    percent: list[float] = []
+    for row in rows:
+        reference = row.paper if against == "paper" else row.linux
+        if reference and row.ours is not None:
+            if row.metric == UTILIZATION:
+                points.append(abs(row.ours - reference))
+            elif row.metric in TAILS:
+                percent.append(100 * abs(row.ours - reference) / reference)
+    kinds = (("utilization", points, "points"), ("p99", percent, "%"))
+    return tuple(
+        Part(name, sum(found) / len(found), unit, aims and aims[i])
+        for i, (name, found, unit) in enumerate(kinds)
+        if found
+    )

@@ -1,60 +1,95 @@
-"""What a ``claim.toml`` of the kind ``measured`` holds, read."""
+"""The tables of a ``claim.toml`` as dataclasses."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
+from firstlight.runs.run import HOSTS, Hosts
+
+Mode = Literal["quick", "full"]
 Over = Literal["mean", "least", "largest"]
-Drawing = Literal[
-    "lines",
+PlotKind = Literal[
+    "bars",
     "cdf",
-    "throughput",
     "chain_deviation",
     "chain_gaps",
     "chain_rtts",
-    "ladder",
+    "columns",
+    "day",
+    "dots",
     "fct_groups",
     "heat_map",
-    "bars",
+    "ladder",
+    "lines",
     "overload",
     "ratios",
+    "throughput",
+    "weeks",
 ]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A metric that is a row at every point of every curve, or of ``curves``."""
-
-    metric: str
-    figure: str
-    label: str
-    unit: str
-    curves: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A number that stands in the paper's text. The last fields are those of measured claims."""
-
-    metric: str
-    paper: float
-    quote: str
-    curve: str = ""
-    by: str = ""
-    """Divide this curve's value by that of ``curve``."""
-    at: Mapping[str, Any] = field(default_factory=dict)
-    over: Over = "mean"
-    figure: str = ""
-    unit: str = ""
+Value = float | str
+Table = TypeVar("Table")
 
 
 @dataclass(frozen=True)
 class Least:
-    """What the smallest value of an axis is searched for."""
+    """What the smallest value of an axis is searched for: at least ``reaches`` of ``metric``."""
 
     metric: str
     reaches: float
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One varied quantity: the keys that it sets, and its values."""
+
+    name: str
+    label: str
+    keys: tuple[str, ...]
+    values: tuple[Value, ...]
+    unit: str = ""
+    pattern: str = "{}"
+    """What a key is set to, with ``{}`` for the value: ``{}us``."""
+    settings: tuple[Value, ...] = ()
+    """What the keys are set to, one for each value, where a pattern does not say it."""
+    quick: tuple[Value, ...] | None = None
+    """The values of the quick set; all of them if ``None``."""
+    simulated: tuple[Value, ...] | None = None
+    """The values that simulated hosts can run; all of them if ``None``."""
+    linux: tuple[Value, ...] | None = None
+    """The values that run on Linux hosts; all of them if ``None``."""
+    repeat: bool = False
+    """Whether the values only repeat a run, as seeds do; rows are means over them."""
+    least: Least | None = None
+    """If given, only the smallest value counts that reaches this."""
+
+    @property
+    def varies(self) -> bool:
+        """Whether rows and figures have a point for each of its values."""
+        return not self.repeat and self.least is None
+
+    def overrides(self, value: Value) -> dict[str, Any]:
+        """The keys and what they are set to for ``value``: itself, or a text such as ``150us``."""
+        if self.settings:
+            setting = self.settings[self.values.index(value)]
+        else:
+            setting = value if self.pattern == "{}" else self.pattern.format(value)
+        return dict.fromkeys(self.keys, setting)
+
+    def text(self, value: Value) -> str:
+        """``150 us``; ``alpha 2`` where there is no unit; a name as it is."""
+        if isinstance(value, str):
+            return value
+        return f"{value:g} {self.unit}" if self.unit else f"{self.label} {value:g}"
+
+    def of(self, mode: Mode, hosts: Hosts) -> tuple[Value, ...]:
+        """The values of ``mode`` on ``hosts``."""
+        chosen = [self.quick if mode == "quick" else None, self.linux if hosts == "linux" else self.simulated]
+        return tuple(v for v in self.values if all(some is None or v in some for some in chosen))
+
+
+def short(value: Value) -> str:
+    """A value as a figure's axis has it."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 @dataclass(frozen=True)
@@ -66,61 +101,124 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A figure."""
+class Curve:
+    """One variant that is run at every point."""
+
+    name: str = ""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    hosts: tuple[Hosts, ...] = HOSTS
+    cases: tuple[Case, ...] = ()
+    only: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    """Where it is run: values of axes."""
+
+    def is_at(self, at: Mapping[str, Value]) -> bool:
+        """Whether it is run at a point, which is given by the names of axes."""
+        return all(at[name] in values for name, values in self.only.items())
+
+    def overrides(self, at: Mapping[str, Value]) -> dict[str, Any]:
+        """The keys that it sets at a point."""
+        chosen = dict(self.set)
+        for case in self.cases:
+            if all(at[name] == value for name, value in case.at.items()):
+                chosen |= case.set
+        return chosen
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric that has a row at every point of every curve, or of ``curves``."""
+
+    metric: str
+    figure: str
+    label: str
+    unit: str
+    curves: tuple[str, ...] = ()
+    of: str = ""
+    """The metric of the summary or of :mod:`firstlight.claims.measures`, if its name differs."""
+    minus: str = ""
+    """A curve whose value at the same point is subtracted."""
+    detail: bool = False
+    """Whether its rows stand in the report and in JSON only."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number that stands in the paper's text."""
+
+    metric: str
+    paper: float
+    quote: str
+    curve: str = ""
+    by: str = ""
+    """A curve whose value is divided by that of ``curve``."""
+    at: Mapping[str, Any] = field(default_factory=dict)
+    over: Over = "mean"
+    figure: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure that the claim has."""
 
     name: str
-    kind: Drawing
+    kind: PlotKind
     caption: str
     metrics: tuple[str, ...] = ()
+    label: str = ""
+    """What the axis shows; that of the measure if empty."""
+    curves: tuple[str, ...] = ()
+    """The curves that are shown; all of them if empty."""
+    at: Mapping[str, Any] = field(default_factory=dict)
+    """The point that is shown, by values of axes; the first one if empty."""
+    values: tuple[Value, ...] = ()
+    """The values of the first axis that are shown; all of them if empty."""
+    panels: str = ""
+    """The axis that has a panel for each of its values, or ``time_scale``."""
+    by: str = ""
+    """The axis that has a line for each of its values."""
+    levels: Mapping[str, float] = field(default_factory=dict)
+    """Horizontal lines: label and height."""
+    logarithmic: bool = False
+    """Whether the horizontal axis is logarithmic."""
     table: str = ""
     column: str = ""
     weight: str = ""
-    label: str = ""
-    at: Mapping[str, Any] = field(default_factory=dict)
+    """A column of counts, one for each row of ``table``."""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``table`` only the rows that have these values."""
-    curves: tuple[str, ...] = ()
-    """``overload``: of these curves; else of all."""
+    """Only the rows of ``table`` that have these values."""
     divide: float = 1.0
-    """Units of ``column`` in one of the label."""
-    logarithmic: bool = False
-    """The horizontal axis."""
+    """How many units of the metric or column make one of the label's."""
+    before_us: float = 0.0
+    """How long before a day the figure begins."""
 
 
-def table(kind: type[T], given: Mapping[str, Any]) -> T:
-    """One TOML table as ``kind``; an unknown key, a missing one and a word that is none of the known are
-    errors."""
+@dataclass(frozen=True)
+class Options:
+    """How a claim is shown and planned."""
+
+    table: Literal["numbers", "curves"] = "numbers"
+    aim: bool = False
+    """Whether the project aims at a certain agreement with the paper."""
+    headline: str = ""
+    """The claim's part in the headline ratios."""
+    cost_quick: float = 1.0
+    cost_full: float = 1.0
+    """What a run costs, relative to those of other claims."""
+
+
+def table(kind: type[Table], given: Mapping[str, Any], place: str) -> Table:
+    """Read one TOML table, which stands at ``place`` (for messages), as ``kind``.
+
+    Raises ``ValueError`` for an unknown or missing key, and for a word that is not allowed.
+    """
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    name = kind.__name__.lower()
     if unknown := sorted(set(given) - set(known)):
-        raise ValueError(f"unknown key '{unknown[0]}' of a {name}; known: {', '.join(known)}")
+        raise ValueError(f"{place}: unknown key '{unknown[0]}'; known: {', '.join(known)}")
     for key, f in known.items():
         if key not in given and f.default is MISSING and f.default_factory is MISSING:
-            raise KeyError(key)
-    for key, words in (("over", get_args(Over)), ("kind", get_args(Drawing))):
-        if key in given and given[key] not in words:
-            raise ValueError(f"{key} = '{given[key]}' of a {name}; one of {', '.join(words)} is needed")
+            raise ValueError(f"{place}: the key '{key}' is missing")
+        if key in given and get_origin(f.type) is Literal and given[key] not in get_args(f.type):
+            words = ", ".join(get_args(f.type))
+            raise ValueError(f"{place}: {key} = '{given[key]}'; one of {words} is needed")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
-
-
-def strays(claim: Any) -> Iterator[str]:
-    """What the tables of a measured claim name and the claim does not have, each in a sentence."""
-    curves, axes = {c.name for c in claim.curves}, {a.name: a.values for a in claim.axes}
-    places: list[tuple[str, Sequence[str], Mapping[str, Any]]] = [
-        (f"the fact on {f.metric}", [f.curve, *([f.by] if f.by else [])], f.at) for f in claim.facts
-    ]
-    places += [(f"the measure {m.metric}", m.curves, {}) for m in claim.measures]
-    places += [(f"the figure {f.name}", f.curves, f.at) for f in claim.figures]
-    for curve in claim.curves:
-        places += [(f"the curve {curve.name}", [], case.at) for case in curve.cases]
-        places += [
-            (f"the curve {curve.name}", [], {n: v}) for n, values in curve.only.items() for v in values
-        ]
-    for place, names, at in places:
-        for name in names:
-            if name not in curves:
-                yield f"{place}: there is no curve '{name}'"
-        for axis, v in at.items():
-            if v not in axes.get(axis, ()):
-                yield f"{place}: {axis} = {v} is no value of an axis"

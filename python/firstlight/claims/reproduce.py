@@ -1,23 +1,33 @@
-"""Running claims: every point of the chosen ones, once each, on all cores; then the rows."""
+"""Runs claims: every point of the chosen ones, once each, on all cores; then the rows."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from firstlight import core
-from firstlight.claims.agreement import Agreement, agreements, headline
-from firstlight.claims.claim import HOSTS, At, Claim, Hosts, Mode, Paper, find
-from firstlight.claims.verdict import Outcome, Row
+from firstlight.claims import rows
+from firstlight.claims.agreement import Agreement, agreements
+from firstlight.claims.claim import Claim, Paper, Platform, RunKey
+from firstlight.claims.form import Mode
+from firstlight.claims.headline import headline
+from firstlight.claims.outcome import Outcome
+from firstlight.claims.read import find
+from firstlight.claims.rows import Row
 from firstlight.errors import ResultError, SpecError
 from firstlight.runs import pool
 from firstlight.runs.result import load
-from firstlight.runs.sweep import STORE, replace_text
+from firstlight.runs.run import HOSTS, Hosts
+from firstlight.runs.staging import replace_text
+from firstlight.runs.sweep import STORE
 
 INDEX = "reproduction.json"
 VERDICT = "verdict.json"
-Plan = dict[tuple[str, Hosts, str, At], pool.Point]
-"""The runs of some claims, by claim, hosts, curve and point."""
+Plan = dict[tuple[str, RunKey], pool.Point]
+"""The runs of some claims, by the claim's name."""
 
 
 @dataclass(frozen=True)
@@ -38,26 +48,32 @@ class Reproduction:
         """The papers that the claims are from."""
         return list(dict.fromkeys(o.claim.source for o in self.outcomes))
 
-    def rows(self) -> list[Row]:
-        """All rows: claim by claim, then the headline ratios."""
-        return [row for o in self.outcomes for row in o.rows()] + headline(self.outcomes)
+    @cached_property
+    def rows(self) -> list[list[Row]]:
+        """The rows of each claim."""
+        return [list(rows.rows(o)) for o in self.outcomes]
 
+    @cached_property
+    def headline(self) -> list[Row]:
+        """The headline ratios."""
+        return headline(self.outcomes)
+
+    @cached_property
     def agreements(self) -> list[Agreement]:
-        """Mean differences per figure."""
-        return [a for o in self.outcomes for a in agreements(o, o.rows())]
+        """Mean differences for each figure."""
+        return [a for o, its in zip(self.outcomes, self.rows, strict=True) for a in agreements(o, its)]
 
 
 def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> Plan:
     """Every run of the claims, each checked whole by the core before any is run; the dearest first."""
     points: Plan = {}
     for claim in claims:
-        for kind, curve, at in claim.runs(mode, hosts):
-            point = claim.point(curve, at, mode, kind)
+        for key in claim.runs(mode, hosts):
+            points[claim.name, key] = point = claim.point(key, mode)
             try:
                 core.inspect(point.spec)
             except SpecError as e:
                 raise SpecError(f"{point.label}: {e}") from None
-            points[claim.name, kind, curve.name, at] = point
     return dict(sorted(points.items(), key=lambda item: -item[1].weight))
 
 
@@ -77,8 +93,8 @@ def run(
         list(points.values()), out / STORE, jobs=jobs, listener=listener, patience=patience
     )
     outcomes = {c.name: Outcome(c, mode) for c in claims}
-    for (name, kind, curve, at), result in zip(points, results, strict=True):
-        outcomes[name].results[kind, curve, at] = result
+    for (name, key), result in zip(points, results, strict=True):
+        outcomes[name].results[key] = result
     reproduction = Reproduction(mode, list(outcomes.values()), out)
     _store(reproduction)
     return reproduction
@@ -93,8 +109,8 @@ def _store(reproduction: Reproduction) -> None:
             {
                 "name": o.claim.name,
                 "results": [
-                    {"hosts": kind, "curve": curve, "at": at, "key": r.manifest["key"]}
-                    for (kind, curve, at), r in o.results.items()
+                    {**platform._asdict(), "curve": curve, "at": at, "key": r.manifest["key"]}
+                    for (platform, curve, at), r in o.results.items()
                 ],
             }
             for o in reproduction.outcomes
@@ -106,23 +122,26 @@ def _store(reproduction: Reproduction) -> None:
 
 def as_json(reproduction: Reproduction) -> str:
     """The rows as ``--json`` prints them: a list of objects."""
-    return json.dumps([row.as_dict() for row in reproduction.rows()], indent=1) + "\n"
+    every = [*chain.from_iterable(reproduction.rows), *reproduction.headline]
+    return json.dumps([row.as_dict() for row in every], indent=1) + "\n"
 
 
 def load_reproduction(directory: Path) -> Reproduction:
     """Open what an earlier ``firstlight reproduce`` left in ``directory``."""
     try:
         index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
-        raise ResultError(f"{directory}: not a reproduction ({e})") from None
-    claims = {c.name: c for c in find()}
-    outcomes = []
-    for entry in index["claims"]:
-        if entry["name"] not in claims:
-            raise ResultError(f"{directory}: the claim {entry['name']} is no longer among the experiments")
-        results = {
-            (r["hosts"], r["curve"], tuple(r["at"])): load(directory / STORE / r["key"])
-            for r in entry["results"]
-        }
-        outcomes.append(Outcome(claims[entry["name"]], index["mode"], results))
+        entries = [(entry["name"], dict(map(_run_of, entry["results"]))) for entry in index["claims"]]
+    except (OSError, ValueError, KeyError) as e:
+        raise ResultError(f"{directory}: not a reproduction of this version ({e!r}); run it again") from None
+    claims, outcomes = {c.name: c for c in find()}, []
+    for name, keys in entries:
+        if name not in claims:
+            raise ResultError(f"{directory}: the claim {name} is no longer among the experiments")
+        results = {run: load(directory / STORE / key) for run, key in keys.items()}
+        outcomes.append(Outcome(claims[name], index["mode"], results))
     return Reproduction(index["mode"], outcomes, directory)
+
+
+def _run_of(entry: dict[str, Any]) -> tuple[RunKey, str]:
+    """A run of the index, and the key of its result."""
+    return (Platform(entry["hosts"], entry["time_scale"]), entry["curve"], tuple(entry["at"])), entry["key"]

@@ -46,7 +46,7 @@ def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **
     from firstlight.circuits import tables
     from firstlight.circuits.demand import read_demand
     from firstlight.pages.study import JSON, Study
-    from firstlight.runs.result import Staging, check_target
+    from firstlight.runs.staging import Staging, check_target
 
     target = out or Path("results") / "schedules" / file.stem
     check_target(target, JSON)

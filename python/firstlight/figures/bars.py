@@ -4,16 +4,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims.form import Drawn, Measure
-from firstlight.claims.measured import Measured, summarized
+from firstlight.claims.form import Measure, Plot
+from firstlight.claims.outcome import Measured
 from firstlight.figures.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION, Figure, draw
 
 COLORS = (BLUE, VERMILION, SKY, ORANGE, GREEN, PURPLE, GREY)
 
 
-def bars(measured: Measured, drawn: Drawn) -> Figure:
+def bars(measured: Measured, plot: Plot) -> Figure:
     """Of the first point; means over repetitions with their 95 % intervals, numbers at the bars."""
-    measures = [next(m for m in measured.claim.measures if m.metric == name) for name in drawn.metrics]
+    measures = [next(m for m in measured.claim.measures if m.metric == name) for name in plot.metrics]
 
     def paint(canvas: Canvas) -> None:
         places = np.ravel(canvas.subplots(1, len(measures), sharey=True, squeeze=False)).tolist()
@@ -21,14 +21,14 @@ def bars(measured: Measured, drawn: Drawn) -> Figure:
             _panel(measured, axes, measure)
 
     size = (7.2, 0.9 + 0.36 * len(measured.curves))
-    return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", size, paint)
+    return draw(plot.name, plot.caption, size, paint)
 
 
 def _panel(measured: Measured, axes: Axes, measure: Measure) -> None:
     point = measured.points()[0]
     curves = [c for c in measured.claim.curves if measured.has(c, point)]
     for at, curve in enumerate(curves):
-        mean, interval = summarized(measured.values(curve, point, measure.metric))
+        mean, interval, _ = measured.estimate(curve, point, measure.metric)
         if mean is None:
             continue
         bar = axes.barh(at, mean, height=0.7, color=COLORS[at % len(COLORS)], xerr=interval, ecolor=INK)

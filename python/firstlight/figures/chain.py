@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
-from firstlight.claims.form import Drawn
-from firstlight.claims.measured import Measured, summarized
+from firstlight.claims.form import Plot
+from firstlight.claims.outcome import Measured
 from firstlight.figures.style import BLUE, GREEN, GREY, INK, VERMILION, Figure, draw
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ PACKET_US = 1.2
 """A packet of 1500 bytes at 10 Gb/s."""
 
 
-def deviations(measured: Measured, drawn: Drawn) -> Figure:
+def deviations(measured: Measured, plot: Plot) -> Figure:
     """A bar per stage on a logarithmic axis, with its 95 % interval, and the paper's numbers where it has
     any."""
     point = measured.points()[0]
@@ -29,7 +29,7 @@ def deviations(measured: Measured, drawn: Drawn) -> Figure:
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         for at, curve in zip(y, curves, strict=True):
-            mean, interval = summarized(measured.values(curve, point, METRIC))
+            mean, interval, _ = measured.estimate(curve, point, METRIC)
             axes.barh(at, mean or 0.0, height=0.62, color=_color(curve.name))
             axes.errorbar(mean or 0.0, at, xerr=interval, color=INK, lw=0.9, capsize=2.5, fmt="none")
         paper = [measured.paper(curve, point, METRIC) for curve in curves]
@@ -45,14 +45,14 @@ def deviations(measured: Measured, drawn: Drawn) -> Figure:
         axes.set_xlabel("Standard deviation of the RTT (us)")
         axes.legend(loc="lower right")
 
-    return draw(drawn.name, drawn.caption, (7.2, 2.9), paint)
+    return draw(plot.name, plot.caption, (7.2, 2.9), paint)
 
 
 def _color(stage: str) -> str:
     return GREY if stage == "kernel" else GREEN if stage.startswith("hardware") else BLUE
 
 
-def gaps(measured: Measured, drawn: Drawn) -> Figure:
+def gaps(measured: Measured, plot: Plot) -> Figure:
     """A panel for sending and one for receiving: the distribution of gaps before and after calibration."""
     looks = {"hardware": (VERMILION, "--", "as stamped"), CALIBRATED: (BLUE, "-", "calibrated")}
 
@@ -68,10 +68,10 @@ def gaps(measured: Measured, drawn: Drawn) -> Figure:
         panels[0].set_ylabel("Gaps (%)")
         panels[0].legend(loc="lower right")
 
-    return draw(drawn.name, drawn.caption, (7.2, 2.9), paint)
+    return draw(plot.name, plot.caption, (7.2, 2.9), paint)
 
 
-def rtts(measured: Measured, drawn: Drawn) -> Figure:
+def rtts(measured: Measured, plot: Plot) -> Figure:
     """Distributions of the RTT, of the kernel and of calibrated hardware, on a logarithmic axis."""
 
     def paint(canvas: Canvas) -> None:
@@ -85,7 +85,7 @@ def rtts(measured: Measured, drawn: Drawn) -> Figure:
         axes.set_ylabel("RTTs (%)")
         axes.legend(loc="center")
 
-    return draw(drawn.name, drawn.caption, (5.0, 2.9), paint)
+    return draw(plot.name, plot.caption, (5.0, 2.9), paint)
 
 
 def _series(measured: Measured, stage: str, table: str, column: str) -> Array:

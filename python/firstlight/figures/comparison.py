@@ -7,13 +7,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims.verdict import UTILIZATION
 from firstlight.errors import FirstlightError
 from firstlight.figures.style import BLUE, VERMILION, Figure, draw, legend_above, shade_days
 from firstlight.runs.compare import Comparison
 from firstlight.runs.days import days_of_pair
 from firstlight.runs.divergence import Distribution, completions, latencies
-from firstlight.runs.result import Result
+from firstlight.runs.result import UTILIZATION, Result
 
 LOOKS: dict[str, dict[str, Any]] = {
     "simulated hosts": {"color": BLUE},

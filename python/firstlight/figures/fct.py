@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims.form import Drawn
-from firstlight.claims.measured import Measured
-from firstlight.claims.measures import fct as measures_fct
+from firstlight.claims.form import Plot
+from firstlight.claims.measures.fct import metrics
+from firstlight.claims.outcome import Measured
 from firstlight.figures.style import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILION, Figure, draw
 
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
@@ -17,12 +17,12 @@ Known = Mapping[str, Mapping[str, float]]
 """Metrics by curve."""
 
 
-def by_size(measured: Measured, drawn: Drawn) -> Figure:
+def by_size(measured: Measured, plot: Plot) -> Figure:
     """A column per group of sizes; means above, 99th percentiles below, with their 95 % intervals. Of the
     first point and its first repetition."""
     point = measured.points()[0]
     curves = [c for c in measured.claim.curves if measured.has(c, point)]
-    known = {c.name: measures_fct.metrics(measured.results(c, point)[0]) for c in curves}
+    known = {c.name: metrics(measured.results(c, point)[0]) for c in curves}
     groups = groups_of(known)
 
     def paint(canvas: Canvas) -> None:
@@ -34,13 +34,13 @@ def by_size(measured: Measured, drawn: Drawn) -> Figure:
         for row, (_, label) in enumerate(QUANTITIES):
             grid[row][0].set_ylabel(f"{label}\ncompletion time (ms)")
 
-    return draw(drawn.name, drawn.caption, (7.2, 4.0), paint)
+    return draw(plot.name, plot.caption, (7.2, 4.0), paint)
 
 
 def groups_of(known: Known) -> list[str]:
     """The groups of sizes that any curve has a mean of, from small to large, ``all`` left out."""
     prefix = "mean_us: "
-    found = [m.removeprefix(prefix) for metrics in known.values() for m in metrics if m.startswith(prefix)]
+    found = [m.removeprefix(prefix) for its in known.values() for m in its if m.startswith(prefix)]
     return [group for group in dict.fromkeys(found) if group != "all"]
 
 

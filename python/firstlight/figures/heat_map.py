@@ -6,9 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims.claim import Curve, short
-from firstlight.claims.form import Drawn
-from firstlight.claims.measured import Measured, Point, summarized
+from firstlight.claims.form import Curve, Plot, short
+from firstlight.claims.outcome import Measured, Point
 from firstlight.figures.style import Figure, draw
 
 ACROSS = 3
@@ -16,7 +15,7 @@ ACROSS = 3
 Cells = npt.NDArray[np.float64]
 
 
-def heat_map(measured: Measured, drawn: Drawn) -> Figure:
+def heat_map(measured: Measured, plot: Plot) -> Figure:
     """Rows are curves, columns the first axis's values, and each value of the second axis is a panel. Means
     over repetitions; one logarithmic scale of colours for all, light is good."""
     columns, *others = measured.axes()
@@ -28,7 +27,7 @@ def heat_map(measured: Measured, drawn: Drawn) -> Figure:
     grids = [
         np.array(
             [
-                [_cell(measured, drawn, c, {columns.name: v, **{a.name: w for a, w in panel}}) for v in shown]
+                [_cell(measured, plot, c, {columns.name: v, **{a.name: w for a, w in panel}}) for v in shown]
                 for c in curves
             ]
         )
@@ -49,15 +48,15 @@ def heat_map(measured: Measured, drawn: Drawn) -> Figure:
             axes.set_yticks(np.arange(len(curves)) + 0.5, [c.name for c in curves])
             axes.set_title(", ".join(axis.text(value) for axis, value in panel))
         canvas.supxlabel(columns.label, fontsize=9)
-        canvas.suptitle(drawn.label, fontsize=9)
+        canvas.suptitle(plot.label, fontsize=9)
 
     size = (7.2, 0.5 + down * (0.6 + 0.36 * len(curves)))
-    return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", size, paint)
+    return draw(plot.name, plot.caption, size, paint)
 
 
-def _cell(measured: Measured, drawn: Drawn, curve: Curve, point: Point) -> float:
-    mean, _ = summarized(measured.values(curve, point, drawn.metrics[0]))
-    return np.nan if mean is None else mean / drawn.divide
+def _cell(measured: Measured, plot: Plot, curve: Curve, point: Point) -> float:
+    mean = measured.estimate(curve, point, plot.metrics[0]).value
+    return np.nan if mean is None else mean / plot.divide
 
 
 def _cells(axes: Axes, cells: Cells, norm: LogNorm) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims.form import Drawn
-from firstlight.claims.measured import Measured
-from firstlight.claims.measures import ladder as measures_ladder
+from firstlight.claims.form import Plot
+from firstlight.claims.measures.ladder import delays, queue, steps
+from firstlight.claims.outcome import Measured
 from firstlight.figures.style import BLUE, SKY, VERMILION, Figure, draw
 from firstlight.runs.result import Result
 
@@ -17,7 +17,7 @@ SQUARES = 4
 """Marks of the switch's queue in a step."""
 
 
-def ladder(measured: Measured, drawn: Drawn) -> Figure:
+def ladder(measured: Measured, plot: Plot) -> Figure:
     """A panel per point: a line per curve, the first in full colour, and squares for the switch's queue as
     the first curve's run has it."""
     points = measured.points()
@@ -28,7 +28,7 @@ def ladder(measured: Measured, drawn: Drawn) -> Figure:
             curves = [c for c in measured.claim.curves if measured.has(c, point)]
             looks = list(zip(curves, ((BLUE, 1.6), (SKY, 0.8)), strict=False))
             for curve, (color, width) in reversed(looks):
-                line = measures_ladder.delays(measured.results(curve, point)[0])
+                line = delays(measured.results(curve, point)[0])
                 label = f"measured, {curve.name}"
                 axes.plot(line["time_us"] / 1e3, line["delay_us"], color=color, lw=width, label=label)
             _queue(axes, measured.results(curves[0], point)[0])
@@ -40,14 +40,14 @@ def ladder(measured: Measured, drawn: Drawn) -> Figure:
         handles, labels = panels[0].get_legend_handles_labels()
         canvas.legend(handles[::-1], labels[::-1], ncols=3, loc="outside upper left")
 
-    return draw(drawn.name, drawn.caption, (7.2, 3.2), paint)
+    return draw(plot.name, plot.caption, (7.2, 3.2), paint)
 
 
 def _queue(axes: Axes, result: Result) -> None:
     """Some squares in each step."""
-    steps, real = measures_ladder.steps(result), measures_ladder.queue(result)
+    levels, real = steps(result), queue(result)
     place = (np.arange(SQUARES) + 0.5) / SQUARES
-    spans = zip(steps["start_us"], steps["end_us"], strict=True)
+    spans = zip(levels["start_us"], levels["end_us"], strict=True)
     x = np.concatenate([start + place * (end - start) for start, end in spans])
     nearest = np.searchsorted(real["time_us"], x).clip(max=len(real) - 1)
     shown = real.iloc[nearest]

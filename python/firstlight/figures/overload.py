@@ -7,10 +7,9 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from firstlight.claims.claim import Curve
-from firstlight.claims.form import Drawn
-from firstlight.claims.measured import Measured
-from firstlight.claims.measures import throughput
+from firstlight.claims.form import Curve, Plot
+from firstlight.claims.measures.throughput import throughput
+from firstlight.claims.outcome import Measured
 from firstlight.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Figure, draw, legend_above
 from firstlight.runs.result import Result
 
@@ -18,11 +17,11 @@ COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 Line = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
-def overload(measured: Measured, drawn: Drawn) -> Figure:
+def overload(measured: Measured, plot: Plot) -> Figure:
     """A column for each point, throughput above, queue below, a line for each of the figure's curves; of the
     first repetition."""
     points = measured.points()
-    curves = [measured.curves[name] for name in drawn.curves or measured.curves]
+    curves = [measured.curves[name] for name in plot.curves or measured.curves]
 
     shown = (("Throughput (Gb/s)", together), ("Largest queue (kB)", queue))
 
@@ -39,7 +38,7 @@ def overload(measured: Measured, drawn: Drawn) -> Figure:
         legend_above(canvas, rows[0][0])
 
     size = (7.2, 0.8 + 1.7 * len(shown))
-    return draw(drawn.name, f"{measured.claim.display}: {drawn.caption}", size, paint)
+    return draw(plot.name, plot.caption, size, paint)
 
 
 def together(result: Result) -> Line:

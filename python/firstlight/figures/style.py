@@ -6,15 +6,13 @@ too. For the report, figures are transparent SVG whose ink follows the page's te
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-from firstlight.claims.claim import Hosts
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -25,10 +23,6 @@ BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE = "#0072B2", "#D55E00", "#009E73", "
 INK = "#1c2321"
 """Axes, text and the paper's marks; becomes the page's own text colour in the report."""
 GREY = "#8a8f98"
-SCALE_COLORS = {20: BLUE, 1: VERMILION}
-SCALE_NAMES = {20: "scale 20", 1: "exact time"}
-PALE_COLORS = {20: SKY, 1: ORANGE}
-"""Of simulated hosts where Linux hosts are drawn too."""
 DAY_SHADE: dict[str, Any] = {"color": SKY, "alpha": 0.22, "linewidth": 0}
 
 _RC: Any = {
@@ -80,40 +74,6 @@ class Figure:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
         (folder / f"{self.name}.png").write_bytes(self.png)
-
-
-@dataclass(frozen=True)
-class Look:
-    """How the curves of one kind of hosts at one time scale are drawn."""
-
-    name: str
-    color: str
-    line: str
-    marker: str
-    filled: bool
-
-    @classmethod
-    def of(cls, hosts: Hosts, scale: int, drawn: Sequence[Hosts]) -> "Look":
-        """Full colours for Linux hosts, and for simulated ones that are ``drawn`` alone."""
-        first = len(drawn) == 1 or hosts == "linux"
-        kind = "Linux" if hosts == "linux" else "simulated"
-        return cls(
-            f"{kind}, {SCALE_NAMES[scale]}",
-            (SCALE_COLORS if first else PALE_COLORS)[scale],
-            "-" if first else ":",
-            "s" if scale == 20 else "^",
-            first,
-        )
-
-    @property
-    def plot(self) -> dict[str, Any]:
-        """Keywords of ``Axes.plot`` for a line with markers."""
-        return {**self.curve, "marker": self.marker, "mfc": self.color if self.filled else "white"}
-
-    @property
-    def curve(self) -> dict[str, Any]:
-        """Keywords of ``Axes.plot`` for a line without markers."""
-        return {"color": self.color, "ls": self.line, "label": self.name}
 
 
 @contextmanager

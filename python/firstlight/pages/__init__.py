@@ -1,0 +1,1 @@
+"""HTML reports, and tables as lines of text."""

@@ -9,7 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from firstlight import core
 from firstlight.claims import reproduce as reproductions
-from firstlight.claims.verdict import Outcome, Row
+from firstlight.claims.outcome import Outcome
+from firstlight.claims.rows import Row
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
 from firstlight.figures.circuits import circuits_figure
@@ -23,21 +24,11 @@ from firstlight.figures.single import (
     sweep_figure,
 )
 from firstlight.figures.style import Figure
-from firstlight.pages.tables import (
-    COLUMNS,
-    NUMBER_COLUMNS,
-    Line,
-    agreement_line,
-    number,
-    number_lines,
-    number_note,
-    signed,
-    verdict_lines,
-)
-from firstlight.runs import compare as comparison
-from firstlight.runs import sweep as sweeps
+from firstlight.pages.lines import Line, columns_of, lines_of, note_of, number, signed
+from firstlight.runs import compare, sweep
 from firstlight.runs.pauses import trees, written
 from firstlight.runs.result import Result, is_result, load
+from firstlight.runs.staging import replace_text
 
 PAGE = "report.html"
 COMPARISON_PAGE = "compare.html"
@@ -65,10 +56,10 @@ def write(directory: Path) -> Path:
     """Write the report of whatever ``directory`` holds: a reproduction, a sweep, a comparison or a result."""
     if (directory / reproductions.INDEX).is_file():
         return write_reproduction(reproductions.load_reproduction(directory))
-    if (directory / sweeps.INDEX).is_file():
-        return write_sweep(sweeps.load_sweep(directory))
-    if (directory / comparison.INDEX).is_file():
-        return write_comparison(comparison.load_comparison(directory))
+    if (directory / sweep.INDEX).is_file():
+        return write_sweep(sweep.load_sweep(directory))
+    if (directory / compare.INDEX).is_file():
+        return write_comparison(compare.load_comparison(directory))
     if is_result(directory):
         return write_result(load(directory))
     what = (
@@ -82,79 +73,75 @@ def write(directory: Path) -> Path:
 def write_reproduction(done: reproductions.Reproduction) -> Path:
     """The report of a reproduction; its figures are stored as SVG and PNG too."""
     sections = []
-    for outcome in done.outcomes:
+    for outcome, rows in zip(done.outcomes, done.rows, strict=True):
         drawn = figures(outcome)
         for figure in drawn:
             figure.save(done.path / "figures" / outcome.claim.folder.name)
-        sections.append(_section(outcome, drawn))
-    headline = [r for r in done.rows() if r.group == "headline"]
+        sections.append(_section(outcome, rows, drawn))
     return _render(
         done.path,
         "reproduction.html",
         title=" and ".join(f"{p.name}'s" for p in done.papers) + " figures, reproduced",
         papers=done.papers,
         mode=done.mode,
-        agreements=[(agreement_line(a), a.met) for a in done.agreements()],
-        headline=_headline_table(headline),
+        agreements=[(str(a), a.met) for a in done.agreements],
+        headline=_headline_table(done.headline),
         sections=sections,
         runs=sum(len(o.results) for o in done.outcomes),
         hosts=" and ".join(h.title() if h == "linux" else h for h in done.hosts),
     )
 
 
-def _section(outcome: Outcome, drawn: Sequence[Figure]) -> dict[str, Any]:
-    measured = outcome.claim.kind == "measured"
-    rows = outcome.rows()
-    lines = number_lines(rows) if measured else verdict_lines(rows, medians=True)
-    columns = NUMBER_COLUMNS if measured else COLUMNS
-    runs = [(h, curve, outcome.claim.label(at), r) for (h, curve, at), r in outcome.results.items()]
-    digests = [(*words, r.digest, str(r.manifest.get("seed", ""))) for *words, r in runs]
-    warnings = [(*words, w) for *words, r in runs for w in r.warnings]
+def _section(outcome: Outcome, rows: Sequence[Row], drawn: Sequence[Figure]) -> dict[str, Any]:
+    claim = outcome.claim
+    lines = lines_of(claim, rows, detail=True)
+    runs = [
+        (platform.kind, platform.scale, curve, claim.label(at), r)
+        for (platform, curve, at), r in outcome.results.items()
+    ]
+    columns = ("hosts", "time", "curve", "point")
+    digests = [(*place, r.digest, str(r.manifest.get("seed", ""))) for *place, r in runs]
+    warnings = [(*place, w) for *place, r in runs for w in r.warnings]
     return {
-        "claim": outcome.claim,
+        "claim": claim,
         "figures": drawn,
-        "note": number_note(rows) if measured else "",
-        "table": Table(columns, lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
-        "digests": Table(
-            ("hosts", "curve", "point", "digest", "seed"), digests, "Runs and their digests", folded=True
-        ),
-        "warnings": Table(
-            ("hosts", "curve", "point", "warning"), warnings, "Warnings of the runs", folded=True
-        ),
+        "note": note_of(claim, rows),
+        "table": Table(columns_of(claim), lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
+        "digests": Table((*columns, "digest", "seed"), digests, "Runs and their digests", folded=True),
+        "warnings": Table((*columns, "warning"), warnings, "Warnings of the runs", folded=True),
     }
 
 
 def _headline_table(rows: Sequence[Row]) -> Table | None:
+    """A line for each ratio, two columns for each platform."""
     lines: dict[tuple[str, str], list[str]] = {}
-    columns: dict[str, None] = {}
     for row in rows:
-        columns[f"{'Linux' if row.hosts == 'linux' else row.hosts} x{row.time_scale}"] = None
-        lines.setdefault((row.point, row.metric), [number(row.paper)]).extend(
-            [number(row.ours), signed(row.difference)]
-        )
+        line = lines.setdefault((row.point, row.metric), [number(row.paper)])
+        line += [number(row.ours), signed(row.difference)]
+    columns = dict.fromkeys(f"{row.platform.kind} x{row.time_scale}" for row in rows)
     named = [text for column in columns for text in (column, "diff")]
     table = [(*key, *values) for key, values in lines.items()]
     return Table(("comparison", "ratio", "paper", *named), table) if lines else None
 
 
-def write_sweep(sweep: sweeps.Sweep) -> Path:
+def write_sweep(done: sweep.Sweep) -> Path:
     """The report of a sweep: its table, and a figure per shown metric."""
-    frame = sweep.frame
-    columns = [*sweep.axes, *(c for c in sweeps.SHOWN if c in frame), "digest"]
+    frame = done.frame
+    columns = [*done.axes, *(c for c in sweep.SHOWN if c in frame), "digest"]
     rows = [[_cell(v) for v in row] for row in frame[columns].itertuples(index=False)]
     return _render(
-        sweep.path,
+        done.path,
         "single.html",
-        title=f"Sweep: {sweep.name}",
-        figures=[sweep_figure(sweep)],
+        title=f"Sweep: {done.name}",
+        figures=[sweep_figure(done)],
         causes="",
         tables=[Table(columns, rows, f"{len(rows)} points")],
-        warnings=sorted({w for r in sweep.results for w in r.warnings}),
+        warnings=sorted({w for r in done.results for w in r.warnings}),
         manifest=None,
     )
 
 
-def write_comparison(done: comparison.Comparison) -> Path:
+def write_comparison(done: compare.Comparison) -> Path:
     """The page of a comparison, ``compare.html``."""
     drawn = overlaid.figures(done)
     for figure in drawn:
@@ -233,5 +220,5 @@ def _render(folder: Path, template: str, name: str = PAGE, **values: Any) -> Pat
     )
     environment.globals["numeric"] = numeric
     page = environment.get_template(template).render(version=core.version(), **values)
-    sweeps.replace_text(folder / name, page)
+    replace_text(folder / name, page)
     return folder / name

@@ -11,6 +11,7 @@ import pandas as pd
 from firstlight import core
 from firstlight.circuits.schedule import Schedule, schedule
 from firstlight.errors import SpecError
+from firstlight.figures.schedules import schedule_figure
 
 JSON = "schedule.json"
 
@@ -67,7 +68,5 @@ class Study:
 
     def write(self, directory: Path) -> None:
         """Write ``schedule.json``, ``schedule.svg`` and ``schedule.png``."""
-        from firstlight.figures.schedules import schedule_figure
-
         (directory / JSON).write_text(json.dumps(self.as_dict()) + "\n", encoding="utf-8")
         schedule_figure(self.schedules).save(directory)

@@ -1,0 +1,1 @@
+"""Runs of experiments: one, a sweep of many, the same on two kinds of hosts; and their results."""

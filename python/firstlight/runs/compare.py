@@ -5,21 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pandas as pd
 
 from firstlight import core
-from firstlight.claims.verdict import minus, rounded
 from firstlight.core import PATIENCE, Overrides, Spec
 from firstlight.errors import ResultError, SpecError
 from firstlight.runs import pool
 from firstlight.runs.divergence import Divergence, divergences
+from firstlight.runs.numbers import minus, rounded
 from firstlight.runs.result import Result, load
-from firstlight.runs.sweep import replace_text
+from firstlight.runs.run import HOSTS, Hosts
+from firstlight.runs.staging import replace_text
 
-Hosts = Literal["simulated", "linux"]
-KINDS: tuple[Hosts, ...] = get_args(Hosts)
 INDEX = "compare.json"
 STORE = "points"
 METRICS = (
@@ -117,7 +116,7 @@ def on_hosts(spec: Spec, kind: Hosts) -> Spec:
 
 def points_of(spec: Spec) -> list[pool.Point]:
     """The two runs, each checked whole by the core before any is run."""
-    points = [pool.Point(on_hosts(spec, kind), f"{kind} hosts") for kind in KINDS]
+    points = [pool.Point(on_hosts(spec, kind), f"{kind} hosts") for kind in HOSTS]
     for point in points:
         try:
             core.inspect(point.spec)
@@ -168,7 +167,7 @@ def load_comparison(directory: str | Path) -> Comparison:
     try:
         index = json.loads((path / INDEX).read_text(encoding="utf-8"))
         keys = index["keys"]
-        simulated, linux = (load(path / STORE / keys[kind]) for kind in KINDS)
+        simulated, linux = (load(path / STORE / keys[kind]) for kind in HOSTS)
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise ResultError(f"{path}: not a comparison ({e})") from None
     return Comparison(str(index["name"]), simulated, linux, path)

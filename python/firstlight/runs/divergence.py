@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from firstlight.claims.verdict import UTILIZATION, rounded
 from firstlight.errors import ResultError
-from firstlight.runs.result import Result
+from firstlight.runs.numbers import rounded
+from firstlight.runs.result import UTILIZATION, Result
 
 Array = npt.NDArray[np.float64]
 

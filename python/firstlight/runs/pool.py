@@ -6,6 +6,7 @@ lie under their key and are not run again.
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from typing import Any, Literal
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec
 from firstlight.runs.result import Result, is_result, load
+from firstlight.runs.run import key
 
 Event = Literal["progress", "done"]
 Listener = Callable[["Point", Event, float], None]
@@ -35,9 +37,14 @@ class Point:
     label: str
     weight: float = 1.0
 
+    @functools.cached_property
+    def key(self) -> str:
+        """Identity of its run."""
+        return key(self.spec)
+
     def target(self, store: Path) -> Path:
         """Where its result lies in ``store``."""
-        return store / self.spec.key()
+        return store / self.key
 
 
 def cores() -> int:
@@ -47,7 +54,7 @@ def cores() -> int:
 
 def pending(points: Sequence[Point], store: Path) -> list[Point]:
     """The points that have no result in ``store`` yet, each run once however often it is named."""
-    unique = {p.spec.key(): p for p in points}
+    unique = {p.key: p for p in points}
     return [p for p in unique.values() if not is_result(p.target(store))]
 
 

@@ -6,21 +6,21 @@ and renamed into it: what is found under a result's name is whole.
 """
 
 import json
-import os
-import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
 from firstlight.errors import ResultError
+from firstlight.runs.staging import Staging, check_target
 
-TABLES = ("summary", "flows", "fct", "jobs", "series", "latency", "ports", "pairs", "week", "circuits")
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
 PROGRAMS = "programs"
+UTILIZATION = "circuit_utilization_pct"
+"""A metric of the summary: the share of the circuit's capacity that carried TCP payload."""
 
 
 class Result:
@@ -174,7 +174,7 @@ class Result:
     def save(self, directory: str | Path) -> "Result":
         """Write the result as ``directory``, whole or not at all; an earlier result there is replaced."""
         target = Path(directory)
-        check_target(target)
+        check_target(target, MANIFEST)
         with Staging(target) as staging:
             if self.capture is not None:
                 shutil.copy2(self.capture, staging.path / CAPTURE)
@@ -216,61 +216,3 @@ def load(directory: str | Path) -> Result:
 def is_result(path: Path) -> bool:
     """Whether ``path`` holds a result."""
     return (path / MANIFEST).is_file()
-
-
-def check_target(target: Path, mark: str = MANIFEST) -> None:
-    """Refuse to write a result over anything but nothing, an empty directory or an earlier result, which has
-    a file ``mark``."""
-    if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
-        return
-    if target.exists():
-        raise ResultError(f"{target}: exists and is not a result; name a new directory")
-
-
-class Stored(Protocol):
-    """What is kept as a directory."""
-
-    def write(self, directory: Path) -> None:
-        """Write its files into an existing directory."""
-
-
-class Staging:
-    """A temporary directory beside ``target`` that becomes ``target`` on :meth:`commit` and vanishes
-    otherwise."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = target
-        self.path = Path()
-
-    def __enter__(self) -> "Staging":
-        parent = self.target.absolute().parent
-        # Named before it is made: an interruption in between leaves nothing, and `with` knows of none yet.
-        self.path = parent / f".{self.target.name}.{os.getpid()}.{secrets.token_hex(4)}"
-        try:
-            parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir(0o755)
-        except OSError as e:
-            raise ResultError(f"{self.target}: cannot be written: {e.strerror}") from None
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def commit(self, result: Stored) -> None:
-        """Write ``result`` beside what is there already and put all in its place, an earlier one removed;
-        raises :class:`ResultError` when there is no room."""
-        try:
-            result.write(self.path)
-        except OSError as e:
-            why = os.strerror(e.errno) if e.errno else e
-            raise ResultError(f"{self.target}: cannot be written: {why}") from None
-        if self.target.exists():
-            old = self.path.with_name(self.path.name + ".old")
-            self.target.rename(old)
-            self.path.rename(self.target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            self.path.rename(self.target)
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)

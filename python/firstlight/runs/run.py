@@ -1,13 +1,20 @@
-"""One experiment from Python: look at it, run it."""
+"""One experiment: inspect it, run it, store its result."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from firstlight import core
 from firstlight.core import Overrides, Spec
-from firstlight.errors import ResultError
-from firstlight.runs.result import CAPTURE, Result, Staging, check_target, load
+from firstlight.errors import ResultError, SpecError
+from firstlight.linux import guest, installed
+from firstlight.runs.result import CAPTURE, MANIFEST, Result, load
+from firstlight.runs.staging import Staging, check_target
+
+Hosts = Literal["simulated", "linux"]
+"""Whose TCP an experiment's hosts run: our model's, or a Linux kernel's."""
+HOSTS: tuple[Hosts, ...] = get_args(Hosts)
 
 
 def inspect(path: str | Path, overrides: Overrides | None = None) -> dict[str, Any]:
@@ -40,10 +47,10 @@ def run(
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
         known = asked(spec)
-        output = core.execute(spec, progress, patience=patience)
+        output = execute(spec, progress, patience=patience)
         return Result({**output.manifest, **known}, output.tables, programs=output.programs)
     target = Path(out)
-    check_target(target)
+    check_target(target, MANIFEST)
     store(spec, target, capture, progress, patience)
     return load(target)
 
@@ -58,8 +65,8 @@ def store(
     """Run ``spec`` and store its result as ``target``, whole or not at all."""
     with Staging(target) as staging:
         known = asked(spec)
-        wanted = capture or core.wants_capture(spec)
-        output = core.execute(
+        wanted = capture or _wants_capture(spec)
+        output = execute(
             spec,
             progress,
             staging.path / CAPTURE if wanted else None,
@@ -72,4 +79,45 @@ def store(
 def asked(spec: Spec) -> dict[str, Any]:
     """What a manifest says of what was asked for, before the run: its key, its overrides, and the files that
     it names."""
-    return {"key": spec.key(), "overrides": spec.overrides, "inputs": spec.inputs()}
+    return {"key": key(spec), "overrides": spec.overrides, "inputs": spec.inputs()}
+
+
+def key(spec: Spec) -> str:
+    """Identity of a run, 32 hex digits: a hash of the experiment's text, the overrides, the files that it
+    names and the core's build; on Linux hosts of the kernel, too."""
+    identity = [core.build(), spec.text, sorted(spec.overrides.items()), spec.inputs(), *_kernel_of(spec)]
+    return core.hash_of(json.dumps(identity, default=str).encode())
+
+
+def _kernel_of(spec: Spec) -> list[str]:
+    """Identity of the kernel; empty for simulated hosts and for wrong experiments."""
+    try:
+        resolved = core.inspect(spec)["spec"]
+    except SpecError:
+        return []
+    return installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
+
+
+def _wants_capture(spec: Spec) -> bool:
+    """Whether the experiment itself asks for a packet capture (``measure.capture``)."""
+    return bool(core.inspect(spec)["spec"].get("measure", {}).get("capture"))
+
+
+def execute(
+    spec: Spec,
+    progress: Callable[[float], None] | None = None,
+    capture: str | Path | None = None,
+    *,
+    patience: float = core.PATIENCE,
+    logs: Path | None = None,
+) -> core.Output:
+    """Run ``spec`` to its end, on the hosts that it asks for. ``progress`` gets the fraction done; Ctrl-C
+    raises ``KeyboardInterrupt`` at once.
+
+    On Linux hosts a run ends with an error when virtual time stands still for ``patience`` seconds. The logs
+    of a failed run are kept as ``logs``, else in a temporary directory that the error names.
+    """
+    resolved = core.inspect(spec)["spec"]
+    if installed.has_linux_hosts(resolved):
+        return guest.execute(spec, resolved, progress, capture, patience=patience, logs=logs)
+    return core.simulate(spec, progress, capture)

@@ -14,6 +14,7 @@ from firstlight.core import Overrides, Spec
 from firstlight.errors import PlanError, ResultError, SpecError
 from firstlight.runs import pool
 from firstlight.runs.result import Result, load
+from firstlight.runs.staging import replace_text
 
 INDEX = "sweep.json"
 TABLE = "sweep.csv"
@@ -161,13 +162,6 @@ def _store(sweep: Sweep) -> None:
     }
     replace_text(sweep.path / INDEX, json.dumps(index, indent=2) + "\n")
     replace_text(sweep.path / TABLE, sweep.frame.to_csv(index=False))
-
-
-def replace_text(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
 
 
 def load_sweep(directory: str | Path) -> Sweep:

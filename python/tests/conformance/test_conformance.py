@@ -12,7 +12,7 @@ from pathlib import Path
 import firstlight
 import pandas as pd
 import pytest
-from firstlight.claims import measures
+from firstlight.claims.measures.throughput import throughput
 from firstlight.runs import divergence
 from firstlight.runs.result import Result
 
@@ -170,7 +170,7 @@ def test_random_losses_are_repaired(hosts: str, results: Results) -> None:
 
 def received(result: Result, flow: int = 0) -> pd.Series:
     """Bytes that a flow has received by the end of each interval of 1 ms, by that moment in us."""
-    rates = measures.throughput(result)[flow]
+    rates = throughput(result)[flow]
     return (rates * 1e-3 / 8e-9).cumsum().set_axis(rates.index + 1000.0)
 
 
@@ -403,7 +403,7 @@ def test_an_overload_takes_what_the_link_needs(hosts: str, results: Results) -> 
 @both
 def test_writers_throughput_is_what_they_write(hosts: str, results: Results) -> None:
     """1.2 Gb/s each before the overload, to the packet; in it the port's 9.94 Gb/s together."""
-    rates = measures.throughput(results("overload", hosts))
+    rates = throughput(results("overload", hosts))
     assert list(rates) == [0, 1, 2, 3]
     packet = 8948 * 8e-9 / 1e-3
     assert (rates.loc[1000:8000] - 1.2).abs().to_numpy().max() <= 1.01 * packet
@@ -414,7 +414,7 @@ def test_writers_throughput_is_what_they_write(hosts: str, results: Results) -> 
 
 def test_writers_get_as_much(results: Results) -> None:
     """Either kind of hosts, in each millisecond outside of the overload: within one packet."""
-    ours, theirs = (measures.throughput(results("overload", hosts)) for hosts in ("simulated", "linux"))
+    ours, theirs = (throughput(results("overload", hosts)) for hosts in ("simulated", "linux"))
     apart = (ours - theirs).abs()
     packet = 8948 * 8e-9 / 1e-3
     assert apart.loc[:9000].to_numpy().max() <= 1.01 * packet

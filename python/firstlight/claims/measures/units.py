@@ -1,0 +1,19 @@
+"""Quantities of a manifest's ``spec`` as numbers."""
+
+RATES = {"Tbps": 1e12, "Gbps": 1e9, "Mbps": 1e6, "kbps": 1e3, "bps": 1.0}
+SIZES = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "B": 1.0}
+
+
+def bits_per_second(rate: str) -> float:
+    """``10Gbps`` as 1e10."""
+    return _number(rate, RATES)
+
+
+def in_bytes(size: str) -> float:
+    """``9kB`` as 9000."""
+    return _number(size, SIZES)
+
+
+def _number(text: str, units: dict[str, float]) -> float:
+    unit = next(u for u in units if text.endswith(u))
+    return float(text.removesuffix(unit)) * units[unit]

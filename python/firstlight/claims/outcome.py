@@ -1,0 +1,225 @@
+"""What the runs of one claim measured, by platform, curve and point."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from firstlight.claims.claim import At, Claim, Platform, RunKey
+from firstlight.claims.form import Axis, Curve, Fact, Mode, Value
+from firstlight.claims.measures import interval, value
+from firstlight.claims.measures.fct import ratio_interval
+from firstlight.runs.result import Result
+from firstlight.runs.run import HOSTS, Hosts
+
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Student's t for a two-sided 95 % interval, with 1 to 10 degrees of freedom."""
+Point = Mapping[str, Value]
+"""Values of the axes that vary, by name."""
+
+
+class Estimate(NamedTuple):
+    """A number, ``None`` where it is not known."""
+
+    value: float | None = None
+    interval: float | None = None
+    """Half of its 95 % interval, ``None`` where it is not known."""
+    alone: bool = False
+    """Whether the interval is that of a single run, by its own flows; else it is over repetitions."""
+
+
+@dataclass
+class Outcome:
+    """The results of one claim."""
+
+    claim: Claim
+    mode: Mode
+    results: dict[RunKey, Result] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> tuple[Hosts, ...]:
+        """The kinds of hosts that there are results of."""
+        return tuple(h for h in HOSTS if any(platform.hosts == h for platform, _, _ in self.results))
+
+    @property
+    def platforms(self) -> list[Platform]:
+        """The platforms that there are results of: by time scale, simulated hosts first."""
+        return [Platform(h, scale) for scale in self.claim.time_scales for h in self.hosts]
+
+    @property
+    def views(self) -> "list[Measured]":
+        """What was measured on each platform."""
+        return [Measured(self, platform) for platform in self.platforms]
+
+    def ats(self, platforms: Iterable[Platform]) -> list[At]:
+        """The points of all axes that there are results of on ``platforms``, in the claim's order."""
+        wanted = set(platforms)
+        known = {at for platform, _, at in self.results if platform in wanted}
+        return [at for at in product(*(axis.values for axis in self.claim.axes)) if at in known]
+
+    def points(self, platforms: Iterable[Platform] | None = None) -> list[Point]:
+        """The points of the axes that vary that there are results of, in the claim's order."""
+        found: dict[tuple[Value, ...], Point] = {}
+        for at in self.ats(self.platforms if platforms is None else platforms):
+            point = self.claim.point_of(at)
+            found.setdefault(tuple(point.values()), point)
+        return list(found.values())
+
+
+class Measured:
+    """What the runs of one claim measured on one platform."""
+
+    def __init__(self, outcome: Outcome, platform: Platform) -> None:
+        self.outcome = outcome
+        self.claim = outcome.claim
+        self.platform = platform
+        self.curves = {c.name: c for c in self.claim.curves}
+        self._measures = {m.metric: m for m in self.claim.measures}
+        self._runs: dict[tuple[str, tuple[Value, ...]], dict[At, Result]] = {}
+        for (there, curve, at), result in outcome.results.items():
+            if there == platform:
+                place = curve, tuple(self.claim.point_of(at).values())
+                self._runs.setdefault(place, {})[at] = result
+
+    @cached_property
+    def linux(self) -> "Measured | None":
+        """The same on Linux hosts; ``None`` where this is that, or where they were not run."""
+        there = Platform("linux", self.platform.time_scale)
+        known = there in self.outcome.platforms and there != self.platform
+        return Measured(self.outcome, there) if known else None
+
+    def axes(self) -> list[Axis]:
+        """The axes that vary."""
+        return [a for a in self.claim.axes if a.varies]
+
+    def points(self) -> list[Point]:
+        """The points that there are results of."""
+        return self.outcome.points([self.platform])
+
+    def _all(self, curve: Curve, point: Point) -> dict[At, Result]:
+        return self._runs.get((curve.name, tuple(point.values())), {})
+
+    def has(self, curve: Curve, point: Point) -> bool:
+        """Whether a curve was run at a point."""
+        return bool(self._all(curve, point))
+
+    def results(self, curve: Curve, point: Point) -> list[Result]:
+        """The repetitions of a curve at a point; where an axis is searched, at the value that was found."""
+        chosen = self.chosen(curve, point)
+        if chosen is None:
+            return []
+        wanted = chosen.items()
+        return [r for at, r in self._all(curve, point).items() if wanted <= self.claim.named(at).items()]
+
+    def chosen(self, curve: Curve, point: Point) -> dict[str, Value] | None:
+        """The value of each searched axis; ``None`` where no value reaches what is sought."""
+        found: dict[str, Value] = {}
+        for axis in self.claim.axes:
+            if axis.least is not None:
+                reaching = [v for v, reached in self.tried(curve, point, axis) if reached]
+                if not reaching:
+                    return None
+                found[axis.name] = min(reaching)
+        return found
+
+    def tried(self, curve: Curve, point: Point, axis: Axis) -> list[tuple[Value, bool]]:
+        """The values of a searched axis, and whether each reaches what is sought on average over
+        repetitions."""
+        assert axis.least is not None
+        by: dict[Value, list[float]] = {}
+        for at, result in self._all(curve, point).items():
+            got = value(result, axis.least.metric)
+            by.setdefault(self.claim.named(at)[axis.name], []).append(np.nan if got is None else got)
+        return [(v, bool(np.mean(got) >= axis.least.reaches)) for v, got in by.items()]
+
+    def values(self, curve: Curve, point: Point, metric: str) -> list[float]:
+        """A metric of each repetition; of a searched axis, the value that was found."""
+        chosen = self.chosen(curve, point)
+        if chosen and metric in chosen:
+            return [float(chosen[metric])]
+        measure = self._measures.get(metric)
+        name = (measure and measure.of) or metric
+        found = [v for v in (value(r, name) for r in self.results(curve, point)) if v is not None]
+        if measure is None or not measure.minus:
+            return found
+        base = self.values(self.curves[measure.minus], point, name)
+        return [a - b for a, b in zip(found, base, strict=False)]
+
+    def estimate(self, curve: Curve, point: Point, metric: str) -> Estimate:
+        """A metric's mean over repetitions with its interval; of a single run the interval of its own flows,
+        where it has one."""
+        found = summarized(self.values(curve, point, metric))
+        ends = self._single(curve, point, metric)
+        return found if ends is None else Estimate(found.value, half(*ends), alone=True)
+
+    def ratio(self, curve: Curve, by: Curve, point: Point, metric: str) -> Estimate:
+        """A metric of ``by`` divided by that of ``curve``, run by run."""
+        above, below = self.values(by, point, metric), self.values(curve, point, metric)
+        if not above or not below or not np.mean(below):
+            return Estimate()
+        ratio = float(np.mean(above) / np.mean(below))
+        ends = [self._single(c, point, metric) for c in (by, curve)]
+        if ends[0] and ends[1]:
+            return Estimate(ratio, half(*ratio_interval(above[0], ends[0], below[0], ends[1])), alone=True)
+        over_runs = summarized([a / b for a, b in zip(above, below, strict=False) if b])
+        return Estimate(ratio, over_runs.interval)
+
+    def stated(self, fact: Fact) -> tuple[list[Point], Estimate]:
+        """The points that a fact is about, and our number; only that of a single point has an interval."""
+        curve, by = self.curves[fact.curve], self.curves[fact.by or fact.curve]
+        points = [p for p in self.points() if fact.at.items() <= p.items()]
+        points = [p for p in points if self.has(curve, p) and self.has(by, p)]
+        if fact.by:
+            found = [self.ratio(curve, by, p, fact.metric) for p in points]
+        else:
+            found = [self.estimate(curve, p, fact.metric) for p in points]
+        known = [e.value for e in found if e.value is not None]
+        if not known or len(known) < len(points):
+            return points, Estimate()
+        over = {"mean": float(np.mean(known)), "least": min(known), "largest": max(known)}[fact.over]
+        return points, found[0] if len(points) == 1 else Estimate(over)
+
+    def paper(self, curve: Curve, point: Point, metric: str) -> float | None:
+        """The paper's number: of the text if a fact states it for this point alone, else of
+        ``expected.csv``."""
+        wanted = metric, curve.name, point
+        for fact in self.claim.facts:
+            if self.claim.is_single(fact) and (fact.metric, fact.curve, fact.at) == wanted:
+                return fact.paper
+        return self.expected("paper", curve, point, metric)
+
+    def expected(
+        self, source: Literal["paper", "linux"], curve: Curve, point: Point, metric: str
+    ) -> float | None:
+        """A number of ``expected.csv`` or of ``linux.csv``."""
+        known = self.claim.expected(source, point, curve.name, self.platform.time_scale)
+        found = known.get(metric)
+        return None if found is None or not np.isfinite(found) else float(found)
+
+    def name(self, point: Point) -> str:
+        """A point as a person names it."""
+        return ", ".join(axis.text(point[axis.name]) for axis in self.axes())
+
+    def _single(self, curve: Curve, point: Point, metric: str) -> tuple[float, float] | None:
+        """The 95 % interval that the only run of a curve at a point tells of a metric."""
+        results = self.results(curve, point)
+        return interval(results[0], metric) if len(results) == 1 else None
+
+
+def half(low: float, high: float) -> float:
+    """Half of an interval."""
+    return (high - low) / 2
+
+
+def summarized(values: Sequence[float]) -> Estimate:
+    """Mean, and half of its 95 % interval by Student's t where there are two values or more."""
+    if not values:
+        return Estimate()
+    mean, n = float(np.mean(values)), len(values)
+    if n == 1:
+        return Estimate(mean)
+    t = STUDENT[n - 2] if n - 2 < len(STUDENT) else 1.96
+    return Estimate(mean, float(t * np.std(values, ddof=1) / np.sqrt(n)))

@@ -1,0 +1,139 @@
+"""What commands print: a run's summary, a comparison, the rows of a reproduction, what an experiment
+builds."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from firstlight.claims.reproduce import Reproduction
+from firstlight.pages.lines import (
+    NUMBER_COLUMNS,
+    SCALE_COLUMNS,
+    SCALE_NOTE,
+    Line,
+    lines_of,
+    number,
+    number_note,
+    scale_lines,
+)
+from firstlight.runs.compare import Comparison
+from firstlight.runs.result import Result
+
+
+def console(*, wide: bool = False) -> Console:
+    """Standard output; with ``wide``, tables keep their width when it is not a terminal."""
+    out = Console(highlight=False)
+    if not out.is_terminal and wide:
+        out.width = 160
+    return out
+
+
+def print_verdict(console: Console, done: Reproduction) -> None:
+    """The rows of all claims as two tables, the headline ratios, and a line for each figure."""
+    both = list(zip((o.claim for o in done.outcomes), done.rows, strict=True))
+    scaled = [line for claim, rows in both if claim.dilated for line in lines_of(claim, rows)]
+    scaled += scale_lines(done.headline)
+    if scaled:
+        _print_lines(console, SCALE_COLUMNS, scaled)
+        console.print(f"{SCALE_NOTE}\n", style="dim")
+    if lines := [line for claim, rows in both if not claim.dilated for line in lines_of(claim, rows)]:
+        _print_lines(console, NUMBER_COLUMNS, lines)
+        note = number_note(chain.from_iterable(rows for claim, rows in both if not claim.dilated))
+        console.print(f"{note}\n", style="dim")
+    for agreement in done.agreements:
+        color = {True: "green", False: "yellow", None: "default"}[agreement.met]
+        console.print(str(agreement), style=color)
+
+
+def _print_lines(console: Console, columns: Sequence[str], lines: Sequence[Line]) -> None:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        title="Paper and ours",
+        title_justify="left",
+    )
+    for i, column in enumerate(columns):
+        table.add_column(
+            column, justify="left" if i < 3 else "right", overflow="fold", min_width=None if i < 3 else 8
+        )
+    previous = ""
+    for line in lines:
+        if previous not in ("", line[0]):
+            table.add_section()
+        previous = line[0]
+        table.add_row(*line)
+    console.print(table)
+
+
+def print_summary(console: Console, result: Result) -> None:
+    """A run's summary metrics, its digest and its warnings."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=result.name, title_justify="left")
+    table.add_column("metric")
+    table.add_column("value", justify="right")
+    table.add_column("unit")
+    frame = result.table("summary")
+    for metric, unit, value in zip(frame["metric"], frame["unit"], frame["value"], strict=True):
+        table.add_row(str(metric), f"{value:,.6g}", str(unit))
+    console.print(table)
+    console.print(f"digest {result.digest}", highlight=False)
+    for warning in result.warnings:
+        console.print(f"warning: {warning}", style="yellow", highlight=False)
+
+
+def print_comparison(console: Console, done: Comparison) -> None:
+    """Metrics on both kinds of hosts, then the divergences with their definitions."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=done.name, title_justify="left")
+    table.add_column("metric")
+    for column in ("simulated", "Linux", "difference"):
+        table.add_column(column, justify="right")
+    table.add_column("unit")
+    for metric, unit, *values in done.frame.itertuples(index=False):
+        table.add_row(str(metric), *(f"{v:,.6g}" if v == v else "-" for v in values), str(unit))
+    console.print(table)
+    apart = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Divergence", title_justify="left")
+    for column in ("of", "value", "unit", "what it is"):
+        apart.add_column(column, justify="right" if column == "value" else "left", overflow="fold")
+    for d in done.divergence:
+        apart.add_row(d.name, number(d.value), d.unit, d.definition)
+    console.print(apart)
+
+
+SHOWN = 6
+
+
+def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> None:
+    """Nested values as indented lines; long lists of rows by their first rows and the last."""
+    pad = "  " * indent
+
+    def line(text: str, style: str | None = None) -> None:
+        console.print(f"{pad}{text}", style=style, highlight=False, soft_wrap=True)
+
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            line(key, "bold")
+            print_tree(console, item, indent + 1)
+        elif isinstance(item, list) and item and isinstance(item[0], dict):
+            line(f"{key} ({len(item)})", "bold")
+            rows = ["  " + "  ".join(f"{k} {plain(v)}" for k, v in row.items()) for row in item]
+            if len(rows) > SHOWN:
+                rows[SHOWN - 1 : -1] = [f"  ... {len(rows) - SHOWN} more ..."]
+            for row in rows:
+                line(row)
+        elif isinstance(item, list):
+            line(f"{key}: " + ("; ".join(map(plain, item)) or "none"))
+        else:
+            line(f"{key}: {plain(item)}")
+
+
+def plain(value: object) -> str:
+    """A value as a person would write it: no binary fractions, no ``None``."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "-" if value is None else str(value)

@@ -1,0 +1,124 @@
+"""The commands ``firstlight run | sweep | compare | inspect``."""
+
+import json
+from pathlib import Path
+
+import click
+
+from firstlight import core
+from firstlight.cli.console import console, print_comparison, print_summary, print_tree
+from firstlight.cli.options import (
+    File,
+    hosts_option,
+    jobs_option,
+    json_option,
+    parse_settings,
+    patience_option,
+    set_option,
+)
+from firstlight.cli.progress import Tracker
+from firstlight.runs import compare as comparisons
+from firstlight.runs import pool
+from firstlight.runs import run as runs
+from firstlight.runs import sweep as sweeps
+
+
+@click.command()
+@click.argument("file", type=File)
+@set_option
+@hosts_option
+@click.option("--out", type=File, help="Directory of the result (default: results/runs/<name>-<hash>).")
+@click.option("--capture", is_flag=True, help="Store the packets too, as pcapng.")
+@patience_option
+def run(
+    file: Path,
+    settings: tuple[str, ...],
+    hosts: str | None,
+    out: Path | None,
+    capture: bool,
+    patience: float,
+) -> None:
+    """Run the experiment in FILE and print its summary."""
+    overrides = parse_settings(settings, hosts)
+    spec = core.Spec.read(file, overrides)
+    name = core.inspect(spec).get("name") or file.stem
+    target = out or Path("results") / "runs" / f"{name}-{runs.key(spec)[:8]}"
+    with Tracker(f"running {name}") as tracker:
+        result = runs.run(
+            file, overrides, out=target, capture=capture, progress=tracker.on_fraction, patience=patience
+        )
+    print_summary(console(), result)
+    click.echo(f"stored in {target}")
+    if result.invalid:
+        raise click.ClickException(f"this run is invalid: {'; '.join(result.invalid)}")
+
+
+@click.command()
+@click.argument("file", type=File)
+@set_option
+@hosts_option
+@click.option("--out", type=File, help="Directory of the points and the table (default: results/<name>).")
+@jobs_option
+@patience_option
+def sweep(
+    file: Path,
+    settings: tuple[str, ...],
+    hosts: str | None,
+    out: Path | None,
+    jobs: int | None,
+    patience: float,
+) -> None:
+    """Run FILE at every point of its [sweep] table; points that are finished are not run again."""
+    overrides = parse_settings(settings, hosts)
+    spec = core.Spec.read(file, overrides, sweep=True)
+    points = sweeps.points_of(spec, sweeps.axes_of(spec))
+    directory = sweeps.directory_of(spec, out)
+    todo = pool.pending(points, directory / sweeps.STORE)
+    click.echo(f"{len(points)} points, {len(points) - len(todo)} of them finished before", err=True)
+    with Tracker.of_points("sweeping", todo) as tracker:
+        done = sweeps.sweep(
+            file, overrides, out=directory, jobs=jobs, listener=tracker.on_point, patience=patience
+        )
+    columns = [*done.axes, *(c for c in sweeps.SHOWN if c in done.frame)]
+    click.echo(done.frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    click.echo(f"stored in {directory} (table: {directory / sweeps.TABLE})")
+
+
+@click.command()
+@click.argument("file", type=File)
+@set_option
+@click.option(
+    "--out", type=File, help="Directory of both results and the page (default: results/compare/<name>)."
+)
+@jobs_option
+@patience_option
+def compare(
+    file: Path, settings: tuple[str, ...], out: Path | None, jobs: int | None, patience: float
+) -> None:
+    """Run FILE on simulated and on Linux hosts and show both, overlaid, and how far they lie apart."""
+    from firstlight.pages import report
+
+    overrides = parse_settings(settings)
+    spec = core.Spec.read(file, overrides)
+    directory = comparisons.directory_of(spec, out)
+    todo = pool.pending(comparisons.points_of(spec), directory / comparisons.STORE)
+    with Tracker.of_points("comparing", todo) as tracker:
+        done = comparisons.compare(
+            file, overrides, out=directory, jobs=jobs, listener=tracker.on_point, patience=patience
+        )
+    print_comparison(console(), done)
+    click.echo(f"page: {report.write_comparison(done)}")
+
+
+@click.command()
+@click.argument("file", type=File)
+@set_option
+@hosts_option
+@json_option
+def inspect(file: Path, settings: tuple[str, ...], hosts: str | None, as_json: bool) -> None:
+    """Show what FILE would build: hosts, rates, week, bandwidth-delay products, flows."""
+    built = runs.inspect(file, parse_settings(settings, hosts))
+    if as_json:
+        click.echo(json.dumps(built, indent=2))
+    else:
+        print_tree(console(), {k: v for k, v in built.items() if k != "spec"})

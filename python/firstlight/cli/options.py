@@ -1,0 +1,49 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from firstlight.core import PATIENCE
+from firstlight.errors import SpecError
+from firstlight.runs.run import HOSTS
+
+File = click.Path(path_type=Path)
+set_option = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Replace a key of the file, e.g. voq.large=50.",
+)
+hosts_option = click.option(
+    "--hosts",
+    type=click.Choice(HOSTS),
+    help="Whose TCP the hosts run; the same as --set hosts.kind=...",
+)
+patience_option = click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True),
+    default=PATIENCE,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the virtual time of Linux hosts may stand still before a run is ended.",
+)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs side by side (default: all cores)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+
+
+def parse_settings(settings: tuple[str, ...], hosts: str | None = None) -> dict[str, Any]:
+    """``("voq.large=50",)`` -> ``{"voq.large": "50"}``; the core reads each text by its key's type."""
+    overrides: dict[str, Any] = {} if hosts is None else {"hosts.kind": hosts}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise SpecError(f"--set {setting}: KEY=VALUE is needed, such as --set voq.large=50")
+        if key.strip() in overrides:
+            raise SpecError(f"--set {key.strip()}: given twice")
+        overrides[key.strip()] = value.strip()
+    return overrides

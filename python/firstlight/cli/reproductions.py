@@ -1,0 +1,98 @@
+"""The commands ``firstlight reproduce | list | report``."""
+
+import time
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.table import Table
+
+from firstlight.claims import read
+from firstlight.claims import reproduce as reproductions
+from firstlight.claims.form import Mode
+from firstlight.cli.console import console, print_verdict
+from firstlight.cli.options import File, jobs_option, patience_option
+from firstlight.cli.progress import Tracker
+from firstlight.runs import pool
+from firstlight.runs.run import HOSTS
+from firstlight.runs.sweep import STORE
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--quick/--full",
+    "quick",
+    default=True,
+    help="Short runs (default), or the paper's lengths and all points.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of a table.")
+@click.option(
+    "--out",
+    type=File,
+    default=Path("results"),
+    show_default=True,
+    help="Directory of points, figures and report.",
+)
+@click.option(
+    "--hosts",
+    type=click.Choice(HOSTS),
+    default="simulated",
+    show_default=True,
+    help="linux: on Linux hosts too, beside the simulated ones.",
+)
+@jobs_option
+@patience_option
+def reproduce(
+    names: tuple[str, ...],
+    quick: bool,
+    as_json: bool,
+    out: Path,
+    hosts: str,
+    jobs: int | None,
+    patience: float,
+) -> None:
+    """Reproduce published figures (all, or those named as `firstlight list` shows them) and say how near they
+    come."""
+    from firstlight.pages import report
+
+    started = time.monotonic()
+    mode: Mode = "quick" if quick else "full"
+    chosen = read.select(read.find(), names)
+    points = reproductions.plan(chosen, mode, HOSTS if hosts == "linux" else ("simulated",))
+    todo = pool.pending(list(points.values()), out / STORE)
+    click.echo(
+        f"{len(chosen)} reproductions, {len(points)} runs, {len(points) - len(todo)} finished before",
+        err=True,
+    )
+    with Tracker.of_points(f"reproducing ({mode})", todo) as tracker:
+        done = reproductions.run(
+            chosen, mode, points, out, jobs=jobs, listener=tracker.on_point, patience=patience
+        )
+    page = report.write_reproduction(done)
+    if as_json:
+        click.echo(reproductions.as_json(done), nl=False)
+    else:
+        print_verdict(console(wide=True), done)
+    click.echo(f"\nreport: {page} ({time.monotonic() - started:.0f} s)", err=as_json)
+
+
+@click.command("list")
+def list_() -> None:
+    """List the reproductions."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "figure", "section", "runs quick/full", "on Linux", "what"):
+        table.add_column(column, no_wrap=column != "what")
+    for claim in read.find():
+        counts = ["/".join(str(len(claim.runs(mode, [h]))) for mode in get_args(Mode)) for h in HOSTS]
+        table.add_row(claim.name, claim.figure, claim.section, *counts, claim.title)
+    console(wide=True).print(table)
+
+
+@click.command()
+@click.argument("directory", type=File)
+def report(directory: Path) -> None:
+    """Write the HTML report of DIRECTORY: a result, a sweep, a comparison or a reproduction."""
+    from firstlight.pages import report as reports
+
+    click.echo(f"report: {reports.write(directory)}")
