@@ -84,6 +84,15 @@ def measurement_chain(stage: str, packets: int, seed: int) -> _Series:
     Of `packets` data packets the first two windows are left out. Raises SpecError for an unknown stage.
     """
 
+def goal_names() -> tuple[list[str], list[str], list[str]]:
+    """Names of NAS parallel benchmarks, of their problem classes, and of communication patterns."""
+
+def goal(name: str, ranks: int, size: int | None, iterations: int, compute_ns: int) -> str:
+    """The schedule of an application (`cg.A`, `halo`) as a file in GOAL's text form has it.
+
+    `size`: bytes of a pattern's messages. `compute_ns`: what ranks compute between exchanges. Raises SpecError.
+    """
+
 class _Schedule(TypedDict):
     days: list[tuple[int, int, NDArray[np.int64]]]
     """Of each day: the night before it (ps), its length (ps), the rack that each rack sends to (-1: idle)."""

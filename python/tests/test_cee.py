@@ -1,5 +1,6 @@
 """What the study of TCP over CEE needs besides: times of jobs, figures of an overload, tables by curve."""
 
+import hashlib
 import importlib.util
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from firstlight.claims.reproduce import plan
 from firstlight.core import inspect
 from firstlight.figures import overload
 from firstlight.figures.gallery import figures
-from firstlight.goal.applications import NAMES, generate
+from firstlight.goal import BENCHMARKS, NAMES, generate
 from firstlight.pages.lines import grid
 from firstlight.runs.result import Result
 from firstlight.runs.run import HOSTS
@@ -60,10 +61,20 @@ def test_an_overload_is_all_flows_together_and_the_first_queue() -> None:
     assert [line.tolist() for line in overload.queue(result)] == [[0.0, 1.0], [1.5, 3.0]]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_schedules_are_what_the_generator_writes(name: str) -> None:
-    problem = "A" if name in ("bt", "cg", "ft", "is", "mg") else None
-    assert (HPC / f"{name}.goal").read_text() == generate(name, 16, problem=problem)
+def test_schedules_have_the_digests_that_are_pinned() -> None:
+    pinned = [line.split() for line in (HPC / "schedules.sha256").read_text().splitlines()]
+    assert [file for _, file in pinned] == [f"{name}.goal" for name in NAMES]
+    for (digest, _), name in zip(pinned, NAMES, strict=True):
+        text = generate(name, 16, problem="A" if name in BENCHMARKS else None)
+        assert hashlib.sha256(text.encode()).hexdigest() == digest, name
+
+
+def test_the_claim_runs_the_schedules_that_are_pinned() -> None:
+    claim = next(c for c in CEE if c.folder == HPC)
+    application = next(axis for axis in claim.axes if axis.name == "application")
+    assert application.values == NAMES
+    assert application.settings == tuple(f"{name}.A" if name in BENCHMARKS else name for name in NAMES)
+    assert claim.spec.document()["fabric"]["racks"] * claim.spec.document()["fabric"]["hosts_per_rack"] == 16
 
 
 def test_the_matrix_is_whole() -> None:

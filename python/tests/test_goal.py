@@ -9,7 +9,6 @@ import firstlight as fl
 import pytest
 from conftest import Command
 from firstlight.goal import NAMES, generate
-from firstlight.goal.schedule import Schedule
 
 STAR = """\
 duration = "2s"
@@ -126,20 +125,6 @@ def test_a_wave_by_hand() -> None:
     assert sorted(second) == [(0, 2, 8), (1, 0, 8), (1, 3, 8), (3, 2, 8)]
 
 
-def test_an_exchange_waits_for_all_of_the_one_before() -> None:
-    schedule = Schedule(3)
-    schedule.exchange([(0, 1, 8), (0, 2, 8)])
-    schedule.compute_on([0], 5)
-    schedule.exchange([(1, 0, 4), (1, 1, 4), (0, 2, 0)])
-    first = "l1: send 8b to 1 tag 0\nl2: send 8b to 2 tag 0\nl3: calc 0\nl3 requires l1\nl3 requires l2\n"
-    assert schedule.text() == (
-        f"num_ranks 3\nrank 0 {{\n{first}"
-        "l4: calc 5\nl4 requires l3\nl5: recv 4b from 1 tag 0\nl5 requires l4\n}\n"
-        "rank 1 {\nl1: recv 8b from 0 tag 0\nl2: send 4b to 0 tag 0\nl2 requires l1\n}\n"
-        "rank 2 {\nl1: recv 8b from 0 tag 0\n}\n"
-    )
-
-
 # Messages and computations that must follow each other on 16 ranks, in an iteration.
 CHAINS = [
     ("bt", 1 + 3 * 2 * 3, 3),  # the copies, and three stages forth and three back in each of three sweeps
@@ -242,10 +227,45 @@ def test_wrong_words(words: tuple[str, str], message: str) -> None:
 def test_wrong_options() -> None:
     with pytest.raises(fl.SpecError, match="--size: ft has its messages' sizes from its class"):
         generate("ft", 4, size=8)
-    with pytest.raises(fl.SpecError, match="--class: halo has no classes"):
+    with pytest.raises(fl.SpecError, match="halo has no classes"):
         generate("halo", 4, problem="S")
-    with pytest.raises(fl.SpecError, match="--class: there is no class 'D'"):
+    with pytest.raises(fl.SpecError, match="ft has no class 'D': write one of S, W, A"):
         generate("ft", 4, problem="D")
+
+
+def test_a_generated_schedule_runs_as_its_file_does(tmp_path: Path) -> None:
+    """The digest is that of the same schedule in a file; ranks, size, iterations and computation count."""
+    for name, more, options in (
+        ("cg.W", "", {"problem": "W"}),
+        ("bt", "ranks = 9\niterations = 2", {"ranks": 9, "iterations": 2}),
+        ("halo", 'size = "3kB"\ncompute = "5us"', {"size": 3000, "compute_ns": 5000}),
+    ):
+        base = name.split(".")[0]
+        (tmp_path / "x.goal").write_text(generate(base, **{"ranks": 16, **options}))  # type: ignore[arg-type]
+        of_file, generated = tmp_path / "file.toml", tmp_path / "generated.toml"
+        of_file.write_text(STAR.format(file="x.goal"))
+        generated.write_text(STAR.replace('file = "{file}"', f'application = "{name}"\n{more}'))
+        assert fl.run(generated).digest == fl.run(of_file).digest, name
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('application = "cg.D"', "14:15: workload.0.application: cg has no class 'D'"),
+        ('application = "bt"\nranks = 8', "15:9: workload.0.ranks: bt runs on a square of ranks, not on 8"),
+        ('application = "ft"\nsize = "8B"', "15:8: workload.0.size: ft has its messages' sizes from its class"),
+        ('application = "halo"\nranks = 17', "workload.0.ranks: there are 16 hosts"),
+        ('application = "halo"\nfile = "x.goal"', "14:15: workload.0.application: there is a file as well"),
+        ('file = "x.goal"\niterations = 2', "15:14: workload.0.iterations: has no effect without application"),
+        ("", 'workload.0.file: missing: write for example file = "trace.goal", or application = "cg.A"'),
+    ],
+)
+def test_wrong_keys_are_named(lines: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(STAR.replace('file = "{file}"', lines))
+    with pytest.raises(fl.SpecError) as caught:
+        fl.inspect(file)
+    assert message in str(caught.value)
 
 
 def test_generated_and_replayed(command: Command, tmp_path: Path) -> None:

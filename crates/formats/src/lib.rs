@@ -1,10 +1,11 @@
 //! File formats of other programs. In: networks, flow lists, connection and demand matrices, flow-size distributions
-//! and schedules of message-passing applications. Out: packet captures.
+//! and schedules of message-passing applications, which it also generates. Out: packet captures.
 //!
 //! The formats are those that their programs read, as their documentation and published files show them. A wrong line
 //! is an [`ImportError`] with file, line and column that says what would be right. A file that asks for something that
 //! is not modelled is an error too.
 
+pub mod applications;
 pub mod capture;
 pub mod cdf;
 pub mod connections;

@@ -4,6 +4,7 @@ mod chain;
 mod circuits;
 mod convert;
 mod error;
+mod goal;
 mod progress;
 
 use firstlight_lab::spec::{OverrideValue, Spec, keys_json, reference};
@@ -94,6 +95,8 @@ mod _core {
     use super::circuits::{bytes_of, schedule, schedulers};
     #[pymodule_export]
     use super::error::{RunError, SpecError};
+    #[pymodule_export]
+    use super::goal::{goal, goal_names};
     #[pymodule_export]
     use super::{check, inspect, keys, linux_plan, reference_text, run, version};
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from firstlight.goal.applications import CLASSES, NAMES, generate
+from firstlight.goal import CLASSES, NAMES, generate
 
 
 @click.group()

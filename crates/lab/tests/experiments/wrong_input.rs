@@ -362,7 +362,7 @@ fn workloads_that_cannot_be() {
     assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
     assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, ring, demand, shuffle, hdfs, partition_aggregate, paced, goal, background, file, probe, udp: did you mean \"poisson\"?");
     assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
-    assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"my-experiment\" in [[workload]]");
+    assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"flows.txt\" in [[workload]]");
 }
 
 #[test]

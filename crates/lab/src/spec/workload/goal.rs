@@ -1,4 +1,5 @@
-//! Replay of a message-passing application from its GOAL schedule: see `firstlight_formats::goal` for the form.
+//! Replay of a message-passing application from its GOAL schedule, a file (`firstlight_formats::goal` has the form) or
+//! generated (`firstlight_formats::applications`).
 //!
 //! Rank r is on the r-th host. A send is over for its rank when it begins (the eager protocol: the stack takes the message);
 //! a receive when its rank has come to it and its message is complete; a computation takes its time, and does not wait for
@@ -9,37 +10,78 @@
 use super::super::error::Problem;
 use super::super::flows::{Pair, Table};
 use super::Made;
-use super::patterns::required;
 use super::work::{Work, limit};
 use firstlight_formats::ImportError;
+use firstlight_formats::applications::{Parameters, Part, generate};
 use firstlight_formats::goal::{self, GoalAction, GoalSchedule};
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 
 /// Two steps of each operation: it starts; and it ends or, of a send, its message arrives.
 const STEPS: u32 = 2;
+/// Keys that only generated schedules have.
+const OF_APPLICATIONS: [&str; 4] = ["ranks", "size", "iterations", "compute"];
 
 /// The connections and messages.
 pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
-    required(table, "file", "\"application.goal\"")?;
     let hosts = table.hosts("among")?;
-    let (path, text) = table.file("file")?;
-    let schedule = goal::read(&text, &path).map_err(|error| table.imported("file", error))?;
+    let (key, path, text) = source(table, hosts.len())?;
+    let schedule = goal::read(&text, &path).map_err(|error| table.imported(key, error))?;
     if schedule.ranks as usize > hosts.len() {
         let text = format!(
             "it has {} ranks for {} hosts: use a larger fabric, or more hosts in among",
             schedule.ranks,
             hosts.len()
         );
-        return Err(table.problem("file", text));
+        return Err(table.problem(key, text));
     }
-    limit(table, "file", 0, schedule.operations.len() as u64 * u64::from(STEPS))?;
+    limit(table, key, 0, schedule.operations.len() as u64 * u64::from(STEPS))?;
     let order = order(&schedule).map_err(|stuck| {
         let (line, column) = schedule.operations[stuck].place;
         let problem = "it waits for itself, by what it requires and receives: take out one of these".into();
-        table.imported("file", ImportError { file: path, line, column, problem })
+        table.imported(key, ImportError { file: path, line, column, problem })
     })?;
     replay(table, &schedule, &hosts, &order)
+}
+
+/// The key that asks for the schedule, the schedule's name for messages, and its text.
+fn source(table: &Table<'_>, hosts: usize) -> Result<(&'static str, String, String), Box<Problem>> {
+    let has = |key: &str| table.values.has(&table.path(key));
+    let Some(application) = table.values.text_opt(&table.path("application")) else {
+        if let Some(key) = OF_APPLICATIONS.iter().find(|key| has(key)) {
+            return Err(table.problem(key, "has no effect without application: take it out, or name an application"));
+        }
+        if !has("file") {
+            return Err(table.missing("file", "\"trace.goal\", or application = \"cg.A\","));
+        }
+        let (path, text) = table.file("file")?;
+        return Ok(("file", path, text));
+    };
+    if has("file") {
+        return Err(table.problem("application", "there is a file as well: take one of the two out"));
+    }
+    let ranks = table.values.integer_opt(&table.path("ranks")).unwrap_or(hosts as u64);
+    if ranks > hosts as u64 {
+        return Err(
+            table.problem("ranks", format!("there are {hosts} hosts: use a larger fabric, or more hosts in among"))
+        );
+    }
+    let parameters = Parameters {
+        ranks: ranks as u32,
+        size: table.values.size_opt(&table.path("size")).map(firstlight_units::Bytes::get),
+        iterations: table.values.integer(&table.path("iterations")) as u32,
+        compute_ns: table.values.span(&table.path("compute")).as_ps() / 1000,
+    };
+    let text = generate(&application, &parameters).map_err(|wrong| {
+        let key = match wrong.part {
+            Part::Name => "application",
+            Part::Ranks if has("ranks") => "ranks",
+            Part::Ranks => "application",
+            Part::Size => "size",
+        };
+        table.problem(key, wrong.to_string())
+    })?;
+    Ok(("application", application, text))
 }
 
 /// What comes before each step, one after another, and where those of each end.

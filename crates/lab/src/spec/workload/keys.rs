@@ -74,8 +74,9 @@ fn what() -> Vec<Key> {
             Kind::Text,
             "The list, its path relative to the experiment's: a flow list as HPCC's ns-3 reads it, or, if its name ends in \
              `.cm`, a connection matrix of csg-htsim. `demand`: the matrix, a line for each sending rack (host, where there are no \
-             racks), entries separated by commas, 0 in the diagonal. `goal`: a schedule in GOAL's text form",
+             racks), entries separated by commas, 0 in the diagonal. `goal`: a schedule in GOAL's text form, or see `application`",
         )
+        .or_none("required, `goal`: unless there is an `application`")
         .when(FILE),
     ]
 }
@@ -130,9 +131,9 @@ fn amounts() -> Vec<Key> {
         key("workload.*.unit", AMOUNT, "What a size in the file of `sizes` counts: `1460B` where it has packets")
             .or_none("bytes")
             .when(POISSON),
-        key("workload.*.size", AMOUNT, "How much each flow sends")
-            .or_none("`poisson`: see `sizes`; `demand`, `shuffle` and `background`: required; else they send until the end")
-            .when(When::Workload(&["poisson", "permutation", "all_to_all", "incast", "demand", "shuffle", "background"])),
+        key("workload.*.size", AMOUNT, "How much each flow sends. `goal`: the messages of an `application` that is a pattern")
+            .or_none("`poisson`: see `sizes`; `demand`, `shuffle` and `background`: required; `goal`: 64KiB; else they send until the end")
+            .when(When::Workload(&["poisson", "permutation", "all_to_all", "incast", "demand", "shuffle", "background", "goal"])),
         key("workload.*.big", AMOUNT, "Size of a flow to the next rack").or_none("required").when(RING),
         key("workload.*.small", AMOUNT, "Size of a flow to any other rack").or_none("there are none").when(RING),
         key(

@@ -3,6 +3,7 @@
 use super::super::error::Problem;
 use super::super::flows::{MOST, Pair, Table};
 use super::super::hosts::HostKind;
+use super::patterns::required;
 use super::{Made, after};
 use firstlight_formats::{ImportError, ListedFlow, connections, flows};
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::path::Path;
 /// The file's flows, in its order.
 pub(super) fn expand(table: &Table<'_>) -> Result<Made, Box<Problem>> {
     let values = table.values;
+    required(table, "file", "\"flows.txt\"")?;
     let (path, text) = table.file("file")?;
     let matrix = Path::new(&path).extension().is_some_and(|extension| extension == "cm");
     let read = if matrix { connections::read } else { flows::read };

@@ -1,0 +1,161 @@
+//! The communication of NAS parallel benchmarks BT, CG, FT, IS and MG, from their published decompositions.
+//!
+//! Sources: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, 1994 (problems, classes S, W and A); Bailey et al.,
+//! "The NAS Parallel Benchmarks 2.0", NAS-95-020, 1995 (decompositions); Naik, "A scalable implementation of the NAS
+//! parallel benchmark BT on distributed memory systems", IBM Systems Journal 34(2), 1995 (multipartition). Sizes follow
+//! from those of problem and decomposition, and agree with those that the public sources of NPB 2 and 3 (MPI) compute.
+//! Set-up, verification and timers are left out, of CG also the first and the last norm of an iteration (9 messages of
+//! 184 in a chain on 16 ranks).
+
+use super::grid::{Grid, power_of_two, side_of, sides_of};
+use super::schedule::Schedule;
+use super::{Parameters, WrongRequest};
+
+/// Bytes of a number, of a complex one, of a key.
+const ELEMENT: u64 = 8;
+const COMPLEX: u64 = 16;
+const KEY: u64 = 4;
+/// Sizes of the problems, by class ([`super::CLASSES`]): points along a side (BT, MG), rows (CG), points (FT), keys and
+/// buckets (IS).
+const BT_POINTS: [u64; 3] = [12, 24, 64];
+const CG_ROWS: [u64; 3] = [1_400, 7_000, 14_000];
+const FT_POINTS: [u64; 3] = [64 * 64 * 64, 128 * 128 * 32, 256 * 256 * 128];
+const IS_KEYS: [u64; 3] = [1 << 16, 1 << 20, 1 << 23];
+const IS_BUCKETS: [u64; 3] = [1 << 9, 1 << 10, 1 << 10];
+const MG_POINTS: [u64; 3] = [32, 64, 256];
+/// Steps of conjugate gradients in an iteration of CG.
+const CG_STEPS: usize = 25;
+/// Keys whose ranks IS checks in each iteration: they are summed with the buckets.
+const IS_TEST_KEYS: u64 = 5;
+
+/// Writes a benchmark of [`super::BENCHMARKS`], its class as an index.
+pub fn run(name: &str, class: usize, parameters: &Parameters, schedule: &mut Schedule) -> Result<(), WrongRequest> {
+    let (ranks, compute) = (parameters.ranks, parameters.compute_ns);
+    if name == "bt" {
+        let bt = Bt::new(BT_POINTS[class], side_of(name, ranks)?);
+        (0..parameters.iterations).for_each(|_| bt.iterate(schedule, compute));
+        return Ok(());
+    }
+    power_of_two(name, ranks)?;
+    for _ in 0..parameters.iterations {
+        match name {
+            "cg" => cg(schedule, CG_ROWS[class], compute),
+            "ft" => ft(schedule, FT_POINTS[class], compute),
+            "is" => is(schedule, IS_KEYS[class], IS_BUCKETS[class], compute),
+            _ => mg(schedule, MG_POINTS[class], compute),
+        }
+    }
+    Ok(())
+}
+
+/// Multipartition on a square of q x q ranks, each with q cells along a diagonal of the cube.
+struct Bt {
+    q: u32,
+    /// Bytes of the faces of cells that a rank exchanges with a neighbour.
+    faces: u64,
+    /// Points of a buffer of a sweep.
+    buffer: u64,
+    /// Each rank's successor along each of three directions.
+    ahead: [Vec<u32>; 3],
+}
+
+impl Bt {
+    fn new(points: u64, q: u32) -> Self {
+        let side = u64::from(q);
+        let grid = Grid { sides: vec![q, q] };
+        let ahead = |next: &dyn Fn(u32) -> u32| (0..q * q).map(next).collect();
+        Bt {
+            q,
+            // Two points deep, 5 values each; of all cells but one, which is at the boundary there.
+            faces: (side - 1) * points.div_ceil(side).pow(2) * 2 * 5 * ELEMENT,
+            buffer: (points / side + 1).pow(2),
+            // The third direction leads along both: cells of a rank lie on diagonals.
+            ahead: [
+                ahead(&|rank| grid.neighbour(rank, 0, 1)),
+                ahead(&|rank| grid.neighbour(rank, 1, 1)),
+                ahead(&|rank| grid.neighbour(grid.neighbour(rank, 0, -1), 1, -1)),
+            ],
+        }
+    }
+
+    /// Exchanges faces of cells with six neighbours. Then it sweeps each dimension forth and back over q cells: the block
+    /// tridiagonal's 5 x 5 matrix and 5 values, then 5 values, for each point of a face; these buffers have room for a
+    /// point more along each side, and are sent whole.
+    fn iterate(&self, schedule: &mut Schedule, compute: u64) {
+        let pairs = |to: &'_ [u32]| to.iter().enumerate().map(|(rank, to)| (rank as u32, *to)).collect::<Vec<_>>();
+        let forth: Vec<(u32, u32)> = self.ahead.iter().flat_map(|to| pairs(to)).collect();
+        let back = forth.iter().map(|&(src, dst)| (dst, src));
+        schedule.exchange(forth.iter().copied().chain(back).map(|(src, dst)| (src, dst, self.faces)));
+        for to in &self.ahead {
+            schedule.compute(compute);
+            for _ in 1..self.q {
+                schedule.exchange(pairs(to).iter().map(|&(src, dst)| (src, dst, self.buffer * 30 * ELEMENT)));
+            }
+            for _ in 1..self.q {
+                schedule.exchange(pairs(to).iter().map(|&(dst, src)| (src, dst, self.buffer * 5 * ELEMENT)));
+            }
+        }
+    }
+}
+
+/// A sparse matrix on a grid of rows and columns of ranks, as many columns as rows or twice as many. A step multiplies by
+/// the matrix, sums the pieces along each row of ranks, exchanges the result with the transposed rank, and has two inner
+/// products.
+fn cg(schedule: &mut Schedule, rows: u64, compute: u64) {
+    let ranks = schedule.ranks();
+    let sides = sides_of(ranks, 2);
+    let (columns, half) = (sides[0], sides[0] / sides[1]);
+    let piece = rows.div_ceil(columns.into()) * ELEMENT;
+    // The rank that has the transposed block: with twice as many columns, blocks of a row go two by two.
+    let transposed = |rank: u32| {
+        let (row, column) = (rank / columns, rank % columns);
+        (column / half) * columns + row * half + column % half
+    };
+    for _ in 0..CG_STEPS {
+        schedule.compute(compute);
+        schedule.sum_within(columns, piece);
+        schedule.exchange((0..ranks).map(|rank| (rank, transposed(rank), piece)));
+        for _ in 0..2 {
+            schedule.sum_within(columns, ELEMENT);
+        }
+    }
+}
+
+/// A Fourier transform in three dimensions, cut into slabs: an iteration transposes all of it, and sums a checksum, here
+/// for all ranks and not for the first alone.
+fn ft(schedule: &mut Schedule, points: u64, compute: u64) {
+    schedule.compute(compute);
+    schedule.all_to_all(points * COMPLEX / u64::from(schedule.ranks()).pow(2));
+    schedule.all_reduce_doubling(COMPLEX);
+}
+
+/// Integer sort: bucket sizes are summed, their counts and then the keys exchanged; keys are taken as spread evenly.
+fn is(schedule: &mut Schedule, keys: u64, buckets: u64, compute: u64) {
+    schedule.compute(compute);
+    schedule.all_reduce_doubling((buckets + IS_TEST_KEYS) * KEY);
+    schedule.all_to_all(KEY);
+    schedule.all_to_all(keys * KEY / u64::from(schedule.ranks()).pow(2));
+}
+
+/// Multigrid on a cube of blocks: an exchange is of the faces of a level, dimension after dimension, where a face includes
+/// what came from the dimensions before.
+///
+/// A V-cycle exchanges each coarser level on its way down, the coarsest once more after smoothing, and each other level
+/// twice on its way up, after its residual and after smoothing; then comes the residual of the whole. On coarse levels,
+/// where there are fewer points than ranks along a side, ranks have a point each: the benchmark would let some idle.
+fn mg(schedule: &mut Schedule, points: u64, compute: u64) {
+    let grid = Grid { sides: sides_of(schedule.ranks(), 3) };
+    let levels: Vec<u64> = (0..points.ilog2()).map(|level| points >> level).collect();
+    let (whole, coarser) = levels.split_first().expect("there is a level");
+    let coarsest = levels[levels.len() - 1];
+    let up = levels.iter().rev().skip(1).flat_map(|level| [*level; 2]);
+    for points in coarser.iter().copied().chain([coarsest]).chain(up).chain([*whole]) {
+        schedule.compute(compute);
+        let block: Vec<u64> = grid.sides.iter().map(|side| (points / u64::from(*side)).max(1)).collect();
+        for axis in 0..3 {
+            let across = (0..3).filter(|other| *other != axis).map(|other| block[other] + 2 * u64::from(other < axis));
+            let face = across.product::<u64>() * ELEMENT;
+            schedule.exchange(grid.shifts(axis, 1, face).chain(grid.shifts(axis, -1, face)));
+        }
+    }
+}
