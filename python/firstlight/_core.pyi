@@ -90,7 +90,8 @@ def goal_names() -> tuple[list[str], list[str], list[str]]:
 def goal(name: str, ranks: int, size: int | None, iterations: int, compute_ns: int) -> str:
     """The schedule of an application (`cg.A`, `halo`) as a file in GOAL's text form has it.
 
-    `size`: bytes of a pattern's messages. `compute_ns`: what ranks compute between exchanges. Raises SpecError.
+    `size`: bytes of a pattern's messages. `compute_ns`: what ranks compute between exchanges.
+    Raises SpecError.
     """
 
 class _Schedule(TypedDict):

@@ -1,5 +1,4 @@
-"""Generated schedules of message-passing applications in GOAL's text form, as a workload of kind ``goal`` replays
-them."""
+"""Schedules of message-passing applications in GOAL's text form, generated."""
 
 from firstlight import _core
 from firstlight.errors import SpecError
@@ -19,8 +18,8 @@ def generate(
 ) -> str:
     """The schedule of an application, as a file has it.
 
-    ``name`` is one of ``NAMES``. Benchmarks take a ``problem`` class (default "S"), patterns the ``size`` of their
-    messages in bytes (default 64 KiB). ``compute_ns``: how long every rank computes between exchanges.
+    ``name`` is one of ``NAMES``. Benchmarks take a ``problem`` class (default "S"), patterns the ``size`` of
+    their messages in bytes (default 64 KiB). ``compute_ns``: how long every rank computes between exchanges.
 
     Raises SpecError when there is no such application, or it does not run on so many ranks.
     """

@@ -253,10 +253,10 @@ def test_a_generated_schedule_runs_as_its_file_does(tmp_path: Path) -> None:
     [
         ('application = "cg.D"', "14:15: workload.0.application: cg has no class 'D'"),
         ('application = "bt"\nranks = 8', "15:9: workload.0.ranks: bt runs on a square of ranks, not on 8"),
-        ('application = "ft"\nsize = "8B"', "15:8: workload.0.size: ft has its messages' sizes from its class"),
+        ('application = "ft"\nsize = "8B"', "15:8: workload.0.size: ft has its messages' sizes"),
         ('application = "halo"\nranks = 17', "workload.0.ranks: there are 16 hosts"),
         ('application = "halo"\nfile = "x.goal"', "14:15: workload.0.application: there is a file as well"),
-        ('file = "x.goal"\niterations = 2', "15:14: workload.0.iterations: has no effect without application"),
+        ('file = "x.goal"\niterations = 2', "15:14: workload.0.iterations: has no effect"),
         ("", 'workload.0.file: missing: write for example file = "trace.goal", or application = "cg.A"'),
     ],
 )

@@ -67,11 +67,12 @@ def figures(outcome: Outcome) -> list[Figure]:
 def _shown(outcome: Outcome, plot: Plot) -> Iterator[tuple[list[Measured], Plot]]:
     """All platforms of a claim at several time scales stand in one figure. Of other claims, and of a day,
     there is one figure for each kind of hosts."""
+    by_hosts = {h: [v for v in outcome.views if v.platform.hosts == h] for h in outcome.hosts}
     if outcome.claim.dilated and plot.kind != "day":
-        yield outcome.views, plot
+        # Linux hosts first, so that they stand beside the paper, and simulated ones are drawn over them.
+        yield [view for pair in zip(*reversed(by_hosts.values()), strict=True) for view in pair], plot
         return
-    for hosts in outcome.hosts:
-        views = [view for view in outcome.views if view.platform.hosts == hosts]
+    for hosts, views in by_hosts.items():
         if hosts == "linux":
             plot = replace(plot, name=f"{plot.name}-linux", caption=f"Linux hosts. {plot.caption}")
         yield views, plot
