@@ -13,21 +13,20 @@ from firstlight import _core, chain
 from firstlight.errors import RunError, SpecError
 
 Overrides = Mapping[str, Any]
-"""Keys of the experiment file in dotted form and the values that replace the file's: ``{"voq.large": 50}``.
-"""
+"""Keys of the experiment in dotted form, and the values that replace the file's: ``{"voq.large": 50}``."""
 PATIENCE = 60.0
 """Seconds for which the virtual time of Linux hosts may stand still."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One experiment as the core takes it: the file's text, its path (for messages) and the overrides."""
+    """One experiment as the core reads it: the file's text, its path (for messages) and the overrides."""
 
     text: str
     path: str
     overrides: dict[str, Any] = field(default_factory=dict)
     sweep: bool = False
-    """Whether a ``[sweep]`` table in the text is expected (it is then left to the sweep)."""
+    """Whether the text may have a ``[sweep]`` table, which the core does not read."""
 
     @classmethod
     def read(cls, path: str | Path, overrides: Overrides | None = None, *, sweep: bool = False) -> "Spec":
@@ -44,8 +43,8 @@ class Spec:
         return cls(text, str(file), dict(overrides or {}), sweep)
 
     def inputs(self) -> dict[str, str]:
-        """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of what it
-        holds (32 hex digits); none for wrong experiments."""
+        """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of its
+        content (32 hex digits); none for a wrong experiment."""
         try:
             files: dict[str, str] = inspect(self).get("inputs", {})
             return {name: hash_of(Path(path).read_bytes()) for name, path in files.items()}
@@ -66,13 +65,13 @@ class Spec:
 
 @dataclass(frozen=True)
 class Output:
-    """What a run leaves: the manifest, the tables, each a mapping from column to values, and its programs'
+    """The outcome of a run: the manifest, the tables, each a mapping from column to values, and its programs'
     outputs."""
 
     manifest: dict[str, Any]
     tables: dict[str, dict[str, Any]]
     programs: dict[str, bytes] = field(default_factory=dict)
-    """What programs on Linux hosts wrote, by file name: ``ping.out``, ``ping.err``."""
+    """Outputs of programs on Linux hosts, by file name: ``ping.out``, ``ping.err``."""
 
 
 def hash_of(content: bytes) -> str:
@@ -87,15 +86,14 @@ def version() -> str:
 
 @functools.cache
 def build() -> str:
-    """Version and a hash of the compiled core: what a stored result must match to be taken for a run of this
-    build."""
+    """Version and a hash of the compiled core: results of another build are not reused."""
     file = getattr(_core, "__file__", None)
     digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12] if file else "none"
     return f"{version()}+{digest}"
 
 
 def inspect(spec: Spec) -> dict[str, Any]:
-    """What would be built from ``spec``, checked whole; nothing is run."""
+    """What would be built from ``spec``, completely checked; nothing is run."""
     if chain.asked(spec):
         return chain.inspect(spec)
     try:

@@ -1,7 +1,7 @@
 """Everything that Firstlight raises on purpose, as one tree.
 
 ``FirstlightError`` is the root: ``except fl.FirstlightError`` catches every error that a user can cause or
-meet. Messages say what was wrong, where, and what would be right.
+meet. A message says what is wrong, where, and what to write instead.
 """
 
 
@@ -26,4 +26,4 @@ class RunError(FirstlightError):
 
 
 class KernelError(RunError):
-    """There is no kernel for Linux hosts that fits, or it cannot be built."""
+    """No kernel for Linux hosts fits, or it cannot be built."""

@@ -290,7 +290,7 @@ def test_schedulers_without_a_schedule_are_told() -> None:
     [
         (["missing.csv"], "missing.csv: no such file"),
         (["."], "is a directory"),
-        (["ring.csv", "--scheduler", "strob"], "--scheduler strob: there is none; there are strobe"),
+        (["ring.csv", "--scheduler", "strob"], "--scheduler strob: no such scheduler; write one of strobe"),
         (["ring.csv", "--week", "2"], "ring.csv: week: '2' has no unit"),
         (["ring.csv", "--week", "100us"], "ring.csv: a "),
         (["ring.csv", "--unit", "parsecs"], "'parsecs' is not a unit of demand: use bytes, kB"),

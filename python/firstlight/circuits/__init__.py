@@ -1,1 +1,1 @@
-"""Schedules of a circuit switch: demand from files, what schedulers make of it, the command."""
+"""Schedules of a circuit switch: demand between racks, and the week that a scheduler computes for it."""

@@ -1,9 +1,9 @@
 """Demand between racks: from a file of comma-separated values, a frame, an array or nested lists.
 
-A file has a row for each rack that sends and a column for each that receives, both in the same order. A cell
-is a plain number in the file's unit, or a number with its own unit (``20MB``). A first line and a first
-column of names may stand beside: they are known by an empty cell in the corner, or by names that do not begin
-with a digit.
+A file has a row for each sending rack and a column for each receiving rack, both in the same order. A cell is
+a plain number in the file's unit, or a number with its own unit (``20MB``). A first line and a first column
+may hold names. They are recognized by an empty cell in the corner, or by names that do not begin with a
+digit.
 """
 
 import csv
@@ -37,7 +37,7 @@ def read_demand(path: str | Path, unit: str = "bytes") -> pd.DataFrame:
 
 
 class _File:
-    """One file while it is read."""
+    """Reads one file."""
 
     def __init__(self, path: Path, unit: str) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class _File:
         raise SpecError(f"{self.path}: {place}: {problem}") from None
 
     def lines(self) -> list[_Line]:
-        """Lines that hold something, with their numbers."""
+        """The lines that are not empty, with their numbers."""
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as file:
                 reader = csv.reader(file, strict=True)
@@ -102,7 +102,7 @@ class _File:
             self.wrong(lines[-1][0], common + skip, rows)
 
     def _names(self, header: _Line | None, lines: list[_Line], named: bool) -> list[str]:
-        """Of the racks; where rows and columns are named, both must be the same."""
+        """The racks' names. Where rows and columns are named, both must be the same."""
         down = [cells[0] for _, cells in lines] if named else None
         across = None if header is None else self._columns(header, down, len(lines))
         names = down or across or [str(rack) for rack in range(len(lines))]
@@ -113,7 +113,7 @@ class _File:
         return names
 
     def _columns(self, header: _Line, down: list[str] | None, racks: int) -> list[str]:
-        """Names of the columns, checked against those of the rows."""
+        """The columns' names, checked against those of the rows."""
         line, across = header
         corner = 1 if down and len(across) == racks + 1 else 0
         across = across[corner:]

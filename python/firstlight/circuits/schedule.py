@@ -25,9 +25,9 @@ from firstlight.circuits.demand import Bytes, demand_of
 from firstlight.errors import SpecError
 
 CALLS = 11
-"""Of the scheduler, for the median of its run time."""
+"""How often the scheduler is called, for the median of its run time."""
 ENOUGH_S = 1.0
-"""No further call begins after so many seconds."""
+"""Seconds after which no further call begins."""
 PS_PER_US = 1e6
 PS_PER_BYTE_AT_1_BPS = 8 * 10**12
 
@@ -37,13 +37,13 @@ class Day:
     """One day of a schedule and the night before it."""
 
     begins_ps: int
-    """From the start of the week, its night behind it."""
+    """Start of the day after its night, from the start of the week."""
     night_ps: int
     length_ps: int
     destinations: NDArray[np.int64]
-    """The rack that each rack sends to, -1 where it is idle."""
+    """The destination rack of each rack, -1 where a rack is idle."""
     served_bytes: int
-    """What this day carries of the demand, all racks together."""
+    """Bytes of the demand that this day carries, of all racks together."""
 
     @property
     def begins_us(self) -> float:
@@ -52,18 +52,18 @@ class Day:
 
     @property
     def length_us(self) -> float:
-        """For how long the matching is up (us)."""
+        """Length of the day (us)."""
         return self.length_ps / PS_PER_US
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The racks that have a circuit, and to which."""
+        """Source and destination rack of each circuit."""
         return [(source, int(to)) for source, to in enumerate(self.destinations) if to >= 0]
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A week of one scheduler for a demand, and what it does for it."""
+    """The week that a scheduler computed for a demand."""
 
     scheduler: str
     racks: tuple[str, ...]
@@ -71,10 +71,10 @@ class Schedule:
     demand: Bytes
     """Bytes from each rack (row) to each rack (column)."""
     served: Bytes
-    """Of these, what goes over circuits in one week when all of it is there at the week's start (bytes)."""
+    """Bytes of the demand that circuits carry in one week, if all of it is there at the week's start."""
     days: tuple[Day, ...]
     run_time_ns: int
-    """What the scheduler took on this machine, the median of several calls."""
+    """Run time of the scheduler on this machine, the median of several calls."""
     circuit_bps: int
     packet_bps: int
 
@@ -90,47 +90,46 @@ class Schedule:
 
     @property
     def share_served(self) -> float:
-        """The part of the demand that goes over circuits, 0 to 1; NaN without any demand."""
+        """The share of the demand that circuits carry, 0 to 1; NaN without any demand."""
         total = self.demand.sum(dtype=float)
         return float(self.served.sum(dtype=float) / total) if total else float("nan")
 
     @property
     def duty_cycle(self) -> float:
-        """The part of the week in which circuits are up, be it a single one: 0 to 1."""
+        """The share of the week in which at least one circuit is up, 0 to 1."""
         return sum(day.length_ps for day in self.days if day.pairs) / self.week_ps
 
     @property
     def rack_duty(self) -> float:
-        """The part of the week in which a rack has a circuit to send over, the mean of all racks: 0 to 1.
-        Idle racks make it less than the duty cycle."""
+        """The share of the week in which a rack has a circuit to send over, the mean of all racks, 0 to 1.
+        Idle racks make it smaller than the duty cycle."""
         lit = sum(day.length_ps * len(day.pairs) for day in self.days)
         return lit / (self.week_ps * len(self.racks))
 
     @cached_property
     def left(self) -> Bytes:
-        """What the circuits leave to the packet network (bytes)."""
+        """Bytes of the demand that circuits do not carry."""
         return self.demand - self.served
 
     @property
     def busiest_left_bytes(self) -> int:
-        """The most that is left to one rack, to send or to receive."""
+        """The most that a rack has left to send or to receive, in bytes."""
         return int(max(self.left.sum(axis=side, dtype=float).max() for side in (0, 1)))
 
     @property
     def packet_time_ps(self) -> int:
-        """How long the busiest rack's link to the packet network is busy with what is left."""
+        """How long the packet network needs for what is left, by the busiest rack's link to it."""
         return -(-self.busiest_left_bytes * PS_PER_BYTE_AT_1_BPS // self.packet_bps)
 
     @property
     def packet_fits(self) -> bool:
-        """Whether the packet network can carry what is left within the week: no rack has more to send or to
-        receive than its link carries in that time. The nights and days in which a pair must not use it are
-        not taken off."""
+        """Whether the packet network can carry what is left within the week. Nights and days in which a pair
+        must not use it are not subtracted."""
         return self.packet_time_ps <= self.week_ps
 
     @property
     def calendar(self) -> pd.DataFrame:
-        """One row per day: when it begins and how long it is (us), its matching, the bytes that it serves."""
+        """One row per day: its start and length (us), its matching, the bytes that it serves."""
         columns = ["begins_us", "length_us", "matching", "served_bytes"]
         rows = [(day.begins_us, day.length_us, self.matching(day), day.served_bytes) for day in self.days]
         return pd.DataFrame(rows, columns=columns)
@@ -141,7 +140,7 @@ class Schedule:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What is measured of the schedule, by name; ``None`` for the share of no demand."""
+        """Measures of the schedule, by name; the share is ``None`` without any demand."""
         return {
             "scheduler": self.scheduler,
             "share_served": None if np.isnan(self.share_served) else self.share_served,
@@ -186,7 +185,7 @@ def schedule(
     circuit_rate: str = "80Gbps",
     packet_rate: str = "10Gbps",
 ) -> Schedule:
-    """The week that ``scheduler`` (one of :func:`schedulers`) makes for ``demand``.
+    """The week that ``scheduler`` (one of :func:`schedulers`) computes for ``demand``.
 
     ``demand`` has bytes from each rack (row) to each rack (column), whole numbers with a diagonal of zeros:
     an array, nested lists, or a frame whose rows and columns are named after the racks. Nights and days fill
@@ -218,7 +217,8 @@ def schedule(
 
 
 def _days(core: list[tuple[int, int, NDArray[np.int64]]], demand: Bytes, circuit_bps: int) -> Iterator[Day]:
-    """Days with their begin and what each serves: a pair's circuits carry its demand in the order of days."""
+    """The days with their start, and the bytes that each serves: a pair's circuits carry its demand in the
+    order of days."""
     at = 0
     lit: dict[tuple[int, int], int] = {}
     for night, length, destinations in core:

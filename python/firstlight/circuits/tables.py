@@ -1,4 +1,4 @@
-"""What ``firstlight schedule`` prints: one scheduler's calendar, or a row for each of several."""
+"""Output of ``firstlight schedule``: one scheduler's calendar, or a row for each of several schedulers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,12 +9,12 @@ from rich.table import Table
 from firstlight.circuits.schedule import Day, Schedule
 
 SHOWN_PAIRS = 12
-"""Of a matching; the file has all."""
+"""Largest number of pairs of a matching that are printed; the file has all."""
 SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
 def print_calendar(console: Console, schedule: Schedule) -> None:
-    """One row a day, then what the schedule does for the demand."""
+    """Print a row for each day, then a summary of the schedule."""
     table = _table(schedule.scheduler)
     for column in ("day", "begins (us)", "length (us)", "bytes served"):
         table.add_column(column, justify="right")
@@ -48,7 +48,7 @@ def _left(schedule: Schedule) -> str:
 
 
 def print_comparison(console: Console, schedules: Sequence[Schedule]) -> None:
-    """A row for each scheduler; the best ones are marked."""
+    """Print a row for each scheduler; the best ones are marked."""
     table = _table("Schedules")
     table.add_column("\nscheduler", no_wrap=True)
     heads = ("on\ncircuits", "packet\nnetwork", "duty\ncycle", "of a\nrack", "config-\nurations")
@@ -79,13 +79,13 @@ def _merit(schedule: Schedule) -> tuple[float, int]:
 
 
 def print_refused(console: Console, refused: Mapping[str, str]) -> None:
-    """Schedulers without a schedule, and why."""
+    """Print the schedulers that have no schedule, and why."""
     for name, reason in refused.items():
         console.print(f"no schedule: {reason if name in reason else f'{name}: {reason}'}", soft_wrap=True)
 
 
 def print_run_times(console: Console, schedules: Sequence[Schedule]) -> None:
-    """The key by which an experiment models the time that the computation takes, ready to be pasted."""
+    """Print the key of an experiment that models the scheduler's run time, ready to be pasted."""
     for one in schedules:
         comment = f"  # {one.scheduler}" if len(schedules) > 1 else ""
         console.print(f'control.compute = "{span(one.run_time_ns)}"{comment}', markup=False, soft_wrap=True)
@@ -96,7 +96,7 @@ def _table(title: str) -> Table:
 
 
 def shown(schedule: Schedule, day: Day) -> str:
-    """A day's matching, long ones by their first pairs."""
+    """A day's matching; of a long one the first pairs."""
     words = schedule.matching(day).split(" ")
     if len(words) <= SHOWN_PAIRS:
         return " ".join(words)

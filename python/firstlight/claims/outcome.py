@@ -204,7 +204,7 @@ class Measured:
         return ", ".join(axis.text(point[axis.name]) for axis in self.axes())
 
     def _single(self, curve: Curve, point: Point, metric: str) -> tuple[float, float] | None:
-        """The 95 % interval that the only run of a curve at a point tells of a metric."""
+        """The 95 % interval of a metric by the flows of a curve's only run at a point."""
         results = self.results(curve, point)
         return interval(results[0], metric) if len(results) == 1 else None
 

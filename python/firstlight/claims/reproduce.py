@@ -17,7 +17,7 @@ from firstlight.claims.headline import headline
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.read import find
 from firstlight.claims.rows import Row
-from firstlight.errors import ResultError, SpecError
+from firstlight.errors import ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import load
 from firstlight.runs.run import HOSTS, Hosts
@@ -66,14 +66,8 @@ class Reproduction:
 
 def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> Plan:
     """Every run of the claims, each checked whole by the core before any is run; the dearest first."""
-    points: Plan = {}
-    for claim in claims:
-        for key in claim.runs(mode, hosts):
-            points[claim.name, key] = point = claim.point(key, mode)
-            try:
-                core.inspect(point.spec)
-            except SpecError as e:
-                raise SpecError(f"{point.label}: {e}") from None
+    points = {(c.name, key): c.point(key, mode) for c in claims for key in c.runs(mode, hosts)}
+    pool.checked(list(points.values()))
     return dict(sorted(points.items(), key=lambda item: -item[1].weight))
 
 

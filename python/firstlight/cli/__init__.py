@@ -30,7 +30,7 @@ for command in (run, sweep, compare, reproduce, list_, report, inspect, schedule
 
 
 def guarded(command: Callable[[], object]) -> int:
-    """Run ``command``; errors become one line on standard error and an exit code, never a traceback."""
+    """Run ``command``; an error becomes one line on standard error and an exit code, never a traceback."""
     try:
         command()
     except click.exceptions.Exit as e:

@@ -1,5 +1,4 @@
-"""What commands print: a run's summary, a comparison, the rows of a reproduction, what an experiment
-builds."""
+"""Output of commands: a run's summary, a comparison, a reproduction's rows, what an experiment builds."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -25,7 +24,7 @@ from firstlight.runs.result import Result
 
 
 def console(*, wide: bool = False) -> Console:
-    """Standard output; with ``wide``, tables keep their width when it is not a terminal."""
+    """Standard output; with ``wide``, tables keep their width where it is not a terminal."""
     out = Console(highlight=False)
     if not out.is_terminal and wide:
         out.width = 160
@@ -33,7 +32,7 @@ def console(*, wide: bool = False) -> Console:
 
 
 def print_verdict(console: Console, done: Reproduction) -> None:
-    """The rows of all claims as two tables, the headline ratios, and a line for each figure."""
+    """Print the rows of all claims as two tables, the headline ratios, and a line for each figure."""
     both = list(zip((o.claim for o in done.outcomes), done.rows, strict=True))
     scaled = [line for claim, rows in both if claim.dilated for line in lines_of(claim, rows)]
     scaled += scale_lines(done.headline)
@@ -71,7 +70,7 @@ def _print_lines(console: Console, columns: Sequence[str], lines: Sequence[Line]
 
 
 def print_summary(console: Console, result: Result) -> None:
-    """A run's summary metrics, its digest and its warnings."""
+    """Print a run's summary metrics, its digest and its warnings."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=result.name, title_justify="left")
     table.add_column("metric")
     table.add_column("value", justify="right")
@@ -86,7 +85,7 @@ def print_summary(console: Console, result: Result) -> None:
 
 
 def print_comparison(console: Console, done: Comparison) -> None:
-    """Metrics on both kinds of hosts, then the divergences with their definitions."""
+    """Print the metrics on both kinds of hosts, then the divergences with their definitions."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=done.name, title_justify="left")
     table.add_column("metric")
     for column in ("simulated", "Linux", "difference"):
@@ -107,7 +106,7 @@ SHOWN = 6
 
 
 def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> None:
-    """Nested values as indented lines; long lists of rows by their first rows and the last."""
+    """Print nested values as indented lines; of a long list of rows the first ones and the last."""
     pad = "  " * indent
 
     def line(text: str, style: str | None = None) -> None:
@@ -131,7 +130,7 @@ def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> N
 
 
 def plain(value: object) -> str:
-    """A value as a person would write it: no binary fractions, no ``None``."""
+    """A value as a person would write it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -68,11 +68,11 @@ def sweep(
     jobs: int | None,
     patience: float,
 ) -> None:
-    """Run FILE at every point of its [sweep] table; points that are finished are not run again."""
+    """Run FILE at every point of its [sweep] table; finished points are not run again."""
     overrides = parse_settings(settings, hosts)
     spec = core.Spec.read(file, overrides, sweep=True)
     points = sweeps.points_of(spec, sweeps.axes_of(spec))
-    directory = sweeps.directory_of(spec, out)
+    directory = runs.directory_of(out, runs.name_of(spec))
     todo = pool.pending(points, directory / sweeps.STORE)
     click.echo(f"{len(points)} points, {len(points) - len(todo)} of them finished before", err=True)
     with Tracker.of_points("sweeping", todo) as tracker:
@@ -95,12 +95,12 @@ def sweep(
 def compare(
     file: Path, settings: tuple[str, ...], out: Path | None, jobs: int | None, patience: float
 ) -> None:
-    """Run FILE on simulated and on Linux hosts and show both, overlaid, and how far they lie apart."""
+    """Run FILE on simulated and on Linux hosts and show both with their differences."""
     from firstlight.pages import report
 
     overrides = parse_settings(settings)
     spec = core.Spec.read(file, overrides)
-    directory = comparisons.directory_of(spec, out)
+    directory = runs.directory_of(out, comparisons.FOLDER, runs.name_of(spec))
     todo = pool.pending(comparisons.points_of(spec), directory / comparisons.STORE)
     with Tracker.of_points("comparing", todo) as tracker:
         done = comparisons.compare(

@@ -9,7 +9,7 @@ from firstlight.goal import CLASSES, NAMES, generate
 
 @click.group()
 def goal() -> None:
-    """Schedules of message-passing applications, which a [[workload]] of kind "goal" replays."""
+    """Schedules of message-passing applications, as a [[workload]] of kind "goal" replays them."""
 
 
 @goal.command("generate")

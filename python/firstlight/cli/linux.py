@@ -31,7 +31,8 @@ def kernel() -> None:
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers side by side (default: all cores).")
 @click.option("--force", is_flag=True, help="Build again what is built.")
 def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
-    """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile); needs no root."""
+    """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile). Root is not
+    needed."""
     from firstlight.cli.progress import Tracker
     from firstlight.linux import build as builder
 
@@ -74,7 +75,7 @@ def list_(as_json: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def doctor(as_json: bool) -> None:
-    """Say what this machine can run, and for what it cannot, why and what to do."""
+    """Show what this machine can run; for what it cannot run, why and what to do."""
     from firstlight.linux import doctor as doctors
 
     checks = doctors.examine()

@@ -1,4 +1,4 @@
-"""How far a long command is and how long it will take, on standard error."""
+"""Shows the progress of a long command and the time that is left, on standard error."""
 
 import sys
 import time
@@ -18,12 +18,12 @@ from rich.progress import (
 from firstlight.runs.pool import Event, Point
 
 QUIET_PERIOD = 5.0
-"""Seconds between lines when standard error is not a terminal."""
+"""Seconds between progress lines where standard error is not a terminal."""
 
 
 class Tracker:
-    """A bar on a terminal, a line every few seconds elsewhere. The estimate is by work done: points weigh
-    what they cost."""
+    """Shows a bar on a terminal, else a line every few seconds. Points count by their weight, about what they
+    cost."""
 
     def __init__(self, title: str, total: float = 1.0, count: int = 0) -> None:
         self.title = title
@@ -61,7 +61,7 @@ class Tracker:
         self._bar.stop()
 
     def on_point(self, point: Point, event: Event, fraction: float) -> None:
-        """Listener of :func:`firstlight.pool.run_all`."""
+        """Listener of :func:`firstlight.runs.pool.run_all`."""
         if event == "done":
             self._running.pop(point.label, None)
             self._complete += point.weight
@@ -75,7 +75,7 @@ class Tracker:
         self._show(fraction * self.total)
 
     def say(self, line: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _show(self, work: float) -> None:

@@ -52,8 +52,8 @@ def reproduce(
     jobs: int | None,
     patience: float,
 ) -> None:
-    """Reproduce published figures (all, or those named as `firstlight list` shows them) and say how near they
-    come."""
+    """Reproduce published figures (all, or those named as in `firstlight list`) and compare them with the
+    paper."""
     from firstlight.pages import report
 
     started = time.monotonic()

@@ -41,8 +41,8 @@ ALL = "all"
     help="Directory of schedule.json and the picture (default: results/schedules/<file's name>).",
 )
 def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **frame: str) -> None:
-    """Compute schedules of the circuit switch for the demand in DEMAND.csv, which has a row of numbers for
-    each rack that sends, and show what they serve."""
+    """Compute schedules of the circuit switch for the demand in DEMAND.csv, and show what they serve. The
+    file has a row of numbers for each sending rack."""
     from firstlight.circuits import tables
     from firstlight.circuits.demand import read_demand
     from firstlight.pages.study import JSON, Study
@@ -69,5 +69,7 @@ def _chosen(names: tuple[str, ...]) -> list[str]:
     known = _core.schedulers()
     for name in names:
         if name not in (*known, ALL):
-            raise SpecError(f"--scheduler {name}: there is none; there are {', '.join(known)} and {ALL}")
+            raise SpecError(
+                f"--scheduler {name}: no such scheduler; write one of {', '.join(known)}, or {ALL}"
+            )
     return known if ALL in names else list(dict.fromkeys(names))

@@ -1,1 +1,1 @@
-"""Figures in the papers' form, the papers' numbers and ours in one plot."""
+"""Figures: of claims, with the papers' numbers and ours in one plot, and of single results."""

@@ -12,7 +12,7 @@ COLORS = (BLUE, VERMILION, SKY, ORANGE, GREEN, PURPLE, GREY)
 
 
 def bars(measured: Measured, plot: Plot) -> Figure:
-    """Of the first point; means over repetitions with their 95 % intervals, numbers at the bars."""
+    """Bars at the first point: means over repetitions with their 95 % intervals, and their numbers."""
     measures = [next(m for m in measured.claim.measures if m.metric == name) for name in plot.metrics]
 
     def paint(canvas: Canvas) -> None:

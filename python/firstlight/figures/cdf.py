@@ -14,7 +14,7 @@ from firstlight.figures.style import Figure, draw
 
 
 def cdf(measured: Measured, plot: Plot) -> Figure:
-    """A step for each value; repetitions pooled. Where some rows have no value, as flows that are not
+    """A step for each value; repetitions are pooled. Where rows have no value, as flows that are not
     complete, the line ends below 100 %."""
     points = measured.points()
 
@@ -44,7 +44,8 @@ def cdf(measured: Measured, plot: Plot) -> Figure:
 def distribution(
     measured: Measured, curve: Curve, point: Point, plot: Plot
 ) -> tuple[list[float], list[float]]:
-    """Values, growing, and how many percent do not exceed each; the first one twice, from zero up."""
+    """Values in growing order, and how many percent do not exceed each. The first value stands twice: its
+    line starts at zero."""
     values, weights = [], []
     for result in measured.results(curve, point):
         frame = result.table(plot.table)

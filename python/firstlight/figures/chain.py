@@ -16,12 +16,12 @@ Array = NDArray[np.float64]
 CALIBRATED = "hardware, calibration"
 METRIC = "rtt_deviation_us"
 PACKET_US = 1.2
-"""A packet of 1500 bytes at 10 Gb/s."""
+"""Time of a packet of 1500 bytes at 10 Gb/s."""
 
 
 def deviations(measured: Measured, plot: Plot) -> Figure:
-    """A bar per stage on a logarithmic axis, with its 95 % interval, and the paper's numbers where it has
-    any."""
+    """A bar per stage on a logarithmic axis, with its 95 % interval, and the paper's numbers where they
+    exist."""
     point = measured.points()[0]
     curves = [c for c in measured.claim.curves if measured.has(c, point)]
     y = np.arange(len(curves), dtype=float)
@@ -53,7 +53,7 @@ def _color(stage: str) -> str:
 
 
 def gaps(measured: Measured, plot: Plot) -> Figure:
-    """A panel for sending and one for receiving: the distribution of gaps before and after calibration."""
+    """A panel for sending and one for receiving: the distributions of gaps before and after calibration."""
     looks = {"hardware": (VERMILION, "--", "as stamped"), CALIBRATED: (BLUE, "-", "calibrated")}
 
     def paint(canvas: Canvas) -> None:

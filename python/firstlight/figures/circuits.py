@@ -1,4 +1,4 @@
-"""The circuits of a control loop: who had one to whom, week after week, and what they carried."""
+"""The circuits of a control loop: destinations week after week, and the bytes carried."""
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,13 @@ from firstlight.figures.style import BLUE, GREY, INK, Figure, draw
 from firstlight.runs.result import Result
 
 WEEKS = 12
-"""So many weeks are drawn day by day."""
+"""How many weeks are drawn day by day."""
 ENDLESS = 1e18
-"""A pair with more bytes than this has a flow that never ends."""
+"""Demand in bytes above which a pair has a flow that never ends."""
 
 
 def circuits_figure(result: Result) -> Figure:
-    """The first weeks with circuits as a chart, and below each week's bytes: estimated, and carried."""
+    """A chart of the first weeks' circuits, and below it each week's bytes: estimated, and carried."""
     frame = result.circuits
     racks = int(max(frame["src"].max(), frame["dst"].max(), len(_racks(result)) - 1)) + 1
     colors = rack_colors(racks)

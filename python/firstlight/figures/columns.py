@@ -16,7 +16,8 @@ DIAMOND: dict[str, Any] = {"ls": "none", "marker": "D", "mfc": "white", "mec": I
 
 
 def columns(views: Sequence[Measured], plot: Plot) -> Figure:
-    """A group for each point. Diamonds are what Linux stacks gave before, where no Linux hosts were run."""
+    """A group of columns for each point. Diamonds are earlier measurements on Linux stacks, where no Linux
+    hosts were run."""
     outcome, curve, metric = views[0].outcome, views[0].claim.curves[0], plot.metrics[0]
     points = outcome.points()
     width = 0.84 / (len(views) + 1)

@@ -18,8 +18,8 @@ Known = Mapping[str, Mapping[str, float]]
 
 
 def by_size(measured: Measured, plot: Plot) -> Figure:
-    """A column per group of sizes; means above, 99th percentiles below, with their 95 % intervals. Of the
-    first point and its first repetition."""
+    """A column per group of sizes, of the first point and its first repetition: means above, 99th percentiles
+    below, with their 95 % intervals."""
     point = measured.points()[0]
     curves = [c for c in measured.claim.curves if measured.has(c, point)]
     known = {c.name: metrics(measured.results(c, point)[0]) for c in curves}
@@ -38,7 +38,7 @@ def by_size(measured: Measured, plot: Plot) -> Figure:
 
 
 def groups_of(known: Known) -> list[str]:
-    """The groups of sizes that any curve has a mean of, from small to large, ``all`` left out."""
+    """The groups of sizes that any curve has a mean of, from small to large, without ``all``."""
     prefix = "mean_us: "
     found = [m.removeprefix(prefix) for its in known.values() for m in its if m.startswith(prefix)]
     return [group for group in dict.fromkeys(found) if group != "all"]
@@ -77,6 +77,6 @@ def _bars(axes: Axes, known: Known, metric: str) -> None:
 
 
 def _ends(known: Mapping[str, float], metric: str) -> Sequence[float]:
-    """The interval's ends in ms, NaN where one is unknown."""
+    """The interval's ends in ms; NaN where one is unknown."""
     column, _, group = metric.rpartition("_us: ")
     return [known.get(f"{column}_{end}_us: {group}", np.nan) / 1e3 for end in ("low", "high")]

@@ -10,7 +10,7 @@ from firstlight.figures.style import Figure, draw, legend_above, ramp
 
 
 def throughputs(measured: Measured, plot: Plot) -> Figure:
-    """A line for each flow, in the first repetition at the first point, or at that of ``at``."""
+    """A line for each flow, in the first repetition at the figure's point."""
     point = next(p for p in measured.points() if plot.at.items() <= p.items())
     curves = [c for c in measured.claim.curves if measured.has(c, point)]
 

@@ -11,13 +11,13 @@ from firstlight.claims.outcome import Measured, Point
 from firstlight.figures.style import Figure, draw
 
 ACROSS = 3
-"""Panels beside each other."""
+"""Number of panels in a row."""
 Cells = npt.NDArray[np.float64]
 
 
 def heat_map(measured: Measured, plot: Plot) -> Figure:
-    """Rows are curves, columns the first axis's values, and each value of the second axis is a panel. Means
-    over repetitions; one logarithmic scale of colours for all, light is good."""
+    """Rows are curves, columns the values of the first axis, panels those of the second. Cells are means over
+    repetitions. All share one logarithmic scale of colours; light is good."""
     columns, *others = measured.axes()
     assert len(others) < 2, "a heat map has an axis of columns, and one of panels"
     points = measured.points()
@@ -60,7 +60,7 @@ def _cell(measured: Measured, plot: Plot, curve: Curve, point: Point) -> float:
 
 
 def _cells(axes: Axes, cells: Cells, norm: LogNorm) -> None:
-    """Colours, and in each cell its number; a dash where there is none."""
+    """Draw each cell's colour and number; a dash where there is none."""
     axes.pcolormesh(np.ma.masked_invalid(cells), norm=norm, cmap="YlOrRd", edgecolor="white", linewidth=1)
     for (row, column), value in np.ndenumerate(cells):
         known = bool(np.isfinite(value))

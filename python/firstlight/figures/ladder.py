@@ -14,12 +14,12 @@ from firstlight.figures.style import BLUE, SKY, VERMILION, Figure, draw
 from firstlight.runs.result import Result
 
 SQUARES = 4
-"""Marks of the switch's queue in a step."""
+"""Number of marks of the switch's queue in a step."""
 
 
 def ladder(measured: Measured, plot: Plot) -> Figure:
-    """A panel per point: a line per curve, the first in full colour, and squares for the switch's queue as
-    the first curve's run has it."""
+    """A panel per point: a line per curve, the first in full colour, and squares for the switch's queue in
+    the first curve's run."""
     points = measured.points()
 
     def paint(canvas: Canvas) -> None:
@@ -44,7 +44,7 @@ def ladder(measured: Measured, plot: Plot) -> Figure:
 
 
 def _queue(axes: Axes, result: Result) -> None:
-    """Some squares in each step."""
+    """Draw some squares in each step."""
     levels, real = steps(result), queue(result)
     place = (np.arange(SQUARES) + 0.5) / SQUARES
     spans = zip(levels["start_us"], levels["end_us"], strict=True)

@@ -121,7 +121,7 @@ class Drawing:
         self._ticks(axes)
 
     def _ticks(self, axes: Axes) -> None:
-        """One at each value; at every other one where these are many, at powers of ten where these lie far
+        """Set a tick at each value; at every other one of many; at powers of ten where values lie far
         apart."""
         shown = self.values(self.axis.name)
         places = self._places(shown)
@@ -149,7 +149,7 @@ class Drawing:
                     yield Line(view, curve, self._look(view, curve), panel.at)
 
     def _look(self, view: Measured, curve: Curve) -> dict[str, Any]:
-        """That of the curve; hollow for simulated hosts where Linux hosts are shown too."""
+        """The look of the curve; hollow for simulated hosts where Linux hosts are shown too."""
         look = {**look_of(view, curve), "marker": marker_of(view, curve)}
         look["label"] = curve.name or "ours"
         if len(self.hosts) > 1:
@@ -158,8 +158,8 @@ class Drawing:
         return look
 
     def _line(self, axes: Axes, metric: str, line: Line) -> bool:
-        """Draw a line, bars for the 95 % interval over repetitions. Names on the axis have no order: nothing
-        joins their marks, which stand beside each other. Returns whether there is any number."""
+        """Draw a line, with bars for the 95 % interval over repetitions; return whether it has any number.
+        Names on the axis have no order: their marks are not joined and stand beside each other."""
         view, curve, look, at = line
         points = [p for p in view.points() if at.items() <= p.items() and view.has(curve, p)]
         found = [(p[self.axis.name], summarized(view.values(curve, p, metric))) for p in points]
@@ -176,8 +176,8 @@ class Drawing:
         return bool(known)
 
     def _paper(self, axes: Axes, panel: Panel) -> None:
-        """The paper's numbers: rings on the curves if it has them by curve, else a line of their own; beside
-        several time scales they are those of the largest, the testbed's. Diamonds: Linux stacks before."""
+        """Draw the paper's numbers: rings on the curves if the paper has them by curve, else a line of their
+        own. Where panels are time scales, they stand in that of the largest, the testbed's."""
         if "linux" not in self.hosts:
             self._before(axes, panel)
         frame, view = self.claim.paper, panel.views[0]
@@ -222,5 +222,5 @@ class Drawing:
         return any(isinstance(v, str) for v in self.axis.values)
 
     def _places(self, values: Iterable[Value]) -> list[float]:
-        """Where values lie on the axis; names one after another."""
+        """Positions of values on the axis; names stand one after another."""
         return [float(self.axis.values.index(v)) if isinstance(v, str) else float(v) for v in values]

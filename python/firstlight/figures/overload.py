@@ -1,4 +1,4 @@
-"""A hotspot over time: what all flows get together, and the first watched queue."""
+"""A hotspot over time: throughput of all flows together, and the first watched queue."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ Line = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
 def overload(measured: Measured, plot: Plot) -> Figure:
-    """A column for each point, throughput above, queue below, a line for each of the figure's curves; of the
-    first repetition."""
+    """A column for each point, throughput above, queue below, a line for each of the figure's curves, all of
+    the first repetition."""
     points = measured.points()
     curves = [measured.curves[name] for name in plot.curves or measured.curves]
 
@@ -42,13 +42,13 @@ def overload(measured: Measured, plot: Plot) -> Figure:
 
 
 def together(result: Result) -> Line:
-    """Time in ms, and what all flows received in Gb/s."""
+    """Time in ms, and goodput of all flows in Gb/s."""
     total = throughput(result).sum(axis=1)
     return total.index.to_numpy(dtype=float) / 1e3, total.to_numpy(dtype=float)
 
 
 def queue(result: Result) -> Line:
-    """Time in ms, and the most that is not yet sent at the first watched port within that ms, in kB."""
+    """Time in ms, and the largest backlog of the first watched port within that ms, in kB."""
     samples = result.table("queue_samples")
     first = samples[samples["name"] == samples["name"].iloc[0]]
     most = (first["bytes"] / 1e3).groupby(first["time_us"] // 1e3).max()

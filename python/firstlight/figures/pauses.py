@@ -1,4 +1,4 @@
-"""Pauses of one run on a lossless fabric: whom, when, how long, and for how much of it in vain."""
+"""Pauses of one run on a lossless fabric: which ports, when, how long, and how much of it as victims."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ BINS = 120
 
 
 def pauses_figure(result: Result) -> Figure:
-    """The ports (and classes) that were paused longest: for which part of each moment, as far as single
-    pauses were recorded, and beside it how long in all, victims' part marked."""
+    """The ports (and classes) that were paused longest. On the left, the share of each moment for which each
+    was paused, as far as single pauses were recorded; on the right, how long in total, with the part as
+    victim."""
     pauses = result.table("pauses")
     paused = pauses[pauses["pauses"] > 0].sort_values("paused_us", ascending=False, kind="stable")
     shown = paused.head(MOST_PORTS)
@@ -53,9 +54,9 @@ def pauses_figure(result: Result) -> Figure:
 
 def _over_time(canvas: Canvas, axes: Axes, shown: pd.DataFrame, events: pd.DataFrame, end: float) -> None:
     edges = np.linspace(0.0, end, BINS + 1)
-    told = {row: part for row, part in events.groupby(["name", "class"], sort=False)}
+    recorded = {row: part for row, part in events.groupby(["name", "class"], sort=False)}
     rows = zip(shown["name"], shown["class"], strict=True)
-    shares = [paused_share(told.get(row, events.head(0)), edges) for row in rows]
+    shares = [paused_share(recorded.get(row, events.head(0)), edges) for row in rows]
     cells = np.ma.masked_equal(100 * np.array(shares), 0.0)
     places = np.arange(len(shown) + 1)
     mesh = axes.pcolormesh(edges / 1e3, places, cells, norm=Normalize(0, 100), cmap="YlOrRd")
@@ -65,7 +66,7 @@ def _over_time(canvas: Canvas, axes: Axes, shown: pd.DataFrame, events: pd.DataF
 
 
 def paused_share(events: pd.DataFrame, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The part of the time between two ``edges`` (us) for which a port was paused. A pause that has no end in
+    """The share of the time between two ``edges`` (us) for which a port was paused. A pause without an end in
     ``events`` lasts until the last edge."""
     begins = events.loc[events["paused"], "at_us"].to_numpy(dtype=float)
     ends = events.loc[~events["paused"], "at_us"].to_numpy(dtype=float)

@@ -8,8 +8,8 @@ from firstlight.figures.style import BLUE, VERMILION, Figure, draw, legend_above
 
 
 def ratios(measured: Measured, plot: Plot) -> Figure:
-    """For the figure's metric: a mark for each point, bars for the 95 % interval over repetitions (which both
-    curves have in common), a shade over what the facts of the paper's text span."""
+    """A mark for each point, with bars for the 95 % interval over repetitions, and a shade over the range of
+    the facts in the paper's text."""
     facts = [f for f in measured.claim.facts if f.by and f.metric == plot.metrics[0]]
     stated = [f.paper for f in facts]
     points = measured.points()

@@ -1,4 +1,4 @@
-"""A demand and its schedules: a heat map, and for each scheduler a chart of who sends to whom and when."""
+"""A demand and its schedules: a heat map, and for each scheduler a chart of circuits over time."""
 
 from collections.abc import Sequence
 
@@ -27,13 +27,13 @@ from firstlight.figures.style import (
 )
 
 FEW = [BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#F0E442", GREY]
-"""Colours of so many destination racks; of more, steps of one map."""
+"""Colours of up to eight destination racks; more racks have steps of a colour map."""
 NAMED = 16
-"""With no more racks, axes and bars have the racks' names."""
+"""Largest number of racks whose names stand at axes and in bars."""
 WIDE = 0.018
-"""Of the week: what one letter takes in a bar."""
+"""Width of a letter in a bar, as a share of the week."""
 VECTORS = 20_000
-"""Cells of a chart above which an SVG holds it as pixels."""
+"""Largest number of cells that an SVG draws one by one; a larger chart is pixels."""
 
 
 def schedule_figure(schedules: Sequence[Schedule]) -> Figure:
@@ -87,7 +87,7 @@ def _demand(part: SubFigure, axes: Axes, schedule: Schedule) -> None:
 
 
 def _chart(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
-    """A row for each rack that sends, the time from left to right."""
+    """Draw a row for each sending rack, time from left to right."""
     racks = len(schedule.racks)
     edges, cells = [0.0], np.full((racks, 2 * len(schedule.days)), np.nan)
     for at, day in enumerate(schedule.days):
@@ -119,7 +119,7 @@ def _chart(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
 
 
 def _label_bars(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
-    """Destinations in the bars that are wide enough, so that colours need not be told apart."""
+    """Write destinations into the bars that are wide enough."""
     for day in schedule.days:
         for source, to in day.pairs:
             name = schedule.racks[to]
@@ -130,7 +130,7 @@ def _label_bars(axes: Axes, schedule: Schedule, colors: Sequence[str]) -> None:
 
 
 def _key(part: SubFigure, racks: Sequence[str], colors: Sequence[str]) -> None:
-    """Which colour is which destination."""
+    """Draw the key of colours."""
     norm = BoundaryNorm(np.arange(len(racks) + 1) - 0.5, len(racks))
     mappable = ScalarMappable(norm, ListedColormap(colors))
     bar = part.colorbar(mappable, cax=part.subplots(), label="To rack")
@@ -144,7 +144,7 @@ def _key(part: SubFigure, racks: Sequence[str], colors: Sequence[str]) -> None:
 
 
 def _name(axes: Axes, racks: Sequence[str], which: str) -> None:
-    """Ticks at racks: their names, or some numbers where there are many."""
+    """Set ticks at racks: their names, or some numbers where there are many."""
     long = max(map(len, racks)) > 2
     for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
         if letter not in which:

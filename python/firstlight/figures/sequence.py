@@ -26,12 +26,12 @@ Array = npt.NDArray[np.float64]
 
 
 def kb_per_us(result: Result, network: str) -> float:
-    """What a flow gets of a network's line rate, in kB per us."""
+    """A flow's share of a network's line rate, in kB per us."""
     return bits_per_second(result.manifest["spec"][network]["rate"]) / 8e9 / len(result.flows)
 
 
 def optimal(result: Result, time_us: Array) -> Array:
-    """The kB that a flow could have sent by each time, at line rate all the while."""
+    """The kB that a flow could have sent by each time, at line rate."""
     week = result.week
     night = float((week["start_us"] - week["end_us"].shift(fill_value=0.0)).iloc[-1])
     circuit, packet = kb_per_us(result, "circuit"), kb_per_us(result, "packet")

@@ -15,7 +15,7 @@ from firstlight.runs.sweep import SHOWN, Sweep
 
 COLORS = (BLUE, VERMILION, GREEN, INK)
 MOST_CURVES = 7
-"""As many as have a colour of their own."""
+"""Largest number of curves, each with a colour of its own."""
 
 
 def series_figure(result: Result) -> Figure:
@@ -89,8 +89,8 @@ def jobs_figure(result: Result) -> Figure:
 
 
 def rate_limiters_figure(result: Result) -> Figure:
-    """Rates of flows that QCN limits over time, those that changed most often. A flow that has nothing left
-    to send recovers for seconds, by its timer alone: time ends at twice the last cut of any of them."""
+    """Rates over time of the flows whose QCN limit changed most often. Time ends at twice the last cut of any
+    of them: after it, an idle flow's rate only recovers by its timer, for seconds."""
     frame = result.rate_limiters
     changes = frame.groupby(["host", "to", "flow"])
     often = changes.size().nlargest(MOST_CURVES).index.sort_values()
@@ -118,7 +118,7 @@ def rate_limiters_figure(result: Result) -> Figure:
 
 
 def _last_cut(part: pd.DataFrame) -> float:
-    """When the rate fell for the last time, in us; the first change of a limiter is a cut."""
+    """Time of the rate's last decrease, in us; the first change of a limiter is a decrease."""
     cuts = part.loc[~(part["current_mbps"].diff() >= 0), "time_us"]
     return float(cuts.max())
 

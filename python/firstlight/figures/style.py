@@ -1,7 +1,7 @@
-"""How our figures look: on paper, on a light screen and on a dark one.
+"""The look of all figures: on paper, on a light screen and on a dark one.
 
-Colours are Okabe and Ito's, which the colour-blind tell apart; reference and ours differ in marker and dash
-too. For the report, figures are transparent SVG whose ink follows the page's text colour.
+The colours are Okabe and Ito's, which colour-blind readers can distinguish; the paper's and our marks also
+differ in marker and dash. In reports, figures are transparent SVG whose ink has the page's text colour.
 """
 
 import io
@@ -78,8 +78,8 @@ class Figure:
 
 @contextmanager
 def style(name: str) -> Iterator[None]:
-    """Our matplotlib settings, ids in the SVG hashed from ``name`` so that they repeat and differ between
-    figures."""
+    """Matplotlib settings of all figures. Ids in the SVG are hashed from ``name``, so that they repeat and
+    differ between figures."""
     with plt.rc_context({**_RC, "svg.hashsalt": name}):
         yield
 
@@ -113,7 +113,7 @@ def _inline(svg: str, caption: str) -> str:
 
 
 def legend_above(canvas: Canvas, axes: Axes) -> None:
-    """One row of what ``axes`` shows, above everything."""
+    """Draw the legend of ``axes`` as rows above everything."""
     handles, labels = axes.get_legend_handles_labels()
     spacing = {"columnspacing": 1.1, "handlelength": 1.6, "handletextpad": 0.5}
     canvas.legend(handles, labels, ncols=5, loc="outside upper left", **spacing)

@@ -1,1 +1,1 @@
-"""Real Linux hosts: kernels in virtual time, how they are built, kept and run."""
+"""Linux hosts: kernels in virtual time, how they are built, stored and run."""

@@ -1,8 +1,8 @@
-"""Builds a kernel into the cache: which sources, one build at a time, and nothing half-made left behind.
+"""Builds a kernel into the cache: chooses the sources, allows one build at a time, and leaves nothing
+half-made.
 
-All happens in a directory of its own beside the kernels (:mod:`firstlight.linux.workshop`), which is removed
-whatever comes; the kernel's directory appears complete or not at all. Only the log of a build that failed
-is kept.
+A build has a directory of its own beside the kernels (:mod:`firstlight.linux.workshop`), which is removed in
+any case. The kernel's directory appears complete or not at all. Only the log of a failed build is kept.
 """
 
 import contextlib
@@ -22,7 +22,8 @@ from firstlight.linux.sources import Source
 from firstlight.linux.workshop import BuildFailed, Order, Progress, Say, Workshop
 
 NEEDED_BYTES = 2_000_000_000
-"""A whole tree that the user names (1.7 GB), or the half of one that is unpacked, and what is compiled."""
+"""Disk space of a build: a whole tree that the user names (1.7 GB), or half a tree that is unpacked, and the
+compiled files."""
 WORK = ".building-"
 
 
@@ -34,7 +35,7 @@ def build(
     say: Say = print,
     progress: Progress = lambda _: None,
 ) -> Kernel:
-    """The kernel of ``hz`` ticks per second, built unless it is there already."""
+    """The kernel of ``hz`` ticks per second, built unless it exists."""
     if hz not in kernels.TICKS:
         raise KernelError(f"--hz {hz}: one of {', '.join(map(str, kernels.TICKS))} is needed")
     series = "" if source == "auto" else source if sources.VERSION.fullmatch(source) else None
@@ -55,12 +56,12 @@ def build(
 
 
 def newest_that_works(order: Order, series: str) -> Kernel:
-    """Build the newest source that builds, of those that are kept, else of the archive; if ``series`` is not
-    empty, only of that version."""
+    """Build the newest source that builds: first of those in the cache, then of the archive; if ``series`` is
+    not empty, only of that version."""
     tried: set[tuple[str, str]] = set()
     for candidate in (s for s in sources.kept() if kernels.is_of(s.version, series)):
         tried.add((candidate.package, candidate.version))
-        with told(candidate, order.say):
+        with reported(candidate, order.say):
             return make(order, candidate)
     order.say("asking the system's package archive for sources")
     with sources.private_apt() as apt:
@@ -68,7 +69,7 @@ def newest_that_works(order: Order, series: str) -> Kernel:
             key = (candidate.package, candidate.version)
             if key in tried or not kernels.is_of(candidate.version, series):
                 continue
-            with told(candidate, order.say):
+            with reported(candidate, order.say):
                 order.say(f"downloading {candidate.title} (about 160 MB)")
                 return make(order, sources.fetch(apt, candidate))
     which = f"linux-source package of version {series}" if series else "linux-source package from 6.12 on"
@@ -77,8 +78,8 @@ def newest_that_works(order: Order, series: str) -> Kernel:
 
 
 @contextlib.contextmanager
-def told(candidate: Source, say: Say) -> Iterator[None]:
-    """A source that does not build is told of, and the next is tried."""
+def reported(candidate: Source, say: Say) -> Iterator[None]:
+    """Report a source that does not build, so that the next one is tried."""
     try:
         yield
     except BuildFailed as e:
@@ -98,7 +99,7 @@ def make(order: Order, source: Source) -> Kernel:
 
 @contextlib.contextmanager
 def workplace(say: Say) -> Iterator[Path]:
-    """A directory that is removed whatever comes. It holds some 50,000 files: that can take a while."""
+    """A temporary directory. Its removal can take a while: it holds some 50,000 files."""
     work = Path(tempfile.mkdtemp(prefix=WORK, dir=kernels.folder()))
     try:
         yield work
@@ -110,7 +111,7 @@ def workplace(say: Say) -> Iterator[Path]:
 
 
 def require_space(folder: Path) -> None:
-    """Raise when a build would fill the disk."""
+    """Raise :class:`KernelError` when a build would fill the disk."""
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
     if free < NEEDED_BYTES:
@@ -122,7 +123,7 @@ def require_space(folder: Path) -> None:
 
 @contextlib.contextmanager
 def only_builder(say: Say) -> Iterator[None]:
-    """One build at a time; the directories of builds that were killed are removed."""
+    """Hold the lock that allows one build at a time; remove the directories of builds that were killed."""
     kernels.folder().mkdir(parents=True, exist_ok=True)
     with (kernels.folder() / ".lock").open("w") as lock:
         try:
@@ -137,7 +138,7 @@ def only_builder(say: Say) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """A request to end (SIGTERM, SIGHUP) cleans up as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP clean up as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

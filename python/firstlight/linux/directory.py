@@ -21,13 +21,13 @@ PREFIX = "firstlight-run-"
 CONSOLE = "console.log"
 PROGRAMS = "programs"
 LOGS = (CONSOLE, PROGRAMS, "experiment.toml", "run.json", "plan.json", "failure.json")
-"""What is kept of a run that failed."""
+"""Files of a failed run that are kept."""
 NEWBORN = 60.0
-"""Seconds during which a directory without a lock may still get one."""
+"""Seconds after its creation for which a directory may be without a lock."""
 
 
 class RunDirectory:
-    """A new run directory; removed on exit."""
+    """A new run directory; it is removed on exit."""
 
     def __init__(self, memory_mb: int) -> None:
         self.path = Path()
@@ -48,21 +48,21 @@ class RunDirectory:
         os.close(self._lock)
 
     def write(self, name: str, text: str) -> None:
-        """Write one of the files that the kernel reads."""
+        """Write a file for the kernel to read."""
         try:
             (self.path / name).write_text(text, encoding="utf-8")
         except OSError as e:
             raise RunError(f"{self.path / name}: cannot be written: {e.strerror}") from None
 
     def link(self, name: str, target: Path) -> Path:
-        """A name in here for ``target``, whose own path may have blanks and commas, which a kernel's command
-        line cannot carry."""
+        """A link in the directory to ``target``, whose own path may have blanks and commas, which a kernel's
+        command line cannot contain."""
         link = self.path / name
         link.symlink_to(target.resolve())
         return link
 
     def json(self, name: str) -> Any:
-        """What the JSON file ``name`` holds; ``None`` without such a file."""
+        """The content of the JSON file ``name``; ``None`` without such a file."""
         try:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class RunDirectory:
             raise RunError(f"the kernel's {name} cannot be read: {e}") from None
 
     def console(self) -> str:
-        """What the kernel has printed so far."""
+        """The kernel's console output so far."""
         try:
             return (self.path / CONSOLE).read_bytes().decode(errors="replace")
         except OSError:
@@ -86,12 +86,13 @@ class RunDirectory:
         return int(struct.unpack_from("<Q", noted)[0]) if len(noted) >= 16 else None
 
     def outputs(self) -> dict[str, bytes]:
-        """What the programs wrote, by file name."""
+        """Outputs of the programs, by file name."""
         found = sorted((self.path / PROGRAMS).iterdir())
         return {f.name: f.read_bytes() for f in found if f.is_file() and not f.is_symlink()}
 
     def keep(self, wanted: Path | None) -> str:
-        """Keep the logs of a failed run as ``wanted`` (else in a new temporary directory); say where."""
+        """Keep the logs of a failed run as ``wanted``, else in a new temporary directory; return a sentence
+        that says where."""
         try:
             kept = logs_directory(wanted)
             for name in LOGS:
@@ -116,13 +117,13 @@ def logs_directory(wanted: Path | None) -> Path:
 
 
 def forget_logs(directory: Path) -> None:
-    """Remove the logs of an earlier failure, and nothing that is something else."""
+    """Remove the logs of an earlier failure, and no other files."""
     if (directory / CONSOLE).is_file() and (directory / "plan.json").is_file():
         shutil.rmtree(directory, ignore_errors=True)
 
 
 def place(memory_mb: int) -> Path:
-    """A directory in memory with room for the kernel's memory, which it fills as it uses it."""
+    """A directory in memory with room for the kernel's memory."""
     rooms = []
     for path in dict.fromkeys((Path("/dev/shm"), Path("/run/shm"), Path(tempfile.gettempdir()))):
         if path.is_dir() and os.access(path, os.W_OK | os.X_OK) and not set(str(path)) & set(" ,"):
@@ -137,7 +138,7 @@ def place(memory_mb: int) -> Path:
 
 
 def clear_leftovers(parent: Path) -> None:
-    """Remove run directories of processes that are gone (a kill -9)."""
+    """Remove run directories of processes that no longer exist (after a kill -9)."""
     for path in parent.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if path.stat().st_uid != os.getuid():

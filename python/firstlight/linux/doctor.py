@@ -1,4 +1,4 @@
-"""What this machine can run, and for what it cannot: why, and what to do."""
+"""Checks what this machine can run; for what it cannot run, why and what to do."""
 
 import ctypes
 import os
@@ -21,12 +21,12 @@ VIRTUAL = "Linux hosts, virtual time"
 STRUCT_OPS = "reTCP on this kernel (BPF)"
 DILATED = "Linux hosts, dilated time"
 RUN_MEMORY = 1_000_000_000
-"""What one run wants to have, of memory and of a file system in memory."""
+"""Bytes that one run needs, of memory and of a file system in memory."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a way of running needs."""
+    """A condition of a way of running."""
 
     way: str
     name: str
@@ -34,7 +34,7 @@ class Check:
     found: str
     todo: str = ""
     needed: bool = True
-    """Whether the way does not work without it."""
+    """Whether the way of running does not work without it."""
 
 
 def examine() -> list[Check]:
@@ -43,18 +43,18 @@ def examine() -> list[Check]:
 
 
 def able(checks: list[Check]) -> dict[str, bool]:
-    """Way -> whether it works here."""
+    """Whether each way of running works here."""
     ways = dict.fromkeys(check.way for check in checks)
     return {way: all(c.ok for c in checks if c.way == way and c.needed) for way in ways}
 
 
 def as_json(checks: list[Check]) -> dict[str, Any]:
-    """What ``--json`` prints."""
+    """The checks as ``--json`` prints them."""
     return {"able": able(checks), "checks": [asdict(check) for check in checks]}
 
 
 def simulated() -> Iterator[Check]:
-    """The engine is there, or nothing of this package were."""
+    """The engine: without it this package could not be imported."""
     yield Check(SIMULATED, "engine", True, f"version {core.version()}, {os.cpu_count()} processors")
 
 
@@ -62,7 +62,7 @@ def simulated() -> Iterator[Check]:
 
 
 def virtual() -> Iterator[Check]:
-    """What a kernel in virtual time needs."""
+    """Conditions of a kernel in virtual time."""
     machine = platform.machine()
     right = sys.platform == "linux" and machine == "x86_64"
     yield Check(
@@ -84,7 +84,7 @@ def virtual() -> Iterator[Check]:
 
 
 def kernel() -> Check:
-    """Whether one for the usual tick, or for another, is built."""
+    """A built kernel, for the usual tick or for another one."""
     build = "firstlight kernel build"
     usable, problem = [], ""
     for hz in kernels.TICKS:
@@ -100,7 +100,7 @@ def kernel() -> Check:
 
 
 def build_tools() -> Check:
-    """Needed once."""
+    """The tools that build a kernel."""
     lacking = tools.missing()
     if not lacking:
         return Check(VIRTUAL, "tools to build kernels", True, "all there", needed=False)
@@ -111,7 +111,7 @@ def build_tools() -> Check:
 
 
 def processes() -> Check:
-    """Whether a kernel may hold its processes: best tried with one."""
+    """Whether a kernel may control its processes, best tried by booting one."""
     name = "seccomp or ptrace"
     if found := kernels.built():
         newest = found[0]
@@ -144,7 +144,7 @@ def may_ptrace() -> bool:
 
 
 def memory() -> Check:
-    """Of the machine."""
+    """The machine's free memory."""
     lines = dict(line.split(":", 1) for line in _read("/proc/meminfo").splitlines() if ":" in line)
     available = int(lines.get("MemAvailable", "0 kB").split()[0]) * 1024
     enough = available >= RUN_MEMORY
@@ -154,7 +154,7 @@ def memory() -> Check:
 
 
 def shared_memory() -> Check:
-    """The kernel's memory is a file; it must lie in memory and may hold programs."""
+    """A file system in memory for the kernel's memory, which is a file; it must allow programs."""
     place = "/dev/shm"
     if not os.access(place, os.W_OK | os.X_OK):
         return Check(VIRTUAL, place, False, "cannot be written", f"mount -t tmpfs tmpfs {place}")
@@ -167,7 +167,7 @@ def shared_memory() -> Check:
 
 
 def routes() -> Check:
-    """Nothing of ours calls it."""
+    """The program ``ip``, which users' programs may call."""
     there = shutil.which("ip", path=tools.PATH) is not None
     todo = "" if there else f"{tools.install(['iproute2'])}, for programs that call ip, tc or ss"
     return Check(VIRTUAL, "iproute2", there, "there" if there else "missing", todo, needed=False)
@@ -177,7 +177,7 @@ def routes() -> Check:
 
 
 def struct_ops() -> Iterator[Check]:
-    """What loading our congestion control into the machine's own kernel needs."""
+    """Conditions of loading our congestion control into the machine's own kernel."""
     btf = Path("/sys/kernel/btf/vmlinux").exists()
     todo = "" if btf else "a kernel with CONFIG_DEBUG_INFO_BTF=y (6.1 or newer)"
     yield Check(STRUCT_OPS, "types of the kernel (BTF)", btf, platform.release(), todo)
@@ -204,13 +204,13 @@ def dilated() -> Iterator[Check]:
 
 
 def root(way: str) -> Check:
-    """Who we are."""
+    """Whether this process runs as root."""
     is_root = os.geteuid() == 0
     return Check(way, "root", is_root, "yes" if is_root else "no", "" if is_root else "run it with sudo")
 
 
 def may_unshare() -> bool:
-    """Whether a child of ours can have a network of its own."""
+    """Whether a child process can have a network namespace of its own."""
     child = os.fork()
     if child == 0:
         code = 1

@@ -1,7 +1,7 @@
-"""One run on Linux hosts: a kernel in virtual time is started, watched and ended.
+"""One run on Linux hosts: starts, watches and ends a kernel in virtual time.
 
-The kernel is an ordinary process. It loads the engine, runs the guest program as its first process, and
-leaves ``outcome.json`` in the run's directory, or ``failure.json``, or nothing but what it printed.
+The kernel is an ordinary process. It loads the engine and runs the guest program as its first process. It
+leaves ``outcome.json`` in the run's directory, or ``failure.json``, or only its console output.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from firstlight.linux.kernels import Kernel
 
 EPOCH_NS = 1_700_000_000_000_000_000
-"""What the hosts' clocks say at boot, so that no program sees another date."""
+"""Time of the hosts' clocks at boot, the same in every run."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FLOW_MB = 0.25
 BUFFERS_MB = 4.0
-"""Memory of a flow, and what its full buffers take at most."""
+"""Memory of a flow, and of its full buffers at most."""
 POLL_S = 0.05
 EXIT_S = 20.0
 """How long a kernel may take to halt when its outcome is there."""
@@ -73,7 +73,7 @@ def execute(
 
 
 def plan_of(spec: core.Spec) -> str:
-    """What the hosts of the kernel are to do, as JSON."""
+    """The plan of the kernel's hosts, as JSON."""
     try:
         return _core.linux_plan(spec.text, spec.path, spec.overrides, allow_sweep=spec.sweep)
     except _core.SpecError as e:
@@ -97,7 +97,7 @@ def prepare(
     plan: str,
     capture: str | Path | None,
 ) -> None:
-    """Write what the engine and the guest program read."""
+    """Write the files that the engine and the guest program read."""
     run.write("experiment.toml", spec.text)
     run.write("plan.json", plan)
     described = {
@@ -139,8 +139,8 @@ def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: i
 
 
 def own_parameters(plan: dict[str, Any]) -> list[dict[str, str]]:
-    """Parameters of what is built into the kernel, which counts with them from its start; a module gets its
-    own when it is loaded."""
+    """Module parameters on the kernel's command line: those of code that is built into it. A module gets its
+    parameters when it is loaded."""
     return [p for p in plan["parameters"] if f"{p['module']}.ko" not in plan["modules"]]
 
 
@@ -172,7 +172,7 @@ def watch(
     progress: Callable[[float], None] | None,
     patience: float,
 ) -> None:
-    """Wait for the kernel's end; raise when it ended early, or stands still."""
+    """Wait for the kernel's end; raise :class:`RunError` when it ended early or stands still."""
     still = Standstill(duration_ns / 1000, patience, time.monotonic())
     finished: float | None = None
     while process.poll() is None:
@@ -182,7 +182,7 @@ def watch(
         if (run.path / "outcome.json").exists() or (run.path / "failure.json").exists():
             finished = finished or now
             if now - finished > EXIT_S:
-                break  # all is told; it only fails to halt
+                break  # the outcome is complete; the kernel only fails to halt
         elif still.lasts(virtual or 0, now):
             raise RunError(standstill(process, run, virtual, duration_ns, patience))
         if progress:
@@ -219,7 +219,7 @@ def standstill(
     duration_ns: int,
     patience: float,
 ) -> str:
-    """Why virtual time stands still, as far as the kernel can tell."""
+    """Why virtual time stands still, as far as the kernel reports it."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGUSR2)
     found, deadline = None, time.monotonic() + ANSWER_S
@@ -241,7 +241,7 @@ def standstill(
 
 
 def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns: int) -> str:
-    """Why the kernel ended without an outcome, as far as it printed it."""
+    """Why the kernel ended without an outcome, by its console output."""
     code = process.returncode
     how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
     lines = [line.strip() for line in run.console().splitlines() if line.strip()]

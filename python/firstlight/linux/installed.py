@@ -1,5 +1,4 @@
-"""What a run on Linux hosts needs to be installed: the engine as a shared object, the guest program, a
-kernel."""
+"""Finds what a run on Linux hosts needs: the engine as a shared object, the guest program, a kernel."""
 
 import functools
 import hashlib
@@ -45,7 +44,7 @@ def has_linux_hosts(resolved: dict[str, Any]) -> bool:
 
 
 def hz_of(resolved: dict[str, Any]) -> int:
-    """How often the kernel of an experiment ticks: once per ``tcp.tick``."""
+    """Ticks per second of an experiment's kernel, one per ``tcp.tick``."""
     text = str(resolved.get("tcp", {}).get("tick", "4ms"))
     found = re.fullmatch(r"([\d.]+)(\w+)", text)
     if not found or found[2] not in SECONDS:
@@ -54,12 +53,13 @@ def hz_of(resolved: dict[str, Any]) -> int:
 
 
 def kernel_of(resolved: dict[str, Any]) -> Kernel:
-    """The kernel that an experiment runs on: of its ``tcp.tick`` and its ``linux.version``."""
+    """The kernel for an experiment's ``tcp.tick`` and ``linux.version``."""
     return kernels.find(hz_of(resolved), resolved.get("linux", {}).get("version", ""))
 
 
 def identity(resolved: dict[str, Any]) -> list[str]:
-    """What decides a result besides the experiment: the kernel, the engine and the guest program."""
+    """Hashes of what decides a result besides the experiment: the kernel, the engine and the guest
+    program."""
     kernel = kernel_of(resolved)
     return [str(kernel.manifest.get("hash")), str(kernel.version), str(kernel.seccomp), *builds()]
 

@@ -1,7 +1,7 @@
-"""Kernels that are built: where they lie, which one a run takes.
+"""The kernels in the cache.
 
-Each has a directory of its own in the cache, ``kernels/<version>-hz<HZ>-<hash>``, which appears there when it
-is complete. The hash is over all that we add to Linux: a kernel of an older checkout is not taken by mistake.
+Each has a directory of its own, ``kernels/<version>-hz<HZ>-<hash>``, which appears when it is complete. The
+hash is over all that we add to Linux, so that a kernel of an older checkout is not used by mistake.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ class Kernel:
     hz: int
     hash: str
     seccomp: bool
-    """Whether it runs its processes by seccomp, which is faster than by ptrace."""
+    """Whether it controls its processes by seccomp, which is faster than ptrace."""
     manifest: dict[str, Any] = field(repr=False, compare=False)
 
     @property
     def binary(self) -> Path:
-        """The kernel, a program."""
+        """The kernel, which is a program."""
         return self.path / BINARY
 
     @property
@@ -45,7 +45,7 @@ class Kernel:
 
 
 def cache() -> Path:
-    """Where kernels and their sources are kept: ``FIRSTLIGHT_CACHE``, else the user's cache directory."""
+    """The cache of kernels and their sources: ``FIRSTLIGHT_CACHE``, else the user's cache directory."""
     if named := os.environ.get("FIRSTLIGHT_CACHE"):
         return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -53,7 +53,7 @@ def cache() -> Path:
 
 
 def folder() -> Path:
-    """Where built kernels are."""
+    """The directory of built kernels."""
     return cache() / "kernels"
 
 
@@ -73,13 +73,13 @@ def folder_of_linux() -> Path:
 
 
 def driver_sources(linux: Path) -> list[Path]:
-    """What goes into the kernel itself."""
+    """Our files that become a part of the kernel itself."""
     found = [f for f in (linux / "kernel").iterdir() if f.suffix in (".c", ".h", ".patch", ".config")]
     return sorted(found)
 
 
 def module_sources(linux: Path) -> list[Path]:
-    """What goes into the module of reTCP; nothing when the folder has none."""
+    """The files of reTCP's module; none when the folder has none."""
     retcp = linux / "retcp"
     if not (retcp / "Kbuild").is_file():
         return []
@@ -89,7 +89,7 @@ def module_sources(linux: Path) -> list[Path]:
 
 
 def source_hash(hz: int, linux: Path | None = None) -> str:
-    """Twelve digits for all that a build of ours adds to Linux."""
+    """Twelve hex digits that identify all files that we add to Linux."""
     linux = linux or folder_of_linux()
     digest = hashlib.sha256(f"hz {hz}\n".encode())
     for file in driver_sources(linux) + module_sources(linux):
@@ -154,11 +154,11 @@ def milliseconds(hz: int) -> str:
 
 
 def is_of(version: str, series: str) -> bool:
-    """Whether ``version`` is that or one of its line: 6.12.117 is a 6.12, and any is of an empty text."""
+    """Whether ``version`` is of a series: 6.12.117 is of 6.12, and every version is of an empty series."""
     wanted = number(series)
     return number(version)[: len(wanted)] == wanted
 
 
 def number(version: str) -> tuple[int, ...]:
-    """``6.12.117-1~deb12u1`` -> ``(6, 12, 117, 1)``: what versions are compared by."""
+    """``6.12.117-1~deb12u1`` -> ``(6, 12, 117, 1)``, by which versions are compared."""
     return tuple(int(part) for part in re.findall(r"\d+", version.split("~")[0])[:4])

@@ -1,4 +1,4 @@
-"""What a kernel's run left, as the core's own output."""
+"""Reads the outcome of a kernel's run, in the form of the core's own output."""
 
 from math import nan
 from typing import Any
@@ -12,7 +12,7 @@ from firstlight.linux.kernels import Kernel
 
 
 def read(run: RunDirectory, kernel: Kernel) -> Output:
-    """The manifest, with the kernel that it ran on; the tables; what the programs printed."""
+    """The manifest with the kernel, the tables, and the programs' outputs."""
     found = run.json("outcome.json")
     try:
         manifest = {**found["manifest"], "kernel": described(kernel)}
@@ -41,6 +41,6 @@ def column(kind: str, values: list[Any]) -> Any:
 
 
 def described(kernel: Kernel) -> dict[str, Any]:
-    """The kernel as a manifest tells it."""
-    told = {k: kernel.manifest.get(k) for k in ("version", "hz", "hash", "patch", "config", "source")}
-    return {**told, "mode": "seccomp" if kernel.seccomp else "ptrace"}
+    """The kernel's entry in a manifest."""
+    entries = {k: kernel.manifest.get(k) for k in ("version", "hz", "hash", "patch", "config", "source")}
+    return {**entries, "mode": "seccomp" if kernel.seccomp else "ptrace"}

@@ -1,4 +1,4 @@
-"""Processes of a run: a processor of its own for each, and none that stays when the run has ended."""
+"""The processes of a run: one processor for each run, and no process that outlives its run."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ CLAIM = "firstlight-cpu"
 
 @contextlib.contextmanager
 def own_cpu() -> Iterator[int]:
-    """A processor that no other run has, of those that this process may use.
+    """A processor that no other run uses, of those that this process may use.
 
-    A kernel and its programs hand over to each other all the time, five times slower across processors. The
-    claim is a name that only one socket can have; it ends with the process, however that ends. With more runs
+    A kernel and its programs switch to each other all the time, which is five times slower across processors.
+    The claim on a processor is a name that only one socket can have; it ends with the process. With more runs
     than processors the later ones share.
     """
     allowed = sorted(os.sched_getaffinity(0))
@@ -31,7 +31,7 @@ def own_cpu() -> Iterator[int]:
 
 
 def members(session: int) -> list[int]:
-    """The processes of a session, but for those that have ended and only wait to be reaped."""
+    """The processes of a session, except those that have ended and were not yet reaped."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,4 +1,4 @@
-"""Boots a kernel for a moment, to see that it runs here."""
+"""Boots a kernel briefly, to check that it runs here."""
 
 import os
 import re
@@ -12,7 +12,8 @@ PATIENCE = 60.0
 
 
 def boot(binary: Path, seccomp: bool) -> str:
-    """Let the kernel run ``/bin/true`` as its only program; empty when it got there, else what stopped it."""
+    """Let the kernel run ``/bin/true`` as its only program. Returns an empty text if it did, else the
+    reason."""
     words = ["mem=64M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/true"]
     words += [
         "con=null",
@@ -45,11 +46,11 @@ def boot(binary: Path, seccomp: bool) -> str:
 
 
 def verdict(console: str, code: int) -> str:
-    """The kernel complains that its only program has ended, with a code: so far it must come."""
+    """Read the console of the boot: the kernel got to its only program if it reports that program's end."""
     ended = re.search(r"Attempted to kill init! exitcode=0x([0-9a-f]+)", console)
     if ended and int(ended[1], 16) == 0:
         return ""
     lines = [line for line in console.splitlines() if line.strip()]
-    told = [line for line in lines if re.search(r"panic|failed|error|not permitted", line, re.IGNORECASE)]
-    last = (told or lines or [""])[-1].strip()
+    problems = [line for line in lines if re.search(r"panic|failed|error|not permitted", line, re.IGNORECASE)]
+    last = (problems or lines or [""])[-1].strip()
     return f"it ended with code {code}" + (f" ({last})" if last else "")

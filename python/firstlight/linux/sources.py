@@ -1,7 +1,7 @@
 """Sources of Linux: a tree or tarball of the user's, one in the cache, or a package of the system's archive.
 
 The archive's address comes from apt's own settings. Newer suites of the same archive are asked with lists
-kept apart from the system's, so nothing of the system changes and nobody needs to be root.
+kept apart from the system's, so nothing of the system changes and root is not needed.
 """
 
 import contextlib
@@ -18,9 +18,10 @@ from firstlight.errors import KernelError
 from firstlight.linux import kernels
 
 OLDEST = (6, 12)
-"""6.1 does not run on processors with AVX-512: their registers do not fit its signal stack of one page."""
+"""The oldest version that works: 6.1 does not run on processors with AVX-512, whose registers do not fit its
+signal stack of one page."""
 NEWER_SUITES = {"Debian": ("unstable", "testing", "stable-backports", "stable")}
-"""What an archive calls its newer suites, by its origin."""
+"""Names of an archive's newer suites, by its origin."""
 VERSION = re.compile(r"\d+(\.\d+)+")
 PACKAGE = re.compile(r"linux-source-(\d+\.\d+(?:\.\d+)?)")
 TARBALL = re.compile(r"\.tar(\.xz|\.gz|\.bz2|\.zst)?$|\.tgz$")
@@ -28,7 +29,7 @@ TARBALL = re.compile(r"\.tar(\.xz|\.gz|\.bz2|\.zst)?$|\.tgz$")
 
 @dataclass(frozen=True)
 class Source:
-    """Sources that can be built: a tarball or a tree at ``path``, or a package still to be fetched."""
+    """Sources that can be built: a tarball or a tree at ``path``, or a package that is not yet downloaded."""
 
     version: str
     title: str
@@ -77,7 +78,7 @@ def version_of(tree: Path) -> str:
 
 
 def refuse_old(version: str) -> None:
-    """Raise when ``version`` is known not to work."""
+    """Raise :class:`KernelError` when ``version`` is known not to work."""
     if kernels.number(version)[:2] < OLDEST:
         raise KernelError(
             f"Linux {version} is too old: 6.12 or newer is needed (older ones do not run on processors with "
@@ -89,7 +90,7 @@ def refuse_old(version: str) -> None:
 
 
 def kept() -> list[Source]:
-    """Packages' sources in the cache, newest first."""
+    """Sources of packages in the cache, newest first."""
     found = []
     for file in (kernels.cache() / "sources").glob("linux-source-*_*.tar*"):
         package, _, rest = file.name.partition("_")
@@ -99,7 +100,7 @@ def kept() -> list[Source]:
 
 
 def newest_first(found: Sequence[Source]) -> list[Source]:
-    """Those that can work, the newest first; of each package its newest version."""
+    """The sources that can work, the newest first; of each package its newest version."""
     usable = [s for s in found if kernels.number(s.version)[:2] >= OLDEST]
     ordered = sorted(usable, key=lambda s: kernels.number(s.version), reverse=True)
     return list({s.package: s for s in reversed(ordered)}.values())[::-1]
@@ -117,7 +118,7 @@ class Apt:
             (directory / name).mkdir(parents=True, exist_ok=True)
 
     def own(self) -> list[str]:
-        """Options that keep everything in our directory."""
+        """Options by which apt keeps everything in our directory."""
         settings = {
             "Dir::State::lists": self.directory / "lists",
             "Dir::Cache": self.directory / "cache",
@@ -152,7 +153,7 @@ class Apt:
 
 
 def elsewhere() -> str:
-    """What to do where there is no archive."""
+    """What to write where there is no archive."""
     return "pass --source with a tree or tarball of Linux 6.12 or newer (7.2 is known to work)"
 
 
@@ -191,7 +192,7 @@ def signing_key(entry: str, uri: str) -> str:
 
 
 def offered(apt: Apt, own: bool = False) -> list[Source]:
-    """The source packages that apt's lists know: the system's lists, or our own."""
+    """The source packages in apt's lists: the system's, or our own."""
     options = apt.own() if own else []
     names = apt.run("apt-cache", *options, "search", "--names-only", "^linux-source-[0-9.]+$")
     packages = [name for line in names.splitlines() if PACKAGE.fullmatch(name := line.split(" ")[0])]

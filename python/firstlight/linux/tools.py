@@ -24,7 +24,7 @@ PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 
 def missing(wanted: Mapping[str, str] = BUILD) -> dict[str, str]:
-    """What is not there, with its package."""
+    """The missing programs, each with its package."""
     lacking = {tool: package for tool, package in wanted.items() if not shutil.which(tool, path=PATH)}
     if "gcc" in wanted and "gcc" not in lacking and not _has_headers():
         lacking["the C library's headers"] = HEADER
@@ -32,7 +32,7 @@ def missing(wanted: Mapping[str, str] = BUILD) -> dict[str, str]:
 
 
 def require(wanted: Mapping[str, str] = BUILD) -> None:
-    """Raise, with the one line that installs it, when something is missing."""
+    """Raise :class:`KernelError` when a program is missing; its message has the command that installs it."""
     if lacking := missing(wanted):
         raise KernelError(
             f"to build a kernel {listed(lacking)} must be installed: {install(lacking.values())}"

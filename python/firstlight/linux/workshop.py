@@ -1,4 +1,4 @@
-"""One build of a kernel in a directory of its own: unpack, patch, configure, compile, boot once, deliver."""
+"""One build of a kernel in a directory of its own: unpack, patch, configure, compile, boot once, store."""
 
 import contextlib
 import hashlib
@@ -33,11 +33,11 @@ UNUSED = (
     "*/drivers/staging/*.[ch]",
     "*/sound/*.[ch]",
 )
-"""Files of a tarball that no build of ours reads: half of all, slow to write and to remove."""
+"""Files of a tarball that our build does not read: half of all, slow to write and to remove."""
 OBJECTS = 680
-"""How many files are compiled, about; linking takes as long as the last few."""
+"""About how many files are compiled; linking takes as long as the last few."""
 UNPACKED, CONFIGURED, COMPILED = 0.06, 0.10, 0.97
-"""Shares of the time after these steps."""
+"""Shares of the time that have passed after these steps."""
 TROUBLE = re.compile(r"\berror:|^make.*\*\*\*|: not found|No space left")
 """Lines of a build that say why it failed."""
 LOG = "build.log"
@@ -48,16 +48,16 @@ REPEATABLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
-"""The kernel's version string is one of its sources of randomness."""
+"""Settings that make builds repeat; the kernel's version string is one of its sources of randomness."""
 
 
 class BuildFailed(KernelError):
-    """These sources do not build; others may."""
+    """The sources do not build; others may."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """How a kernel is to be made."""
+    """What kernel to build, and how."""
 
     hz: int
     jobs: int
@@ -67,7 +67,7 @@ class Order:
 
 
 class Workshop:
-    """One build in its directory ``work``."""
+    """One build in the directory ``work``."""
 
     def __init__(self, order: Order, source: Source, work: Path) -> None:
         self.order = order
@@ -80,7 +80,7 @@ class Workshop:
         self.version = ""
 
     def build(self) -> Kernel:
-        """All steps."""
+        """Build the kernel: all steps."""
         try:
             self.unpack()
             target = kernels.folder() / f"{self.version}-hz{self.order.hz}-{self.hash}"
@@ -97,7 +97,7 @@ class Workshop:
             raise BuildFailed(f"{e} (log: {self.keep_log()})") from None
 
     def unpack(self) -> None:
-        """The source tree in our directory."""
+        """Unpack the source tree into our directory."""
         path = self.source.path
         assert path is not None, "a package is fetched before it is built"
         self.order.say(f"unpacking {self.source.title}")
@@ -116,7 +116,7 @@ class Workshop:
             self.run(*self.make_command("mrproper"))
 
     def prepare(self) -> None:
-        """Our driver, patch and configuration in the tree."""
+        """Add our driver, patch and configuration to the tree."""
         ours = self.linux / "kernel"
         self.run(
             *("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i", str(ours / "firstlight.patch")),
@@ -137,7 +137,7 @@ class Workshop:
         self.order.progress(CONFIGURED)
 
     def compile(self) -> None:
-        """The kernel and reTCP's module."""
+        """Compile the kernel and reTCP's module."""
         compiled = 0
 
         def on_line(line: str) -> None:
@@ -150,7 +150,7 @@ class Workshop:
         self.module = self.compile_module()
 
     def compile_module(self) -> Path | None:
-        """``retcp.ko``, when the checkout has its sources."""
+        """Compile ``retcp.ko``, if the checkout has its sources."""
         folder = self.linux / "retcp"
         if not folder.is_dir():
             return None
@@ -160,7 +160,7 @@ class Workshop:
         return folder / "retcp.ko"
 
     def deliver(self, target: Path) -> Kernel:
-        """Try the kernel, then put it into the cache."""
+        """Boot the kernel once, then put it into the cache."""
         place = self.work / "kernel"
         (place / kernels.MODULES).mkdir(parents=True)
         shutil.copy2(self.tree / "linux", place / kernels.BINARY)
@@ -187,7 +187,8 @@ class Workshop:
         return kernels.read(target)
 
     def first_boot(self, binary: Path) -> bool:
-        """Whether the kernel runs in seccomp mode; raises when it runs in neither."""
+        """Whether the kernel runs in seccomp mode; raises :class:`BuildFailed` when it runs in neither
+        mode."""
         modes = (True, False) if kernels.number(self.version) >= selftest.FIRST_SECCOMP else (False,)
         for seccomp in modes:
             problem = selftest.boot(binary, seccomp)
@@ -200,7 +201,7 @@ class Workshop:
     # ---- commands ----
 
     def make_command(self, *what: str) -> list[str]:
-        """make, for User-Mode Linux."""
+        """The command ``make`` for User-Mode Linux."""
         return ["make", f"-j{self.order.jobs}", "ARCH=um", *what]
 
     def run(
@@ -219,7 +220,7 @@ class Workshop:
             raise BuildFailed(failure or f"{first_words(command)} failed{last and f': {last}'}")
 
     def keep_log(self) -> Path:
-        """Put the log where it stays."""
+        """Copy the log to the directory of kernels."""
         name = self.version or re.sub(r"[^\w.-]", "-", Path(self.source.path or "source").name)
         kept = kernels.folder() / f"failed-{name}-hz{self.order.hz}.log"
         with contextlib.suppress(OSError):
@@ -230,7 +231,8 @@ class Workshop:
 def follow(
     command: Sequence[str], folder: Path, write: Callable[[str], object], on_line: Callable[[str], None]
 ) -> tuple[int, str]:
-    """Run ``command`` in a group of its own, which ends with us: its code and its first error line."""
+    """Run ``command`` in a process group of its own, which is killed if this process is interrupted. Returns
+    its exit code and its first error line."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -258,7 +260,8 @@ def follow(
 
 
 def environment() -> dict[str, str]:
-    """Ours without what would turn the build: a make that we run under, cross compilers, flags."""
+    """The environment without variables that would change the build: of a make that runs us, of cross
+    compilers, flags."""
     turning = re.compile(
         r"MAKE|MFLAGS|KBUILD|KCONFIG|KCFLAGS|ARCH$|CROSS_COMPILE|[A-Z]*FLAGS$|[OVCM]$|INSTALL_|LD_PRELOAD"
     )
@@ -272,7 +275,7 @@ def first_words(command: Sequence[str]) -> str:
 
 
 def short_hash(*files: Path) -> str:
-    """Twelve digits for the contents of ``files``."""
+    """Twelve hex digits that identify the contents of ``files``."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes())
@@ -280,7 +283,7 @@ def short_hash(*files: Path) -> str:
 
 
 def snapshot(place: Path) -> Path:
-    """A copy of what we add to Linux, so that who edits it meanwhile does not change this build."""
+    """A copy of the files that we add to Linux, so that edits meanwhile do not change this build."""
     linux = kernels.folder_of_linux()
     for file in kernels.driver_sources(linux) + kernels.module_sources(linux):
         copy = place / file.relative_to(linux)

@@ -13,14 +13,14 @@ SCALE_COLUMNS = (
     *("figure", "point", "metric", "paper", "Linux x20", "diff", "simulated x20", "diff"),
     *("Linux x1", "simulated x1", "diff"),
 )
-"""Of claims at several time scales."""
+"""Columns of a claim at several time scales."""
 SCALE_NOTE = (
     "x20: the fabric's times stretched 20-fold against the hosts' clocks, as on the paper's testbed; "
     "x1: exact time. The paper's numbers compare with x20. "
     "Linux: of this reproduction with --hosts linux, else as measured before."
 )
 NUMBER_COLUMNS = ("figure", "point", "metric", "paper", "ours", "95 %", "diff", "diff %")
-"""Of all other claims."""
+"""Columns of a claim at one time scale."""
 SEEDS = "95 %: half of the interval of the mean over seeds"
 NONE = Row("", "", "", "", None, None, 1)
 """Stands for a platform that was not run."""
@@ -51,7 +51,7 @@ def lines_of(claim: Claim, rows: Iterable[Row], *, detail: bool = False) -> list
 
 
 def note_of(claim: Claim, rows: Iterable[Row]) -> str:
-    """What the columns are, as far as these rows have them."""
+    """What the columns mean, as far as these rows have them."""
     return SCALE_NOTE if claim.dilated else number_note(rows)
 
 
@@ -88,7 +88,8 @@ def _scale_line(found: Mapping[Platform, Row]) -> Line:
 
 
 def _linux(found: Mapping[Platform, Row], scale: int) -> float | None:
-    """What Linux gave: its hosts of this reproduction, else what is known beside the simulated ones."""
+    """The number on Linux hosts: of this reproduction, else the one that is known beside the simulated
+    hosts."""
     if (row := found.get(Platform("linux", scale))) is not None:
         return row.ours
     return found.get(Platform("simulated", scale), NONE).linux
@@ -121,8 +122,8 @@ def words(row: Row) -> str:
 def number_note(rows: Iterable[Row]) -> str:
     """What the columns of :func:`number_lines` are, as far as these rows have them."""
     known = {row.alone for row in rows if row.interval is not None}
-    told = [text for alone, text in ((False, SEEDS), (True, ALONE)) if alone in known]
-    return ". ".join([*told, "diff %: of the paper's number."])
+    notes = [text for alone, text in ((False, SEEDS), (True, ALONE)) if alone in known]
+    return ". ".join([*notes, "diff %: of the paper's number."])
 
 
 def grid(outcome: Outcome, measure: Measure) -> list[Line]:

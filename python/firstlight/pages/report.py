@@ -33,12 +33,12 @@ from firstlight.runs.staging import replace_text
 PAGE = "report.html"
 COMPARISON_PAGE = "compare.html"
 REPEATED = 8
-"""Rows beyond which a table is folded."""
+"""A table with more rows than this is folded."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; ``folded`` ones open on a click."""
+    """A table of texts; a ``folded`` one opens on a click."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -47,13 +47,13 @@ class Table:
 
 
 def numeric(table: Table, column: int) -> bool:
-    """Whether a column holds numbers (or dashes) and is set flush right."""
+    """Whether a column holds numbers or dashes, which are aligned right."""
     cells = [row[column].lstrip("+-±").removesuffix(" %").removesuffix("*") for row in table.rows]
     return all(c.replace(".", "", 1).isdigit() or c in ("", "nan") for c in cells)
 
 
 def write(directory: Path) -> Path:
-    """Write the report of whatever ``directory`` holds: a reproduction, a sweep, a comparison or a result."""
+    """Write the report of ``directory``: a reproduction, a sweep, a comparison or a result."""
     if (directory / reproductions.INDEX).is_file():
         return write_reproduction(reproductions.load_reproduction(directory))
     if (directory / sweep.INDEX).is_file():
@@ -71,7 +71,7 @@ def write(directory: Path) -> Path:
 
 
 def write_reproduction(done: reproductions.Reproduction) -> Path:
-    """The report of a reproduction; its figures are stored as SVG and PNG too."""
+    """Write the report of a reproduction, and its figures as SVG and PNG."""
     sections = []
     for outcome, rows in zip(done.outcomes, done.rows, strict=True):
         drawn = figures(outcome)
@@ -125,7 +125,7 @@ def _headline_table(rows: Sequence[Row]) -> Table | None:
 
 
 def write_sweep(done: sweep.Sweep) -> Path:
-    """The report of a sweep: its table, and a figure per shown metric."""
+    """Write the report of a sweep: its table, and a figure of its main metrics."""
     frame = done.frame
     columns = [*done.axes, *(c for c in sweep.SHOWN if c in frame), "digest"]
     rows = [[_cell(v) for v in row] for row in frame[columns].itertuples(index=False)]
@@ -142,7 +142,7 @@ def write_sweep(done: sweep.Sweep) -> Path:
 
 
 def write_comparison(done: compare.Comparison) -> Path:
-    """The page of a comparison, ``compare.html``."""
+    """Write the page of a comparison, ``compare.html``."""
     drawn = overlaid.figures(done)
     for figure in drawn:
         figure.save(done.path / "figures")
@@ -170,7 +170,7 @@ def write_comparison(done: compare.Comparison) -> Path:
 
 
 def write_result(result: Result) -> Path:
-    """The report of one run."""
+    """Write the report of one run."""
     assert result.path is not None
     names = [n for n in ("summary", "jobs", "flows", "pairs", "week", "circuits") if n in result.tables]
     tables = [_frame_table(result, n) for n in names]

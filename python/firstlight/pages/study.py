@@ -1,4 +1,4 @@
-"""One demand and its schedules by several schedulers, as a directory: ``schedule.json`` and a picture."""
+"""Schedules for one demand by several schedulers, as a directory: ``schedule.json`` and a picture."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,16 +18,16 @@ JSON = "schedule.json"
 
 @dataclass(frozen=True)
 class Study:
-    """Schedules for one demand in one frame."""
+    """Schedules for one demand with one set of parameters."""
 
     source: str
-    """Where the demand comes from."""
+    """The file of the demand."""
     frame: dict[str, str]
-    """Keywords of :func:`firstlight.schedule`: week, night, least day and rates."""
+    """The parameters, keywords of :func:`firstlight.schedule`: week, night, least day and rates."""
     schedules: list[Schedule]
-    """One or more."""
+    """The schedules, one or more."""
     refused: dict[str, str]
-    """Schedulers that have no schedule for this demand and frame, and why."""
+    """Schedulers that have no schedule for this demand and these parameters, and why."""
 
     @classmethod
     def of(
@@ -39,8 +39,8 @@ class Study:
         frame: Mapping[str, str],
         lenient: bool,
     ) -> "Study":
-        """The schedules of the schedulers ``names``; when ``lenient`` those without one are told in
-        ``refused``, unless none has one. Raises :class:`SpecError`."""
+        """The schedules of the schedulers ``names``. If ``lenient``, a scheduler without a schedule is listed
+        in ``refused``, as long as another one has a schedule. Raises :class:`SpecError`."""
         schedules: list[Schedule] = []
         refused: dict[str, str] = {}
         for name in names:
@@ -54,7 +54,7 @@ class Study:
         return cls(source, dict(frame), schedules, refused)
 
     def as_dict(self) -> dict[str, Any]:
-        """As ``schedule.json`` has it."""
+        """The study as ``schedule.json`` has it."""
         first = self.schedules[0]
         return {
             "version": core.version(),

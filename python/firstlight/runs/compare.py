@@ -1,4 +1,4 @@
-"""Comparisons: one experiment on simulated and on Linux hosts, side by side."""
+"""Compares simulated and Linux hosts: one experiment run on both."""
 
 import json
 from collections.abc import Sequence
@@ -11,16 +11,18 @@ import pandas as pd
 
 from firstlight import core
 from firstlight.core import PATIENCE, Overrides, Spec
-from firstlight.errors import ResultError, SpecError
+from firstlight.errors import ResultError
 from firstlight.runs import pool
 from firstlight.runs.divergence import Divergence, divergences
 from firstlight.runs.numbers import minus, rounded
 from firstlight.runs.result import Result, load
-from firstlight.runs.run import HOSTS, Hosts
+from firstlight.runs.run import HOSTS, Hosts, directory_of, name_of
 from firstlight.runs.staging import replace_text
 
 INDEX = "compare.json"
 STORE = "points"
+FOLDER = "compare"
+"""Comparisons' folder in ``results``."""
 METRICS = (
     "circuit_utilization_pct",
     "p50_all_us",
@@ -49,7 +51,7 @@ METRICS = (
     "job_max_us",
     "jobs_gbps",
 )
-"""Summary metrics that are set side by side."""
+"""The summary metrics that a comparison shows."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Comparison:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Metric, unit, on simulated hosts, on Linux hosts, the first minus the second."""
+        """One row per metric: its unit, its values on simulated and on Linux hosts, simulated minus Linux."""
         units: dict[str, str] = {}
         for result in (self.simulated, self.linux):
             table = result.table("summary")
@@ -77,11 +79,11 @@ class Comparison:
 
     @property
     def divergence(self) -> list[Divergence]:
-        """One number for each kind of measurement."""
+        """The differences between the two runs, one number for each kind of measurement."""
         return divergences(self.simulated, self.linux)
 
     def as_dict(self) -> dict[str, Any]:
-        """As ``compare.json`` has it."""
+        """The comparison as ``compare.json`` has it."""
         rows = self.frame.to_dict("records")
         return {
             "name": self.name,
@@ -115,23 +117,8 @@ def on_hosts(spec: Spec, kind: Hosts) -> Spec:
 
 
 def points_of(spec: Spec) -> list[pool.Point]:
-    """The two runs, each checked whole by the core before any is run."""
-    points = [pool.Point(on_hosts(spec, kind), f"{kind} hosts") for kind in HOSTS]
-    for point in points:
-        try:
-            core.inspect(point.spec)
-        except SpecError as e:
-            raise SpecError(f"{point.label}: {e}") from None
-    return points
-
-
-def directory_of(spec: Spec, out: str | Path | None) -> Path:
-    """Where a comparison lies: ``out``, else ``results/compare/<name>``."""
-    name = spec.document().get("name") or Path(spec.path).stem
-    directory = Path(out) if out is not None else Path("results") / "compare" / str(name)
-    if directory.is_file():
-        raise ResultError(f"{directory}: is a file; name a directory")
-    return directory
+    """The two runs. Both experiments are checked before either is run."""
+    return pool.checked([pool.Point(on_hosts(spec, kind), f"{kind} hosts") for kind in HOSTS])
 
 
 def compare(
@@ -143,15 +130,16 @@ def compare(
     listener: pool.Listener | None = None,
     patience: float = PATIENCE,
 ) -> Comparison:
-    """Run the experiment in ``path`` on simulated and on Linux hosts, side by side.
+    """Run the experiment in ``path`` on simulated and on Linux hosts.
 
-    Both results lie in ``out`` (default ``results/compare/<name>``); what is there already is not run again.
+    Both results are stored in ``out`` (default ``results/compare/<name>``). A result that is already there is
+    not run again.
     """
     spec = Spec.read(path, overrides)
     points = points_of(spec)
-    directory = directory_of(spec, out)
+    directory = directory_of(out, FOLDER, name_of(spec))
     results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener, patience=patience)
-    return _stored(str(spec.document().get("name") or Path(spec.path).stem), results, directory)
+    return _stored(name_of(spec), results, directory)
 
 
 def _stored(name: str, results: Sequence[Result], directory: Path) -> Comparison:
@@ -162,7 +150,7 @@ def _stored(name: str, results: Sequence[Result], directory: Path) -> Comparison
 
 
 def load_comparison(directory: str | Path) -> Comparison:
-    """Open a comparison that was made before."""
+    """Open a stored comparison."""
     path = Path(directory)
     try:
         index = json.loads((path / INDEX).read_text(encoding="utf-8"))

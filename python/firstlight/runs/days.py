@@ -6,7 +6,7 @@ from firstlight.runs.result import Result
 
 
 def days_of_pair(result: Result, weeks: int = 3) -> list[tuple[float, float]]:
-    """When the measured pair has the circuit (us), over ``weeks`` weeks from the fold's start."""
+    """Start and end (us) of each day of the measured pair, over ``weeks`` weeks from the fold's start."""
     week = result.week
     source, destination = result.manifest["spec"]["measure"]["pair"]
     length = float(week["end_us"].max())

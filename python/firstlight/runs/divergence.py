@@ -1,4 +1,4 @@
-"""How far two runs of one experiment lie apart: one number for each kind of measurement."""
+"""Differences between two runs of one experiment: one number for each kind of measurement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Divergence:
-    """One number: 0 where the runs agree."""
+    """One difference between two runs; 0 where they agree."""
 
     name: str
     value: float | None
-    """``None`` where one of the runs did not measure it."""
+    """The difference, ``None`` where one of the runs did not measure it."""
     unit: str
     definition: str
 
     def as_dict(self) -> dict[str, Any]:
-        """As ``compare.json`` has it."""
+        """The difference as ``compare.json`` has it."""
         return {
             "name": self.name,
             "value": rounded(self.value),
@@ -51,12 +51,12 @@ def divergences(simulated: Result, linux: Result) -> list[Divergence]:
 
 
 def utilization(simulated: Result, linux: Result) -> float | None:
-    """Simulated minus Linux, in points."""
+    """Circuit utilization, simulated minus Linux, in points."""
     return simulated.summary[UTILIZATION] - linux.summary[UTILIZATION]
 
 
 def latency(simulated: Result, linux: Result) -> float | None:
-    """Distance of the distributions of packet latency by the mean of Linux's, in percent."""
+    """Distance between the distributions of packet latency, divided by Linux's mean, in percent."""
     return _relative(*(latencies(r.latency) for r in (simulated, linux)))
 
 
@@ -66,8 +66,8 @@ def voq(simulated: Result, linux: Result) -> float | None:
 
 
 def waits(simulated: Result, linux: Result) -> float | None:
-    """Distance of the distributions of a watched queue's waits by the mean of Linux's, both summed over the
-    queues, in percent."""
+    """Distance between the distributions of a watched queue's waits, divided by Linux's mean, in percent.
+    Both are summed over the queues."""
     ours, theirs = (waits_of(result) for result in (simulated, linux))
     if not theirs or ours.keys() != theirs.keys():
         return None
@@ -77,7 +77,8 @@ def waits(simulated: Result, linux: Result) -> float | None:
 
 
 def sequence(simulated: Result, linux: Result) -> float | None:
-    """Mean absolute difference of the sequence curves by what a flow moves in a week on Linux, in percent."""
+    """Mean absolute difference of the sequence curves, divided by what a flow moves in a week on Linux, in
+    percent."""
     apart = float(np.mean(np.abs(_difference(simulated, linux, "sequence_bytes"))))
     series = linux.series
     weeks = float(series["time_us"].max()) / float(linux.week["end_us"].max())
@@ -86,12 +87,12 @@ def sequence(simulated: Result, linux: Result) -> float | None:
 
 
 def completion(simulated: Result, linux: Result) -> float | None:
-    """Distance of the distributions of completion time by the mean of Linux's, in percent."""
+    """Distance between the distributions of completion time, divided by Linux's mean, in percent."""
     return _relative(*(completions(r) for r in (simulated, linux)))
 
 
 def jobs(simulated: Result, linux: Result) -> float | None:
-    """Mean absolute difference of the times of jobs that completed in both, by their mean on Linux, in
+    """Mean absolute difference of the times of jobs that completed in both runs, divided by Linux's mean, in
     percent."""
     ours, theirs = (r.jobs["duration_us"].to_numpy(dtype=float) for r in (simulated, linux))
     both = np.isfinite(ours) & np.isfinite(theirs)
@@ -136,7 +137,7 @@ MEASURES: tuple[tuple[str, str, str, Measure], ...] = (
     ),
 )
 Distribution = tuple[Array, Array]
-"""Sorted values and the share of each."""
+"""Sorted values, and the share of each."""
 
 
 def latencies(frame: pd.DataFrame, network: str | None = None) -> Distribution:
@@ -152,7 +153,7 @@ def waits_of(result: Result) -> dict[str, Distribution]:
 
 
 def _counted(frame: pd.DataFrame, column: str) -> Distribution:
-    """The distribution of ``column``, each row of so many ``packets``."""
+    """The distribution of ``column``; each row counts its ``packets``."""
     total = frame.groupby(column)["packets"].sum().sort_index()
     weights = total.to_numpy(dtype=float)
     return total.index.to_numpy(dtype=float), weights / max(weights.sum(), 1.0)
@@ -185,7 +186,7 @@ def _relative(simulated: Distribution, linux: Distribution) -> float | None:
 
 
 def _difference(simulated: Result, linux: Result, column: str) -> Array:
-    """Simulated minus Linux, at the times of Linux's series."""
+    """A column of ``series``, simulated minus Linux, at the times of Linux's series."""
     a, b = simulated.series, linux.series
     at = b["time_us"].to_numpy(dtype=float)
     there: Array = np.interp(at, a["time_us"].to_numpy(dtype=float), a[column].to_numpy(dtype=float))

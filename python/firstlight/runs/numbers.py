@@ -1,11 +1,11 @@
-"""Numbers of results, where one may be unknown, and how they are stored."""
+"""Arithmetic on numbers that may be unknown, and their rounding for files."""
 
 
 def minus(a: float | None, b: float | None) -> float | None:
-    """``a - b`` where both are known."""
+    """``a - b``; ``None`` where either is unknown."""
     return None if a is None or b is None else a - b
 
 
 def rounded(value: float | None) -> float | None:
-    """Six significant digits: more would only be noise in a text."""
+    """A number with six significant digits."""
     return None if value is None else float(f"{value:.6g}")

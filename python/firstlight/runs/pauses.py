@@ -1,4 +1,4 @@
-"""Who paused whom, from the tables of a run on a lossless fabric: trees from each root back to the hosts."""
+"""Trees of pauses on a lossless fabric: from each root back to the hosts, by the tables of a run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from firstlight.runs.result import Result
 
 MOST_ROOTS = 8
 MOST_BRANCHES = 6
-"""Of a tree that is written; the others are counted."""
+"""The largest roots, and branches of a port, that are written; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """A port that was paused, and whoever was paused because of it."""
+    """A port that was paused, and the ports that were paused because of it."""
 
     name: str
     switch: str
-    """The switch that paused it; empty at the root."""
+    """The switch that paused the port; empty at the root."""
     pauses: int
-    """How often."""
+    """How often the port was paused."""
     paused_us: float
-    """How long, in us; at the root: all that it caused, added up."""
+    """How long the port was paused, in us; at the root, the sum of all pauses that it caused."""
     behind: "tuple[Pause, ...]"
-    """Who waited for it, the longest pause first."""
+    """The ports whose packets waited for this one, the longest pause first."""
 
 
 def trees(result: Result) -> list[Pause]:
-    """A tree for each class and root, the one that caused most first; branches are the ports that were paused
-    because packets waited for the port above. Needs the tables of ``[pfc]``."""
+    """A tree for each class and root, the one that caused most first. Branches are ports that were paused
+    because packets waited for the port above. The run must have the tables of ``[pfc]``."""
     causes = result.table("pause_causes")
     several = causes["class"].nunique() > 1
     found = []
@@ -41,15 +41,15 @@ def trees(result: Result) -> list[Pause]:
 
 
 def _joined(rows: pd.DataFrame, root: str) -> pd.DataFrame:
-    """The rows, and one of no pauses for each port that others waited for while it was paused for another
-    root: else these would be left out."""
+    """The rows of a root, completed: a port that was itself paused for another root gets a row of no pauses,
+    so that the ports behind it stay in the tree."""
     between = [port for port in rows["egress"].unique() if port != root and port not in set(rows["name"])]
     added = [{"name": port, "egress": root, "switch": "", "pauses": 0, "paused_us": 0.0} for port in between]
     return pd.concat([rows, pd.DataFrame(added)]) if added and root != "circle" else rows
 
 
 def _behind(rows: pd.DataFrame, port: str, above: frozenset[str]) -> tuple[Pause, ...]:
-    """Those that waited for ``port``. A circle has no root: there it is all of them."""
+    """The ports whose packets waited for ``port``. A circular wait has no root: there it is all of them."""
     here = (rows["egress"] == port) | ("circle" in above)
     waiting = rows[here & ~rows["name"].isin(above)].sort_values("paused_us", ascending=False, kind="stable")
     return tuple(
@@ -65,7 +65,8 @@ def _behind(rows: pd.DataFrame, port: str, above: frozenset[str]) -> tuple[Pause
 
 
 def written(roots: list[Pause]) -> str:
-    """The trees as lines of text, the largest ``MOST_ROOTS``, of each port the largest ``MOST_BRANCHES``."""
+    """The trees as lines of text: the largest ``MOST_ROOTS`` roots, and of each port the largest
+    ``MOST_BRANCHES`` branches."""
     lines = [line for root in roots[:MOST_ROOTS] for line in (_root(root), *_branches(root.behind, ""))]
     if rest := roots[MOST_ROOTS:]:
         lines.append(f"and {_count(len(rest), 'more root')}, {_ms(sum(r.paused_us for r in rest))} together")

@@ -1,8 +1,8 @@
-"""Many runs on all cores: a few worker processes, each fed one point at a time.
+"""Runs many points on all cores, in a few worker processes.
 
-Workers are plain child processes that speak JSON lines (:mod:`firstlight.runs.worker`): nothing of the
-caller's program is imported again, so this works from a script, a notebook or a test alike. Finished points
-lie under their key and are not run again.
+Workers are plain child processes that exchange JSON lines (:mod:`firstlight.runs.worker`). Nothing of the
+caller's program is imported again, so this works from a script, a notebook or a test. Results are stored
+under the run's key; a finished point is not run again.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal
 
-from firstlight import errors
+from firstlight import core, errors
 from firstlight.core import PATIENCE, Spec
 from firstlight.runs.result import Result, is_result, load
 from firstlight.runs.run import key
@@ -31,7 +31,7 @@ Listener = Callable[["Point", Event, float], None]
 
 @dataclass(frozen=True)
 class Point:
-    """One run to be had: what to run, what to call it, and its share of the whole work."""
+    """One run: its experiment, its label, and its share of the whole work."""
 
     spec: Spec
     label: str
@@ -39,21 +39,32 @@ class Point:
 
     @functools.cached_property
     def key(self) -> str:
-        """Identity of its run."""
+        """Identity of the run."""
         return key(self.spec)
 
     def target(self, store: Path) -> Path:
-        """Where its result lies in ``store``."""
+        """The result's directory in ``store``."""
         return store / self.key
 
 
+def checked(points: Sequence[Point]) -> list[Point]:
+    """The points, each checked by the core; raises :class:`SpecError` with the label of the first wrong
+    one."""
+    for point in points:
+        try:
+            core.inspect(point.spec)
+        except errors.SpecError as e:
+            raise errors.SpecError(f"{point.label}: {e}") from None
+    return list(points)
+
+
 def cores() -> int:
-    """Cores that this process may use."""
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pending(points: Sequence[Point], store: Path) -> list[Point]:
-    """The points that have no result in ``store`` yet, each run once however often it is named."""
+    """The points that have no result in ``store`` yet, each run once."""
     unique = {p.key: p for p in points}
     return [p for p in unique.values() if not is_result(p.target(store))]
 
@@ -67,9 +78,9 @@ def run_all(
     capture: bool = False,
     patience: float = PATIENCE,
 ) -> list[Result]:
-    """Results of ``points`` in their order; those that ``store`` has are not run again.
+    """Results of ``points``, in their order; points that have a result in ``store`` are not run again.
 
-    On an error or Ctrl-C every worker is ended and what was half-written removed; finished points stay.
+    On an error or Ctrl-C all workers are killed and partly written results removed; finished points stay.
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -78,12 +89,13 @@ def run_all(
     todo = pending(points, store)
     if todo:
         sweep_leftovers(store)
-        _Crew(todo, store, capture, listener, patience).run(min(jobs or cores(), len(todo)))
+        _Workers(todo, store, capture, listener, patience).run(min(jobs or cores(), len(todo)))
     return [load(p.target(store)) for p in points]
 
 
 def sweep_leftovers(store: Path) -> None:
-    """Remove half-written points of processes that are gone (a machine that lost power, a kill -9)."""
+    """Remove partly written results of processes that no longer exist (after a power failure or a kill
+    -9)."""
     for path in store.glob(".*.*.*"):
         pid = path.name.split(".")[2]
         if pid.isdigit() and not _alive(int(pid)):
@@ -101,8 +113,8 @@ def _alive(pid: int) -> bool:
     return not (state.is_file() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
-class _Crew:
-    """The workers of one call and the points they share."""
+class _Workers:
+    """The workers of one call, and the points that they share."""
 
     def __init__(
         self, todo: list[Point], store: Path, capture: bool, listener: Listener | None, patience: float
@@ -139,21 +151,21 @@ class _Crew:
         if point is None:
             return
         if "progress" in message:
-            self.tell(point, "progress", float(message["progress"]))
+            self.report(point, "progress", float(message["progress"]))
         elif "done" in message:
-            self.tell(point, "done", 1.0)
+            self.report(point, "done", 1.0)
             self.feed(worker)
         else:
             kind = getattr(errors, str(message.get("kind")), errors.RunError)
             raise kind(f"{point.label}: {message['error']}")
 
-    def tell(self, point: Point, event: Event, fraction: float) -> None:
+    def report(self, point: Point, event: Event, fraction: float) -> None:
         if self.listener:
             self.listener(point, event, fraction)
 
 
 class _Worker:
-    """One child process and the thread that reads what it says."""
+    """One child process, and the thread that reads its messages."""
 
     def __init__(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
         self.point: Point | None = None
@@ -174,7 +186,7 @@ class _Worker:
         inbox.put((self, {"error": f"the worker process ended (exit code {self.process.wait()})"}))
 
     def start(self, point: Point, store: Path, capture: bool, patience: float) -> None:
-        """Hand over a point."""
+        """Send a point to the process."""
         spec = point.spec
         task = {
             "text": spec.text,
@@ -191,12 +203,12 @@ class _Worker:
             self.process.stdin.flush()
 
     def end(self) -> None:
-        """End the process now; idle or not, it has nothing to lose."""
+        """Kill the process."""
         self.point = None
         self.process.kill()
 
     def close(self) -> None:
-        """Wait for the process's end and give back what it held."""
+        """Wait for the process's end, and close its streams."""
         self.process.wait()
         self.listener.join()
         for stream in (self.process.stdin, self.process.stdout):

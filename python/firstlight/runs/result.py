@@ -1,8 +1,8 @@
 """A result: the manifest of a run and its tables, in memory or in a directory.
 
 On disk a result is a directory with ``manifest.json`` (resolved spec, seed, version, digest, conservation,
-warnings), one Parquet file per table and, when asked for, ``capture.pcapng``. It is written beside its place
-and renamed into it: what is found under a result's name is whole.
+warnings), one Parquet file per table and, if asked for, ``capture.pcapng``. It is written to a temporary
+directory that is then renamed, so a result's directory is always complete.
 """
 
 import json
@@ -24,7 +24,7 @@ UTILIZATION = "circuit_utilization_pct"
 
 
 class Result:
-    """One run's outcome.
+    """The outcome of one run.
 
     Tables are pandas frames, read when first asked for. Times are in the experiment's own units, that is with
     ``time_scale`` divided out; columns name their unit (``_us``, ``_bytes``, ``_packets``, ``_pct``).
@@ -39,7 +39,7 @@ class Result:
     ) -> None:
         self.manifest = manifest
         self.path = path
-        """Directory of the result; ``None`` while it is only in memory."""
+        """The result's directory; ``None`` while the result is only in memory."""
         self._tables = tables or {}
         self._programs = programs or {}
         self._frames: dict[str, pd.DataFrame] = {}
@@ -115,7 +115,8 @@ class Result:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """One row per rack pair with traffic: what its VOQ took, dropped and sent over each network."""
+        """One row per rack pair with traffic: packets that its VOQ accepted, dropped, and sent over each
+        network."""
         return self.table("pairs")
 
     @property
@@ -125,8 +126,8 @@ class Result:
 
     @property
     def circuits(self) -> pd.DataFrame:
-        """What a control loop made: one row per circuit of each day, its demand as estimated and what it
-        carried."""
+        """The circuits that a control loop set up: one row per circuit of each day, with estimated demand and
+        carried bytes."""
         return self.table("circuits")
 
     @property
@@ -141,24 +142,24 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """What to check before trusting the result."""
+        """Reasons to doubt the result; empty if there are none."""
         return [str(w) for w in self.manifest.get("warnings", [])]
 
     @property
     def invalid(self) -> list[str]:
-        """Why the figures are not those of what the experiment asked for: empty on a sound run."""
+        """Reasons why the run is not what the experiment asked for; empty on a valid run."""
         return [str(reason) for reason in self.manifest.get("invalid", [])]
 
     @property
     def capture(self) -> Path | None:
-        """The packet capture (pcapng), when the run was asked for one."""
+        """The packet capture (pcapng); ``None`` without one."""
         file = None if self.path is None else self.path / CAPTURE
         return file if file is not None and file.is_file() else None
 
     @property
     def programs(self) -> dict[str, str]:
-        """What each program on a Linux host printed, by the program's name; its errors lie in the result's
-        directory as ``programs/NAME.err``."""
+        """What each program on a Linux host printed, by the program's name. Its error output is in the
+        result's directory as ``programs/NAME.err``."""
         outputs = self._outputs().items()
         return {n.removesuffix(".out"): b.decode(errors="replace") for n, b in outputs if n.endswith(".out")}
 
@@ -172,7 +173,8 @@ class Result:
         return f"<Result {self.name!r} digest {self.digest} {where}>"
 
     def save(self, directory: str | Path) -> "Result":
-        """Write the result as ``directory``, whole or not at all; an earlier result there is replaced."""
+        """Write the result as ``directory``, completely or not at all; an earlier result there is
+        replaced."""
         target = Path(directory)
         check_target(target, MANIFEST)
         with Staging(target) as staging:

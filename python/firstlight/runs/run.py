@@ -13,7 +13,7 @@ from firstlight.runs.result import CAPTURE, MANIFEST, Result, load
 from firstlight.runs.staging import Staging, check_target
 
 Hosts = Literal["simulated", "linux"]
-"""Whose TCP an experiment's hosts run: our model's, or a Linux kernel's."""
+"""The kinds of hosts: simulated, with our TCP, or Linux, with a kernel's."""
 HOSTS: tuple[Hosts, ...] = get_args(Hosts)
 
 
@@ -36,11 +36,11 @@ def run(
     """Run the experiment in ``path`` and return its result.
 
     ``overrides`` replaces keys of the file (``{"voq.large": 50, "duration": "2s"}``). With ``out`` the result
-    is stored there, whole or not at all; ``capture`` adds a packet capture and needs ``out``. ``progress`` is
-    called with the fraction done. On Linux hosts a run is ended when virtual time stands still for
-    ``patience`` seconds; the logs of one that failed are kept as ``<out>.failed``, without ``out`` where the
+    is stored there, completely or not at all; ``capture`` adds a packet capture and needs ``out``.
+    ``progress`` is called with the fraction done. On Linux hosts a run fails when virtual time stands still
+    for ``patience`` seconds; the logs of a failed run are kept as ``<out>.failed``, without ``out`` where the
     error says. Raises :class:`SpecError` for a wrong experiment; Ctrl-C raises ``KeyboardInterrupt`` and
-    leaves nothing.
+    stores nothing.
     """
     spec = Spec.read(path, overrides)
     if out is None:
@@ -62,7 +62,7 @@ def store(
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
 ) -> None:
-    """Run ``spec`` and store its result as ``target``, whole or not at all."""
+    """Run ``spec`` and store its result as ``target``, completely or not at all."""
     with Staging(target) as staging:
         known = asked(spec)
         wanted = capture or _wants_capture(spec)
@@ -77,14 +77,27 @@ def store(
 
 
 def asked(spec: Spec) -> dict[str, Any]:
-    """What a manifest says of what was asked for, before the run: its key, its overrides, and the files that
-    it names."""
+    """The manifest's entries that are known before the run: its key, its overrides, and the files that the
+    experiment names."""
     return {"key": key(spec), "overrides": spec.overrides, "inputs": spec.inputs()}
+
+
+def name_of(spec: Spec) -> str:
+    """The experiment's name, else its file's."""
+    return str(spec.document().get("name") or Path(spec.path).stem)
+
+
+def directory_of(out: str | Path | None, *default: str) -> Path:
+    """The directory ``out``, else the default one in ``results``; raises :class:`ResultError` for a file."""
+    directory = Path(out) if out is not None else Path("results", *default)
+    if directory.is_file():
+        raise ResultError(f"{directory}: is a file; name a directory")
+    return directory
 
 
 def key(spec: Spec) -> str:
     """Identity of a run, 32 hex digits: a hash of the experiment's text, the overrides, the files that it
-    names and the core's build; on Linux hosts of the kernel, too."""
+    names and the core's build; on Linux hosts also of the kernel."""
     identity = [core.build(), spec.text, sorted(spec.overrides.items()), spec.inputs(), *_kernel_of(spec)]
     return core.hash_of(json.dumps(identity, default=str).encode())
 

@@ -1,4 +1,4 @@
-"""Writes files and directories whole or not at all."""
+"""Writes files and directories completely or not at all."""
 
 import os
 import secrets
@@ -10,15 +10,15 @@ from firstlight.errors import ResultError
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     part = file.with_name(f".{file.name}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(file)
 
 
 def check_target(target: Path, mark: str) -> None:
-    """Refuse to write a result over anything but nothing, an empty directory or an earlier result, which has
-    a file ``mark``."""
+    """Raise :class:`ResultError` unless ``target`` is free, an empty directory, or an earlier result, which
+    has a file ``mark``."""
     if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
         return
     if target.exists():
@@ -26,15 +26,15 @@ def check_target(target: Path, mark: str) -> None:
 
 
 class Stored(Protocol):
-    """What is kept as a directory."""
+    """Something that is stored as a directory."""
 
     def write(self, directory: Path) -> None:
-        """Write its files into an existing directory."""
+        """Write the files into an existing directory."""
 
 
 class Staging:
-    """A temporary directory beside ``target`` that becomes ``target`` on :meth:`commit` and vanishes
-    otherwise."""
+    """A temporary directory beside ``target`` that :meth:`commit` renames to ``target``; without a commit it
+    is removed."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -55,8 +55,8 @@ class Staging:
         return self
 
     def commit(self, result: Stored) -> None:
-        """Write ``result`` beside what is there already and put all in its place, an earlier one removed;
-        raises :class:`ResultError` when there is no room."""
+        """Write ``result`` into the directory and rename it to ``target``; an earlier result there is
+        removed. Raises :class:`ResultError` when there is no room."""
         try:
             result.write(self.path)
         except OSError as e:

@@ -1,4 +1,4 @@
-"""Sweeps: one experiment at every combination of some keys' values, on all cores, resumable."""
+"""Runs one experiment at every combination of some keys' values, on all cores. A sweep can be resumed."""
 
 import itertools
 import json
@@ -11,9 +11,10 @@ import pandas as pd
 
 from firstlight import core
 from firstlight.core import Overrides, Spec
-from firstlight.errors import PlanError, ResultError, SpecError
+from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import Result, load
+from firstlight.runs.run import directory_of, name_of
 from firstlight.runs.staging import replace_text
 
 INDEX = "sweep.json"
@@ -30,14 +31,13 @@ SHOWN = (
     "dropped_packets",
     "retransmits",
 )
-"""Metrics that the command prints; the CSV has all."""
+"""The metrics that the command prints; the CSV has all."""
 Axes = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The points of a sweep: for each, what was set and its result, in the order of the axes (the last varies
-    fastest)."""
+    """The settings and the result of each point, in the order of the axes (the last varies fastest)."""
 
     name: str
     axes: dict[str, list[Any]]
@@ -54,7 +54,7 @@ class Sweep:
 
 
 def axes_of(spec: Spec) -> dict[str, list[Any]]:
-    """The ``[sweep]`` table of an experiment: dotted key -> values."""
+    """The ``[sweep]`` table of an experiment: values by dotted key."""
     table = spec.document().get("sweep")
     if not isinstance(table, dict) or not table:
         raise PlanError(
@@ -75,7 +75,7 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
-    """Every axis is a non-empty list of plain values, none twice."""
+    """The axes, checked: each is a non-empty list of different plain values."""
     checked: dict[str, list[Any]] = {}
     for key, values in axes.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
@@ -99,15 +99,9 @@ def label(setting: Mapping[str, Any]) -> str:
 
 
 def points_of(spec: Spec, axes: Axes) -> list[pool.Point]:
-    """The points, each checked whole by the core before any is run."""
+    """The points. All are checked before any is run."""
     core.inspect(spec)
-    points = [pool.Point(spec.with_overrides(s), label(s)) for s in combinations(axes)]
-    for point in points:
-        try:
-            core.inspect(point.spec)
-        except SpecError as e:
-            raise SpecError(f"{point.label}: {e}") from None
-    return points
+    return pool.checked([pool.Point(spec.with_overrides(s), label(s)) for s in combinations(axes)])
 
 
 def sweep(
@@ -120,38 +114,24 @@ def sweep(
     listener: pool.Listener | None = None,
     patience: float = core.PATIENCE,
 ) -> Sweep:
-    """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` when
-    given.
+    """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` if given.
 
-    Results lie in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that the
-    text names, and build: what is there already is not run again, so a sweep that was stopped goes on where
-    it was. ``jobs`` processes run side by side (default: all cores); their number does not change a result.
+    Results are stored in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that
+    the text names, and build. A result that is already there is not run again, so an interrupted sweep
+    continues. ``jobs`` processes run in parallel (default: all cores); their number does not change a result.
     """
     spec = Spec.read(path, overrides, sweep=True)
     table = axes_of(spec) if axes is None else check_axes(axes, "axes")
     points = points_of(spec, table)
-    directory = directory_of(spec, out)
+    directory = directory_of(out, name_of(spec))
     results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener, patience=patience)
     answer = Sweep(name_of(spec), table, combinations(table), results, directory)
     _store(answer)
     return answer
 
 
-def name_of(spec: Spec) -> str:
-    """The experiment's name, else its file's."""
-    return str(spec.document().get("name") or Path(spec.path).stem)
-
-
-def directory_of(spec: Spec, out: str | Path | None) -> Path:
-    """Where a sweep lies: ``out``, else ``results/<name>``."""
-    directory = Path(out) if out is not None else Path("results") / name_of(spec)
-    if directory.is_file():
-        raise ResultError(f"{directory}: is a file; name a directory")
-    return directory
-
-
 def _store(sweep: Sweep) -> None:
-    """Write the index, by which the sweep can be opened again, and the table as CSV."""
+    """Write the index, from which the sweep is opened again, and the table as CSV."""
     index = {
         "name": sweep.name,
         "version": core.version(),

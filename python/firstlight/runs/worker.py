@@ -1,7 +1,7 @@
-"""A worker process of a sweep: one task per input line, one JSON message per output line.
+"""A worker process: one task per input line, one JSON message per output line.
 
-Started as ``python -m firstlight.runs.worker`` by :mod:`firstlight.runs.pool`. It leaves when its input
-closes, so it never outlives the process that started it, whatever ended that one.
+:mod:`firstlight.runs.pool` starts it as ``python -m firstlight.runs.worker``. It exits when its input closes,
+so it never outlives the process that started it.
 """
 
 import contextlib
@@ -27,19 +27,19 @@ class Reporter:
         self._next = 0.0
 
     def send(self, **message: Any) -> None:
-        """One message, one line."""
+        """Write one message as one line."""
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 
     def progress(self, fraction: float) -> None:
-        """Tell the fraction done of the present point."""
+        """Report the fraction done of the present point."""
         if (now := time.monotonic()) >= self._next:
             self._next = now + 0.1
             self.send(progress=fraction)
 
 
 def read_tasks(tasks: "SimpleQueue[str]") -> None:
-    """Queue the input's lines; at its end the process leaves at once, in the middle of a run too."""
+    """Queue the input's lines; at its end the process exits at once, even during a run."""
     for line in sys.stdin:
         tasks.put(line)
     os._exit(0)

@@ -26,7 +26,7 @@ COLUMNS = (
 
 
 def metrics(result: Result) -> dict[str, float]:
-    """All that table ``fct`` says; nothing where a run has no sized flows, or a group no such number."""
+    """The metrics of table ``fct``; none where a run has no sized flows."""
     if "fct" not in result.tables:
         return {}
     frame = result.table("fct")
@@ -48,10 +48,10 @@ def interval(known: Mapping[str, float], metric: str) -> tuple[float, float] | N
 def ratio_interval(
     above: float, above_ends: tuple[float, float], below: float, below_ends: tuple[float, float]
 ) -> tuple[float, float]:
-    """The 95 % interval of ``above / below``, from those of both as if they were independent: relative
-    half-widths add up as squares, each side's with the other's opposite one.
+    """The 95 % interval of ``above / below``, from both intervals as if they were independent: the relative
+    half-widths add up as squares, each side's with the opposite side of the other.
 
-    Runs of one seed have the same flows, so that what they have in common cancels: the true one is narrower.
+    Runs of one seed have the same flows, whose common part cancels: the true interval is narrower.
     """
     ratio = above / below
     low = ((1 - above_ends[0] / above) ** 2 + (below_ends[1] / below - 1) ** 2) ** 0.5

@@ -11,8 +11,7 @@ from firstlight.runs.result import Result
 
 
 def metrics(result: Result) -> dict[str, float]:
-    """All that table ``jobs`` says beside the summary; nothing where a run has no jobs that are
-    complete."""
+    """The metrics of table ``jobs``; none where no job is complete."""
     if "jobs" not in result.tables:
         return {}
     jobs = result.table("jobs")
@@ -31,6 +30,6 @@ def metrics(result: Result) -> dict[str, float]:
 
 
 def _steps(result: Result) -> list[float]:
-    """When paced writers change their pace, in us."""
+    """Times at which paced writers change their pace, in us."""
     kinds = [w.get("kind") for w in result.manifest["spec"].get("workload", [])]
     return sorted(set(result.table("jobs")["start_us"].dropna())) if kinds == ["paced"] else []

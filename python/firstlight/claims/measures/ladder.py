@@ -1,8 +1,9 @@
-"""DX's ladder (Fig. 9): what stamps say of a queue that grows by a packet each time, beside the queue.
+"""DX's ladder (Fig. 9): the queueing delay by timestamps, and the queue itself, which grows by a packet at
+each step.
 
-The first probe's packets are a stream that fills a port; the second's are single packets that join it.
-Between two of them the queue stays as it is: a step. Of each step the first and the last tenth are left out,
-for the pings are on their way then.
+The first probe's packets are a stream that fills a port; the second probe's are single packets, pings, that
+join the queue. Between two pings the queue stays as it is: a step. The first and the last tenth of each step
+are left out, because pings are in flight then.
 """
 
 from math import isfinite
@@ -19,8 +20,8 @@ MARGIN = 0.1
 
 
 def delays(result: Result) -> pd.DataFrame:
-    """The stream's packets: when they were sent (us), and their queueing delay as DX has it (us): the skewed
-    one-way delay less the least there was."""
+    """The stream's packets: the time of sending (us), and DX's queueing delay (us), which is the skewed
+    one-way delay minus its minimum."""
     packets = result.table("probe_packets")
     stream = packets[packets["probe"] == 0]
     raw = stream["received_clock_ns"].to_numpy() - stream["sent_clock_ns"].to_numpy()
@@ -35,7 +36,8 @@ def delays(result: Result) -> pd.DataFrame:
 
 
 def queue(result: Result) -> pd.DataFrame:
-    """The watched port: time (us), and what waits there, in packets and in the time that they take (us)."""
+    """The watched port: time (us), and its backlog, in packets and as the time that they take on the link
+    (us)."""
     samples = result.table("queue_samples")
     waiting = samples["packets"].to_numpy().astype(np.float64)
     return pd.DataFrame(
@@ -48,7 +50,7 @@ def queue(result: Result) -> pd.DataFrame:
 
 
 def packet_us(result: Result) -> float:
-    """What a packet of the stream takes on its link: the port's busy time over its packets."""
+    """Time of a packet of the stream on its link: the port's busy time divided by its packets."""
     row = result.table("queues").iloc[0]
     elapsed = float(result.manifest["measured_us"])
     return float(row["utilization"]) * elapsed / float(row["packets"])
@@ -89,10 +91,12 @@ def _median(values: NDArray[np.float64]) -> float:
 
 
 def metrics(result: Result) -> dict[str, float]:
-    """``ladder_step_us`` and ``ladder_step_packets``: how much a ping adds on average, measured and at the
-    port; ``ladder_step_median_us``: the middle one; ``ladder_error_us``: mean absolute difference of measured
-    delay and queue over the steps; ``ladder_noise_us``: mean deviation within a step. Nothing without two
-    probes whose packets were recorded and a queue that was sampled."""
+    """The ladder's metrics; none without two probes whose packets were recorded and a queue that was sampled.
+
+    ``ladder_step_us`` and ``ladder_step_packets``: mean step that a ping adds, measured and at the port.
+    ``ladder_step_median_us``: median step. ``ladder_error_us``: mean absolute difference of measured delay
+    and queue over the steps. ``ladder_noise_us``: mean deviation within a step.
+    """
     if not {"probe_packets", "queue_samples"} <= set(result.tables) or len(result.table("probes")) != 2:
         return {}
     rows = steps(result)

@@ -12,8 +12,8 @@ Array = npt.NDArray[np.float64]
 
 
 def sampled_delays_us(result: Result) -> Array:
-    """The samples of the first watched queue, in bytes, as the time that its link takes for them (DX, Fig.
-    10: "measured in bytes and converted into time"). The link is taken to be as fast as a host's."""
+    """The samples of the first watched queue, converted from bytes into time on its link (DX, Fig. 10:
+    "measured in bytes and converted into time"). The link is assumed to be as fast as a host's."""
     samples = result.table("queue_samples")
     first = samples[samples["name"] == samples["name"].iloc[0]]
     rate = bits_per_second(result.manifest["spec"]["hosts"]["rate"])
