@@ -1,4 +1,4 @@
-"""What the tests share: a small experiment and the command as a user types it."""
+"""Fixtures of all tests: a small experiment, and the command as a user types it."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ def command(tmp_path: Path) -> Command:
 
 
 def argv(words: Sequence[str | Path]) -> list[str]:
-    """The command's words; the interpreter is named so that the tests run from any environment."""
+    """The command's words; the interpreter is named, so that the tests run from any environment."""
     return [sys.executable, "-m", "firstlight", *map(str, words)]
 
 
@@ -66,7 +66,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def kernel() -> kernels.Kernel:
-    """The kernel of Linux hosts; tests that need one are skipped where there is none, with the reason."""
+    """The kernel of Linux hosts; without one, tests that need it are skipped with the reason."""
     try:
         return kernels.find(250)
     except fl.KernelError as e:

@@ -41,7 +41,7 @@ least_day = "100us"
 [control]
 demand = "adu"
 """
-"""Weeks that follow what applications have written."""
+"""Weeks computed from what applications have written."""
 
 
 def fabric(per_rack: int = 4, *, receive_rate: str = "40Gbps", voq: int = 16) -> str:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Stands in for a kernel: takes its command line and keeps to its side of the run's directory.
+"""Stands in for a kernel: reads its command line and writes its files of the run's directory.
 
-What it does is the experiment's name: ``good``, ``spins``, ``panics`` and so on.
+The experiment's name says what it does: ``good``, ``spins``, ``panics`` and so on.
 """
 
 import json
@@ -21,12 +21,12 @@ MODE = (RUN / "experiment.toml").read_text().split('"')[1]
 
 
 def progress(share: float) -> None:
-    """Virtual time has come so far."""
+    """Record virtual time."""
     (RUN / "progress").write_bytes(struct.pack("<QQ", int(share * PLAN["duration"]), 1000))
 
 
 def finish() -> None:
-    """Leave an outcome."""
+    """Write an outcome."""
     columns: list[dict[str, Any]] = [
         {"name": "metric", "doc": "", "type": "text", "values": ["p99_all_us", "arguments"]},
         {"name": "unit", "doc": "", "type": "text", "values": ["us", ""]},

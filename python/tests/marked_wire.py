@@ -1,4 +1,5 @@
-"""Two network namespaces and a cable on which each ACK can be marked and any packet dropped. Needs root."""
+"""Two network namespaces and a cable on which each ACK can be marked and any packet dropped. Root is
+needed."""
 
 import ctypes
 import json
@@ -19,7 +20,7 @@ CLONE_NEWNET = 0x40000000
 
 
 def run(*command: str | Path, text: str | None = None) -> str:
-    """Runs a command with that input and returns its output; its errors become the test's."""
+    """Run a command with that input and return its output; its errors become the test's."""
     words = [str(word) for word in command]
     environment = {**os.environ, "PATH": PATH}
     done = subprocess.run(words, input=text, text=True, capture_output=True, env=environment)
@@ -48,12 +49,12 @@ def unfit() -> str | None:
 
 
 def loaded() -> bool:
-    """The kernel has a congestion control of that name already."""
+    """Another congestion control of that name is loaded in the kernel."""
     return "retcp" in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 class Inside:
-    """This thread lives in a network namespace for a while: sockets made in it belong there."""
+    """Move this thread into a network namespace for a while, so that its sockets belong there."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -76,7 +77,7 @@ class Inside:
 
 @dataclass
 class Wire:
-    """Two namespaces, a cable, and at each end the program that marks and drops what comes in."""
+    """Two namespaces, a cable, and at each end the program that marks and drops arriving packets."""
 
     maps: dict[str, Path]
     sender: str
@@ -88,13 +89,13 @@ class Wire:
         run("bpftool", "map", "update", "pinned", self.maps[program], "key", *"0000", "value", "hex", *value)
 
     def mark(self, on: bool) -> None:
-        """Marks each ACK from now on, or none; drops nothing more, and counts anew."""
+        """Mark each ACK from now on, or none; drop nothing more, and restart the counters."""
         self.marked = on
         self._write("acks", 0)
         self._write("data", 0)
 
     def drop(self, program: str, which: int) -> None:
-        """Drops the next packet if bit 0 is set, the one after it if bit 1 is, and so on."""
+        """Drop the next packet if bit 0 is set, the one after it if bit 1 is, and so on."""
         self._write(program, which)
 
     def reductions_told(self) -> int:
@@ -105,7 +106,7 @@ class Wire:
 
 
 def read(far: socket.socket) -> None:
-    """The receiver takes everything as it comes."""
+    """Read everything that arrives at the receiver."""
     with far:
         while far.recv(1 << 20):
             pass
@@ -154,7 +155,7 @@ class Connection:
         return self.info()[1][2]
 
     def send(self, packets: int = 1) -> tuple[int, int]:
-        """So many full packets, until all are acknowledged."""
+        """Send so many full packets, until all are acknowledged."""
         self.near.sendall(bytes(packets * self.packet))
         deadline = time.monotonic() + 10
         while self.info()[1][4]:

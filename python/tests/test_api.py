@@ -62,7 +62,7 @@ def test_out_stores_and_replaces(small: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r", "small.toml"]
 
 
-def test_progress_is_told_and_can_stop_the_run(small: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_and_can_stop_the_run(small: Path, tmp_path: Path) -> None:
     seen: list[float] = []
     fl.run(small, {"duration": "200ms"}, progress=seen.append)
     assert seen == sorted(seen)
@@ -76,7 +76,7 @@ def test_progress_is_told_and_can_stop_the_run(small: Path, tmp_path: Path) -> N
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_inspect_tells_what_would_be_built(small: Path) -> None:
+def test_inspect_shows_hosts_rates_and_week(small: Path) -> None:
     built = fl.inspect(small, {"schedule.stands_for": 5})
     assert built["name"] == "small"
     assert len(built["week"]) == 4

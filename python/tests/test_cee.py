@@ -1,4 +1,5 @@
-"""What the study of TCP over CEE needs besides: times of jobs, figures of an overload, tables by curve."""
+"""Features that the study of TCP over CEE needs: times of jobs, figures of an overload, tables by curve,
+schedules."""
 
 import hashlib
 import importlib.util
@@ -43,7 +44,7 @@ def test_p95_is_of_the_jobs_that_completed() -> None:
     assert measures.value(jobs([0.0], [float("nan")]), "job_p95_us") is None
 
 
-def test_steps_of_writers_are_told_once_all_have_caught_up() -> None:
+def test_steps_of_writers_have_times_once_all_writers_have_caught_up() -> None:
     starts = [0.0, 5e3, 9e3, 0.0, 5e3, 9e3]
     result = jobs(starts, [5e3, 6e3, float("nan"), 5e3, 8e3, 1e3])
     assert measures.value(result, "step 1: max_ms") == 8.0
@@ -51,7 +52,7 @@ def test_steps_of_writers_are_told_once_all_have_caught_up() -> None:
     assert measures.value(result, "step 2: max_ms") is None
 
 
-def test_an_overload_is_all_flows_together_and_the_first_queue() -> None:
+def test_an_overload_shows_all_flows_together_and_the_first_queue() -> None:
     result = result_of(
         {},
         throughput={"time_us": [0.0, 0.0, 1e3], "flow": [0, 1, 0], "goodput_gbps": [1.0, 2.0, 4.0]},
@@ -77,7 +78,7 @@ def test_the_claim_runs_the_schedules_that_are_pinned() -> None:
     assert claim.spec.document()["fabric"]["racks"] * claim.spec.document()["fabric"]["hosts_per_rack"] == 16
 
 
-def test_the_matrix_is_whole() -> None:
+def test_every_curve_of_the_matrix_sets_its_controls() -> None:
     for claim in CEE:
         if claim.folder.name in ("timers", "pause-100mbps"):
             continue
@@ -95,7 +96,8 @@ def test_the_matrix_is_whole() -> None:
 
 
 def test_all_of_the_study_runs_on_linux_hosts() -> None:
-    """But for clocks that no kernel has. What a kernel cannot be told would be refused."""
+    """Every claim runs on Linux hosts, except with clocks that no kernel has. Settings that a kernel cannot
+    have would be refused."""
     runs = {c.folder.name: c.runs("quick", ["linux"]) for c in CEE}
     for claim in CEE:
         for run in runs[claim.folder.name]:
@@ -146,7 +148,7 @@ def test_an_overload_on_linux_hosts_has_the_same_figures(hotspot: Outcome) -> No
     assert "Throughput (Gb/s)" in pictures["hotspot-pfc-linux"]
 
 
-def test_nothing_joins_what_has_no_order() -> None:
+def test_marks_without_an_order_are_not_joined() -> None:
     claim = next(c for c in CEE if c.folder.name == "pause-100mbps")
     outcome = Outcome(claim, "quick")
     metrics = [m.metric for m in claim.measures]

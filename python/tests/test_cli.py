@@ -78,6 +78,6 @@ def test_hosts_is_a_key_of_the_experiment(small: Path, command: Command) -> None
     assert done.stdout == command("inspect", small, "--set", "hosts.kind=linux", "--json").stdout
 
 
-def test_what_is_printed_can_be_cut_short(small: Path, command: Command) -> None:
+def test_set_replaces_a_key_of_the_file(small: Path, command: Command) -> None:
     done = command("inspect", small, "--set", "seed=3", "--json")
     assert json.loads(done.stdout)["spec"]["seed"] == 3

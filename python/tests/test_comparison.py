@@ -69,7 +69,7 @@ def test_equal_runs_do_not_diverge() -> None:
     assert [d.value for d in divergence.divergences(result_of(), result_of())] == [0] * 7
 
 
-def test_what_one_run_did_not_measure_has_no_number() -> None:
+def test_a_divergence_without_a_measurement_has_no_number() -> None:
     endless = {"id": [0, 1], "fct_us": [np.nan, np.nan]}
     bare = Result({"digest": "0"}, {"summary": {"metric": ["p99_all_us"], "value": [1.0]}, "flows": endless})
     assert [d.value for d in divergence.divergences(bare, result_of())] == [None] * 7
@@ -115,7 +115,7 @@ def test_a_comparison_has_a_page_and_numbers_for_programs(tmp_path: Path, comman
     assert "1-Wasserstein" in page.read_text()
 
 
-def test_what_only_one_kind_of_hosts_can_do_is_said_before_any_run(small: Path, command: Command) -> None:
+def test_an_experiment_for_one_kind_of_hosts_is_refused_before_any_run(small: Path, command: Command) -> None:
     done = command("compare", small, "--set", "tcp.cc=bbr", "--out", "c")
     assert done.returncode == 2
     assert "simulated hosts: " in done.stderr

@@ -14,7 +14,7 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
     return fl.run(SPECS / "ring.toml", {"duration": "20ms"}, out=tmp_path_factory.mktemp("loop") / "ring")
 
 
-def test_circuits_tell_demand_and_bytes(ring: fl.Result) -> None:
+def test_circuits_have_demand_and_bytes(ring: fl.Result) -> None:
     circuits = ring.circuits
     assert set(circuits["week"]) <= set(range(1, 20))
     assert circuits["carried_bytes"].sum() == ring.summary["circuit_bytes"]
@@ -22,7 +22,7 @@ def test_circuits_tell_demand_and_bytes(ring: fl.Result) -> None:
     assert (big["demand_bytes"] > 20e6).all() and len(big) >= 4
 
 
-def test_the_report_draws_them(ring: fl.Result) -> None:
+def test_the_report_draws_circuits(ring: fl.Result) -> None:
     assert ring.path is not None
     page = write(ring.path).read_text()
     assert "circuits in weeks 1 to 12, by destination" in page

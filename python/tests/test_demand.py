@@ -46,7 +46,7 @@ def test_names_of_racks(tmp_path: Path, text: str) -> None:
     assert list(demand.index) == list(demand.columns) == ["a", "b", "c"]
 
 
-def test_what_pandas_writes_is_read(tmp_path: Path) -> None:
+def test_files_written_by_pandas_are_read(tmp_path: Path) -> None:
     for frame in (pd.DataFrame(PLAIN), pd.DataFrame(PLAIN, dtype=float, index=[*"xyz"], columns=[*"xyz"])):
         frame.to_csv(tmp_path / "d.csv")
         assert fl.read_demand(tmp_path / "d.csv").to_numpy().tolist() == PLAIN
@@ -90,7 +90,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "named"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
-def test_mistakes_have_their_place(tmp_path: Path, text: str, named: str) -> None:
+def test_errors_name_line_and_column(tmp_path: Path, text: str, named: str) -> None:
     file = tmp_path / "d.csv"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(fl.SpecError) as caught:

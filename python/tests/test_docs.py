@@ -1,4 +1,4 @@
-"""What the documents say is so: README's lines print what it shows, links lead somewhere."""
+"""The documents are true: README's lines print what it shows, and links lead to files."""
 
 import re
 from pathlib import Path
@@ -27,6 +27,6 @@ def test_readme_s_lines_print_what_it_shows(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_files_that_exist(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page}: {target}"

@@ -1,4 +1,4 @@
-"""What ``firstlight doctor`` says."""
+"""The output of ``firstlight doctor``."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from conftest import Command
 from firstlight.linux import doctor, installed, tools
 
 
-def test_doctor_tells_what_this_machine_can_run(
+def test_doctor_lists_what_this_machine_can_run(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FIRSTLIGHT_CACHE", str(tmp_path))
@@ -29,7 +29,7 @@ def test_as_json_it_is_complete(command: Command, tmp_path: Path, monkeypatch: p
         assert check["ok"] or check["todo"], f"{check['name']} is missing, and nobody says what to do"
 
 
-def test_what_is_missing_has_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_part_has_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRSTLIGHT_CACHE", str(tmp_path))
     monkeypatch.setattr(tools, "PATH", str(tmp_path))
     monkeypatch.setattr(installed, "ENGINE", tmp_path / "engine.so")
@@ -41,7 +41,7 @@ def test_what_is_missing_has_its_reason(tmp_path: Path, monkeypatch: pytest.Monk
     assert not checks["iproute2"].ok and not checks["iproute2"].needed
 
 
-def test_only_what_is_needed_decides() -> None:
+def test_only_needed_checks_decide() -> None:
     checks = [
         doctor.Check("a", "x", True, ""),
         doctor.Check("a", "y", False, "", needed=False),

@@ -134,7 +134,7 @@ def test_a_ladder_by_hand() -> None:
     assert measures.value(result, "ladder_noise_us") == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_ladder_of_one_ping_is_none() -> None:
+def test_a_ladder_needs_two_pings() -> None:
     with pytest.raises(fl.ResultError, match="two pings"):
         measures_ladder.steps(ladder(200.0))
 
@@ -187,7 +187,7 @@ def outcome(**factors: float) -> Outcome:
     return done
 
 
-def test_the_text_s_ratios_of_completion_times() -> None:
+def test_ratios_of_completion_times_in_the_text_are_rows() -> None:
     rows = list(rows_of(outcome(DX=1.2, DCTCP=1.0, HULL=1.5)))
     ratios = {r.point: r for r in rows if r.unit == "x"}
     assert ratios["DX / HULL"].ours == pytest.approx(1.2 / 1.5)

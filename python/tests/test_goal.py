@@ -1,4 +1,4 @@
-"""Schedules of message passing: what is generated, and ``firstlight goal`` as a user types it."""
+"""Generated schedules of message passing, by hand and as a user runs them."""
 
 import re
 from collections import Counter
@@ -140,14 +140,14 @@ CHAINS = [
 
 
 @pytest.mark.parametrize(("name", "messages", "computations"), CHAINS)
-def test_what_waits_for_what(name: str, messages: int, computations: int) -> None:
+def test_the_longest_chain_by_hand(name: str, messages: int, computations: int) -> None:
     assert longest(generate(name, 16, compute_ns=7)) == (messages, computations)
     if name != "wavefront":
         assert longest(generate(name, 16, compute_ns=7, iterations=3)) == (3 * messages, 3 * computations)
 
 
 @pytest.mark.parametrize(("name", "messages", "computations"), CHAINS)
-def test_a_run_waits_for_as_many_computations(
+def test_a_run_has_the_longest_chain_of_its_schedule(
     name: str, messages: int, computations: int, tmp_path: Path
 ) -> None:
     """A run has the schedule's bytes, and its longest path as many computations."""
@@ -218,13 +218,13 @@ def test_a_wave_starts_in_each_corner() -> None:
         (("halo", "1"), "--ranks: halo on one rank sends nothing: write 2 or more"),
     ],
 )
-def test_wrong_words(words: tuple[str, str], message: str) -> None:
+def test_wrong_arguments_are_named(words: tuple[str, str], message: str) -> None:
     with pytest.raises(fl.SpecError) as caught:
         generate(words[0], int(words[1]))
     assert str(caught.value) == message
 
 
-def test_wrong_options() -> None:
+def test_options_of_other_applications_are_named() -> None:
     with pytest.raises(fl.SpecError, match="--size: ft has its messages' sizes from its class"):
         generate("ft", 4, size=8)
     with pytest.raises(fl.SpecError, match="halo has no classes"):

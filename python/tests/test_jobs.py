@@ -39,7 +39,7 @@ def hdfs(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_times_of_files_are_there(hdfs: Path) -> None:
+def test_each_file_is_a_job_with_its_time(hdfs: Path) -> None:
     result = fl.run(hdfs)
     jobs = result.jobs
     assert list(jobs.job) == list(range(8))
@@ -50,7 +50,7 @@ def test_the_times_of_files_are_there(hdfs: Path) -> None:
     assert result.summary["jobs_complete"] == 8
 
 
-def test_placement_decides_who_talks_to_whom(hdfs: Path) -> None:
+def test_placement_decides_the_pairs_of_racks(hdfs: Path) -> None:
     def partners(placement: str) -> set[tuple[int, int]]:
         flows = fl.run(hdfs, {"workload.0.placement": placement}).flows
         data = flows[(flows.size_bytes > 10_000) & (flows.src // 2 != flows.dst // 2)]
@@ -71,7 +71,7 @@ def test_a_report_shows_the_jobs(hdfs: Path, tmp_path: Path) -> None:
     assert "Cumulative distribution" not in report.write(tmp_path / "early").read_text()
 
 
-def test_inspect_tells_jobs_and_messages(command: Command, hdfs: Path) -> None:
+def test_inspect_counts_jobs_and_messages(command: Command, hdfs: Path) -> None:
     shown = command("inspect", str(hdfs))
     assert shown.returncode == 0, shown.stderr
     assert "messages 510  jobs 8" in shown.stdout

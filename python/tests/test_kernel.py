@@ -1,4 +1,4 @@
-"""Kernels in the cache: which one a run takes, and what to do when there is none."""
+"""Kernels in the cache: which one a run uses, and the error without one."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(version: str, hz: int = 250, hash: str | None = None, seccomp: bool = True) -> Path:
-    """A kernel in the cache, of this checkout's sources unless told otherwise."""
+    """A kernel in the cache, by default of this checkout's sources."""
     hash = hash or kernels.source_hash(hz)
     place = kernels.folder() / f"{version}-hz{hz}-{hash}"
     (place / "modules").mkdir(parents=True)
@@ -75,7 +75,7 @@ def test_a_broken_description_names_the_file(cache: Path) -> None:
         kernels.find(250)
 
 
-def test_a_kernel_whose_binary_is_gone_is_told_of() -> None:
+def test_a_kernel_without_its_binary_is_an_error() -> None:
     (put("7.2.13") / "linux").unlink()
     with pytest.raises(KernelError, match="missing or not executable"):
         kernels.find(250)
@@ -106,7 +106,7 @@ def test_the_folder_of_our_sources_can_be_named(tmp_path: Path, monkeypatch: pyt
         kernels.folder_of_linux()
 
 
-def test_the_cache_follows_the_usual_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_follows_xdg_cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FIRSTLIGHT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert kernels.cache() == tmp_path / "firstlight"
@@ -114,7 +114,7 @@ def test_the_cache_follows_the_usual_rules(tmp_path: Path, monkeypatch: pytest.M
     assert kernels.cache() == Path(os.path.expanduser("~/.cache/firstlight"))
 
 
-def test_a_first_boot_is_judged_by_how_far_it_came(tmp_path: Path) -> None:
+def test_a_first_boot_is_judged_by_its_console(tmp_path: Path) -> None:
     reached = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000000"
     assert selftest.verdict(reached, 134) == ""
     assert "code 134" in selftest.verdict(reached.replace("00000000", "00007f00"), 134)

@@ -1,4 +1,4 @@
-"""Building a kernel, with stand-ins for make and its like: what is left behind, and what is told."""
+"""Building a kernel, with stand-ins for make and other tools: files that remain, and messages."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ class Bench:
         self.tree = self.make_tree(folder / "tree", "7.2.13")
 
     def make_tree(self, tree: Path, version: str) -> Path:
-        """The few files of a source tree that are looked at."""
+        """The files of a source tree that a build reads."""
         (tree / "arch/um/drivers").mkdir(parents=True)
         (tree / "scripts/kconfig").mkdir(parents=True)
         (tree / "scripts/kconfig/merge_config.sh").write_text('shift; cat "$2" >> "$1"\n')
@@ -69,7 +69,7 @@ class Bench:
         return tree
 
     def environment(self, trouble: str = "") -> dict[str, str]:
-        """Of a command that uses all this."""
+        """The environment of a command that uses the cache, the tree and the stand-ins."""
         path = os.pathsep.join((str(self.bin), os.environ["PATH"]))
         own = {
             "FIRSTLIGHT_CACHE": str(self.cache),
@@ -80,7 +80,7 @@ class Bench:
         return {**os.environ, **own, "CONSOLE": CONSOLE, "REFUSES": "nothing"}
 
     def left(self) -> list[str]:
-        """What lies in the cache's folder of kernels."""
+        """Names in the cache's folder of kernels."""
         return sorted(f.name for f in (self.cache / "kernels").iterdir() if f.name != ".lock")
 
     def ran(self) -> list[str]:
@@ -101,7 +101,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def quiet(_: object) -> None:
-    """Says nothing."""
+    """Ignore a message."""
 
 
 def test_a_kernel_is_built_and_found(bench: Bench) -> None:
@@ -119,7 +119,7 @@ def test_a_kernel_is_built_and_found(bench: Bench) -> None:
     assert not (bench.tree / "linux").exists(), "the user's tree is left as it was"
 
 
-def test_what_is_built_is_not_built_again(bench: Bench) -> None:
+def test_a_built_kernel_is_not_built_again(bench: Bench) -> None:
     first = build.build(str(bench.tree), say=quiet)
     before = bench.ran().count("linux")
     assert build.build("auto", say=quiet) == first
@@ -142,7 +142,7 @@ def test_where_seccomp_is_not_permitted_it_is_ptrace(bench: Bench, monkeypatch: 
     assert "seccomp=on is not permitted" in (made.path / "build.log").read_text()
 
 
-def test_a_tarball_is_taken_and_its_version_looked_at(bench: Bench, tmp_path: Path) -> None:
+def test_a_tarball_is_accepted_and_its_version_read(bench: Bench, tmp_path: Path) -> None:
     for version in ("7.2.13", "6.1.192"):
         tree = bench.make_tree(tmp_path / "packed" / f"linux-{version}", version)
         for file in (*UNUSED, *USED):
@@ -204,7 +204,7 @@ def test_an_interrupted_build_leaves_nothing(bench: Bench, number: signal.Signal
         os.kill(int(pid_file.read_text()), 0)
 
 
-def test_what_a_killed_build_left_is_cleared_by_the_next(bench: Bench) -> None:
+def test_the_next_build_removes_what_a_killed_one_left(bench: Bench) -> None:
     (bench.cache / "kernels" / ".building-x" / "tree").mkdir(parents=True)
     made = build.build(str(bench.tree), say=quiet)
     assert bench.left() == [made.path.name]
@@ -246,7 +246,7 @@ def test_missing_tools_are_named_with_their_packages(bench: Bench) -> None:
     assert tools.missing({"make": "make"}) == {}
 
 
-def test_an_outer_make_does_not_turn_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outer_make_does_not_change_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "MAKEFLAGS",
         "MAKELEVEL",
@@ -289,7 +289,7 @@ def test_when_the_newest_source_does_not_build_the_next_is_tried(
     assert any("linux-source-8.0 8.0.1-1 does not work, trying an older one" in line for line in said)
 
 
-def test_a_version_is_taken_from_what_is_kept(
+def test_a_version_is_taken_from_the_cache(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = bench.make_tree(tmp_path / "older", "6.12.117")

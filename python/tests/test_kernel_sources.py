@@ -51,7 +51,7 @@ NAMES = "linux-source-6.1 - kernel\nlinux-source-6.12 - kernel\nlinux-source-6.1
 
 
 class FakeApt(Apt):
-    """Answers as apt would, and keeps what it was asked."""
+    """Answers as apt would, and records its calls."""
 
     def __init__(self, directory: Path, newer: str = NEWER, offline: bool = False) -> None:
         super().__init__(directory)
@@ -88,7 +88,7 @@ class FakeApt(Apt):
         raise AssertionError(command)
 
 
-def test_newer_suites_of_the_same_archive_are_asked_apart(tmp_path: Path) -> None:
+def test_newer_suites_of_the_same_archive_have_separate_lists(tmp_path: Path) -> None:
     apt = FakeApt(tmp_path)
     found = sources.candidates(apt)
     assert [(s.package, s.version, s.own) for s in found] == [
@@ -114,7 +114,7 @@ def test_versions_before_6_12_are_no_candidates(tmp_path: Path) -> None:
     assert sources.newest_first(old) == []
 
 
-def test_our_lists_are_ours_alone(tmp_path: Path) -> None:
+def test_our_lists_are_separate_from_the_systems(tmp_path: Path) -> None:
     options = Apt(tmp_path).own()
     for key in ("Dir::State::lists", "Dir::Cache", "Dir::Etc::SourceList", "Dir::Etc::SourceParts"):
         assert any(option.startswith(f"{key}={tmp_path}") for option in options)

@@ -24,7 +24,7 @@ MSS = 8948
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """An experiment of 24 ms whose run's directory can be told from others'."""
+    """An experiment of 24 ms whose run's directory can be distinguished from others'."""
     return with_programs(tmp_path)
 
 
@@ -88,7 +88,7 @@ def with_messages(folder: Path, more: str = "") -> Path:
     return file
 
 
-def test_messages_are_the_same_again(tmp_path: Path) -> None:
+def test_a_run_of_messages_repeats(tmp_path: Path) -> None:
     first, again = (fl.run(with_messages(tmp_path)) for _ in range(2))
     assert first.digest == again.digest
     assert first.jobs.equals(again.jobs) and first.flows.equals(again.flows)
@@ -135,8 +135,8 @@ def test_an_application_in_a_file_beside_the_experiment_is_replayed(
     assert 1_000 < took["linux"] == pytest.approx(took["simulated"], rel=0.05)
 
 
-def test_messages_that_are_not_complete_are_told(tmp_path: Path) -> None:
-    """The run ends amid the writes: no job is complete, and what has not begun has no start."""
+def test_incomplete_messages_give_a_warning(tmp_path: Path) -> None:
+    """The run ends during the writes: no job is complete, and a job that has not begun has no start."""
     result = fl.run(with_messages(tmp_path), {"duration": "200us"})
     assert result.jobs["duration_us"].isna().all() and (result.jobs["start_us"] == 0).all()
     assert result.flows["start_us"].isna().any() and not result.flows["start_us"].isna().all()
@@ -150,7 +150,7 @@ def test_a_program_that_dies_amid_messages_ends_the_run(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_control_loop_hears_what_messages_write(tmp_path: Path) -> None:
+def test_a_control_loop_counts_what_messages_write(tmp_path: Path) -> None:
     """Each of four reducers has asked for its first 1 MB when the second week begins, a microsecond later,
     and for no more; nothing has passed the VOQ yet."""
     file = tmp_path / f"{tmp_path.name}.toml"
@@ -209,7 +209,7 @@ connection.close()
 """
 
 
-def test_a_control_loop_hears_what_programs_write(tmp_path: Path) -> None:
+def test_a_control_loop_counts_what_programs_write(tmp_path: Path) -> None:
     """Before the second week one program writes 4 MB at once, and waits; another offers 50 MB, of which what
     fits is taken, and in the second week gives its connection up. Over so slow a network one packet of each
     passes before that week, and another one a week at most."""
@@ -270,7 +270,7 @@ def load() -> Iterator[None]:
             process.wait()
 
 
-def test_a_run_gives_the_tables_of_a_run(small: Path, tmp_path: Path) -> None:
+def test_a_run_on_linux_hosts_gives_the_tables_of_a_run(small: Path, tmp_path: Path) -> None:
     simulated, linux = fl.run(small), fl.run(small, LINUX, out=tmp_path / "r")
     assert linux.tables == simulated.tables
     for name in simulated.tables:
@@ -296,14 +296,15 @@ def test_a_run_repeats_to_the_bit_under_load(small: Path, cc: str) -> None:
     assert fl.run(small, {**spec, "seed": 8}).digest != quiet.digest
 
 
-def test_runs_side_by_side_give_what_they_give_alone(small: Path, tmp_path: Path) -> None:
+def test_parallel_runs_give_the_results_of_single_runs(small: Path, tmp_path: Path) -> None:
     done = fl.sweep(small, LINUX, {"seed": [7, 8, 9]}, out=tmp_path / "s", jobs=3)
     assert done.frame["digest"].nunique() == 3
     assert done.results[0].digest == fl.run(small, LINUX).digest
 
 
 def test_parameters_of_cubic_are_the_kernels(tmp_path: Path) -> None:
-    """CUBIC's factor counts from the kernel's start: it computes its rate beside Reno from it only then."""
+    """CUBIC's factor must be set when the kernel starts, because only then CUBIC computes its rate beside
+    Reno from it."""
     folder = "/sys/module/tcp_cubic/parameters"
     file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "cd {folder}; cat beta hystart"')
     chosen = fl.run(file, {**LINUX, "cubic.beta": 0.5, "cubic.hystart": False})
@@ -326,10 +327,10 @@ def test_simulated_flows_run_beside_real_ones(small: Path) -> None:
     assert both.digest == fl.run(small).digest
 
 
-def test_throughput_is_told_of_all_flows_and_takes_no_virtual_time(small: Path) -> None:
-    """All that came in whole intervals is in one of them, and when it came. However often it is asked for,
-    and without it, the same packets come when they did, but for the kernel's random numbers, which are not
-    CUBIC's."""
+def test_throughput_is_reported_of_all_flows_and_takes_no_virtual_time(small: Path) -> None:
+    """Each interval has the bytes that arrived in it. Sampling takes no virtual time: packets come at the
+    same times with any interval and without sampling, except for the kernel's random numbers, which CUBIC
+    does not use."""
     more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10ms"\n'
     small.write_text(small.read_text() + more)
     untold, told, often = (
@@ -384,8 +385,8 @@ def test_a_program_that_fails_ends_the_run(tmp_path: Path, command: str, said: s
     assert (tmp_path / "r.failed" / "programs" / "mine.err").is_file(), str(raised.value)
 
 
-def test_a_program_that_spins_on_the_clock_comes_to_its_end(tmp_path: Path) -> None:
-    """Time stands still while it computes, but reading the clock over and over moves it."""
+def test_a_program_that_polls_the_clock_ends(tmp_path: Path) -> None:
+    """Time stands still while a program computes, but each read of the clock advances it."""
     wait = "import time\nend = time.time() + 0.005\nwhile time.time() < end: pass\nprint('over')"
     (tmp_path / "wait.py").write_text(wait)
     file = with_programs(tmp_path, f'on = "host0"\nrun = "python3 {tmp_path}/wait.py"\nname = "wait"')
@@ -434,7 +435,7 @@ def test_no_process_outlives_its_command(small: Path, tmp_path: Path, ended: sig
     assert not (tmp_path / "r").exists()
 
 
-def test_compare_lays_both_kinds_of_hosts_over_each_other(small: Path, command: Command) -> None:
+def test_compare_overlays_both_kinds_of_hosts(small: Path, command: Command) -> None:
     done = command("compare", "small.toml", "--out", "c")
     assert done.returncode == 0, done.stderr
     assert "circuit_utilization_pct" in done.stdout

@@ -1,4 +1,4 @@
-"""Claims of the kind ``measured``: their form, their rows and their metrics, against numbers by hand."""
+"""Claims: their form, their rows and their metrics, against numbers worked out by hand."""
 
 import json
 from pathlib import Path
@@ -140,7 +140,7 @@ EXPECTED = "# By hand.\nsenders,curve,queue_wait_mean_us\n2,A,9\n2,B,50\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of a measured claim."""
+    """The folder of a claim."""
     place = tmp_path / "experiments" / "someone" / "fig07"
     place.mkdir(parents=True)
     for name, text in (("claim.toml", CLAIM), ("experiment.toml", EXPERIMENT), ("expected.csv", EXPECTED)):
@@ -234,7 +234,7 @@ def test_linux_hosts_have_figures_of_their_own(folder: Path) -> None:
     assert ">44</text>" not in real.svg
 
 
-def test_linux_hosts_are_told_what_is_theirs(folder: Path) -> None:
+def test_linux_hosts_get_their_own_settings(folder: Path) -> None:
     claim = on_both(folder).claim
     runs = reproduce.plan([claim], "full", HOSTS)
     sets = {
@@ -360,7 +360,7 @@ def test_deviations_of_throughput_by_hand() -> None:
     assert measures.value(result, "throughput_std_mbps") == pytest.approx(1e3 * np.std(every))
 
 
-def test_sampled_queues_are_told_in_time() -> None:
+def test_sampled_queues_are_converted_into_time() -> None:
     samples = {"name": ["a", "a", "b"], "bytes": [1250, 3750, 9], "packets": [1, 2, 0], "time_us": [1, 2, 1]}
     result = result_of({}, queue_samples=samples)
     assert measures.value(result, "sampled_delay_mean_us") == pytest.approx(2.0)

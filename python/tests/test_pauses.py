@@ -1,4 +1,4 @@
-"""Who paused whom, and the figure of pauses, in the report of a run."""
+"""Trees of pauses, and the figure of pauses, in the report of a run."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_trees_as_text() -> None:
     ]
 
 
-def test_who_waited_for_a_port_that_was_paused_for_another_root_is_there() -> None:
+def test_ports_behind_a_port_paused_for_another_root_are_in_the_tree() -> None:
     rows: list[Cause] = [*CHAIN[:1], ("z.nic", "0", "a", "a->b", "g.port", 1, 300.0)]
     assert written(trees(caused(rows))).splitlines()[2:] == [
         "g.port: caused 1 pause, 0.3 ms together",
@@ -83,7 +83,7 @@ def test_large_trees_are_cut_and_counted() -> None:
     assert written(trees(caused(many))).splitlines()[-1] == "and 1 more root, 1 ms together"
 
 
-def test_a_circle_has_no_root_and_ends() -> None:
+def test_a_circular_wait_has_no_root() -> None:
     circle: list[Cause] = [
         (f"{a}->{b}", "0", b, f"{b}->{c}", "circle", 1, 1000.0) for a, b, c in ("abc", "bca", "cab")
     ]
@@ -125,9 +125,9 @@ def test_the_figure_says_how_much_it_shows() -> None:
     assert "p1, class 1" in pauses_figure(paused(2, [], ("0", "1"))).svg
 
 
-def test_a_report_has_both(tmp_path: Path) -> None:
+def test_a_report_has_the_trees_and_the_figure(tmp_path: Path) -> None:
     fl.run(INCAST).save(tmp_path / "run")
     page = write(tmp_path / "run").read_text()
-    assert "Who paused whom" in page and 'id="pauses"' in page
+    assert "Causes of pauses" in page and 'id="pauses"' in page
     fl.run(INCAST, {"pfc.kind": "off"}).save(tmp_path / "off")
-    assert "Who paused whom" not in write(tmp_path / "off").read_text()
+    assert "Causes of pauses" not in write(tmp_path / "off").read_text()

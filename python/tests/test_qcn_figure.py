@@ -60,7 +60,7 @@ def test_many_flows_are_cut_to_those_that_changed_most() -> None:
     assert "host13, flow 13" in figure.svg and "host12, flow 12" not in figure.svg
 
 
-def test_a_report_has_it(tmp_path: Path) -> None:
+def test_a_report_has_the_figure_of_rate_limiters(tmp_path: Path) -> None:
     stored = told().save(tmp_path / "run")
     assert stored.path is not None
     assert "Rates of flows that QCN limits" in write(stored.path).read_text()

@@ -158,7 +158,7 @@ def test_reports_of_a_run_and_of_a_sweep(small: Path, command: Command, tmp_path
         assert opens_offline(tmp_path / name / "report.html").figures == figures
 
 
-def test_linux_hosts_run_every_variant_and_simulated_ones_those_of_ours() -> None:
+def test_linux_hosts_run_every_variant_and_simulated_hosts_their_own() -> None:
     fig04, fig10 = (next(c for c in ETALON if c.figure == f) for f in ("4", "10"))
     assert [at[0] for at in fig04.ats("quick")] == ["cubic", "dctcp", "reno"]
     assert len(fig04.ats("quick", "linux")) == 17

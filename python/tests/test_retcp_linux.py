@@ -108,7 +108,7 @@ def test_a_needless_reduction_is_taken_back(steps: Path) -> None:
         assert play(steps, [(before, 10), ("timeout", 0)], 100, 100)[-1] == (1, 10)
 
 
-def test_great_windows_are_exact_and_bounded(steps: Path) -> None:
+def test_large_windows_are_exact_and_bounded(steps: Path) -> None:
     assert play(steps, [("ack", 997), ("marked", 0), ("ack", 0)], 150, 33) == [
         (1007, 0xFFFFFFFF),
         (1510, 0xFFFFFFFF),

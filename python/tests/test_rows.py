@@ -166,7 +166,7 @@ def test_lines_go_by_figure_and_point_and_leave_details_out() -> None:
     assert len(lines.lines_of(claim, found, detail=True)) == 6 + 18 + 18
 
 
-def test_what_was_not_measured_is_no_number() -> None:
+def test_a_row_without_a_measurement_has_no_number() -> None:
     row = Row("9a", "0 us", "p99_all_us", "us", None, float("12.3456789"), 1)
     assert row.as_dict()["ours"] == 12.3457
     assert row.as_dict()["difference"] is None

@@ -49,7 +49,7 @@ def test_a_strobe_of_three_by_hand() -> None:
     assert s.run_time_ns > 0
 
 
-def test_the_packet_network_must_carry_the_rest_within_the_week() -> None:
+def test_the_packet_network_fits_if_it_carries_the_rest_within_the_week() -> None:
     assert strobe(packet_rate="8Gbps").packet_fits
     slow = strobe(packet_rate="7.9Gbps")
     assert not slow.packet_fits
@@ -61,7 +61,7 @@ def test_the_busiest_rack_may_be_one_that_receives() -> None:
     assert strobe(demand).busiest_left_bytes == 200_000 + 300_000
 
 
-def test_idle_racks_are_no_duty() -> None:
+def test_idle_racks_reduce_the_duty_of_a_rack() -> None:
     s = strobe()
     first, last = s.days
     lone = replace(first, destinations=np.array([2, -1, -1]))
@@ -74,7 +74,7 @@ def test_idle_racks_are_no_duty() -> None:
 
 
 @pytest.mark.parametrize("name", fl.schedulers())
-def test_what_holds_for_every_scheduler(name: str) -> None:
+def test_every_scheduler_fills_the_week_and_serves_no_more_than_the_demand(name: str) -> None:
     s = fl.schedule(random_demand(6), name, week="1ms", night="10us", least_day="25us")
     assert s.scheduler == name
     assert s.week_ps == 1_000_000_000
@@ -106,7 +106,7 @@ def test_rows_send_and_columns_receive(name: str) -> None:
     assert s.served.tolist() == [[0, 0, 0], [0, 0, 100_000], [0, 0, 0]]
 
 
-def test_the_schedulers_know_the_rates() -> None:
+def test_schedulers_use_the_rates() -> None:
     """Solstice stops when packets can carry the rest, so a faster packet network leaves it fewer days; a
     slower circuit serves less in the same days."""
     days = [
@@ -142,7 +142,7 @@ def test_arrays_frames_and_lists_are_one_demand() -> None:
     assert strobe(frame).calendar["matching"][0] == "a>c b>a c>b"
 
 
-def test_no_demand_is_a_demand() -> None:
+def test_a_demand_of_zeros_has_a_schedule() -> None:
     s = strobe(np.zeros((3, 3), dtype=int))
     assert np.isnan(s.share_served)
     assert s.summary["share_served"] is None
@@ -185,7 +185,7 @@ def test_wrong_demands(demand: Any, named: str) -> None:
         ({"scheduler": "strob"}, "scheduler 'strob': there is none; there are 'strobe'"),
     ],
 )
-def test_wrong_frames(changes: dict[str, str], named: str) -> None:
+def test_wrong_parameters_are_named(changes: dict[str, str], named: str) -> None:
     words = {**FRAME, "scheduler": "strobe", **changes}
     with pytest.raises(fl.SpecError, match=named):
         fl.schedule(RING, **words)
@@ -237,7 +237,7 @@ def test_the_command_prints_a_calendar_and_stores_it(command: Command, tmp_path:
     assert one["days"][1]["begins_ps"] == 60_000_000
 
 
-def test_the_command_hands_on_every_option(command: Command, tmp_path: Path) -> None:
+def test_the_command_passes_every_option(command: Command, tmp_path: Path) -> None:
     write_ring(tmp_path)
     words = ["--circuit", "40Tbps", "--packet", "5Tbps", "--unit", "kB", "--scheduler", "solstice"]
     done = command("schedule", "ring.csv", *WORDS, *words, "--out", "kept")
@@ -273,7 +273,7 @@ def test_the_table_marks_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     assert "! longer than the week of 100us" in lines[-1]
 
 
-def test_schedulers_without_a_schedule_are_told() -> None:
+def test_schedulers_without_a_schedule_are_listed() -> None:
     demand = pd.DataFrame(RING)
     names = ["strobe", "other"]
     told = Study.of(demand, names, source="ring.csv", frame=FRAME, lenient=True)
@@ -298,7 +298,7 @@ def test_schedulers_without_a_schedule_are_told() -> None:
         ([], "Missing argument"),
     ],
 )
-def test_wrong_words(command: Command, tmp_path: Path, words: list[str], named: str) -> None:
+def test_wrong_arguments_are_named(command: Command, tmp_path: Path, words: list[str], named: str) -> None:
     write_ring(tmp_path)
     done = command("schedule", *words, "--night", "100us")
     assert done.returncode == 2

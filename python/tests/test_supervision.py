@@ -1,4 +1,4 @@
-"""Runs in a kernel are watched and ended as they should be; a script stands in for the kernel."""
+"""Supervision of runs in a kernel, with a script that stands in for the kernel."""
 
 import json
 import math
@@ -51,7 +51,8 @@ def experiment(cache: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path) -> Iterator[None]:
-    """No test leaves a process, nor a run's directory; other runs on this machine are not ours to judge."""
+    """Checks that no test leaves a process or a run's directory; other runs on this machine are not
+    counted."""
     yield
     deadline = time.monotonic() + 5
     while (left := processes_of(tmp_path)) and time.monotonic() < deadline:
@@ -67,7 +68,7 @@ def write(folder: Path, mode: str, more: str = "") -> Path:
 
 
 def run_directories(folder: Path) -> list[Path]:
-    """Those of the experiments in ``folder``."""
+    """Run directories of the experiments in ``folder``."""
     texts = directory.place(1).glob(f"{directory.PREFIX}*/experiment.toml")
     return [t.parent for t in texts if str(folder) in t.read_text()]
 
@@ -106,7 +107,7 @@ def test_an_outcome_becomes_a_result(experiment: Path, tmp_path: Path) -> None:
     assert result.save(tmp_path / "copy").programs == result.programs
 
 
-def test_the_kernel_is_started_as_agreed(experiment: Path) -> None:
+def test_the_kernel_is_started_with_the_words_that_it_expects(experiment: Path) -> None:
     words = fl.run(experiment, LINUX).manifest["words"]
     run = words["FIRSTLIGHT_RUN"]
     assert words["firstlight"] == f"{run}/engine.so,{run}"
@@ -178,7 +179,7 @@ def test_failures_say_why_and_keep_the_logs(cache: Path, tmp_path: Path, mode: s
     assert not list(tmp_path.glob(".r.*"))
 
 
-def test_without_a_place_logs_are_kept_where_the_error_says(
+def test_without_out_logs_are_kept_where_the_error_says(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -207,7 +208,7 @@ def test_a_kernel_that_does_not_halt_is_ended(
     assert fl.run(write(tmp_path, "lingers"), LINUX).digest == "00ff"
 
 
-def test_what_is_missing_is_said_before_the_run(
+def test_a_missing_part_is_an_error_before_the_run(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(fl.RunError, match="firstlight kernel build --hz 1000"):
@@ -222,7 +223,8 @@ def test_what_is_missing_is_said_before_the_run(
 
 
 def test_memory_is_what_flows_can_fill() -> None:
-    """Bases, a host, and for each flow its sockets and what it can have on its way: no more than it sends."""
+    """Memory is a base, a part for each host, and for each flow its sockets and its bytes in flight, no more
+    than it sends."""
     plan: dict[str, list[dict[str, int | None]]] = {"hosts": [{}] * 100, "programs": [{}], "flows": []}
     small, endless, long = ({"size": size} for size in (20_000, None, 10**9))
     assert guest.memory_mb(plan) == 1024 + 100 + 64
@@ -230,7 +232,7 @@ def test_memory_is_what_flows_can_fill() -> None:
     assert guest.memory_mb({**plan, "flows": [endless, long]}) == math.ceil(1188 + 8.5)
 
 
-def test_no_room_is_said_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_room_is_an_error_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest, "memory_mb", lambda plan: 1 << 40)
     with pytest.raises(fl.RunError, match=r"no room for a kernel: \d+ MB are needed in /dev/shm"):
         fl.run(experiment, LINUX)
@@ -279,7 +281,7 @@ def test_no_process_outlives_its_command(
     assert not [p for p in tmp_path.iterdir() if p.name.startswith("r")]
 
 
-def test_a_sweep_s_kernels_go_with_it(cache: Path, tmp_path: Path) -> None:
+def test_kernels_of_a_killed_sweep_end(cache: Path, tmp_path: Path) -> None:
     write(tmp_path, "waits", "[sweep]\nseed = [1, 2]\n")
     sweep = subprocess.Popen(
         argv(["sweep", "waits.toml", "--hosts", "linux", "--out", "s", "--jobs", "2"]),
@@ -303,7 +305,7 @@ def test_a_sweep_s_failing_point_is_named_with_its_logs(cache: Path, tmp_path: P
         fl.sweep(file, LINUX, {"seed": [3]}, out=tmp_path / "s")
 
 
-def test_runs_side_by_side_have_a_processor_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parallel_runs_have_a_processor_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(processes, "CLAIM", str(tmp_path)[-80:])
     allowed = sorted(os.sched_getaffinity(0))
     with processes.own_cpu() as first, processes.own_cpu() as second, processes.own_cpu() as third:
@@ -313,7 +315,7 @@ def test_runs_side_by_side_have_a_processor_each(monkeypatch: pytest.MonkeyPatch
         assert again == first
 
 
-def test_a_standstill_is_too_little_in_too_long() -> None:
+def test_a_standstill_is_too_little_progress_for_too_long() -> None:
     still = guest.Standstill(100, 10, now=0)
     assert not still.lasts(0, 9)
     assert not still.lasts(100, 10)

@@ -69,8 +69,8 @@ file = "flows.txt"
 """
 
 
-def test_what_files_hold_decides_whether_a_point_is_run_again(tmp_path: Path) -> None:
-    """A network, flow sizes and a list of flows that an experiment names are parts of it."""
+def test_a_point_is_run_again_when_a_file_has_changed(tmp_path: Path) -> None:
+    """The files that an experiment names (a network, flow sizes, a list of flows) are part of its key."""
     files = {
         "net.txt": (NETWORK.format(delay="1us"), NETWORK.format(delay="2us")),
         "sizes.txt": ("1000 0\n9000 1\n", "1000 0\n9999 1\n"),

@@ -26,7 +26,7 @@ def test_an_earlier_band_keeps_queues_shorter() -> None:
     assert waiting[0] < gentle
 
 
-def test_a_band_beyond_the_queue_is_told() -> None:
+def test_a_band_beyond_the_queue_gives_a_warning() -> None:
     result = run(60, 90)
     assert result.summary["marked_packets"] == 0
     told = "voq.red.min = 60 is never exceeded: the queue holds 60 packets"

@@ -68,7 +68,7 @@ WRONG_WORDS = [
 
 
 @pytest.mark.parametrize(("words", "named"), WRONG_WORDS, ids=[" ".join(w[0]) for w in WRONG_WORDS])
-def test_wrong_words(small: Path, command: Command, words: list[str], named: str) -> None:
+def test_wrong_arguments_are_named(small: Path, command: Command, words: list[str], named: str) -> None:
     done = command(*words)
     assert done.returncode == 2
     assert named in done.stderr

@@ -1,4 +1,4 @@
-"""How near a reproduction comes: mean differences for each figure."""
+"""Agreement of a reproduction with its references: mean differences for each figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near one figure's rows on one platform are to one reference."""
+    """Agreement of one figure's rows on one platform with one reference."""
 
     figure: str
     platform: Platform

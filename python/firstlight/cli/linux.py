@@ -3,8 +3,11 @@
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
+
+from firstlight.cli.console import console
+from firstlight.cli.options import json_option
+from firstlight.cli.progress import Tracker
 
 
 @click.group()
@@ -33,7 +36,6 @@ def kernel() -> None:
 def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
     """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile). Root is not
     needed."""
-    from firstlight.cli.progress import Tracker
     from firstlight.linux import build as builder
 
     with Tracker("building the kernel") as tracker:
@@ -50,7 +52,7 @@ def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
 
 
 @kernel.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option
 def list_(as_json: bool) -> None:
     """List the kernels that are built."""
     from firstlight.linux import kernels
@@ -69,11 +71,11 @@ def list_(as_json: bool) -> None:
         ours = "yes" if k.hash == kernels.source_hash(k.hz) else "no: build again"
         mode = "seccomp" if k.seccomp else "ptrace"
         table.add_row(k.version, str(k.hz), mode, ours, str(k.manifest.get("source", "")), str(k.path))
-    console().print(table)
+    console(wide=True).print(table)
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option
 def doctor(as_json: bool) -> None:
     """Show what this machine can run; for what it cannot run, why and what to do."""
     from firstlight.linux import doctor as doctors
@@ -82,7 +84,7 @@ def doctor(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(doctors.as_json(checks), indent=2))
         return
-    out = console()
+    out = console(wide=True)
     for way, works in doctors.able(checks).items():
         out.print(f"[bold]{way}[/]: {'[green]yes[/]' if works else '[red]no[/]'}")
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -96,11 +98,3 @@ def doctor(as_json: bool) -> None:
                 "  +" if check.ok else f"  {bad}", check.name, check.found, check.todo and f"-> {check.todo}"
             )
         out.print(table)
-
-
-def console() -> Console:
-    """Standard output; lines keep their width when it is not a terminal."""
-    out = Console(highlight=False)
-    if not out.is_terminal:
-        out.width = 160
-    return out

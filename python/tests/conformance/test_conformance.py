@@ -60,7 +60,7 @@ def flow(result: Result, column: str, row: int = 0) -> float:
 
 
 def compare(results: Results, scenario: str, metric: str, points: float) -> None:
-    """Both kinds of hosts come within ``points`` of one another."""
+    """Both kinds of hosts agree within ``points``."""
     ours, theirs = (results(scenario, hosts).summary[metric] for hosts in ("simulated", "linux"))
     assert abs(ours - theirs) <= points, f"{scenario}: {metric}: simulated {ours:.6g}, Linux {theirs:.6g}"
 
@@ -97,7 +97,7 @@ def test_slow_start_doubles_the_flight(hosts: str, results: Results) -> None:
     assert sum(sizes) == 900_000
 
 
-def test_a_short_flow_takes_as_long(results: Results) -> None:
+def test_a_short_flow_takes_as_long_on_both(results: Results) -> None:
     """100 packets over a path of 800 us in slow start."""
     ours, theirs = (flow(results("handshake", hosts), "fct_us") for hosts in ("simulated", "linux"))
     assert ours == pytest.approx(theirs, rel=0.02)
@@ -188,7 +188,7 @@ def test_throughput_is_what_arrives_in_order(hosts: str, results: Results) -> No
 
 
 def test_random_losses_cost_the_same(results: Results) -> None:
-    """Completion within a tenth."""
+    """Completion times agree within a tenth."""
     ours, theirs = (flow(results("random loss", hosts), "fct_us") for hosts in ("simulated", "linux"))
     assert ours == pytest.approx(theirs, rel=0.1)
 
@@ -217,8 +217,8 @@ def test_dctcp_keeps_the_queue_at_the_threshold(hosts: str, results: Results) ->
     assert result.summary["queue_peak_packets"] < 80
 
 
-def test_dctcp_marks_as_many(results: Results) -> None:
-    """The share of marked packets decides DCTCP's window: within 30 % of one another."""
+def test_dctcp_marks_as_many_on_both(results: Results) -> None:
+    """The share of marked packets decides DCTCP's window: the shares agree within 30 %."""
     ours, theirs = (results("dctcp", hosts).summary["marked_packets"] for hosts in ("simulated", "linux"))
     assert ours == pytest.approx(theirs, rel=0.3)
 
@@ -246,8 +246,8 @@ def test_dctcp_keeps_a_fabric_full_and_its_queue_short(fabric: str, hosts: str, 
 
 
 @everywhere
-def test_dctcp_has_packets_wait_as_long(fabric: str, results: Results) -> None:
-    """Mean and 99th percentile of the waits at the shared port, and their distributions: within a tenth."""
+def test_dctcp_has_packets_wait_as_long_on_both(fabric: str, results: Results) -> None:
+    """Mean, 99th percentile and distribution of the waits at the shared port agree within a tenth."""
     ours, theirs = (results(f"dctcp on {fabric}", hosts) for hosts in ("simulated", "linux"))
     for metric in ("queue_wait_mean_us", "queue_wait_p99_us"):
         assert ours.summary[metric] == pytest.approx(theirs.summary[metric], rel=0.1)
@@ -272,8 +272,8 @@ def test_an_incast_on_a_fabric_completes(fabric: str, hosts: str, results: Resul
 
 
 def test_ecmp_keeps_a_flow_to_one_path(results: Results) -> None:
-    """Four flows of 1, 2, 4 and 8 MB: what goes over a spine tells which of them do. They are the same ones
-    whoever's TCP sends, for their addresses and ports are."""
+    """Four flows of 1, 2, 4 and 8 MB: the bytes over a spine tell which flows use it. Both kinds of hosts use
+    the same ones, because addresses and ports are the same."""
     over = []
     for hosts in ("simulated", "linux"):
         result = results("paths", hosts)
@@ -315,7 +315,7 @@ def test_a_chain_of_messages_takes_what_its_links_need(hosts: str, results: Resu
 
 @both
 @pytest.mark.parametrize(("scenario", "jobs"), [("queries", 40), ("hdfs", 4), ("shuffle", 8)])
-def test_jobs_are_done(scenario: str, jobs: int, hosts: str, results: Results) -> None:
+def test_jobs_complete(scenario: str, jobs: int, hosts: str, results: Results) -> None:
     """All messages are complete, none before the empty fabric could bring it."""
     result = results(scenario, hosts)
     assert result.summary["jobs_complete"] == len(result.jobs) == jobs
@@ -325,8 +325,8 @@ def test_jobs_are_done(scenario: str, jobs: int, hosts: str, results: Results) -
 
 
 @pytest.mark.parametrize(("scenario", "percent"), [("queries", 2), ("hdfs", 5), ("shuffle", 8)])
-def test_jobs_take_as_long(scenario: str, percent: float, results: Results) -> None:
-    """Each job beside itself, by the mean on Linux."""
+def test_jobs_take_as_long_on_both(scenario: str, percent: float, results: Results) -> None:
+    """Times of jobs agree, each job with itself, relative to the mean on Linux."""
     apart = divergence.jobs(*(results(scenario, hosts) for hosts in ("simulated", "linux")))
     assert apart is not None and apart <= percent
 
@@ -351,8 +351,8 @@ def test_lossless_links_lose_nothing(scenario: str, hosts: str, results: Results
 
 @both
 def test_qcn_limits_the_senders(hosts: str, results: Results) -> None:
-    """IEEE 802.1Qau: the senders' interfaces are told of the queue, lower the flows' rates below the link's,
-    and raise them again; no rate exceeds what it is on its way to. Notifications end in the interfaces."""
+    """IEEE 802.1Qau: notifications of the queue reach the senders' interfaces, which lower the flows' rates
+    below the link's and raise them again; no rate exceeds its target. Notifications end in the interfaces."""
     result = results("qcn", hosts)
     assert result.summary["flows_complete"] == 8
     assert result.summary["dropped_packets"] == result.summary["retransmits"] == 0
@@ -369,7 +369,7 @@ def test_qcn_limits_the_senders(hosts: str, results: Results) -> None:
 
 @both
 def test_qcn_shortens_the_queue(hosts: str, results: Results) -> None:
-    """Of the same incast fewer packets wait at the receiver's port, and senders are paused less."""
+    """With QCN fewer packets of the same incast wait at the receiver's port, and senders are paused less."""
     bare, limited = results("pfc", hosts).summary, results("qcn", hosts).summary
     assert limited["queue_wait_mean_us"] < bare["queue_wait_mean_us"] / 2
     assert limited["paused_us"] < bare["paused_us"] / 2
@@ -412,7 +412,7 @@ def test_writers_throughput_is_what_they_write(hosts: str, results: Results) -> 
     assert rates.index[-1] == 40_000, "the last packet is on its way when its writer is done"
 
 
-def test_writers_get_as_much(results: Results) -> None:
+def test_writers_get_as_much_on_both(results: Results) -> None:
     """Either kind of hosts, in each millisecond outside of the overload: within one packet."""
     ours, theirs = (throughput(results("overload", hosts)) for hosts in ("simulated", "linux"))
     apart = (ours - theirs).abs()
@@ -422,9 +422,9 @@ def test_writers_get_as_much(results: Results) -> None:
 
 
 @both
-def test_qcn_frees_whom_a_pause_holds_up(hosts: str, results: Results) -> None:
-    """PFC stops all of a link for one port that is overloaded; QCN stops the datagrams that overload it, and
-    a flow on the same link has what they leave."""
+def test_qcn_frees_the_victims_of_a_pause(hosts: str, results: Results) -> None:
+    """PFC stops all of a link for one overloaded port. QCN stops the datagrams that overload it, and a flow
+    on the same link gets what they leave."""
     held, freed = results("hog", hosts), results("limited hog", hosts)
     for result in (held, freed):
         assert result.summary["dropped_packets"] == 0
@@ -434,9 +434,9 @@ def test_qcn_frees_whom_a_pause_holds_up(hosts: str, results: Results) -> None:
 
 
 @both
-def test_a_full_interface_makes_its_host_wait(hosts: str, results: Results) -> None:
-    """Beside datagrams that a pause holds up, a flow shares their interface packet by packet, and none of
-    them waits behind more than the interface holds; nothing is lost."""
+def test_a_full_interface_blocks_its_host(hosts: str, results: Results) -> None:
+    """A flow shares a paused host's interface with datagrams packet by packet, and none of them waits behind
+    more than the interface holds; nothing is lost."""
     piled, waiting = results("hog", hosts), results("waiting hog", hosts)
     nics = waiting.table("ports").set_index("name")["peak_bytes"]
     assert 30_000 <= nics["host1.nic"] < 30_000 + 9000
@@ -446,7 +446,7 @@ def test_a_full_interface_makes_its_host_wait(hosts: str, results: Results) -> N
     conserves(waiting)
 
 
-def test_who_waits_has_as_much(results: Results) -> None:
+def test_blocked_hosts_send_as_much_on_both(results: Results) -> None:
     compare(results, "waiting hog", "goodput_gbps", 0.1)
 
 
@@ -468,8 +468,8 @@ def timeouts_in_the_dark(result: Result) -> list[float]:
 
 @both
 def test_a_blackout_ends_in_backed_off_timeouts(hosts: str, results: Results) -> None:
-    """RFC 6298, section 5: nothing is acknowledged for 1.5 s: the timer goes off again and again, each
-    time after twice as long."""
+    """RFC 6298, section 5: nothing is acknowledged for 1.5 s; the timer expires again and again, each time
+    after twice as long."""
     gaps = timeouts_in_the_dark(results("blackout", hosts))
     assert gaps
     assert 400_000 <= gaps[0] <= 440_000  # twice the least timeout of 200 ms, in ticks of 4 ms
@@ -488,7 +488,7 @@ def test_the_floor_under_the_variance_term_is_the_timeouts(hosts: str, results: 
     assert 280_000 <= gaps[0] <= most[hosts]
 
 
-def test_timeouts_are_as_long(results: Results) -> None:
+def test_timeouts_are_as_long_on_both(results: Results) -> None:
     """The first two retransmissions of the dark, to within four ticks of 4 ms."""
     ours, theirs = (timeouts_in_the_dark(results("blackout", hosts)) for hosts in ("simulated", "linux"))
     assert ours[0] == pytest.approx(theirs[0], abs=16_000)
@@ -505,7 +505,7 @@ def test_a_week_conserves(scenario: str, hosts: str, results: Results) -> None:
     ("scenario", "utilization", "tail_us"),
     [("week", 3.0, 3.0), ("deep week", 1.0, 5.0), ("reno week", 6.0, 3.0)],
 )
-def test_a_week_is_as_full_and_as_slow(
+def test_a_week_is_as_full_and_as_slow_on_both(
     scenario: str, utilization: float, tail_us: float, results: Results
 ) -> None:
     """Circuit utilization in points, and the 99th percentile of latency."""
@@ -523,9 +523,9 @@ def demand(result: Result) -> pd.Series:
 
 
 @both
-def test_a_control_loop_hears_what_flows_write(hosts: str, results: Results) -> None:
-    """The week from 4 ms on is made for what was written at 500 us and has not passed the VOQ by 2 ms: at
-    most 1.5 ms at 10 Gb/s of it has. From then on it falls, and at the flows' end nothing is left."""
+def test_a_control_loop_counts_what_flows_write(hosts: str, results: Results) -> None:
+    """The week from 4 ms on is computed for what was written at 500 us and has not passed the VOQ by 2 ms: at
+    most 1.5 ms at 10 Gb/s of it has. Then the demand falls, and at the flows' end it is 0."""
     heard = demand(results("ring", hosts))
     for rack in range(3):
         pair = heard.xs((rack, (rack + 1) % 3), level=("src", "dst"))
@@ -538,7 +538,7 @@ def test_a_control_loop_hears_what_flows_write(hosts: str, results: Results) -> 
     assert (later == 0).all()
 
 
-def test_a_control_loop_ends_flows_as_soon(results: Results) -> None:
+def test_a_control_loop_ends_flows_as_soon_on_both(results: Results) -> None:
     """The median of the big flows' times, within a tenth."""
     medians = []
     for hosts in ("simulated", "linux"):

@@ -1,4 +1,4 @@
-"""A packet capture as rows: what a conformance scenario looks at."""
+"""A packet capture as rows, for conformance scenarios."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -17,18 +17,18 @@ class Row:
 
     at_us: float
     host: int
-    """The host at whose edge it was seen."""
+    """The host at whose edge the packet was captured."""
     src: int
-    """The host that sent it."""
+    """The host that sent the packet."""
     flags: int
     seq: int
-    """Relative to its sender's initial sequence number, modulo 2**32."""
+    """Sequence number relative to its sender's initial one, modulo 2**32."""
     ack: int
-    """Relative to the other end's initial sequence number, modulo 2**32."""
+    """Acknowledgement number relative to the other end's initial sequence number, modulo 2**32."""
     payload: int
     ecn: int
     options: frozenset[int]
-    """Kinds of its TCP options."""
+    """Kinds of the TCP options."""
 
     @property
     def is_data(self) -> bool:
@@ -69,10 +69,10 @@ def read(file: Path) -> list[Row]:
 
 
 def in_order(rows: list[Row], receiver: int, at_us: Sequence[float]) -> list[int]:
-    """How many bytes of the flow's data the receiver has in order at each of these moments, which rise."""
+    """In-order bytes of the flow's data at the receiver at each of these moments, which rise."""
     arrived = iter([r for r in rows if r.host == receiver and r.src == SENDER and r.is_data])
     early: dict[int, int] = {}
-    """Where data that lie beyond a gap end, by where they begin."""
+    """Ends of data beyond a gap, by their starts."""
     due, told = 1, []
     row = next(arrived, None)
     for moment in at_us:
