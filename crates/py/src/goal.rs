@@ -1,7 +1,7 @@
 //! Generated schedules of message passing: `firstlight_formats::applications`.
 
 use crate::error::SpecError;
-use firstlight_formats::applications::{BENCHMARKS, CLASSES, PATTERNS, Parameters, Part, generate};
+use firstlight_formats::applications::{ApplicationParameters, BENCHMARKS, CLASSES, PATTERNS, RequestPart, generate};
 use pyo3::prelude::*;
 
 /// Names of the benchmarks, of their problem classes, and of the patterns.
@@ -20,12 +20,12 @@ pub(crate) fn goal(
     iterations: u32,
     compute_ns: u64,
 ) -> PyResult<String> {
-    let parameters = Parameters { ranks, size, iterations, compute_ns };
+    let parameters = ApplicationParameters { ranks, size, iterations, compute_ns };
     py.detach(|| generate(name, &parameters)).map_err(|wrong| {
         let option = match wrong.part {
-            Part::Name => "",
-            Part::Ranks => "--ranks: ",
-            Part::Size => "--size: ",
+            RequestPart::Name => "",
+            RequestPart::Ranks => "--ranks: ",
+            RequestPart::Size => "--size: ",
         };
         SpecError::new_err(format!("{option}{wrong}"))
     })

@@ -1,16 +1,16 @@
 //! Ranks on a torus, the last coordinate the fastest.
 
-use super::schedule::Message;
-use super::{Part, WrongRequest};
+use super::schedule::RankMessage;
+use super::{RequestPart, WrongRequest};
 
 /// A torus of ranks.
 pub struct Grid {
-    /// Its length in each dimension.
+    /// Length of the torus in each dimension, in ranks.
     pub sides: Vec<u32>,
 }
 
 impl Grid {
-    /// How many ranks it has.
+    /// How many ranks the torus has.
     pub fn ranks(&self) -> u32 {
         self.sides.iter().product()
     }
@@ -39,7 +39,7 @@ impl Grid {
     }
 
     /// Every rank's message to its neighbour.
-    pub fn shifts(&self, axis: usize, step: i32, bytes: u64) -> impl Iterator<Item = Message> {
+    pub fn shifts(&self, axis: usize, step: i32, bytes: u64) -> impl Iterator<Item = RankMessage> {
         (0..self.ranks()).map(move |rank| (rank, self.neighbour(rank, axis, step), bytes))
     }
 }
@@ -69,7 +69,7 @@ pub fn power_of_two(name: &str, ranks: u32) -> Result<(), WrongRequest> {
         return Ok(());
     }
     let problem = format!("{name} runs on a power of two ranks, not on {ranks}: write 2, 4, 8 or so");
-    Err(WrongRequest::new(Part::Ranks, problem))
+    Err(WrongRequest::new(RequestPart::Ranks, problem))
 }
 
 /// The side of a square of so many ranks; an error where there is none.
@@ -79,7 +79,7 @@ pub fn side_of(name: &str, ranks: u32) -> Result<u32, WrongRequest> {
         return Ok(side);
     }
     let problem = format!("{name} runs on a square of ranks, not on {ranks}: write 4, 9, 16 or so");
-    Err(WrongRequest::new(Part::Ranks, problem))
+    Err(WrongRequest::new(RequestPart::Ranks, problem))
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! The communication of message-passing applications, as schedules in GOAL's text form ([`crate::goal`]).
 //!
-//! An application is a NAS parallel benchmark with its problem class, named as the benchmarks' own programs are (`cg.A`),
-//! or a communication pattern (`halo`). A schedule has what ranks send and how long they compute, in iterations.
+//! An application is a NAS parallel benchmark with its problem class, named as the benchmarks' own programs are
+//! (`cg.A`), or a communication pattern (`halo`). A schedule lists what ranks send and how long they compute, iteration
+//! by iteration.
 
 mod grid;
 mod nas;
 mod patterns;
 mod schedule;
 
-use schedule::Schedule;
+use schedule::ScheduleWriter;
 
 /// Names of the NAS parallel benchmarks.
 pub const BENCHMARKS: [&str; 5] = ["bt", "cg", "ft", "is", "mg"];
@@ -23,7 +24,7 @@ pub const MOST_OPERATIONS: usize = 20_000_000;
 
 /// How an application runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
+pub struct ApplicationParameters {
     /// How many ranks, at least 1.
     pub ranks: u32,
     /// Bytes of a pattern's messages, at least 1; benchmarks have sizes of their own.
@@ -36,12 +37,12 @@ pub struct Parameters {
 
 /// Which part of a request is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum RequestPart {
     /// The application's name.
     Name,
-    /// [`Parameters::ranks`].
+    /// [`ApplicationParameters::ranks`].
     Ranks,
-    /// [`Parameters::size`].
+    /// [`ApplicationParameters::size`].
     Size,
 }
 
@@ -50,13 +51,13 @@ pub enum Part {
 #[error("{problem}")]
 pub struct WrongRequest {
     /// The part that is wrong.
-    pub part: Part,
+    pub part: RequestPart,
     /// What is wrong, and what to write instead.
     pub problem: String,
 }
 
 impl WrongRequest {
-    fn new(part: Part, problem: String) -> Self {
+    fn new(part: RequestPart, problem: String) -> Self {
         WrongRequest { part, problem }
     }
 }
@@ -66,36 +67,37 @@ impl WrongRequest {
 /// # Errors
 /// When there is no such application or class, it does not run on so many ranks, it would be larger than
 /// [`MOST_OPERATIONS`], or a benchmark is given a size.
-pub fn generate(name: &str, parameters: &Parameters) -> Result<String, WrongRequest> {
+pub fn generate(name: &str, parameters: &ApplicationParameters) -> Result<String, WrongRequest> {
     let (base, class) = name.split_once('.').map_or((name, None), |(base, class)| (base, Some(class)));
-    let mut schedule = Schedule::new(parameters.ranks);
+    let mut schedule = ScheduleWriter::new(parameters.ranks);
     if BENCHMARKS.contains(&base) {
         if parameters.size.is_some() {
             let problem = format!("{base} has its messages' sizes from its class: take the size out");
-            return Err(WrongRequest::new(Part::Size, problem));
+            return Err(WrongRequest::new(RequestPart::Size, problem));
         }
         let class = class.unwrap_or(CLASSES[0]);
         let problem = CLASSES.iter().position(|known| *known == class).ok_or_else(|| {
             let problem = format!("{base} has no class '{class}': write one of {}", CLASSES.join(", "));
-            WrongRequest::new(Part::Name, problem)
+            WrongRequest::new(RequestPart::Name, problem)
         })?;
         nas::run(base, problem, parameters, &mut schedule)?;
     } else if PATTERNS.contains(&base) {
         if class.is_some() {
-            return Err(WrongRequest::new(Part::Name, format!("{base} has no classes: write {base}")));
+            return Err(WrongRequest::new(RequestPart::Name, format!("{base} has no classes: write {base}")));
         }
         if parameters.ranks < 2 {
             let problem = format!("{base} on one rank sends nothing: write 2 or more");
-            return Err(WrongRequest::new(Part::Ranks, problem));
+            return Err(WrongRequest::new(RequestPart::Ranks, problem));
         }
         patterns::run(base, parameters, &mut schedule);
     } else {
         let known = [&BENCHMARKS[..], &PATTERNS[..]].concat().join(", ");
-        return Err(WrongRequest::new(Part::Name, format!("there is no application '{name}': write one of {known}")));
+        let problem = format!("there is no application '{name}': write one of {known}");
+        return Err(WrongRequest::new(RequestPart::Name, problem));
     }
     if schedule.is_full() {
         let problem = format!("it would have more than {MOST_OPERATIONS} operations: use fewer ranks or iterations");
-        return Err(WrongRequest::new(Part::Ranks, problem));
+        return Err(WrongRequest::new(RequestPart::Ranks, problem));
     }
     Ok(schedule.text())
 }
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     fn request(name: &str, ranks: u32) -> Result<String, WrongRequest> {
-        generate(name, &Parameters { ranks, size: None, iterations: 1, compute_ns: 0 })
+        generate(name, &ApplicationParameters { ranks, size: None, iterations: 1, compute_ns: 0 })
     }
 
     #[test]
@@ -120,23 +122,23 @@ mod tests {
 
     #[test]
     fn wrong_requests_say_what_to_write() {
-        let told = |name, ranks| request(name, ranks).unwrap_err().to_string();
-        assert_eq!(told("cg", 12), "cg runs on a power of two ranks, not on 12: write 2, 4, 8 or so");
-        assert_eq!(told("bt", 8), "bt runs on a square of ranks, not on 8: write 4, 9, 16 or so");
+        let problem = |name, ranks| request(name, ranks).unwrap_err().to_string();
+        assert_eq!(problem("cg", 12), "cg runs on a power of two ranks, not on 12: write 2, 4, 8 or so");
+        assert_eq!(problem("bt", 8), "bt runs on a square of ranks, not on 8: write 4, 9, 16 or so");
         assert_eq!(
-            told("lu", 8),
+            problem("lu", 8),
             "there is no application 'lu': write one of bt, cg, ft, is, mg, halo, all-to-all, all-reduce, wavefront"
         );
-        assert_eq!(told("ft.D", 4), "ft has no class 'D': write one of S, W, A");
-        assert_eq!(told("halo.A", 4), "halo has no classes: write halo");
+        assert_eq!(problem("ft.D", 4), "ft has no class 'D': write one of S, W, A");
+        assert_eq!(problem("halo.A", 4), "halo has no classes: write halo");
         assert_eq!(
-            told("all-to-all", 10_000),
+            problem("all-to-all", 10_000),
             "it would have more than 20000000 operations: use fewer ranks or iterations"
         );
-        assert_eq!(told("halo", 1), "halo on one rank sends nothing: write 2 or more");
-        let sized = Parameters { ranks: 4, size: Some(8), iterations: 1, compute_ns: 0 };
+        assert_eq!(problem("halo", 1), "halo on one rank sends nothing: write 2 or more");
+        let sized = ApplicationParameters { ranks: 4, size: Some(8), iterations: 1, compute_ns: 0 };
         let wrong = generate("ft", &sized).unwrap_err();
-        assert_eq!(wrong.part, Part::Size);
+        assert_eq!(wrong.part, RequestPart::Size);
         assert_eq!(wrong.to_string(), "ft has its messages' sizes from its class: take the size out");
     }
 }

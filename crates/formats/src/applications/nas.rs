@@ -1,35 +1,47 @@
 //! The communication of NAS parallel benchmarks BT, CG, FT, IS and MG, from their published decompositions.
 //!
-//! Sources: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, 1994 (problems, classes S, W and A); Bailey et al.,
-//! "The NAS Parallel Benchmarks 2.0", NAS-95-020, 1995 (decompositions); Naik, "A scalable implementation of the NAS
-//! parallel benchmark BT on distributed memory systems", IBM Systems Journal 34(2), 1995 (multipartition). Sizes follow
-//! from those of problem and decomposition, and agree with those that the public sources of NPB 2 and 3 (MPI) compute.
-//! Set-up, verification and timers are left out, of CG also the first and the last norm of an iteration (9 messages of
-//! 184 in a chain on 16 ranks).
+//! Sources: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, 1994 (problems, classes S, W and A); Bailey et
+//! al., "The NAS Parallel Benchmarks 2.0", NAS-95-020, 1995 (decompositions); Naik, "A scalable implementation of the
+//! NAS parallel benchmark BT on distributed memory systems", IBM Systems Journal 34(2), 1995 (multipartition). Message
+//! sizes follow from the problem's size and its decomposition. They agree with those that the public sources of NPB 2
+//! and 3 (MPI) compute. Set-up, verification and timers are left out, and of CG the first and the last norm of an
+//! iteration (9 messages of 184 in a chain on 16 ranks).
 
 use super::grid::{Grid, power_of_two, side_of, sides_of};
-use super::schedule::Schedule;
-use super::{Parameters, WrongRequest};
+use super::schedule::ScheduleWriter;
+use super::{ApplicationParameters, WrongRequest};
 
-/// Bytes of a number, of a complex one, of a key.
+/// Bytes of a floating-point number.
 const ELEMENT: u64 = 8;
+/// Bytes of a complex number.
 const COMPLEX: u64 = 16;
+/// Bytes of a key of IS.
 const KEY: u64 = 4;
-/// Sizes of the problems, by class ([`super::CLASSES`]): points along a side (BT, MG), rows (CG), points (FT), keys and
-/// buckets (IS).
+// Sizes of the problems, one for each class of [`super::CLASSES`].
+/// Points along a side of BT's cube.
 const BT_POINTS: [u64; 3] = [12, 24, 64];
+/// Rows of CG's matrix.
 const CG_ROWS: [u64; 3] = [1_400, 7_000, 14_000];
+/// Points of FT's grid.
 const FT_POINTS: [u64; 3] = [64 * 64 * 64, 128 * 128 * 32, 256 * 256 * 128];
+/// Keys that IS sorts.
 const IS_KEYS: [u64; 3] = [1 << 16, 1 << 20, 1 << 23];
+/// Buckets of IS.
 const IS_BUCKETS: [u64; 3] = [1 << 9, 1 << 10, 1 << 10];
+/// Points along a side of MG's cube.
 const MG_POINTS: [u64; 3] = [32, 64, 256];
 /// Steps of conjugate gradients in an iteration of CG.
 const CG_STEPS: usize = 25;
-/// Keys whose ranks IS checks in each iteration: they are summed with the buckets.
+/// Keys whose ranks IS checks in each iteration; their counts are summed with the buckets' sizes.
 const IS_TEST_KEYS: u64 = 5;
 
-/// Writes a benchmark of [`super::BENCHMARKS`], its class as an index.
-pub fn run(name: &str, class: usize, parameters: &Parameters, schedule: &mut Schedule) -> Result<(), WrongRequest> {
+/// Writes a benchmark of [`super::BENCHMARKS`]; `class` is an index of [`super::CLASSES`].
+pub fn run(
+    name: &str,
+    class: usize,
+    parameters: &ApplicationParameters,
+    schedule: &mut ScheduleWriter,
+) -> Result<(), WrongRequest> {
     let (ranks, compute) = (parameters.ranks, parameters.compute_ns);
     if name == "bt" {
         let bt = Bt::new(BT_POINTS[class], side_of(name, ranks)?);
@@ -78,10 +90,10 @@ impl Bt {
         }
     }
 
-    /// Exchanges faces of cells with six neighbours. Then it sweeps each dimension forth and back over q cells: the block
-    /// tridiagonal's 5 x 5 matrix and 5 values, then 5 values, for each point of a face; these buffers have room for a
-    /// point more along each side, and are sent whole.
-    fn iterate(&self, schedule: &mut Schedule, compute: u64) {
+    /// Writes an iteration: ranks exchange faces of cells with six neighbours, then sweep each dimension over q cells,
+    /// forth and back. For each point of a face, a sweep forth sends the block tridiagonal's 5 x 5 matrix and 5 values,
+    /// a sweep back 5 values. A sweep's buffer has room for one point more along each side, and is sent whole.
+    fn iterate(&self, schedule: &mut ScheduleWriter, compute: u64) {
         let pairs = |to: &'_ [u32]| to.iter().enumerate().map(|(rank, to)| (rank as u32, *to)).collect::<Vec<_>>();
         let forth: Vec<(u32, u32)> = self.ahead.iter().flat_map(|to| pairs(to)).collect();
         let back = forth.iter().map(|&(src, dst)| (dst, src));
@@ -98,10 +110,10 @@ impl Bt {
     }
 }
 
-/// A sparse matrix on a grid of rows and columns of ranks, as many columns as rows or twice as many. A step multiplies by
-/// the matrix, sums the pieces along each row of ranks, exchanges the result with the transposed rank, and has two inner
-/// products.
-fn cg(schedule: &mut Schedule, rows: u64, compute: u64) {
+/// Writes an iteration of conjugate gradients. The sparse matrix lies on a grid of ranks with as many columns as rows,
+/// or twice as many. A step multiplies by the matrix, sums the pieces along each row of ranks, exchanges the result
+/// with the transposed rank, and has two inner products.
+fn cg(schedule: &mut ScheduleWriter, rows: u64, compute: u64) {
     let ranks = schedule.ranks();
     let sides = sides_of(ranks, 2);
     let (columns, half) = (sides[0], sides[0] / sides[1]);
@@ -121,29 +133,30 @@ fn cg(schedule: &mut Schedule, rows: u64, compute: u64) {
     }
 }
 
-/// A Fourier transform in three dimensions, cut into slabs: an iteration transposes all of it, and sums a checksum, here
-/// for all ranks and not for the first alone.
-fn ft(schedule: &mut Schedule, points: u64, compute: u64) {
+/// Writes an iteration of a Fourier transform in three dimensions, cut into slabs: ranks transpose all of it, and sum a
+/// checksum, here for all ranks and not for the first alone.
+fn ft(schedule: &mut ScheduleWriter, points: u64, compute: u64) {
     schedule.compute(compute);
     schedule.all_to_all(points * COMPLEX / u64::from(schedule.ranks()).pow(2));
     schedule.all_reduce_doubling(COMPLEX);
 }
 
-/// Integer sort: bucket sizes are summed, their counts and then the keys exchanged; keys are taken as spread evenly.
-fn is(schedule: &mut Schedule, keys: u64, buckets: u64, compute: u64) {
+/// Writes an iteration of the integer sort: ranks sum the buckets' sizes, exchange how many keys they will send, and
+/// then the keys. Keys are spread evenly over the ranks.
+fn is(schedule: &mut ScheduleWriter, keys: u64, buckets: u64, compute: u64) {
     schedule.compute(compute);
     schedule.all_reduce_doubling((buckets + IS_TEST_KEYS) * KEY);
     schedule.all_to_all(KEY);
     schedule.all_to_all(keys * KEY / u64::from(schedule.ranks()).pow(2));
 }
 
-/// Multigrid on a cube of blocks: an exchange is of the faces of a level, dimension after dimension, where a face includes
-/// what came from the dimensions before.
+/// Writes an iteration of multigrid on a cube of blocks. An exchange is of the faces of a level, dimension after
+/// dimension; a face includes the points that the exchanges of earlier dimensions brought.
 ///
 /// A V-cycle exchanges each coarser level on its way down, the coarsest once more after smoothing, and each other level
 /// twice on its way up, after its residual and after smoothing; then comes the residual of the whole. On coarse levels,
 /// where there are fewer points than ranks along a side, ranks have a point each: the benchmark would let some idle.
-fn mg(schedule: &mut Schedule, points: u64, compute: u64) {
+fn mg(schedule: &mut ScheduleWriter, points: u64, compute: u64) {
     let grid = Grid { sides: sides_of(schedule.ranks(), 3) };
     let levels: Vec<u64> = (0..points.ilog2()).map(|level| points >> level).collect();
     let (whole, coarser) = levels.split_first().expect("there is a level");

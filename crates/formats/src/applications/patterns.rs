@@ -1,11 +1,11 @@
 //! Communication patterns, by message size.
 
 use super::grid::{Grid, sides_of};
-use super::schedule::Schedule;
-use super::{Parameters, SIZE};
+use super::schedule::ScheduleWriter;
+use super::{ApplicationParameters, SIZE};
 
 /// Writes a pattern of [`super::PATTERNS`].
-pub fn run(name: &str, parameters: &Parameters, schedule: &mut Schedule) {
+pub fn run(name: &str, parameters: &ApplicationParameters, schedule: &mut ScheduleWriter) {
     let (bytes, compute) = (parameters.size.unwrap_or(SIZE), parameters.compute_ns);
     for iteration in 0..parameters.iterations {
         match name {
@@ -23,18 +23,20 @@ pub fn run(name: &str, parameters: &Parameters, schedule: &mut Schedule) {
     }
 }
 
-/// A stencil on a torus in two dimensions: so many bytes to each of four neighbours, then a computation.
-fn halo(schedule: &mut Schedule, bytes: u64, compute: u64) {
+/// Writes an iteration of a stencil on a torus in two dimensions: each rank sends `bytes` to each of its four
+/// neighbours, then computes.
+fn halo(schedule: &mut ScheduleWriter, bytes: u64, compute: u64) {
     let grid = Grid { sides: sides_of(schedule.ranks(), 2) };
     let directions = [(0, 1), (0, -1), (1, 1), (1, -1)];
     schedule.exchange(directions.iter().flat_map(|(axis, step)| grid.shifts(*axis, *step, bytes)));
     schedule.compute(compute);
 }
 
-/// A sweep over a grid in two dimensions from one of its corners, in turn: a rank waits for its neighbours that are
-/// nearer to the corner, computes, and sends so many bytes to those that are further (Koch, Baker and Alcouffe, "Solution
-/// of the first-order form of the 3-D discrete ordinates equation on a massively parallel processor", 1992).
-fn wavefront(schedule: &mut Schedule, bytes: u64, compute: u64, iteration: u32) {
+/// Writes a sweep over a grid in two dimensions from one of its corners, which iterations take in turn. A rank waits
+/// for its neighbours that are nearer to the corner, computes, and sends `bytes` to those that are further away (Koch,
+/// Baker and Alcouffe, "Solution of the first-order form of the 3-D discrete ordinates equation on a massively parallel
+/// processor", 1992).
+fn wavefront(schedule: &mut ScheduleWriter, bytes: u64, compute: u64, iteration: u32) {
     let grid = Grid { sides: sides_of(schedule.ranks(), 2) };
     let steps = [(1, 1), (1, -1), (-1, 1), (-1, -1)][iteration as usize % 4];
     // A coordinate as the sweep counts it, from its corner.

@@ -1,26 +1,26 @@
-//! A schedule in the making: exchanges of messages and computations, one after another, each rank at its own pace.
+//! Writes a schedule: exchanges of messages and computations, one after another, each rank at its own pace.
 
 use super::MOST_OPERATIONS;
 use std::fmt::Write;
 
-/// Source, destination, bytes.
-pub type Message = (u32, u32, u64);
+/// A message: source rank, destination rank, bytes.
+pub type RankMessage = (u32, u32, u64);
 
 /// What a rank does, in GOAL's text form.
 #[derive(Clone, Default)]
 struct Rank {
     text: String,
-    /// How many operations it has; the last one's label.
+    /// How many operations the rank has, which is the label of the last one.
     operations: u32,
-    /// Labels of the operations that the next ones wait for.
+    /// Labels of the operations that the next operations wait for.
     last: Vec<u32>,
 }
 
 impl Rank {
-    /// Adds operations that wait for all of the last ones.
+    /// Adds operations that wait for all of the last operations.
     fn then(&mut self, operations: &[String]) {
         if self.last.len() > 1 {
-            // One operation at which the last ones meet, instead of an edge for each pair.
+            // One operation that waits for all of the last ones, instead of an edge for each pair.
             self.add(&["calc 0".to_owned()]);
         }
         self.add(operations);
@@ -40,17 +40,17 @@ impl Rank {
     }
 }
 
-/// What each rank does.
-pub struct Schedule {
+/// Collects the operations of all ranks.
+pub struct ScheduleWriter {
     ranks: Vec<Rank>,
-    /// Sends, receives and computations; nothing is added beyond [`MOST_OPERATIONS`].
+    /// How many sends, receives and computations there are; nothing is added beyond [`MOST_OPERATIONS`].
     operations: usize,
 }
 
-impl Schedule {
-    /// The schedule of so many ranks, which do nothing yet.
+impl ScheduleWriter {
+    /// A schedule of so many ranks, all without operations.
     pub fn new(ranks: u32) -> Self {
-        Schedule { ranks: vec![Rank::default(); ranks as usize], operations: 0 }
+        ScheduleWriter { ranks: vec![Rank::default(); ranks as usize], operations: 0 }
     }
 
     /// How many ranks there are.
@@ -58,14 +58,14 @@ impl Schedule {
         self.ranks.len() as u32
     }
 
-    /// Whether it has as many operations as there may be.
+    /// Whether the schedule has [`MOST_OPERATIONS`].
     pub fn is_full(&self) -> bool {
         self.operations >= MOST_OPERATIONS
     }
 
-    /// Sends messages at once. A rank continues when it has sent its own and received all that are for it; a rank
-    /// without any does not wait. Empty messages, and those to the sender itself, are left out.
-    pub fn exchange(&mut self, messages: impl IntoIterator<Item = Message>) {
+    /// Exchanges messages, all at once. A rank continues when it has sent its own and received those sent to it; a rank
+    /// without messages does not wait. Empty messages, and those to the sender itself, are left out.
+    pub fn exchange(&mut self, messages: impl IntoIterator<Item = RankMessage>) {
         if self.is_full() {
             return;
         }
@@ -87,12 +87,12 @@ impl Schedule {
         }
     }
 
-    /// Every rank computes.
+    /// Lets every rank compute.
     pub fn compute(&mut self, nanoseconds: u64) {
         self.compute_on(0..self.ranks(), nanoseconds);
     }
 
-    /// Some ranks compute; a computation of 0 ns is left out.
+    /// Lets some ranks compute; a computation of 0 ns is left out.
     pub fn compute_on(&mut self, ranks: impl IntoIterator<Item = u32>, nanoseconds: u64) {
         if nanoseconds > 0 {
             let operation = [format!("calc {nanoseconds}")];
@@ -103,7 +103,7 @@ impl Schedule {
         }
     }
 
-    /// Each rank sends so many bytes to each other one at once, to the next rank first.
+    /// Lets each rank send so many bytes to each other rank, all at once, to the next rank first.
     pub fn all_to_all(&mut self, bytes: u64) {
         let ranks = self.ranks();
         self.exchange((1..ranks).flat_map(|step| (0..ranks).map(move |src| (src, (src + step) % ranks, bytes))));
@@ -116,7 +116,7 @@ impl Schedule {
         self.sum_within(self.ranks(), bytes);
     }
 
-    /// The same among each `count` neighbouring ranks.
+    /// Sums a small vector of so many bytes within each group of `count` neighbouring ranks, by recursive doubling.
     pub fn sum_within(&mut self, count: u32, bytes: u64) {
         let mut distance = 1;
         while distance < count {
@@ -125,8 +125,8 @@ impl Schedule {
         }
     }
 
-    /// Sums a large vector of so many bytes over all ranks in a ring: its parts go round twice, reduced and then
-    /// gathered (Thakur, Rabenseifner and Gropp).
+    /// Sums a large vector of so many bytes over all ranks in a ring: its parts go round once to be reduced and once to
+    /// be gathered (Thakur, Rabenseifner and Gropp).
     pub fn all_reduce_ring(&mut self, bytes: u64) {
         let ranks = self.ranks();
         for _ in 0..2 * (ranks - 1) {
@@ -134,7 +134,7 @@ impl Schedule {
         }
     }
 
-    /// The schedule as a file has it.
+    /// The schedule as the text of a file.
     pub fn text(&self) -> String {
         let mut text = format!("num_ranks {}\n", self.ranks.len());
         for (number, rank) in self.ranks.iter().enumerate() {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_exchange_waits_for_all_of_the_one_before() {
-        let mut schedule = Schedule::new(3);
+        let mut schedule = ScheduleWriter::new(3);
         schedule.exchange([(0, 1, 8), (0, 2, 8)]);
         schedule.compute_on([0], 5);
         schedule.exchange([(1, 0, 4), (1, 1, 4), (0, 2, 0)]);

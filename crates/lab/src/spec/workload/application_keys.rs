@@ -1,5 +1,5 @@
-//! The keys of `[[workload]]` for queries, paced applications, generated schedules of message passing, and datagrams that
-//! go on and off.
+//! The keys of `[[workload]]` for queries, paced applications, generated schedules of message passing, and datagrams
+//! that go on and off.
 
 use super::super::keys::{Key, Kind, When};
 use super::super::registry::{AMOUNT, POSITIVE, SPAN, key};

@@ -12,14 +12,14 @@ use super::super::flows::{Pair, Table};
 use super::Made;
 use super::work::{Work, limit};
 use firstlight_formats::ImportError;
-use firstlight_formats::applications::{Parameters, Part, generate};
+use firstlight_formats::applications::{ApplicationParameters, RequestPart, generate};
 use firstlight_formats::goal::{self, GoalAction, GoalSchedule};
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 
 /// Two steps of each operation: it starts; and it ends or, of a send, its message arrives.
 const STEPS: u32 = 2;
-/// Keys that only generated schedules have.
+/// Keys that have an effect on generated schedules only.
 const OF_APPLICATIONS: [&str; 4] = ["ranks", "size", "iterations", "compute"];
 
 /// The connections and messages.
@@ -66,7 +66,7 @@ fn source(table: &Table<'_>, hosts: usize) -> Result<(&'static str, String, Stri
             table.problem("ranks", format!("there are {hosts} hosts: use a larger fabric, or more hosts in among"))
         );
     }
-    let parameters = Parameters {
+    let parameters = ApplicationParameters {
         ranks: ranks as u32,
         size: table.values.size_opt(&table.path("size")).map(firstlight_units::Bytes::get),
         iterations: table.values.integer(&table.path("iterations")) as u32,
@@ -74,10 +74,10 @@ fn source(table: &Table<'_>, hosts: usize) -> Result<(&'static str, String, Stri
     };
     let text = generate(&application, &parameters).map_err(|wrong| {
         let key = match wrong.part {
-            Part::Name => "application",
-            Part::Ranks if has("ranks") => "ranks",
-            Part::Ranks => "application",
-            Part::Size => "size",
+            RequestPart::Name => "application",
+            RequestPart::Ranks if has("ranks") => "ranks",
+            RequestPart::Ranks => "application",
+            RequestPart::Size => "size",
         };
         table.problem(key, wrong.to_string())
     })?;
