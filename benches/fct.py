@@ -66,6 +66,6 @@ def render(found: dict[str, dict[str, object]]) -> list[str]:
     for group, sides in found.items():
         for side, figures in sides.items():
             assert isinstance(figures, dict), "figures by name"
-            told = "  ".join(f"{name} {value:,.0f}" for name, value in figures.items())
-            lines.append(f"  {group:14} {SIDES[side]:12} {told}")
+            numbers = "  ".join(f"{name} {value:,.0f}" for name, value in figures.items())
+            lines.append(f"  {group:14} {SIDES[side]:12} {numbers}")
     return lines

@@ -2,7 +2,7 @@
 
 The CPU time is that of the kernel's process and of all that runs in it. Two runs of different length give the
 cost of a virtual second by their difference; what is left is set-up: boot, hosts, flows, tables. Shares are
-sampled by `perf`, where there is one, and told apart by the object that the processor was in: the kernel's
+sampled by `perf`, where it is installed, and divided by the object that the processor was in: the kernel's
 binary, the engine's shared object, the processes of programs; and what the machine's own kernel did for them.
 """
 
@@ -136,7 +136,7 @@ def render(figures: dict[str, object]) -> list[str]:
         return [title, f"  not measured: {figures['missing']}"]
     cost, parts = figures["cpu_s_per_virtual_second"], figures["shares_percent"]
     assert isinstance(cost, dict)
-    told = (
+    shares = (
         ", ".join(f"{who} {part:.0f} %" for who, part in parts.items())
         if isinstance(parts, dict)
         else "no perf"
@@ -146,7 +146,7 @@ def render(figures: dict[str, object]) -> list[str]:
         title,
         f"  {cost['median']:.2f} s of one core per virtual second ({cost['min']:.2f} - {cost['max']:.2f}),"
         f" aim {ENOUGH:g}: {verdict}; {figures['cpu_us_per_delivered_packet']:.1f} us per data packet",
-        f"  set-up and tables: {figures['set_up_cpu_s']:.2f} s; shares: {told}",
+        f"  set-up and tables: {figures['set_up_cpu_s']:.2f} s; shares: {shares}",
         f"  two runs at once on {figures['cores']} cores take {figures['side_by_side']:.2f} times one",
     ]
 

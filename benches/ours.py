@@ -1,6 +1,6 @@
 """One measurement of our engine: runs an experiment in this process and prints one line of JSON about it.
 
-The kernel tells user from system time by clock ticks, and a run can last a few ticks only; so the same run is
+The kernel counts user and system time in clock ticks, and a run can last a few ticks only. So the same run is
 repeated until `--fill` seconds of CPU time are spent, and the mean is reported. It is the CPU time of
 everything from the experiment's text to its tables, set-up included: it is short, and counted against us.
 """

@@ -55,18 +55,18 @@ def render(lines: list[Line]) -> list[str]:
     """A row for each scheduler, a column for each number of racks; then what is aimed at."""
     racks = sorted({line["racks"] for line in lines})
     cells = {(line["scheduler"], line["racks"]): line for line in lines}
-    said = ["time of a circuit schedule, ms (part of the demand that its circuits serve)"]
-    said.append(f"  {'racks':14} " + " ".join(f"{count:>17}" for count in racks))
+    text = ["time of a circuit schedule, ms (part of the demand that its circuits serve)"]
+    text.append(f"  {'racks':14} " + " ".join(f"{count:>17}" for count in racks))
     for name in dict.fromkeys(line["scheduler"] for line in lines):
         row = [cells.get((name, count)) for count in racks]
-        told = [f"{1e3 * line['seconds']:.3f} ({line['served']:.0%})" if line else "no room" for line in row]
-        said.append(f"  {name:14} " + " ".join(f"{cell:>17}" for cell in told))
+        texts = [f"{1e3 * line['seconds']:.3f} ({line['served']:.0%})" if line else "no room" for line in row]
+        text.append(f"  {name:14} " + " ".join(f"{cell:>17}" for cell in texts))
     for count, limit in ENOUGH_SECONDS.items():
         seconds = cells["solstice", count]["seconds"]
         verdict = "met" if seconds < limit else "MISSED"
-        said.append(f"{verdict:>12}  Solstice, {count} racks, ms < {1e3 * limit:g}: {1e3 * seconds:.3g}")
+        text.append(f"{verdict:>12}  Solstice, {count} racks, ms < {1e3 * limit:g}: {1e3 * seconds:.3g}")
     times = [cells["eclipse", count]["seconds"] / cells["solstice", count]["seconds"] for count in racks]
     verdict = "met" if max(times) <= ENOUGH_TIMES else "MISSED"
-    told_times = ", ".join(f"{ratio:.1f}" for ratio in times)
-    said.append(f"{verdict:>12}  Eclipse / Solstice, <= {ENOUGH_TIMES} for all racks: {told_times}")
-    return said
+    ratios = ", ".join(f"{ratio:.1f}" for ratio in times)
+    text.append(f"{verdict:>12}  Eclipse / Solstice, <= {ENOUGH_TIMES} for all racks: {ratios}")
+    return text

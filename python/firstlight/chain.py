@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from firstlight import _core
 from firstlight.errors import SpecError
+from firstlight.numbers import quantiles
 
 if TYPE_CHECKING:
     from firstlight.core import Spec
@@ -136,7 +137,7 @@ COLUMNS = {
 def summary(series: Mapping[str, Any]) -> dict[str, Any]:
     """Table ``summary`` of one stage's series."""
     rtt: Array = series["rtt_ns"]
-    lower, upper = np.percentile(rtt, [25, 75], method="inverted_cdf")
+    lower, upper = quantiles(rtt, [0.25, 0.75])
     tx_below, rx_below = (100 * np.mean(series[f"{way}_gaps_ns"] < LINK_NS) for way in ("tx", "rx"))
     rows = [
         ("rtt_deviation_us", "us", rtt.std() / 1e3, "standard deviation of the RTT"),

@@ -1,4 +1,18 @@
-"""Arithmetic on numbers that may be unknown, and their rounding for files."""
+"""Quantiles, differences of numbers that may be unknown, and the rounding of numbers for files."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+
+def quantiles(values: npt.ArrayLike, parts: Sequence[float]) -> npt.NDArray[np.float64]:
+    """The smallest of ``values`` that each of ``parts`` (0 to 1) of them does not exceed: order statistics
+    (nearest rank), as the core computes them for the tables of a result."""
+    found: npt.NDArray[np.float64] = np.quantile(
+        np.asarray(values, dtype=np.float64), parts, method="inverted_cdf"
+    )
+    return found
 
 
 def minus(a: float | None, b: float | None) -> float | None:

@@ -59,7 +59,7 @@ def read(folder: Path) -> Claim:
     file = folder / "claim.toml"
     try:
         claim = _claim(folder, tomllib.loads(file.read_text(encoding="utf-8")))
-        if wrong := next(strays(claim), None):
+        if wrong := next(unknown_names(claim), None):
             raise ValueError(wrong)
     except (OSError, tomllib.TOMLDecodeError, TypeError, ValueError) as e:
         raise PlanError(f"{file}: {e}") from None
@@ -111,7 +111,7 @@ def _expected(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, comment="#") if file.is_file() else pd.DataFrame()
 
 
-def strays(claim: Claim) -> Iterator[str]:
+def unknown_names(claim: Claim) -> Iterator[str]:
     """What a claim's tables name and the claim does not have, each in a sentence."""
     curves, axes = {c.name for c in claim.curves}, {a.name: a for a in claim.axes}
     for place, names, at in _places(claim):

@@ -65,7 +65,7 @@ class Reproduction:
 
 
 def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> Plan:
-    """Every run of the claims, each checked whole by the core before any is run; the dearest first."""
+    """Every run of the claims, each checked whole by the core before any is run; the most expensive first."""
     points = {(c.name, key): c.point(key, mode) for c in claims for key in c.runs(mode, hosts)}
     pool.checked(list(points.values()))
     return dict(sorted(points.items(), key=lambda item: -item[1].weight))

@@ -7,7 +7,7 @@ from typing import Any
 from firstlight.claims.claim import Platform
 from firstlight.claims.form import Curve, Fact, Measure
 from firstlight.claims.outcome import Estimate, Measured, Outcome, Point
-from firstlight.runs.numbers import minus, rounded
+from firstlight.numbers import minus, rounded
 from firstlight.runs.run import Hosts
 
 WHOLE = "whole run"

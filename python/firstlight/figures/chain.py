@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from firstlight.claims.form import Plot
 from firstlight.claims.outcome import Measured
 from firstlight.figures.style import BLUE, GREEN, GREY, INK, VERMILION, Figure, draw
+from firstlight.numbers import quantiles
 
 Array = NDArray[np.float64]
 
@@ -96,7 +97,6 @@ def _series(measured: Measured, stage: str, table: str, column: str) -> Array:
 
 def _distribution(axes: Axes, values: Array, color: str, line: str, label: str) -> None:
     """The cumulative distribution, thinned to what a figure shows."""
-    shares = np.linspace(0, 100, 1001)
-    known = np.percentile(values, shares, method="inverted_cdf")
-    axes.step(known, shares, where="post", color=color, ls=line, label=label)
+    parts = np.linspace(0, 1, 1001)
+    axes.step(quantiles(values, parts.tolist()), 100 * parts, where="post", color=color, ls=line, label=label)
     axes.set_ylim(0, 101)

@@ -6,7 +6,7 @@ from firstlight.claims.claim import Claim, Platform
 from firstlight.claims.form import Curve, Measure
 from firstlight.claims.outcome import Measured, Outcome, Point
 from firstlight.claims.rows import Row
-from firstlight.runs.numbers import minus
+from firstlight.numbers import minus
 
 Line = tuple[str, ...]
 SCALE_COLUMNS = (

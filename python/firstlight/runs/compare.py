@@ -12,9 +12,9 @@ import pandas as pd
 from firstlight import core
 from firstlight.core import PATIENCE, Overrides, Spec
 from firstlight.errors import ResultError
+from firstlight.numbers import minus, rounded
 from firstlight.runs import pool
 from firstlight.runs.divergence import Divergence, divergences
-from firstlight.runs.numbers import minus, rounded
 from firstlight.runs.result import Result, load
 from firstlight.runs.run import HOSTS, Hosts, directory_of, name_of
 from firstlight.runs.staging import replace_text

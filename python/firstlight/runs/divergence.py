@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from firstlight.errors import ResultError
-from firstlight.runs.numbers import rounded
+from firstlight.numbers import rounded
 from firstlight.runs.result import UTILIZATION, Result
 
 Array = npt.NDArray[np.float64]

@@ -5,8 +5,7 @@
 ``step 1: mean_ms`` are the times of the second step, over the writers.
 """
 
-import numpy as np
-
+from firstlight.numbers import quantiles
 from firstlight.runs.result import Result
 
 
@@ -18,7 +17,7 @@ def metrics(result: Result) -> dict[str, float]:
     done = jobs[jobs["duration_us"].notna()]
     if done.empty:
         return {}
-    found = {"job_p95_us": float(np.quantile(done["duration_us"], 0.95, method="inverted_cdf"))}
+    found = {"job_p95_us": float(quantiles(done["duration_us"], [0.95])[0])}
     for number, start in enumerate(_steps(result)):
         times = jobs["duration_us"][jobs["start_us"] == start] / 1e3
         if times.notna().all():  # else some writer has not caught up: no time is known

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firstlight.claims.measures.units import bits_per_second
+from firstlight.numbers import quantiles
 from firstlight.runs.result import Result
 
 Array = npt.NDArray[np.float64]
@@ -28,7 +29,7 @@ def sampled_delay_mean_us(result: Result) -> float:
 
 def sampled_delay_p99_us(result: Result) -> float:
     """The sampled queueing delay that 99 % do not exceed."""
-    return float(np.quantile(sampled_delays_us(result), 0.99, method="inverted_cdf"))
+    return float(quantiles(sampled_delays_us(result), [0.99])[0])
 
 
 MEASURES: dict[str, Callable[[Result], float]] = {
