@@ -45,11 +45,19 @@ pub fn run(
     let (ranks, compute) = (parameters.ranks, parameters.compute_ns);
     if name == "bt" {
         let bt = Bt::new(BT_POINTS[class], side_of(name, ranks)?);
-        (0..parameters.iterations).for_each(|_| bt.iterate(schedule, compute));
+        for _ in 0..parameters.iterations {
+            if schedule.is_full() {
+                break;
+            }
+            bt.iterate(schedule, compute);
+        }
         return Ok(());
     }
     power_of_two(name, ranks)?;
     for _ in 0..parameters.iterations {
+        if schedule.is_full() {
+            break;
+        }
         match name {
             "cg" => cg(schedule, CG_ROWS[class], compute),
             "ft" => ft(schedule, FT_POINTS[class], compute),

@@ -8,6 +8,9 @@ use super::{ApplicationParameters, SIZE};
 pub fn run(name: &str, parameters: &ApplicationParameters, schedule: &mut ScheduleWriter) {
     let (bytes, compute) = (parameters.size.unwrap_or(SIZE), parameters.compute_ns);
     for iteration in 0..parameters.iterations {
+        if schedule.is_full() {
+            break;
+        }
         match name {
             "halo" => halo(schedule, bytes, compute),
             "all-to-all" => {

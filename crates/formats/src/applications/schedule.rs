@@ -43,14 +43,16 @@ impl Rank {
 /// Collects the operations of all ranks.
 pub struct ScheduleWriter {
     ranks: Vec<Rank>,
-    /// How many sends, receives and computations there are; nothing is added beyond [`MOST_OPERATIONS`].
+    /// How many sends, receives and computations there are, at most [`MOST_OPERATIONS`].
     operations: usize,
+    /// Whether operations were left out because there would be too many.
+    full: bool,
 }
 
 impl ScheduleWriter {
     /// A schedule of so many ranks, all without operations.
     pub fn new(ranks: u32) -> Self {
-        ScheduleWriter { ranks: vec![Rank::default(); ranks as usize], operations: 0 }
+        ScheduleWriter { ranks: vec![Rank::default(); ranks as usize], operations: 0, full: false }
     }
 
     /// How many ranks there are.
@@ -58,27 +60,33 @@ impl ScheduleWriter {
         self.ranks.len() as u32
     }
 
-    /// Whether the schedule has [`MOST_OPERATIONS`].
+    /// Whether operations were left out because there would be more than [`MOST_OPERATIONS`].
     pub fn is_full(&self) -> bool {
-        self.operations >= MOST_OPERATIONS
+        self.full
+    }
+
+    /// Counts operations that are to be added; false, and then for all later ones, if they would be too many.
+    fn has_room(&mut self, operations: usize) -> bool {
+        self.operations += operations;
+        self.full |= self.operations > MOST_OPERATIONS;
+        !self.full
     }
 
     /// Exchanges messages, all at once. A rank continues when it has sent its own and received those sent to it; a rank
     /// without messages does not wait. Empty messages, and those to the sender itself, are left out.
     pub fn exchange(&mut self, messages: impl IntoIterator<Item = RankMessage>) {
-        if self.is_full() {
+        if self.full {
+            return;
+        }
+        let sent = messages.into_iter().filter(|(src, dst, bytes)| src != dst && *bytes > 0);
+        let messages: Vec<RankMessage> = sent.take(MOST_OPERATIONS / 2 + 1).collect();
+        if !self.has_room(2 * messages.len()) {
             return;
         }
         let mut begun = vec![vec![]; self.ranks.len()];
         for (src, dst, bytes) in messages {
-            if self.is_full() {
-                break;
-            }
-            if src != dst && bytes > 0 {
-                self.operations += 2;
-                begun[src as usize].push(format!("send {bytes}b to {dst} tag 0"));
-                begun[dst as usize].push(format!("recv {bytes}b from {src} tag 0"));
-            }
+            begun[src as usize].push(format!("send {bytes}b to {dst} tag 0"));
+            begun[dst as usize].push(format!("recv {bytes}b from {src} tag 0"));
         }
         for (rank, operations) in self.ranks.iter_mut().zip(&begun) {
             if !operations.is_empty() {
@@ -94,10 +102,9 @@ impl ScheduleWriter {
 
     /// Lets some ranks compute; a computation of 0 ns is left out.
     pub fn compute_on(&mut self, ranks: impl IntoIterator<Item = u32>, nanoseconds: u64) {
-        if nanoseconds > 0 {
-            let operation = [format!("calc {nanoseconds}")];
-            for rank in ranks.into_iter().take(MOST_OPERATIONS.saturating_sub(self.operations)) {
-                self.operations += 1;
+        let operation = [format!("calc {nanoseconds}")];
+        for rank in ranks {
+            if nanoseconds > 0 && self.has_room(1) {
                 self.ranks[rank as usize].then(&operation);
             }
         }
