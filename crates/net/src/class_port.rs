@@ -225,21 +225,20 @@ impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
             self.serve(now);
         }
         let class = self.class_of(packet);
-        let found = self.find(class, packet.size, now);
+        let found = self.find(class, packet.size(), now);
         let queue = &mut self.queues[class];
         queue.counts.offered += 1;
-        match queue.warden.admit(packet.ecn, &found) {
+        match queue.warden.admit(packet.ecn(), &found) {
             Verdict::Drop => {
                 queue.counts.dropped += 1;
                 return Err(QueueFull);
             }
             Verdict::Mark => {
-                queue.counts.marked += u64::from(packet.ecn != Ecn::Ce);
-                packet.ecn = Ecn::Ce;
+                queue.counts.marked += u64::from(packet.mark());
             }
             Verdict::Pass => {}
         }
-        let packet = Waiting { id, size: packet.size, ecn: packet.ecn };
+        let packet = Waiting { id, size: packet.size(), ecn: packet.ecn() };
         if found.at_once {
             self.start(class, packet, now);
         } else {
@@ -332,9 +331,7 @@ mod tests {
     }
 
     fn packet(class: u8) -> Packet {
-        let mut packet = Packet { size: 1500, ecn: Ecn::Ect0, ..Packet::default() };
-        packet.set_class(class);
-        packet
+        Packet::default().with_size(1500).with_ecn(Ecn::Ect0).with_class(class)
     }
 
     /// Steps the port to its end: who arrives when, and who is marked on the way.
@@ -371,7 +368,7 @@ mod tests {
         let mut port = port(&[Discipline::packets(Some(1), None), Discipline::packets(Some(2), Some(0))]);
         let offer = |id, class, port: &mut ClassPort| {
             let mut packet = packet(class);
-            (port.offer(PacketId(id), &mut packet, ns(0)).is_ok(), packet.ecn == Ecn::Ce)
+            (port.offer(PacketId(id), &mut packet, ns(0)).is_ok(), packet.ecn() == Ecn::Ce)
         };
         assert_eq!(offer(0, 0, &mut port), (true, false));
         assert_eq!(offer(1, 0, &mut port), (true, false));
@@ -391,7 +388,7 @@ mod tests {
         for id in 0..5 {
             let mut packet = packet(0);
             port.offer(PacketId(id), &mut packet, ns(0)).unwrap();
-            assert_eq!(packet.ecn, Ecn::Ect0, "it is marked when it leaves");
+            assert_eq!(packet.ecn(), Ecn::Ect0, "it is marked when it leaves");
         }
         // Each adds 1,500 bytes and 750 drain meanwhile: found are 0, 750, 1500, ...
         assert_eq!(drain(&mut port, Some(ns(1200))).1, [2, 3, 4]);

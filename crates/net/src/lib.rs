@@ -29,7 +29,10 @@ pub use direction::Direction;
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
 pub use pacer::{Pace, Pacer, PacerConfig, PacerCounts};
-pub use packet::{Ecn, Extras, HostId, Packet, SackBlock, Stamps, TcpFlags};
+pub use packet::{
+    CongestionNotification, Datagram, Ecn, FlowTuple, HostId, Packet, PacketKind, ProbeDatagram, SackBlock, Stamps,
+    TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut,
+};
 pub use phantom::PhantomConfig;
 pub use pool::{Pool, PoolConfig};
 pub use port::FifoPort;

@@ -129,8 +129,9 @@ impl Pacer {
     /// A packet has come to the host. An ACK with ECN-Echo may make the flow that it answers a paced one. (On a SYN the flag
     /// negotiates ECN and echoes nothing: RFC 3168, section 6.1.1.)
     pub fn on_receive(&mut self, packet: &Packet, now: Time) {
-        let echo = packet.is_tcp() && packet.flags.has(TcpFlags::ECE) && !packet.flags.has(TcpFlags::SYN);
-        let key = key(packet.src.0, packet.dport, packet.sport);
+        let echoes = |flags: TcpFlags| flags.has(TcpFlags::ECE) && !flags.has(TcpFlags::SYN);
+        let echo = packet.tcp().is_some_and(|segment| echoes(segment.flags()));
+        let key = key(packet.src().0, packet.dport(), packet.sport());
         if !echo || self.find(key, now).is_some() || self.uniform() >= self.chance {
             return;
         }
@@ -144,22 +145,22 @@ impl Pacer {
     /// The host sends a packet.
     pub fn offer(&mut self, id: PacketId, packet: &Packet, now: Time) -> Pace {
         self.counts.offered += 1;
-        let flow = key(packet.dst.0, packet.sport, packet.dport);
+        let flow = key(packet.dst().0, packet.sport(), packet.dport());
         let Some(index) = self.find(flow, now) else {
             self.counts.passed += 1;
             return Pace::Pass;
         };
-        self.limiter.receive(packet.size, now);
+        self.limiter.receive(packet.size(), now);
         self.flows[index].last = now;
         if self.held.is_empty() && self.limiter.is_free() {
-            self.limiter.charge(packet.size);
+            self.limiter.charge(packet.size());
             self.counts.passed += 1;
             return Pace::Pass;
         }
         self.flows[index].held += 1;
-        self.limiter.backlog += u64::from(packet.size);
+        self.limiter.backlog += u64::from(packet.size());
         let alone = self.held.is_empty();
-        self.held.push(Held { id, size: packet.size, flow });
+        self.held.push(Held { id, size: packet.size(), flow });
         Pace::Held(if alone { self.next() } else { None })
     }
 
@@ -187,7 +188,7 @@ impl Pacer {
 
     /// Whether packets like this one are paced at `now`.
     pub fn is_paced(&self, packet: &Packet, now: Time) -> bool {
-        self.find(key(packet.dst.0, packet.sport, packet.dport), now).is_some()
+        self.find(key(packet.dst().0, packet.sport(), packet.dport()), now).is_some()
     }
 
     /// R, as of the last call, on the engine's clock.
@@ -335,7 +336,7 @@ impl Limiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostId;
+    use crate::{FlowTuple, HostId, TcpHeader};
     use proptest::prelude::*;
 
     const ALL: PacerConfig = PacerConfig { chance: 1.0, ..PacerConfig::HULL };
@@ -345,12 +346,17 @@ mod tests {
     }
 
     fn data(flow: u16, size: u16) -> Packet {
-        Packet { dst: HostId(1), sport: flow, dport: 80, size, ..Packet::default() }
+        let tuple = FlowTuple { dst: HostId(1), sport: flow, dport: 80, ..FlowTuple::default() };
+        Packet::new_tcp(tuple, 0, size, TcpHeader::default())
     }
 
     fn echo(flow: u16) -> Packet {
-        let flags = TcpFlags::ACK | TcpFlags::ECE;
-        Packet { src: HostId(1), dst: HostId(0), sport: 80, dport: flow, size: 52, flags, ..Packet::default() }
+        answer(flow, TcpFlags::ACK | TcpFlags::ECE)
+    }
+
+    fn answer(flow: u16, flags: TcpFlags) -> Packet {
+        let tuple = FlowTuple { src: HostId(1), sport: 80, dst: HostId(0), dport: flow };
+        Packet::new_tcp(tuple, 52, 0, TcpHeader { flags, ..TcpHeader::default() })
     }
 
     /// Releases what is due by `now`: the times.
@@ -441,10 +447,8 @@ mod tests {
     #[test]
     fn flows_come_and_go() {
         let mut pacer = Pacer::new(&ALL, 1, 0);
-        let mut syn = echo(5);
-        syn.flags.insert(TcpFlags::SYN);
-        pacer.on_receive(&syn, us(0));
-        pacer.on_receive(&Packet { flags: TcpFlags::ACK, ..echo(5) }, us(0));
+        pacer.on_receive(&answer(5, TcpFlags::ACK | TcpFlags::ECE | TcpFlags::SYN), us(0));
+        pacer.on_receive(&answer(5, TcpFlags::ACK), us(0));
         assert!(!pacer.is_paced(&data(5, 1500), us(0)));
         pacer.on_receive(&echo(5), us(0));
         assert!(pacer.is_paced(&data(5, 1500), us(9999)) && !pacer.is_paced(&data(6, 1500), us(0)));

@@ -80,8 +80,8 @@ impl Pool {
             return Err(QueueFull);
         }
         let event = ports[which].offer(id, packet, now)?;
-        self.known[which] += u64::from(packet.size);
-        self.bound += u64::from(packet.size);
+        self.known[which] += u64::from(packet.size());
+        self.bound += u64::from(packet.size());
         if self.bound > self.peak {
             self.look_at_all(ports, now);
             self.peak = self.peak.max(self.bound);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn packet(size: u16) -> Packet {
-        Packet { size, ..Packet::default() }
+        Packet::default().with_size(size)
     }
 
     fn config(size: u64, alpha: f64) -> PoolConfig {

@@ -10,7 +10,7 @@
 use crate::discipline::{Discipline, Found, Verdict, Warden};
 use crate::line::Flight;
 use crate::switch_port::{QueueFull, SwitchPort};
-use crate::{Ecn, Packet, PacketId, Ring, Serializer};
+use crate::{Packet, PacketId, Ring, Serializer};
 use firstlight_units::{Bytes, Span, Time};
 
 /// The port. Its first cache line is all that a packet touches which need not wait.
@@ -82,7 +82,7 @@ impl FifoPort {
             self.waiting += 1;
             self.busy
         };
-        self.busy = start + self.serializer.time(packet.size);
+        self.busy = start + self.serializer.time(packet.size());
         self.accepted += 1;
         let arrives = self.busy + self.delay;
         let alone = self.flights.is_empty();
@@ -97,7 +97,7 @@ impl FifoPort {
             self.watch(packet, now)?;
         } else {
             self.waiting = self.waiting_at(now);
-            let verdict = self.warden.admit_waiting(packet.ecn, self.waiting);
+            let verdict = self.warden.admit_waiting(packet.ecn(), self.waiting);
             self.carry_out(verdict, packet)?;
         }
         self.peak = self.peak.max(self.waiting + 1);
@@ -116,13 +116,13 @@ impl FifoPort {
             now,
             waiting: self.waiting,
             backlog: self.busy.saturating_since(now),
-            time: self.serializer.time(packet.size),
+            time: self.serializer.time(packet.size()),
             at_once,
             empty_since: at_once.then_some(self.busy),
         };
-        let verdict = self.warden.admit(packet.ecn, &found);
+        let verdict = self.warden.admit(packet.ecn(), &found);
         self.carry_out(verdict, packet)?;
-        let verdict = self.warden.depart(packet.ecn, packet.size, self.busy.max(now) + found.time);
+        let verdict = self.warden.depart(packet.ecn(), packet.size(), self.busy.max(now) + found.time);
         self.carry_out(verdict, packet)
     }
 
@@ -131,8 +131,7 @@ impl FifoPort {
         match verdict {
             Verdict::Pass => {}
             Verdict::Mark => {
-                self.marked += u64::from(packet.ecn != Ecn::Ce);
-                packet.ecn = Ecn::Ce;
+                self.marked += u64::from(packet.mark());
             }
             Verdict::Drop => {
                 self.dropped += 1;
@@ -303,6 +302,7 @@ impl SwitchPort for FifoPort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use firstlight_units::Rate;
     use proptest::prelude::*;
     use std::collections::VecDeque;
@@ -317,7 +317,7 @@ mod tests {
     }
 
     fn packet(size: u16) -> Packet {
-        Packet { size, ecn: Ecn::Ect0, ..Packet::default() }
+        Packet::default().with_size(size).with_ecn(Ecn::Ect0)
     }
 
     #[test]
@@ -354,12 +354,12 @@ mod tests {
         for mark in &mut marks {
             let mut p = packet(1500);
             port.offer(PacketId(0), &mut p, ns(0)).unwrap();
-            *mark = p.ecn == Ecn::Ce;
+            *mark = p.ecn() == Ecn::Ce;
         }
         assert_eq!(marks, [false, false, true, true]);
-        let mut plain = Packet { size: 1500, ..Packet::default() };
+        let mut plain = Packet::default().with_size(1500);
         port.offer(PacketId(0), &mut plain, ns(0)).unwrap();
-        assert_eq!((plain.ecn, port.marked(), port.peak()), (Ecn::NotEct, 2, 4));
+        assert_eq!((plain.ecn(), port.marked(), port.peak()), (Ecn::NotEct, 2, 4));
     }
 
     /// The same port, told step by step: a queue of (start, end) of each packet's service.
@@ -392,7 +392,7 @@ mod tests {
                 let got = port.offer(PacketId(0), &mut packet, Time::from_ps(now));
                 prop_assert_eq!(got.is_ok(), fits);
                 let marked = fits && end > now && ecn.is_some_and(|ecn| waits + 1 > ecn);
-                prop_assert_eq!(packet.ecn == Ecn::Ce, marked);
+                prop_assert_eq!(packet.ecn() == Ecn::Ce, marked);
                 peak = peak.max(if fits && end > now { waits + 1 } else { 0 });
                 prop_assert_eq!(port.peak(), u64::from(peak));
                 if fits {

@@ -69,8 +69,7 @@ impl Voq {
         self.packets.push(id);
         self.counts.peak = self.counts.peak.max(self.len());
         if verdict == Verdict::Mark {
-            self.counts.marked += u64::from(packet.ecn != Ecn::Ce);
-            packet.ecn = Ecn::Ce;
+            self.counts.marked += u64::from(packet.mark());
         }
         true
     }
@@ -82,7 +81,7 @@ impl Voq {
         match &mut self.red {
             Some(red) => red.on_arrival(packet, full, now),
             None if full => Verdict::Drop,
-            None if ecn.is_some_and(|threshold| waiting >= threshold) && packet.ecn != Ecn::NotEct => Verdict::Mark,
+            None if ecn.is_some_and(|threshold| waiting >= threshold) && packet.ecn() != Ecn::NotEct => Verdict::Mark,
             None => Verdict::Pass,
         }
     }
@@ -184,7 +183,7 @@ mod tests {
             for op in ops {
                 match op {
                     Op::Offer(ecn) => {
-                        let mut packet = Packet { ecn, ..Packet::default() };
+                        let mut packet = Packet::default().with_ecn(ecn);
                         let limits = voq.limits();
                         let fits = (model.len() as u32) < limits.capacity;
                         prop_assert_eq!(voq.offer(PacketId(next), &mut packet, Time::ZERO), fits);
@@ -192,7 +191,7 @@ mod tests {
                             model.push_back(PacketId(next));
                             let over = limits.ecn.is_some_and(|k| model.len() as u32 > k);
                             let ce = ecn == Ecn::Ce || over && ecn != Ecn::NotEct;
-                            prop_assert_eq!(packet.ecn == Ecn::Ce, ce);
+                            prop_assert_eq!(packet.ecn() == Ecn::Ce, ce);
                         }
                         next += 1;
                     }

@@ -48,10 +48,10 @@ impl VoqRed {
             at_once: false,
             empty_since: self.empty_since.filter(is_idle),
         });
-        let verdict = if full { Verdict::Drop } else { self.red.judge(packet.ecn) };
+        let verdict = if full { Verdict::Drop } else { self.red.judge(packet.ecn()) };
         if verdict != Verdict::Drop {
-            self.sizes.push(packet.size);
-            self.bytes += Bytes::new(u64::from(packet.size));
+            self.sizes.push(packet.size());
+            self.bytes += Bytes::new(u64::from(packet.size()));
             self.empty_since = None;
         }
         verdict
@@ -96,8 +96,8 @@ mod tests {
 
     /// Whether the packet was queued, and whether it was marked.
     fn offer(voq: &mut Voq, size: u16, ecn: Ecn, ns: u64) -> (bool, bool) {
-        let mut packet = Packet { size, ecn, ..Packet::default() };
-        (voq.offer(PacketId(0), &mut packet, at(ns)), packet.ecn == Ecn::Ce)
+        let mut packet = Packet::default().with_size(size).with_ecn(ecn);
+        (voq.offer(PacketId(0), &mut packet, at(ns)), packet.ecn() == Ecn::Ce)
     }
 
     /// Marks among packets of which each comes when one was taken, so that it finds so many waiting.

@@ -147,9 +147,9 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
         let first = records.len().is_multiple_of(2);
         while let Some(at) = event.filter(|at| at.as_ps() < now || first && at.as_ps() == now) {
             let (id, next) = port.step(at, |id| {
-                assert_ne!(records[id.index()].ecn, Ecn::NotEct, "marks are for those that understand them");
-                marked += u64::from(records[id.index()].ecn != Ecn::Ce);
-                records[id.index()].ecn = Ecn::Ce;
+                assert_ne!(records[id.index()].ecn(), Ecn::NotEct, "marks are for those that understand them");
+                marked += u64::from(records[id.index()].ecn() != Ecn::Ce);
+                records[id.index()].mark();
             });
             prop_assert!(next.is_none_or(|next| next >= at));
             arrived.extend(id.map(|id| (id.0, at.as_ps())));
@@ -161,7 +161,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
 
         let class = usize::from(step.class).min(classes - 1);
         let (load, at_once) = (model.load(Some(class), now), model.free <= now);
-        let mut packet = Packet { size: step.size, ecn: step.ecn, ..Packet::default() };
+        let mut packet = Packet::default().with_size(step.size).with_ecn(step.ecn);
         packet.set_class(step.class);
         let id = records.len() as u32;
         let got = port.offer(PacketId(id), &mut packet, time);
@@ -174,10 +174,10 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
         if let Marking::Threshold(length) = marking {
             let over = got.is_ok() && !at_once && exceeds(as_limit(length), load, step.size);
             let expected = if over && step.ecn != Ecn::NotEct { Ecn::Ce } else { step.ecn };
-            prop_assert_eq!(packet.ecn, expected);
+            prop_assert_eq!(packet.ecn(), expected);
         }
-        prop_assert!(packet.ecn == step.ecn || packet.ecn == Ecn::Ce && step.ecn != Ecn::NotEct);
-        marked += u64::from(packet.ecn != step.ecn);
+        prop_assert!(packet.ecn() == step.ecn || packet.ecn() == Ecn::Ce && step.ecn != Ecn::NotEct);
+        marked += u64::from(packet.ecn() != step.ecn);
         records.push(packet);
         if let Ok(told) = got {
             model.take(Job { id, class, size: u64::from(step.size), start: 0, end: None }, now);
@@ -228,7 +228,12 @@ fn check_phantom(config: &PhantomConfig, model: &Model, records: &[Packet], step
         // The port's drain rate is a whole number of bits per second: spare what is on the edge.
         if (counter - threshold).abs() > 0.01 && offered != Ecn::NotEct {
             let marked = counter > threshold;
-            prop_assert_eq!(records[job.id as usize].ecn == Ecn::Ce, marked || offered == Ecn::Ce, "packet {}", job.id);
+            prop_assert_eq!(
+                records[job.id as usize].ecn() == Ecn::Ce,
+                marked || offered == Ecn::Ce,
+                "packet {}",
+                job.id
+            );
         }
         (counter, last) = (counter + job.size as f64, end);
     }
@@ -268,19 +273,19 @@ fn verdicts<P: SwitchPort>(mut port: P, steps: &[Step]) -> Vec<(bool, Ecn)> {
     let (mut now, mut event) = (Time::ZERO, None);
     let run = |port: &mut P, packets: &mut Vec<(bool, Packet)>, event: &mut Option<Time>, until: Time| {
         while let Some(at) = event.filter(|at| *at <= until) {
-            *event = port.step(at, |id| packets[id.index()].1.ecn = Ecn::Ce).1;
+            *event = port.step(at, |id| _ = packets[id.index()].1.mark()).1;
         }
     };
     for step in steps {
         now += Span::from_ns(step.gap_ns);
         run(&mut port, &mut packets, &mut event, now);
-        let mut packet = Packet { size: step.size, ecn: step.ecn, ..Packet::default() };
+        let mut packet = Packet::default().with_size(step.size).with_ecn(step.ecn);
         let got = port.offer(PacketId(packets.len() as u32), &mut packet, now);
         event = got.ok().flatten().or(event);
         packets.push((got.is_ok(), packet));
     }
     run(&mut port, &mut packets, &mut event, Time::from_ps(u64::MAX / 2));
-    packets.into_iter().map(|(taken, packet)| (taken, packet.ecn)).collect()
+    packets.into_iter().map(|(taken, packet)| (taken, packet.ecn())).collect()
 }
 
 /// A queue that is held at q packets has the average q, so the share that RED marks is 2 / (1 / p_b + 1).
@@ -289,7 +294,7 @@ fn red_marks_what_its_formula_says() {
     let red = RedConfig { max_probability: 0.1, weight: 0.5, ..RedConfig::new(Band::Packets { min: 5, max: 25 }) };
     let discipline = Discipline { limit: Limit::None, marking: Marking::Red(red) };
     let mut port = FifoPort::new(serializer(), Span::ZERO, &discipline, 11);
-    let packet = Packet { size: 1000, ecn: Ecn::Ect0, ..Packet::default() };
+    let packet = Packet::default().with_size(1000).with_ecn(Ecn::Ect0);
     // One in service and 16 that wait: then one comes whenever one leaves and the next one starts.
     (0..17).for_each(|_| _ = port.offer(PacketId(0), &mut packet.clone(), Time::ZERO));
     let mut share = |packets: u64| {

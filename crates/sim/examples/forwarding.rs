@@ -11,7 +11,7 @@
 
 use firstlight_circuits::Week;
 use firstlight_net::topology::{self, Cable, ThreeTier, Topology, TreeCables};
-use firstlight_net::{Discipline, Ecn, HostId, Packet};
+use firstlight_net::{Discipline, Ecn, FlowTuple, HostId, Packet, TcpHeader};
 use firstlight_sim::{
     CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, SwitchConfig, VoqConfig,
 };
@@ -132,11 +132,11 @@ fn run(name: &str, Workload { mut fabric, flows, mtu, window }: Workload, packet
         let now = fabric.run_to_exit(Time::from_ps(u64::MAX - 1));
         while let Some(exit) = fabric.poll_exit() {
             let packet = fabric.packet(exit.packet);
-            let answer = if packet.size == mtu {
+            let answer = if packet.size() == mtu {
                 delivered += 1;
-                Packet { src: packet.dst, dst: packet.src, size: u16::from(HEADER), ecn: Ecn::NotEct, ..*packet }
+                packet.with_tuple(packet.tuple().reversed()).with_size(HEADER.into()).with_ecn(Ecn::NotEct)
             } else {
-                data(packet.dst, packet.src, packet.seq + window, mtu)
+                data(packet.dst(), packet.src(), packet.tcp().map_or(0, |segment| segment.seq()) + window, mtu)
             };
             fabric.release(exit.packet);
             fabric.inject(exit.host, answer, now);
@@ -146,7 +146,8 @@ fn run(name: &str, Workload { mut fabric, flows, mtu, window }: Workload, packet
 }
 
 fn data(src: HostId, dst: HostId, seq: u32, size: u16) -> Packet {
-    Packet { src, dst, seq, size, header: HEADER, ecn: Ecn::Ect0, ..Packet::default() }
+    let tcp = TcpHeader { seq, ..TcpHeader::default() };
+    Packet::new_tcp(FlowTuple { src, dst, ..FlowTuple::default() }, HEADER, 0, tcp).with_size(size).with_ecn(Ecn::Ect0)
 }
 
 fn report(name: &str, fabric: &Fabric, delivered: u64, seconds: f64) {

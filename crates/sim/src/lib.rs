@@ -30,7 +30,7 @@ pub use config::{
     WatchConfig,
 };
 pub use conserve::Imbalance;
-pub use fabric::{Connection, Exit, Fabric};
+pub use fabric::{Exit, Fabric};
 pub use report::{
     CircuitReport, DeadlockReport, MeterReport, NetworkReport, PairReport, PauseCause, PauseEvent, PauseReport,
     PausedPort, PortKind, PortReport, QcnReport, QueueReport, QueueSample, RateSample, SeriesReport, Totals,

@@ -78,7 +78,7 @@ impl Meter {
             series.on_arrival(packet);
         }
         if packet.is_data() {
-            let latency = now - packet.stamp;
+            let latency = now - packet.queued_at();
             let tally = match network {
                 Network::Circuit => &mut self.circuit,
                 Network::Packet => &mut self.packet,

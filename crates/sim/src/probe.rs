@@ -2,16 +2,12 @@
 //! applications on UDP).
 
 use crate::config::ConfigError;
-use firstlight_net::{HostId, Packet, Stamps};
+use firstlight_net::{HostId, Packet, ProbeDatagram, Stamps};
 use firstlight_units::{Bytes, Span, Time};
 use hdrhistogram::Histogram;
 
-/// Protocol number of UDP in the IP header.
-const UDP: u16 = 17;
-/// The discard service: the port that probes are sent to.
-const PORT: u16 = 9;
-/// IP and UDP header.
-pub(crate) const HEADER: u16 = 28;
+/// Bytes of the IP and the UDP header.
+const HEADER: u16 = ProbeDatagram::HEADER as u16;
 
 /// A stream of equal datagrams.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,23 +131,8 @@ impl Probe {
 
     /// The datagram that is sent at `now`.
     pub(crate) fn datagram(&self, index: usize, now: Time) -> Packet {
-        let sent = now.as_ps();
-        let mut packet = Packet {
-            size: self.config.size,
-            header: HEADER as u8,
-            src: self.config.src,
-            dst: self.config.dst,
-            sport: PORT,
-            dport: PORT,
-            window: UDP,
-            seq: index as u32,
-            tsval: (sent >> 32) as u32,
-            tsecr: sent as u32,
-            ..Packet::default()
-        };
-        packet.set_class(self.config.class);
-        packet.set_stamps(Stamps::default());
-        packet
+        let ProbeConfig { src, dst, size, class, .. } = self.config;
+        Packet::new_probe(src, dst, size, index, now).with_class(class)
     }
 
     /// One was sent; when the next one is due.
@@ -169,24 +150,19 @@ impl Probe {
         Some(self.due)
     }
 
-    pub(crate) fn on_arrival(&mut self, packet: &Packet, now: Time) {
-        let sent = Time::from_ps(u64::from(packet.tsval) << 32 | u64::from(packet.tsecr));
+    pub(crate) fn on_arrival(&mut self, datagram: ProbeDatagram<'_>, now: Time) {
+        let sent = datagram.sent();
         let latency = now - sent;
         self.report.received += 1;
         self.report.latency.record(latency.as_ps() / 1000).expect("the histogram grows as needed");
         if self.config.record {
-            self.report.samples.push(ProbeSample { sent, latency, stamps: packet.stamps() });
+            self.report.samples.push(ProbeSample { sent, latency, stamps: datagram.stamps() });
         }
     }
 
     pub(crate) fn report(&self) -> ProbeReport {
         self.report.clone()
     }
-}
-
-/// Which probe a packet is of, if it is of one.
-pub(crate) fn index_of(packet: &Packet) -> Option<usize> {
-    (packet.dport == PORT && u16::from(packet.protocol()) == UDP && packet.has_stamps()).then_some(packet.seq as usize)
 }
 
 fn check(config: &ProbeConfig, hosts: usize) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! start of a fold of some weeks; averaged over folds (the axes of Etalon's Figs. 2, 9 and 11).
 
 use crate::report::SeriesReport;
-use firstlight_net::{Packet, TcpFlags};
+use firstlight_net::{FlowTuple, Packet, TcpFlags, TcpSegment};
 use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ struct Reassembly {
 }
 
 impl Reassembly {
-    /// How many bytes the packet brings into order.
-    fn add(&mut self, packet: &Packet) -> u64 {
-        let offset = packet.seq.wrapping_sub(self.first).wrapping_sub(self.next as u32) as i32;
-        let end = self.next as i64 + i64::from(offset) + i64::from(packet.payload());
+    /// How many bytes the segment brings into order.
+    fn add(&mut self, segment: TcpSegment<'_>) -> u64 {
+        let offset = segment.seq().wrapping_sub(self.first).wrapping_sub(self.next as u32) as i32;
+        let end = self.next as i64 + i64::from(offset) + i64::from(segment.payload());
         let (start, end) = (self.next.saturating_add_signed(i64::from(offset)), end.max(0) as u64);
         if end <= self.next {
             return 0;
@@ -44,7 +44,7 @@ impl Reassembly {
 pub(crate) struct Series {
     every: Span,
     fold: Span,
-    flows: BTreeMap<(u32, u32), Reassembly>,
+    flows: BTreeMap<FlowTuple, Reassembly>,
     /// In-order bytes of all flows.
     total: u64,
     /// `total` when the present fold began; `None` until the first fold after a reset begins.
@@ -76,16 +76,15 @@ impl Series {
 
     /// A packet of the measured pair arrived at the destination's ToR.
     pub(crate) fn on_arrival(&mut self, packet: &Packet) {
-        let syn = packet.flags.has(TcpFlags::SYN);
-        if !packet.is_tcp() || (!syn && !packet.is_data()) {
+        let Some(segment) = packet.tcp() else { return };
+        let syn = segment.flags().has(TcpFlags::SYN);
+        if !syn && !segment.is_data() {
             return;
         }
-        let pair = |a: u16, b: u16| u32::from(a) << 16 | u32::from(b);
-        let key = (pair(packet.src.0, packet.dst.0), pair(packet.sport, packet.dport));
-        let first = packet.seq.wrapping_add(u32::from(syn));
-        let flow = self.flows.entry(key).or_insert_with(|| Reassembly { first, ..Reassembly::default() });
+        let first = segment.seq().wrapping_add(u32::from(syn));
+        let flow = self.flows.entry(segment.tuple()).or_insert_with(|| Reassembly { first, ..Reassembly::default() });
         if !syn {
-            self.total += flow.add(packet);
+            self.total += flow.add(segment);
         }
     }
 
@@ -142,19 +141,24 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firstlight_net::TcpHeader;
     use proptest::prelude::*;
 
     fn data(seq: u32, payload: u16) -> Packet {
-        Packet { seq, size: payload + 52, header: 52, ..Packet::default() }
+        Packet::new_tcp(FlowTuple::default(), 52, payload, TcpHeader { seq, ..TcpHeader::default() })
+    }
+
+    fn add(flow: &mut Reassembly, seq: u32, payload: u16) -> u64 {
+        flow.add(data(seq, payload).tcp().expect("it is a segment"))
     }
 
     #[test]
     fn counts_bytes_in_order_across_the_wrap() {
         let mut flow = Reassembly { first: u32::MAX - 99, ..Reassembly::default() };
-        assert_eq!(flow.add(&data(u32::MAX - 99, 100)), 100);
-        assert_eq!(flow.add(&data(100, 100)), 0);
-        assert_eq!(flow.add(&data(u32::MAX - 99, 100)), 0, "a repetition");
-        assert_eq!(flow.add(&data(0, 100)), 200, "fills the hole");
+        assert_eq!(add(&mut flow, u32::MAX - 99, 100), 100);
+        assert_eq!(add(&mut flow, 100, 100), 0);
+        assert_eq!(add(&mut flow, u32::MAX - 99, 100), 0, "a repetition");
+        assert_eq!(add(&mut flow, 0, 100), 200, "fills the hole");
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
             let mut flow = Reassembly { first, ..Reassembly::default() };
             let (mut seen, mut sum) = ([false; 90], 0);
             for (start, len) in pieces {
-                sum += flow.add(&data(first.wrapping_add(start), len));
+                sum += add(&mut flow, first.wrapping_add(start), len);
                 seen[start as usize..][..usize::from(len)].fill(true);
                 let in_order = seen.iter().take_while(|byte| **byte).count() as u64;
                 prop_assert_eq!((sum, flow.next), (in_order, in_order));

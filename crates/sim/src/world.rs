@@ -19,7 +19,7 @@ use crate::fabric::{Exit, Fabric};
 use crate::flow::{FlowConfig, FlowReport, FlowState, Places};
 use crate::lines::Lines;
 use crate::outside::{Nobody, Outside};
-use crate::probe::{self, Probe, ProbeConfig, ProbeReport};
+use crate::probe::{Probe, ProbeConfig, ProbeReport};
 use crate::stream::{stream, uniform};
 use firstlight_messages::{MessageEngine, Messages};
 use firstlight_net::{HostId, Packet, PacketId};
@@ -241,8 +241,8 @@ impl World {
 
     #[inline]
     fn deliver(&mut self, exit: Exit) {
-        let packet = self.fabric.packet(exit.packet);
-        let port = usize::from(packet.dport.wrapping_sub(FIRST_PORT));
+        let Some(segment) = self.fabric.packet(exit.packet).tcp() else { return self.deliver_elsewhere(exit) };
+        let port = usize::from(segment.dport().wrapping_sub(FIRST_PORT));
         let host = exit.host.index();
         let (index, end) = (self.places.first[host] as usize + port, self.places.first[host + 1] as usize);
         if index >= end {
@@ -253,7 +253,7 @@ impl World {
             self.strays += u64::from(!self.ends.is_over(index));
             return self.fabric.release(exit.packet);
         };
-        live.connection.on_packet(packet, self.now);
+        live.connection.on_segment(segment, self.now);
         self.fabric.release(exit.packet);
         let live = if live.is_at_goal() {
             if self.on_goal(index) {
@@ -268,12 +268,13 @@ impl World {
         }
     }
 
-    /// A packet for a port that no connection has: a probe's, or a stray.
+    /// A packet that no connection expects: a probe's, or a stray.
     #[cold]
     fn deliver_elsewhere(&mut self, exit: Exit) {
         let packet = self.fabric.packet(exit.packet);
-        match probe::index_of(packet).and_then(|index| self.probes.get_mut(index)) {
-            Some(probe) => probe.on_arrival(packet, self.now),
+        let datagram = packet.probe();
+        match datagram.and_then(|datagram| Some((self.probes.get_mut(datagram.number())?, datagram))) {
+            Some((probe, datagram)) => probe.on_arrival(datagram, self.now),
             None => self.strays += 1,
         }
         self.fabric.release(exit.packet);

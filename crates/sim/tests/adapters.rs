@@ -11,7 +11,7 @@ use firstlight_sim::{
     ReceiveConfig, SwitchConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
-use harness::{Left, assert_conserved, at, drive, ns, packet, paper, us};
+use harness::{Left, assert_conserved, at, drive, ns, number, packet, paper, us};
 
 /// The switches never pause.
 const PFC: PfcConfig = PfcConfig {
@@ -100,7 +100,7 @@ fn what_does_not_fit_is_lost_and_told() {
         let config = config(star.clone(), receive(Rate::from_gbps(1), buffer), None);
         let (fabric, left) = on_graph(&config, &burst(0, 1, 30, Time::ZERO));
         // Packets 11 and 21 are the first after 16.4 and 28.4 us: 4.4 + 1.2 x 10 is the very moment, and finds it full.
-        assert_eq!(left.iter().map(|exit| exit.2.seq).collect::<Vec<_>>(), [0, 1, 2, 11, 21]);
+        assert_eq!(left.iter().map(|exit| number(&exit.2)).collect::<Vec<_>>(), [0, 1, 2, 11, 21]);
         let (report, totals) = (adapter(&fabric, 1), fabric.totals());
         assert_eq!((report.offered, report.dropped, totals.dropped, totals.lost), (30, 25, 25, 0));
     }
@@ -223,7 +223,7 @@ fn each_lossless_class_has_an_account_and_the_others_one_buffer() {
     let mut config = config(pair(), receive(Rate::from_gbps(1), 13_064), Some(PfcConfig { classes: 0b10, ..PFC }));
     config.switch.classes = vec![Discipline::default(); 2];
     let mut sends = burst(0, 1, 100, Time::ZERO);
-    sends.iter_mut().filter(|(_, packet)| packet.seq % 2 == 1).for_each(|(_, packet)| packet.set_class(1));
+    sends.iter_mut().filter(|(_, packet)| number(packet) % 2 == 1).for_each(|(_, packet)| packet.set_class(1));
     let (fabric, left) = on_graph(&config, &sends);
     let report = fabric.pauses().unwrap();
     let lossless = left.iter().filter(|(_, _, packet)| packet.class() == 1).count() as u64;
@@ -286,7 +286,7 @@ fn a_host_s_exits_are_in_the_order_of_arrival() {
     let sends: Vec<_> = (0..3).flat_map(|src| burst(src, 3, 40, at(ns(u64::from(src) * 400)))).collect();
     let order = |adapter| {
         let (_, left) = on_graph(&config(star.clone(), adapter, None), &sends);
-        left.into_iter().map(|(_, host, packet)| (host, packet.src, packet.seq)).collect::<Vec<_>>()
+        left.into_iter().map(|(_, host, packet)| (host, packet.src(), number(&packet))).collect::<Vec<_>>()
     };
     let at_once = order(AdapterConfig::default());
     assert!(at_once.len() == 120 && at_once.iter().all(|exit| exit.0 == HostId(3)));

@@ -149,7 +149,7 @@ fn the_packet_path_can_overtake_at_a_days_end() {
     // second at 4831.6. So one passes those seven of the circuit that arrive after it, at 4824.6, 4825.5 .. 4830 us.
     let pair = pair_report(&fabric, 0, 1);
     assert_eq!((pair.overtakings, pair.circuit_overtakings), (1, 0));
-    let numbers: Vec<u32> = left.iter().map(|(_, _, p)| p.seq).collect();
+    let numbers: Vec<u32> = left.iter().map(|(_, _, p)| number(p)).collect();
     let back = numbers.windows(2).filter(|w| w[1] < w[0]).count();
     assert_eq!(back, 1);
     let early = numbers.windows(2).position(|w| w[1] > w[0] + 1).unwrap();
@@ -172,11 +172,9 @@ fn a_voq_is_large_from_the_advance_to_the_days_end() {
     config.circuit.rate = Rate::from_gbps(40);
     let mut fabric = Fabric::hybrid(&config).unwrap();
     let mut sends = flood(us(4000), us(7000));
-    sends.extend(
-        flood(us(4000), us(7000)).into_iter().map(|(t, p)| (t, Packet { src: firstlight_net::HostId(1), ..p })),
-    );
+    sends.extend(flood(us(4000), us(7000)).into_iter().map(|(t, p)| (t, between(1, p.dst().0, p))));
     sends.sort_by_key(|send| send.0);
-    let sends: Vec<_> = sends.into_iter().map(|(t, p)| (t, Packet { dst: firstlight_net::HostId(2), ..p })).collect();
+    let sends: Vec<_> = sends.into_iter().map(|(t, p)| (t, between(p.src().0, 2, p))).collect();
     drive(&mut fabric, &sends, at(us(4800)) - Span::from_ps(1));
     assert_eq!(pair_report(&fabric, 0, 1).held, 50);
     drive(&mut fabric, &[], at(us(4800)));
@@ -212,7 +210,7 @@ fn the_voqs_threshold_follows_its_size() {
     let queue_with = |k: u32| k + 1 - k.div_ceil(4);
     for (from, n, threshold) in [(1000, 17, 10), (4100, 60, 31), (4900, 17, 10)] {
         let left = drive(&mut fabric, &burst(us(from), n), at(us(from + 300)));
-        let marked: Vec<u32> = left.iter().filter(|(_, _, p)| p.ecn == Ecn::Ce).map(|(_, _, p)| p.seq).collect();
+        let marked: Vec<u32> = left.iter().filter(|(_, _, p)| p.ecn() == Ecn::Ce).map(|(_, _, p)| number(p)).collect();
         let expected: Vec<u32> = (0..n).filter(|k| queue_with(*k) > threshold).collect();
         assert!(!expected.is_empty() && expected.len() < n as usize / 2);
         assert_eq!(marked, expected, "at {from} us");
@@ -236,7 +234,7 @@ fn marked_by_red(scale: u32, burst: Span, last_taken: Span, idle: Span) -> Vec<u
     let left = drive(&mut fabric, &sends, stretched(us(590)));
     assert_eq!(left.len(), 7);
     assert_conserved(&fabric);
-    left.iter().filter(|(_, _, p)| p.ecn == Ecn::Ce).map(|(_, _, p)| p.seq).collect()
+    left.iter().filter(|(_, _, p)| p.ecn() == Ecn::Ce).map(|(_, _, p)| number(p)).collect()
 }
 
 /// A packet lasts 8 us on the packet network, 0.9 us on a circuit.
@@ -268,9 +266,9 @@ fn acks_are_marked_while_the_other_way_has_a_circuit_or_soon_will() {
     for (t, _, p) in &left {
         let phase = Span::from_ps(at_tor(*t).as_ps() % us(4800).as_ps());
         let expected = phase >= us(4020) && phase < us(4800);
-        assert_eq!(p.flags.has(TcpFlags::ECE), expected, "at {phase}");
+        assert_eq!(p.tcp().unwrap().flags().has(TcpFlags::ECE), expected, "at {phase}");
     }
-    let marked = left.iter().filter(|(_, _, p)| p.flags.has(TcpFlags::ECE)).count();
+    let marked = left.iter().filter(|(_, _, p)| p.tcp().unwrap().flags().has(TcpFlags::ECE)).count();
     assert!((150..=160).contains(&marked), "two weeks of 780 us: {marked}");
 }
 
@@ -282,7 +280,7 @@ fn two_racks_share_a_downlink_and_the_switch_never_drops() {
     let from = us(4601);
     let sends: Vec<_> = flood(from, us(4790))
         .into_iter()
-        .flat_map(|(t, p)| [(t, Packet { src: firstlight_net::HostId(2), ..p }), (t, packet(0, 1, 9000, 0))])
+        .flat_map(|(t, p)| [(t, between(2, p.dst().0, p)), (t, packet(0, 1, 9000, 0))])
         .collect();
     drive(&mut fabric, &sends, at(us(4790)));
     let downlink = fabric.ports().into_iter().find(|port| port.name == "downlink.1").unwrap();
@@ -304,7 +302,7 @@ fn an_overloaded_downlink_is_shared_fairly() {
         .flat_map(|(t, _)| (0..4).map(move |r| (t, packet(r, 4, 9000, 0))))
         .collect();
     let left = drive(&mut fabric, &sends, at(us(3000)));
-    let from = |rack: u16| left.iter().filter(|(_, _, p)| p.src.0 == rack).count();
+    let from = |rack: u16| left.iter().filter(|(_, _, p)| p.src().0 == rack).count();
     let counts: Vec<usize> = (0..4).map(from).collect();
     assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
     // The downlink is never idle once it runs: 9 + 5 us of uplink first, 5 + 1.8 us to the host at the end.
@@ -343,7 +341,7 @@ fn every_time_is_stretched_alike() {
         let sends: Vec<_> = sends.iter().map(|(t, p)| (Time::from_ps(t.as_ps() * k), *p)).collect();
         let until = fabric.at(us(5200));
         let left = drive(&mut fabric, &sends, until);
-        let times: Vec<(u64, u32)> = left.iter().map(|(t, _, p)| (t.as_ps() / k, p.seq)).collect();
+        let times: Vec<(u64, u32)> = left.iter().map(|(t, _, p)| (t.as_ps() / k, number(p))).collect();
         assert!(left.iter().all(|(t, _, _)| t.as_ps() % k == 0));
         let meter = fabric.meter().unwrap();
         (times, meter.elapsed, meter.packet.longest, meter.circuit.latency.max(), meter.packet.payload)
@@ -360,7 +358,7 @@ fn an_incast_drops_and_marks_at_the_port() {
     // Three come every 1.2 us, one leaves: waiting 2 after the first round, then 4, then 5 (one dropped), then 5 (two).
     let port = fabric.ports().into_iter().find(|port| port.name == "host3.port").unwrap();
     assert_eq!((port.offered, port.delivered, port.dropped, port.peak_queue), (12, 9, 3, 5));
-    let marks = left.iter().filter(|(_, _, p)| p.ecn == Ecn::Ce).count();
+    let marks = left.iter().filter(|(_, _, p)| p.ecn() == Ecn::Ce).count();
     assert_eq!((marks as u64, port.marked), (5, 5), "those that made it more than 2: 2 + 2 + 1");
     let times: Vec<u64> = left.iter().map(|(t, _, _)| t.as_ps() / 1000).collect();
     let expected: Vec<u64> = (0..9).map(|k| 1200 + 1000 + 1200 * (k + 1) + 1000).collect();
@@ -384,7 +382,7 @@ fn packets_of_one_moment_leave_together() {
 #[test]
 fn the_meter_counts_data_of_its_pair() {
     let mut fabric = measured(&paper(1));
-    let ack = |src, dst| Packet { size: 52, ..packet(src, dst, 9000, 0) };
+    let ack = |src, dst| packet(src, dst, 52, 0);
     let sends = [packet(0, 1, 9000, 0), ack(0, 1), packet(0, 1, 1052, 0), packet(1, 0, 9000, 0), packet(0, 2, 9000, 0)];
     drive(&mut fabric, &sends.map(|p| (at(us(1000)), p)), at(us(4700)));
     let by_circuit = [(at(us(4701)), packet(0, 1, 3052, 0)), (at(us(4702)), ack(0, 1))];
@@ -449,10 +447,9 @@ fn a_packet_departs_when_its_last_bit_has_left_the_interface() {
 fn only_tcp_gets_a_circuits_marks() {
     let config = HybridConfig { marks: Some(us(4800)), ..paper(1) };
     let mut fabric = Fabric::hybrid(&config).unwrap();
-    let udp = Packet { window: 17, ..packet(1, 0, 500, 0) };
-    let tcp = Packet { flags: TcpFlags::ACK, ..packet(1, 0, 500, 1) };
-    assert_eq!([udp.protocol(), tcp.protocol()], [17, 6]);
+    let tcp = packet(1, 0, 500, 1);
+    let udp = Packet::new_datagram(tcp.tuple(), 500, 28, 17, [0; 2], 0);
     let left = drive(&mut fabric, &[(at(us(30)), udp), (at(us(30)), tcp)], at(us(600)));
-    let marked: Vec<_> = left.iter().map(|left| (left.2.protocol(), left.2.flags)).collect();
-    assert_eq!(marked, [(17, TcpFlags::default()), (6, TcpFlags::ACK | TcpFlags::ECE)]);
+    let marked: Vec<_> = left.iter().map(|left| (left.2.protocol(), left.2.tcp().map(|tcp| tcp.flags()))).collect();
+    assert_eq!(marked, [(17, None), (6, Some(TcpFlags::ECE))]);
 }

@@ -3,9 +3,9 @@
 mod harness;
 
 use firstlight_circuits::{RackId, Scheduler, Week};
-use firstlight_net::{HostId, Packet, TcpFlags};
+use firstlight_net::{FlowTuple, HostId, Packet, TcpFlags, TcpHeader};
 use firstlight_sim::{
-    CircuitReport, Connection, ControlConfig, DemandSource, Fabric, FlowConfig, HybridConfig, InterfaceConfig, World,
+    CircuitReport, ControlConfig, DemandSource, Fabric, FlowConfig, HybridConfig, InterfaceConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span};
@@ -160,8 +160,8 @@ fn flows_outside_write_when_they_start() {
 }
 
 fn data(sport: u16, dport: u16, flags: TcpFlags, seq: u32, payload: u16) -> Packet {
-    let (src, dst) = (HostId(0), HostId(2));
-    Packet { src, dst, sport, dport, flags, seq, size: 40 + payload, header: 40, ..Packet::default() }
+    let tuple = FlowTuple { src: HostId(0), sport, dst: HostId(2), dport };
+    Packet::new_tcp(tuple, 40, payload, TcpHeader { flags, seq, ..TcpHeader::default() })
 }
 
 /// What a program outside writes to connections that are no flows: from its first write on, whatever it took of it in the
@@ -169,7 +169,7 @@ fn data(sport: u16, dport: u16, flags: TcpFlags, seq: u32, payload: u16) -> Pack
 #[test]
 fn connections_of_programs_are_accounted() {
     let mut world = World::new(Fabric::hybrid(&looped(DemandSource::Adu, Span::ZERO)).unwrap(), vec![], 1).unwrap();
-    let connection = |sport| Connection { src: HostId(0), sport, dst: HostId(2), dport: 80 };
+    let connection = |sport| FlowTuple { src: HostId(0), sport, dst: HostId(2), dport: 80 };
     let near_the_wrap = u32::MAX - 999;
     let week = |world: &mut World, nth: u64| world.run_until(at(us(400 * nth + 300)));
     week(&mut world, 0);
@@ -202,7 +202,7 @@ fn what_flows_write_is_not_counted_twice() {
     let mut world =
         World::new(Fabric::hybrid(&looped(DemandSource::Adu, Span::ZERO)).unwrap(), vec![outside], 1).unwrap();
     let report = &world.flows()[0];
-    let connection = Connection { src: HostId(0), sport: report.sport, dst: HostId(2), dport: report.dport };
+    let connection = FlowTuple { src: HostId(0), sport: report.sport, dst: HostId(2), dport: report.dport };
     world.run_until(at(us(200)));
     world.fabric_mut().on_program_write(connection, 1, 65_536);
     world.run_until(at(us(1200)));

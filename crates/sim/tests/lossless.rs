@@ -263,7 +263,7 @@ fn without_pauses_it_is_the_same_fabric() {
                 packet((n % 6) as u16, ((n * 7 + 1 + n / 6) % 6) as u16, 100 + (n * 37 % 1400) as u16, n),
             )
         })
-        .filter(|(_, packet)| packet.src != packet.dst)
+        .filter(|(_, packet)| packet.src() != packet.dst())
         .collect();
     let digest = |pfc, classes, delay| {
         let interface = InterfaceConfig { send_delay: delay, receive_delay: delay, ..InterfaceConfig::default() };

@@ -281,7 +281,7 @@ fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
         now += ns(gap / 4 * 100) * u64::from(config.time_scale);
         (now, packet(src % hosts, dst % hosts, if *large { 9000 } else { 64 }, k as u32))
     };
-    traffic.iter().enumerate().map(number).filter(|(_, packet)| packet.src != packet.dst).collect()
+    traffic.iter().enumerate().map(number).filter(|(_, packet)| packet.src() != packet.dst()).collect()
 }
 
 /// What hosts' adapters need at least.

@@ -6,7 +6,7 @@ mod harness;
 use firstlight_net::interface::ClockConfig;
 use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
 use firstlight_net::{
-    Band, Direction, Discipline, Drops, Ecn, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig,
+    Band, Direction, Discipline, Drops, Ecn, FlowTuple, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig,
     PoolConfig, RedConfig, Stamps,
 };
 use firstlight_sim::{
@@ -112,12 +112,11 @@ fn sends(config: &GraphConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
     for (k, (gap, src, dst, size, bits)) in traffic.iter().enumerate() {
         now += ns(*gap) * u64::from(config.time_scale);
         let mut packet = packet(src % hosts, dst % hosts, *size, k as u32);
-        if packet.src == packet.dst {
+        if packet.src() == packet.dst() {
             continue;
         }
-        packet.sport = u16::from(bits & 3);
-        packet.set_class(bits & 3);
-        packet.ecn = if bits & 4 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        packet = packet.with_tuple(FlowTuple { sport: u16::from(bits & 3), ..packet.tuple() }).with_class(bits & 3);
+        packet.set_ecn(if bits & 4 == 0 { Ecn::Ect0 } else { Ecn::NotEct });
         if bits & 8 != 0 {
             packet.set_stamps(Stamps::default());
         }
@@ -137,7 +136,7 @@ struct Seen(Arc<Mutex<[u64; 2]>>);
 impl CaptureSink for Seen {
     fn packet(&mut self, packet: &Packet, _: Time, host: HostId, direction: Direction) {
         let sent = direction == Direction::Sent;
-        assert_eq!(host, if sent { packet.src } else { packet.dst });
+        assert_eq!(host, if sent { packet.src() } else { packet.dst() });
         self.0.lock().unwrap()[usize::from(!sent)] += 1;
     }
 }
@@ -150,7 +149,7 @@ proptest! {
         let (sends, mut fabric) = (sends(&config, &traffic), Fabric::graph(&config).unwrap());
         let until = end(&fabric, &sends);
         let left = drive(&mut fabric, &sends, until);
-        prop_assert!(left.iter().all(|(_, host, packet)| packet.dst == *host));
+        prop_assert!(left.iter().all(|(_, host, packet)| packet.dst() == *host));
         let totals = fabric.totals();
         assert_conserved(&fabric);
         prop_assert_eq!(totals.held, 0, "all is quiet at the end");
@@ -164,9 +163,9 @@ proptest! {
         prop_assert!(totals.lost == 0 || config.interface.loss > 0.0);
         // Nothing but ECN-capable packets is marked, and what else a packet carries stays.
         for (_, _, packet) in &left {
-            let (_, sent) = sends.iter().find(|(_, sent)| sent.seq == packet.seq).unwrap();
-            prop_assert!(packet.ecn == sent.ecn || (sent.ecn == Ecn::Ect0 && packet.ecn == Ecn::Ce));
-            prop_assert_eq!((packet.class(), packet.has_stamps(), packet.size), (sent.class(), sent.has_stamps(), sent.size));
+            let (_, sent) = sends.iter().find(|(_, sent)| number(sent) == number(packet)).unwrap();
+            prop_assert!(packet.ecn() == sent.ecn() || (sent.ecn() == Ecn::Ect0 && packet.ecn() == Ecn::Ce));
+            prop_assert_eq!((packet.class(), packet.has_stamps(), packet.size()), (sent.class(), sent.has_stamps(), sent.size()));
         }
     }
 
@@ -178,8 +177,8 @@ proptest! {
         let until = end(&fabric, &sends);
         let mut last = BTreeMap::new();
         for (_, _, packet) in drive(&mut fabric, &sends, until) {
-            if let Some(before) = last.insert(packet.flow_key(), packet.seq) {
-                prop_assert!(before < packet.seq, "{} before {}", before, packet.seq);
+            if let Some(before) = last.insert(packet.flow_key(), number(&packet)) {
+                prop_assert!(before < number(&packet), "{} before {}", before, number(&packet));
             }
         }
     }
@@ -255,8 +254,8 @@ fn measured(clock: ClockConfig, seed: u64) -> Vec<(Span, Stamps, Time)> {
     let left = drive(&mut fabric, &sends, at(Span::from_ms(10)));
     // Twice 1.2 us and 1 us are an empty path.
     let wait = |now: Time, seq: u32| (now - at(us(5) * u64::from(seq))) - ns(4400) - send_delay - receive_delay;
-    let own = left.iter().filter(|(_, _, packet)| packet.seq < 9999);
-    own.map(|(now, _, packet)| (wait(*now, packet.seq), packet.stamps(), *now)).collect()
+    let own = left.iter().filter(|(_, _, packet)| number(packet) < 9999);
+    own.map(|(now, _, packet)| (wait(*now, number(packet)), packet.stamps(), *now)).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use firstlight_net::topology::{Cable, Graph, Topology, Wire, dumbbell};
 use firstlight_net::{Discipline, Limit, Packet};
 use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, PauseReport, SwitchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
-use harness::{assert_conserved, at, drive, ns, packet, us};
+use harness::{assert_conserved, at, drive, ns, number, packet, us};
 
 /// Pause above two packets, go on at one; a microsecond of response.
 const PFC: PfcConfig = PfcConfig {
@@ -125,6 +125,6 @@ fn a_drop_leaves_nothing_behind_in_an_account() {
     let (report, totals) = (fabric.pauses().unwrap(), fabric.totals());
     assert!(report.lost > 50 && totals.dropped == report.lost, "{}", report.lost);
     assert_eq!(left.len() as u64 + totals.dropped, 3009, "all pauses end");
-    assert_eq!(left.iter().filter(|exit| exit.2.seq == 5000).count(), 9, "{} lost", report.lost);
+    assert_eq!(left.iter().filter(|exit| number(&exit.2) == 5000).count(), 9, "{} lost", report.lost);
     assert_conserved(&fabric);
 }

@@ -102,12 +102,13 @@ fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
         now += ns(*gap) * u64::from(config.time_scale);
         (now, packet(src % hosts, dst % hosts, *size, k as u32))
     };
-    traffic.iter().enumerate().map(number).filter(|(_, p)| p.src != p.dst).collect()
+    traffic.iter().enumerate().map(number).filter(|(_, p)| p.src() != p.dst()).collect()
 }
 
 /// Packets that left before one of the same pair that was sent earlier.
 fn overtakers(left: &[Left], src: u16, dst: u16) -> (u64, Vec<u32>, Vec<u32>) {
-    let of_pair: Vec<u32> = left.iter().filter(|l| (l.2.src.0, l.2.dst.0) == (src, dst)).map(|l| l.2.seq).collect();
+    let of_pair: Vec<u32> =
+        left.iter().filter(|l| (l.2.src().0, l.2.dst().0) == (src, dst)).map(|l| number(&l.2)).collect();
     let overtook = |k: usize| of_pair[k + 1..].iter().any(|later| *later < of_pair[k]);
     let (ahead, rest): (Vec<usize>, Vec<usize>) = (0..of_pair.len()).partition(|k| overtook(*k));
     let numbers = |of: Vec<usize>| of.into_iter().map(|k| of_pair[k]).collect::<Vec<_>>();
@@ -121,7 +122,7 @@ struct Tape(Arc<Mutex<Seen>>);
 
 impl CaptureSink for Tape {
     fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {
-        self.0.lock().unwrap().push((at, host, direction, packet.seq));
+        self.0.lock().unwrap().push((at, host, direction, packet.tcp().unwrap().seq()));
     }
 }
 
@@ -182,7 +183,7 @@ proptest! {
             }
             let end = fabric.at(us(3000));
             let left = if in_steps { drive(&mut fabric, &sends, end) } else { drive_to_exits(&mut fabric, &sends, end) };
-            let order: Vec<_> = left.iter().map(|(t, host, p)| (*t, *host, p.seq)).collect();
+            let order: Vec<_> = left.iter().map(|(t, host, p)| (*t, *host, number(p))).collect();
             let seen = tape.lock().unwrap().len();
             (fabric.digest(), fabric.totals().exited, order, seen)
         };
@@ -225,7 +226,7 @@ fn drive_to_exits(fabric: &mut Fabric, sends: &[(Time, Packet)], until: Time) ->
             fabric.release(exit.packet);
         }
         while let Some((_, packet)) = sends.next_if(|send| send.0 <= now) {
-            fabric.inject(packet.src, packet, now);
+            fabric.inject(packet.src(), packet, now);
         }
         if now == until {
             return left;
@@ -265,11 +266,11 @@ proptest! {
         let (mut held, mut exits, mut drops, mut lost) = (BTreeSet::new(), 0, 0, 0);
         for (k, (time, packet)) in sends.iter().enumerate() {
             exits += take_exits(&mut fabric, &mut held, *time);
-            match fabric.inject(packet.src, *packet, *time) {
+            match fabric.inject(packet.src(), *packet, *time) {
                 Some(id) => prop_assert!(held.insert(id), "{:?} is given to two packets", id),
                 None => lost += 1,
             }
-            prop_assert!(fabric.departure(packet.src).is_none_or(|at| at > *time) || config.interface.loss > 0.0);
+            prop_assert!(fabric.departure(packet.src()).is_none_or(|at| at > *time) || config.interface.loss > 0.0);
             while k % patience == 0 && let Some(id) = fabric.poll_drop() {
                 drops += 1;
                 held.remove(&id);

@@ -4,7 +4,7 @@ mod harness;
 
 use firstlight_net::qcn::{FlowKey, QcnConfig};
 use firstlight_net::topology::{Cable, LeafSpine, Wire, star};
-use firstlight_net::{Discipline, HostId, Limit, Packet};
+use firstlight_net::{Discipline, FlowTuple, HostId, Limit, Packet};
 use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, QcnReport, SwitchConfig, WatchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -23,7 +23,8 @@ fn alarm() -> QcnConfig {
 }
 
 fn data(src: u16, dst: u16, sport: u16, seq: u32) -> Packet {
-    Packet { sport, ..packet(src, dst, 1500, seq) }
+    let packet = packet(src, dst, 1500, seq);
+    packet.with_tuple(FlowTuple { sport, ..packet.tuple() })
 }
 
 fn report(fabric: &Fabric) -> QcnReport {
@@ -43,7 +44,7 @@ fn a_notification_takes_its_way_and_slows_one_flow() {
     let left = drive(&mut fabric, &sends, at(us(100)));
     // Packet 0 is at the switch at 2.2 us, its notification back at 3.2512 us: 5 Gb/s. Packet 1 finds nothing unpaid, packet 2
     // waits 2.4 us, and packet 3, of another flow, only for packet 1's end in the interface.
-    let times: Vec<(u32, u64)> = left.iter().map(|(at, _, packet)| (packet.seq, at.as_ps() / 1000)).collect();
+    let times: Vec<(u32, u64)> = left.iter().map(|(at, _, packet)| (number(packet), at.as_ps() / 1000)).collect();
     assert_eq!(times, [(0, 4400), (1, 8400), (3, 9600), (2, 10_800)]);
     let (totals, seen) = (fabric.totals(), report(&fabric));
     assert_eq!((totals.notified, seen.sent.notifications, seen.received, seen.feedback), (4, 4, 4, 4 * 63));
@@ -93,7 +94,7 @@ fn greedy(config: &GraphConfig, sources: u16, length: Span) -> (Vec<f64>, Vec<f6
     let left = drive(&mut fabric, &sends, end);
     let half = fabric.at(length / 2);
     let mut bits = vec![0.0; usize::from(sources)];
-    left.iter().filter(|(at, ..)| *at > half).for_each(|(_, _, packet)| bits[packet.src.index()] += 12_000.0);
+    left.iter().filter(|(at, ..)| *at > half).for_each(|(_, _, packet)| bits[packet.src().index()] += 12_000.0);
     let seconds = (length / 2).as_secs_f64();
     let rates = bits.iter().map(|bits| bits / seconds * 1e-9).collect();
     let queues = fabric.queues();

@@ -59,7 +59,7 @@ struct Witness(Arc<Mutex<Vec<Seen>>>);
 impl CaptureSink for Witness {
     fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {
         let sent = direction == Direction::Sent;
-        self.0.lock().unwrap().push((at, host, sent, packet.size, packet.sport, packet.seq));
+        self.0.lock().unwrap().push((at, host, sent, packet.size(), packet.sport(), packet.tcp().unwrap().seq()));
     }
 }
 

@@ -3,7 +3,7 @@
 mod harness;
 
 use firstlight_circuits::RackId;
-use firstlight_net::{Direction, HostId, Packet, TcpFlags};
+use firstlight_net::{Direction, FlowTuple, HostId, Packet, TcpFlags, TcpHeader};
 use firstlight_sim::{
     CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, Resize, SeriesConfig,
     World,
@@ -132,8 +132,9 @@ struct Syns(Arc<Mutex<Vec<u32>>>);
 
 impl CaptureSink for Syns {
     fn packet(&mut self, packet: &Packet, _: Time, _: HostId, direction: Direction) {
-        if direction == Direction::Sent && packet.flags.has(TcpFlags::SYN) {
-            self.0.lock().unwrap().push(packet.seq);
+        let segment = packet.tcp().unwrap();
+        if direction == Direction::Sent && segment.flags().has(TcpFlags::SYN) {
+            self.0.lock().unwrap().push(segment.seq());
         }
     }
 }
@@ -248,24 +249,18 @@ fn late_packets_of_a_flow_are_no_strays() {
     world.run_until(at(Span::from_ms(10)));
     let reports = world.flows();
     assert_eq!((reports[0].bytes_acked, reports[1].bytes_acked), (1000, 0));
-    let segment = |report: &firstlight_sim::FlowReport| Packet {
-        src: HostId(0),
-        dst: HostId(1),
-        sport: report.sport,
-        dport: report.dport,
-        size: 1052,
-        header: 52,
-        flags: TcpFlags::ACK,
-        ..Packet::default()
+    let segment = |dport, report: &firstlight_sim::FlowReport| {
+        let tuple = FlowTuple { src: HostId(0), sport: report.sport, dst: HostId(1), dport };
+        Packet::new_tcp(tuple, 52, 1000, TcpHeader { flags: TcpFlags::ACK, ..TcpHeader::default() })
     };
     let mut send = |packet: Packet, until: u64| {
         world.inject(HostId(0), packet);
         world.run_until(at(Span::from_ms(until)));
         (world.strays(), world.flows()[0].bytes_received)
     };
-    assert_eq!(send(segment(&reports[0]), 11), (0, 1000), "of a flow that is over");
-    assert_eq!(send(segment(&reports[1]), 12), (1, 1000), "of one that has not begun");
-    assert_eq!(send(Packet { dport: 9, ..segment(&reports[0]) }, 13), (2, 1000), "of none");
+    assert_eq!(send(segment(reports[0].dport, &reports[0]), 11), (0, 1000), "of a flow that is over");
+    assert_eq!(send(segment(reports[1].dport, &reports[1]), 12), (1, 1000), "of one that has not begun");
+    assert_eq!(send(segment(9, &reports[0]), 13), (2, 1000), "of none");
     world.run_until_finished(at(Span::from_ms(100)));
     assert_eq!(world.flows()[1].bytes_received, 1000, "it begins all the same");
 }

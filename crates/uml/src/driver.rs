@@ -8,8 +8,8 @@
 
 use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_linux::Frames;
-use firstlight_net::{Ecn, HostId, Packet, PacketId, TcpFlags};
-use firstlight_sim::{Connection, FlowReport, Outside, World};
+use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegment};
+use firstlight_sim::{FlowReport, Outside, World};
 use firstlight_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -219,8 +219,8 @@ impl<K: KernelCalls> KernelDriver<K> {
             self.edge.kernel.drop(cookie);
             return true;
         };
-        let ce = if packet.ecn == Ecn::Ce { 0 } else { CE };
-        let ece = if packet.flags.has(TcpFlags::ECE) || !packet.is_tcp() { 0 } else { ECE };
+        let ce = if packet.ecn() == Ecn::Ce { 0 } else { CE };
+        let ece = if packet.tcp().is_none_or(echoes) { 0 } else { ECE };
         let held = &mut self.edge.held;
         if held.len() <= id.index() {
             held.resize(id.index() + 1, None);
@@ -254,9 +254,9 @@ impl<K: KernelCalls> KernelDriver<K> {
     }
 
     /// `None` when an end has the address of no host: a listening socket, or a connection of a host with itself.
-    fn connection(&self, ends: [SocketAddrV4; 2]) -> Option<Connection> {
+    fn connection(&self, ends: [SocketAddrV4; 2]) -> Option<FlowTuple> {
         let [src, dst] = ends.map(|end| self.addresses.host(end.ip().to_bits()));
-        Some(Connection { src: src?, sport: ends[0].port(), dst: dst?, dport: ends[1].port() })
+        Some(FlowTuple { src: src?, sport: ends[0].port(), dst: dst?, dport: ends[1].port() })
     }
 
     /// Ends the run at `now`, if it has not ended before.
@@ -315,6 +315,11 @@ impl<K: KernelCalls> KernelDriver<K> {
     }
 }
 
+/// Whether a segment has ECN-Echo set.
+fn echoes(segment: TcpSegment<'_>) -> bool {
+    segment.flags().has(TcpFlags::ECE)
+}
+
 impl<K: KernelCalls> KernelEdge<K> {
     #[inline]
     fn take(&mut self, id: PacketId) -> Option<HeldPacket> {
@@ -328,8 +333,8 @@ impl<K: KernelCalls> Outside for KernelEdge<K> {
     #[inline]
     fn on_exit(&mut self, id: PacketId, packet: &Packet, host: HostId) -> bool {
         let Some(held) = self.take(id) else { return false };
-        let ce = if packet.ecn == Ecn::Ce { CE } else { 0 };
-        let ece = if packet.flags.has(TcpFlags::ECE) { ECE } else { 0 };
+        let ce = if packet.ecn() == Ecn::Ce { CE } else { 0 };
+        let ece = if packet.tcp().is_some_and(echoes) { ECE } else { 0 };
         self.frames.delivered += 1;
         self.kernel.deliver(self.device[host.index()], held.cookie, (ce | ece) & held.open);
         true

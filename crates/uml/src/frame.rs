@@ -7,7 +7,7 @@
 //! keeps the upper three bits, as the traffic class (RFC 2474, section 4.2.2); the others decide nothing on these
 //! fabrics.
 
-use firstlight_net::{Ecn, Extras, HostId, Packet, SackBlock, TcpFlags};
+use firstlight_net::{Ecn, FlowTuple, HostId, Packet, SackBlock, TcpFlags, TcpHeader, TcpSegmentMut};
 use std::net::Ipv4Addr;
 
 /// Bytes of Ethernet before the IP header; links of the fabric do not count them.
@@ -17,7 +17,7 @@ const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// The part of a datagram that a fragment carries, in units of 8 bytes.
-const FRAGMENT_OFFSET: u16 = 0x1fff;
+const FRAGMENT_OFFSET: u32 = 0x1fff;
 
 /// Why a frame does not enter the fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,19 +68,14 @@ pub fn read_frame(frame: &[u8], length: usize, from: HostId, addresses: &HostAdd
         return Err(Refusal::Malformed);
     }
     let dst = word(ip, 16).and_then(|address| addresses.host(address)).ok_or(Refusal::Elsewhere)?;
-    let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ip[1] & 3)];
-    let mut packet = Packet { size, header: header as u8, src: from, dst, ecn, ..Packet::default() };
-    let first = u16::from_be_bytes([ip[6], ip[7]]) & FRAGMENT_OFFSET == 0;
-    let protocol = ip[9];
-    if protocol == TCP && first {
-        tcp(&mut packet, transport).ok_or(Refusal::Malformed)?;
-    } else {
-        other(&mut packet, protocol, transport, first);
-        packet.tsval = u32::from_be_bytes([ip[4], ip[5], ip[6], ip[7]]);
-    }
+    let hosts = FlowTuple { src: from, dst, ..FlowTuple::default() };
+    let fragment = u32::from_be_bytes([ip[4], ip[5], ip[6], ip[7]]);
+    let packet = match ip[9] {
+        TCP if fragment & FRAGMENT_OFFSET == 0 => tcp(hosts, size, header, transport).ok_or(Refusal::Malformed)?,
+        protocol => other(hosts, size, header as u8, protocol, transport, fragment),
+    };
     // The upper three bits of DSCP (RFC 2474, section 4.2.2).
-    packet.set_class(ip[1] >> 5);
-    Ok(packet)
+    Ok(packet.with_ecn(Ecn::from_bits(ip[1])).with_class(ip[1] >> 5))
 }
 
 #[inline]
@@ -95,80 +90,75 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Reads a TCP header; `None` when it is cut short or contradicts the packet's size.
 #[inline]
-fn tcp(packet: &mut Packet, bytes: &[u8]) -> Option<()> {
+fn tcp(hosts: FlowTuple, size: u16, header: usize, bytes: &[u8]) -> Option<Packet> {
     let (fixed, _) = bytes.split_at_checked(20)?;
     let length = usize::from(fixed[12] >> 4) * 4;
-    let header = usize::from(packet.header) + length;
-    if length < 20 || header > usize::from(packet.size) {
+    let header = header + length;
+    if length < 20 || header > usize::from(size) {
         return None;
     }
-    packet.header = header as u8;
-    packet.sport = half(fixed, 0)?;
-    packet.dport = half(fixed, 2)?;
-    packet.seq = word(fixed, 4)?;
-    packet.ack = word(fixed, 8)?;
-    packet.flags = TcpFlags(fixed[13]);
-    packet.window = half(fixed, 14)?;
-    if fixed[13] == 0 {
-        // No flags: the record has the protocol's number in place of the window.
-        packet.window = TCP.into();
-    }
-    options(packet, bytes.get(20..length)?);
-    Some(())
+    let tuple = FlowTuple { sport: half(fixed, 0)?, dport: half(fixed, 2)?, ..hosts };
+    let (seq, ack, window) = (word(fixed, 4)?, word(fixed, 8)?, half(fixed, 14)?);
+    let tcp = TcpHeader { seq, ack, window, flags: TcpFlags(fixed[13]), ..TcpHeader::default() };
+    let mut packet = Packet::new_tcp(tuple, header as u8, size - header as u16, tcp);
+    options(packet.tcp_mut()?, bytes.get(20..length)?);
+    Some(packet)
 }
 
 /// Reads timestamps, SACK blocks, and what a SYN announces. A broken option ends the list, as at receivers.
 #[inline]
-fn options(packet: &mut Packet, mut bytes: &[u8]) {
+fn options(mut segment: TcpSegmentMut<'_>, mut bytes: &[u8]) {
+    let (mut largest, mut scale) = (0, 0);
     while let [kind, rest @ ..] = bytes {
         if *kind == 1 {
             bytes = rest;
             continue;
         }
-        let Some(length) = rest.first().map(|length| usize::from(*length)).filter(|length| *length >= 2) else {
-            return;
-        };
-        let Some(value) = bytes.get(2..length) else { return };
+        let Some(length) = rest.first().map(|length| usize::from(*length)).filter(|length| *length >= 2) else { break };
+        let Some(value) = bytes.get(2..length) else { break };
         match (kind, value.len()) {
-            (0, _) => return,
-            (2, 2) => packet.sack[0].start = half(value, 0).unwrap_or_default().into(),
-            (3, 1) => packet.sack[0].end = value[0].into(),
-            (5, 8..) => sack(packet, value),
+            (0, _) => break,
+            (2, 2) => largest = half(value, 0).unwrap_or_default(),
+            (3, 1) => scale = value[0],
+            (5, 8..) if segment.tcp().is_some_and(|segment| segment.sacks() == 0) => sack(&mut segment, value),
             (8, 8) => {
-                packet.tsval = word(value, 0).unwrap_or_default();
-                packet.tsecr = word(value, 4).unwrap_or_default();
+                segment.set_tsval(word(value, 0).unwrap_or_default());
+                segment.set_tsecr(word(value, 4).unwrap_or_default());
             }
             _ => {}
         }
         bytes = &bytes[length..];
     }
-}
-
-/// Reads the first three blocks. A packet without timestamps can have a fourth.
-fn sack(packet: &mut Packet, value: &[u8]) {
-    packet.extras = Extras::default();
-    for block in value.chunks_exact(8).take(3) {
-        let [start, end] = [0, 4].map(|at| word(block, at).unwrap_or_default());
-        packet.push_sack(SackBlock { start, end });
+    if largest > 0 {
+        segment.announce(largest, scale);
     }
 }
 
-/// What the record keeps of a packet that is not TCP.
-fn other(packet: &mut Packet, protocol: u8, bytes: &[u8], first: bool) {
-    packet.window = protocol.into();
-    let header = match (first, protocol, bytes) {
+/// Reads the first three SACK blocks. A packet without timestamps can have a fourth.
+fn sack(segment: &mut TcpSegmentMut<'_>, value: &[u8]) {
+    for block in value.chunks_exact(8).take(3) {
+        let [start, end] = [0, 4].map(|at| word(block, at).unwrap_or_default());
+        segment.push_sack(SackBlock { start, end });
+    }
+}
+
+/// What the record keeps of a packet that is not TCP, or of a later fragment.
+fn other(hosts: FlowTuple, size: u16, header: u8, protocol: u8, bytes: &[u8], fragment: u32) -> Packet {
+    let (mut tuple, mut words) = (hosts, [0; 2]);
+    let read = match (fragment & FRAGMENT_OFFSET == 0, protocol, bytes) {
         (true, UDP, &[a, b, c, d, e, f, g, h, ..]) => {
-            (packet.sport, packet.dport) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-            packet.seq = u32::from_be_bytes([e, f, g, h]);
+            (tuple.sport, tuple.dport) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+            words[0] = u32::from_be_bytes([e, f, g, h]);
             8
         }
         (true, ICMP, &[a, b, c, d, e, f, g, h, ..]) => {
-            (packet.seq, packet.ack) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            words = [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])];
             8
         }
         _ => 0,
     };
-    packet.header = (u16::from(packet.header) + header).min(packet.size) as u8;
+    let header = (u16::from(header) + read).min(size) as u8;
+    Packet::new_datagram(tuple, size, header, protocol, words, fragment)
 }
 
 #[cfg(test)]
@@ -202,12 +192,13 @@ mod tests {
         builder.unwrap().write(&mut frame, &[0; 1000]).unwrap();
         frame[15] |= 0xbb; // expedited forwarding, CE
         let packet = parse(&frame).unwrap();
-        assert_eq!((packet.size, packet.header, packet.payload()), (1072, 72, 1000));
-        assert_eq!((packet.src, packet.dst, packet.sport, packet.dport), (HostId(0), HOST, 10_001, 10_002));
-        assert_eq!((packet.seq, packet.ack, packet.window, packet.ecn), (5, 9, 300, Ecn::Ce));
-        assert_eq!(packet.flags, TcpFlags::ACK | TcpFlags::PSH | TcpFlags::ECE);
-        assert_eq!((packet.tsval, packet.tsecr, packet.protocol(), packet.class()), (77, 66, 6, 5));
-        assert_eq!(packet.sack_blocks(), [SackBlock { start: 1, end: 2 }, SackBlock { start: 3, end: 4 }]);
+        assert_eq!((packet.size(), packet.header(), packet.payload()), (1072, 72, 1000));
+        assert_eq!((packet.src(), packet.dst(), packet.sport(), packet.dport()), (HostId(0), HOST, 10_001, 10_002));
+        let segment = packet.tcp().unwrap();
+        assert_eq!((segment.seq(), segment.ack(), segment.window(), packet.ecn()), (5, 9, 300, Ecn::Ce));
+        assert_eq!(segment.flags(), TcpFlags::ACK | TcpFlags::PSH | TcpFlags::ECE);
+        assert_eq!((segment.tsval(), segment.tsecr(), packet.protocol(), packet.class()), (77, 66, 6, 5));
+        assert!(segment.sack_blocks().eq([SackBlock { start: 1, end: 2 }, SackBlock { start: 3, end: 4 }]));
     }
 
     #[test]
@@ -217,7 +208,8 @@ mod tests {
         let mut frame = vec![];
         builder.unwrap().write(&mut frame, &[]).unwrap();
         let packet = parse(&frame).unwrap();
-        assert_eq!((packet.announced(), packet.sacks(), packet.header), (Some((8960, 9)), 0, 60));
+        let segment = packet.tcp().unwrap();
+        assert_eq!((segment.announced(), segment.sacks(), packet.header()), (Some((8960, 9)), 0, 60));
     }
 
     #[test]
@@ -225,17 +217,18 @@ mod tests {
         let mut udp = vec![];
         ip().udp(53, 54).write(&mut udp, &[0; 100]).unwrap();
         let packet = parse(&udp).unwrap();
-        assert_eq!((packet.protocol(), packet.sport, packet.dport, packet.payload()), (17, 53, 54, 100));
+        assert_eq!((packet.protocol(), packet.sport(), packet.dport(), packet.payload()), (17, 53, 54, 100));
         udp[15] = 7 << 5;
         assert_eq!([packet.class(), parse(&udp).unwrap().class()], [0, 7]);
         let mut icmp = vec![];
         ip().icmpv4_echo_request(7, 8).write(&mut icmp, &[0; 56]).unwrap();
         let packet = parse(&icmp).unwrap();
-        assert_eq!((packet.protocol(), packet.ack, packet.payload(), packet.seq >> 16), (1, 7 << 16 | 8, 56, 0x800));
+        let [kind, echo] = packet.datagram().unwrap().words();
+        assert_eq!((packet.protocol(), echo, packet.payload(), kind >> 16), (1, 7 << 16 | 8, 56, 0x800));
         let mut bare = vec![];
         ip().write(&mut bare, ip_number::SCTP, &[0; 30]).unwrap();
         let packet = parse(&bare).unwrap();
-        assert_eq!((packet.protocol(), packet.sport, packet.payload()), (132, 0, 30));
+        assert_eq!((packet.protocol(), packet.sport(), packet.payload()), (132, 0, 30));
     }
 
     #[test]
@@ -244,7 +237,8 @@ mod tests {
         ip().udp(53, 54).write(&mut frame, &[0; 100]).unwrap();
         frame[21] = 9;
         let packet = parse(&frame).unwrap();
-        assert_eq!((packet.protocol(), packet.sport, packet.header, packet.tsval & 0xff), (17, 0, 20, 9));
+        let fragment = packet.datagram().unwrap().fragment();
+        assert_eq!((packet.protocol(), packet.sport(), packet.header(), fragment & 0xff), (17, 0, 20, 9));
     }
 
     #[test]
@@ -263,9 +257,8 @@ mod tests {
         assert_eq!(with(14, 0x44), Err(Refusal::Malformed), "an IP header of 16 bytes");
         assert_eq!(with(17, 255), Err(Refusal::Malformed), "longer than the frame");
         assert_eq!(with(46, 0xf0), Err(Refusal::Malformed), "a TCP header longer than the packet");
-        assert_eq!(with(47, 0).map(|packet| (packet.protocol(), packet.is_tcp())), Ok((6, true)), "no flags");
-        (0..54)
-            .for_each(|cut| assert!(read_frame(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
+        assert_eq!(with(47, 0).map(|packet| (packet.protocol(), packet.tcp().is_some())), Ok((6, true)), "no flags");
+        (0..54).for_each(|cut| assert!(read_frame(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
     }
 
     proptest! {
@@ -281,9 +274,9 @@ mod tests {
                 frame[30..34].copy_from_slice(&[10, 0, 1, 2]);
             }
             if let Ok(packet) = read_frame(&frame, length, HostId(0), &addresses()) {
-                prop_assert!(u16::from(packet.header) <= packet.size && usize::from(packet.size) + 14 <= length);
-                prop_assert!(packet.sack_blocks().len() <= 3 && packet.header >= 20);
-                prop_assert_eq!(packet.dst, HOST);
+                prop_assert!(u16::from(packet.header()) <= packet.size() && usize::from(packet.size()) + 14 <= length);
+                prop_assert!(packet.tcp().is_none_or(|segment| segment.sack_blocks().len() <= 3) && packet.header() >= 20);
+                prop_assert_eq!(packet.dst(), HOST);
             }
         }
 
@@ -304,7 +297,8 @@ mod tests {
                 _ => None,
             });
             if let Some(last) = stamps.next_back() {
-                prop_assert_eq!((packet.tsval, packet.tsecr), last);
+                let segment = packet.tcp().unwrap();
+                prop_assert_eq!((segment.tsval(), segment.tsecr()), last);
             }
         }
     }

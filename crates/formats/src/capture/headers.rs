@@ -19,7 +19,7 @@
 
 use super::address::address;
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
-use firstlight_net::{Packet, SackBlock, Stamps, TcpFlags};
+use firstlight_net::{Packet, Stamps, TcpFlags, TcpSegment};
 
 /// Payload for checksums.
 static ZEROS: [u8; 65_536] = [0; 65_536];
@@ -40,10 +40,8 @@ pub(super) struct HeaderFormat {
 impl HeaderFormat {
     /// Appends both headers to `bytes`; returns the packet's length on the link.
     pub fn write(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
-        if !packet.is_tcp() {
-            return other(packet, self.hosts_per_rack, bytes);
-        }
-        let mut tcp = self.tcp(packet);
+        let Some(segment) = packet.tcp() else { return other(packet, self.hosts_per_rack, bytes) };
+        let mut tcp = self.tcp(segment);
         let payload = &ZEROS[..packet.payload() as usize];
         let length = tcp.header_len() + payload.len();
         let ip = ip(packet, self.hosts_per_rack, length);
@@ -53,10 +51,10 @@ impl HeaderFormat {
         u32::from(ip.total_len)
     }
 
-    fn tcp(&self, packet: &Packet) -> TcpHeader {
-        let mut tcp = TcpHeader::new(packet.sport, packet.dport, packet.seq, packet.window);
-        let flags = packet.flags;
-        tcp.acknowledgment_number = packet.ack;
+    fn tcp(&self, segment: TcpSegment<'_>) -> TcpHeader {
+        let mut tcp = TcpHeader::new(segment.sport(), segment.dport(), segment.seq(), segment.window());
+        let flags = segment.flags();
+        tcp.acknowledgment_number = segment.ack();
         tcp.fin = flags.has(TcpFlags::FIN);
         tcp.syn = flags.has(TcpFlags::SYN);
         tcp.psh = flags.has(TcpFlags::PSH);
@@ -64,55 +62,54 @@ impl HeaderFormat {
         tcp.ece = flags.has(TcpFlags::ECE);
         tcp.cwr = flags.has(TcpFlags::CWR);
         tcp.rst = flags.has(TcpFlags::RST);
-        let room = usize::from(packet.header).saturating_sub(Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN);
-        let options = if tcp.syn { self.syn_options(packet, room) } else { options(packet, room) };
+        let room = usize::from(segment.header()).saturating_sub(Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN);
+        let options = if tcp.syn { self.syn_options(segment, room) } else { options(segment, room) };
         tcp.set_options_raw(&options).expect("they fit in the header's room");
         tcp
     }
 
-    fn syn_options(&self, packet: &Packet, room: usize) -> Vec<u8> {
-        let (mss, scale) = packet.announced().unwrap_or((self.mss, self.window_scale));
+    fn syn_options(&self, segment: TcpSegment<'_>, room: usize) -> Vec<u8> {
+        let (mss, scale) = segment.announced().unwrap_or((self.mss, self.window_scale));
         let [high, low] = mss.to_be_bytes();
         let sack_permitted = [4, 2];
         let all = [
             vec![2, 4, high, low],
             vec![NOP, 3, 3, scale],
-            [&sack_permitted, &timestamps(packet)[..]].concat(),
-            interfaces(packet),
+            [&sack_permitted, &timestamps(segment)[..]].concat(),
+            interfaces(segment),
         ];
         fill(&all, room)
     }
 }
 
-fn options(packet: &Packet, room: usize) -> Vec<u8> {
-    let (sack, interfaces) = (sack(packet), interfaces(packet));
+fn options(segment: TcpSegment<'_>, room: usize) -> Vec<u8> {
+    let (sack, interfaces) = (sack(segment), interfaces(segment));
     // SACK blocks and interface timestamps get their room before TCP timestamps.
     let left = room.saturating_sub(sack.len() + interfaces.len());
-    let stamps = if left >= 12 { [&[NOP, NOP], &timestamps(packet)[..]].concat() } else { vec![] };
+    let stamps = if left >= 12 { [&[NOP, NOP], &timestamps(segment)[..]].concat() } else { vec![] };
     fill(&[stamps, interfaces, sack], room)
 }
 
 /// The timestamps option (RFC 7323).
-fn timestamps(packet: &Packet) -> Vec<u8> {
-    [&[8, 10], &packet.tsval.to_be_bytes()[..], &packet.tsecr.to_be_bytes()].concat()
+fn timestamps(segment: TcpSegment<'_>) -> Vec<u8> {
+    [&[8, 10], &segment.tsval().to_be_bytes()[..], &segment.tsecr().to_be_bytes()].concat()
 }
 
 /// The SACK option (RFC 2018); empty without blocks.
-fn sack(packet: &Packet) -> Vec<u8> {
-    let blocks = packet.sack_blocks();
-    if blocks.is_empty() {
+fn sack(segment: TcpSegment<'_>) -> Vec<u8> {
+    if segment.sacks() == 0 {
         return vec![];
     }
-    let edges = blocks.iter().flat_map(|block: &SackBlock| [block.start, block.end]).flat_map(u32::to_be_bytes);
-    [NOP, NOP, 5, 2 + 8 * blocks.len() as u8].into_iter().chain(edges).collect()
+    let edges = segment.sack_blocks().flat_map(|block| [block.start, block.end]).flat_map(u32::to_be_bytes);
+    [NOP, NOP, 5, 2 + 8 * segment.sacks()].into_iter().chain(edges).collect()
 }
 
 /// DX's option with timestamps of the interfaces; empty without them.
-fn interfaces(packet: &Packet) -> Vec<u8> {
-    if !packet.has_stamps() {
+fn interfaces(segment: TcpSegment<'_>) -> Vec<u8> {
+    if !segment.has_stamps() {
         return vec![];
     }
-    let Stamps { sent, echo_sent, echo_received, .. } = packet.stamps();
+    let Stamps { sent, echo_sent, echo_received, .. } = segment.stamps();
     let stamps = [sent, echo_sent, echo_received].into_iter().flat_map(u32::to_be_bytes);
     [NOP, NOP, EXPERIMENT, 14].into_iter().chain(stamps).collect()
 }
@@ -131,11 +128,11 @@ fn fill(groups: &[Vec<u8>], room: usize) -> Vec<u8> {
 
 /// The IP header of a packet whose header and payload behind it are `length` bytes.
 fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
-    let (src, dst) = (address(packet.src, hosts_per_rack), address(packet.dst, hosts_per_rack));
+    let (src, dst) = (address(packet.src(), hosts_per_rack), address(packet.dst(), hosts_per_rack));
     let length = u16::try_from(length).unwrap_or(u16::MAX - Ipv4Header::MIN_LEN as u16);
     let protocol = IpNumber(packet.protocol());
     let mut ip = Ipv4Header::new(length, TIME_TO_LIVE, protocol, src, dst).expect("a packet has 16 bits of length");
-    ip.ecn = IpEcn::try_new(packet.ecn as u8).expect("ECN has two bits");
+    ip.ecn = IpEcn::try_new(packet.ecn() as u8).expect("ECN has two bits");
     ip.dscp = IpDscp::try_new(packet.class() << 3).expect("a class has three bits");
     ip.header_checksum = ip.calc_header_checksum();
     ip
@@ -143,11 +140,12 @@ fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
 
 /// Appends the headers of a packet that is not TCP; returns its length on the link.
 fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
-    let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size).saturating_sub(Ipv4Header::MIN_LEN));
-    // The record keeps the second word of the IP header: identification, flags, offset. The record of a simulated probe
-    // has a number and timestamps there instead.
-    let probe = packet.has_stamps();
-    let second = if probe { 0x4000 } else { packet.tsval };
+    let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size()).saturating_sub(Ipv4Header::MIN_LEN));
+    // A simulated program's datagram is never a fragment.
+    let (second, words) = match packet.datagram() {
+        Some(datagram) => (datagram.fragment(), datagram.words()),
+        None => (0x4000, [u32::from(packet.size() - Ipv4Header::MIN_LEN as u16) << 16, 0]),
+    };
     let (fragment, offset) = (second as u16, (second as u16) & 0x1fff);
     ip.identification = (second >> 16) as u16;
     ip.dont_fragment = fragment & 0x4000 != 0;
@@ -155,20 +153,19 @@ fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
     ip.fragment_offset = IpFragOffset::try_new(offset).expect("an offset has 13 bits");
     ip.header_checksum = ip.calc_header_checksum();
     bytes.extend_from_slice(&ip.to_bytes());
-    let behind = usize::from(packet.header).saturating_sub(Ipv4Header::MIN_LEN);
+    let behind = usize::from(packet.header()).saturating_sub(Ipv4Header::MIN_LEN);
     match ip.protocol {
         IpNumber::UDP if behind >= UdpHeader::LEN => {
             let udp = UdpHeader {
-                source_port: packet.sport,
-                destination_port: packet.dport,
-                length: if probe { packet.size - Ipv4Header::MIN_LEN as u16 } else { (packet.seq >> 16) as u16 },
+                source_port: packet.sport(),
+                destination_port: packet.dport(),
+                length: (words[0] >> 16) as u16,
                 checksum: 0,
             };
             bytes.extend_from_slice(&udp.to_bytes());
         }
         IpNumber::ICMP if behind >= 8 => {
-            bytes.extend_from_slice(&packet.seq.to_be_bytes());
-            bytes.extend_from_slice(&packet.ack.to_be_bytes());
+            bytes.extend(words.into_iter().flat_map(u32::to_be_bytes));
         }
         _ => {}
     }
@@ -180,7 +177,8 @@ mod tests {
     use super::*;
     use etherparse::TcpOptionElement as TcpOption;
     use etherparse::{SlicedPacket, TransportSlice};
-    use firstlight_net::{Ecn, Extras, HostId};
+    use firstlight_net::{Ecn, FlowTuple, HostId, SackBlock, TcpHeader as Fields};
+    use firstlight_units::Time;
 
     const FORMAT: HeaderFormat = HeaderFormat { hosts_per_rack: 16, mss: 8960, window_scale: 7 };
 
@@ -190,26 +188,17 @@ mod tests {
         (bytes, length)
     }
 
+    fn segment(header: u8, payload: u16, flags: TcpFlags) -> Packet {
+        Packet::new_tcp(FlowTuple::default(), header, payload, Fields { flags, ..Fields::default() })
+    }
+
     #[test]
     fn a_data_packet_reads_back() {
         let (flags, ecn) = (TcpFlags::ACK | TcpFlags::CWR | TcpFlags::PSH, Ecn::Ce);
         let (src, dst) = (HostId(1), HostId(17));
-        let packet = Packet {
-            size: 9000,
-            header: 52,
-            src,
-            dst,
-            sport: 10_001,
-            dport: 10_002,
-            seq: 7,
-            ack: 9,
-            window: 512,
-            flags,
-            ecn,
-            tsval: 3,
-            tsecr: 2,
-            ..Packet::default()
-        };
+        let tuple = FlowTuple { src, sport: 10_001, dst, dport: 10_002 };
+        let fields = Fields { seq: 7, ack: 9, window: 512, flags, tsval: 3, tsecr: 2 };
+        let packet = Packet::new_tcp(tuple, 52, 8948, fields).with_ecn(ecn);
         let (bytes, length) = written(&packet);
         assert_eq!((bytes.len(), length), (52, 9000));
         let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
@@ -229,10 +218,9 @@ mod tests {
         let block = |start| SackBlock { start, end: start + 1 };
         for sacks in 1..=3u8 {
             let header = 52 + 4 + 8 * sacks;
-            let sack = [block(10), block(20), block(30)];
-            let flags = TcpFlags::ACK | TcpFlags::ECE;
-            let packet =
-                Packet { size: header.into(), header, extras: Extras::sacks(sacks), sack, flags, ..Packet::default() };
+            let mut packet = segment(header, 0, TcpFlags::ACK | TcpFlags::ECE);
+            let blocks = [block(10), block(20), block(30)];
+            blocks[..sacks.into()].iter().for_each(|block| packet.tcp_mut().unwrap().push_sack(*block));
             let (bytes, length) = written(&packet);
             assert_eq!((bytes.len(), length), (header.into(), header.into()));
             let Some(TransportSlice::Tcp(tcp)) = SlicedPacket::from_ip(&bytes).unwrap().transport else { panic!() };
@@ -246,9 +234,8 @@ mod tests {
     /// DX's option of 14 bytes, RFC 7323's timestamps and one SACK block fill all 40 bytes of options.
     #[test]
     fn timestamps_of_the_interfaces_and_the_class() {
-        let mut packet =
-            Packet { size: 9000, header: 68, flags: TcpFlags::ACK, tsval: 3, tsecr: 2, ..Packet::default() };
-        packet.set_class(5);
+        let fields = Fields { flags: TcpFlags::ACK, tsval: 3, tsecr: 2, ..Fields::default() };
+        let mut packet = Packet::new_tcp(FlowTuple::default(), 68, 8932, fields).with_class(5);
         packet.set_stamps(Stamps {
             echo_sent: 0x0102_0304,
             echo_received: 0x0506_0708,
@@ -262,11 +249,13 @@ mod tests {
         assert_eq!(bytes[40..], [&stamps[..], &own].concat());
         let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
         assert_eq!((ip.dscp.value(), ip.ecn.value()), (5 << 3, 0));
-        packet.push_sack(SackBlock { start: 7, end: 8 });
-        let (bytes, _) = written(&Packet { size: 80, header: 80, ..packet });
+        let mut segment = packet.tcp_mut().unwrap();
+        segment.push_sack(SackBlock { start: 7, end: 8 });
+        segment.add_options(12);
+        let (bytes, _) = written(&packet);
         assert_eq!(bytes[40..], [&stamps[..], &own, &[1, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 8]].concat());
         // A SYN has no SACK blocks, and has room for all other options.
-        let mut syn = Packet { size: 76, header: 76, flags: TcpFlags::SYN, ..Packet::default() };
+        let mut syn = self::segment(76, 0, TcpFlags::SYN);
         syn.set_stamps(Stamps::default());
         let (bytes, length) = written(&syn);
         assert_eq!((bytes.len(), length), (76, 76));
@@ -275,18 +264,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_a_datagram() {
-        let mut probe = Packet {
-            size: 64,
-            header: 28,
-            window: 17,
-            sport: 9,
-            dport: 9,
-            seq: 5,
-            tsval: 0x2fff,
-            tsecr: 7,
-            ..Packet::default()
-        };
-        probe.set_stamps(Stamps::default());
+        let probe = Packet::new_probe(HostId(0), HostId(1), 64, 5, Time::from_ps(0x2fff_0000_0007));
         let (bytes, length) = written(&probe);
         assert_eq!((bytes.len(), length), (28, 64));
         let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
@@ -296,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_syn_announces_the_options_of_its_endpoint() {
-        let packet = Packet { size: 60, header: 60, flags: TcpFlags::SYN, ..Packet::default() };
+        let mut packet = segment(60, 0, TcpFlags::SYN);
         let (bytes, length) = written(&packet);
         assert_eq!((bytes.len(), length), (60, 60));
         let (tcp, _) = TcpHeader::from_slice(&bytes[20..]).unwrap();
@@ -305,8 +283,8 @@ mod tests {
         assert_eq!(options[2], TcpOption::WindowScale(7));
         assert_eq!(options.last(), Some(&TcpOption::Timestamp(0, 0)));
         // The record of a real host's SYN has what that SYN announces.
-        let announced = SackBlock { start: 1460, end: 9 };
-        let (bytes, _) = written(&Packet { sack: [announced, SackBlock::default(), SackBlock::default()], ..packet });
+        packet.tcp_mut().unwrap().announce(1460, 9);
+        let (bytes, _) = written(&packet);
         let (tcp, _) = TcpHeader::from_slice(&bytes[20..]).unwrap();
         let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
         assert_eq!((&options[0], &options[2]), (&TcpOption::MaximumSegmentSize(1460), &TcpOption::WindowScale(9)));
@@ -317,18 +295,10 @@ mod tests {
         let block = |start| SackBlock { start, end: start + 1 };
         for (header, sacks) in [(40u8, 0u8), (44, 0), (52, 0), (52, 1), (56, 0), (60, 2), (76, 3), (80, 3)] {
             for flags in [TcpFlags::ACK, TcpFlags::SYN, TcpFlags::RST] {
-                let size = u16::from(header) + 100;
-                let packet = Packet {
-                    size,
-                    header,
-                    extras: Extras::sacks(sacks),
-                    sack: [block(1); 3],
-                    flags,
-                    tsval: 5,
-                    ..Packet::default()
-                };
+                let mut packet = segment(header, 100, flags);
+                (0..sacks).for_each(|_| packet.tcp_mut().unwrap().push_sack(block(1)));
                 let (bytes, length) = written(&packet);
-                assert_eq!((bytes.len(), length), (header.into(), size.into()), "{packet:?}");
+                assert_eq!((bytes.len(), length), (header.into(), u32::from(header) + 100), "{packet:?}");
                 let (tcp, rest) = TcpHeader::from_slice(&bytes[20..]).unwrap();
                 assert!(rest.is_empty() && tcp.options_iterator().all(|option| option.is_ok()));
                 let with = |is: fn(&TcpOption) -> bool| tcp.options_iterator().flatten().any(|option| is(&option));
@@ -342,21 +312,23 @@ mod tests {
     #[test]
     fn other_protocols_have_their_own_headers() {
         let (src, dst) = (HostId(1), HostId(17));
-        let packet = Packet { size: 1028, header: 28, src, dst, tsval: 0x1234_4000, ..Packet::default() };
-        let udp = Packet { window: 17, sport: 53, dport: 54, seq: 1008 << 16 | 7, ..packet };
-        let (bytes, length) = written(&udp);
+        let tuple = FlowTuple { src, sport: 53, dst, dport: 54 };
+        let packet = |size, header, protocol, words, fragment| {
+            written(&Packet::new_datagram(tuple, size, header, protocol, words, fragment))
+        };
+        let (bytes, length) = packet(1028, 28, 17, [1008 << 16 | 7, 0], 0x1234_4000);
         assert_eq!((bytes.len(), length), (28, 1028));
         let ip = Ipv4Header::from_slice(&bytes).unwrap().0;
         assert_eq!((ip.protocol, ip.identification, ip.dont_fragment), (IpNumber::UDP, 0x1234, true));
         assert_eq!(ip.header_checksum, ip.calc_header_checksum());
         let udp = UdpHeader::from_slice(&bytes[20..]).unwrap().0;
         assert_eq!((udp.source_port, udp.destination_port, udp.length, udp.checksum), (53, 54, 1008, 0));
-        let (bytes, _) = written(&Packet { window: 1, seq: 0x0800_abcd, ack: 7 << 16 | 8, ..packet });
+        let (bytes, _) = packet(1028, 28, 1, [0x0800_abcd, 7 << 16 | 8], 0);
         assert_eq!(bytes[20..], [8, 0, 0xab, 0xcd, 0, 7, 0, 8]);
-        let (bytes, length) = written(&Packet { window: 132, size: 50, header: 20, ..packet });
+        let (bytes, length) = packet(50, 20, 132, [0; 2], 0);
         assert_eq!((bytes.len(), length), (20, 50));
         // A later fragment has no UDP header.
-        let (bytes, _) = written(&Packet { window: 17, header: 20, tsval: 9, ..packet });
+        let (bytes, _) = packet(1028, 20, 17, [0; 2], 9);
         assert_eq!((bytes.len(), Ipv4Header::from_slice(&bytes).unwrap().0.fragment_offset.value()), (20, 9));
     }
 }

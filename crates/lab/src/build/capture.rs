@@ -71,12 +71,12 @@ impl Capture {
     /// Whether the packet passes the wanted end of its flow.
     fn wants(&self, packet: &Packet, direction: Direction) -> bool {
         let here = match direction {
-            Direction::Sent => (packet.src, packet.sport),
-            Direction::Received => (packet.dst, packet.dport),
+            Direction::Sent => (packet.src(), packet.sport()),
+            Direction::Received => (packet.dst(), packet.dport()),
         };
-        let sends = if packet.is_tcp() && self.senders.binary_search(&here).is_ok() {
+        let sends = if packet.tcp().is_some() && self.senders.binary_search(&here).is_ok() {
             true
-        } else if packet.is_tcp() && self.receivers.binary_search(&here).is_ok() {
+        } else if packet.tcp().is_some() && self.receivers.binary_search(&here).is_ok() {
             false
         } else {
             direction == Direction::Sent

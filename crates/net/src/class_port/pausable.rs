@@ -154,8 +154,7 @@ mod tests {
     }
 
     fn offer(port: &mut PausablePort, id: u32, class: u8, now: u64) -> Option<Time> {
-        let mut packet = Packet { size: 1500, ..Packet::default() };
-        packet.set_class(class);
+        let mut packet = Packet::default().with_size(1500).with_class(class);
         port.offer(PacketId(id), &mut packet, ns(now)).expect("no limit")
     }
 

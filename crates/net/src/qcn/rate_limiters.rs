@@ -157,7 +157,7 @@ impl RateLimiters {
     }
 
     fn offer_to_flow(&mut self, id: PacketId, packet: &Packet, now: Time) -> Pace {
-        let key = FlowKey { dst: packet.dst.0, sport: packet.sport, dport: packet.dport };
+        let key = FlowKey { dst: packet.dst().0, sport: packet.sport(), dport: packet.dport() };
         let Ok(index) = self.flows.binary_search_by_key(&key, |limited| limited.key) else {
             self.counts.passed += 1;
             return Pace::Pass;
@@ -166,12 +166,12 @@ impl RateLimiters {
         limited.pay(now, self.scale);
         if limited.held.is_empty() && limited.debt == 0 {
             self.counts.passed += 1;
-            self.charge(index, packet.size, now);
+            self.charge(index, packet.size(), now);
             self.look_ahead();
             return Pace::Pass;
         }
         let alone = limited.held.is_empty();
-        limited.held.push(Held { id, size: packet.size });
+        limited.held.push(Held { id, size: packet.size() });
         self.held += 1;
         self.counts.peak = self.counts.peak.max(self.held);
         if alone {
@@ -290,7 +290,7 @@ impl Limited {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostId;
+    use crate::{FlowTuple, HostId, TcpHeader};
     use proptest::prelude::*;
     use rand_xoshiro::rand_core::SeedableRng;
 
@@ -304,7 +304,8 @@ mod tests {
     }
 
     fn data(sport: u16, size: u16) -> Packet {
-        Packet { dst: HostId(1), sport, dport: 80, size, ..Packet::default() }
+        let tuple = FlowTuple { dst: HostId(1), sport, dport: 80, ..FlowTuple::default() };
+        Packet::new_tcp(tuple, 0, size, TcpHeader::default())
     }
 
     fn us(n: u64) -> Time {

@@ -55,14 +55,14 @@ impl Adapters {
 impl Core {
     /// Whether a packet that arrives at its host is held in the adapter.
     pub(super) fn is_buffered(&self, id: PacketId) -> bool {
-        !self.adapters.is_empty() && self.arena.get(id).feedback().is_none()
+        !self.adapters.is_empty() && self.arena.get(id).notification().is_none()
     }
 
     /// A packet without an account arrives at its host's adapter.
     #[inline(never)]
     pub(super) fn enter_adapter(&mut self, id: PacketId, host: HostId) {
         let room = &mut self.adapters.room[host.index()];
-        match room.checked_sub(self.arena.get(id).size.into()) {
+        match room.checked_sub(self.arena.get(id).size().into()) {
             Some(left) => *room = left,
             None => return self.refuse_at_adapter(id, host),
         }
@@ -95,7 +95,7 @@ impl Core {
 
     /// A packet without an account has been taken in.
     pub(super) fn make_room(&mut self, id: PacketId, host: usize) {
-        self.adapters.room[host] += u64::from(self.arena.get(id).size);
+        self.adapters.room[host] += u64::from(self.arena.get(id).size());
     }
 
     /// What a host does now with what its adapter holds: the packet that has left the buffer. One may have come through the stack.

@@ -11,30 +11,17 @@ use super::core::Core;
 use super::hybrid::Hybrid;
 use crate::FIRST_PORT;
 use firstlight_circuits::{Demand, RackId};
-use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
+use firstlight_net::{FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegment};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// One direction of a connection that is no flow of the world's.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Connection {
-    /// The host that sends.
-    pub src: HostId,
-    /// Its port.
-    pub sport: u16,
-    /// The host that receives.
-    pub dst: HostId,
-    /// Its port.
-    pub dport: u16,
-}
 
 /// The account of each pair of racks. Flows are known by the places of their senders.
 pub(super) struct Announced {
     /// The first place of each host, and one past the last.
     first: Vec<u32>,
     flows: Vec<Sent>,
-    /// Connections of programs.
-    programs: BTreeMap<Connection, Written>,
+    /// FlowTuples of programs.
+    programs: BTreeMap<FlowTuple, Written>,
     pairs: Vec<Account>,
 }
 
@@ -88,15 +75,16 @@ impl Announced {
     }
 
     fn on_passed(&mut self, pair: usize, packet: &Packet) {
-        let Some(place) = self.place(packet.src, packet.sport) else {
+        let Some(place) = self.place(packet.src(), packet.sport()) else {
             return self.on_program_passed(packet);
         };
+        let Some(segment) = packet.tcp() else { return };
         let flow = &mut self.flows[place];
-        if packet.flags.has(TcpFlags::SYN) {
-            flow.passed = packet.seq.wrapping_add(packet.payload()).wrapping_add(1);
+        if segment.flags().has(TcpFlags::SYN) {
+            flow.passed = segment.seq().wrapping_add(segment.payload()).wrapping_add(1);
             return;
         }
-        if let Some(new) = advance(&mut flow.passed, packet)
+        if let Some(new) = advance(&mut flow.passed, segment)
             && !flow.endless
         {
             let waiting = &mut self.pairs[pair].waiting;
@@ -105,18 +93,18 @@ impl Announced {
     }
 
     fn on_program_passed(&mut self, packet: &Packet) {
-        if self.programs.is_empty() || !packet.is_tcp() {
+        if self.programs.is_empty() {
             return;
         }
-        let Packet { src, sport, dst, dport, .. } = *packet;
-        let Some(known) = self.programs.get_mut(&Connection { src, sport, dst, dport }) else { return };
-        if let Some(new) = advance(&mut known.passed, packet) {
+        let Some(segment) = packet.tcp() else { return };
+        let Some(known) = self.programs.get_mut(&packet.tuple()) else { return };
+        if let Some(new) = advance(&mut known.passed, segment) {
             known.waiting = known.waiting.saturating_sub(u64::from(new));
         }
     }
 
     /// So many bytes more are written, or fewer than was said. What flows write is told otherwise.
-    fn on_program_write(&mut self, connection: Connection, sequence: u32, bytes: i64) {
+    fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         let known = match self.programs.entry(connection) {
             Entry::Occupied(known) => known.into_mut(),
             // Before its first write none of its data has been sent.
@@ -128,10 +116,10 @@ impl Announced {
 }
 
 /// Takes note of a packet that passes; tells how many of its bytes had not passed before, if it has any beyond them.
-fn advance(passed: &mut u32, packet: &Packet) -> Option<u32> {
-    let end = packet.seq.wrapping_add(packet.payload());
+fn advance(passed: &mut u32, segment: TcpSegment<'_>) -> Option<u32> {
+    let end = segment.seq().wrapping_add(segment.payload());
     let new = end.wrapping_sub(*passed);
-    let further = packet.payload() > 0 && new < 1 << 31;
+    let further = segment.payload() > 0 && new < 1 << 31;
     if further {
         *passed = end;
     }
@@ -168,7 +156,7 @@ impl Hybrid {
     pub(super) fn voq_demand(&self, core: &Core) -> Demand {
         let mut demand = Demand::zero(self.racks);
         for (pair, state) in self.pairs.iter().enumerate() {
-            let bytes = state.voq.iter().map(|id| u64::from(core.arena.get(id).size)).sum();
+            let bytes = state.voq.iter().map(|id| u64::from(core.arena.get(id).size())).sum();
             demand.add(rack(pair / self.racks), rack(pair % self.racks), bytes);
         }
         demand
@@ -183,7 +171,7 @@ impl Hybrid {
     }
 
     /// A program writes so many bytes to its connection, or fewer than was said; they begin with this sequence number.
-    pub(super) fn on_program_write(&mut self, connection: Connection, sequence: u32, bytes: i64) {
+    pub(super) fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         if let Some(announced) = &mut self.announced
             && announced.place(connection.src, connection.sport).is_none()
         {
@@ -192,7 +180,7 @@ impl Hybrid {
     }
 
     /// A program's connection is over: what it has not sent will not pass.
-    pub(super) fn on_program_close(&mut self, connection: Connection) {
+    pub(super) fn on_program_close(&mut self, connection: FlowTuple) {
         if let Some(announced) = &mut self.announced {
             announced.programs.remove(&connection);
         }

@@ -78,7 +78,7 @@ impl Hybrid {
         }
         let pair = &mut self.pairs[index];
         let id = pair.voq.take(core.now)?;
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         pair.circuit_packets += 1;
         pair.circuit_bytes += u64::from(size);
         pair.order.on_sent(Network::Circuit);
@@ -100,7 +100,7 @@ impl Hybrid {
     #[inline]
     fn circuit_chance(&self, core: &Core, src: usize, index: usize) -> Option<Time> {
         let port = &self.circuits[src];
-        let bytes = core.arena.get(self.pairs[index].voq.front()?).size;
+        let bytes = core.arena.get(self.pairs[index].voq.front()?).size();
         (port.line.end_of(bytes, core.now) <= port.until).then(|| port.line.free_at())
     }
 

@@ -1,13 +1,13 @@
 //! What a control loop asks of a hybrid fabric, and has it do. The loop is kept going by whoever drives the hosts.
 
-use super::announced::{Announced, Connection};
+use super::announced::Announced;
 use super::core::Core;
 use super::hybrid::Hybrid;
 use super::{Fabric, Kind};
 use crate::config::HybridConfig;
 use crate::report::CircuitReport;
 use firstlight_circuits::{Demand, Week};
-use firstlight_net::HostId;
+use firstlight_net::{FlowTuple, HostId};
 
 impl Fabric {
     fn racks(&mut self) -> (&mut Core, &mut Hybrid) {
@@ -66,12 +66,12 @@ impl Fabric {
 
     /// A program outside begins to write so many bytes to its connection, the next of which will have this sequence
     /// number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes are heard.
-    pub fn on_program_write(&mut self, connection: Connection, sequence: u32, bytes: i64) {
+    pub fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         self.racks().1.on_program_write(connection, sequence, bytes);
     }
 
     /// A program's connection is over: what it has not sent will not pass.
-    pub fn on_program_close(&mut self, connection: Connection) {
+    pub fn on_program_close(&mut self, connection: FlowTuple) {
         self.racks().1.on_program_close(connection);
     }
 

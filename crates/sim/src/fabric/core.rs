@@ -12,9 +12,7 @@ use crate::digest::{Digest, End};
 use crate::events::{Event, Events, Kind};
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
-use firstlight_net::{
-    Direction, Discipline, Ecn, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort,
-};
+use firstlight_net::{Direction, Discipline, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort};
 use firstlight_units::{Rate, Span, Time};
 
 /// The part that is the same in every fabric.
@@ -255,12 +253,12 @@ impl Core {
     #[inline(always)]
     fn enter(&mut self, host: HostId, id: PacketId, now: Time) -> Option<PacketId> {
         let packet = self.arena.get(id);
-        assert!(packet.dst.index() < self.hosts(), "{:?} is no host of this fabric", packet.dst);
+        assert!(packet.dst().index() < self.hosts(), "{:?} is no host of this fabric", packet.dst());
         debug_assert!(
             now >= self.now && self.events.next().is_none_or(|at| at >= now),
             "run the fabric up to {now} before injecting"
         );
-        debug_assert_eq!(packet.src, host, "a host sends in its own name");
+        debug_assert_eq!(packet.src(), host, "a host sends in its own name");
         self.now = now;
         self.counts.injected += 1;
         if let Some(sink) = &mut self.capture {
@@ -307,7 +305,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
-        let (id, next) = port.step(self.now, |id| arena.get_mut(id).ecn = Ecn::Ce);
+        let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
         self.expect(next, Kind::Port, index, port.first());
         id
     }
@@ -315,7 +313,8 @@ impl Core {
     /// A packet arrives at its host: out of the fabric, unless an adapter is in its way.
     #[inline(always)]
     pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
-        if let Some(feedback) = self.arena.get(id).feedback() {
+        if let Some(notification) = self.arena.get(id).notification() {
+            let feedback = notification.feedback();
             return self.take_in(id, host, feedback);
         }
         if !self.adapters.is_empty() {

@@ -136,10 +136,10 @@ impl<P: SwitchPort> Graph<P> {
     pub(super) fn route(&mut self, core: &Core, id: PacketId, switch: SwitchId) -> usize {
         let packet = core.arena.get(id);
         let port = match &mut self.sprayed {
-            None => self.routes.port(switch, packet.dst, || packet.flow_key()),
+            None => self.routes.port(switch, packet.dst(), || packet.flow_key()),
             Some(packets) => {
                 *packets += 1;
-                self.routes.port(switch, packet.dst, || *packets)
+                self.routes.port(switch, packet.dst(), || *packets)
             }
         };
         port.index()
@@ -170,12 +170,12 @@ impl<P: SwitchPort> Graph<P> {
     /// The congestion point of a queue sees a packet that was taken in, and may notify its sender.
     fn on_queued(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) {
         let packet = core.arena.get(id);
-        if packet.feedback().is_some() {
+        if packet.notification().is_some() {
             return;
         }
         let (class, queue) = self.ports[port].queue_of(packet, core.now);
         let classes = self.points.len() / self.ports.len();
-        if let Some(feedback) = self.points[port * classes + class].on_queued(packet.size, queue) {
+        if let Some(feedback) = self.points[port * classes + class].on_queued(packet.size(), queue) {
             let id = core.notify(id, feedback);
             self.notified = Some(id);
             let port = self.route(core, id, switch);

@@ -124,7 +124,7 @@ impl Hybrid {
     /// A packet arrives at its ToR from a host of the rack.
     #[inline]
     pub(super) fn on_host_packet<const P: bool>(&mut self, core: &mut Core, id: PacketId) {
-        let from = Some(Place::Nic(core.arena.get(id).src.index()));
+        let from = Some(Place::Nic(core.arena.get(id).src().index()));
         self.enter_tor::<P>(core, id, from);
     }
 
@@ -133,19 +133,19 @@ impl Hybrid {
     pub(super) fn enter_tor<const P: bool>(&mut self, core: &mut Core, id: PacketId, from: Option<Place>) {
         let now = core.now;
         let packet = core.arena.get_mut(id);
-        let (src, dst) = (self.rack(packet.src), self.rack(packet.dst));
+        let (src, dst) = (self.rack(packet.src()), self.rack(packet.dst()));
         if src == dst {
             self.local += 1;
-            let host = packet.dst.index();
+            let host = packet.dst().index();
             return self.send_to_host::<P>(core, host, id, from);
         }
         let index = self.pair(src, dst);
-        if P && from.is_some_and(|from| !self.has_room(from, packet.size)) {
+        if P && from.is_some_and(|from| !self.has_room(from, packet.size())) {
             self.pairs[index].voq.refuse();
             return core.lose(id, Kind::UplinkFree, index);
         }
         let pair = &mut self.pairs[index];
-        packet.stamp = now;
+        packet.set_queued_at(now);
         if !pair.voq.offer(id, packet, now) {
             if P {
                 self.note_loss();
@@ -199,22 +199,23 @@ impl Hybrid {
         network: Network,
     ) {
         let packet = core.arena.get_mut(id);
-        let dst = self.rack(packet.dst);
+        let dst = self.rack(packet.dst());
         let (index, back) = (self.pair(src, dst), self.pair(dst, src));
         // What the packet switch made itself has passed no VOQ, and has no stamp.
-        if packet.stamp > Time::ZERO {
+        if packet.queued_at() > Time::ZERO {
             self.pairs[index].order.on_arrival(network);
         }
-        if self.pairs[back].marks > 0 && packet.is_tcp() {
-            packet.flags.insert(TcpFlags::ECE);
+        if self.pairs[back].marks > 0
+            && let Some(mut segment) = packet.tcp_mut()
+        {
+            segment.insert_flags(TcpFlags::ECE);
         }
         if let Some(meter) = &mut self.meter
             && meter.pair == (src, dst)
-            && packet.feedback().is_none()
         {
             meter.on_arrival(packet, network, core.now);
         }
-        let host = packet.dst.index();
+        let host = packet.dst().index();
         let from = match network {
             Network::Circuit => Place::Circuit(dst),
             Network::Packet if self.downlinks.is_empty() => Place::Uplink(src),

@@ -96,7 +96,7 @@ impl Core {
     #[inline(never)]
     fn hold_back(&mut self, id: PacketId, host: usize) {
         if let Some(buffers) = &mut self.pausable.buffers {
-            buffers.take(host, self.arena.get(id).size);
+            buffers.take(host, self.arena.get(id).size());
         }
         if let Some(pacer) = self.interfaces.pacers.get_mut(host)
             && let Pace::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
@@ -127,7 +127,7 @@ impl Core {
         if packet.has_stamps() {
             let queued: Time = now + self.interfaces.send_delay;
             let starts = nic.departure().max(now) + self.interfaces.send_delay;
-            packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size));
+            packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size()));
         }
         let alone = nic.offer(id, packet, now).expect("a host's interface queues without limit");
         if alone.is_some() {
@@ -141,7 +141,7 @@ impl Core {
     pub(super) fn stamp_arrival(&mut self, id: PacketId, host: HostId, arrived: Time) {
         let packet = self.arena.get_mut(id);
         if packet.has_stamps() {
-            packet.set_received(self.interfaces.stampers[host.index()].on_receive(arrived, packet.size));
+            packet.set_received(self.interfaces.stampers[host.index()].on_receive(arrived, packet.size()));
         }
     }
 

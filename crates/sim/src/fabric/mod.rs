@@ -27,7 +27,6 @@ use self::core::{Core, Queue};
 use crate::capture::CaptureSink;
 use crate::config::{ConfigError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
 use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
-pub use announced::Connection;
 use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
 use graph::Graph;

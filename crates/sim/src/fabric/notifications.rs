@@ -37,16 +37,16 @@ impl QueuePoint {
 
     /// A packet was queued: the feedback for its sender, if there is any. Notifications are not sampled.
     fn on_queued(&mut self, packet: &Packet) -> Option<u8> {
-        self.bytes += u64::from(packet.size);
-        if packet.feedback().is_some() {
+        self.bytes += u64::from(packet.size());
+        if packet.notification().is_some() {
             return None;
         }
-        self.point.on_queued(packet.size, Bytes::new(self.bytes))
+        self.point.on_queued(packet.size(), Bytes::new(self.bytes))
     }
 
     /// A packet has left the queue, or was dropped from it.
     pub(super) fn on_gone(&mut self, packet: &Packet) {
-        self.bytes -= u64::from(packet.size);
+        self.bytes -= u64::from(packet.size());
     }
 }
 
@@ -92,7 +92,7 @@ impl Hybrid {
     pub(super) fn on_queued<const P: bool>(&mut self, core: &mut Core, pair: usize, id: PacketId) {
         let packet = core.arena.get(id);
         if let Some(feedback) = self.points.voqs[pair].on_queued(packet) {
-            let host = packet.src.index();
+            let host = packet.src().index();
             let id = core.notify(id, feedback);
             self.send_to_host::<P>(core, host, id, None);
         }
@@ -102,14 +102,14 @@ impl Hybrid {
     #[cold]
     pub(super) fn on_queued_for_host<const P: bool>(&mut self, core: &mut Core, host: usize, id: PacketId) {
         let packet = core.arena.get(id);
-        if packet.feedback().is_some() {
+        if packet.notification().is_some() {
             return;
         }
         let queue = match &self.pauses {
             None => self.host_ports[host].backlog(core.now),
             Some(pauses) => pauses.ports[host].backlog(core.now),
         };
-        if let Some(feedback) = self.points.hosts[host].on_queued(packet.size, queue) {
+        if let Some(feedback) = self.points.hosts[host].on_queued(packet.size(), queue) {
             let id = core.notify(id, feedback);
             self.points.routed += 1;
             self.enter_tor::<P>(core, id, None);
@@ -123,7 +123,7 @@ impl Hybrid {
         let packet = core.arena.get(id);
         if let Some(feedback) = self.points.downlinks[dst].on_queued(packet) {
             let id = core.notify(id, feedback);
-            let src = self.rack(core.arena.get(id).dst);
+            let src = self.rack(core.arena.get(id).dst());
             self.points.switched += 1;
             self.enter_downlink::<P>(core, id, dst, src, None);
         }
@@ -140,7 +140,7 @@ impl Hybrid {
 impl Core {
     /// A switch notifies the sender of this packet: the notification, which is to be sent from there.
     pub(super) fn notify(&mut self, id: PacketId, feedback: u8) -> PacketId {
-        let notification = Packet::notification(self.arena.get(id), feedback);
+        let notification = Packet::new_notification(self.arena.get(id), feedback);
         let id = self.arena.spare();
         self.arena.take(id);
         *self.arena.get_mut(id) = notification;
@@ -153,7 +153,7 @@ impl Core {
     pub(super) fn take_in(&mut self, id: PacketId, host: HostId, feedback: u8) {
         let packet = self.arena.get(id);
         self.digest.packet(packet, self.now, End::Exit);
-        let flow = FlowKey { dst: packet.src.0, sport: packet.dport, dport: packet.sport };
+        let flow = FlowKey { dst: packet.src().0, sport: packet.dport(), dport: packet.sport() };
         self.counts.taken_in += 1;
         self.arena.release(id);
         let limiters = &mut self.interfaces.limiters[host.index()];

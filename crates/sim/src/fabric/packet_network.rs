@@ -112,7 +112,7 @@ impl Hybrid {
         let dst = uplink.turns.take_turn()?;
         let pair = &mut self.pairs[src * self.racks + dst];
         let id = pair.voq.take(now).expect("a VOQ on its turn is not empty");
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         pair.packet_packets += 1;
         pair.packet_bytes += u64::from(size);
         pair.order.on_sent(Network::Packet);
@@ -134,7 +134,7 @@ impl Hybrid {
         if self.downlinks.is_empty() {
             return self.on_rack_arrival::<P>(core, id, src, Network::Packet);
         }
-        let dst = self.rack(core.arena.get(id).dst);
+        let dst = self.rack(core.arena.get(id).dst());
         self.enter_downlink::<P>(core, id, src, dst, Some(Place::Uplink(src)));
     }
 
@@ -148,7 +148,7 @@ impl Hybrid {
         dst: usize,
         from: Option<Place>,
     ) {
-        if P && from.is_some_and(|from| !self.has_room(from, core.arena.get(id).size)) {
+        if P && from.is_some_and(|from| !self.has_room(from, core.arena.get(id).size())) {
             let downlink = &mut self.downlinks[dst];
             downlink.entered += 1;
             downlink.dropped += 1;
@@ -217,7 +217,7 @@ impl Hybrid {
         if let Some(point) = self.points.downlinks.get_mut(dst) {
             point.on_gone(core.arena.get(id));
         }
-        let alone = downlink.line.send(id, core.arena.get(id).size, now);
+        let alone = downlink.line.send(id, core.arena.get(id).size(), now);
         let next = (P || !downlink.turns.is_empty()).then(|| downlink.line.free_at());
         core.schedule(alone, Kind::Downlink, dst);
         if P {
@@ -233,7 +233,7 @@ impl Hybrid {
     pub(super) fn on_downlink_arrival<const P: bool>(&mut self, core: &mut Core, dst: usize) {
         let (id, next) = self.downlinks[dst].line.arrive();
         core.reschedule(next, Kind::Downlink, dst);
-        let src = self.rack(core.arena.get(id).src);
+        let src = self.rack(core.arena.get(id).src());
         self.on_rack_arrival::<P>(core, id, src, Network::Packet);
     }
 }

@@ -108,8 +108,8 @@ impl Core {
     fn stamp(&mut self, id: PacketId, host: usize) {
         let (packet, queued) = (self.arena.get_mut(id), self.pausable.queued[id.index()]);
         if packet.has_stamps() {
-            let starts = self.now - self.pausable.ports[host].serializer().time(packet.size);
-            packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size));
+            let starts = self.now - self.pausable.ports[host].serializer().time(packet.size());
+            packet.set_sent(self.interfaces.stampers[host].on_send(queued, starts, packet.size()));
         }
     }
 }

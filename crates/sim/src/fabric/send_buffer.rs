@@ -114,7 +114,7 @@ impl Core {
         if let Some(sent) = &mut self.pausable.sent {
             sent.push(id);
         }
-        let size = self.arena.get(id).size;
+        let size = self.arena.get(id).size();
         let room = self.pausable.buffers.as_mut().is_some_and(|buffers| buffers.give(host, size));
         if room || self.pausable.stops {
             self.rooms.push(HostId(host as u16));

@@ -27,7 +27,7 @@ impl Watch {
     /// A packet was taken in that found `ahead` bytes unsent, in the fabric's own time.
     pub(super) fn on_packet(&mut self, packet: &Packet, ahead: Span) {
         self.packets += 1;
-        self.bytes += u64::from(packet.size);
+        self.bytes += u64::from(packet.size());
         self.waits.record(ahead.as_ps() / 1000).expect("the histogram grows as needed");
     }
 

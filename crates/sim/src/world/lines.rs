@@ -4,7 +4,6 @@ use super::World;
 use crate::events::Kind;
 use crate::lines::Waiter;
 use crate::outside::Outside;
-use crate::probe;
 use firstlight_net::HostId;
 
 impl World {
@@ -73,7 +72,7 @@ impl World {
     #[inline(never)]
     pub(super) fn on_sent<O: Outside>(&mut self, outside: &mut O) {
         while let Some(id) = self.fabric.poll_sent() {
-            let index = probe::index_of(self.fabric.packet(id)).filter(|index| *index < self.probes.len());
+            let index = self.fabric.packet(id).probe().map(|datagram| datagram.number());
             if let Some(index) = index.filter(|index| self.probes[*index].on_left()) {
                 self.lines.join(self.probes[index].host(), Waiter::Probe(index));
             }

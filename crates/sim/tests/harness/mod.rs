@@ -5,7 +5,7 @@
 use firstlight_circuits::{RackId, Week};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
-use firstlight_net::{Discipline, Ecn, HostId, Packet};
+use firstlight_net::{Discipline, Ecn, FlowTuple, HostId, Packet, TcpHeader};
 use firstlight_sim::{
     CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig,
     PacketConfig, SwitchConfig, VoqConfig,
@@ -87,7 +87,19 @@ pub fn measured(config: &HybridConfig) -> Fabric {
 
 /// A packet of `size` bytes, numbered `seq`.
 pub fn packet(src: u16, dst: u16, size: u16, seq: u32) -> Packet {
-    Packet { src: HostId(src), dst: HostId(dst), size, header: 52, seq, ecn: Ecn::Ect0, ..Packet::default() }
+    let tuple = FlowTuple { src: HostId(src), dst: HostId(dst), ..FlowTuple::default() };
+    let tcp = TcpHeader { seq, ..TcpHeader::default() };
+    Packet::new_tcp(tuple, 52, 0, tcp).with_size(size).with_ecn(Ecn::Ect0)
+}
+
+/// The number of a packet that [`packet`] has made.
+pub fn number(packet: &Packet) -> u32 {
+    packet.tcp().expect("it is a segment").seq()
+}
+
+/// The packet with another sender and receiver.
+pub fn between(src: u16, dst: u16, packet: Packet) -> Packet {
+    packet.with_tuple(FlowTuple { src: HostId(src), dst: HostId(dst), ..packet.tuple() })
 }
 
 /// A packet that has left: when, where, which.
@@ -105,7 +117,7 @@ pub fn drive(fabric: &mut Fabric, sends: &[(Time, Packet)], until: Time) -> Vec<
             fabric.release(exit.packet);
         }
         while let Some((_, packet)) = sends.next_if(|send| send.0 <= now) {
-            fabric.inject(packet.src, packet, now);
+            fabric.inject(packet.src(), packet, now);
         }
         if now == until {
             return left;

@@ -1,6 +1,6 @@
 //! TCP (RFC 9293), sans I/O.
 //!
-//! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_packet`] or
+//! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_segment`] or
 //! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing (or
 //! [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
 
@@ -23,7 +23,7 @@ mod timer;
 
 use crate::cc::{CcConfig, CongestionControl, EcnUse};
 use crate::config::{Endpoint, HEADER, LATENCY_OPTION, SYN_HEADER, TcpConfig};
-use firstlight_net::{Ecn, Packet, Stamps, TcpFlags};
+use firstlight_net::{Ecn, FlowTuple, Packet, Stamps, TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut};
 use firstlight_units::{Span, Time};
 use receiver::{Echo, Receiver};
 use sender::{Outgoing, Sender};
@@ -118,15 +118,15 @@ impl Connection {
         self.sender.end_write()
     }
 
-    /// A packet for this connection arrived.
-    pub fn on_packet(&mut self, p: &Packet, now: Time) {
-        if self.state != State::Established || p.flags.has(TcpFlags::SYN) {
+    /// A segment for this connection arrived.
+    pub fn on_segment(&mut self, p: TcpSegment<'_>, now: Time) {
+        if self.state != State::Established || p.flags().has(TcpFlags::SYN) {
             self.on_handshake(p, now);
-            if self.state != State::Established || p.flags.has(TcpFlags::SYN) {
+            if self.state != State::Established || p.flags().has(TcpFlags::SYN) {
                 return;
             }
         }
-        if p.flags.has(TcpFlags::ACK) {
+        if p.flags().has(TcpFlags::ACK) {
             self.sender.on_ack(p, now, &self.config);
         }
         if p.is_data() {
@@ -229,51 +229,44 @@ impl Connection {
         &self.sender.stats
     }
 
-    /// A packet without payload at stream offset `seq`.
+    /// Writes a segment without payload at stream offset `seq` into `p`.
     #[inline]
-    fn write_header(&self, p: &mut Packet, header: u16, seq: u64, now: Time) {
-        let header = header + self.option;
-        *p = Packet {
-            size: header,
-            header: header as u8,
-            src: self.local.host,
-            dst: self.remote.host,
-            sport: self.local.port,
-            dport: self.remote.port,
-            seq: self.sender.map.wire(seq),
-            tsval: timestamp(now),
-            ..Packet::default()
-        };
+    fn write_header<'a>(&self, p: &'a mut Packet, header: u16, seq: u64, now: Time) -> TcpSegmentMut<'a> {
+        let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
+        let tcp = TcpHeader { seq: self.sender.map.wire(seq), tsval: timestamp(now), ..TcpHeader::default() };
+        let header = (header + self.option) as u8;
+        let mut p = p.write_tcp(FlowTuple { src, sport, dst, dport }, header, tcp);
         if self.option > 0 {
             p.set_stamps(Stamps::default());
         }
+        p
     }
 
     fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
-        self.write_header(p, HEADER, out.start, now);
-        p.size += out.len as u16;
+        let mut p = self.write_header(p, HEADER, out.start, now);
+        p.add_payload(out.len as u16);
         if out.push {
-            p.flags.insert(TcpFlags::PSH);
+            p.insert_flags(TcpFlags::PSH);
         }
         if self.sender.ecn {
             // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; DCTCP's are.
             if !out.retransmission || self.sender.cc.ecn() == EcnUse::Precise {
-                p.ecn = Ecn::Ect0;
+                p.set_ecn(Ecn::Ect0);
             }
             if self.sender.cwr_due && !out.retransmission {
                 self.sender.cwr_due = false;
-                p.flags.insert(TcpFlags::CWR);
+                p.insert_flags(TcpFlags::CWR);
             }
         }
-        self.receiver.write_ack(p);
+        self.receiver.write_ack(&mut p);
     }
 
     fn write_pure_ack(&mut self, p: &mut Packet, now: Time) {
-        self.write_header(p, HEADER, self.sender.next, now);
+        let mut p = self.write_header(p, HEADER, self.sender.next, now);
         if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
-            p.ecn = Ecn::Ect0;
+            p.set_ecn(Ecn::Ect0);
         }
-        self.receiver.write_ack(p);
+        self.receiver.write_ack(&mut p);
     }
 
     fn wants_ecn(&self) -> bool {
@@ -293,14 +286,14 @@ impl Connection {
 
     /// RFC 9293, section 3.10.7, and RFC 3168, section 6.1.1, for ECN.
     #[cold]
-    fn on_handshake(&mut self, p: &Packet, now: Time) {
-        let is_syn = p.flags.has(TcpFlags::SYN);
+    fn on_handshake(&mut self, p: TcpSegment<'_>, now: Time) {
+        let is_syn = p.flags().has(TcpFlags::SYN);
         match self.state {
             State::Closed | State::SynReceived if is_syn => {
-                let offered = p.flags.has(TcpFlags::ECE | TcpFlags::CWR);
-                self.receiver.start(p.seq, p.tsval);
+                let offered = p.flags().has(TcpFlags::ECE | TcpFlags::CWR);
+                self.receiver.start(p.seq(), p.tsval());
                 self.agree_on_ecn(offered);
-                self.sender.on_first_window(p.window);
+                self.sender.on_first_window(p.window());
                 if self.state == State::Closed {
                     self.state = State::SynReceived;
                     self.send_syn(now);
@@ -308,15 +301,15 @@ impl Connection {
                     self.syn_due = true;
                 }
             }
-            State::SynSent if is_syn && p.flags.has(TcpFlags::ACK) => {
-                self.receiver.start(p.seq, p.tsval);
-                self.agree_on_ecn(p.flags.has(TcpFlags::ECE));
+            State::SynSent if is_syn && p.flags().has(TcpFlags::ACK) => {
+                self.receiver.start(p.seq(), p.tsval());
+                self.agree_on_ecn(p.flags().has(TcpFlags::ECE));
                 self.establish(now);
-                self.sender.on_first_window(p.window);
+                self.sender.on_first_window(p.window());
                 // The third packet of the handshake carries no data, even where there are some.
                 self.syn_due = true;
             }
-            State::SynReceived if p.flags.has(TcpFlags::ACK) => self.establish(now),
+            State::SynReceived if p.flags().has(TcpFlags::ACK) => self.establish(now),
             // A SYN-ACK again: our ACK was lost.
             State::Established => self.receiver.ack_now(),
             _ => {}
@@ -354,18 +347,18 @@ impl Connection {
             self.write_pure_ack(p, now);
             return true;
         }
-        self.write_header(p, SYN_HEADER, 0, now);
-        p.flags.insert(TcpFlags::SYN);
+        let mut p = self.write_header(p, SYN_HEADER, 0, now);
+        p.insert_flags(TcpFlags::SYN);
         if self.state == State::SynReceived {
-            self.receiver.write_ack(p);
+            self.receiver.write_ack(&mut p);
             if self.sender.ecn {
-                p.flags.insert(TcpFlags::ECE);
+                p.insert_flags(TcpFlags::ECE);
             }
         } else if self.wants_ecn() {
-            p.flags.insert(TcpFlags::ECE | TcpFlags::CWR);
+            p.insert_flags(TcpFlags::ECE | TcpFlags::CWR);
         }
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
-        p.window = self.receiver.first_window();
+        p.set_window(self.receiver.first_window());
         true
     }
 }

@@ -1,7 +1,7 @@
 //! What has arrived: the in-order point, and the intervals beyond it (RFC 9293, section 3.4; RFC 2018; RFC 2883).
 
 use super::seq::SeqMap;
-use firstlight_net::{Packet, SackBlock};
+use firstlight_net::{SackBlock, TcpSegmentMut};
 
 /// Stream offsets `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,22 +96,25 @@ impl Reassembly {
 
     /// Writes the SACK option: a duplicate first (RFC 2883), then the most recent intervals. Returns its length in
     /// bytes, padding included.
-    pub(crate) fn write_sack(&mut self, packet: &mut Packet, map: SeqMap) -> u8 {
+    pub(crate) fn write_sack(&mut self, segment: &mut TcpSegmentMut<'_>, map: SeqMap) -> u8 {
         if self.beyond.is_empty() && self.duplicate.is_none() {
             return 0;
         }
         let wire = |i: Interval| SackBlock { start: map.wire(i.start), end: map.wire(i.end) };
         let blocks = self.duplicate.take().into_iter().chain(self.beyond.iter().copied());
+        let mut length = 4;
         for interval in blocks.take(usize::from(self.blocks)) {
-            packet.push_sack(wire(interval));
+            segment.push_sack(wire(interval));
+            length += 8;
         }
-        4 + 8 * packet.sacks()
+        length
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firstlight_net::Packet;
     use proptest::prelude::*;
 
     #[test]
@@ -124,11 +127,11 @@ mod tests {
         assert_eq!(stream.insert(31, 36), Arrival::OutOfOrder { crowded: false });
         assert_eq!(stream.insert(1, 11), Arrival::Duplicate);
         let mut packet = Packet::default();
-        assert_eq!(stream.write_sack(&mut packet, map), 28);
+        assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 28);
         let block = |start, end| SackBlock { start, end };
-        assert_eq!(packet.sack_blocks(), &[block(1, 11), block(21, 36), block(41, 51)]);
+        assert!(packet.tcp().unwrap().sack_blocks().eq([block(1, 11), block(21, 36), block(41, 51)]));
         let mut packet = Packet::default();
-        assert_eq!(stream.write_sack(&mut packet, map), 20);
+        assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 20);
         assert_eq!(stream.insert(61, 71), Arrival::OutOfOrder { crowded: true });
         assert_eq!(stream.insert(11, 21), Arrival::InOrder { filled_gap: true });
         assert_eq!(stream.next(), 36);

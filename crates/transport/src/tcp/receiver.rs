@@ -14,7 +14,7 @@ use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::timer::Ticks;
 use crate::config::TcpConfig;
-use firstlight_net::{Ecn, Packet, TcpFlags};
+use firstlight_net::{Ecn, TcpFlags, TcpSegment, TcpSegmentMut};
 use firstlight_units::{Span, Time};
 
 /// ACKs for out-of-order data that go out at once for each gap: what fast retransmit needs.
@@ -148,14 +148,14 @@ impl Receiver {
     }
 
     /// A data segment arrived. `rtt` tells how long a silence is long and a delay short.
-    pub(crate) fn on_data(&mut self, p: &Packet, now: Time, config: &TcpConfig, rtt: &RttEstimator) {
-        let start = self.map.offset(p.seq, self.stream.next());
+    pub(crate) fn on_data(&mut self, p: TcpSegment<'_>, now: Time, config: &TcpConfig, rtt: &RttEstimator) {
+        let start = self.map.offset(p.seq(), self.stream.next());
         let end = start + u64::from(p.payload());
         if start <= self.acked {
-            self.ts_recent = p.tsval;
+            self.ts_recent = p.tsval();
         }
         if p.has_stamps() && p.payload() >= config.mss() {
-            self.sample = Some(latency::sample(p));
+            self.sample = Some(latency::sample(&p));
         }
         self.on_ecn(p, config);
         if self.last_arrival.is_none_or(|last| now.saturating_since(last) > rtt.rto()) {
@@ -168,7 +168,7 @@ impl Receiver {
                     self.quick |= 1;
                 }
                 let waiting = self.stream.next() - self.ack_before_change.unwrap_or(self.acked);
-                let pushed = p.flags.has(TcpFlags::PSH);
+                let pushed = p.flags().has(TcpFlags::PSH);
                 if filled_gap || pushed || waiting > u64::from(config.mss()) || self.quick > 0 || self.stream.has_gap()
                 {
                     self.ack_now = true;
@@ -211,12 +211,12 @@ impl Receiver {
     }
 
     /// Follows the marks.
-    fn on_ecn(&mut self, p: &Packet, config: &TcpConfig) {
-        let marked = p.ecn == Ecn::Ce;
+    fn on_ecn(&mut self, p: TcpSegment<'_>, config: &TcpConfig) {
+        let marked = p.ecn() == Ecn::Ce;
         match self.echo {
             Echo::Off => {}
             Echo::Classic => {
-                if p.flags.has(TcpFlags::CWR) {
+                if p.flags().has(TcpFlags::CWR) {
                     self.ece = false;
                 }
                 if marked && !self.ece {
@@ -239,11 +239,11 @@ impl Receiver {
 
     /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
     /// room, SACK.
-    pub(crate) fn write_ack(&mut self, p: &mut Packet) {
-        p.flags.insert(TcpFlags::ACK);
-        p.tsecr = self.ts_recent;
+    pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>) {
+        p.insert_flags(TcpFlags::ACK);
+        p.set_tsecr(self.ts_recent);
         if self.ece {
-            p.flags.insert(TcpFlags::ECE);
+            p.insert_flags(TcpFlags::ECE);
         }
         let upto = match self.ack_before_change.take() {
             Some(upto) => {
@@ -258,8 +258,8 @@ impl Receiver {
                 self.stream.next()
             }
         };
-        p.ack = self.map.wire(upto);
-        p.window = self.offer.field(upto);
+        p.set_ack(self.map.wire(upto));
+        p.set_window(self.offer.field(upto));
         if upto > self.acked {
             self.quick = self.quick.saturating_sub(1);
             self.acked = upto;
@@ -272,8 +272,7 @@ impl Receiver {
         }
         if !p.is_data() {
             let option = self.stream.write_sack(p, self.map);
-            p.header += option;
-            p.size += u16::from(option);
+            p.add_options(option);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::sender::{Phase, Sender};
 use super::timer::{Purpose, is_before, timestamp};
 use crate::cc::{Ack, CongestionControl};
 use crate::config::TcpConfig;
-use firstlight_net::{Packet, TcpFlags};
+use firstlight_net::{TcpFlags, TcpSegment};
 use firstlight_units::{Span, Time};
 
 /// What one ACK told.
@@ -45,14 +45,14 @@ fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
 
 impl Sender {
     /// An ACK arrived.
-    pub(crate) fn on_ack(&mut self, p: &Packet, now: Time, config: &TcpConfig) {
+    pub(crate) fn on_ack(&mut self, p: TcpSegment<'_>, now: Time, config: &TcpConfig) {
         self.settle_timer(config);
-        let ack = self.map.offset(p.ack, self.una);
+        let ack = self.map.offset(p.ack(), self.una);
         if ack > self.next {
             return;
         }
         if ack >= self.una {
-            let offered = u64::from(p.window) << self.window_scale;
+            let offered = u64::from(p.window()) << self.window_scale;
             self.peer_window = self.peer_window.max(offered);
             self.window_end = self.window_end.max(ack + offered);
         }
@@ -62,7 +62,7 @@ impl Sender {
         }
         let prior_una = self.una;
         let prior_lost = self.board.lost();
-        let ece = p.flags.has(TcpFlags::ECE);
+        let ece = p.flags().has(TcpFlags::ECE);
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
         if p.sacks() > 0 {
             self.on_sack(p, ack, now, &mut news);
@@ -70,8 +70,8 @@ impl Sender {
         if ack > self.una {
             self.on_cumulative(ack, now, &mut news);
         }
-        let rtt = self.sample_rtt(&news, p.tsecr, now, config);
-        let latency = if p.has_stamps() { latency::measured(p) } else { None };
+        let rtt = self.sample_rtt(&news, p.tsecr(), now, config);
+        let latency = if p.has_stamps() { latency::measured(&p) } else { None };
         let (delivered, srtt, una, next) = (news.delivered, self.rtt.smoothed(), self.una, self.next);
         let reducing = self.in_reduction();
         let told = Ack { now, delivered, rtt, srtt, latency, ece, reducing, una, next };
@@ -82,7 +82,7 @@ impl Sender {
         self.new_data_first = false;
         if self.phase != Phase::Open || news.marked || p.sacks() > 0 {
             self.rack_adapt();
-            self.react(&mut news, prior_una, p.tsecr, now, config);
+            self.react(&mut news, prior_una, p.tsecr(), now, config);
         }
         if news.arm {
             self.arm_from = now;
@@ -127,7 +127,7 @@ impl Sender {
     }
 
     /// Takes in the SACK blocks (RFC 2018) and finds duplicates reported in the first (RFC 2883, section 4).
-    fn on_sack(&mut self, p: &Packet, ack: u64, now: Time, news: &mut News) {
+    fn on_sack(&mut self, p: TcpSegment<'_>, ack: u64, now: Time, news: &mut News) {
         let at = |wire| self.map.offset(wire, self.una);
         let mut blocks = [(0, 0); 3];
         for (block, wire) in blocks.iter_mut().zip(p.sack_blocks()) {

@@ -126,13 +126,13 @@ impl Wire {
                 at = leaves + self.spacing;
                 self.free = at;
                 at += self.hold.get(&self.data).copied().unwrap_or(Span::ZERO);
-                if self.mark.contains(&self.data) && p.ecn != Ecn::NotEct {
-                    p.ecn = Ecn::Ce;
+                if self.mark.contains(&self.data) && p.ecn() != Ecn::NotEct {
+                    p.mark();
                     fate = "marked";
                 }
             }
             if from == 1 && Self::during(self.echo, self.now) {
-                p.flags.insert(TcpFlags::ECE);
+                p.tcp_mut().unwrap().insert_flags(TcpFlags::ECE);
             }
             let lost = (p.is_data() && self.lose.contains(&self.data))
                 || (copy && std::mem::take(&mut self.lose_copy))
@@ -143,11 +143,12 @@ impl Wire {
             if p.has_stamps() {
                 let sent = self.clock(from, leaves);
                 p.set_stamps(Stamps { sent, ..p.stamps() });
-                p.stamp = leaves;
+                p.set_queued_at(leaves);
             }
             let (n, now) = (if p.is_data() { self.data } else { 0 }, self.now);
-            let (seq, ack, flags, cwnd) = (p.seq, p.ack, p.flags, self.ends[from].cwnd());
-            let sack = p.sack_blocks();
+            let segment = p.tcp().unwrap();
+            let (seq, ack, flags, cwnd) = (segment.seq(), segment.ack(), segment.flags(), self.ends[from].cwnd());
+            let sack: Vec<_> = segment.sack_blocks().collect();
             self.history.push(format!("{now} {from} #{n} seq {seq} ack {ack} {flags:?} {sack:?} cwnd {cwnd} {fate}"));
             if !lost {
                 self.count += 1;
@@ -169,7 +170,7 @@ impl Wire {
         p.set_stamps(Stamps { received, ..p.stamps() });
         let Stamps { echo_sent, echo_received, sent, .. } = p.stamps();
         if to == 1 && p.is_data() {
-            self.on_the_way.insert((sent, received), (p.payload(), at - p.stamp));
+            self.on_the_way.insert((sent, received), (p.payload(), at - p.queued_at()));
         } else if let Some(latency) = latency::measured(p).filter(|_| to == 0) {
             self.told.push(((echo_sent, echo_received), latency));
         }
@@ -192,7 +193,7 @@ impl Wire {
                 if p.has_stamps() {
                     self.stamp(to, &mut p, next);
                 }
-                self.ends[to].on_packet(&p, next);
+                self.ends[to].on_segment(p.tcp().unwrap(), next);
                 self.pump(to);
             } else {
                 let i = usize::from(timeouts[0] != next);
@@ -589,10 +590,14 @@ fn the_peers_data_tell_the_window() {
     let (now, seq) = (wire.now, wire.ends[0].sender.map.wire(1));
     let end = &mut wire.ends[1];
     let (flags, ack) = (TcpFlags::ACK | TcpFlags::ECE, end.sender.map.wire(end.sender.una));
-    let data =
-        Packet { size: 1000 + HEADER, header: HEADER as u8, flags, seq, ack, window: u16::MAX, ..Packet::default() };
+    let data = Packet::new_tcp(
+        FlowTuple::default(),
+        HEADER as u8,
+        1000,
+        TcpHeader { flags, seq, ack, window: u16::MAX, ..TcpHeader::default() },
+    );
     let before = (format!("{:?} {:?}", end.sender.cc, end.sender.window), end.sender.phase);
-    end.on_packet(&data, now);
+    end.on_segment(data.tcp().unwrap(), now);
     assert_eq!(end.sender.window_end, end.sender.una + (u64::from(u16::MAX) << end.config.window_scale()));
     assert_eq!(before, (format!("{:?} {:?}", end.sender.cc, end.sender.window), end.sender.phase));
 }
@@ -626,15 +631,15 @@ fn check_samples(wire: &Wire) {
 #[test]
 fn timestamps_take_their_room() {
     let mut wire = Wire::new("dx", TcpConfig { mtu: 1500, ..TcpConfig::default() }).lose([30, 33, 36]);
-    assert_eq!(wire.flying.values().map(|(_, p)| (p.size, p.has_stamps())).collect::<Vec<_>>(), [(76, true)]);
+    assert_eq!(wire.flying.values().map(|(_, p)| (p.size(), p.has_stamps())).collect::<Vec<_>>(), [(76, true)]);
     wire = wire.send(300);
     let mut sizes = BTreeMap::<(usize, u8, u8), u16>::new();
     while wire.received_packets() < 300 {
         wire = wire.run_for(US * 5);
         for (to, p) in wire.flying.values() {
-            assert!(p.has_stamps() && p.header <= 80, "{p:?}");
-            let largest = sizes.entry((*to, p.header, p.sacks())).or_default();
-            *largest = p.size.max(*largest);
+            assert!(p.has_stamps() && p.header() <= 80, "{p:?}");
+            let largest = sizes.entry((*to, p.header(), p.tcp().unwrap().sacks())).or_default();
+            *largest = p.size().max(*largest);
         }
     }
     assert_eq!(wire.ends[0].config.mss(), 1432);
@@ -642,7 +647,7 @@ fn timestamps_take_their_room() {
     assert_eq!((sizes.get(&(0, 80, 1)), sizes.get(&(0, 88, 2))), (Some(&80), None));
     assert_eq!(wire.stats().timeouts, 0);
     let plain = Wire::new("cubic", TcpConfig { mtu: 1500, ..TcpConfig::default() });
-    assert_eq!((plain.flying.values().next().unwrap().1.size, plain.ends[0].config.mss()), (60, 1448));
+    assert_eq!((plain.flying.values().next().unwrap().1.size(), plain.ends[0].config.mss()), (60, 1448));
 }
 
 #[test]

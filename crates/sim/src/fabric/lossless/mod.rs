@@ -151,7 +151,7 @@ impl Lossless {
         };
         let port = self.graph.route(core, id, switch);
         let packet = core.arena.get(id);
-        let (size, class) = (packet.size, self.graph.ports[port].class_of(packet));
+        let (size, class) = (packet.size(), self.graph.ports[port].class_of(packet));
         let priority = self.priority(class);
         if priority.is_some_and(|priority| !self.accounts.has_room(from, priority, size)) {
             self.lost += 1;
@@ -183,7 +183,7 @@ impl Lossless {
         let Some(priority) = self.account(core, from, id).filter(|_| core.is_buffered(id)) else {
             return core.exit(id, host);
         };
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         if !self.accounts.has_room(from, priority, size) {
             self.lost += 1;
             return core.refuse_at_adapter(id, host);
@@ -198,7 +198,7 @@ impl Lossless {
         let Some(id) = core.step_adapter(host) else { return };
         let from = self.links[self.graph.ports.len() + host].back;
         let Some(priority) = self.account(core, from, id) else { return core.make_room(id, host) };
-        let change = self.accounts.remove(from, priority, self.links.len() + host, core.arena.get(id).size);
+        let change = self.accounts.remove(from, priority, self.links.len() + host, core.arena.get(id).size());
         self.on_change(core, from, priority, change);
     }
 
@@ -222,7 +222,7 @@ impl Lossless {
         }
         self.victims.change(port, self.graph.ports[port].is_idle(), core.now);
         let packet = core.arena.get(id);
-        let (size, class, from) = (packet.size, self.graph.ports[port].class_of(packet), self.came[id.index()]);
+        let (size, class, from) = (packet.size(), self.graph.ports[port].class_of(packet), self.came[id.index()]);
         if let Some(priority) = self.priority(class).filter(|_| from != HERE) {
             let change = self.accounts.remove(from as usize, priority, port, size);
             self.on_change(core, from as usize, priority, change);
@@ -304,7 +304,7 @@ impl Lossless {
             let paused = port.paused() & (1 << priority) != 0;
             let Some(head) = first.filter(|_| paused).and_then(|class| port.head(class)) else { continue };
             let packet = core.arena.get(head);
-            let egress = self.graph.routes.port(next, packet.dst, || packet.flow_key()).index();
+            let egress = self.graph.routes.port(next, packet.dst(), || packet.flow_key()).index();
             let idle = self.graph.ports[egress].is_idle();
             self.victims.begin(transmitter * priorities + priority, egress, idle, now);
         }

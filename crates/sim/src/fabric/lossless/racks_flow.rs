@@ -61,7 +61,7 @@ impl Hybrid {
 
     /// A packet goes to a host of its rack.
     pub(in crate::fabric) fn send_pausable(&mut self, core: &mut Core, host: usize, id: PacketId, from: Option<Place>) {
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         let pauses = self.pausing();
         if from.is_some_and(|from| !pauses.has_room(from, size)) {
             pauses.ports[host].refuse(core.arena.get(id));
@@ -74,7 +74,7 @@ impl Hybrid {
 
     /// A packet from there, or one that was made here, has been queued.
     pub(in crate::fabric) fn hold(&mut self, core: &mut Core, id: PacketId, from: Option<Place>, egress: Place) {
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         let pauses = self.pausing();
         let from = from.map_or(HERE, |from| pauses.of(from));
         pauses.came_from(id, from);
@@ -86,7 +86,7 @@ impl Hybrid {
 
     /// A packet's last bit has left a switch, or it was dropped there.
     fn on_gone(&mut self, core: &mut Core, id: PacketId, egress: Place) {
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         let pauses = self.pausing();
         let from = pauses.came[id.index()];
         if from != HERE && pauses.config.has(0) {
@@ -173,7 +173,7 @@ impl Hybrid {
         if !pauses.config.has(0) || !core.is_buffered(id) {
             return core.exit(id, to);
         }
-        let size = core.arena.get(id).size;
+        let size = core.arena.get(id).size();
         if !pauses.has_room(Place::HostPort(host), size) {
             return core.refuse_at_adapter(id, to);
         }
@@ -190,7 +190,7 @@ impl Hybrid {
         if !pauses.config.has(0) {
             return core.make_room(id, host);
         }
-        let (from, size) = (pauses.of(Place::HostPort(host)), core.arena.get(id).size);
+        let (from, size) = (pauses.of(Place::HostPort(host)), core.arena.get(id).size());
         let change = pauses.accounts.remove(from, 0, pauses.of(Place::Adapter(host)), size);
         self.on_change(core, from, change);
     }
@@ -199,7 +199,7 @@ impl Hybrid {
     pub(in crate::fabric) fn finish_uplink(&mut self, core: &mut Core, src: usize) {
         match self.pausing().uplinks[src].serving.take() {
             Some(Sent::Packet(id)) => {
-                let dst = self.rack(core.arena.get(id).dst);
+                let dst = self.rack(core.arena.get(id).dst());
                 self.on_gone(core, id, Place::Voq(src, dst));
             }
             Some(Sent::Pause(pause)) => self.on_pause_frame(core, Place::Uplink(src), pause != 0),
@@ -222,7 +222,7 @@ impl Hybrid {
     /// and a circuit.
     pub(in crate::fabric) fn finish_circuit(&mut self, core: &mut Core, src: usize) {
         if let Some(Sent::Packet(id)) = self.pausing().circuits[src].serving.take() {
-            let dst = self.rack(core.arena.get(id).dst);
+            let dst = self.rack(core.arena.get(id).dst());
             self.on_gone(core, id, Place::Voq(src, dst));
         }
     }

@@ -28,8 +28,8 @@ impl Hybrid {
     fn next_of(&self, core: &Core, place: Place) -> Option<Place> {
         let at_tor = |id: PacketId| {
             let packet = core.arena.get(id);
-            let (src, dst) = (self.rack(packet.src), self.rack(packet.dst));
-            if src == dst { Place::HostPort(packet.dst.index()) } else { Place::Voq(src, dst) }
+            let (src, dst) = (self.rack(packet.src()), self.rack(packet.dst()));
+            if src == dst { Place::HostPort(packet.dst().index()) } else { Place::Voq(src, dst) }
         };
         match place {
             Place::Nic(host) => core.pausable.ports[host].head(0).map(at_tor),
@@ -44,7 +44,7 @@ impl Hybrid {
     }
 
     fn host_of(&self, core: &Core, id: PacketId) -> Place {
-        Place::HostPort(core.arena.get(id).dst.index())
+        Place::HostPort(core.arena.get(id).dst().index())
     }
 
     /// Whether a packet that came to a place would leave at once.
