@@ -13,9 +13,12 @@
 
 mod pausable;
 
-pub use pausable::{PausablePort, Sent};
+pub use pausable::PausablePort;
 
-use crate::discipline::{Discipline, Found, Verdict, Warden};
+use crate::discipline::{Discipline, Policer, QueueState, Verdict};
+use crate::pause::{PauseControl, Unpausable};
+use crate::pfc::PAUSE_FRAME;
+use crate::queue::{PolicedQueue, QueueCounts, QueuedPacket};
 use crate::switch_port::{QueueFull, SwitchPort};
 use crate::{Ecn, Line, Packet, PacketId, Ring, Serializer};
 use firstlight_units::{Bytes, Span, Time};
@@ -23,159 +26,115 @@ use firstlight_units::{Bytes, Span, Time};
 /// Most classes that a port has.
 pub const CLASSES: usize = 8;
 
-/// A packet that waits: its number, and what is asked of it when its turn comes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    id: PacketId,
-    size: u16,
-    ecn: Ecn,
-}
-
-/// What happened to a class's packets since the start of the run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ClassCounts {
-    /// Packets that came.
-    pub offered: u64,
-    /// Packets that the transmitter took.
-    pub sent: u64,
-    /// Dropped by the class's discipline, or refused by the switch.
-    pub dropped: u64,
-    /// Marked by it.
-    pub marked: u64,
-    /// Most packets that ever waited.
-    pub peak: u32,
-}
-
-/// A class's queue.
+/// A class's queue, and its part of the transmitter.
 #[derive(Clone, Debug)]
-struct Queue {
-    packets: Ring<Waiting>,
+struct ClassQueue {
+    queue: PolicedQueue,
     /// How long the waiting packets last.
     time: Span,
     /// When the transmitter had sent, or will have sent, the last packet that it took from here.
     served: Time,
-    warden: Warden,
-    counts: ClassCounts,
 }
 
-/// The port; what `PAUSABLE` adds costs nothing without it.
+/// The port; what pauses need costs nothing where it is [`Unpausable`].
 #[derive(Clone, Debug)]
-pub struct ClassPort<const PAUSABLE: bool = false> {
+pub struct ClassPort<C = Unpausable> {
     line: Line,
     serializer: Serializer,
-    /// Bit c: class c has packets waiting. Bit [`CLASSES`]: a pause frame does.
-    ready: u16,
-    /// What may be sent, of a pausable port.
-    open: u16,
-    /// What a pausable port's transmitter has begun and not finished,
-    serving: Option<Sent>,
-    /// and has finished, to be taken.
-    sent: Option<Sent>,
-    /// The classes that the far end is to pause, and those of the last pause frame.
-    wanted: u8,
-    told: u8,
-    queues: Box<[Queue]>,
+    /// Bit c: class c has packets waiting.
+    ready: u8,
+    control: C,
+    classes: Box<[ClassQueue]>,
     /// Packets on the link that are to be marked, in their order.
     to_mark: Ring<PacketId>,
-    /// When the port is to be stepped, as last told.
+    /// When the port is to be stepped, as last returned.
     pending: Option<Time>,
     peak: u32,
 }
 
-impl ClassPort {
+impl<C: PauseControl> ClassPort<C> {
     /// A port with this serialization, this (already stretched) propagation delay and one class for each discipline, class
     /// 0 first. Packets of a higher class than there is belong to the highest. `seed` seeds the disciplines' random numbers.
     ///
     /// # Panics
     /// When there are not 1 to 8 classes, or [`Discipline::check`] fails.
     pub fn new(serializer: Serializer, delay: Span, disciplines: &[Discipline], seed: u64) -> Self {
-        Self::with(serializer, delay, disciplines, seed)
-    }
-}
-
-impl<const PAUSABLE: bool> ClassPort<PAUSABLE> {
-    fn with(serializer: Serializer, delay: Span, disciplines: &[Discipline], seed: u64) -> Self {
         assert!((1..=CLASSES).contains(&disciplines.len()), "a port has 1 to 8 classes, not {}", disciplines.len());
-        let queue = |(class, discipline)| Queue {
-            packets: Ring::with_capacity(16),
+        let class = |(class, discipline)| ClassQueue {
+            queue: PolicedQueue::new(Policer::new(discipline, &serializer, seed.wrapping_add(class as u64))),
             time: Span::ZERO,
             served: Time::ZERO,
-            warden: Warden::new(discipline, &serializer, seed.wrapping_add(class as u64)),
-            counts: ClassCounts::default(),
         };
         ClassPort {
             line: Line::new(serializer, delay),
             serializer,
             ready: 0,
-            open: u16::MAX,
-            serving: None,
-            sent: None,
-            wanted: 0,
-            told: 0,
-            queues: disciplines.iter().enumerate().map(queue).collect(),
+            control: C::default(),
+            classes: disciplines.iter().enumerate().map(class).collect(),
             to_mark: Ring::with_capacity(16),
             pending: None,
             peak: 0,
         }
     }
 
-    /// The class whose packet goes next, if any waits that may. Above the classes is the pause frame.
+    /// The class whose packet goes next, if any packet waits that may be sent and no pause frame goes before it.
     #[inline]
-    fn choose(&self) -> Option<usize> {
-        let ready = if PAUSABLE { self.ready & self.open } else { self.ready };
-        ready.checked_ilog2().map(|class| class as usize)
+    fn next_class(&self) -> Option<usize> {
+        if self.control.pause_frame_waits() {
+            return None;
+        }
+        self.control.unpaused(self.ready).checked_ilog2().map(|class| class as usize)
     }
 
-    /// Lets the transmitter take a packet if it is free and one waits.
+    /// Lets the transmitter take a packet, or a pause frame, if it is free and one waits.
     fn serve(&mut self, now: Time) {
         if self.line.free_at() > now {
             return;
         }
-        let Some(class) = self.choose() else { return };
-        if PAUSABLE && class == CLASSES {
-            return self.start_pause_frame(now);
+        if self.control.begin_pause_frame() {
+            return self.line.hold(PAUSE_FRAME, now);
         }
-        let queue = &mut self.queues[class];
-        let packet = queue.packets.pop().expect("a class that is ready has a packet");
-        queue.time = queue.time - self.serializer.time(packet.size);
-        if queue.packets.is_empty() {
+        let Some(class) = self.next_class() else { return };
+        let own = &mut self.classes[class];
+        let packet = own.queue.pop().expect("a class that is ready has a packet");
+        own.time = own.time - self.serializer.time(packet.size);
+        if own.queue.is_empty() {
             self.ready &= !(1 << class);
         }
         self.start(class, packet, now);
     }
 
     /// The transmitter, which is free, takes this packet.
-    fn start(&mut self, class: usize, packet: Waiting, now: Time) {
+    fn start(&mut self, class: usize, packet: QueuedPacket, now: Time) {
         self.line.send(packet.id, packet.size, now);
-        if PAUSABLE {
-            self.serving = Some(Sent::Packet(packet.id));
-        }
-        let queue = &mut self.queues[class];
-        queue.served = self.line.free_at();
-        queue.counts.sent += 1;
-        if queue.warden.depart(packet.ecn, packet.size, queue.served) == Verdict::Mark {
-            queue.counts.marked += u64::from(packet.ecn != Ecn::Ce);
+        self.control.begin(packet.id);
+        let own = &mut self.classes[class];
+        own.served = self.line.free_at();
+        own.queue.counts.sent += 1;
+        if own.queue.policer.depart(packet.ecn, packet.size, own.served) == Verdict::Mark {
+            own.queue.counts.marked += u64::from(packet.ecn != Ecn::Ce);
             self.to_mark.push(packet.id);
         }
     }
 
-    /// What a packet of this class and size finds.
-    fn find(&self, class: usize, size: u16, now: Time) -> Found {
-        let queue = &self.queues[class];
-        let own = queue.served.saturating_since(now);
-        Found {
+    /// The state that a packet of this class and size finds.
+    fn state(&self, class: usize, size: u16, now: Time) -> QueueState {
+        let ClassQueue { queue, time, served } = &self.classes[class];
+        let own = served.saturating_since(now);
+        let open = self.control.unpaused(1 << class) != 0 && !self.control.is_serving();
+        QueueState {
             now,
-            waiting: queue.packets.len(),
-            backlog: queue.time + own,
+            waiting: queue.len(),
+            backlog: *time + own,
             time: self.serializer.time(size),
-            at_once: self.line.free_at() <= now && (!PAUSABLE || self.takes_at_once(class)),
-            empty_since: (queue.packets.is_empty() && own.is_zero()).then_some(queue.served),
+            at_once: self.line.free_at() <= now && open && queue.is_empty(),
+            empty_since: (queue.is_empty() && own.is_zero()).then_some(*served),
         }
     }
 
     /// When there is something to do next.
     fn next(&self) -> Option<Time> {
-        let waits = if PAUSABLE { self.serving.is_some() } else { self.choose().is_some() };
+        let waits = if C::ENDS_ARE_EVENTS { self.control.is_serving() } else { self.next_class().is_some() };
         let free = waits.then(|| self.line.free_at());
         [free, self.line.next_arrival()].into_iter().flatten().min()
     }
@@ -189,18 +148,18 @@ impl<const PAUSABLE: bool> ClassPort<PAUSABLE> {
         earlier
     }
 
-    /// The queue that a packet belongs to.
+    /// The class that a packet belongs to.
     #[inline]
     pub fn class_of(&self, packet: &Packet) -> usize {
-        usize::from(packet.class()).min(self.queues.len() - 1)
+        usize::from(packet.class()).min(self.classes.len() - 1)
     }
 
     /// What happened to a class's packets.
     ///
     /// # Panics
     /// When the port has no such class.
-    pub fn counts(&self, class: usize) -> ClassCounts {
-        self.queues[class].counts
+    pub fn counts(&self, class: usize) -> QueueCounts {
+        self.classes[class].queue.counts
     }
 
     /// Packets of a class that wait at `now`, the one in service not counted.
@@ -209,42 +168,30 @@ impl<const PAUSABLE: bool> ClassPort<PAUSABLE> {
     /// When the port has no such class.
     pub fn class_waiting_at(&self, class: usize, now: Time) -> u32 {
         // At the very moment at which the transmitter comes free, the next packet no longer waits.
-        let starts = self.line.free_at() <= now && self.choose() == Some(class);
-        self.queues[class].packets.len() - u32::from(starts)
+        let starts = self.line.free_at() <= now && self.next_class() == Some(class);
+        self.classes[class].queue.len() - u32::from(starts)
     }
 
-    fn total(&self, count: impl Fn(&ClassCounts) -> u64) -> u64 {
-        self.queues.iter().map(|queue| count(&queue.counts)).sum()
+    fn total(&self, count: impl Fn(&QueueCounts) -> u64) -> u64 {
+        self.classes.iter().map(|class| count(&class.queue.counts)).sum()
     }
 }
 
-impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
+impl<C: PauseControl> SwitchPort for ClassPort<C> {
     fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
-        // Of a pausable port, the end of a transmission is told by its own event before the next one begins.
-        if !PAUSABLE {
+        // Where ends of transmissions are events, the next one begins at such an event only.
+        if !C::ENDS_ARE_EVENTS {
             self.serve(now);
         }
         let class = self.class_of(packet);
-        let found = self.find(class, packet.size(), now);
-        let queue = &mut self.queues[class];
-        queue.counts.offered += 1;
-        match queue.warden.admit(packet.ecn(), &found) {
-            Verdict::Drop => {
-                queue.counts.dropped += 1;
-                return Err(QueueFull);
-            }
-            Verdict::Mark => {
-                queue.counts.marked += u64::from(packet.mark());
-            }
-            Verdict::Pass => {}
-        }
-        let packet = Waiting { id, size: packet.size(), ecn: packet.ecn() };
-        if found.at_once {
-            self.start(class, packet, now);
+        let state = self.state(class, packet.size(), now);
+        let own = &mut self.classes[class];
+        let admitted = own.queue.admit(id, packet, &state)?;
+        if state.at_once {
+            self.start(class, admitted, now);
         } else {
-            queue.packets.push(packet);
-            queue.time += found.time;
-            queue.counts.peak = queue.counts.peak.max(queue.packets.len());
+            own.queue.push(admitted);
+            own.time += state.time;
             self.ready |= 1 << class;
             self.peak = self.peak.max(self.waiting_at(now));
         }
@@ -252,8 +199,8 @@ impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
     }
 
     fn step(&mut self, now: Time, mut mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>) {
-        if PAUSABLE {
-            self.finish(now);
+        if self.line.free_at() <= now {
+            self.control.finish();
         }
         self.serve(now);
         let mut arrived = None;
@@ -270,24 +217,22 @@ impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
     }
 
     fn refuse(&mut self, packet: &Packet) {
-        let counts = &mut self.queues[self.class_of(packet)].counts;
-        counts.offered += 1;
-        counts.dropped += 1;
+        self.classes[self.class_of(packet)].queue.refuse();
     }
 
     fn waiting_at(&self, now: Time) -> u32 {
-        (0..self.queues.len()).map(|class| self.class_waiting_at(class, now)).sum()
+        (0..self.classes.len()).map(|class| self.class_waiting_at(class, now)).sum()
     }
 
     fn backlog(&self, now: Time) -> Bytes {
-        let waiting: Span = self.queues.iter().map(|queue| queue.time).sum();
+        let waiting: Span = self.classes.iter().map(|class| class.time).sum();
         self.serializer.bytes_in(waiting + self.line.free_at().saturating_since(now))
     }
 
     fn queue_of(&self, packet: &Packet, now: Time) -> (usize, Bytes) {
         let class = self.class_of(packet);
-        let queue = &self.queues[class];
-        (class, self.serializer.bytes_in(queue.time + queue.served.saturating_since(now)))
+        let own = &self.classes[class];
+        (class, self.serializer.bytes_in(own.time + own.served.saturating_since(now)))
     }
 
     fn offered(&self) -> u64 {
@@ -307,7 +252,7 @@ impl<const PAUSABLE: bool> SwitchPort for ClassPort<PAUSABLE> {
     }
 
     fn held(&self) -> u64 {
-        self.line.held() + self.queues.iter().map(|queue| u64::from(queue.packets.len())).sum::<u64>()
+        self.line.held() + self.classes.iter().map(|class| u64::from(class.queue.len())).sum::<u64>()
     }
 
     fn peak(&self) -> u64 {
@@ -376,7 +321,7 @@ mod tests {
         assert_eq!(offer(3, 1, &mut port), (true, true));
         assert_eq!(offer(4, 7, &mut port), (true, true));
         assert_eq!(offer(5, 7, &mut port), (false, false));
-        let counts = ClassCounts { offered: 3, sent: 0, dropped: 1, marked: 2, peak: 2 };
+        let counts = QueueCounts { offered: 3, dropped: 1, marked: 2, peak: 2, ..QueueCounts::default() };
         assert_eq!((port.counts(1), port.marked(), port.dropped()), (counts, 2, 2));
     }
 

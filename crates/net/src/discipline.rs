@@ -96,16 +96,16 @@ pub(crate) fn ensure(right: bool, parameter: &'static str, problem: impl Into<St
     if right { Ok(()) } else { Err(DisciplineError { parameter, problem: problem.into() }) }
 }
 
-/// What a packet finds when it comes to its queue.
-pub(crate) struct Found {
+/// The state of a queue at which a packet arrives.
+pub(crate) struct QueueState {
     pub(crate) now: Time,
     /// Packets that wait.
     pub(crate) waiting: u32,
     /// How long all that is unsent lasts.
     pub(crate) backlog: Span,
-    /// How long the packet itself lasts.
+    /// How long the arriving packet itself lasts.
     pub(crate) time: Span,
-    /// The transmitter takes it at once.
+    /// Whether the transmitter takes the packet at once.
     pub(crate) at_once: bool,
     /// Since when the queue has had nothing to send, if it has nothing.
     pub(crate) empty_since: Option<Time>,
@@ -122,17 +122,18 @@ pub(crate) enum Verdict {
 
 /// A discipline at work on one queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Warden {
+pub(crate) struct Policer {
     /// Packets that may wait.
     limit: u32,
     /// Mark beyond so many.
     mark: u32,
-    /// What needs to see every packet.
-    watch: Option<Box<Watch>>,
+    /// The rules that need to see every packet.
+    rules: Option<Box<PerPacketRules>>,
 }
 
+/// Rules that need more than the number of packets that wait.
 #[derive(Clone, Debug)]
-struct Watch {
+struct PerPacketRules {
     /// How long what is unsent may last.
     limit: Span,
     /// Mark beyond that.
@@ -148,83 +149,116 @@ enum Aqm {
     Phantom(Phantom),
 }
 
-impl Warden {
+impl Policer {
     /// # Panics
     /// When [`Discipline::check`] fails.
     pub(crate) fn new(discipline: &Discipline, serializer: &Serializer, seed: u64) -> Self {
         discipline.check().unwrap_or_else(|error| panic!("a discipline is checked before it is used: {error}"));
-        let mut warden = Warden { limit: u32::MAX, mark: u32::MAX, watch: None };
-        let mut watch = Watch { limit: Span::MAX, mark: Span::MAX, aqm: Aqm::None };
-        match discipline.limit {
+        let (threshold, aqm) = match &discipline.marking {
+            Marking::None => (None, Aqm::None),
+            Marking::Threshold(threshold) => (Some(*threshold), Aqm::None),
+            Marking::Red(config) => (None, Aqm::Red(Red::new(config, serializer, seed))),
+            Marking::Phantom(config) => (None, Aqm::Phantom(Phantom::new(config, serializer))),
+        };
+        Policer::with(discipline.limit, threshold, aqm, serializer)
+    }
+
+    fn with(limit: Limit, threshold: Option<Length>, aqm: Aqm, serializer: &Serializer) -> Self {
+        let mut policer = Policer { limit: u32::MAX, mark: u32::MAX, rules: None };
+        let mut rules = PerPacketRules { limit: Span::MAX, mark: Span::MAX, aqm };
+        match limit {
             Limit::None => {}
-            Limit::Packets(limit) => warden.limit = limit,
-            Limit::Bytes(limit) => watch.limit = serializer.time_of(limit),
+            Limit::Packets(limit) => policer.limit = limit,
+            Limit::Bytes(limit) => rules.limit = serializer.time_of(limit),
         }
-        match &discipline.marking {
-            Marking::None => {}
-            Marking::Threshold(Length::Packets(mark)) => warden.mark = *mark,
-            Marking::Threshold(Length::Bytes(mark)) => watch.mark = serializer.time_of(*mark),
-            Marking::Red(config) => watch.aqm = Aqm::Red(Red::new(config, serializer, seed)),
-            Marking::Phantom(config) => watch.aqm = Aqm::Phantom(Phantom::new(config, serializer)),
+        match threshold {
+            None => {}
+            Some(Length::Packets(mark)) => policer.mark = mark,
+            Some(Length::Bytes(mark)) => rules.mark = serializer.time_of(mark),
         }
-        let watches = watch.limit < Span::MAX || watch.mark < Span::MAX || !matches!(watch.aqm, Aqm::None);
-        warden.watch = watches.then(|| Box::new(watch));
-        warden
+        let needed = rules.limit < Span::MAX || rules.mark < Span::MAX || !matches!(rules.aqm, Aqm::None);
+        policer.rules = needed.then(|| Box::new(rules));
+        policer
     }
 
-    /// Whether it needs to see every packet; otherwise only those that find [`Warden::calm`] packets or more.
-    pub(crate) fn is_watchful(&self) -> bool {
-        self.watch.is_some()
+    /// Changes how much the queue holds and from where on it marks. RED and the phantom queue go on as they are.
+    pub(crate) fn resize(&mut self, limit: Limit, threshold: Option<Length>, serializer: &Serializer) {
+        let aqm = self.rules.take().map_or(Aqm::None, |rules| rules.aqm);
+        *self = Policer::with(limit, threshold, aqm, serializer);
     }
 
-    /// With no more packets waiting than this there is nothing to drop or to mark, unless it is watchful.
+    /// Whether the policer needs to see every packet; otherwise only those that find [`Policer::calm`] packets or more.
+    #[inline]
+    pub(crate) fn sees_every_packet(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// With no more packets waiting than this there is nothing to drop or to mark, unless the policer sees every packet.
     pub(crate) fn calm(&self) -> u32 {
         self.limit.min(self.mark)
     }
 
-    /// Judges a packet that finds so many waiting and will wait too; for one that is not watchful.
+    /// Whether a queue of this length, which lasts so long, is longer than the limit.
+    pub(crate) fn is_exceeded(&self, waiting: u32, backlog: Span) -> bool {
+        waiting > self.limit || self.rules.as_ref().is_some_and(|rules| backlog > rules.limit)
+    }
+
+    /// How long a queue must have been empty for RED to count the time as idle; zero without RED.
+    pub(crate) fn idle_step(&self) -> Span {
+        match self.rules.as_deref() {
+            Some(PerPacketRules { aqm: Aqm::Red(red), .. }) => red.idle_step(),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Judges a packet that finds so many waiting and will wait too, for a policer that does not see every packet.
     #[inline]
     pub(crate) fn admit_waiting(&self, ecn: Ecn, waiting: u32) -> Verdict {
         if waiting >= self.limit {
             Verdict::Drop
-        } else if waiting >= self.mark && ecn != Ecn::NotEct {
-            Verdict::Mark
+        } else if waiting >= self.mark {
+            congestion(ecn)
         } else {
             Verdict::Pass
         }
     }
 
     /// Judges a packet that comes.
-    pub(crate) fn admit(&mut self, ecn: Ecn, found: &Found) -> Verdict {
-        if let Some(Watch { aqm: Aqm::Red(red), .. }) = self.watch.as_deref_mut() {
-            red.on_arrival(found);
+    pub(crate) fn admit(&mut self, ecn: Ecn, state: &QueueState) -> Verdict {
+        if let Some(PerPacketRules { aqm: Aqm::Red(red), .. }) = self.rules.as_deref_mut() {
+            red.on_arrival(state);
         }
-        if !found.at_once && self.is_full(found) {
+        if !state.at_once && self.is_full(state) {
             return Verdict::Drop;
         }
-        if let Some(Watch { aqm: Aqm::Red(red), .. }) = self.watch.as_deref_mut() {
+        if let Some(PerPacketRules { aqm: Aqm::Red(red), .. }) = self.rules.as_deref_mut() {
             return red.judge(ecn);
         }
-        let beyond = !found.at_once && self.is_beyond(found);
-        if beyond && ecn != Ecn::NotEct { Verdict::Mark } else { Verdict::Pass }
+        if !state.at_once && self.is_beyond(state) { congestion(ecn) } else { Verdict::Pass }
     }
 
     #[inline]
-    fn is_full(&self, found: &Found) -> bool {
-        found.waiting >= self.limit || self.watch.as_ref().is_some_and(|watch| found.backlog + found.time > watch.limit)
+    fn is_full(&self, state: &QueueState) -> bool {
+        state.waiting >= self.limit || self.rules.as_ref().is_some_and(|rules| state.backlog + state.time > rules.limit)
     }
 
     #[inline]
-    fn is_beyond(&self, found: &Found) -> bool {
-        found.waiting >= self.mark || self.watch.as_ref().is_some_and(|watch| found.backlog + found.time > watch.mark)
+    fn is_beyond(&self, state: &QueueState) -> bool {
+        state.waiting >= self.mark || self.rules.as_ref().is_some_and(|rules| state.backlog + state.time > rules.mark)
     }
 
     /// Judges an admitted packet that will have left the transmitter at `departure`; in order of departures.
     #[inline]
     pub(crate) fn depart(&mut self, ecn: Ecn, size: u16, departure: Time) -> Verdict {
-        match self.watch.as_deref_mut() {
-            Some(Watch { aqm: Aqm::Phantom(phantom), .. }) => phantom.depart(ecn, size, departure),
-            _ => Verdict::Pass,
-        }
+        let Some(PerPacketRules { aqm: Aqm::Phantom(phantom), .. }) = self.rules.as_deref_mut() else {
+            return Verdict::Pass;
+        };
+        if phantom.depart(size, departure) { congestion(ecn) } else { Verdict::Pass }
     }
+}
+
+/// What becomes of a packet that a threshold or a phantom queue chooses: it is marked if it can be.
+#[inline]
+fn congestion(ecn: Ecn) -> Verdict {
+    if ecn == Ecn::NotEct { Verdict::Pass } else { Verdict::Mark }
 }

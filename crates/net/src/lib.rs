@@ -10,9 +10,9 @@ pub mod interface;
 mod line;
 mod pacer;
 mod packet;
+mod pause;
 pub mod pfc;
 mod phantom;
-mod pool;
 mod port;
 pub mod qcn;
 mod queue;
@@ -20,11 +20,12 @@ mod red;
 mod ring;
 mod round_robin;
 mod serialize;
+mod shared_buffer;
 mod switch_port;
 pub mod topology;
-mod voq_red;
+mod voq;
 
-pub use class_port::{CLASSES, ClassCounts, ClassPort, PausablePort, Sent};
+pub use class_port::{CLASSES, ClassPort, PausablePort};
 pub use direction::Direction;
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
@@ -33,15 +34,17 @@ pub use packet::{
     CongestionNotification, Datagram, Ecn, FlowTuple, HostId, Packet, PacketKind, ProbeDatagram, SackBlock, Stamps,
     TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut,
 };
+pub use pause::{Pausable, PauseControl, Sent, Unpausable};
 pub use phantom::PhantomConfig;
-pub use pool::{Pool, PoolConfig};
 pub use port::FifoPort;
-pub use queue::{Voq, VoqCounts, VoqLimits};
+pub use queue::QueueCounts;
 pub use red::{Band, Drops, RedConfig};
 pub use ring::Ring;
 pub use round_robin::RoundRobin;
 pub use serialize::Serializer;
+pub use shared_buffer::{SharedBuffer, SharedBufferConfig};
 pub use switch_port::{QueueFull, SwitchPort};
+pub use voq::Voq;
 
 /// A packet's place in the arena that holds its record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

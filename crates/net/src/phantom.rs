@@ -10,8 +10,8 @@
 //! time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and a FIFO port
 //! knows a packet's departure when it comes, it is computed then.
 
-use crate::discipline::{DisciplineError, Verdict, ensure};
-use crate::{Ecn, Serializer};
+use crate::Serializer;
+use crate::discipline::{DisciplineError, ensure};
 use firstlight_units::{Bytes, Span, Time};
 
 /// Parameters of a phantom queue.
@@ -52,25 +52,27 @@ impl Phantom {
         Phantom { empty: Time::ZERO, serializer, threshold: serializer.time_of(config.threshold) }
     }
 
-    /// A packet leaves at `departure`.
-    pub(crate) fn depart(&mut self, ecn: Ecn, size: u16, departure: Time) -> Verdict {
+    /// A packet leaves at `departure`. Returns whether the counter is above the threshold, so that the packet is to be
+    /// marked.
+    pub(crate) fn depart(&mut self, size: u16, departure: Time) -> bool {
         let above = self.empty.saturating_since(departure) > self.threshold;
         self.empty = self.empty.max(departure) + self.serializer.time(size);
-        if above && ecn != Ecn::NotEct { Verdict::Mark } else { Verdict::Pass }
+        above
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::{Marking, Policer, Verdict};
+    use crate::{Discipline, Ecn};
     use firstlight_units::Rate;
 
     /// Marks among `packets` of 1,000 bytes that leave every `gap_ns` at 10 Gb/s, and the first marked one.
     fn marks(config: PhantomConfig, gap_ns: u64, packets: u64) -> (u64, Option<u64>) {
         let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1));
         let at = |n: u64| Time::ZERO + Span::from_ns(n * gap_ns);
-        let marked: Vec<u64> =
-            (0..packets).filter(|n| phantom.depart(Ecn::Ect0, 1000, at(*n)) == Verdict::Mark).collect();
+        let marked: Vec<u64> = (0..packets).filter(|n| phantom.depart(1000, at(*n))).collect();
         (marked.len() as u64, marked.first().copied())
     }
 
@@ -97,7 +99,7 @@ mod tests {
         for burst in 0..20 {
             let start = Time::ZERO + Span::from_us(burst * 60);
             for n in 0..50 {
-                marked += u32::from(phantom.depart(Ecn::Ect0, 1000, start + Span::from_ns(n * 800)) == Verdict::Mark);
+                marked += u32::from(phantom.depart(1000, start + Span::from_ns(n * 800)));
             }
         }
         assert_eq!(marked, 20 * (50 - 31));
@@ -106,11 +108,12 @@ mod tests {
     #[test]
     fn packets_without_ecn_fill_it_but_are_not_marked() {
         let serializer = Serializer::new(Rate::from_gbps(10), 1);
-        let mut phantom = Phantom::new(&PhantomConfig::HULL_10G, &serializer);
+        let marking = Marking::Phantom(PhantomConfig::HULL_10G);
+        let mut policer = Policer::new(&Discipline { marking, ..Discipline::default() }, &serializer, 0);
         for _ in 0..10 {
-            assert_eq!(phantom.depart(Ecn::NotEct, 1500, Time::ZERO), Verdict::Pass);
+            assert_eq!(policer.depart(Ecn::NotEct, 1500, Time::ZERO), Verdict::Pass);
         }
-        assert_eq!(phantom.depart(Ecn::Ect1, 1500, Time::ZERO), Verdict::Mark);
+        assert_eq!(policer.depart(Ecn::Ect1, 1500, Time::ZERO), Verdict::Mark);
         assert!(PhantomConfig { drain: 1.5, threshold: Bytes::new(0) }.check().is_err());
     }
 }

@@ -7,7 +7,7 @@
 //! What it drops and marks, its [`Discipline`] says. A plain one (packets to drop and to mark beyond) looks at a packet only
 //! when more wait than ever did, or than are marked; one that measures bytes or averages looks at each.
 
-use crate::discipline::{Discipline, Found, Verdict, Warden};
+use crate::discipline::{Discipline, Policer, QueueState, Verdict};
 use crate::line::Flight;
 use crate::switch_port::{QueueFull, SwitchPort};
 use crate::{Packet, PacketId, Ring, Serializer};
@@ -34,7 +34,7 @@ pub struct FifoPort {
     peak: u32,
     dropped: u64,
     marked: u64,
-    warden: Warden,
+    policer: Policer,
 }
 
 const _: () = assert!(size_of::<FifoPort>() == 128, "a port is two cache lines");
@@ -46,73 +46,45 @@ impl FifoPort {
     /// # Panics
     /// When [`Discipline::check`] fails.
     pub fn new(serializer: Serializer, delay: Span, discipline: &Discipline, seed: u64) -> Self {
-        let warden = Warden::new(discipline, &serializer, seed);
+        let policer = Policer::new(discipline, &serializer, seed);
         FifoPort {
             busy: Time::ZERO,
             delay,
             flights: Ring::with_capacity(8),
             accepted: 0,
             waiting: 0,
-            calm: if warden.is_watchful() { -1 } else { 0 },
+            calm: if policer.sees_every_packet() { -1 } else { 0 },
             serializer,
             peak: 0,
             dropped: 0,
             marked: 0,
-            warden,
+            policer,
         }
-    }
-
-    /// Queues a packet at `now`. Tells its arrival at the far end when no other is on its way: the caller then
-    /// schedules it.
-    ///
-    /// # Errors
-    /// When the discipline drops it.
-    #[inline(always)]
-    pub fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
-        let start = if self.busy <= now {
-            self.waiting = 0;
-            if self.calm < 0 {
-                self.watch(packet, now)?;
-            }
-            now
-        } else {
-            if self.waiting as i32 >= self.calm {
-                self.attend(packet, now)?;
-            }
-            self.waiting += 1;
-            self.busy
-        };
-        self.busy = start + self.serializer.time(packet.size());
-        self.accepted += 1;
-        let arrives = self.busy + self.delay;
-        let alone = self.flights.is_empty();
-        self.flights.push(Flight { arrives, id });
-        Ok(alone.then_some(arrives))
     }
 
     /// Counts who waits, and drops, marks and notes what is to be, for a packet that finds the transmitter busy.
     #[inline(never)]
     fn attend(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         if self.calm < 0 {
-            self.watch(packet, now)?;
+            self.inspect(packet, now)?;
         } else {
             self.waiting = self.waiting_at(now);
-            let verdict = self.warden.admit_waiting(packet.ecn(), self.waiting);
+            let verdict = self.policer.admit_waiting(packet.ecn(), self.waiting);
             self.carry_out(verdict, packet)?;
         }
         self.peak = self.peak.max(self.waiting + 1);
         if self.calm >= 0 {
-            self.calm = self.peak.min(self.warden.calm()).min(i32::MAX as u32) as i32;
+            self.calm = self.peak.min(self.policer.calm()).min(i32::MAX as u32) as i32;
         }
         Ok(())
     }
 
     /// The same for a discipline that needs to see every packet.
     #[inline(never)]
-    fn watch(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
+    fn inspect(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         self.waiting = self.waiting_at(now);
         let at_once = self.busy <= now;
-        let found = Found {
+        let state = QueueState {
             now,
             waiting: self.waiting,
             backlog: self.busy.saturating_since(now),
@@ -120,9 +92,9 @@ impl FifoPort {
             at_once,
             empty_since: at_once.then_some(self.busy),
         };
-        let verdict = self.warden.admit(packet.ecn(), &found);
+        let verdict = self.policer.admit(packet.ecn(), &state);
         self.carry_out(verdict, packet)?;
-        let verdict = self.warden.depart(packet.ecn(), packet.size(), self.busy.max(now) + found.time);
+        let verdict = self.policer.depart(packet.ecn(), packet.size(), self.busy.max(now) + state.time);
         self.carry_out(verdict, packet)
     }
 
@@ -141,23 +113,6 @@ impl FifoPort {
         Ok(())
     }
 
-    /// How many packets wait at `now`; the one in service is not counted.
-    ///
-    /// A waiting packet starts when the one before it departs. If that one has already arrived, it has started.
-    #[inline]
-    pub fn waiting_at(&self, now: Time) -> u32 {
-        let len = self.flights.len();
-        let mut waiting = self.waiting.min(len);
-        while waiting > 0 {
-            let before = len - waiting;
-            if before > 0 && self.flights.get(before - 1).arrives > now + self.delay {
-                break;
-            }
-            waiting -= 1;
-        }
-        waiting
-    }
-
     /// Takes the packet that arrives at the far end now, and tells when the next one does.
     ///
     /// # Panics
@@ -167,18 +122,6 @@ impl FifoPort {
         let flight = self.flights.pop().expect("an arrival is pending only while a packet is in flight");
         let next = self.flights.head().arrives;
         (flight.id, (!self.flights.is_empty()).then_some(next))
-    }
-
-    /// The packet that arrives next; any number while none is on its way.
-    #[inline]
-    pub fn first(&self) -> PacketId {
-        self.flights.head().id
-    }
-
-    /// What is looked at first when it arrives.
-    #[inline]
-    pub fn first_slot(&self) -> &(impl Sized + use<>) {
-        self.flights.head()
     }
 
     /// When the last bit of the newest packet leaves the transmitter, or did.
@@ -196,53 +139,30 @@ impl FifoPort {
     pub fn delay(&self) -> Span {
         self.delay
     }
-
-    /// Bytes not yet sent at `now`, the rest of the packet in service counted; the last byte counts whole.
-    #[inline]
-    pub fn backlog(&self, now: Time) -> Bytes {
-        self.serializer.bytes_in(self.busy.saturating_since(now))
-    }
-
-    /// Counts a packet that came, and that somebody else than the port's own discipline dropped.
-    pub fn refuse(&mut self) {
-        self.dropped += 1;
-    }
-
-    /// Packets that came to the queue.
-    pub fn offered(&self) -> u64 {
-        self.accepted + self.dropped
-    }
-
-    /// Packets that arrived at the far end.
-    pub fn delivered(&self) -> u64 {
-        self.accepted - self.held()
-    }
-
-    /// Packets waiting, in service or in flight.
-    pub fn held(&self) -> u64 {
-        u64::from(self.flights.len())
-    }
-
-    /// Packets dropped.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
-    /// Packets marked here.
-    pub fn marked(&self) -> u64 {
-        self.marked
-    }
-
-    /// Most packets that ever waited.
-    pub fn peak(&self) -> u64 {
-        u64::from(self.peak)
-    }
 }
 
 impl SwitchPort for FifoPort {
     #[inline(always)]
     fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
-        self.offer(id, packet, now)
+        let start = if self.busy <= now {
+            self.waiting = 0;
+            if self.calm < 0 {
+                self.inspect(packet, now)?;
+            }
+            now
+        } else {
+            if self.waiting as i32 >= self.calm {
+                self.attend(packet, now)?;
+            }
+            self.waiting += 1;
+            self.busy
+        };
+        self.busy = start + self.serializer.time(packet.size());
+        self.accepted += 1;
+        let arrives = self.busy + self.delay;
+        let alone = self.flights.is_empty();
+        self.flights.push(Flight { arrives, id });
+        Ok(alone.then_some(arrives))
     }
 
     #[inline]
@@ -253,33 +173,44 @@ impl SwitchPort for FifoPort {
 
     #[inline]
     fn first(&self) -> PacketId {
-        self.first()
+        self.flights.head().id
     }
 
     #[inline]
     fn first_slot(&self) -> &impl Sized {
-        self.first_slot()
+        self.flights.head()
     }
 
     fn refuse(&mut self, _packet: &Packet) {
-        self.refuse();
+        self.dropped += 1;
     }
 
+    /// A waiting packet starts when the one before it departs. If that one has already arrived, it has started.
+    #[inline]
     fn waiting_at(&self, now: Time) -> u32 {
-        self.waiting_at(now)
+        let len = self.flights.len();
+        let mut waiting = self.waiting.min(len);
+        while waiting > 0 {
+            let before = len - waiting;
+            if before > 0 && self.flights.get(before - 1).arrives > now + self.delay {
+                break;
+            }
+            waiting -= 1;
+        }
+        waiting
     }
 
     #[inline]
     fn backlog(&self, now: Time) -> Bytes {
-        self.backlog(now)
+        self.serializer.bytes_in(self.busy.saturating_since(now))
     }
 
     fn offered(&self) -> u64 {
-        self.offered()
+        self.accepted + self.dropped
     }
 
     fn delivered(&self) -> u64 {
-        self.delivered()
+        self.accepted - self.held()
     }
 
     fn dropped(&self) -> u64 {
@@ -291,11 +222,11 @@ impl SwitchPort for FifoPort {
     }
 
     fn held(&self) -> u64 {
-        self.held()
+        u64::from(self.flights.len())
     }
 
     fn peak(&self) -> u64 {
-        self.peak()
+        u64::from(self.peak)
     }
 }
 

@@ -14,7 +14,7 @@
 //! bytes, p_b does not depend on the packet's size (RFC 7567, section 4.4, advises against it). The average is updated by
 //! every packet that comes, dropped or not.
 
-use crate::discipline::{DisciplineError, Found, Verdict, ensure};
+use crate::discipline::{DisciplineError, QueueState, Verdict, ensure};
 use crate::{Ecn, Serializer};
 use firstlight_units::{Bytes, Span};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -134,13 +134,18 @@ impl Red {
         }
     }
 
-    /// Brings the average up to date.
-    pub(crate) fn on_arrival(&mut self, found: &Found) {
-        if let Some(since) = found.empty_since {
-            let steps = found.now.saturating_since(since).as_ps() / self.typical.as_ps();
+    /// How long the packet lasts that is one step of idle time.
+    pub(crate) fn idle_step(&self) -> Span {
+        self.typical
+    }
+
+    /// Brings the average up to date for a packet that comes.
+    pub(crate) fn on_arrival(&mut self, state: &QueueState) {
+        if let Some(since) = state.empty_since {
+            let steps = state.now.saturating_since(since).as_ps() / self.typical.as_ps();
             self.average *= power(1.0 - self.weight, steps);
         } else {
-            let queue = if self.in_bytes { found.backlog.as_ps() as f64 } else { f64::from(found.waiting) };
+            let queue = if self.in_bytes { state.backlog.as_ps() as f64 } else { f64::from(state.waiting) };
             self.average += self.weight * (queue - self.average);
         }
     }
@@ -219,9 +224,9 @@ mod tests {
         Red::new(&config, &Serializer::new(Rate::from_gbps(10), 1), 7)
     }
 
-    fn found(waiting: u32, backlog_ns: u64) -> Found {
+    fn found(waiting: u32, backlog_ns: u64) -> QueueState {
         let backlog = Span::from_ns(backlog_ns);
-        Found { now: Time::ZERO, waiting, backlog, time: Span::from_ns(1200), at_once: false, empty_since: None }
+        QueueState { now: Time::ZERO, waiting, backlog, time: Span::from_ns(1200), at_once: false, empty_since: None }
     }
 
     #[test]
@@ -233,7 +238,7 @@ mod tests {
         assert_eq!(red.average, 2.5);
         // Idle for two and a half packets of 1.2 us: two steps.
         let now = Time::ZERO + Span::from_ns(10_000);
-        red.on_arrival(&Found { now, empty_since: Some(now - Span::from_ns(3000)), ..found(0, 0) });
+        red.on_arrival(&QueueState { now, empty_since: Some(now - Span::from_ns(3000)), ..found(0, 0) });
         assert_eq!(red.average, 2.5 * 0.75 * 0.75);
     }
 

@@ -250,19 +250,19 @@ proptest! {
 
     #[test]
     fn class_ports(disciplines in prop::collection::vec(discipline(), 1..8), steps in steps(), seed in any::<u64>()) {
-        suite(ClassPort::new(serializer(), DELAY, &disciplines, seed), &disciplines, &steps)?;
+        suite(<ClassPort>::new(serializer(), DELAY, &disciplines, seed), &disciplines, &steps)?;
     }
 
     #[test]
     fn a_port_of_one_class(discipline in discipline(), steps in steps(), seed in any::<u64>()) {
-        suite(ClassPort::new(serializer(), DELAY, &[discipline], seed), &[discipline], &steps)?;
+        suite(<ClassPort>::new(serializer(), DELAY, &[discipline], seed), &[discipline], &steps)?;
     }
 
     /// One class does exactly what a FIFO port does, chance included.
     #[test]
     fn one_class_is_a_fifo(discipline in discipline(), steps in steps(), seed in any::<u64>()) {
         let fifo = verdicts(FifoPort::new(serializer(), DELAY, &discipline, seed), &steps);
-        let class = verdicts(ClassPort::new(serializer(), DELAY, &[discipline], seed), &steps);
+        let class = verdicts(<ClassPort>::new(serializer(), DELAY, &[discipline], seed), &steps);
         prop_assert_eq!(fifo, class);
     }
 }

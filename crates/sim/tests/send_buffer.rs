@@ -51,7 +51,7 @@ fn world(fabric: Fabric, flows: Vec<FlowConfig>, probes: Vec<ProbeConfig>) -> Wo
 }
 
 /// A packet at a host's edge: when, whose, which way, size and port.
-type Seen = (Time, HostId, bool, u16, u16, u32);
+type Seen = (Time, HostId, bool, u16, u16, u64);
 
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<Seen>>>);
@@ -59,7 +59,7 @@ struct Witness(Arc<Mutex<Vec<Seen>>>);
 impl CaptureSink for Witness {
     fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {
         let sent = direction == Direction::Sent;
-        self.0.lock().unwrap().push((at, host, sent, packet.size(), packet.sport(), packet.tcp().unwrap().seq()));
+        self.0.lock().unwrap().push((at, host, sent, packet.size(), packet.sport(), packet.digest_words()[1]));
     }
 }
 

@@ -64,7 +64,7 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
     if dctcp && !voq.marks() {
         notes.push("DCTCP flows never see a mark: VOQs have no ECN threshold; set voq.ecn_small".into());
     }
-    if voq.marks() && voq.red.is_none() && !dctcp && !negotiates_ecn(spec) {
+    if voq.marks() && !matches!(voq.discipline.marking, Marking::Red(_)) && !dctcp && !negotiates_ecn(spec) {
         notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }

@@ -5,9 +5,9 @@
 //! and B / (1 + alpha n) stays free. A packet is taken in when its port's threshold has room for the whole of it and the buffer
 //! has, too. Occupancy is all that is not yet sent, to the byte: memory is free as its bytes leave.
 //!
-//! Queues shrink as time passes, and nobody is told. So the pool keeps for each port what it last knew it to hold, which is
-//! never too little, and the sum of these. The test is made against that sum; only if it fails are the other ports looked
-//! at, and the sum is exact. A packet is refused by the exact test alone.
+//! Queues shrink as time passes, without any event. So the buffer keeps for each port the bytes that the port held when
+//! last looked at, which are never too few, and their sum. The test is made against that sum; only if it fails are all
+//! ports looked at, so that the sum is exact. A packet is refused by the exact test alone.
 
 use crate::discipline::{DisciplineError, ensure};
 use crate::switch_port::{QueueFull, SwitchPort};
@@ -16,20 +16,20 @@ use firstlight_units::{Bytes, Time};
 
 /// A switch's shared buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PoolConfig {
+pub struct SharedBufferConfig {
     /// B.
     pub size: Bytes,
     /// A port holds at most alpha times the free part; above 0, at most 65,536.
     pub alpha: f64,
 }
 
-impl PoolConfig {
+impl SharedBufferConfig {
     /// # Errors
     /// When a parameter is out of its range.
     pub fn check(&self) -> Result<(), DisciplineError> {
-        ensure(self.size.get() > 0, "pool.size", "is no buffer: it needs at least a byte")?;
+        ensure(self.size.get() > 0, "buffer.size", "is no buffer: it needs at least a byte")?;
         let right = self.alpha >= 1.0 / ONE && self.alpha <= 65_536.0;
-        ensure(right, "pool.alpha", "is not above 0 (at least 1/65536) and at most 65536")
+        ensure(right, "buffer.alpha", "is not above 0 (at least 1/65536) and at most 65536")
     }
 }
 
@@ -38,7 +38,7 @@ const ONE: f64 = 65_536.0;
 
 /// What a switch's ports hold together, and may.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub struct SharedBuffer {
     size: u64,
     alpha: u64,
     /// Bytes that each port held when last looked at, or more.
@@ -49,18 +49,18 @@ pub struct Pool {
     refused: u64,
 }
 
-impl Pool {
+impl SharedBuffer {
     /// An empty buffer for `ports` ports.
     ///
     /// # Panics
-    /// When [`PoolConfig::check`] fails.
-    pub fn new(config: &PoolConfig, ports: usize) -> Self {
-        config.check().unwrap_or_else(|error| panic!("a pool is checked before it is used: {error}"));
+    /// When [`SharedBufferConfig::check`] fails.
+    pub fn new(config: &SharedBufferConfig, ports: usize) -> Self {
+        config.check().unwrap_or_else(|error| panic!("a shared buffer is checked before it is used: {error}"));
         let alpha = (config.alpha * ONE).round() as u64;
-        Pool { size: config.size.get(), alpha, known: vec![0; ports], bound: 0, peak: 0, refused: 0 }
+        SharedBuffer { size: config.size.get(), alpha, known: vec![0; ports], bound: 0, peak: 0, refused: 0 }
     }
 
-    /// Queues a packet at port `which` of the switch's `ports`, if the pool and the port both take it. As
+    /// Queues a packet at port `which` of the switch's `ports`, if the buffer and the port both take it. As
     /// [`SwitchPort::offer`].
     ///
     /// # Errors
@@ -83,19 +83,19 @@ impl Pool {
         self.known[which] += u64::from(packet.size());
         self.bound += u64::from(packet.size());
         if self.bound > self.peak {
-            self.look_at_all(ports, now);
+            self.update_all(ports, now);
             self.peak = self.peak.max(self.bound);
         }
         Ok(event)
     }
 
-    /// Whether the pool has room for a packet of this size at port `which` of the switch's `ports`.
+    /// Whether the buffer has room for a packet of this size at port `which` of the switch's `ports`.
     #[inline]
     pub fn admits<P: SwitchPort>(&mut self, ports: &[P], which: usize, size: Bytes, now: Time) -> bool {
-        debug_assert_eq!(ports.len(), self.known.len(), "a pool is of one switch, and sees all its ports");
-        self.look_at(ports, which, now);
+        debug_assert_eq!(ports.len(), self.known.len(), "a shared buffer is of one switch, and sees all its ports");
+        self.update(ports, which, now);
         self.has_room(which, size.get()) || {
-            self.look_at_all(ports, now);
+            self.update_all(ports, now);
             self.has_room(which, size.get())
         }
     }
@@ -108,7 +108,7 @@ impl Pool {
     }
 
     #[inline]
-    fn look_at<P: SwitchPort>(&mut self, ports: &[P], which: usize, now: Time) {
+    fn update<P: SwitchPort>(&mut self, ports: &[P], which: usize, now: Time) {
         let known = &mut self.known[which];
         if *known > 0 {
             let held = ports[which].backlog(now).get();
@@ -117,8 +117,8 @@ impl Pool {
         }
     }
 
-    fn look_at_all<P: SwitchPort>(&mut self, ports: &[P], now: Time) {
-        (0..ports.len()).for_each(|which| self.look_at(ports, which, now));
+    fn update_all<P: SwitchPort>(&mut self, ports: &[P], now: Time) {
+        (0..ports.len()).for_each(|which| self.update(ports, which, now));
     }
 
     /// Q: bytes that the switch's `ports` hold at `now`.
@@ -131,7 +131,7 @@ impl Pool {
         Bytes::new(self.peak)
     }
 
-    /// Packets that the pool refused, of all ports.
+    /// Packets that the buffer refused, of all ports.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -153,8 +153,8 @@ mod tests {
         Packet::default().with_size(size)
     }
 
-    fn config(size: u64, alpha: f64) -> PoolConfig {
-        PoolConfig { size: Bytes::new(size), alpha }
+    fn config(size: u64, alpha: f64) -> SharedBufferConfig {
+        SharedBufferConfig { size: Bytes::new(size), alpha }
     }
 
     /// n greedy ports hold alpha B / (1 + alpha n) each, less than a packet short of it.
@@ -162,19 +162,19 @@ mod tests {
     fn greedy_ports_get_their_shares() {
         for (alpha, n, share) in [(1.0, 1, 50_000), (1.0, 4, 20_000), (0.5, 2, 25_000), (8.0, 1, 88_888)] {
             let mut ports = fifos(9, Discipline::default());
-            let mut pool = Pool::new(&config(100_000, alpha), 9);
+            let mut buffer = SharedBuffer::new(&config(100_000, alpha), 9);
             for round in 0..3000 {
                 let (which, id) = (round % n, PacketId(round as u32));
-                let _ = pool.offer(&mut ports, which, id, &mut packet(100), Time::ZERO);
+                let _ = buffer.offer(&mut ports, which, id, &mut packet(100), Time::ZERO);
             }
             for port in &ports[..n] {
                 let held = port.backlog(Time::ZERO).get();
                 assert!((share - 200..=share + 100).contains(&held), "{held} of {share} with alpha {alpha}, {n} ports");
             }
             let held: u64 = ports.iter().map(|port| port.backlog(Time::ZERO).get()).sum();
-            assert_eq!((pool.peak().get(), pool.occupancy(&ports, Time::ZERO).get()), (held, held));
+            assert_eq!((buffer.peak().get(), buffer.occupancy(&ports, Time::ZERO).get()), (held, held));
             let dropped: u64 = ports.iter().map(FifoPort::dropped).sum();
-            assert_eq!(pool.refused(), dropped);
+            assert_eq!(buffer.refused(), dropped);
         }
     }
 
@@ -182,21 +182,21 @@ mod tests {
     #[test]
     fn a_huge_alpha_leaves_the_buffer_s_end() {
         let mut ports = fifos(2, Discipline::default());
-        let mut pool = Pool::new(&config(10_000, 65_536.0), 2);
+        let mut buffer = SharedBuffer::new(&config(10_000, 65_536.0), 2);
         let taken =
-            (0..9).filter(|n| pool.offer(&mut ports, n % 2, PacketId(0), &mut packet(1500), Time::ZERO).is_ok());
+            (0..9).filter(|n| buffer.offer(&mut ports, n % 2, PacketId(0), &mut packet(1500), Time::ZERO).is_ok());
         assert_eq!(taken.count(), 6);
-        assert_eq!((pool.peak(), pool.refused()), (Bytes::new(9000), 3));
+        assert_eq!((buffer.peak(), buffer.refused()), (Bytes::new(9000), 3));
         assert!(config(10, f64::NAN).check().is_err() && config(0, 1.0).check().is_err());
     }
 
-    /// The lazy pool refuses what one refuses that looks at all ports each time, and its peak is the true one.
+    /// The lazy buffer refuses what one refuses that looks at all ports each time, and its peak is the true one.
     fn agrees<P: SwitchPort>(
         ports: &mut [P],
         steps: &[(u64, usize, u16)],
-        config: PoolConfig,
+        config: SharedBufferConfig,
     ) -> Result<(), TestCaseError> {
-        let mut pool = Pool::new(&config, ports.len());
+        let mut buffer = SharedBuffer::new(&config, ports.len());
         let mut events: Vec<Option<Time>> = ports.iter().map(|_| None).collect();
         let (mut now, mut peak) = (Time::ZERO, 0);
         for &(gap, which, size) in steps {
@@ -211,13 +211,13 @@ mod tests {
             let free = config.size.get() - held(ports);
             let own = ports[which].backlog(now).get() + u64::from(size);
             let room = own as f64 <= config.alpha * free as f64 && u64::from(size) <= free;
-            let (dropped, refused) = (ports[which].dropped(), pool.refused());
-            let got = pool.offer(ports, which, PacketId(0), &mut packet(size), now);
-            prop_assert_eq!(pool.refused() == refused, room);
+            let (dropped, refused) = (ports[which].dropped(), buffer.refused());
+            let got = buffer.offer(ports, which, PacketId(0), &mut packet(size), now);
+            prop_assert_eq!(buffer.refused() == refused, room);
             prop_assert_eq!(got.is_err(), ports[which].dropped() > dropped);
             events[which] = got.ok().flatten().or(events[which]);
             peak = peak.max(if got.is_ok() { held(ports) } else { 0 });
-            prop_assert_eq!(pool.peak().get(), peak);
+            prop_assert_eq!(buffer.peak().get(), peak);
             prop_assert!(held(ports) <= config.size.get());
         }
         Ok(())
@@ -232,7 +232,7 @@ mod tests {
             let discipline = Discipline::packets(Some(6), None);
             agrees(&mut fifos(4, discipline), &steps, config(size, alpha))?;
             let serializer = Serializer::new(Rate::from_gbps(10), 1);
-            let port = ClassPort::new(serializer, Span::from_us(1), &[discipline; 2], 0);
+            let port: ClassPort = ClassPort::new(serializer, Span::from_us(1), &[discipline; 2], 0);
             agrees(&mut vec![port; 4], &steps, config(size, alpha))?;
         }
     }
