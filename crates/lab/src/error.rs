@@ -15,7 +15,7 @@ pub enum LabError {
         /// Name of the experiment.
         path: String,
         /// The engine's error.
-        source: firstlight_sim::ConfigError,
+        source: firstlight_sim::BuildError,
     },
     /// The experiment has Linux hosts, which this function cannot run.
     #[error("this experiment has Linux hosts, whose kernel runs the network: use `firstlight run`")]

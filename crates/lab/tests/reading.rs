@@ -3,8 +3,8 @@
 use firstlight_circuits::RackId;
 use firstlight_lab::spec::{CaptureSide, Control, Flow, Network, OverrideValue};
 use firstlight_lab::{Spec, inspect};
-use firstlight_net::{Band, Drops, RedConfig};
-use firstlight_sim::{HybridConfig, Resize, SeriesConfig};
+use firstlight_net::{Band, Drops, Marking, RedConfig};
+use firstlight_sim::{HybridConfig, Resize, SeriesConfig, VoqConfig};
 use firstlight_transport::cc::{SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
@@ -63,8 +63,8 @@ fn every_value_comes_to_its_place() {
     assert_eq!((fabric.packet.rate, fabric.packet.delay), (Rate::from_gbps(10), Span::from_us(5)));
     assert_eq!((fabric.packet.switch_queue, fabric.packet.switched), (5, true));
     assert_eq!((fabric.circuit.rate, fabric.circuit.delay), (Rate::from_gbps(80), Span::from_us(31)));
-    assert_eq!(fabric.voq.resize, Some(Resize { large: 50, advance: Span::from_us(600) }));
-    assert_eq!((fabric.voq.small, fabric.voq.ecn_small, fabric.voq.ecn_large), (16, Some(10), Some(31)));
+    let resize = Some(Resize::packets(50, Some(31), Span::from_us(600)));
+    assert_eq!(fabric.voq, VoqConfig { resize, ..VoqConfig::packets(16, Some(10)) });
     assert_eq!(fabric.marks, Some(Span::from_us(500)));
     assert_eq!(fabric.week.length(), Span::from_us(4800));
     assert_eq!(spec.measure.pair, Some((RackId(0), RackId(1))));
@@ -77,11 +77,11 @@ fn red_of_voqs_comes_to_its_place() {
     let set = |key, value| [("voq.red.min", "27kB"), ("voq.red.max", "81kB"), ("voq.red.weight", "0.01"), (key, value)];
     let band = Band::Bytes { min: Bytes::new(27_000), max: Bytes::new(81_000) };
     let red = RedConfig { weight: 0.01, typical_packet: Bytes::new(9000), ..RedConfig::new(band) };
-    let found = |key, value| hybrid(&read(PAIR, &set(key, value))).voq.red;
-    assert_eq!(found("voq.red.gentle", "true"), Some(RedConfig { gentle: true, ..red }));
-    assert_eq!(found("voq.red.probability", "0.1"), Some(RedConfig { max_probability: 0.1, ..red }));
-    assert_eq!(found("voq.red.drop_beyond", "false"), Some(RedConfig { drops: Drops::Unmarkable, ..red }));
-    assert_eq!(hybrid(&read(PAIR, &[])).voq.red, None);
+    let found = |key, value| hybrid(&read(PAIR, &set(key, value))).voq.discipline.marking;
+    assert_eq!(found("voq.red.gentle", "true"), Marking::Red(RedConfig { gentle: true, ..red }));
+    assert_eq!(found("voq.red.probability", "0.1"), Marking::Red(RedConfig { max_probability: 0.1, ..red }));
+    assert_eq!(found("voq.red.drop_beyond", "false"), Marking::Red(RedConfig { drops: Drops::Unmarkable, ..red }));
+    assert_eq!(hybrid(&read(PAIR, &[])).voq.discipline.marking, Marking::None);
 }
 
 #[test]

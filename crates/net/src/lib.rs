@@ -29,7 +29,7 @@ pub use class_port::{CLASSES, ClassPort, PausablePort};
 pub use direction::Direction;
 pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
 pub use line::Line;
-pub use pacer::{Pace, Pacer, PacerConfig, PacerCounts};
+pub use pacer::{InterfacePacer, PacerConfig, PacerCounts, PacerDecision};
 pub use packet::{
     CongestionNotification, Datagram, Ecn, FlowTuple, HostId, Packet, PacketKind, ProbeDatagram, SackBlock, Stamps,
     TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut,

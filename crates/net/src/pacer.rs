@@ -58,10 +58,10 @@ impl PacerConfig {
 
 /// What the pacer does with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pace {
+pub enum PacerDecision {
     /// It passes: give it to the interface now.
     Pass,
-    /// It is held. With a time: [`Pacer::release`] must be called then (it is pending already if there is none).
+    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is none).
     Held(Option<Time>),
 }
 
@@ -94,10 +94,10 @@ struct Flow {
     held: u32,
 }
 
-/// The pacer of one host. The order of calls: [`Pacer::release`] at [`Pacer::next`], any other up to then, in the order of
+/// The pacer of one host. The order of calls: [`InterfacePacer::release`] at [`InterfacePacer::next`], any other up to then, in the order of
 /// time.
 #[derive(Clone, Debug)]
-pub struct Pacer {
+pub struct InterfacePacer {
     limiter: Limiter,
     held: Ring<Held>,
     /// Paced flows in the order of their keys.
@@ -108,14 +108,14 @@ pub struct Pacer {
     counts: PacerCounts,
 }
 
-impl Pacer {
+impl InterfacePacer {
     /// A pacer whose times are stretched `scale`-fold; `seed` seeds which flows it takes.
     ///
     /// # Panics
     /// When [`PacerConfig::check`] fails or `scale` is zero.
     pub fn new(config: &PacerConfig, scale: u32, seed: u64) -> Self {
         config.check().unwrap_or_else(|error| panic!("a pacer is checked before it is used: {error}"));
-        Pacer {
+        InterfacePacer {
             limiter: Limiter::new(config, scale),
             held: Ring::with_capacity(16),
             flows: Vec::new(),
@@ -143,33 +143,33 @@ impl Pacer {
     }
 
     /// The host sends a packet.
-    pub fn offer(&mut self, id: PacketId, packet: &Packet, now: Time) -> Pace {
+    pub fn offer(&mut self, id: PacketId, packet: &Packet, now: Time) -> PacerDecision {
         self.counts.offered += 1;
         let flow = key(packet.dst().0, packet.sport(), packet.dport());
         let Some(index) = self.find(flow, now) else {
             self.counts.passed += 1;
-            return Pace::Pass;
+            return PacerDecision::Pass;
         };
         self.limiter.receive(packet.size(), now);
         self.flows[index].last = now;
         if self.held.is_empty() && self.limiter.is_free() {
             self.limiter.charge(packet.size());
             self.counts.passed += 1;
-            return Pace::Pass;
+            return PacerDecision::Pass;
         }
         self.flows[index].held += 1;
         self.limiter.backlog += u64::from(packet.size());
         let alone = self.held.is_empty();
         self.held.push(Held { id, size: packet.size(), flow });
-        Pace::Held(if alone { self.next() } else { None })
+        PacerDecision::Held(if alone { self.next() } else { None })
     }
 
-    /// When [`Pacer::release`] is to be called; `None` while no packet is held.
+    /// When [`InterfacePacer::release`] is to be called; `None` while no packet is held.
     pub fn next(&self) -> Option<Time> {
         (!self.held.is_empty()).then(|| self.limiter.next())
     }
 
-    /// The packet that goes to the interface now, if it is time for one. Then ask [`Pacer::next`].
+    /// The packet that goes to the interface now, if it is time for one. Then ask [`InterfacePacer::next`].
     pub fn release(&mut self, now: Time) -> Option<PacketId> {
         self.limiter.advance(now, self.held.is_empty());
         if !self.limiter.is_free() {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     /// Releases what is due by `now`: the times.
-    fn run(pacer: &mut Pacer, now: Time) -> Vec<Time> {
+    fn run(pacer: &mut InterfacePacer, now: Time) -> Vec<Time> {
         let mut released = Vec::new();
         while let Some(at) = pacer.next().filter(|at| *at <= now) {
             released.extend(pacer.release(at).map(|_| at));
@@ -370,12 +370,12 @@ mod tests {
 
     #[test]
     fn the_rate_by_hand() {
-        let mut pacer = Pacer::new(&ALL, 1, 0);
+        let mut pacer = InterfacePacer::new(&ALL, 1, 0);
         pacer.on_receive(&echo(5), us(0));
-        assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), Pace::Pass);
+        assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), PacerDecision::Pass);
         // Its 8,000 bytes are owed, and the rate is zero until the first update.
-        assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), Pace::Held(Some(us(64))));
-        assert_eq!(pacer.offer(PacketId(2), &data(5, 8000), us(1)), Pace::Held(None));
+        assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), PacerDecision::Held(Some(us(64))));
+        assert_eq!(pacer.offer(PacketId(2), &data(5, 8000), us(1)), PacerDecision::Held(None));
         assert_eq!(pacer.release(us(64)), None);
         // eta M / T = 24,000 B / 8 / 64 us = 375 Mb/s; beta Q = 16 * 16,000 * 8 = 2.048 Mb/s.
         assert_eq!(pacer.rate(), Rate::from_bps(377_048_000));
@@ -394,7 +394,7 @@ mod tests {
     /// At a constant load the rate becomes that load, whatever the load was before, and what comes goes.
     #[test]
     fn the_rate_converges_to_the_load() {
-        let mut pacer = Pacer::new(&ALL, 1, 0);
+        let mut pacer = InterfacePacer::new(&ALL, 1, 0);
         pacer.on_receive(&echo(5), us(0));
         let mut now = us(0);
         // 1,500 bytes every 12, 3 and 24 us: 1,000, 4,000 and 500 Mb/s.
@@ -423,7 +423,7 @@ mod tests {
     /// A burst leaves spread out: the gaps are what the rate of that moment asks.
     #[test]
     fn a_burst_is_spread() {
-        let mut pacer = Pacer::new(&ALL, 1, 0);
+        let mut pacer = InterfacePacer::new(&ALL, 1, 0);
         pacer.on_receive(&echo(5), us(0));
         let burst = 64;
         (0..burst).for_each(|n| _ = pacer.offer(PacketId(n), &data(5, 1500), us(10)));
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn flows_come_and_go() {
-        let mut pacer = Pacer::new(&ALL, 1, 0);
+        let mut pacer = InterfacePacer::new(&ALL, 1, 0);
         pacer.on_receive(&answer(5, TcpFlags::ACK | TcpFlags::ECE | TcpFlags::SYN), us(0));
         pacer.on_receive(&answer(5, TcpFlags::ACK), us(0));
         assert!(!pacer.is_paced(&data(5, 1500), us(0)));
@@ -464,12 +464,12 @@ mod tests {
     /// seems over.
     #[test]
     fn nothing_overtakes_a_held_packet() {
-        let mut pacer = Pacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);
+        let mut pacer = InterfacePacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);
         pacer.on_receive(&echo(5), us(0));
-        assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), Pace::Pass);
-        assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), Pace::Held(Some(us(64))));
+        assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), PacerDecision::Pass);
+        assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), PacerDecision::Held(Some(us(64))));
         assert_eq!((pacer.release(us(64)), pacer.release(us(128))), (None, None));
-        assert_eq!(pacer.offer(PacketId(2), &data(5, 100), us(130)), Pace::Held(None));
+        assert_eq!(pacer.offer(PacketId(2), &data(5, 100), us(130)), PacerDecision::Held(None));
         let due = loop {
             let next = pacer.next().unwrap();
             let mut other = pacer.clone();
@@ -478,13 +478,13 @@ mod tests {
             }
             pacer = other;
         };
-        assert_eq!(pacer.offer(PacketId(3), &data(5, 100), due), Pace::Held(None));
+        assert_eq!(pacer.offer(PacketId(3), &data(5, 100), due), PacerDecision::Held(None));
         assert_eq!(pacer.release(due), Some(PacketId(1)));
     }
 
     #[test]
     fn one_echo_in_eight_takes_a_flow() {
-        let mut pacer = Pacer::new(&PacerConfig::HULL, 1, 3);
+        let mut pacer = InterfacePacer::new(&PacerConfig::HULL, 1, 3);
         (0..8000).for_each(|flow| pacer.on_receive(&echo(flow), us(0)));
         // 1,000 expected, standard deviation 30.
         assert!(pacer.counts().associations.abs_diff(1000) < 4 * 30, "{}", pacer.counts().associations);
@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn a_stretched_pacer_is_the_same_but_slower() {
         let trace = |scale: u32| -> Vec<u64> {
-            let mut pacer = Pacer::new(&ALL, scale, 0);
+            let mut pacer = InterfacePacer::new(&ALL, scale, 0);
             pacer.on_receive(&echo(5), us(0));
             (0..50).for_each(|n| _ = pacer.offer(PacketId(n), &data(5, 1500), us(u64::from(scale))));
             run(&mut pacer, us(10_000_000)).iter().map(|at| at.as_ps() / u64::from(scale) / 10_000).collect()
@@ -508,7 +508,7 @@ mod tests {
         fn no_packet_is_lost_or_overtaken(
             ops in prop::collection::vec((0u64..300, 0u16..4, 40u16..9000, any::<bool>()), 1..300), chance in 0.0..1.0f64,
         ) {
-            let mut pacer = Pacer::new(&PacerConfig { chance, ..PacerConfig::HULL }, 1, 9);
+            let mut pacer = InterfacePacer::new(&PacerConfig { chance, ..PacerConfig::HULL }, 1, 9);
             let (mut now, mut order) = (us(0), vec![Vec::new(); 4]);
             let mut sent: Vec<(PacketId, u16)> = Vec::new();
             for (n, (gap, flow, size, marked)) in ops.into_iter().enumerate() {
@@ -523,7 +523,7 @@ mod tests {
                 }
                 let id = PacketId(n as u32);
                 sent.push((id, flow));
-                if pacer.offer(id, &data(flow, size), now) == Pace::Pass {
+                if pacer.offer(id, &data(flow, size), now) == PacerDecision::Pass {
                     order[usize::from(flow)].push(id);
                 }
                 let counts = pacer.counts();

@@ -166,8 +166,7 @@ fn uplinks_may_go_round_the_core_switches_more_than_once() {
     assert_eq!(Routes::new(&twice, 0).count_paths(&twice, HostId(0), HostId(23)), 2 * 6 * 4);
     assert!(twice.find("agg0").is_some_and(|agg| {
         let Node::Switch(agg) = agg else { return false };
-        let names: Vec<_> =
-            twice.ports_of(agg).map(|i| twice.port_name(firstlight_net::topology::SwitchPort(i))).collect();
+        let names: Vec<_> = twice.ports_of(agg).map(|i| twice.port_name(firstlight_net::topology::PortId(i))).collect();
         names[2..4] == ["agg0->core0.0", "agg0->core1.0"] && names[5] == "agg0->core0.1"
     }));
 }

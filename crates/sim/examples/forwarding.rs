@@ -109,7 +109,7 @@ fn etalon_pair() -> Workload {
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: Span::from_us(30) },
         week: Week::etalon(25, Span::from_us(180), Span::from_us(20)).expect("the example's own week is legal"),
         control: None,
-        voq: VoqConfig { small, resize: None, ecn_small: None, ecn_large: None, red: None },
+        voq: VoqConfig::packets(small, None),
         pfc: None,
         marks: None,
         time_scale: 1,

@@ -1,4 +1,4 @@
-//! What a fabric is made of, in the experiment's own units.
+//! What a fabric is made of.
 //!
 //! Every span here is the fabric's own time; [`time_scale`](HybridConfig::time_scale) stretches all of them against
 //! the clock that the engine and the hosts share.
@@ -9,7 +9,7 @@ use firstlight_net::interface::{ChainConfig, ClockConfig};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::Topology;
-use firstlight_net::{Discipline, PacerConfig, PoolConfig, RedConfig};
+use firstlight_net::{Discipline, Length, Limit, Marking, PacerConfig, SharedBufferConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// The links between hosts and their switch.
@@ -17,35 +17,35 @@ use firstlight_units::{Bytes, Rate, Span};
 pub struct HostLinks {
     /// Rate of the host's interface.
     pub rate: Rate,
-    /// Rate of the switch's port towards it.
+    /// Rate of the switch's port to the host.
     pub receive_rate: Rate,
     /// Propagation delay of one direction.
     pub delay: Span,
 }
 
-/// What is between a host's TCP and its link.
+/// The host's interface: all that is between a host's TCP and its link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterfaceConfig {
     /// How long a packet takes through the sending host's stack.
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
     pub receive_delay: Span,
-    /// Probability that a packet is lost on its way into the network (fault injection); 0 on a sound network.
+    /// Probability that a packet is lost as it enters the interface (fault injection); 0 on a sound network.
     pub loss: f64,
-    /// How true the hosts' clocks are, by which interfaces stamp packets.
+    /// How accurate the hosts' clocks are, by which interfaces stamp packets.
     pub clock: ClockConfig,
-    /// How those timestamps come about.
+    /// How the interfaces' timestamps are taken.
     pub stamps: ChainConfig,
-    /// HULL's pacer, where there is one.
+    /// HULL's pacer; `None` for no pacing.
     pub pacer: Option<PacerConfig>,
-    /// QCN: queues of switches notify the hosts' interfaces of congestion, and these limit flows.
+    /// QCN, with which queues of switches notify the hosts' interfaces of congestion, and these limit flows; `None` for none.
     pub qcn: Option<QcnConfig>,
-    /// What the hosts' adapters hold.
+    /// The buffers of the hosts' adapters.
     pub adapter: AdapterConfig,
 }
 
 impl InterfaceConfig {
-    /// What a receiving host's stack adds to its link's delay: nothing when its adapter holds packets before that.
+    /// What a receiving host's stack adds to its link's delay: nothing where the adapter holds packets before the stack.
     pub(crate) fn stack_on_link(&self) -> Span {
         if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
     }
@@ -54,41 +54,41 @@ impl InterfaceConfig {
 /// The buffers of a host's adapter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdapterConfig {
-    /// Bytes of what is to be sent. While it holds as many or more, the host's stack waits; `None` for no limit.
+    /// Bytes of the send buffer. While it holds as many or more, the host's stack waits; `None` for no limit.
     pub send_buffer: Option<Bytes>,
-    /// How the host takes in what has arrived; `None` for at once.
+    /// How the host fetches packets that have arrived; `None` for at once.
     pub receive: Option<ReceiveConfig>,
 }
 
 /// The receiving side of a host's adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveConfig {
-    /// The rate at which the host takes in what has arrived.
+    /// The rate at which the host fetches packets that have arrived.
     pub drain: Rate,
-    /// Bytes that wait for that; what comes beyond is lost.
+    /// Bytes that may wait to be fetched; packets beyond are lost.
     pub buffer: Bytes,
 }
 
 impl ReceiveConfig {
-    /// The buffer where none is given: that of the adapters of the study of TCP over converged Ethernet.
+    /// The default buffer: that of the adapters in the study of TCP over converged Ethernet (CEE).
     pub const BUFFER: Bytes = Bytes::new(512_000);
 }
 
 /// What the switches of a packet fabric do with packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SwitchConfig {
-    /// What each output port does.
+    /// The queue discipline of each output port.
     pub discipline: Discipline,
-    /// What it does with each traffic class, from 0 on, in strict priority; empty for one queue, with `discipline`.
+    /// The queue discipline of each traffic class, from 0 on, in strict priority; empty for one queue, with `discipline`.
     pub classes: Vec<Discipline>,
     /// A buffer that all ports of a switch share.
-    pub buffer: Option<PoolConfig>,
-    /// Links can be paused, those of hosts too, and switches count what comes in over each of them.
+    pub buffer: Option<SharedBufferConfig>,
+    /// PFC: links can be paused, those of hosts too, and switches have an account of each; `None` for lossy links.
     pub pfc: Option<PfcConfig>,
 }
 
 impl SwitchConfig {
-    /// What each queue of a port does, the lowest class's first.
+    /// The queue disciplines of a port, the lowest class's first. All ports have the same.
     pub fn queues(&self) -> &[Discipline] {
         if self.classes.is_empty() { std::slice::from_ref(&self.discipline) } else { &self.classes }
     }
@@ -106,13 +106,13 @@ pub struct WatchConfig {
 /// Hosts and output-queued switches, joined in any way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphConfig {
-    /// Who is joined with whom.
+    /// Hosts, switches and links.
     pub topology: Topology,
     /// The hosts' interfaces.
     pub interface: InterfaceConfig,
     /// The switches.
     pub switch: SwitchConfig,
-    /// Each packet takes any of the shortest ways, by turns, instead of always its flow's.
+    /// Packet spraying: each packet takes any of the shortest paths instead of its flow's.
     pub spray: bool,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
@@ -137,11 +137,12 @@ pub struct HybridConfig {
     pub circuit: CircuitConfig,
     /// The schedule of the circuit switch; with `control` only that of the first week.
     pub week: Week,
-    /// Makes the schedules of all later weeks, as long as the first.
+    /// The control loop that makes the schedules of all later weeks, each as long as the first; `None` to repeat the first.
     pub control: Option<ControlConfig>,
-    /// The queues between them.
+    /// The queues of pairs of racks.
     pub voq: VoqConfig,
-    /// Links can be paused, those of hosts too; all packets are one class, and the VOQs' capacities hold as well.
+    /// PFC: links can be paused, those of hosts too; all packets are one class, and the VOQs' limits hold as well. `None` for
+    /// lossy links.
     pub pfc: Option<PfcConfig>,
     /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
     pub marks: Option<Span>,
@@ -173,15 +174,15 @@ pub struct CircuitConfig {
     pub delay: Span,
 }
 
-/// The control loop of a hybrid fabric: at the start of each week demand is estimated, and the schedule computed that
+/// The control loop of a hybrid fabric: at the start of each week demand is estimated, and the schedule is computed that
 /// the next week follows (Etalon, NSDI'20, section 2.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlConfig {
-    /// Whose demand the scheduler sees.
+    /// Where demand is estimated.
     pub demand: DemandSource,
-    /// Who computes the schedule.
+    /// The algorithm that computes the schedule.
     pub scheduler: Scheduler,
-    /// How long that takes. What is not there by the week's end comes a week later.
+    /// How long the computation takes. A schedule that is not ready by the week's end comes a week later.
     pub compute: Span,
     /// How long the switch reconfigures before each day.
     pub night: Span,
@@ -189,23 +190,23 @@ pub struct ControlConfig {
     pub least_day: Span,
 }
 
-/// Where demand is seen.
+/// Where demand is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemandSource {
-    /// In the VOQs: what waits there.
+    /// In the VOQs: bytes that wait there.
     Voq,
-    /// At the hosts: what applications have written and has not yet passed the VOQ (application data units, after the
-    /// slides of Etalon's first version).
+    /// At the hosts: bytes that applications have written and that have not passed the VOQ (application data units, after
+    /// the slides of Etalon's first version).
     Adu,
-    /// In the workload: as `Adu`, with what flows that start before the coming week's end are going to write.
+    /// In the workload: as `Adu`, with the bytes that flows starting before the coming week's end are going to write.
     Oracle,
 }
 
 impl DemandSource {
-    /// All of them.
+    /// All sources of demand.
     pub const ALL: [DemandSource; 3] = [DemandSource::Voq, DemandSource::Adu, DemandSource::Oracle];
 
-    /// Its name in experiments.
+    /// The source's name in experiments.
     pub const fn name(self) -> &'static str {
         match self {
             DemandSource::Voq => "voq",
@@ -216,7 +217,7 @@ impl DemandSource {
 }
 
 impl HybridConfig {
-    /// What each schedule of the control loop must fit in.
+    /// The frame that each schedule of the control loop must fit in.
     pub fn frame(&self, control: &ControlConfig) -> Frame {
         Frame {
             week: self.week.length(),
@@ -228,35 +229,45 @@ impl HybridConfig {
     }
 }
 
-/// The VOQs of a hybrid fabric, in packets.
+/// The VOQs of a hybrid fabric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VoqConfig {
-    /// Capacity.
-    pub small: u32,
-    /// Larger capacity before and during a pair's day.
+    /// The queue discipline of each VOQ. A phantom queue has no place here: a VOQ has no link of its own.
+    pub discipline: Discipline,
+    /// Another size before and during a pair's day; `None` for always the same.
     pub resize: Option<Resize>,
-    /// Mark an ECN-capable packet when the queue would exceed this with it, while small.
-    pub ecn_small: Option<u32>,
-    /// The same while large.
-    pub ecn_large: Option<u32>,
-    /// Mark, or drop, by the average queue, instead of these thresholds.
-    pub red: Option<RedConfig>,
 }
 
 impl VoqConfig {
+    /// VOQs that hold so many packets, and mark beyond `mark` packets, where given.
+    pub fn packets(limit: u32, mark: Option<u32>) -> Self {
+        VoqConfig { discipline: Discipline::packets(Some(limit), mark), resize: None }
+    }
+
     /// Whether packets can be marked.
     pub fn marks(&self) -> bool {
-        self.ecn_small.is_some() || self.ecn_large.is_some() || self.red.is_some()
+        self.discipline.marking != Marking::None
+            || self.resize.as_ref().is_some_and(|resize| resize.threshold.is_some())
     }
 }
 
-/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1).
+/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1): what holds from `advance` before the day until the day's end, in
+/// place of the discipline's limit and threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resize {
-    /// Capacity from `advance` before the day until the day's end.
-    pub large: u32,
+    /// How much the VOQ holds.
+    pub limit: Limit,
+    /// Mark ECN-capable packets with which the VOQ would be longer than this; `None` for no such marks. RED goes on as it is.
+    pub threshold: Option<Length>,
     /// How long before the day (the paper's tau).
     pub advance: Span,
+}
+
+impl Resize {
+    /// So many packets from `advance` before the day, and marks beyond `mark` packets, where given.
+    pub fn packets(limit: u32, mark: Option<u32>, advance: Span) -> Self {
+        Resize { limit: Limit::Packets(limit), threshold: mark.map(Length::Packets), advance }
+    }
 }
 
 /// What to measure of one pair of racks.
@@ -277,14 +288,15 @@ pub struct SeriesConfig {
     pub fold: u32,
 }
 
-/// Why a fabric or a world cannot be built. `key` is the place in the experiment that is to blame.
+/// Why a fabric or a world cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    /// A value out of its range.
-    #[error("{key}: {problem}")]
-    Value {
-        /// Which setting.
-        key: &'static str,
+pub enum BuildError {
+    /// A value that the engine cannot work with.
+    #[error("{field}: {problem}")]
+    Field {
+        /// The field of [`GraphConfig`], [`HybridConfig`], or of the configuration of a meter (`meter`) or of watched queues
+        /// (`watch`).
+        field: &'static str,
         /// What is wrong and what would be right.
         problem: String,
     },
@@ -307,4 +319,11 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
+}
+
+impl BuildError {
+    /// An error in a field of a fabric's configuration.
+    pub(crate) fn field(field: &'static str, problem: impl Into<String>) -> Self {
+        BuildError::Field { field, problem: problem.into() }
+    }
 }

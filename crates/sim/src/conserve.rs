@@ -1,4 +1,4 @@
-//! Conservation: no packet appears or vanishes unseen. Checked at the end of every run.
+//! Conservation: no packet appears or vanishes uncounted. Checked at the end of every run.
 
 use std::fmt;
 
@@ -21,20 +21,19 @@ impl fmt::Display for Imbalance {
     }
 }
 
-/// Collects the identities that fail.
+/// The identities that do not hold.
 #[derive(Default)]
-pub(crate) struct Ledger {
-    failures: Vec<Imbalance>,
-}
+pub(crate) struct Violations(Vec<Imbalance>);
 
-impl Ledger {
+impl Violations {
+    /// Checks that both sides of an identity are equal.
     pub(crate) fn check(&mut self, place: &str, identity: &'static str, left: u64, right: u64) {
         if left != right {
-            self.failures.push(Imbalance { place: place.into(), identity, left, right });
+            self.0.push(Imbalance { place: place.into(), identity, left, right });
         }
     }
 
-    pub(crate) fn failures(self) -> Vec<Imbalance> {
-        self.failures
+    pub(crate) fn into_imbalances(self) -> Vec<Imbalance> {
+        self.0
     }
 }

@@ -1,17 +1,18 @@
 //! One number for a whole run: the same spec, seed and version give the same one on any machine.
 //!
-//! Every packet that leaves the fabric or is lost in it is mixed in, with its time and place. Mixing is a folded
-//! 64 x 64 -> 128 bit multiplication (as in wyhash): not cryptographic, but every bit counts.
+//! Every packet that leaves the fabric or is lost in it is mixed in, with its time and place, in the order of events. Mixing
+//! is a folded 64 x 64 -> 128 bit multiplication (as in wyhash): not cryptographic, but every bit counts. A run that is
+//! divided by switches would record packets with their times, and mix them in when all parts have passed that time.
 
 use firstlight_net::Packet;
 use firstlight_units::Time;
 
-/// Where a packet met its end, for the digest.
+/// How a packet left the fabric.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
-    /// Handed to its host.
+pub(crate) enum PacketEnd {
+    /// The packet was delivered to its host.
     Exit,
-    /// Lost at a queue of this index.
+    /// The packet was lost at the queue of this number.
     Drop(usize),
 }
 
@@ -33,10 +34,10 @@ impl Digest {
     }
 
     #[inline]
-    pub(crate) fn packet(&mut self, p: &Packet, at: Time, end: End) {
+    pub(crate) fn packet(&mut self, p: &Packet, at: Time, end: PacketEnd) {
         let place = match end {
-            End::Exit => 0,
-            End::Drop(queue) => queue as u64 + 1,
+            PacketEnd::Exit => 0,
+            PacketEnd::Drop(queue) => queue as u64 + 1,
         };
         let [ends, numbers, rest] = p.digest_words();
         // Packet fields first, apart from the state: only one multiplication waits for the one before it.
@@ -72,16 +73,17 @@ mod tests {
             of_header(TcpHeader { ack: 1, ..tcp }),
             of_header(TcpHeader { flags: TcpFlags::ECE, ..tcp }),
         ];
-        let of = |packets: &[Packet], at: u64, end: End| {
+        let of = |packets: &[Packet], at: u64, end: PacketEnd| {
             let mut digest = Digest::new();
             packets.iter().for_each(|p| digest.packet(p, Time::from_ps(at), end));
             digest.value()
         };
-        let mut seen = vec![of(&[base], 0, End::Exit), of(&[base], 1, End::Exit), of(&[base], 0, End::Drop(0))];
+        let mut seen =
+            vec![of(&[base], 0, PacketEnd::Exit), of(&[base], 1, PacketEnd::Exit), of(&[base], 0, PacketEnd::Drop(0))];
         for other in others {
-            seen.push(of(&[other], 0, End::Exit));
-            seen.push(of(&[other, base], 0, End::Exit));
-            seen.push(of(&[base, other], 0, End::Exit));
+            seen.push(of(&[other], 0, PacketEnd::Exit));
+            seen.push(of(&[other, base], 0, PacketEnd::Exit));
+            seen.push(of(&[base, other], 0, PacketEnd::Exit));
         }
         let n = seen.len();
         seen.sort_unstable();

@@ -1,7 +1,8 @@
 //! The event set: which source has work when, earliest first.
 //!
-//! Each source (a port, a link, a transmitter, the calendar) has at most one pending event, so an event is its source
-//! and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its traffic.
+//! Each source (a port, a line's transmitter, a host's timer, the calendar) has at most one pending event. So an event is
+//! its source and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its traffic.
+//! A set of some sources is independent of all others: a run that is divided by switches would have one set for each part.
 //!
 //! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1), in groups of four: every source has a leaf, every
 //! inner node holds the earliest of the four below it, and the root the earliest of all. A change plays the matches on one
@@ -11,13 +12,16 @@ use firstlight_net::PacketId;
 use firstlight_units::Time;
 use std::hint::select_unpredictable;
 
-/// What an event is about. The order is that of events at one instant.
+/// What kind of source an event has. The order is that of events at one instant.
+///
+/// A fabric and the hosts have a set of their own each, and what the fabric has to do at a moment comes before what the
+/// hosts have to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
-pub(crate) enum Kind {
-    /// The schedule's next operations.
+pub(crate) enum EventKind {
+    /// The schedule has operations that are due.
     Calendar,
-    /// A packet arrives at the switch from a host.
+    /// A packet arrives at the switch from a host's interface; or the transmission of an interface that can be paused ends.
     Nic,
     /// A rack's uplink is free.
     UplinkFree,
@@ -31,56 +35,56 @@ pub(crate) enum Kind {
     CircuitFree,
     /// A packet arrives at the end of a circuit.
     Circuit,
-    /// A packet arrives at the end of a switch's output port.
+    /// A packet arrives at the end of the link of a switch's output port; or a transmission of a port with classes ends.
     Port,
-    /// The series takes a sample: after everything else of its instant.
+    /// The series, or the watched queues, take a sample.
     Sample,
-    /// A connection's timer, in a set of the hosts' own.
+    /// A connection's timer goes off, in the hosts' set.
     Timer,
-    /// The next flow stops sending; there as well.
+    /// The next flow stops sending, in the hosts' set.
     Stop,
-    /// A probe sends; there as well.
+    /// A probe sends, in the hosts' set.
     Probe,
-    /// A host's pacer lets a packet go.
+    /// A host's pacer releases a packet.
     Pacer,
     /// The control loop estimates or plans, in the hosts' set.
     Control,
-    /// A message starts, or is due; in the hosts' own set.
+    /// A message starts, or is due, in the hosts' set.
     Message,
-    /// A packet has come through the stack of a host whose interface can be paused.
+    /// A packet leaves the stack of a host whose interface can be paused.
     Stack,
     /// A pause frame takes effect.
     Pause,
-    /// A host's interface lets a packet of a limited flow go, or changes its rate.
+    /// A host's rate limiters release a packet, or change a rate.
     Limiter,
-    /// A host has taken a packet in from its adapter's buffer, or one has come through its stack.
+    /// A host has fetched a packet from its adapter's buffer, or a packet leaves its stack.
     Adapter,
 }
 
-/// By number; padded, so that looking one up needs no check.
-const KINDS: [Kind; 32] = {
-    let mut kinds = [Kind::Timer; 32];
+/// The kinds by number; padded, so that a look-up needs no check.
+const KINDS: [EventKind; 32] = {
+    let mut kinds = [EventKind::Timer; 32];
     let all = [
-        Kind::Calendar,
-        Kind::Nic,
-        Kind::UplinkFree,
-        Kind::Uplink,
-        Kind::DownlinkFree,
-        Kind::Downlink,
-        Kind::CircuitFree,
-        Kind::Circuit,
-        Kind::Port,
-        Kind::Sample,
-        Kind::Timer,
-        Kind::Stop,
-        Kind::Probe,
-        Kind::Pacer,
-        Kind::Control,
-        Kind::Message,
-        Kind::Stack,
-        Kind::Pause,
-        Kind::Limiter,
-        Kind::Adapter,
+        EventKind::Calendar,
+        EventKind::Nic,
+        EventKind::UplinkFree,
+        EventKind::Uplink,
+        EventKind::DownlinkFree,
+        EventKind::Downlink,
+        EventKind::CircuitFree,
+        EventKind::Circuit,
+        EventKind::Port,
+        EventKind::Sample,
+        EventKind::Timer,
+        EventKind::Stop,
+        EventKind::Probe,
+        EventKind::Pacer,
+        EventKind::Control,
+        EventKind::Message,
+        EventKind::Stack,
+        EventKind::Pause,
+        EventKind::Limiter,
+        EventKind::Adapter,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -90,22 +94,22 @@ const KINDS: [Kind; 32] = {
     kinds
 };
 
-/// When which source has work. Events sort by time, then by source.
+/// A source and the time at which it has work. Events sort by time, then by source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     at: Time,
-    /// Kind in 8 bits, index in 24; the lower half is the packet that it is about, where that is known.
+    /// EventKind in 8 bits, index in 24; the lower half is the packet that the event concerns, where that is known.
     source: u64,
 }
 
-/// The sources of a kind are fewer than this.
+/// Each kind has fewer sources than this.
 const MOST_SOURCES: usize = 1 << 24;
 
 const NEVER: Time = Time::MAX;
 
 impl Event {
     #[inline]
-    pub(crate) fn new(at: Time, kind: Kind, index: usize) -> Self {
+    pub(crate) fn new(at: Time, kind: EventKind, index: usize) -> Self {
         Event { at, source: (kind as u64) << 56 | (index as u64) << 32 }
     }
 
@@ -120,13 +124,13 @@ impl Event {
     }
 
     #[inline]
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> EventKind {
         KINDS[(self.source >> 56) as usize % KINDS.len()]
     }
 
-    /// Whether it is of this kind: cheaper than to look its kind up.
+    /// Whether the event is of this kind: cheaper than a look-up of its kind.
     #[inline]
-    pub(crate) fn is(self, kind: Kind) -> bool {
+    pub(crate) fn is(self, kind: EventKind) -> bool {
         self.source >> 56 == kind as u64
     }
 
@@ -135,25 +139,25 @@ impl Event {
         (self.source >> 32) as usize % MOST_SOURCES
     }
 
-    /// The packet that was told with it; any other number where none was.
+    /// The packet that the event concerns; any number where that is not known.
     #[inline]
     pub(crate) fn packet(self) -> PacketId {
         PacketId(self.source as u32)
     }
 }
 
-/// Four rivals, in the order of their sources.
+/// Four nodes that compete, in the order of their sources.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Group {
+struct Rivals {
     at: [Time; 4],
     source: [u64; 4],
 }
 
-const _: () = assert!(size_of::<Group>() == 64, "a group is one cache line");
+const _: () = assert!(size_of::<Rivals>() == 64, "a group is one cache line");
 
-impl Group {
-    const EMPTY: Group = Group { at: [NEVER; 4], source: [u64::MAX; 4] };
+impl Rivals {
+    const EMPTY: Rivals = Rivals { at: [NEVER; 4], source: [u64::MAX; 4] };
 
     #[inline]
     fn get(&self, which: usize) -> Event {
@@ -166,7 +170,7 @@ impl Group {
         self.source[which % 4] = event.source;
     }
 
-    /// The earliest; the first one of a tie.
+    /// The earliest event; of simultaneous ones the first source's.
     #[inline]
     fn earliest(&self) -> Event {
         let [a, b, c, d] = self.at;
@@ -180,12 +184,12 @@ impl Group {
 
 /// The tournament.
 #[derive(Clone, Debug)]
-pub(crate) struct Events {
+pub(crate) struct EventSet {
     /// The winner: node 1, the root.
     earliest: Event,
-    /// Node n stands in group n / 4, beside its rivals. The nodes below node n are 4 n to 4 n + 3, the leaves those from
+    /// Node n is in group n / 4, beside its rivals. The nodes below node n are 4 n to 4 n + 3, the leaves those from
     /// 4^depth on.
-    groups: Vec<Group>,
+    groups: Vec<Rivals>,
     /// The first leaf of each kind's sources.
     first: [u32; KINDS.len()],
     /// How many groups from a leaf to the root.
@@ -193,16 +197,16 @@ pub(crate) struct Events {
     sources: usize,
 }
 
-impl Events {
+impl EventSet {
     /// A set for so many sources of these kinds, none pending.
-    pub(crate) fn new(sources: &[(Kind, usize)]) -> Self {
+    pub(crate) fn new(sources: &[(EventKind, usize)]) -> Self {
         let mut sources = sources.to_vec();
         sources.sort_unstable();
         let count = sources.iter().map(|(_, n)| n).sum::<usize>();
         let depth = count.max(2).next_power_of_two().ilog2().div_ceil(2);
         let mut first = [0; KINDS.len()];
         let mut next = 1 << (2 * depth);
-        let mut groups = vec![Group::EMPTY; next / 2];
+        let mut groups = vec![Rivals::EMPTY; next / 2];
         for (kind, n) in sources {
             assert!(n < MOST_SOURCES, "{n} sources of events are too many");
             first[kind as usize] = next as u32;
@@ -211,7 +215,7 @@ impl Events {
             }
             next += n;
         }
-        Events { earliest: Group::EMPTY.get(0), groups, first, depth, sources: count }
+        EventSet { earliest: Rivals::EMPTY.get(0), groups, first, depth, sources: count }
     }
 
     #[inline]
@@ -220,13 +224,13 @@ impl Events {
     }
 
     #[inline]
-    fn leaf(&self, kind: Kind, index: usize) -> usize {
+    fn leaf(&self, kind: EventKind, index: usize) -> usize {
         self.first[kind as usize] as usize + index
     }
 
     /// Whether this source has work pending.
     #[inline]
-    pub(crate) fn is_pending(&self, kind: Kind, index: usize) -> bool {
+    pub(crate) fn is_pending(&self, kind: EventKind, index: usize) -> bool {
         self.node(self.leaf(kind, index)).at < NEVER
     }
 
@@ -249,8 +253,8 @@ impl Events {
         self.sources
     }
 
-    /// Of 4^`level` equal parts of all sources, at least four, the one that `event`'s source is in: its earliest event.
-    /// After `event` it is one of the next 4^`level` or so, if it is not "never".
+    /// The earliest event of the part of all sources that `event`'s source is in, where 4^`level` parts, at least four, are
+    /// equal. It is one of the next 4^`level` or so events after `event`, unless its time is "never".
     #[inline]
     pub(crate) fn upcoming(&self, event: Event, level: u32) -> Event {
         self.node(self.leaf(event.kind(), event.index()) >> (2 * self.depth.saturating_sub(level)))
@@ -258,13 +262,13 @@ impl Events {
 
     /// Sets when this source has work; `None` for never.
     #[inline]
-    pub(crate) fn set(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+    pub(crate) fn set(&mut self, at: Option<Time>, kind: EventKind, index: usize) {
         self.set_about(at, kind, index, PacketId(0));
     }
 
-    /// Sets when this source has work, which is about this packet.
+    /// Sets when this source has work, which concerns this packet.
     #[inline]
-    pub(crate) fn set_about(&mut self, at: Option<Time>, kind: Kind, index: usize, packet: PacketId) {
+    pub(crate) fn set_about(&mut self, at: Option<Time>, kind: EventKind, index: usize, packet: PacketId) {
         let mut n = self.leaf(kind, index);
         let mut winner = Event::new(at.unwrap_or(NEVER), kind, index).about(packet);
         while n > 1 {
@@ -278,7 +282,7 @@ impl Events {
 
     /// Sets when this source has work if that is earlier than it was.
     #[inline]
-    pub(crate) fn set_if_earlier(&mut self, at: Time, kind: Kind, index: usize) {
+    pub(crate) fn set_if_earlier(&mut self, at: Time, kind: EventKind, index: usize) {
         if at < self.node(self.leaf(kind, index)).at {
             self.set(Some(at), kind, index);
         }
@@ -293,15 +297,18 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(Kind::Adapter as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(EventKind::Adapter as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));
         }
-        let event = Event::new(Time::ZERO, Kind::Port, MOST_SOURCES - 1).about(PacketId(u32::MAX));
-        assert_eq!((event.kind(), event.index(), event.packet()), (Kind::Port, MOST_SOURCES - 1, PacketId(u32::MAX)));
-        assert!(Event::new(Time::ZERO, Kind::Sample, 0) > Event::new(Time::ZERO, Kind::Port, 9));
-        assert_eq!(Events::new(&[]).next(), None);
+        let event = Event::new(Time::ZERO, EventKind::Port, MOST_SOURCES - 1).about(PacketId(u32::MAX));
+        assert_eq!(
+            (event.kind(), event.index(), event.packet()),
+            (EventKind::Port, MOST_SOURCES - 1, PacketId(u32::MAX))
+        );
+        assert!(Event::new(Time::ZERO, EventKind::Sample, 0) > Event::new(Time::ZERO, EventKind::Port, 9));
+        assert_eq!(EventSet::new(&[]).next(), None);
     }
 
     proptest! {
@@ -310,7 +317,7 @@ mod tests {
             ops in prop::collection::vec((any::<bool>(), any::<bool>(), 0usize..20, prop::option::of(0u64..50)), 1..300),
             nics in 1usize..20, ports in 1usize..20,
         ) {
-            let mut events = Events::new(&[(Kind::Port, ports), (Kind::Nic, nics)]);
+            let mut events = EventSet::new(&[(EventKind::Port, ports), (EventKind::Nic, nics)]);
             let mut model = BTreeSet::new();
             for (take, nic, index, at) in ops {
                 let at = at.map(Time::from_ps);
@@ -323,7 +330,7 @@ mod tests {
                     }
                     continue;
                 }
-                let (kind, index) = if nic { (Kind::Nic, index % nics) } else { (Kind::Port, index % ports) };
+                let (kind, index) = if nic { (EventKind::Nic, index % nics) } else { (EventKind::Port, index % ports) };
                 model.retain(|e| (e.kind(), e.index()) != (kind, index));
                 events.set_about(at, kind, index, PacketId(7));
                 model.extend(at.map(|at| Event::new(at, kind, index).about(PacketId(7))));

@@ -1,7 +1,7 @@
-//! Flows: what a world is asked for, what it tells of them, and which ports they get.
+//! Flows: their configuration, their reports, and the endpoints and ports that they have.
 
 use crate::FIRST_PORT;
-use crate::config::ConfigError;
+use crate::config::BuildError;
 use crate::stream::{stream, uniform};
 use firstlight_net::HostId;
 use firstlight_transport::{CcConfig, Stats, TcpConfig};
@@ -10,30 +10,30 @@ use firstlight_units::{Bytes, Span, Time};
 /// One flow.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
-    /// Who sends.
+    /// The host that sends.
     pub src: HostId,
-    /// Who receives.
+    /// The host that receives.
     pub dst: HostId,
     /// Both endpoints' TCP.
     pub tcp: TcpConfig,
     /// Both endpoints' congestion control.
     pub cc: CcConfig,
-    /// How much to send, in all messages if it has some; `None` never ends.
+    /// Bytes to send, those of all messages if the flow has some; `None` for a flow that never ends.
     pub size: Option<Bytes>,
-    /// When to connect, in the fabric's own time; zero where messages decide that.
+    /// When the flow connects, in the fabric's own time; zero where messages decide that.
     pub start: Span,
     /// When a flow without `size` has nothing more to send, in the fabric's own time; `None` for never.
     pub stop: Option<Span>,
-    /// Up to this much later, drawn at random.
+    /// The flow connects up to this much later, drawn at random.
     pub jitter: Span,
-    /// Traffic class of its packets, ACKs included: 0 to 7.
+    /// Traffic class of the flow's packets, ACKs included: 0 to 7.
     pub class: u8,
-    /// Its ends are not simulated, `tcp` and `cc` without effect: it has ports, and what its hosts tell of it.
-    pub outside: bool,
+    /// Both ends are on external hosts: `tcp` and `cc` have no effect, and the flow's state is what its hosts report.
+    pub external: bool,
 }
 
 impl FlowConfig {
-    /// When the flow connects, on the engine's clock; it is number `index` of a world with this seed and time scale.
+    /// When the flow connects, on the engine's clock, as flow `index` of a world with this seed and time scale.
     pub fn starts_at(&self, index: usize, seed: u64, time_scale: u32) -> Time {
         let scale = u64::from(time_scale);
         let mut random = stream(seed, &format!("flow{index}"), "jitter");
@@ -42,7 +42,7 @@ impl FlowConfig {
     }
 }
 
-/// What is known of a flow's ends at some moment. Times are on the hosts' clock.
+/// The state of a flow's ends at some moment. Times are on the hosts' clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowState {
     /// Bytes acknowledged to the sender.
@@ -61,22 +61,22 @@ pub struct FlowState {
     pub receiver: Stats,
 }
 
-/// What became of a flow. Times and spans are on the hosts' clock: divide by the time scale for the fabric's.
+/// The report of a flow. Times and spans are on the hosts' clock: divide by the time scale for the fabric's.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
-    /// Who sends.
+    /// The host that sends.
     pub src: HostId,
-    /// Who receives.
+    /// The host that receives.
     pub dst: HostId,
     /// The sender's port.
     pub sport: u16,
     /// The receiver's port.
     pub dport: u16,
-    /// When it connects; [`Time::MAX`] while none of its messages was due.
+    /// When the flow connects; [`Time::MAX`] while none of its messages was due.
     pub start: Time,
-    /// How much it was to send.
+    /// Bytes to send; `None` for a flow that never ends.
     pub size: Option<Bytes>,
-    /// When the receiver had all of it in order.
+    /// When the receiver had all bytes in order.
     pub finish: Option<Time>,
     /// Bytes acknowledged to the sender.
     pub bytes_acked: u64,
@@ -95,32 +95,32 @@ pub struct FlowReport {
 }
 
 impl FlowReport {
-    /// Puts in what its ends told.
+    /// Replaces the state of the flow's ends.
     pub fn set_state(&mut self, state: &FlowState) {
         let FlowState { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver } = *state;
         *self = FlowReport { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver, ..*self };
     }
 }
 
-/// Where the flows' ends stand: grouped by host, the k-th end of a host at local port 10000 + k.
+/// The endpoints of all flows: grouped by host, the k-th endpoint of a host at local port 10000 + k.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
-    /// The first end of each host, and one past the last.
+pub(crate) struct EndpointIndex {
+    /// The first endpoint of each host, and one past the last.
     pub(crate) first: Vec<u32>,
-    /// The sending and the receiving end of each flow.
-    pub(crate) ends: Vec<[usize; 2]>,
-    /// The flow of each end.
+    /// The sending and the receiving endpoint of each flow.
+    pub(crate) of_flows: Vec<[usize; 2]>,
+    /// The flow of each endpoint.
     flows: Vec<u32>,
 }
 
-impl Places {
+impl EndpointIndex {
     /// # Errors
-    /// When a flow names a host that is not there, talks to itself, has nothing to send, or when a host has no port
+    /// When a flow names a host that does not exist, sends to itself, has nothing to send, or when a host has no port
     /// left.
-    pub(crate) fn new(flows: &[FlowConfig], hosts: usize) -> Result<Self, ConfigError> {
+    pub(crate) fn new(flows: &[FlowConfig], hosts: usize) -> Result<Self, BuildError> {
         let mut per_host = vec![0u32; hosts];
         for (index, flow) in flows.iter().enumerate() {
-            count(flow, &mut per_host).map_err(|problem| ConfigError::Flow { index, problem })?;
+            count(flow, &mut per_host).map_err(|problem| BuildError::Flow { index, problem })?;
         }
         let mut first = vec![0];
         first.extend(per_host.iter().scan(0, |sum, count| {
@@ -132,28 +132,28 @@ impl Places {
             next[host.index()] += 1;
             (next[host.index()] - 1) as usize
         };
-        let ends: Vec<[usize; 2]> = flows.iter().map(|flow| [take(flow.src), take(flow.dst)]).collect();
-        let mut of_ends = vec![0; ends.len() * 2];
-        for (flow, ends) in ends.iter().enumerate() {
-            for end in ends {
-                of_ends[*end] = flow as u32;
+        let of_flows: Vec<[usize; 2]> = flows.iter().map(|flow| [take(flow.src), take(flow.dst)]).collect();
+        let mut of_endpoints = vec![0; of_flows.len() * 2];
+        for (flow, endpoints) in of_flows.iter().enumerate() {
+            for endpoint in endpoints {
+                of_endpoints[*endpoint] = flow as u32;
             }
         }
-        Ok(Places { first, ends, flows: of_ends })
+        Ok(EndpointIndex { first, of_flows, flows: of_endpoints })
     }
 
-    /// The flow of an end.
-    pub(crate) fn flow_at(&self, end: usize) -> usize {
-        self.flows[end] as usize
+    /// The flow of an endpoint.
+    pub(crate) fn flow_at(&self, endpoint: usize) -> usize {
+        self.flows[endpoint] as usize
     }
 
-    /// The local port of an end.
-    pub(crate) fn port(&self, host: HostId, end: usize) -> u16 {
-        FIRST_PORT + (end - self.first[host.index()] as usize) as u16
+    /// The local port of an endpoint.
+    pub(crate) fn port(&self, host: HostId, endpoint: usize) -> u16 {
+        FIRST_PORT + (endpoint - self.first[host.index()] as usize) as u16
     }
 }
 
-/// Counts a flow's ends, if it can be.
+/// Counts a flow's endpoints, or says what is wrong with the flow.
 fn count(flow: &FlowConfig, per_host: &mut [u32]) -> Result<(), String> {
     let hosts = per_host.len();
     for host in [flow.src, flow.dst] {

@@ -6,26 +6,26 @@
 mod arena;
 mod capture;
 mod config;
+mod connection_table;
 mod conserve;
-mod control;
+mod control_loop;
 mod digest;
-mod ends;
 mod events;
+mod external_hosts;
 mod fabric;
 mod flow;
-mod lines;
 mod meter;
-mod outside;
 mod prefetch;
 mod probe;
 mod report;
 mod series;
 mod stream;
+mod wait_queues;
 mod world;
 
 pub use capture::CaptureSink;
 pub use config::{
-    AdapterConfig, CircuitConfig, ConfigError, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
+    AdapterConfig, BuildError, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
     InterfaceConfig, MeterConfig, PacketConfig, ReceiveConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig,
     WatchConfig,
 };
@@ -37,8 +37,8 @@ pub use report::{
 };
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 pub use {
+    external_hosts::ExternalHosts,
     flow::{FlowConfig, FlowReport, FlowState},
-    outside::Outside,
     probe::{ProbeConfig, ProbeReport, ProbeSample},
     world::World,
 };

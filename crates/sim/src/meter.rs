@@ -9,10 +9,12 @@ use firstlight_net::Packet;
 use firstlight_units::{Span, Time};
 use hdrhistogram::Histogram;
 
-/// Which network carried a packet.
+/// The network that carries a packet between racks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Network {
+pub(crate) enum Carrier {
+    /// The circuit switch.
     Circuit,
+    /// The packet network.
     Packet,
 }
 
@@ -73,15 +75,15 @@ impl Meter {
     }
 
     /// A packet of the pair arrived at the destination's ToR.
-    pub(crate) fn on_arrival(&mut self, packet: &Packet, network: Network, now: Time) {
+    pub(crate) fn on_arrival(&mut self, packet: &Packet, carrier: Carrier, now: Time) {
         if let Some(series) = &mut self.series {
             series.on_arrival(packet);
         }
         if packet.is_data() {
             let latency = now - packet.queued_at();
-            let tally = match network {
-                Network::Circuit => &mut self.circuit,
-                Network::Packet => &mut self.packet,
+            let tally = match carrier {
+                Carrier::Circuit => &mut self.circuit,
+                Carrier::Packet => &mut self.packet,
             };
             tally.add(packet, latency, u64::from(self.scale));
         }

@@ -1,7 +1,7 @@
 //! Probes: datagrams at a constant rate or in bursts, without any transport (the ping ladder of DX, ATC'15, Fig. 9;
 //! applications on UDP).
 
-use crate::config::ConfigError;
+use crate::config::BuildError;
 use firstlight_net::{HostId, Packet, ProbeDatagram, Stamps};
 use firstlight_units::{Bytes, Span, Time};
 use hdrhistogram::Histogram;
@@ -12,69 +12,70 @@ const HEADER: u16 = ProbeDatagram::HEADER as u16;
 /// A stream of equal datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeConfig {
-    /// Who sends.
+    /// The host that sends.
     pub src: HostId,
-    /// Who receives.
+    /// The host that receives.
     pub dst: HostId,
-    /// IP length of each in bytes, 28 or more.
+    /// IP length of each datagram in bytes, 28 or more.
     pub size: u16,
-    /// From one to the next, in the fabric's own time.
+    /// Interval from one datagram to the next, in the fabric's own time.
     pub every: Span,
-    /// When the first is sent, in the fabric's own time.
+    /// When the first datagram is sent, in the fabric's own time.
     pub start: Span,
-    /// How many; `None` for no end.
+    /// How many datagrams; `None` for no end.
     pub count: Option<u64>,
-    /// Later bursts, at the same interval: when the first of each is sent, in the fabric's own time, and how many it has. Each
-    /// begins after the one before is over.
+    /// Later bursts, at the same interval: when the first datagram of each is sent, in the fabric's own time, and how many
+    /// there are. Each burst begins after the one before is over.
     pub more: Vec<(Span, u64)>,
     /// Traffic class: 0 to 7.
     pub class: u8,
-    /// What its socket holds of datagrams that have not left the host's interface: while that is as much or more, the program
-    /// waits. `None` for no limit.
+    /// Bytes of the socket's buffer, which holds datagrams until they have left the host's interface: while it is full the
+    /// program waits. `None` for no limit.
     pub send_buffer: Option<Bytes>,
-    /// Whether each one is told, and not their number alone.
+    /// Whether each datagram is reported, and not their number alone.
     pub record: bool,
 }
 
-/// What became of a probe's datagrams. Times are on the engine's clock.
+/// The report of a probe's datagrams. Times are on the engine's clock.
 #[derive(Clone, Debug)]
 pub struct ProbeReport {
-    /// Who sent.
+    /// The host that sent.
     pub src: HostId,
-    /// Who was to receive.
+    /// The host that was to receive.
     pub dst: HostId,
-    /// How many were sent.
+    /// Datagrams that were sent.
     pub sent: u64,
-    /// When the last of those was.
+    /// When the last datagram was sent.
     pub last_sent: Option<Time>,
-    /// How many arrived.
+    /// Datagrams that arrived.
     pub received: u64,
-    /// From one host to the other, in nanoseconds, to three digits.
+    /// Latency from one host to the other, in nanoseconds, to three digits.
     pub latency: Histogram<u64>,
-    /// Each one that arrived, when that was asked for.
+    /// Each datagram that arrived, when that was asked for.
     pub samples: Vec<ProbeSample>,
 }
 
 /// One datagram that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeSample {
-    /// When its host sent it.
+    /// When the datagram was sent.
     pub sent: Time,
-    /// How long it took.
+    /// Latency of the datagram.
     pub latency: Span,
-    /// What the interfaces' clocks said.
+    /// Timestamps of the interfaces.
     pub stamps: Stamps,
 }
 
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub(crate) struct ProbeSource {
     config: ProbeConfig,
     every: Span,
     scale: u64,
-    /// How many the burst still has, and how many of `more` have begun.
+    /// Datagrams that the burst still has.
     left: u64,
+    /// How many of the later bursts have begun.
     begun: usize,
-    /// When the next one is due; it may wait for room then.
+    /// When the next datagram is due; it may wait for room then.
     due: Time,
     /// Bytes that have not left the interface, where the socket has a buffer.
     unsent: u64,
@@ -83,16 +84,26 @@ pub(crate) struct Probe {
     report: ProbeReport,
 }
 
-impl Probe {
-    /// Number `index` of a world with so many hosts and this time scale.
-    pub(crate) fn new(config: ProbeConfig, index: usize, hosts: usize, scale: u32) -> Result<Self, ConfigError> {
-        check(&config, hosts).map_err(|problem| ConfigError::Probe { index, problem })?;
+impl ProbeSource {
+    /// Probe number `index` of a world with so many hosts and this time scale.
+    pub(crate) fn new(config: ProbeConfig, index: usize, hosts: usize, scale: u32) -> Result<Self, BuildError> {
+        check(&config, hosts).map_err(|problem| BuildError::Probe { index, problem })?;
         let latency = Histogram::new(3).expect("three digits are a legal precision");
         let (src, dst) = (config.src, config.dst);
         let report = ProbeReport { src, dst, sent: 0, last_sent: None, received: 0, latency, samples: vec![] };
         let (scale, left) = (u64::from(scale), config.count.unwrap_or(u64::MAX));
         let due = Time::ZERO + config.start * scale;
-        Ok(Probe { every: config.every * scale, scale, left, due, begun: 0, unsent: 0, waits: false, config, report })
+        Ok(ProbeSource {
+            every: config.every * scale,
+            scale,
+            left,
+            due,
+            begun: 0,
+            unsent: 0,
+            waits: false,
+            config,
+            report,
+        })
     }
 
     pub(crate) fn starts_at(&self) -> Time {
@@ -103,25 +114,25 @@ impl Probe {
         self.config.src
     }
 
-    /// Whether its socket has a buffer.
+    /// Whether the socket has a buffer.
     pub(crate) fn has_buffer(&self) -> bool {
         self.config.send_buffer.is_some()
     }
 
-    /// Whether the socket takes a datagram. If not, [`Probe::on_left`] tells when it does.
+    /// Whether the socket has room for a datagram. If not, [`ProbeSource::on_left`] says when it has.
     pub(crate) fn has_room(&mut self) -> bool {
         self.waits = self.config.send_buffer.is_some_and(|buffer| self.unsent >= buffer.get());
         !self.waits
     }
 
-    /// The interface has a datagram.
+    /// A datagram has entered the interface.
     pub(crate) fn on_taken(&mut self) {
         if self.has_buffer() {
             self.unsent += u64::from(self.config.size);
         }
     }
 
-    /// A datagram has left the interface. Whether the program has waited for that, and may send now.
+    /// A datagram has left the interface. Returns whether the program has waited for that, and may send now.
     pub(crate) fn on_left(&mut self) -> bool {
         if self.has_buffer() {
             self.unsent -= u64::from(self.config.size);
@@ -135,7 +146,7 @@ impl Probe {
         Packet::new_probe(src, dst, size, index, now).with_class(class)
     }
 
-    /// One was sent; when the next one is due.
+    /// A datagram was sent. Returns when the next one is due.
     pub(crate) fn on_sent(&mut self, now: Time) -> Option<Time> {
         self.report.sent += 1;
         self.report.last_sent = Some(now);
@@ -195,12 +206,12 @@ fn check(config: &ProbeConfig, hosts: usize) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn probe(count: Option<u64>, more: &[(u64, u64)]) -> Result<Probe, ConfigError> {
+    fn probe(count: Option<u64>, more: &[(u64, u64)]) -> Result<ProbeSource, BuildError> {
         let more = more.iter().map(|&(us, count)| (Span::from_us(us), count)).collect();
         let (src, dst, every, start) = (HostId(0), HostId(1), Span::from_us(10), Span::from_us(5));
         let config =
             ProbeConfig { src, dst, size: 100, every, start, count, more, class: 0, send_buffer: None, record: false };
-        Probe::new(config, 3, 2, 2)
+        ProbeSource::new(config, 3, 2, 2)
     }
 
     /// At a scale of 2: 20 us from one to the next, bursts at 10, 200 and 240 us.

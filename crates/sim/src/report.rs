@@ -6,20 +6,20 @@ use firstlight_net::HostId;
 use firstlight_net::qcn::{CongestionCounts, FlowKey};
 use firstlight_units::{Bytes, Rate, Span};
 
-/// What kind of element a [`PortReport`] is about.
+/// The kind of element that a [`PortReport`] describes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortKind {
     /// A host's interface, into the network.
     HostNic,
-    /// What paces a host's packets before its interface.
+    /// The pacer before a host's interface.
     Pacer,
-    /// Where packets of limited flows wait before their host's interface (QCN).
+    /// The rate limiters of QCN before a host's interface.
     Limiter,
     /// A host's adapter, where arrived packets wait for the host.
     Adapter,
-    /// A switch's port towards a host.
+    /// A switch's port to a host.
     HostPort,
-    /// A switch's port towards another switch.
+    /// A switch's port to another switch.
     SwitchPort,
     /// A VOQ of a ToR.
     Voq,
@@ -32,7 +32,7 @@ pub enum PortKind {
 }
 
 impl PortKind {
-    /// As written in tables.
+    /// The kind's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             PortKind::HostNic => "nic",
@@ -54,7 +54,7 @@ impl PortKind {
 pub struct PortReport {
     /// `host3.nic`, `host3.adapter`, `host3.port`, `tor0->agg1`, `voq.0.1`, `uplink.0`, `downlink.1`, `circuit.0`.
     pub name: String,
-    /// What it is.
+    /// The kind of element.
     pub kind: PortKind,
     /// Packets that came.
     pub offered: u64,
@@ -74,6 +74,24 @@ pub struct PortReport {
     pub hops: u64,
 }
 
+impl PortReport {
+    /// The report of an element that has counted nothing.
+    pub(crate) fn of(kind: PortKind, name: String) -> Self {
+        PortReport {
+            name,
+            kind,
+            offered: 0,
+            delivered: 0,
+            dropped: 0,
+            held: 0,
+            marked: 0,
+            peak_queue: 0,
+            peak_bytes: None,
+            hops: 0,
+        }
+    }
+}
+
 /// A circuit of one day of a control loop. Its times count from the start of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CircuitReport {
@@ -89,7 +107,7 @@ pub struct CircuitReport {
     pub src: RackId,
     /// The rack that received.
     pub dst: RackId,
-    /// Bytes that the pair was thought to have when the week was made.
+    /// The pair's estimated demand in bytes, when the week was made.
     pub demand: u64,
     /// Bytes sent over it, headers included.
     pub carried: u64,
@@ -118,9 +136,9 @@ pub struct PairReport {
     pub circuit_bytes: u64,
     /// Bytes sent over the packet network, headers included.
     pub packet_bytes: u64,
-    /// Packets that came over the packet network before an earlier one of the circuit.
+    /// Packets that arrived over the packet network before an earlier one of the circuit.
     pub overtakings: u64,
-    /// Packets that came over the circuit before an earlier one of the packet network.
+    /// Packets that arrived over the circuit before an earlier one of the packet network.
     pub circuit_overtakings: u64,
     /// Most packets that ever waited in the VOQ.
     pub peak: u64,
@@ -133,9 +151,9 @@ pub struct PairReport {
 pub struct Totals {
     /// Packets handed in by hosts.
     pub injected: u64,
-    /// Notifications of congestion sent by switches (QCN),
+    /// Notifications of congestion sent by switches (QCN).
     pub notified: u64,
-    /// and taken in by hosts' interfaces.
+    /// Notifications of congestion received by hosts' interfaces, where they end.
     pub taken_in: u64,
     /// Packets handed out to hosts.
     pub exited: u64,
@@ -170,7 +188,7 @@ pub struct QcnReport {
     pub limited_time: Span,
     /// Changes of rates, also those that were not kept.
     pub changes: u64,
-    /// Those that were kept, in the order of time.
+    /// The changes that were kept, in the order of time.
     pub kept: Vec<RateSample>,
 }
 
@@ -183,29 +201,29 @@ pub struct RateSample {
     pub host: HostId,
     /// The flow.
     pub flow: FlowKey,
-    /// Its rate,
+    /// The flow's rate.
     pub current: Rate,
-    /// and what that is on its way to.
+    /// The rate that QCN raises the flow's rate to.
     pub target: Rate,
 }
 
-/// What was seen of a watched port since [`crate::Fabric::reset_meter`].
+/// What was recorded of a watched queue since [`crate::Fabric::reset_meter`].
 #[derive(Clone, Debug)]
 pub struct QueueReport {
     /// The port's name.
     pub name: String,
     /// Its link's rate.
     pub rate: Rate,
-    /// How long it was watched.
+    /// How long the queue was watched.
     pub elapsed: Span,
-    /// Packets that it took in.
+    /// Packets that were queued.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes that were queued.
     pub bytes: Bytes,
-    /// How long each of them waited until its first bit was sent, in nanoseconds, to three digits: with strict priorities, how
+    /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits: with strict priorities, how
     /// long all that was unsent would last.
     pub waits: hdrhistogram::Histogram<u64>,
-    /// The queue over time, when that was asked for.
+    /// The queue over time; empty unless samples were asked for.
     pub samples: Vec<QueueSample>,
 }
 
@@ -225,11 +243,11 @@ pub struct QueueSample {
 pub struct PauseReport {
     /// Every transmitter that leads to a switch, by class.
     pub ports: Vec<PausedPort>,
-    /// Who was paused by whom.
+    /// The pauses by their causes.
     pub causes: Vec<PauseCause>,
-    /// Beginnings and ends, in order.
+    /// Beginnings and ends of pauses, in order.
     pub events: Vec<PauseEvent>,
-    /// Such beyond the most that are kept.
+    /// Beginnings and ends beyond the most that are kept.
     pub unrecorded: u64,
     /// Packets of lossless classes that were lost.
     pub lost: u64,
@@ -237,45 +255,45 @@ pub struct PauseReport {
     pub deadlocks: Vec<DeadlockReport>,
 }
 
-/// A class of a transmitter.
+/// The pauses of a class of a transmitter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PausedPort {
     /// `host3.nic`, `tor0->agg1`.
     pub name: String,
     /// The class; none for all together.
     pub class: Option<u8>,
-    /// Whether it can be paused at all.
+    /// Whether the class can be paused at all.
     pub lossless: bool,
-    /// Packets that it has begun to send.
+    /// Packets that the transmitter has begun to send.
     pub packets: u64,
-    /// How often it was paused.
+    /// How often the class was paused.
     pub pauses: u64,
-    /// How long it was stopped: from the effect of each pause, or the end of the frame in service then, to its end.
+    /// How long the class was stopped: from the effect of each pause, or the end of the frame in service then, to its end.
     pub paused: Span,
-    /// How much of this its first packet was bound for an idle port of the next switch; none where that is not known.
+    /// How much of this time the first packet was bound for an idle port of the next switch; none where that is not known.
     pub victim: Option<Span>,
-    /// Most bytes that its account at the next switch ever held.
+    /// Most bytes that the link's account at the next switch ever held.
     pub peak: u64,
-    /// What holds for that account.
+    /// The thresholds of the link's account.
     pub limits: firstlight_net::pfc::PfcLimits,
 }
 
 /// Pauses for one cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PauseCause {
-    /// Who was paused.
+    /// The transmitter that was paused.
     pub name: String,
-    /// Its class; none for all together.
+    /// The class; none for all together.
     pub class: Option<u8>,
     /// The switch that paused it.
     pub switch: String,
-    /// The port for which the account held most.
+    /// The egress for which the account held most.
     pub egress: String,
-    /// The last port of the chain of those that waited for each other; none for a circle.
+    /// The last egress of the chain of those that waited for each other; none for a circle.
     pub root: Option<String>,
-    /// How often.
+    /// How many pauses.
     pub pauses: u64,
-    /// How long.
+    /// How long the pauses lasted.
     pub paused: Span,
 }
 
@@ -284,50 +302,50 @@ pub struct PauseCause {
 pub struct PauseEvent {
     /// When, since the start of the run.
     pub at: Span,
-    /// Whose.
+    /// The transmitter that is paused.
     pub name: String,
-    /// Its class; none for all together.
+    /// The class; none for all together.
     pub class: Option<u8>,
-    /// Whether it begins.
+    /// Whether the pause begins.
     pub paused: bool,
 }
 
 /// Ports that wait for each other for ever.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeadlockReport {
-    /// Their class; none for all together.
+    /// The class of the paused packets; none for all together.
     pub class: Option<u8>,
     /// The circle, each waiting for the next.
     pub ports: Vec<String>,
-    /// Since when the last of them has stood still.
+    /// Since when the last port of the circle has been stopped.
     pub since: Span,
-    /// How many ports can never go on, those behind the circle included.
+    /// How many ports can never go on, including those behind the circle.
     pub stopped: usize,
 }
 
-/// What the meter saw of its pair since [`crate::Fabric::reset_meter`].
+/// What the meter recorded of its pair since [`crate::Fabric::reset_meter`].
 #[derive(Clone, Debug)]
 pub struct MeterReport {
-    /// How long it measured.
+    /// How long the meter measured.
     pub elapsed: Span,
-    /// Data packets that came over the circuit.
+    /// Data packets that arrived over the circuit.
     pub circuit: NetworkReport,
-    /// Data packets that came over the packet network.
+    /// Data packets that arrived over the packet network.
     pub packet: NetworkReport,
     /// Packets of the pair that were dropped at its VOQ, ACKs included.
     pub voq_drops: u64,
-    /// Packets of the pair that came over the packet network before an earlier one of the circuit.
+    /// Packets of the pair that arrived over the packet network before an earlier one of the circuit.
     pub overtakings: u64,
-    /// The folded series, when it was asked for.
+    /// The folded series, if one was asked for.
     pub series: Option<SeriesReport>,
 }
 
 /// Data packets of the measured pair over one of the two networks.
 #[derive(Clone, Debug)]
 pub struct NetworkReport {
-    /// How many arrived.
+    /// Packets that arrived.
     pub packets: u64,
-    /// Their payload in bytes, retransmissions included.
+    /// Payload in bytes, retransmissions included.
     pub payload: u64,
     /// From arrival at the VOQ to arrival at the destination's ToR, in nanoseconds, to three digits.
     pub latency: hdrhistogram::Histogram<u64>,
@@ -335,7 +353,7 @@ pub struct NetworkReport {
     pub longest: Span,
 }
 
-/// The measured pair over the time since the fold's start, averaged over repetitions.
+/// The measured pair against the time since the fold's start, averaged over repetitions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SeriesReport {
     /// Between samples; the first is at the fold's start.

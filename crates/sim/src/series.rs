@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The in-order stream of one flow, put together from the packets that pass.
 #[derive(Clone, Debug, Default)]
-struct Reassembly {
+struct SeenStream {
     /// In-order bytes so far; wrapped to 32 bits it is `next - first`.
     next: u64,
     first: u32,
@@ -16,7 +16,7 @@ struct Reassembly {
     pending: BTreeMap<u64, u64>,
 }
 
-impl Reassembly {
+impl SeenStream {
     /// How many bytes the segment brings into order.
     fn add(&mut self, segment: TcpSegment<'_>) -> u64 {
         let offset = segment.seq().wrapping_sub(self.first).wrapping_sub(self.next as u32) as i32;
@@ -44,7 +44,7 @@ impl Reassembly {
 pub(crate) struct Series {
     every: Span,
     fold: Span,
-    flows: BTreeMap<FlowTuple, Reassembly>,
+    flows: BTreeMap<FlowTuple, SeenStream>,
     /// In-order bytes of all flows.
     total: u64,
     /// `total` when the present fold began; `None` until the first fold after a reset begins.
@@ -82,7 +82,7 @@ impl Series {
             return;
         }
         let first = segment.seq().wrapping_add(u32::from(syn));
-        let flow = self.flows.entry(segment.tuple()).or_insert_with(|| Reassembly { first, ..Reassembly::default() });
+        let flow = self.flows.entry(segment.tuple()).or_insert_with(|| SeenStream { first, ..SeenStream::default() });
         if !syn {
             self.total += flow.add(segment);
         }
@@ -148,13 +148,13 @@ mod tests {
         Packet::new_tcp(FlowTuple::default(), 52, payload, TcpHeader { seq, ..TcpHeader::default() })
     }
 
-    fn add(flow: &mut Reassembly, seq: u32, payload: u16) -> u64 {
+    fn add(flow: &mut SeenStream, seq: u32, payload: u16) -> u64 {
         flow.add(data(seq, payload).tcp().expect("it is a segment"))
     }
 
     #[test]
     fn counts_bytes_in_order_across_the_wrap() {
-        let mut flow = Reassembly { first: u32::MAX - 99, ..Reassembly::default() };
+        let mut flow = SeenStream { first: u32::MAX - 99, ..SeenStream::default() };
         assert_eq!(add(&mut flow, u32::MAX - 99, 100), 100);
         assert_eq!(add(&mut flow, 100, 100), 0);
         assert_eq!(add(&mut flow, u32::MAX - 99, 100), 0, "a repetition");
@@ -193,7 +193,7 @@ mod tests {
         fn any_order_of_arrival_counts_the_bytes_in_order(
             pieces in prop::collection::vec((0u32..60, 1u16..30), 1..80), first in any::<u32>(),
         ) {
-            let mut flow = Reassembly { first, ..Reassembly::default() };
+            let mut flow = SeenStream { first, ..SeenStream::default() };
             let (mut seen, mut sum) = ([false; 90], 0);
             for (start, len) in pieces {
                 sum += add(&mut flow, first.wrapping_add(start), len);

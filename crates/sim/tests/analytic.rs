@@ -3,8 +3,8 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Band, Drops, Ecn, HostId, Packet, RedConfig, TcpFlags};
-use firstlight_sim::{ConfigError, Fabric, HybridConfig, PairReport, PortKind, Resize};
+use firstlight_net::{Band, Drops, Ecn, HostId, Marking, Packet, PhantomConfig, RedConfig, TcpFlags};
+use firstlight_sim::{BuildError, Fabric, HybridConfig, PairReport, PortKind, Resize, VoqConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
@@ -90,7 +90,7 @@ fn a_day_carries_what_fits() {
         let tx = Rate::from_gbps(80).tx_time(firstlight_units::Bytes::new(size.into()));
         assert_eq!(us(180).as_ps() / tx.as_ps(), fits, "the expectation itself");
         let mut config = paper(1);
-        config.voq.small = 10_000;
+        config.voq = VoqConfig::packets(10_000, None);
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let sends: Vec<_> = (0..3000).map(|k| (Time::ZERO, packet(0, 1, size, k))).collect();
         drive(&mut fabric, &sends, at(us(4800)));
@@ -102,7 +102,7 @@ fn a_day_carries_what_fits() {
 #[test]
 fn nothing_crosses_at_night() {
     let mut config = paper(1);
-    config.voq.small = 10_000;
+    config.voq = VoqConfig::packets(10_000, None);
     let mut fabric = Fabric::hybrid(&config).unwrap();
     let sends: Vec<_> = (0..3000).map(|k| (Time::ZERO, packet(0, 1, 9000, k))).collect();
     let mut left = drive(&mut fabric, &sends, at(us(4610)));
@@ -127,7 +127,7 @@ fn latency_of_a_full_static_voq() {
     // together with a departure finds the queue full still, so that the luckiest comes 1.8 us after a departure.
     for q in [4u32, 16, 64] {
         let mut config = paper(1);
-        config.voq.small = q;
+        config.voq = VoqConfig::packets(q, None);
         let mut fabric = measured(&config);
         drive(&mut fabric, &flood(Span::ZERO, us(4000)), at(us(4100)));
         let meter = fabric.meter().unwrap();
@@ -141,7 +141,7 @@ fn latency_of_a_full_static_voq() {
 #[test]
 fn the_packet_path_can_overtake_at_a_days_end() {
     let mut config = paper(1);
-    config.voq.small = 10_000;
+    config.voq = VoqConfig::packets(10_000, None);
     let mut fabric = Fabric::hybrid(&config).unwrap();
     let sends: Vec<_> = (0..3000).map(|k| (Time::ZERO, packet(0, 1, 9000, k))).collect();
     let left = drive(&mut fabric, &sends, at(us(5200)));
@@ -159,7 +159,7 @@ fn the_packet_path_can_overtake_at_a_days_end() {
 #[test]
 fn a_voq_is_large_from_the_advance_to_the_days_end() {
     let mut config = paper(1);
-    config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+    config.voq.resize = Some(Resize::packets(50, None, us(600)));
     let mut fabric = Fabric::hybrid(&config).unwrap();
     drive(&mut fabric, &flood(Span::ZERO, us(4020)), at(us(4020)));
     assert_eq!(pair_report(&fabric, 0, 1).peak, 16, "until 600 us before the day");
@@ -168,7 +168,7 @@ fn a_voq_is_large_from_the_advance_to_the_days_end() {
     assert_eq!(pair_report(&fabric, 0, 1).dropped_shrink, 0);
     // During the day at 80 Gb/s nothing of 40 Gb/s of arrivals queues; so let two hosts' worth of packets come.
     let mut config = paper(2);
-    config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+    config.voq.resize = Some(Resize::packets(50, None, us(600)));
     config.circuit.rate = Rate::from_gbps(40);
     let mut fabric = Fabric::hybrid(&config).unwrap();
     let mut sends = flood(us(4000), us(7000));
@@ -187,7 +187,7 @@ fn a_voq_is_large_from_the_advance_to_the_days_end() {
 fn an_advance_reaches_back_across_the_week() {
     let mut config = paper(1);
     config.week = Week::etalon(4, us(180), us(20)).unwrap(); // 0 > 1 has its day at 420..600 us
-    config.voq.resize = Some(Resize { large: 50, advance: us(450) }); // large at -30 -> 0, small at 600, large at 570 + ..
+    config.voq.resize = Some(Resize::packets(50, None, us(450))); // large at -30 -> 0, small at 600, large at 570 + ..
     let mut fabric = Fabric::hybrid(&config).unwrap();
     let sends = flood(Span::ZERO, us(3000));
     drive(&mut fabric, &sends, at(us(400)));
@@ -200,9 +200,8 @@ fn an_advance_reaches_back_across_the_week() {
 #[test]
 fn the_voqs_threshold_follows_its_size() {
     let mut config = paper(1);
-    config.voq.ecn_small = Some(10);
-    config.voq.ecn_large = Some(31);
-    config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+    let resize = Some(Resize::packets(50, Some(31), us(600)));
+    config.voq = VoqConfig { resize, ..VoqConfig::packets(16, Some(10)) };
     let mut fabric = Fabric::hybrid(&config).unwrap();
     // 200 B come every 40 ns and leave every 160 ns, the first at once. When packet k comes, 1 + (k - 1) / 4 have left
     // (one that comes together with a departure comes first).
@@ -225,7 +224,7 @@ fn marked_by_red(scale: u32, burst: Span, last_taken: Span, idle: Span) -> Vec<u
     config.packet.rate = Rate::from_gbps(9);
     let (typical_packet, drops) = (Bytes::new(9000), Drops::Unmarkable);
     let red = RedConfig::new(Band::Packets { min: 1, max: 1 });
-    config.voq.red = Some(RedConfig { weight: 0.5, typical_packet, drops, ..red });
+    config.voq.discipline.marking = Marking::Red(RedConfig { weight: 0.5, typical_packet, drops, ..red });
     let stretched = |span: Span| at(span * u64::from(scale));
     let mut sends: Vec<_> = (0..6).map(|k| (stretched(burst), packet(0, 1, 9000, k))).collect();
     // 1.8 us on the host's link.
@@ -318,7 +317,7 @@ fn an_overloaded_downlink_is_shared_fairly() {
 fn small_packets_fill_the_packet_network() {
     // ACKs of 52 B last 41.6 ns at 10 Gb/s: 24,038 of them a millisecond, however long the uplink's delay.
     let mut config = paper(1);
-    config.voq.small = 100_000;
+    config.voq = VoqConfig::packets(100_000, None);
     let mut fabric = Fabric::hybrid(&config).unwrap();
     let sends: Vec<_> = (0..50_000).map(|k| (Time::ZERO, packet(0, 1, 52, k))).collect();
     let left = drive(&mut fabric, &sends, at(us(1000)));
@@ -334,7 +333,7 @@ fn every_time_is_stretched_alike() {
     let run = |scale: u32| {
         let mut config = paper(1);
         config.time_scale = scale;
-        config.voq.resize = Some(Resize { large: 50, advance: us(600) });
+        config.voq.resize = Some(Resize::packets(50, None, us(600)));
         config.marks = Some(us(600));
         let mut fabric = measured(&config);
         let k = u64::from(scale);
@@ -415,20 +414,22 @@ fn impossible_fabrics_are_refused() {
     let text = |change: fn(&mut HybridConfig)| {
         let mut config = paper(1);
         change(&mut config);
-        Fabric::hybrid(&config).err().map(|e: ConfigError| e.to_string()).unwrap_or_default()
+        Fabric::hybrid(&config).err().map(|e: BuildError| e.to_string()).unwrap_or_default()
     };
     assert_eq!(text(|_| {}), "");
-    assert_eq!(text(|c| c.hosts_per_rack = 0), "fabric.hosts_per_rack: 0 is not between 1 and 65536");
-    assert_eq!(text(|c| c.voq.small = 0), "voq.small: 0 is not between 1 and 16777216");
-    assert_eq!(text(|c| c.racks = 4), "schedule: it is of 3 racks, the fabric has 4");
+    assert_eq!(text(|c| c.hosts_per_rack = 0), "hosts_per_rack: 0 is not between 1 and 65536");
+    let voq = "voq.discipline.limit: a VOQ of 0 packets drops all packets";
+    assert_eq!(text(|c| c.voq = VoqConfig::packets(0, None)), voq);
+    let phantom = |c: &mut HybridConfig| c.voq.discipline.marking = Marking::Phantom(PhantomConfig::HULL_10G);
+    let voq = "voq.discipline.marking: a phantom queue is at a link's exit, and a VOQ has no link";
+    assert_eq!(text(phantom), voq);
+    assert_eq!(text(|c| c.racks = 4), "week: it is of 3 racks, the fabric has 4");
     assert_eq!(text(|c| c.packet.switched = false), "packet.switched: a line without a switch joins 2 racks, not 3");
     assert_eq!(text(|c| c.circuit.rate = Rate::from_bps(0)), "circuit.rate: a link of zero rate never sends");
-    assert_eq!(text(|c| c.interface.loss = 1.5), "hosts.loss: 1.5 is not a probability below 1");
-    assert_eq!(text(|c| c.marks = Some(us(5000))), "marks.advance: 5ms is longer than the week of 4800us");
-    let late = |c: &mut HybridConfig| c.voq.resize = Some(Resize { large: 50, advance: us(5000) });
-    assert_eq!(text(late), "voq.advance: 5ms is longer than the week of 4800us");
-    let smaller = |c: &mut HybridConfig| c.voq.resize = Some(Resize { large: 5, advance: us(50) });
-    assert_eq!(text(smaller), "voq.large: 5 is not between 16 and 16777216");
+    assert_eq!(text(|c| c.interface.loss = 1.5), "interface.loss: 1.5 is not a probability below 1");
+    assert_eq!(text(|c| c.marks = Some(us(5000))), "marks: 5ms is longer than the week of 4800us");
+    let late = |c: &mut HybridConfig| c.voq.resize = Some(Resize::packets(50, None, us(5000)));
+    assert_eq!(text(late), "voq.resize.advance: 5ms is longer than the week of 4800us");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn flow(size: Option<u64>, start: Span) -> FlowConfig {
         jitter: Span::ZERO,
         stop: None,
         class: 0,
-        outside: false,
+        external: false,
     }
 }
 
@@ -142,7 +142,7 @@ fn loss_and_the_time_scale_leave_the_account_right() {
 /// before that counts.
 #[test]
 fn flows_outside_write_when_they_start() {
-    let outside = FlowConfig { outside: true, ..flow(Some(100_000), us(100)) };
+    let outside = FlowConfig { external: true, ..flow(Some(100_000), us(100)) };
     let seen = |demand| {
         let mut world =
             World::new(Fabric::hybrid(&looped(demand, Span::ZERO)).unwrap(), vec![outside.clone()], 1).unwrap();
@@ -198,7 +198,7 @@ fn connections_of_programs_are_accounted() {
 
 #[test]
 fn what_flows_write_is_not_counted_twice() {
-    let outside = FlowConfig { outside: true, ..flow(Some(100_000), us(100)) };
+    let outside = FlowConfig { external: true, ..flow(Some(100_000), us(100)) };
     let mut world =
         World::new(Fabric::hybrid(&looped(DemandSource::Adu, Span::ZERO)).unwrap(), vec![outside], 1).unwrap();
     let report = &world.flows()[0];

@@ -350,7 +350,7 @@ proptest! {
         let pfc = PfcConfig { whole_link, xoff: bytes(xoff), xon, response, ..PFC };
         // At the headroom, or above it.
         let needed = (0..topology.transmitters()).map(|t| {
-            let limits = pfc.limits(topology.wire_of(t), topology.wire_of(topology.backs()[t]));
+            let limits = pfc.limits(topology.wire_of(t), topology.wire_of(topology.reverses()[t]));
             limits.buffer.get()
         });
         let headroom = needed.clone().max().unwrap() - xoff;

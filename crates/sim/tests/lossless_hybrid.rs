@@ -4,7 +4,7 @@ mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::PfcConfig;
-use firstlight_net::{Band, Drops, Packet, RedConfig};
+use firstlight_net::{Band, Drops, Marking, Packet, RedConfig};
 use firstlight_sim::{
     AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport,
     PausedPort, ReceiveConfig, Resize, VoqConfig,
@@ -43,7 +43,7 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
         circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
         week: Week::new(vec![idle]).unwrap(),
         control: None,
-        voq: VoqConfig { small: MANY, resize: None, ecn_small: None, ecn_large: None, red: None },
+        voq: VoqConfig::packets(MANY, None),
         pfc,
         marks: None,
         time_scale: 1,
@@ -205,7 +205,7 @@ fn a_voq_that_shrinks_gives_its_bytes_back_and_its_losses_are_told() {
     config.week = Week::new(vec![Day { night: us(100), day: us(10), matching }, idle]).unwrap();
     config.circuit.rate = Rate::from_gbps(1);
     config.packet.rate = Rate::from_gbps(1);
-    config.voq = VoqConfig { small: 2, resize: Some(Resize { large: 50, advance: us(80) }), ..config.voq };
+    config.voq = VoqConfig { resize: Some(Resize::packets(50, None, us(80))), ..VoqConfig::packets(2, None) };
     let (fabric, left) = run(&config, &[burst(0, 1, 60, Time::ZERO)], at(us(40_000)));
     let report = fabric.pauses().unwrap();
     let shrunk: u64 = fabric.pairs().iter().map(|pair| pair.dropped_shrink).sum();
@@ -308,8 +308,10 @@ proptest! {
         // One buffer for all links: the largest headroom.
         let headroom = open.ports.iter().map(|port| port.limits.headroom.get()).max().unwrap();
         let pfc = PfcConfig { buffer: (more > 0).then(|| Bytes::new(xoff + headroom + more)), ..pfc };
-        let voq = VoqConfig { red: red.then_some(MARKS), ..config.voq.clone() };
-        let mut config = HybridConfig { pfc: Some(pfc), voq, ..config };
+        let mut config = HybridConfig { pfc: Some(pfc), ..config };
+        if red {
+            config.voq.discipline.marking = Marking::Red(MARKS);
+        }
         if let Some(receive) = &mut config.interface.adapter.receive {
             receive.buffer = Bytes::new(headroom_of_hosts(&open) + above);
         }

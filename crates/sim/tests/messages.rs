@@ -309,7 +309,7 @@ proptest! {
             let (start, delay) = (message.start + odd, message.delay + odd);
             messages.push(MessageConfig { start, delay, ..*message }, others);
         }
-        flows.iter_mut().for_each(|flow| flow.outside = true);
+        flows.iter_mut().for_each(|flow| flow.external = true);
         let mut world = world(&star(4, None, None), flows, &messages);
         let engine = MessageEngine::new(&messages, 12, 1);
         let mut program =

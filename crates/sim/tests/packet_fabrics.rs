@@ -6,8 +6,8 @@ mod harness;
 use firstlight_net::interface::ClockConfig;
 use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
 use firstlight_net::{
-    Band, Direction, Discipline, Drops, Ecn, FlowTuple, HostId, Length, Limit, Marking, PacerConfig, Packet, PhantomConfig,
-    PoolConfig, RedConfig, Stamps,
+    Band, Direction, Discipline, Drops, Ecn, FlowTuple, HostId, Length, Limit, Marking, PacerConfig, Packet,
+    PhantomConfig, RedConfig, SharedBufferConfig, Stamps,
 };
 use firstlight_sim::{
     AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig, WatchConfig,
@@ -87,7 +87,7 @@ prop_compose! {
         time_scale in prop_oneof![Just(1u32), Just(20)],
         seed in any::<u64>(),
     ) -> GraphConfig {
-        let buffer = buffer.map(|(size, alpha)| PoolConfig { size: Bytes::new(size), alpha });
+        let buffer = buffer.map(|(size, alpha)| SharedBufferConfig { size: Bytes::new(size), alpha });
         let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
         let qcn = qcn.then(nervous);
         let receive_config = |(drain, buffer)| ReceiveConfig { drain: Rate::from_bps(drain), buffer: Bytes::new(buffer) };
@@ -193,7 +193,7 @@ proptest! {
         let mut watched = Fabric::graph(&config).unwrap();
         let seen = Arc::new(Mutex::new([0; 2]));
         watched.set_capture(Box::new(Seen(seen.clone())));
-        let ports = (0..2.min(config.topology.ports().len() as u32)).map(|port| config.topology.queue_name(firstlight_net::topology::SwitchPort(port)));
+        let ports = (0..2.min(config.topology.ports().len() as u32)).map(|port| config.topology.queue_name(firstlight_net::topology::PortId(port)));
         watched.watch(&WatchConfig { ports: ports.collect(), every: Some(us(7)) }).unwrap();
         let mut again = vec![];
         let mut rest = &sends[..];

@@ -6,7 +6,7 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Band, Direction, Drops, HostId, Packet, PacketId, RedConfig};
+use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Marking, Packet, PacketId, RedConfig};
 use firstlight_sim::{
     CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, Resize,
     SeriesConfig, VoqConfig,
@@ -62,7 +62,13 @@ prop_compose! {
                 switched: switched || racks > 2,
             },
             circuit: CircuitConfig { rate: Rate::from_gbps(circuit), delay: us(circuit_delay) },
-            voq: VoqConfig { small, resize: more.map(|more| Resize { large: small + more, advance }), ecn_small, ecn_large: None, red },
+            voq: VoqConfig {
+                discipline: Discipline {
+                    marking: red.map_or(Discipline::packets(None, ecn_small).marking, Marking::Red),
+                    ..Discipline::packets(Some(small), None)
+                },
+                resize: more.map(|more| Resize::packets(small + more, None, advance)),
+            },
             pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
             week,

@@ -5,7 +5,7 @@ mod harness;
 use firstlight_net::qcn::{FlowKey, QcnConfig};
 use firstlight_net::topology::{Cable, LeafSpine, Wire, star};
 use firstlight_net::{Discipline, FlowTuple, HostId, Limit, Packet};
-use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, QcnReport, SwitchConfig, WatchConfig};
+use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, QcnReport, SwitchConfig, VoqConfig, WatchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
@@ -205,7 +205,7 @@ fn notifications_can_be_lost() {
 #[test]
 fn a_voq_has_a_congestion_point() {
     let mut config = paper(1);
-    config.voq.small = 1000;
+    config.voq = VoqConfig::packets(1000, None);
     config.interface.qcn = Some(QcnConfig { set_point: Bytes::new(66_000), ..QcnConfig::default() });
     let queue = |config: &firstlight_sim::HybridConfig| {
         let mut fabric = Fabric::hybrid(config).unwrap();

@@ -9,7 +9,7 @@ use firstlight_net::topology::{Cable, Graph, LeafSpine};
 use firstlight_net::{Direction, Discipline, HostId, PacerConfig, Packet};
 use firstlight_sim::{
     AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, PortKind, PortReport,
-    ProbeConfig, SwitchConfig, World,
+    ProbeConfig, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -105,7 +105,7 @@ fn room_is_told_when_the_last_bit_has_left() {
 #[test]
 fn a_buffer_of_nothing_is_refused() {
     let error = Fabric::graph(&with_buffer(star(2, None, None), 0)).err().expect("it would never send");
-    let told = "adapter.send_buffer: an interface that holds nothing sends nothing: one byte means a packet at a time";
+    let told = "interface.adapter.send_buffer: an interface that holds nothing sends nothing: one byte means a packet at a time";
     assert_eq!(error.to_string(), told);
 }
 
@@ -318,10 +318,7 @@ impl Case {
         let (seed, time_scale) = (1, self.scale);
         if self.hybrid {
             let mut config = HybridConfig { interface, pfc, seed, time_scale, ..paper(2) };
-            config.voq.ecn_small = Some(3);
-            if self.pfc {
-                config.voq.small = 1 << 20;
-            }
+            config.voq = VoqConfig::packets(if self.pfc { 1 << 20 } else { 16 }, Some(3));
             return Fabric::hybrid(&config).unwrap();
         }
         let cable = Cable::new(Rate::from_gbps(10), us(1));

@@ -6,7 +6,7 @@ use firstlight_circuits::RackId;
 use firstlight_net::{Direction, FlowTuple, HostId, Packet, TcpFlags, TcpHeader};
 use firstlight_sim::{
     CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, Resize, SeriesConfig,
-    World,
+    VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
@@ -213,10 +213,8 @@ proptest! {
     ) {
         let config = paper(4);
         let interface = InterfaceConfig { loss, ..InterfaceConfig::default() };
-        let mut voq = config.voq.clone();
-        voq.small = small;
-        voq.ecn_small = ecn;
-        voq.resize = more.map(|more| Resize { large: small + more, advance: us(advance) });
+        let resize = more.map(|more| Resize::packets(small + more, None, us(advance)));
+        let voq = VoqConfig { resize, ..VoqConfig::packets(small, ecn) };
         let fabric = Fabric::hybrid(&HybridConfig { interface, voq, marks: marks.map(us), time_scale: scale, ..config }).unwrap();
         let flows: Vec<FlowConfig> = flows
             .into_iter()

@@ -9,7 +9,7 @@
 use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_linux::Frames;
 use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegment};
-use firstlight_sim::{FlowReport, Outside, World};
+use firstlight_sim::{ExternalHosts, FlowReport, World};
 use firstlight_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -236,7 +236,7 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// sequence number. Or the write has ended with fewer bytes: then `bytes` is what is lacking, below 0.
     ///
     /// # Panics
-    /// Where the fabric does not need writes ([`firstlight_sim::Fabric::hears_writes`]).
+    /// Where the fabric does not need writes ([`firstlight_sim::Fabric::records_writes`]).
     pub fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
         if let Some(connection) = self.connection(ends) {
             self.world.fabric_mut().on_program_write(connection, sequence, bytes);
@@ -327,7 +327,7 @@ impl<K: KernelCalls> KernelEdge<K> {
     }
 }
 
-impl<K: KernelCalls> Outside for KernelEdge<K> {
+impl<K: KernelCalls> ExternalHosts for KernelEdge<K> {
     const PRESENT: bool = true;
 
     #[inline]

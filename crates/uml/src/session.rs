@@ -128,7 +128,7 @@ impl<K: KernelCalls + Send> Session<K> {
 
     /// Whether the kernel has to report what programs write.
     pub fn needs_writes(&self) -> bool {
-        self.driver.world().fabric().hears_writes()
+        self.driver.world().fabric().records_writes()
     }
 
     /// As [`KernelDriver::wrote`].
@@ -178,11 +178,11 @@ impl<K: KernelCalls + Send> Session<K> {
             if sender {
                 self.linux.samples.push(TcpInfoSample { at: self.driver.world().now(), flow, info });
             } else {
-                flow_state::set_receiver(self.driver.world_mut().told_mut(index), &info);
+                flow_state::set_receiver(self.driver.world_mut().reported_mut(index), &info);
             }
             return Ok(());
         }
-        let state = self.driver.world_mut().told_mut(index);
+        let state = self.driver.world_mut().reported_mut(index);
         if sender {
             flow_state::set_sender(state, &info);
         } else {

@@ -151,7 +151,7 @@ fn hybrid(marks: Option<Span>, time_scale: u32, loss: f64) -> Fabric {
 
 fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig) -> Fabric {
     let (us, gbps) = (Span::from_us, Rate::from_gbps);
-    let resize = Some(Resize { large: 50, advance: us(400) });
+    let resize = Some(Resize::packets(50, None, us(400)));
     let config = HybridConfig {
         racks: 3,
         hosts_per_rack: 4,
@@ -161,7 +161,7 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
         circuit: CircuitConfig { rate: gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
         control: None,
-        voq: VoqConfig { small: 4, resize, ecn_small: Some(2), ecn_large: None, red: None },
+        voq: VoqConfig { resize, ..VoqConfig::packets(4, Some(2)) },
         pfc: None,
         marks,
         time_scale,
@@ -170,7 +170,7 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
     Fabric::hybrid(&config).unwrap()
 }
 
-fn flow(src: u16, dst: u16, outside: bool) -> FlowConfig {
+fn flow(src: u16, dst: u16, external: bool) -> FlowConfig {
     FlowConfig {
         src: HostId(src),
         dst: HostId(dst),
@@ -181,7 +181,7 @@ fn flow(src: u16, dst: u16, outside: bool) -> FlowConfig {
         jitter: Span::from_us(50),
         stop: None,
         class: 0,
-        outside,
+        external,
     }
 }
 

@@ -8,7 +8,7 @@ pub use plan::plan;
 
 use crate::error::LabError;
 use crate::spec::{Flow, HostKind, Network, Probe, Spec};
-use firstlight_sim::{ConfigError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
+use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 
 /// Most changes of rates that a result keeps for all hosts together.
@@ -27,7 +27,7 @@ pub fn build(spec: &Spec) -> Result<World, LabError> {
     world(spec).map_err(|source| LabError::Build { path: spec.name.clone(), source })
 }
 
-fn world(spec: &Spec) -> Result<World, ConfigError> {
+fn world(spec: &Spec) -> Result<World, BuildError> {
     let mut fabric = match &spec.network {
         Network::Graph(graph) => Fabric::graph(graph)?,
         Network::Hybrid(hybrid) => Fabric::hybrid(hybrid)?,
@@ -58,7 +58,7 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         jitter: flow.jitter,
         stop: flow.stop,
         class: flow.class,
-        outside: flow.hosts == HostKind::Linux,
+        external: flow.hosts == HostKind::Linux,
     }
 }
 

@@ -15,13 +15,14 @@ pub fn out_of_reach(spec: &Spec) -> Vec<String> {
 }
 
 fn voq(voq: &VoqConfig, mtu: u64) -> Vec<String> {
-    let (small, large) = (voq.small, voq.resize.as_ref().map(|resize| resize.large));
-    let fixed = [
-        ("voq.ecn_small", voq.ecn_small.map(Length::Packets), Some(small)),
-        ("voq.ecn_large", voq.ecn_large.map(Length::Packets), large),
-        ("voq.red.min", voq.red.map(|red| least(red.band)), Some(small).max(large)),
-    ];
-    fixed.into_iter().filter_map(|(key, mark, limit)| never(key, mark?, Limit::Packets(limit?), mtu)).collect()
+    let (small, large) = (voq.discipline.limit, voq.resize.as_ref());
+    let own = match voq.discipline.marking {
+        Marking::Threshold(mark) => never("voq.ecn_small", mark, small, mtu),
+        Marking::Red(red) => never("voq.red.min", least(red.band), large.map_or(small, |resize| resize.limit), mtu),
+        _ => None,
+    };
+    let enlarged = large.and_then(|resize| never("voq.ecn_large", resize.threshold?, resize.limit, mtu));
+    own.into_iter().chain(enlarged).collect()
 }
 
 fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<String> {

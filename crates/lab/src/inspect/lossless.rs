@@ -33,7 +33,7 @@ fn circular_wait(wait: &diagnose::CircularWait) -> Json {
 /// The limits of the links between each pair of tiers: one entry for each that differs.
 fn links(topology: &Topology, pfc: &PfcConfig) -> Json {
     let mut links = serde_json::Map::new();
-    let backs = topology.backs();
+    let backs = topology.reverses();
     for (from, back) in backs.iter().enumerate() {
         let to = topology.target_of(from);
         if matches!(to, Node::Host(_)) {

@@ -11,7 +11,7 @@ use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{
     Cable, LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, Wire, dumbbell, fat_tree, star,
 };
-use firstlight_net::{HostId, PacerConfig, RedConfig};
+use firstlight_net::{Discipline, HostId, Marking, PacerConfig, RedConfig};
 use firstlight_sim::{
     CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig,
     Resize, VoqConfig,
@@ -91,7 +91,7 @@ impl Network {
     pub(crate) fn links_to_hosts(&self) -> Vec<(Wire, Wire)> {
         match self {
             Network::Graph(graph) => {
-                let (topology, backs) = (&graph.topology, graph.topology.backs());
+                let (topology, backs) = (&graph.topology, graph.topology.reverses());
                 let nics = topology.ports().len()..topology.transmitters();
                 nics.map(|nic| (topology.wire_of(backs[nic]), topology.wire_of(nic))).collect()
             }
@@ -291,16 +291,22 @@ fn hybrid(values: &Values, week: Week) -> Result<HybridConfig, SpecError> {
         week,
         control: control(values).map(|(control, _)| control),
         voq: VoqConfig {
-            small: values.packets_opt("voq.small").unwrap_or(u32::MAX),
-            resize: resize.map(|(large, advance)| Resize { large, advance }),
-            ecn_small: values.packets_opt("voq.ecn_small"),
-            ecn_large: values.packets_opt("voq.ecn_large"),
-            red: voq_red(values)?,
+            discipline: voq_discipline(values)?,
+            resize: resize.map(|(large, advance)| Resize::packets(large, values.packets_opt("voq.ecn_large"), advance)),
         },
         pfc: None,
         marks: values.tables.contains_key("marks").then(|| values.span("marks.advance")),
         time_scale: time_scale(values),
         seed: values.integer("seed"),
+    })
+}
+
+fn voq_discipline(values: &Values) -> Result<Discipline, SpecError> {
+    let (limit, threshold) = (values.packets_opt("voq.small"), values.packets_opt("voq.ecn_small"));
+    let discipline = Discipline::packets(limit, threshold);
+    Ok(match voq_red(values)? {
+        Some(red) => Discipline { marking: Marking::Red(red), ..discipline },
+        None => discipline,
     })
 }
 

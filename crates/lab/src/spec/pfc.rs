@@ -109,7 +109,10 @@ pub(super) fn read_hybrid(values: &Values, mut hybrid: HybridConfig) -> Result<H
     let absent = highest.map(|highest| values.problem("pfc.classes", text(highest)));
     let absent = all_paused(values, &config).or(absent);
     check(values, &links, absent, voq_limits(values, &config))?;
-    if let Some(red) = hybrid.voq.red.as_mut().filter(|_| config.has(0) && !red::is_told_to_drop(values, VOQ_RED)) {
+    if let Marking::Red(red) = &mut hybrid.voq.discipline.marking
+        && config.has(0)
+        && !red::is_told_to_drop(values, VOQ_RED)
+    {
         red.drops = Drops::Nothing;
     }
     Ok(HybridConfig { pfc: Some(config), ..hybrid })
@@ -177,7 +180,7 @@ fn absent_class(values: &Values, switch: &SwitchConfig, classes: Option<u8>) -> 
 
 /// Each link into a switch: its name, what holds there.
 fn links<'a>(topology: &'a Topology, config: &'a PfcConfig) -> impl Iterator<Item = (usize, PfcLimits)> + 'a {
-    let backs = topology.backs();
+    let backs = topology.reverses();
     let inward = (0..topology.transmitters()).filter(|from| matches!(topology.target_of(*from), Node::Switch(_)));
     inward.map(move |from| (from, config.limits(topology.wire_of(from), topology.wire_of(backs[from]))))
 }

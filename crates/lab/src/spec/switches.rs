@@ -4,8 +4,8 @@ use super::error::SpecError;
 use super::red;
 use super::values::Values;
 use firstlight_formats::nearest;
-use firstlight_net::topology::{SwitchPort, Topology};
-use firstlight_net::{CLASSES, Discipline, Length, Limit, Marking, PhantomConfig, PoolConfig};
+use firstlight_net::topology::{PortId, Topology};
+use firstlight_net::{CLASSES, Discipline, Length, Limit, Marking, PhantomConfig, SharedBufferConfig};
 use firstlight_sim::SwitchConfig;
 
 /// The switches that checked values describe.
@@ -16,8 +16,9 @@ pub(super) fn read(values: &Values) -> Result<SwitchConfig, SpecError> {
         return Err(values.problem(&format!("switch.classes.{CLASSES}"), text).into());
     }
     let classes = (0..classes).map(|class| discipline(values, &format!("switch.classes.{class}")));
-    let buffer = values.size_opt("switch.buffer").map(|size| PoolConfig { size, alpha: values.number("switch.alpha") });
-    if let Some(PoolConfig { size, alpha }) = buffer {
+    let buffer =
+        values.size_opt("switch.buffer").map(|size| SharedBufferConfig { size, alpha: values.number("switch.alpha") });
+    if let Some(SharedBufferConfig { size, alpha }) = buffer {
         let (room, mtu) = (size.get() as f64 * alpha.min(1.0), values.size("hosts.mtu"));
         if room < mtu.get() as f64 {
             let text = format!("{size} with alpha = {alpha} hold no packet of {mtu} at any port: use more");
@@ -65,7 +66,7 @@ pub(super) fn watched(values: &Values, topology: &Topology) -> Result<(), SpecEr
     if values.has(KEY) && wanted.is_empty() {
         return Err(values.problem(KEY, "an empty list watches nothing: name ports, or take it out").into());
     }
-    let names = || (0..topology.ports().len()).map(|port| topology.queue_name(SwitchPort(port as u32)));
+    let names = || (0..topology.ports().len()).map(|port| topology.queue_name(PortId(port as u32)));
     for (index, name) in wanted.iter().enumerate() {
         if wanted[..index].contains(name) {
             return Err(values.problem(KEY, format!("'{name}' is there twice: name it once")).into());

@@ -9,7 +9,7 @@
 //! unpaid is paid at the new one.
 
 use super::{QcnConfig, ReactionPoint};
-use crate::{Pace, Packet, PacketId, Ring};
+use crate::{PacerDecision, Packet, PacketId, Ring};
 use firstlight_units::{Rate, Span, Time};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -147,20 +147,20 @@ impl RateLimiters {
 
     /// The host sends a packet. [`RateLimiters::next`] may change with it.
     #[inline]
-    pub fn offer(&mut self, id: PacketId, packet: &Packet, now: Time) -> Pace {
+    pub fn offer(&mut self, id: PacketId, packet: &Packet, now: Time) -> PacerDecision {
         self.counts.offered += 1;
         if self.flows.is_empty() {
             self.counts.passed += 1;
-            return Pace::Pass;
+            return PacerDecision::Pass;
         }
         self.offer_to_flow(id, packet, now)
     }
 
-    fn offer_to_flow(&mut self, id: PacketId, packet: &Packet, now: Time) -> Pace {
+    fn offer_to_flow(&mut self, id: PacketId, packet: &Packet, now: Time) -> PacerDecision {
         let key = FlowKey { dst: packet.dst().0, sport: packet.sport(), dport: packet.dport() };
         let Ok(index) = self.flows.binary_search_by_key(&key, |limited| limited.key) else {
             self.counts.passed += 1;
-            return Pace::Pass;
+            return PacerDecision::Pass;
         };
         let limited = &mut self.flows[index];
         limited.pay(now, self.scale);
@@ -168,7 +168,7 @@ impl RateLimiters {
             self.counts.passed += 1;
             self.charge(index, packet.size(), now);
             self.look_ahead();
-            return Pace::Pass;
+            return PacerDecision::Pass;
         }
         let alone = limited.held.is_empty();
         limited.held.push(Held { id, size: packet.size() });
@@ -177,7 +177,7 @@ impl RateLimiters {
         if alone {
             self.look_ahead();
         }
-        Pace::Held(self.next)
+        PacerDecision::Held(self.next)
     }
 
     /// When [`RateLimiters::release`] is to be called; `None` while no flow is limited.
@@ -331,13 +331,13 @@ mod tests {
     #[test]
     fn a_limited_flow_waits_and_others_pass() {
         let mut limiters = limiters(1);
-        assert_eq!(limiters.offer(PacketId(0), &data(5, 1500), us(0)), Pace::Pass);
+        assert_eq!(limiters.offer(PacketId(0), &data(5, 1500), us(0)), PacerDecision::Pass);
         limiters.on_notification(FLOW, 63, us(1));
-        assert_eq!(limiters.offer(PacketId(1), &data(5, 1500), us(1)), Pace::Pass);
-        assert_eq!(limiters.offer(PacketId(2), &data(5, 1500), us(2)), Pace::Held(Some(ns(3400))));
-        assert_eq!(limiters.offer(PacketId(3), &data(5, 1500), us(2)), Pace::Held(Some(ns(3400))));
-        assert_eq!(limiters.offer(PacketId(4), &data(6, 1500), us(2)), Pace::Pass);
-        assert_eq!(limiters.offer(PacketId(5), &data(5, 1500), us(3)), Pace::Held(Some(ns(3400))));
+        assert_eq!(limiters.offer(PacketId(1), &data(5, 1500), us(1)), PacerDecision::Pass);
+        assert_eq!(limiters.offer(PacketId(2), &data(5, 1500), us(2)), PacerDecision::Held(Some(ns(3400))));
+        assert_eq!(limiters.offer(PacketId(3), &data(5, 1500), us(2)), PacerDecision::Held(Some(ns(3400))));
+        assert_eq!(limiters.offer(PacketId(4), &data(6, 1500), us(2)), PacerDecision::Pass);
+        assert_eq!(limiters.offer(PacketId(5), &data(5, 1500), us(3)), PacerDecision::Held(Some(ns(3400))));
         // At 4 us half the rate: 1,125 bytes are unpaid, and last 3.6 us now.
         assert_eq!(run(&mut limiters, us(4)), [(PacketId(2), ns(3400))]);
         limiters.on_notification(FLOW, 63, us(4));
@@ -362,7 +362,7 @@ mod tests {
             let changes = limiters.changes();
             assert!(changes.windows(2).skip(1).all(|pair| pair[0].current < pair[1].current));
             assert_eq!(changes.last().unwrap().current, Rate::from_gbps(10));
-            assert_eq!(limiters.offer(PacketId(0), &data(5, 1500), us(10_000_000)), Pace::Pass);
+            assert_eq!(limiters.offer(PacketId(0), &data(5, 1500), us(10_000_000)), PacerDecision::Pass);
         }
     }
 
@@ -395,7 +395,7 @@ mod tests {
                 }
                 let id = PacketId(n as u32);
                 sent.push(flow);
-                if limiters.offer(id, &data(flow, size), now) == Pace::Pass {
+                if limiters.offer(id, &data(flow, size), now) == PacerDecision::Pass {
                     order[usize::from(flow)].push(id);
                 }
                 let counts = limiters.counts();

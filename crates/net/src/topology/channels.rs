@@ -3,7 +3,7 @@
 //! On a lossless fabric a transmitter that is paused waits for the transmitters behind it. Where these waits can close a circle, packets
 //! may wait for each other for ever: the channel dependency graph of Dally and Seitz, IEEE ToC 36(5), 1987, with links as channels.
 
-use super::{Node, Routes, SwitchId, SwitchPort, Topology, Wire};
+use super::{Node, PortId, Routes, SwitchId, Topology, Wire};
 use crate::HostId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,24 +42,25 @@ impl Topology {
     pub fn transmitter_name(&self, transmitter: usize) -> String {
         match self.source_of(transmitter) {
             Node::Host(host) => format!("host{}.nic", host.0),
-            Node::Switch(_) => self.queue_name(SwitchPort(transmitter as u32)),
+            Node::Switch(_) => self.queue_name(PortId(transmitter as u32)),
         }
     }
 
-    /// For each transmitter the one at the other end of its link. Of parallel links the first there belongs to the first back.
-    pub fn backs(&self) -> Vec<usize> {
+    /// For each transmitter that of the reverse direction of its link. Of parallel links the first in one direction belongs to
+    /// the first in the other.
+    pub fn reverses(&self) -> Vec<usize> {
         let ends = |transmitter| (self.source_of(transmitter), self.target_of(transmitter));
         let mut between: BTreeMap<(Node, Node), Vec<usize>> = BTreeMap::new();
         (0..self.transmitters())
             .for_each(|transmitter| between.entry(ends(transmitter)).or_default().push(transmitter));
         let mut met: BTreeMap<(Node, Node), usize> = BTreeMap::new();
-        let back = |transmitter| {
+        let reverse = |transmitter| {
             let (from, to) = ends(transmitter);
             let nth = met.entry((from, to)).or_default();
             *nth += 1;
             between[&(to, from)][*nth - 1]
         };
-        (0..self.transmitters()).map(back).collect()
+        (0..self.transmitters()).map(reverse).collect()
     }
 }
 
@@ -69,7 +70,7 @@ pub fn circular_wait(
     topology: &Topology,
     routes: &Routes,
     pairs: impl Iterator<Item = (HostId, HostId)>,
-) -> Option<Vec<SwitchPort>> {
+) -> Option<Vec<PortId>> {
     // Hosts of one switch are reached on the same ways, but for the last port, which waits for nobody.
     let mut sources: BTreeMap<SwitchId, (HostId, BTreeSet<SwitchId>)> = BTreeMap::new();
     for (from, to) in pairs {
@@ -104,7 +105,7 @@ fn add_waits(topology: &Topology, routes: &Routes, to: HostId, from: BTreeSet<Sw
 }
 
 /// A circle in a graph, found in depth first.
-fn circle(next: &[Vec<u32>]) -> Option<Vec<SwitchPort>> {
+fn circle(next: &[Vec<u32>]) -> Option<Vec<PortId>> {
     let mut done = vec![false; next.len()];
     let mut place = vec![None; next.len()];
     for first in 0..next.len() {
@@ -124,7 +125,7 @@ fn circle(next: &[Vec<u32>]) -> Option<Vec<SwitchPort>> {
             *looked += 1;
             let onward = onward as usize;
             if let Some(begin) = place[onward] {
-                return Some(way[begin..].iter().map(|(node, _)| SwitchPort(*node as u32)).collect());
+                return Some(way[begin..].iter().map(|(node, _)| PortId(*node as u32)).collect());
             }
             if !done[onward] {
                 place[onward] = Some(way.len());
@@ -184,15 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn each_transmitter_has_its_own_back() {
+    fn each_transmitter_has_its_own_reverse() {
         let tree = Tree { bundles: [2, 1], ..Tree::two_tiers(2, 1, 2, cable(), cable()) }.build().unwrap();
-        let backs = tree.backs();
-        for (transmitter, back) in backs.iter().enumerate() {
-            assert_eq!(backs[*back], transmitter);
-            assert_eq!(tree.source_of(*back), tree.target_of(transmitter));
+        let reverses = tree.reverses();
+        for (transmitter, reverse) in reverses.iter().enumerate() {
+            assert_eq!(reverses[*reverse], transmitter);
+            assert_eq!(tree.source_of(*reverse), tree.target_of(transmitter));
         }
         let named = |name: &str| (0..tree.transmitters()).find(|t| tree.transmitter_name(*t) == name).unwrap();
-        assert_eq!(backs[named("tor0->agg0.1")], named("agg0->tor0.1"));
-        assert_eq!(backs[named("host2.nic")], named("host2.port"));
+        assert_eq!(reverses[named("tor0->agg0.1")], named("agg0->tor0.1"));
+        assert_eq!(reverses[named("host2.nic")], named("host2.port"));
     }
 }

@@ -47,9 +47,9 @@ impl SwitchId {
 
 /// An output port of a switch: its place in [`Topology::ports`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct SwitchPort(pub u32);
+pub struct PortId(pub u32);
 
-impl SwitchPort {
+impl PortId {
     /// As an index into per-port tables.
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -207,7 +207,7 @@ impl Topology {
     }
 
     /// A port's name: `tor3->agg1`; with `.0`, `.1`, ... behind it where links are parallel.
-    pub fn port_name(&self, port: SwitchPort) -> String {
+    pub fn port_name(&self, port: PortId) -> String {
         let Port { from, to, .. } = self.ports[port.index()];
         let name = format!("{}->{}", self.name(Node::Switch(from)), self.name(to));
         let parallel = |range: Range<u32>| range.filter(|i| self.ports[*i as usize].to == to).count();
@@ -216,7 +216,7 @@ impl Topology {
     }
 
     /// What a port's queue is called: `host17.port` after the number of the host that it leads to, else the port's name.
-    pub fn queue_name(&self, port: SwitchPort) -> String {
+    pub fn queue_name(&self, port: PortId) -> String {
         match self.ports[port.index()].to {
             Node::Host(host) => format!("host{}.port", host.0),
             Node::Switch(_) => self.port_name(port),
@@ -232,10 +232,10 @@ mod tests {
     fn names_of_nodes_and_ports() {
         let cable = Cable::new(Rate::from_gbps(10), Span::from_us(1));
         let tree = Tree { bundles: [2, 1], ..Tree::two_tiers(2, 1, 2, cable, cable) }.build().unwrap();
-        let names: Vec<_> = (0..tree.ports().len() as u32).map(|i| tree.port_name(SwitchPort(i))).collect();
+        let names: Vec<_> = (0..tree.ports().len() as u32).map(|i| tree.port_name(PortId(i))).collect();
         assert_eq!(names[..4], ["tor0->host0", "tor0->host1", "tor0->agg0.0", "tor0->agg0.1"]);
         assert_eq!(names[8..], ["agg0->tor0.0", "agg0->tor0.1", "agg0->tor1.0", "agg0->tor1.1"]);
-        assert_eq!([tree.queue_name(SwitchPort(1)), tree.queue_name(SwitchPort(3))], ["host1.port", "tor0->agg0.1"]);
+        assert_eq!([tree.queue_name(PortId(1)), tree.queue_name(PortId(3))], ["host1.port", "tor0->agg0.1"]);
         assert_eq!(tree.nic_name(HostId(3)), "host3.nic");
         assert_eq!(tree.find("host3"), Some(Node::Host(HostId(3))));
         assert_eq!(tree.find("agg0"), Some(Node::Switch(SwitchId(2))));

@@ -3,7 +3,7 @@
 //! Switches store and forward: a packet is sent on when its last bit has come. These times are what a flow's
 //! completion is measured against ("slowdown against the ideal on an empty fabric").
 
-use super::{SwitchPort, Topology, Wire};
+use super::{PortId, Topology, Wire};
 use crate::HostId;
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -13,7 +13,7 @@ pub enum Output {
     /// A host's interface.
     Nic(HostId),
     /// A switch's port.
-    Port(SwitchPort),
+    Port(PortId),
 }
 
 /// The outputs that a packet passes, with their wires.

@@ -17,7 +17,7 @@
 //! groups; a group of consecutive ports, as all are in a tree, is its first port and their number. The 26-ary fat tree
 //! (4,394 hosts, 845 switches) takes 20 kB beside 17 for its hosts and 20 for its switches.
 
-use super::{Node, Output, Path, SwitchId, SwitchPort, Topology};
+use super::{Node, Output, Path, PortId, SwitchId, Topology};
 use crate::HostId;
 use std::collections::BTreeMap;
 
@@ -116,14 +116,14 @@ impl Routes {
     /// # Panics
     /// When there is no such switch or host.
     #[inline(always)]
-    pub fn port(&self, switch: SwitchId, host: HostId, key: impl FnOnce() -> u64) -> SwitchPort {
+    pub fn port(&self, switch: SwitchId, host: HostId, key: impl FnOnce() -> u64) -> PortId {
         let (at, to) = (&self.switches[switch.index()], self.hosts[host.index()]);
         if at.edge == to.edge {
-            return SwitchPort(at.first_port + u32::from(to.port));
+            return PortId(at.first_port + u32::from(to.port));
         }
         let group = self.group(at, to.edge);
         let within = if group.more == 0 { group.port } else { self.choose(at, group, key()) };
-        SwitchPort(at.first_port + u32::from(within))
+        PortId(at.first_port + u32::from(within))
     }
 
     #[inline]
@@ -140,9 +140,9 @@ impl Routes {
     }
 
     /// All ports on which `switch` may send to `host`, in order.
-    pub fn ports(&self, switch: SwitchId, host: HostId) -> Vec<SwitchPort> {
+    pub fn ports(&self, switch: SwitchId, host: HostId) -> Vec<PortId> {
         let (at, to) = (&self.switches[switch.index()], self.hosts[host.index()]);
-        let port = |within: u16| SwitchPort(at.first_port + u32::from(within));
+        let port = |within: u16| PortId(at.first_port + u32::from(within));
         if at.edge == to.edge {
             return vec![port(to.port)];
         }

@@ -5,15 +5,18 @@
 
 use super::core::Core;
 use super::hybrid::Hybrid;
-use crate::events::Kind;
-use crate::meter::Network;
-use firstlight_net::Line;
+use super::link_layer::LinkLayer;
+use super::lossless::PausePoint;
+use super::transmitter::Transmitter;
+use crate::events::EventKind;
+use crate::meter::Carrier;
+use firstlight_net::{Line, PauseControl, Sent};
 use firstlight_units::Time;
 
 /// A rack's port of the circuit switch.
-pub(super) struct CircuitPort {
-    pub(super) line: Line,
-    /// The rack that it reaches, while a circuit is up.
+pub(super) struct CircuitPort<C> {
+    pub(super) transmitter: Transmitter<C>,
+    /// The rack that the port reaches, while a circuit is up.
     up_to: Option<u16>,
     /// When the day ends.
     until: Time,
@@ -21,12 +24,12 @@ pub(super) struct CircuitPort {
     pub(super) carried: u64,
 }
 
-impl CircuitPort {
+impl<C: PauseControl> CircuitPort<C> {
     pub(super) fn new(line: Line) -> Self {
-        CircuitPort { line, up_to: None, until: Time::ZERO, carried: 0 }
+        CircuitPort { transmitter: Transmitter::new(line), up_to: None, until: Time::ZERO, carried: 0 }
     }
 
-    /// True while a circuit to `dst` is up.
+    /// Whether a circuit to `dst` is up.
     #[inline]
     pub(super) fn is_up_to(&self, dst: usize) -> bool {
         self.up_to.is_some_and(|up| usize::from(up) == dst)
@@ -43,70 +46,60 @@ impl CircuitPort {
     }
 }
 
-impl Hybrid {
+impl<L: LinkLayer> Hybrid<L> {
     /// Something may have become sendable on this port.
     #[inline]
-    pub(super) fn wake_circuit<const P: bool>(&mut self, core: &mut Core, src: usize) {
-        if !core.is_scheduled(Kind::CircuitFree, src) {
-            let next = self.serve_circuit::<P>(core, src);
-            core.schedule(next, Kind::CircuitFree, src);
-        } else if P
-            && let Some(dst) = self.circuits[src].up_to
-            && let Some(free) = self.circuit_chance(core, src, self.pair(src, usize::from(dst)))
-            && self.is_overdue(Kind::CircuitFree, src, free <= core.now)
+    pub(super) fn wake_circuit(&mut self, core: &mut Core, src: usize) {
+        if !core.is_scheduled(EventKind::CircuitFree, src) {
+            let next = self.serve_circuit(core, src);
+            core.schedule(next, EventKind::CircuitFree, src);
+        } else if L::Control::ENDS_ARE_EVENTS
+            && self.circuit_chance(core, src).is_some()
+            && self.circuits[src].transmitter.goes_ahead(core.now)
         {
-            self.on_circuit_free::<P>(core, src);
+            self.on_circuit_free(core, src);
         }
     }
 
-    pub(super) fn on_circuit_free<const P: bool>(&mut self, core: &mut Core, src: usize) {
-        if P {
-            self.finish_circuit(core, src);
+    pub(super) fn on_circuit_free(&mut self, core: &mut Core, src: usize) {
+        if let Some(Sent::Packet(id)) = self.circuits[src].transmitter.finish() {
+            let dst = self.racks.rack(core.arena.get(id).dst());
+            L::on_departure(self, core, id, PausePoint::Voq(src, dst));
         }
-        let next = self.serve_circuit::<P>(core, src);
-        core.reschedule(next, Kind::CircuitFree, src);
+        let next = self.serve_circuit(core, src);
+        core.reschedule(next, EventKind::CircuitFree, src);
     }
 
-    /// Sends if it can. Tells when to try again; `None` when nothing is sendable.
+    /// Sends if it can. Returns when to try again; `None` when nothing is sendable.
     #[inline]
-    fn serve_circuit<const P: bool>(&mut self, core: &mut Core, src: usize) -> Option<Time> {
-        let port = &self.circuits[src];
-        let index = self.pair(src, usize::from(port.up_to?));
-        let free = self.circuit_chance(core, src, index)?;
+    fn serve_circuit(&mut self, core: &mut Core, src: usize) -> Option<Time> {
+        let free = self.circuit_chance(core, src)?;
         if free > core.now {
             return Some(free);
         }
-        let pair = &mut self.pairs[index];
-        let id = pair.voq.take(core.now)?;
-        let size = core.arena.get(id).size();
-        pair.circuit_packets += 1;
-        pair.circuit_bytes += u64::from(size);
-        pair.order.on_sent(Network::Circuit);
-        self.on_passed(core, id, index);
+        let pair = self.racks.pair(src, usize::from(self.circuits[src].up_to?));
+        let (id, size) = self.racks.take(core, pair, Carrier::Circuit)?;
         let port = &mut self.circuits[src];
         port.carried += u64::from(size);
-        let alone = port.line.send(id, size, core.now);
-        let free = port.line.free_at();
-        core.schedule(alone, Kind::Circuit, src);
-        let next = self.circuit_chance(core, src, index);
-        if P {
-            self.begin(Kind::CircuitFree, src, id, next.is_none());
-            return Some(free);
-        }
-        next
+        let alone = port.transmitter.send(id, size, core.now);
+        core.schedule(alone, EventKind::Circuit, src);
+        let waits = self.circuit_chance(core, src).is_some();
+        self.circuits[src].transmitter.next(waits)
     }
 
-    /// When the VOQ's first packet can start, if it can end by the day's end.
+    /// When the first packet for the port's circuit can start, if it can end by the day's end.
     #[inline]
-    fn circuit_chance(&self, core: &Core, src: usize, index: usize) -> Option<Time> {
+    fn circuit_chance(&self, core: &Core, src: usize) -> Option<Time> {
         let port = &self.circuits[src];
-        let bytes = core.arena.get(self.pairs[index].voq.front()?).size();
-        (port.line.end_of(bytes, core.now) <= port.until).then(|| port.line.free_at())
+        let voq = &self.racks.pairs[self.racks.pair(src, usize::from(port.up_to?))].voq;
+        let bytes = core.arena.get(voq.front()?).size();
+        let line = &port.transmitter.line;
+        (line.end_of(bytes, core.now) <= port.until).then(|| line.free_at())
     }
 
-    pub(super) fn on_circuit_arrival<const P: bool>(&mut self, core: &mut Core, src: usize) {
-        let (id, next) = self.circuits[src].line.arrive();
-        core.reschedule(next, Kind::Circuit, src);
-        self.on_rack_arrival::<P>(core, id, src, Network::Circuit);
+    pub(super) fn on_circuit_arrival(&mut self, core: &mut Core, src: usize) {
+        let (id, next) = self.circuits[src].transmitter.line.arrive();
+        core.reschedule(next, EventKind::Circuit, src);
+        self.on_rack_arrival(core, id, src, Carrier::Circuit);
     }
 }

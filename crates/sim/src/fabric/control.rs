@@ -1,90 +1,77 @@
-//! What a control loop asks of a hybrid fabric, and has it do. The loop is kept going by whoever drives the hosts.
+//! What a control loop asks of a hybrid fabric, and has it do. The driver of the hosts keeps the loop going.
 
-use super::announced::Announced;
-use super::core::Core;
-use super::hybrid::Hybrid;
-use super::{Fabric, Kind};
+use super::Fabric;
+use super::racks::Racks;
 use crate::config::HybridConfig;
 use crate::report::CircuitReport;
 use firstlight_circuits::{Demand, Week};
 use firstlight_net::{FlowTuple, HostId};
 
+const CONTROLLED: &str = "only a fabric with circuits is controlled";
+
 impl Fabric {
-    fn racks(&mut self) -> (&mut Core, &mut Hybrid) {
-        match &mut self.kind {
-            Kind::Hybrid(hybrid) => (&mut self.core, hybrid),
-            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => {
-                unreachable!("only a fabric with circuits is controlled")
-            }
-        }
+    fn racks_mut(&mut self) -> &mut Racks {
+        self.kind.racks_mut().expect(CONTROLLED)
     }
 
-    /// What it was built of, when its weeks are made by a control loop, which the hosts' driver keeps going.
+    /// What the fabric was built of, when its weeks are made by a control loop, which the hosts' driver keeps going.
     pub fn controlled(&self) -> Option<&HybridConfig> {
-        match &self.kind {
-            Kind::Hybrid(hybrid) => hybrid.controlled.as_deref(),
-            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => None,
-        }
+        self.kind.racks()?.controlled.as_deref()
     }
 
     /// Plans the next week of a control loop, which was made for this demand.
     ///
     /// # Panics
-    /// On a fabric without a control loop; so do the other calls of one.
+    /// On a fabric without a control loop; so do the other calls of a control loop.
     pub fn plan(&mut self, week: &Week, demand: Demand) {
-        let (core, hybrid) = self.racks();
-        hybrid.plan(core, week, demand);
+        self.kind.racks_mut().expect(CONTROLLED).plan(&mut self.core, week, demand);
     }
 
-    /// What waits in the VOQs.
-    pub fn voq_demand(&mut self) -> Demand {
-        let (core, hybrid) = self.racks();
-        hybrid.voq_demand(core)
+    /// Bytes that wait in the VOQs.
+    pub fn voq_demand(&self) -> Demand {
+        self.kind.racks().expect(CONTROLLED).voq_demand()
     }
 
-    /// From now on it is known what hosts have to send, by what they write ([`Fabric::on_write`]). `first` are the places of
-    /// the hosts' flows.
-    pub fn hear_writes(&mut self, first: Vec<u32>) {
-        let (_, hybrid) = self.racks();
-        hybrid.announced = Some(Box::new(Announced::new(first, hybrid.pairs.len())));
+    /// From now on writes of hosts are recorded ([`Fabric::on_write`]). `first` is the first endpoint of each host, and one
+    /// past the last.
+    pub fn record_writes(&mut self, first: Vec<u32>) {
+        self.racks_mut().record_writes(first);
     }
 
-    /// What hosts have written and has not passed their VOQs.
-    pub fn announced_demand(&mut self) -> Demand {
-        self.racks().1.announced_demand()
+    /// Bytes that hosts have written and that have not passed their VOQs.
+    pub fn adu_demand(&self) -> Demand {
+        self.kind.racks().expect(CONTROLLED).adu_demand()
     }
 
-    /// Something is written to the flow whose sender has this place; `None` when it never ends.
-    pub fn on_write(&mut self, place: usize, ends: [HostId; 2], bytes: Option<u64>) {
-        self.racks().1.on_write(place, ends, bytes);
+    /// Bytes are written to the flow whose sender is this endpoint; `None` when the flow never ends.
+    pub fn on_write(&mut self, endpoint: usize, hosts: [HostId; 2], bytes: Option<u64>) {
+        self.racks_mut().on_write(endpoint, hosts, bytes);
     }
 
-    /// Whether it is asked what hosts write.
-    pub fn hears_writes(&self) -> bool {
-        matches!(&self.kind, Kind::Hybrid(hybrid) if hybrid.announced.is_some())
+    /// Whether writes of hosts are recorded.
+    pub fn records_writes(&self) -> bool {
+        self.kind.racks().is_some_and(|racks| racks.backlog.is_some())
     }
 
-    /// A program outside begins to write so many bytes to its connection, the next of which will have this sequence
-    /// number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes are heard.
+    /// A program on an external host begins to write so many bytes to its connection, the next of which will have this
+    /// sequence number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes are
+    /// recorded.
     pub fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
-        self.racks().1.on_program_write(connection, sequence, bytes);
+        self.racks_mut().on_program_write(connection, sequence, bytes);
     }
 
     /// A program's connection is over: what it has not sent will not pass.
     pub fn on_program_close(&mut self, connection: FlowTuple) {
-        self.racks().1.on_program_close(connection);
+        self.racks_mut().on_program_close(connection);
     }
 
     /// A flow between these hosts that was to go on for ever has ended.
-    pub fn on_end(&mut self, ends: [HostId; 2]) {
-        self.racks().1.on_end(ends);
+    pub fn on_end(&mut self, hosts: [HostId; 2]) {
+        self.racks_mut().on_end(hosts);
     }
 
     /// The circuits that a control loop has made, in the order in which they went down.
     pub fn circuits(&self) -> &[CircuitReport] {
-        match &self.kind {
-            Kind::Hybrid(hybrid) => hybrid.schedule.record.as_ref().map_or(&[], |record| &record.circuits),
-            Kind::Graph(_) | Kind::Classes(_) | Kind::Lossless(_) => &[],
-        }
+        self.kind.racks().map_or(&[], |racks| racks.schedule.circuits())
     }
 }

@@ -1,15 +1,21 @@
-//! What every fabric has: the events, the packets, the hosts' links and the way out.
+//! What every fabric has: the events, the packets, the hosts' interfaces and adapters, and the packets that leave.
+//!
+//! Of a host are its interface (queue, stamper, pacer, rate limiters) and its adapter's buffers. All the rest is global:
+//! the event set, the arena of packet records, the digest, the counts, and the packets that wait for the driver. A run
+//! that is divided by switches would have one of each per part: counts add up, packets that leave and drops merge in the
+//! order of time, and a link between parts carries records from one arena to the other.
 
 use super::Exit;
 use super::adapter::Adapters;
 use super::interfaces::Interfaces;
 use super::pausable::PausableNics;
 use super::send_buffer::SendBuffers;
+use super::switching::Switching;
 use crate::arena::Arena;
 use crate::capture::CaptureSink;
-use crate::config::{ConfigError, InterfaceConfig};
-use crate::digest::{Digest, End};
-use crate::events::{Event, Events, Kind};
+use crate::config::{BuildError, InterfaceConfig};
+use crate::digest::{Digest, PacketEnd};
+use crate::events::{Event, EventKind, EventSet};
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
 use firstlight_net::{Direction, Discipline, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort};
@@ -17,37 +23,37 @@ use firstlight_units::{Rate, Span, Time};
 
 /// The part that is the same in every fabric.
 pub(crate) struct Core {
-    pub(super) events: Events,
+    pub(super) events: EventSet,
     pub(super) arena: Arena,
-    /// Hosts' interfaces, into the network,
+    /// Hosts' interfaces, into the network; none where `pausable` has them.
     pub(super) nics: Vec<FifoPort>,
-    /// or, instead of these, such as can be paused.
+    /// Hosts' interfaces that can be paused, or of which the end of each transmission is an event.
     pub(super) pausable: PausableNics,
     pub(super) interfaces: Interfaces,
-    /// What holds packets that have arrived, until their hosts take them in.
+    /// Hosts' adapters, which hold packets that have arrived.
     pub(super) adapters: Adapters,
-    pub(super) exits: Queue<Exit>,
-    /// Hosts whose interfaces have room again, where somebody waits for that.
-    pub(super) rooms: Queue<HostId>,
-    /// Packets that were lost and wait to be taken, when somebody wants to know of them.
-    pub(super) drops: Option<Queue<PacketId>>,
+    pub(super) exits: Outbox<Exit>,
+    /// Hosts whose interfaces have room again, where a sender waits for that.
+    pub(super) rooms: Outbox<HostId>,
+    /// Lost packets, when the driver asks for them.
+    pub(super) drops: Option<Outbox<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
     pub(super) now: Time,
     pub(super) scale: u32,
     pub(super) digest: Digest,
-    pub(super) counts: Counts,
+    pub(super) counts: FabricCounts,
     loss: Option<Chance>,
     last: Event,
 }
 
 /// Packets of the whole fabric since the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct FabricCounts {
     pub(super) injected: u64,
-    /// Notifications of congestion that switches have sent,
+    /// Notifications of congestion that switches have sent.
     pub(super) notified: u64,
-    /// and those that have come to their hosts' interfaces, where they end.
-    pub(super) taken_in: u64,
+    /// Notifications that have come to their hosts' interfaces, where they end.
+    pub(super) notifications_received: u64,
     pub(super) exited: u64,
     pub(super) dropped: u64,
     pub(super) lost: u64,
@@ -55,105 +61,102 @@ pub(super) struct Counts {
     pub(super) events: u64,
 }
 
-/// What waits to be taken, in order.
+/// What waits to be taken by the driver, in order.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
-    queue: Vec<T>,
+pub(super) struct Outbox<T> {
+    items: Vec<T>,
     taken: usize,
 }
 
-impl<T: Copy> Queue<T> {
+impl<T: Copy> Outbox<T> {
     pub(super) fn new() -> Self {
-        Queue { queue: Vec::new(), taken: 0 }
+        Outbox { items: Vec::new(), taken: 0 }
     }
 
     #[inline]
     pub(super) fn push(&mut self, item: T) {
-        self.queue.push(item);
+        self.items.push(item);
     }
 
-    /// How many wait.
+    /// How many items wait.
     pub(super) fn len(&self) -> u64 {
-        (self.queue.len() - self.taken) as u64
+        (self.items.len() - self.taken) as u64
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.items.is_empty()
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
-        let item = *self.queue.get(self.taken)?;
+        let item = *self.items.get(self.taken)?;
         self.taken += 1;
-        if self.taken == self.queue.len() {
-            self.queue.clear();
+        if self.taken == self.items.len() {
+            self.items.clear();
             self.taken = 0;
         }
         Some(item)
     }
 }
 
-/// Packets come to a switch from a host's interface, and everything that follows.
-pub(super) trait Shape {
-    /// Carries out one event.
-    fn on_event(&mut self, core: &mut Core, event: Event);
-
-    /// Asks for the memory that an event needs which comes soon, and for more if it comes next.
-    fn prefetch(&self, _core: &Core, _event: Event, _next: bool) {}
-}
-
-/// What events need is asked for when they are the first of so many parts of the event set (as powers of four),
+/// The memory that an event needs is asked for when the event is the first of so many parts of the event set, as a power
+/// of four.
 const SOON: u32 = 2;
-/// and what is found by that, when they are the first of so many.
+/// What that memory refers to is asked for when the event is the first of so many parts.
 const NEXT: u32 = 1;
-/// A fabric with so many sources of events stays in the cache by itself.
+/// A fabric with at most so many sources of events stays in the cache by itself.
 const FEW: usize = 512;
 
 /// A host's link, one direction: serialization, and propagation, which is not stretched yet.
 pub(super) type HostLink = (Serializer, Span);
 
 impl Core {
-    /// `sources` are the events of the fabric's own.
+    /// `links` are the hosts' links, `sources` the events of the fabric's own.
     pub(super) fn new(
         links: Vec<HostLink>,
         config: &InterfaceConfig,
-        sources: &[(Kind, usize)],
+        sources: &[(EventKind, usize)],
         scale: u32,
         seed: u64,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, BuildError> {
         let hosts = links.len();
         check_range("hosts", hosts, 1, 1 << 16)?;
         check_range("time_scale", scale as usize, 1, 1_000_000)?;
         if !(0.0..1.0).contains(&config.loss) {
             let problem = format!("{} is not a probability below 1", config.loss);
-            return Err(ConfigError::Value { key: "hosts.loss", problem });
+            return Err(BuildError::field("interface.loss", problem));
         }
         let pacers = if config.pacer.is_some() { hosts } else { 0 };
         let limiters = if config.qcn.is_some() { hosts } else { 0 };
-        let mut all = vec![(Kind::Nic, hosts), (Kind::Sample, 1), (Kind::Pacer, pacers), (Kind::Limiter, limiters)];
-        all.push((Kind::Adapter, if config.adapter.receive.is_some() { hosts } else { 0 }));
-        all.push((Kind::Stack, if config.send_delay.is_zero() { 0 } else { hosts }));
+        let mut all = vec![
+            (EventKind::Nic, hosts),
+            (EventKind::Sample, 1),
+            (EventKind::Pacer, pacers),
+            (EventKind::Limiter, limiters),
+        ];
+        all.push((EventKind::Adapter, if config.adapter.receive.is_some() { hosts } else { 0 }));
+        all.push((EventKind::Stack, if config.send_delay.is_zero() { 0 } else { hosts }));
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
         let mut core = Core {
-            events: Events::new(&all),
+            events: EventSet::new(&all),
             arena: Arena::default(),
             interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed)?,
             adapters: Adapters::new(config, hosts, scale)?,
             nics: links.into_iter().map(nic).collect(),
             pausable: PausableNics::default(),
-            exits: Queue::new(),
-            rooms: Queue::new(),
+            exits: Outbox::new(),
+            rooms: Outbox::new(),
             drops: None,
             capture: None,
             now: Time::ZERO,
             scale,
             digest: Digest::new(),
-            counts: Counts::default(),
+            counts: FabricCounts::default(),
             loss: Chance::new(stream(seed, "hosts", "loss"), config.loss),
-            last: Event::new(Time::ZERO, Kind::Calendar, 0),
+            last: Event::new(Time::ZERO, EventKind::Calendar, 0),
         };
         if let Some(limit) = config.adapter.send_buffer {
             core.make_exact();
@@ -171,7 +174,7 @@ impl Core {
     /// Carries out what is due until `limit`; with `to_exit` only until packets have left, the rest of that instant
     /// included.
     #[inline]
-    pub(super) fn run<S: Shape>(&mut self, shape: &mut S, limit: Time, to_exit: bool) {
+    pub(super) fn run<S: Switching>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
         let ahead = self.events.sources() > FEW;
         loop {
             // Packets that have left, and room, stop the run, once all that is due at their moment is done.
@@ -183,10 +186,10 @@ impl Core {
             }
             self.now = event.at();
             self.counts.events += 1;
-            shape.on_event(self, event);
+            fabric.on_event(self, event);
             if ahead {
-                shape.prefetch(self, self.events.upcoming(event, SOON), false);
-                shape.prefetch(self, self.events.upcoming(event, NEXT), true);
+                fabric.prefetch(self, self.events.upcoming(event, SOON), false);
+                fabric.prefetch(self, self.events.upcoming(event, NEXT), true);
             }
         }
         if !self.is_awaited() || !to_exit {
@@ -194,15 +197,15 @@ impl Core {
         }
     }
 
-    /// Whether something is to be taken by those who stand at the edge.
+    /// Whether the driver has something to take that ends a run to exits.
     #[inline]
     fn is_awaited(&self) -> bool {
         !(self.exits.is_empty() && self.rooms.is_empty())
     }
 
-    /// A source that waits for nothing has work at `at`, if at all.
+    /// A source without a pending event has work at `at`, if at all.
     #[inline]
-    pub(super) fn schedule(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+    pub(super) fn schedule(&mut self, at: Option<Time>, kind: EventKind, index: usize) {
         if at.is_some() {
             debug_assert!(!self.is_scheduled(kind, index), "a source has one pending event: {kind:?} {index}");
             self.reschedule(at, kind, index);
@@ -211,25 +214,25 @@ impl Core {
 
     /// The source of the present event has work next at `at`; `None` for nothing to wait for.
     #[inline]
-    pub(super) fn reschedule(&mut self, at: Option<Time>, kind: Kind, index: usize) {
+    pub(super) fn reschedule(&mut self, at: Option<Time>, kind: EventKind, index: usize) {
         debug_assert!(at.is_none_or(|at| at >= self.now), "an event of the past: {kind:?} {index}");
         self.events.set(at, kind, index);
     }
 
-    /// Likewise, of work that is about a packet.
+    /// The same for work that concerns a packet.
     #[inline]
-    pub(super) fn expect(&mut self, at: Option<Time>, kind: Kind, index: usize, packet: PacketId) {
+    pub(super) fn expect(&mut self, at: Option<Time>, kind: EventKind, index: usize, packet: PacketId) {
         debug_assert!(at.is_none_or(|at| at >= self.now), "an event of the past: {kind:?} {index}");
         self.events.set_about(at, kind, index, packet);
     }
 
     /// Whether a source has a pending event; the one that is being carried out counts until it is rescheduled.
     #[inline]
-    pub(super) fn is_scheduled(&self, kind: Kind, index: usize) -> bool {
+    pub(super) fn is_scheduled(&self, kind: EventKind, index: usize) -> bool {
         self.events.is_pending(kind, index)
     }
 
-    /// Takes in the packet that `write` writes in place, if it writes one.
+    /// Injects the packet that `write` writes in place, if it writes one.
     #[inline]
     pub(super) fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
         let id = self.arena.spare();
@@ -266,20 +269,20 @@ impl Core {
         }
         if self.loss.as_mut().is_some_and(Chance::happens) {
             self.counts.lost += 1;
-            self.discard(id, Kind::Nic, host.index());
+            self.discard(id, EventKind::Nic, host.index());
             return None;
         }
         self.pace(id, host.index());
         Some(id)
     }
 
-    /// The packet that a host's interface brings to the switch now, if any.
+    /// The packet that arrives at the switch from a host's interface now, if any.
     #[inline(always)]
     pub(super) fn on_nic_arrival(&mut self, host: usize) -> Option<PacketId> {
         let Some(nic) = self.nics.get_mut(host) else { return self.step_nic(host).0 };
         let (id, next) = nic.arrive();
         let first = nic.first();
-        self.expect(next, Kind::Nic, host, first);
+        self.expect(next, EventKind::Nic, host, first);
         Some(id)
     }
 
@@ -295,27 +298,26 @@ impl Core {
     pub(super) fn on_offered(&mut self, offered: Result<Option<Time>, QueueFull>, index: usize, id: PacketId) {
         match offered {
             Ok(None) => {}
-            // It may bring forward what was to come.
-            Ok(event) => self.expect(event, Kind::Port, index, id),
-            Err(QueueFull) => self.lose(id, Kind::Port, index),
+            // The event may come earlier than the one that was pending.
+            Ok(event) => self.expect(event, EventKind::Port, index, id),
+            Err(QueueFull) => self.lose(id, EventKind::Port, index),
         }
     }
 
-    /// What an output port of a switch does now: the packet that it brings to the other end of its link, if any.
+    /// An output port of a switch does what is due. Returns the packet that arrives at the other end of its link, if any.
     #[inline(always)]
     pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
-        self.expect(next, Kind::Port, index, port.first());
+        self.expect(next, EventKind::Port, index, port.first());
         id
     }
 
-    /// A packet arrives at its host: out of the fabric, unless an adapter is in its way.
+    /// A packet arrives at its host. It leaves the fabric, unless it must pass an adapter before.
     #[inline(always)]
     pub(super) fn exit(&mut self, id: PacketId, host: HostId) {
-        if let Some(notification) = self.arena.get(id).notification() {
-            let feedback = notification.feedback();
-            return self.take_in(id, host, feedback);
+        if self.arena.get(id).notification().is_some() {
+            return self.receive_notification(id, host);
         }
         if !self.adapters.is_empty() {
             return self.enter_adapter(id, host);
@@ -324,12 +326,12 @@ impl Core {
         self.leave(id, host);
     }
 
-    /// A packet has come through its host's stack.
+    /// A packet has passed its host's stack, and leaves the fabric.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: PacketId, host: HostId) {
         self.leave_interface(id, host);
         let packet = self.arena.get(id);
-        self.digest.packet(packet, self.now, End::Exit);
+        self.digest.packet(packet, self.now, PacketEnd::Exit);
         self.counts.exited += 1;
         if let Some(sink) = &mut self.capture {
             sink.packet(packet, self.now, host, Direction::Received);
@@ -339,18 +341,23 @@ impl Core {
 
     /// A queue of this kind and index has dropped a packet.
     #[cold]
-    pub(super) fn lose(&mut self, id: PacketId, kind: Kind, index: usize) {
+    pub(super) fn lose(&mut self, id: PacketId, kind: EventKind, index: usize) {
         self.counts.dropped += 1;
         self.discard(id, kind, index);
     }
 
     /// Every packet that does not reach its host ends here.
-    fn discard(&mut self, id: PacketId, kind: Kind, index: usize) {
-        self.digest.packet(self.arena.get(id), self.now, End::Drop((kind as usize) << 32 | index));
+    fn discard(&mut self, id: PacketId, kind: EventKind, index: usize) {
+        self.digest.packet(self.arena.get(id), self.now, PacketEnd::Drop((kind as usize) << 32 | index));
         match &mut self.drops {
             Some(drops) => drops.push(id),
             None => self.arena.release(id),
         }
+    }
+
+    /// A span of the engine's clock in the fabric's own time.
+    pub(super) fn own(&self, span: Span) -> Span {
+        Span::from_ps(span.as_ps() / u64::from(self.scale))
     }
 
     pub(super) fn nic_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
@@ -366,31 +373,29 @@ impl Core {
 /// What a port counted until `now`.
 pub(super) fn port_report(kind: PortKind, name: String, port: &impl SwitchPort, now: Time) -> PortReport {
     PortReport {
-        name,
-        kind,
         offered: port.offered(),
         delivered: port.delivered(),
         dropped: port.dropped(),
         held: port.held(),
         marked: port.marked(),
         peak_queue: port.peak(),
-        peak_bytes: None,
         hops: port.offered() - port.dropped() - u64::from(port.waiting_at(now)),
+        ..PortReport::of(kind, name)
     }
 }
 
-/// A serializer for the rate that the setting `key` gives.
-pub(super) fn serializer(key: &'static str, rate: Rate, scale: u32) -> Result<Serializer, ConfigError> {
+/// A serializer for the rate that this field of a configuration gives.
+pub(super) fn serializer(field: &'static str, rate: Rate, scale: u32) -> Result<Serializer, BuildError> {
     if rate.as_bps() == 0 {
-        return Err(ConfigError::Value { key, problem: "a link of zero rate never sends".into() });
+        return Err(BuildError::field(field, "a link of zero rate never sends"));
     }
     Ok(Serializer::new(rate, scale))
 }
 
-/// An error unless `value` of the setting `key` is in `least..=most`.
-pub(super) fn check_range(key: &'static str, value: usize, least: usize, most: usize) -> Result<(), ConfigError> {
+/// An error unless the `value` of this field of a configuration is in `least..=most`.
+pub(super) fn check_range(field: &'static str, value: usize, least: usize, most: usize) -> Result<(), BuildError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(ConfigError::Value { key, problem: format!("{value} is not between {least} and {most}") })
+    Err(BuildError::field(field, format!("{value} is not between {least} and {most}")))
 }

@@ -1,26 +1,27 @@
-//! The hosts' interfaces, apart from their queues: timestamps, pacers, and the place of QCN's rate limiters.
+//! The hosts' interfaces, apart from their queues: timestamps, pacers, and QCN's rate limiters.
 
 use super::core::Core;
-use crate::config::{ConfigError, InterfaceConfig};
-use crate::events::Kind;
+use crate::config::{BuildError, InterfaceConfig};
+use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
 use crate::stream::stream;
 use firstlight_net::interface::{Clock, Stamper};
 use firstlight_net::qcn::RateLimiters;
-use firstlight_net::{HostId, Pace, Pacer, PacketId, Serializer};
+use firstlight_net::{HostId, InterfacePacer, PacerDecision, PacketId, Serializer, SwitchPort};
 use firstlight_units::{Bytes, Span, Time};
 use rand_xoshiro::rand_core::RngCore;
 
 /// What stands between the hosts and their links.
 pub(super) struct Interfaces {
     pub(super) stampers: Vec<Stamper>,
-    pacers: Vec<Pacer>,
+    pacers: Vec<InterfacePacer>,
     /// With QCN: each host's limited flows.
     pub(super) limiters: Vec<RateLimiters>,
-    /// Nothing is between a host's stack and its interface, which is a plain FIFO.
+    /// Nothing is between a host's stack and its interface, which is a FIFO whose departures are known in advance.
     pub(super) plain: bool,
-    /// How long the hosts' stacks take, on the engine's clock; the links' delays have it in them.
+    /// How long a packet takes through the sending host's stack, on the engine's clock; part of the interface's delay.
     pub(super) send_delay: Span,
+    /// How long a packet takes through the receiving host's stack, on the engine's clock; part of the last link's delay.
     pub(super) receive_delay: Span,
 }
 
@@ -30,24 +31,23 @@ impl Interfaces {
         config: &InterfaceConfig,
         scale: u32,
         seed: u64,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, BuildError> {
         if let Some(pacer) = &config.pacer {
-            let problem = |error: firstlight_net::DisciplineError| error.to_string();
-            pacer.check().map_err(|error| ConfigError::Value { key: "pacer", problem: problem(error) })?;
+            pacer.check().map_err(|error| BuildError::field("interface.pacer", error.to_string()))?;
         }
         if config.adapter.send_buffer == Some(Bytes::new(0)) {
-            let problem = "an interface that holds nothing sends nothing: one byte means a packet at a time".into();
-            return Err(ConfigError::Value { key: "adapter.send_buffer", problem });
+            let problem = "an interface that holds nothing sends nothing: one byte means a packet at a time";
+            return Err(BuildError::field("interface.adapter.send_buffer", problem));
         }
         if let Some(qcn) = &config.qcn {
-            qcn.check().map_err(|error| ConfigError::Value { key: "qcn", problem: error.to_string() })?;
+            qcn.check().map_err(|error| BuildError::field("interface.qcn", error.to_string()))?;
         }
         let (mut stampers, mut pacers, mut limiters) = (vec![], vec![], vec![]);
         for (host, link) in links.enumerate() {
             let name = format!("host{host}");
             let clock = Clock::draw(&config.clock, &mut stream(seed, &name, "clock"));
             stampers.push(Stamper::new(config.stamps, clock, link, stream(seed, &name, "stamps")));
-            let pacer = |config| Pacer::new(config, scale, stream(seed, &name, "pacer").next_u64());
+            let pacer = |config| InterfacePacer::new(config, scale, stream(seed, &name, "pacer").next_u64());
             pacers.extend(config.pacer.as_ref().map(pacer));
             let limiter = |config| RateLimiters::new(config, link.rate(), scale, stream(seed, &name, "qcn"));
             limiters.extend(config.qcn.as_ref().map(limiter));
@@ -67,16 +67,10 @@ impl Interfaces {
         self.pacers.iter().enumerate().map(|(host, pacer)| {
             let counts = pacer.counts();
             PortReport {
-                name: format!("host{host}.pacer"),
-                kind: PortKind::Pacer,
                 offered: counts.offered,
                 delivered: counts.passed + counts.released,
-                dropped: 0,
                 held: pacer.held(),
-                marked: 0,
-                peak_queue: 0,
-                peak_bytes: None,
-                hops: 0,
+                ..PortReport::of(PortKind::Pacer, format!("host{host}.pacer"))
             }
         })
     }
@@ -92,16 +86,16 @@ impl Core {
         self.hold_back(id, host);
     }
 
-    /// The same where something stands in its way.
+    /// The same where the interface has a send buffer, a pacer or rate limiters.
     #[inline(never)]
     fn hold_back(&mut self, id: PacketId, host: usize) {
         if let Some(buffers) = &mut self.pausable.buffers {
             buffers.take(host, self.arena.get(id).size());
         }
         if let Some(pacer) = self.interfaces.pacers.get_mut(host)
-            && let Pace::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
+            && let PacerDecision::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
         {
-            return self.schedule(release, Kind::Pacer, host);
+            return self.schedule(release, EventKind::Pacer, host);
         }
         self.limit(id, host);
     }
@@ -115,7 +109,7 @@ impl Core {
     pub(super) fn on_pacer(&mut self, host: usize) {
         let released = self.interfaces.pacers[host].release(self.now);
         let next = self.interfaces.pacers[host].next();
-        self.reschedule(next, Kind::Pacer, host);
+        self.reschedule(next, EventKind::Pacer, host);
         if let Some(id) = released {
             self.limit(id, host);
         }
@@ -131,12 +125,15 @@ impl Core {
         }
         let alone = nic.offer(id, packet, now).expect("a host's interface queues without limit");
         if alone.is_some() {
-            debug_assert!(!self.is_scheduled(Kind::Nic, host), "a source has one pending event: {host}'s interface");
-            self.expect(alone, Kind::Nic, host, id);
+            debug_assert!(
+                !self.is_scheduled(EventKind::Nic, host),
+                "a source has one pending event: {host}'s interface"
+            );
+            self.expect(alone, EventKind::Nic, host, id);
         }
     }
 
-    /// A packet arrived at the receiving host's interface then.
+    /// A packet has `arrived` at the receiving host's interface at that moment.
     #[inline(always)]
     pub(super) fn stamp_arrival(&mut self, id: PacketId, host: HostId, arrived: Time) {
         let packet = self.arena.get_mut(id);
@@ -145,7 +142,7 @@ impl Core {
         }
     }
 
-    /// A packet has come through the receiving host's interface.
+    /// A packet has passed the receiving host's interface.
     #[inline(always)]
     pub(super) fn leave_interface(&mut self, id: PacketId, host: HostId) {
         let packet = self.arena.get(id);

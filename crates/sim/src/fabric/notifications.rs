@@ -1,145 +1,103 @@
-//! QCN in a fabric: the way of a notification from the queue that is too long to the interface of the host that fills it.
+//! QCN in a fabric: the path of a notification from the queue that is too long to the interface of the host that fills it.
 //!
 //! A congestion point stands at every queue of a switch's ports; on a hybrid fabric at every VOQ, at the ToRs' ports to the
-//! hosts, and at each of the packet switch's ports, whose inputs are one queue to it. The switch sends a packet to the sampled packet's sender, which takes its way as
-//! any other does, may wait and may be lost; in the host's interface it ends. Packets of limited flows wait there, before the
-//! interface's queue: what that holds already goes as it is.
+//! hosts, and at each of the packet switch's ports, whose inputs it sees as one queue. The switch sends the notification to
+//! the sampled packet's sender. A notification is forwarded like any other packet, may wait and may be lost; it ends in the
+//! host's interface. There packets of limited flows wait before the interface's queue; what is in that queue already is
+//! not held back.
+//!
+//! A congestion point belongs to the switch of its queue, a rate limiter to its host.
 
 use super::core::Core;
 use super::hybrid::Hybrid;
 use super::interfaces::Interfaces;
-use crate::config::HybridConfig;
-use crate::digest::End;
-use crate::events::Kind;
+use super::link_layer::LinkLayer;
+use crate::digest::PacketEnd;
+use crate::events::EventKind;
 use crate::report::{PortKind, PortReport, QcnReport, RateSample};
 use crate::stream::stream;
 use firstlight_net::qcn::{CongestionCounts, CongestionPoint, FlowKey, QcnConfig};
-use firstlight_net::{HostId, Pace, Packet, PacketId, SwitchPort};
+use firstlight_net::{FlowTuple, HostId, PacerDecision, Packet, PacketId, SwitchPort};
 use firstlight_units::{Bytes, Span};
 use rand_xoshiro::rand_core::RngCore;
 
-/// The congestion point of the queue that has this name.
-pub(super) fn point(config: &QcnConfig, seed: u64, name: &str) -> CongestionPoint {
-    CongestionPoint::new(config, stream(seed, name, "qcn").next_u64())
-}
-
-/// The congestion point of a queue that does not count its bytes itself: a VOQ, or a port of the packet switch.
-pub(super) struct QueuePoint {
-    point: CongestionPoint,
-    /// What the queue holds.
-    bytes: u64,
-}
-
-impl QueuePoint {
-    fn new(qcn: &QcnConfig, seed: u64, name: &str) -> Self {
-        QueuePoint { point: point(qcn, seed, name), bytes: 0 }
-    }
-
-    /// A packet was queued: the feedback for its sender, if there is any. Notifications are not sampled.
-    fn on_queued(&mut self, packet: &Packet) -> Option<u8> {
-        self.bytes += u64::from(packet.size());
-        if packet.notification().is_some() {
-            return None;
-        }
-        self.point.on_queued(packet.size(), Bytes::new(self.bytes))
-    }
-
-    /// A packet has left the queue, or was dropped from it.
-    pub(super) fn on_gone(&mut self, packet: &Packet) {
-        self.bytes -= u64::from(packet.size());
-    }
-}
-
-/// The congestion points of a hybrid fabric; all are empty without QCN.
+/// The congestion points of a fabric's queues; none without QCN.
 #[derive(Default)]
-pub(super) struct Points {
-    /// Of each pair's VOQ,
-    pub(super) voqs: Vec<QueuePoint>,
-    /// of the ToRs' port to each host,
-    hosts: Vec<CongestionPoint>,
-    /// and of the packet switch's port to each rack.
-    pub(super) downlinks: Vec<QueuePoint>,
-    /// Notifications that go from a ToR as a packet of its hosts would,
-    pub(super) routed: u64,
-    /// and those that the packet switch has sent.
-    pub(super) switched: u64,
-}
+pub(super) struct CongestionPoints(Vec<CongestionPoint>);
 
-impl Points {
-    pub(super) fn new(config: &HybridConfig) -> Points {
-        let Some(qcn) = &config.interface.qcn else { return Points::default() };
-        let (racks, seed) = (config.racks, config.seed);
-        let voq = |pair| QueuePoint::new(qcn, seed, &format!("voq.{}.{}", pair / racks, pair % racks));
-        Points {
-            voqs: (0..racks * racks).map(voq).collect(),
-            hosts: (0..racks * config.hosts_per_rack)
-                .map(|host| point(qcn, seed, &format!("host{host}.port")))
-                .collect(),
-            downlinks: (0..racks).map(|rack| QueuePoint::new(qcn, seed, &format!("downlink.{rack}"))).collect(),
-            ..Points::default()
-        }
+impl CongestionPoints {
+    /// A congestion point for each queue of these names, which seed the points' random numbers.
+    pub(super) fn new(qcn: Option<&QcnConfig>, seed: u64, queues: impl Iterator<Item = String>) -> Self {
+        let Some(qcn) = qcn else { return CongestionPoints::default() };
+        let point = |name: String| CongestionPoint::new(qcn, stream(seed, &name, "qcn").next_u64());
+        CongestionPoints(queues.map(point).collect())
     }
 
     /// Whether there is none.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.voqs.is_empty()
+        self.0.is_empty()
+    }
+
+    /// A queue has taken in a packet, with which it holds `queue`. Returns the notification that is to be sent to the
+    /// packet's sender, if any. Notifications are not sampled.
+    pub(super) fn sample(&mut self, core: &mut Core, point: usize, id: PacketId, queue: Bytes) -> Option<PacketId> {
+        let packet = core.arena.get(id);
+        if packet.notification().is_some() {
+            return None;
+        }
+        let feedback = self.0[point].on_queued(packet.size(), queue)?;
+        Some(core.notify(id, feedback))
+    }
+
+    /// What all of them counted together.
+    fn counts(&self) -> CongestionCounts {
+        let mut sum = CongestionCounts::default();
+        for point in self.0.iter().map(CongestionPoint::counts) {
+            sum.samples += point.samples;
+            sum.notifications += point.notifications;
+            sum.feedback += point.feedback;
+        }
+        sum
     }
 }
 
-impl Hybrid {
-    /// A VOQ has taken a packet in: its sender, a host of this rack, may be notified.
-    pub(super) fn on_queued<const P: bool>(&mut self, core: &mut Core, pair: usize, id: PacketId) {
-        let packet = core.arena.get(id);
-        if let Some(feedback) = self.points.voqs[pair].on_queued(packet) {
-            let host = packet.src().index();
-            let id = core.notify(id, feedback);
-            self.send_to_host::<P>(core, host, id, None);
+impl<L: LinkLayer> Hybrid<L> {
+    /// A VOQ has taken in a packet: its sender, a host of this rack, may be notified.
+    pub(super) fn sample_voq(&mut self, core: &mut Core, pair: usize, id: PacketId) {
+        let queue = self.racks.pairs[pair].voq.bytes();
+        if let Some(notification) = self.racks.points.sample(core, pair, id, queue) {
+            let host = core.arena.get(notification).dst().index();
+            self.send_to_host(core, host, notification, None);
         }
     }
 
-    /// A ToR's port to a host has taken a packet in: its sender may be notified, by the way that the host's packets take.
+    /// A ToR's port to a host has taken in a packet: its sender may be notified, over the path of the host's packets.
     #[cold]
-    pub(super) fn on_queued_for_host<const P: bool>(&mut self, core: &mut Core, host: usize, id: PacketId) {
-        let packet = core.arena.get(id);
-        if packet.notification().is_some() {
-            return;
-        }
-        let queue = match &self.pauses {
-            None => self.host_ports[host].backlog(core.now),
-            Some(pauses) => pauses.ports[host].backlog(core.now),
-        };
-        if let Some(feedback) = self.points.hosts[host].on_queued(packet.size(), queue) {
-            let id = core.notify(id, feedback);
-            self.points.routed += 1;
-            self.enter_tor::<P>(core, id, None);
+    pub(super) fn sample_host_port(&mut self, core: &mut Core, host: usize, id: PacketId) {
+        let (queue, point) = (self.host_ports[host].backlog(core.now), self.racks.host_point(host));
+        if let Some(notification) = self.racks.points.sample(core, point, id, queue) {
+            self.racks.notified_by_tor += 1;
+            self.enter_tor(core, notification, None);
         }
     }
 
-    /// A port of the packet switch has taken a packet in: its sender may be notified. The notification goes to the sender's rack, in
-    /// the queue of what comes from the packet's destination.
+    /// A port of the packet switch has taken in a packet: its sender may be notified. The notification goes to the sender's
+    /// rack, in the queue of what comes from the packet's destination.
     #[cold]
-    pub(super) fn on_queued_at_switch<const P: bool>(&mut self, core: &mut Core, dst: usize, id: PacketId) {
-        let packet = core.arena.get(id);
-        if let Some(feedback) = self.points.downlinks[dst].on_queued(packet) {
-            let id = core.notify(id, feedback);
-            let src = self.rack(core.arena.get(id).dst());
-            self.points.switched += 1;
-            self.enter_downlink::<P>(core, id, dst, src, None);
+    pub(super) fn sample_downlink(&mut self, core: &mut Core, dst: usize, id: PacketId, queue: Bytes) {
+        let point = self.racks.downlink_point(dst);
+        if let Some(notification) = self.racks.points.sample(core, point, id, queue) {
+            let src = self.racks.rack(core.arena.get(notification).dst());
+            self.racks.notified_by_switch += 1;
+            self.enter_downlink(core, notification, dst, src, None);
         }
-    }
-
-    /// What the congestion points counted.
-    pub(super) fn congestion(&self) -> impl Iterator<Item = CongestionCounts> {
-        let Points { voqs, hosts, downlinks, .. } = &self.points;
-        let queues = voqs.iter().chain(downlinks).map(|queue| queue.point.counts());
-        queues.chain(hosts.iter().map(CongestionPoint::counts))
     }
 }
 
 impl Core {
-    /// A switch notifies the sender of this packet: the notification, which is to be sent from there.
-    pub(super) fn notify(&mut self, id: PacketId, feedback: u8) -> PacketId {
+    /// A switch notifies the sender of this packet. Returns the notification, which is to be sent from there.
+    fn notify(&mut self, id: PacketId, feedback: u8) -> PacketId {
         let notification = Packet::new_notification(self.arena.get(id), feedback);
         let id = self.arena.spare();
         self.arena.take(id);
@@ -150,28 +108,29 @@ impl Core {
 
     /// A notification has come to its host's interface, and ends here.
     #[cold]
-    pub(super) fn take_in(&mut self, id: PacketId, host: HostId, feedback: u8) {
+    pub(super) fn receive_notification(&mut self, id: PacketId, host: HostId) {
         let packet = self.arena.get(id);
-        self.digest.packet(packet, self.now, End::Exit);
-        let flow = FlowKey { dst: packet.src().0, sport: packet.dport(), dport: packet.sport() };
-        self.counts.taken_in += 1;
+        self.digest.packet(packet, self.now, PacketEnd::Exit);
+        let notification = packet.notification().expect("only notifications end here");
+        let (FlowTuple { dst, sport, dport, .. }, feedback) = (notification.flow(), notification.feedback());
+        self.counts.notifications_received += 1;
         self.arena.release(id);
         let limiters = &mut self.interfaces.limiters[host.index()];
-        limiters.on_notification(flow, feedback, self.now);
+        limiters.on_notification(FlowKey { dst: dst.0, sport, dport }, feedback, self.now);
         let next = limiters.next();
-        self.reschedule(next, Kind::Limiter, host.index());
+        self.reschedule(next, EventKind::Limiter, host.index());
     }
 
     /// A packet goes on to its host's interface, past the limited flows or as one of them.
     pub(super) fn limit(&mut self, id: PacketId, host: usize) {
         let Some(limiters) = self.interfaces.limiters.get_mut(host) else { return self.pass(id, host) };
         let before = limiters.next();
-        let pace = limiters.offer(id, self.arena.get(id), self.now);
+        let decision = limiters.offer(id, self.arena.get(id), self.now);
         let next = limiters.next();
         if next != before {
-            self.reschedule(next, Kind::Limiter, host);
+            self.reschedule(next, EventKind::Limiter, host);
         }
-        if pace == Pace::Pass {
+        if decision == PacerDecision::Pass {
             self.pass(id, host);
         }
     }
@@ -182,21 +141,16 @@ impl Core {
             self.pass(id, host);
         }
         let next = self.interfaces.limiters[host].next();
-        self.reschedule(next, Kind::Limiter, host);
+        self.reschedule(next, EventKind::Limiter, host);
     }
 
     /// What QCN did, with what its congestion points counted.
-    pub(super) fn qcn_report(&self, points: impl Iterator<Item = CongestionCounts>) -> Option<QcnReport> {
+    pub(super) fn qcn_report(&self, points: &CongestionPoints) -> Option<QcnReport> {
         let limiters = &self.interfaces.limiters;
         if limiters.is_empty() {
             return None;
         }
-        let mut report = QcnReport::default();
-        for point in points {
-            report.sent.samples += point.samples;
-            report.sent.notifications += point.notifications;
-            report.sent.feedback += point.feedback;
-        }
+        let mut report = QcnReport { sent: points.counts(), ..QcnReport::default() };
         let scale = u64::from(self.scale);
         for (host, limiters) in limiters.iter().enumerate() {
             let counts = limiters.counts();
@@ -223,16 +177,11 @@ impl Interfaces {
         self.limiters.iter().enumerate().map(|(host, limiters)| {
             let counts = limiters.counts();
             PortReport {
-                name: format!("host{host}.limiter"),
-                kind: PortKind::Limiter,
                 offered: counts.offered,
                 delivered: counts.passed + counts.released,
-                dropped: 0,
                 held: limiters.held(),
-                marked: 0,
                 peak_queue: counts.peak.into(),
-                peak_bytes: None,
-                hops: 0,
+                ..PortReport::of(PortKind::Limiter, format!("host{host}.limiter"))
             }
         })
     }

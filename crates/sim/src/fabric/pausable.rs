@@ -1,30 +1,30 @@
-//! Hosts' interfaces that can be paused, on lossless Ethernet, or of which it is to be known when a packet has left.
+//! Hosts' interfaces that can be paused, on lossless Ethernet, or of which the moment is needed at which a packet has left.
 //!
-//! When a packet leaves such an interface is not known when it is queued. So the stack's delay, which other interfaces add to
-//! their link's, is a stage of its own before the queue (a pause reaches the transmitter, not the stack), and a packet is
-//! stamped when it has left.
+//! When a packet leaves such an interface is not known when the packet is queued. So the stack's delay, which other
+//! interfaces add to their link's, is a stage of its own before the queue (a pause reaches the transmitter, not the stack),
+//! and a packet is stamped when it has left.
 
-use super::core::{Core, Queue, port_report};
+use super::core::{Core, Outbox, port_report};
 use super::send_buffer::SendBuffers;
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
 use firstlight_net::{PacketId, PausablePort, Ring, Sent, SwitchPort};
 use firstlight_units::Time;
 
-/// The interfaces; none where all that hosts hand in goes its way, and nobody asks when.
+/// The interfaces; none where departures are known in advance, or not needed.
 #[derive(Default)]
 pub(super) struct PausableNics {
     pub(super) ports: Vec<PausablePort>,
-    /// Packets on their way through each host's stack, with the moments at which they come out.
+    /// Packets in each host's stack, with the moments at which they leave it.
     stacks: Vec<Ring<(Time, PacketId)>>,
     /// When each packet was queued.
     queued: Vec<Time>,
-    /// Packets that became the first of a paused queue since this was last looked at: when, and at which hosts.
+    /// Packets that came to a paused queue since the last event: when, and at which hosts.
     pub(super) stopped: Vec<(Time, usize)>,
-    /// How much they hold, where there is a limit.
+    /// How much the interfaces hold, where there is a limit.
     pub(super) buffers: Option<SendBuffers>,
-    /// Packets that have left and wait to be told of, when somebody wants to know.
-    pub(super) sent: Option<Queue<PacketId>>,
+    /// Packets that have left, when the driver asks for them.
+    pub(super) sent: Option<Outbox<PacketId>>,
     /// A run to exits stops when one has left.
     pub(super) stops: bool,
 }
@@ -33,15 +33,15 @@ impl PausableNics {
     pub(super) fn reports(&self, now: Time) -> impl Iterator<Item = PortReport> + '_ {
         self.ports.iter().enumerate().map(move |(host, port)| {
             let report = port_report(PortKind::HostNic, format!("host{host}.nic"), port, now);
-            let above = u64::from(self.stacks[host].len());
+            let in_stack = u64::from(self.stacks[host].len());
             let peak_bytes = self.buffers.as_ref().map(|buffers| buffers.peak(host));
-            PortReport { offered: report.offered + above, held: report.held + above, peak_bytes, ..report }
+            PortReport { offered: report.offered + in_stack, held: report.held + in_stack, peak_bytes, ..report }
         })
     }
 }
 
 impl Core {
-    /// Puts interfaces that can be paused in the place of the others.
+    /// Replaces the interfaces by such that can be paused.
     pub(super) fn make_pausable(&mut self, ports: Vec<PausablePort>) {
         let stacks = ports.iter().map(|_| Ring::with_capacity(4)).collect();
         let (buffers, sent) = (self.pausable.buffers.take(), self.pausable.sent.take());
@@ -61,16 +61,16 @@ impl Core {
         let alone = stack.is_empty();
         stack.push((out, id));
         if alone {
-            self.schedule(Some(out), Kind::Stack, host);
+            self.schedule(Some(out), EventKind::Stack, host);
         }
     }
 
-    /// A packet has come through the stack of a host.
+    /// A packet leaves the stack of a host.
     pub(super) fn on_stack(&mut self, host: usize) {
         let stack = &mut self.pausable.stacks[host];
         let (_, id) = stack.pop().expect("an event is pending only while a packet is in the stack");
         let next = stack.front().map(|(out, _)| out);
-        self.reschedule(next, Kind::Stack, host);
+        self.reschedule(next, EventKind::Stack, host);
         self.queue(id, host);
     }
 
@@ -86,17 +86,18 @@ impl Core {
         }
         let event = port.offer(id, packet, now).expect("a host's interface queues without limit");
         if event.is_some() {
-            self.expect(event, Kind::Nic, host, id);
+            self.expect(event, EventKind::Nic, host, id);
         }
     }
 
-    /// What the interface of a host does now: the packet that it brings to the switch, and what its transmitter has sent.
+    /// The interface of a host does what is due. Returns the packet that arrives at the switch, and what its transmitter has
+    /// sent.
     #[inline(never)]
     pub(super) fn step_nic(&mut self, host: usize) -> (Option<PacketId>, Option<Sent>) {
         let port = &mut self.pausable.ports[host];
         let (id, next) = port.step(self.now, |_| {});
         let sent = port.take_sent();
-        self.expect(next, Kind::Nic, host, PacketId::default());
+        self.expect(next, EventKind::Nic, host, PacketId::default());
         if let Some(Sent::Packet(id)) = sent {
             self.stamp(id, host);
             self.on_sent(id, host);

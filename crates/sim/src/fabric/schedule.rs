@@ -1,45 +1,55 @@
 //! Carrying out the calendar: days, nights, VOQ sizes, marks; and the record of the days of a control loop.
 
 use super::core::Core;
-use super::hybrid::{Hybrid, small};
+use super::hybrid::Hybrid;
+use super::link_layer::LinkLayer;
+use super::lossless::PausePoint;
+use super::racks::{Racks, rack_id};
 use crate::config::HybridConfig;
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::report::CircuitReport;
 use firstlight_circuits::{Action, Calendar, Demand, Operation, RackId, Week};
-use firstlight_net::VoqLimits;
+use firstlight_net::{Length, Limit, Marking};
 use firstlight_units::{Span, Time};
 
+/// How much a VOQ holds, and from where on it marks.
+type VoqSize = (Limit, Option<Length>);
+
 /// The calendar on the engine's clock, and what its days do to the VOQs.
-pub(super) struct Schedule {
+pub(super) struct CircuitSchedule {
     calendar: Calendar,
     scale: u32,
-    small: VoqLimits,
-    large: Option<VoqLimits>,
+    small: VoqSize,
+    large: Option<VoqSize>,
     marks: bool,
     /// The circuits that have been, when a control loop makes them.
-    pub(super) record: Option<Box<Record>>,
+    record: Option<Box<CircuitRecord>>,
 }
 
-/// What a control loop asked for, and what became of it.
+/// What a control loop asked for, and which circuits there were.
 #[derive(Default)]
-pub(super) struct Record {
+struct CircuitRecord {
     /// The demand that the present week, and the next one when it is planned, were made for; and since which week.
     demands: Vec<(u64, Demand)>,
-    pub(super) circuits: Vec<CircuitReport>,
+    circuits: Vec<CircuitReport>,
 }
 
-impl Schedule {
+impl CircuitSchedule {
     pub(super) fn new(config: &HybridConfig) -> Self {
         let scale = u64::from(config.time_scale);
         let week = config.week.scaled(config.time_scale);
-        let enlarge = config.voq.resize.as_ref().map(|resize| resize.advance * scale);
+        let (discipline, resize) = (&config.voq.discipline, config.voq.resize.as_ref());
+        let threshold = match discipline.marking {
+            Marking::Threshold(threshold) => Some(threshold),
+            _ => None,
+        };
         let calendar = if config.control.is_some() { Calendar::planned } else { Calendar::new };
-        let large = |large| VoqLimits { capacity: large, ecn: config.voq.ecn_large };
-        Schedule {
+        let enlarge = resize.map(|resize| resize.advance * scale);
+        CircuitSchedule {
             calendar: calendar(week, enlarge, config.marks.map(|advance| advance * scale)),
             scale: config.time_scale,
-            small: small(&config.voq),
-            large: config.voq.resize.as_ref().map(|resize| large(resize.large)),
+            small: (discipline.limit, threshold),
+            large: resize.map(|resize| (resize.limit, resize.threshold)),
             marks: config.marks.is_some(),
             record: config.control.is_some().then(Box::default),
         }
@@ -48,33 +58,40 @@ impl Schedule {
     pub(super) fn next_due(&self) -> Time {
         self.calendar.next_due()
     }
+
+    /// The circuits that a control loop has made, in the order in which they went down.
+    pub(super) fn circuits(&self) -> &[CircuitReport] {
+        self.record.as_ref().map_or(&[], |record| &record.circuits)
+    }
+
+    /// Records a circuit that has been, which has carried so many bytes.
+    fn record_circuit(&mut self, src: usize, dst: usize, operation: &Operation, carried: u64) {
+        let Some(record) = &mut self.record else { return };
+        let lasted = self.calendar.day(operation).day.as_ps();
+        let own = |ps: u64| Span::from_ps(ps / u64::from(self.scale));
+        let (src, dst) = (rack_id(src), rack_id(dst));
+        record.circuits.push(CircuitReport {
+            week: operation.week,
+            day: operation.day,
+            begins: own(operation.at.as_ps() - lasted),
+            ends: own(operation.at.as_ps()),
+            src,
+            dst,
+            demand: record.demand(operation.week, src, dst),
+            carried,
+        });
+    }
 }
 
-impl Record {
-    /// What a pair was thought to have when that week was made.
+impl CircuitRecord {
+    /// The demand of a pair that was estimated when that week was made.
     fn demand(&self, week: u64, src: RackId, dst: RackId) -> u64 {
         let made = self.demands.iter().rev().find(|(since, _)| *since <= week);
         made.map_or(0, |(_, demand)| demand.get(src, dst))
     }
 }
 
-impl Hybrid {
-    /// Does all that the calendar has for this moment, then lets every rack send what it now may.
-    pub(super) fn on_calendar<const P: bool>(&mut self, core: &mut Core) {
-        while self.schedule.next_due() <= core.now {
-            let operation = self.schedule.calendar.pop();
-            self.carry_out(core, operation);
-        }
-        core.reschedule(Some(self.schedule.next_due()), Kind::Calendar, 0);
-        for src in 0..self.racks {
-            self.wake_circuit::<P>(core, src);
-            self.wake_uplink::<P>(core, src);
-        }
-        if P {
-            self.look_at_uplinks(core);
-        }
-    }
-
+impl Racks {
     /// Plans the next week, which was made for this demand; it is not yet stretched.
     pub(super) fn plan(&mut self, core: &mut Core, week: &Week, demand: Demand) {
         let schedule = &mut self.schedule;
@@ -84,20 +101,36 @@ impl Hybrid {
         if record.demands.len() > 3 {
             record.demands.remove(0);
         }
-        core.reschedule(Some(schedule.next_due()), Kind::Calendar, 0);
+        core.reschedule(Some(schedule.next_due()), EventKind::Calendar, 0);
+    }
+}
+
+impl<L: LinkLayer> Hybrid<L> {
+    /// Does all that the calendar has for this moment, then lets every rack send what it now may.
+    pub(super) fn on_calendar(&mut self, core: &mut Core) {
+        while self.racks.schedule.next_due() <= core.now {
+            let operation = self.racks.schedule.calendar.pop();
+            self.carry_out(core, operation);
+        }
+        core.reschedule(Some(self.racks.schedule.next_due()), EventKind::Calendar, 0);
+        for src in 0..self.racks.count {
+            self.wake_circuit(core, src);
+            self.wake_uplink(core, src);
+        }
+        L::on_paths_changed(self, core);
     }
 
     fn carry_out(&mut self, core: &mut Core, operation: Operation) {
-        for src in 0..self.racks {
-            let day = self.schedule.calendar.day(&operation);
-            let Some(dst) = day.matching.destination(RackId(src as u16)) else { continue };
+        for src in 0..self.racks.count {
+            let day = self.racks.schedule.calendar.day(&operation);
+            let Some(dst) = day.matching.destination(rack_id(src)) else { continue };
             let (dst, until) = (dst.index(), operation.at + day.day);
-            let index = self.pair(src, dst);
-            let pair = &mut self.pairs[index];
+            let index = self.racks.pair(src, dst);
+            let pair = &mut self.racks.pairs[index];
             match operation.action {
                 Action::Enlarge => {
                     pair.claims += 1;
-                    self.fit_voq(core, index);
+                    self.fit_voq(core, src, dst);
                 }
                 Action::Mark => pair.marks += 1,
                 Action::NightBegins => pair.off += 1,
@@ -110,49 +143,28 @@ impl Hybrid {
 
     fn end_day(&mut self, core: &mut Core, src: usize, dst: usize, operation: &Operation) {
         self.circuits[src].disconnect();
-        self.note_circuit(src, dst, operation);
-        let index = self.pair(src, dst);
-        let pair = &mut self.pairs[index];
+        let Racks { schedule, pairs, count, .. } = &mut self.racks;
+        schedule.record_circuit(src, dst, operation, self.circuits[src].carried);
+        let pair = &mut pairs[src * *count + dst];
         pair.off -= 1;
-        pair.marks -= u16::from(self.schedule.marks);
-        if self.schedule.large.is_some() {
+        pair.marks -= u16::from(schedule.marks);
+        if schedule.large.is_some() {
             pair.claims -= 1;
-            self.fit_voq(core, index);
+            self.fit_voq(core, src, dst);
         }
     }
 
-    /// Records a circuit that has been.
-    fn note_circuit(&mut self, src: usize, dst: usize, operation: &Operation) {
-        let schedule = &mut self.schedule;
-        let Some(record) = &mut schedule.record else { return };
-        let lasted = schedule.calendar.day(operation).day.as_ps();
-        let own = |ps: u64| Span::from_ps(ps / u64::from(schedule.scale));
-        let (src, dst, carried) = (RackId(src as u16), RackId(dst as u16), self.circuits[src].carried);
-        record.circuits.push(CircuitReport {
-            week: operation.week,
-            day: operation.day,
-            begins: own(operation.at.as_ps() - lasted),
-            ends: own(operation.at.as_ps()),
-            src,
-            dst,
-            demand: record.demand(operation.week, src, dst),
-            carried,
-        });
-    }
-
     /// Gives a VOQ the size that its claims ask for, dropping from the tail what no longer fits.
-    fn fit_voq(&mut self, core: &mut Core, index: usize) {
-        let pair = &mut self.pairs[index];
-        let large = self.schedule.large.filter(|_| pair.claims > 0);
-        pair.voq.set_limits(large.unwrap_or(self.schedule.small));
-        while let Some(id) = self.pairs[index].voq.drop_excess(core.now) {
-            if let Some(point) = self.points.voqs.get_mut(index) {
-                point.on_gone(core.arena.get(id));
-            }
-            if self.pauses.is_some() {
-                self.on_dropped(core, id, index);
-            }
-            core.lose(id, Kind::UplinkFree, index);
+    fn fit_voq(&mut self, core: &mut Core, src: usize, dst: usize) {
+        let index = self.racks.pair(src, dst);
+        let pair = &mut self.racks.pairs[index];
+        let large = self.racks.schedule.large.filter(|_| pair.claims > 0);
+        let (limit, threshold) = large.unwrap_or(self.racks.schedule.small);
+        pair.voq.resize(limit, threshold);
+        while let Some(id) = self.racks.pairs[index].voq.drop_excess(core.now) {
+            L::record_loss(self);
+            L::on_departure(self, core, id, PausePoint::Voq(src, dst));
+            core.lose(id, EventKind::UplinkFree, index);
         }
     }
 }

@@ -1,69 +1,69 @@
-//! The sending buffers of hosts' interfaces, and the moments at which packets have left these.
+//! The send buffers of hosts' interfaces, and the moments at which packets have left these.
 //!
-//! A buffer holds all that stands between a host's stack and the wire: what a pacer or QCN's limiters hold back, what is on its
-//! way through the stack, the interface's queue, and the packet in service until its last bit has left. Whoever sends asks
-//! before each packet; what is handed in is never refused, so a buffer holds less than its limit and one packet. Most hosts
-//! do so: the driver's ring is full, and the stack waits.
+//! A buffer holds all packets between a host's stack and the wire: those that a pacer or QCN's limiters hold back, those in
+//! the stack, the interface's queue, and the packet in service until its last bit has left. A sender asks before each packet;
+//! an injected packet is never refused, so a buffer holds less than its limit and one packet. Most hosts do so: when the
+//! driver's ring is full, the stack waits.
 //!
-//! Of an interface that is a plain FIFO, the departure is known when a packet is handed in. Wherever something may stand in the
-//! way it is an event, which interfaces that can be paused have.
+//! The departure from an interface that is a plain FIFO is known when a packet is injected. Wherever a packet may be held
+//! back, the departure is an event, which interfaces that can be paused have.
 
-use super::core::{Core, Queue};
+use super::core::{Core, Outbox};
 use firstlight_net::{Discipline, HostId, PacketId, PausablePort};
 use firstlight_units::{Bytes, Time};
 
 /// The buffers of all hosts.
 pub(super) struct SendBuffers {
     limit: u64,
-    hosts: Vec<Held>,
+    hosts: Vec<BufferUse>,
 }
 
-/// What a host's interface holds.
+/// How much a host's interface holds.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct BufferUse {
     bytes: u64,
-    /// The most that it ever held.
+    /// The most bytes that the interface ever used.
     peak: u64,
-    /// Somebody found it full, and wants to know when it is no more.
-    asked: bool,
-    /// The room that there is belongs to somebody whose packet is still to come.
+    /// A sender has found the buffer full, and is to be notified when there is room.
+    awaited: bool,
+    /// The room that there is belongs to a sender whose packet is still to come.
     promised: bool,
 }
 
 impl SendBuffers {
     pub(super) fn new(limit: Bytes, hosts: usize) -> Self {
-        SendBuffers { limit: limit.get(), hosts: vec![Held::default(); hosts] }
+        SendBuffers { limit: limit.get(), hosts: vec![BufferUse::default(); hosts] }
     }
 
-    /// A host hands in a packet.
+    /// A packet of a host enters.
     pub(super) fn take(&mut self, host: usize, size: u16) {
-        let held = &mut self.hosts[host];
-        held.bytes += u64::from(size);
-        held.peak = held.peak.max(held.bytes);
+        let used = &mut self.hosts[host];
+        used.bytes += u64::from(size);
+        used.peak = used.peak.max(used.bytes);
     }
 
-    /// A packet has left. Tells whether there is room again for somebody who has asked.
+    /// A packet has left. Returns whether there is room again, for which a sender waits.
     fn give(&mut self, host: usize, size: u16) -> bool {
-        let held = &mut self.hosts[host];
-        held.bytes -= u64::from(size);
-        held.promised = false;
-        held.bytes < self.limit && std::mem::take(&mut held.asked)
+        let used = &mut self.hosts[host];
+        used.bytes -= u64::from(size);
+        used.promised = false;
+        used.bytes < self.limit && std::mem::take(&mut used.awaited)
     }
 
     fn has_room(&mut self, host: usize) -> bool {
-        let held = &mut self.hosts[host];
-        let full = held.promised || held.bytes >= self.limit;
-        held.asked |= full;
+        let used = &mut self.hosts[host];
+        let full = used.promised || used.bytes >= self.limit;
+        used.awaited |= full;
         !full
     }
 
-    /// Nobody else has room until a packet leaves, if one is there that will.
+    /// There is no room for others until a packet leaves, if the buffer holds one.
     pub(super) fn promise(&mut self, host: usize) {
-        let held = &mut self.hosts[host];
-        held.promised = held.bytes > 0;
+        let used = &mut self.hosts[host];
+        used.promised = used.bytes > 0;
     }
 
-    /// The most bytes that a host's interface ever held.
+    /// The most bytes that a host's interface ever used.
     pub(super) fn peak(&self, host: usize) -> u64 {
         self.hosts[host].peak
     }
@@ -74,7 +74,7 @@ impl Core {
     pub(super) fn make_exact(&mut self) {
         let stack = self.interfaces.send_delay;
         let port = |nic: &firstlight_net::FifoPort| {
-            PausablePort::pausable(*nic.serializer(), nic.delay() - stack, &[Discipline::default()], 0)
+            PausablePort::new(*nic.serializer(), nic.delay() - stack, &[Discipline::default()], 0)
         };
         let ports: Vec<_> = self.nics.iter().map(port).collect();
         if !ports.is_empty() {
@@ -82,28 +82,28 @@ impl Core {
         }
     }
 
-    /// From now on it is told which packets have left, of interfaces of which it is not known before.
+    /// From now on packets that have left are kept, where departures are not known in advance.
     pub(super) fn keep_sent(&mut self) {
         if !self.interfaces.plain {
             self.make_exact();
-            self.pausable.sent.get_or_insert_with(Queue::new);
+            self.pausable.sent.get_or_insert_with(Outbox::new);
         }
     }
 
-    /// The same of all interfaces; and somebody has something to do at these moments.
+    /// From now on packets that have left are kept, of all interfaces, and end a run to exits.
     pub(super) fn stop_at_sent(&mut self) {
         self.make_exact();
         self.keep_sent();
         self.pausable.stops = true;
     }
 
-    /// When what a host has handed in has left its interface; none where that is not known before.
+    /// When the last packet that a host has injected leaves its interface; none where that is not known in advance.
     pub(super) fn departure(&self, host: usize) -> Option<Time> {
         let nic = self.nics.get(host).filter(|_| self.interfaces.plain)?;
         Some(nic.departure() + self.interfaces.send_delay)
     }
 
-    /// Whether a host's interface takes a packet. If not, the host is in `rooms` once it does.
+    /// Whether a host's interface has room for a packet. If not, the host is in `rooms` once it has.
     #[inline]
     pub(super) fn has_room(&mut self, host: usize) -> bool {
         self.pausable.buffers.as_mut().is_none_or(|buffers| buffers.has_room(host))

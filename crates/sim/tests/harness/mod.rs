@@ -36,7 +36,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         circuit: CircuitConfig { rate: Rate::from_gbps(80), delay: us(30) },
         week: Week::etalon(25, us(180), us(20)).unwrap(),
         control: None,
-        voq: VoqConfig { small: 16, resize: None, ecn_small: None, ecn_large: None, red: None },
+        voq: VoqConfig::packets(16, None),
         pfc: None,
         marks: None,
         time_scale: 1,
@@ -63,7 +63,7 @@ pub fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
         jitter: Span::ZERO,
         stop: None,
         class: 0,
-        outside: false,
+        external: false,
     }
 }
 

@@ -1,22 +1,22 @@
-//! What each switch holds of what came over each link, by class, and for which of its ports.
+//! Ingress accounts: the bytes that each switch holds of what came over each link, by class, and for which of its ports.
 
 use firstlight_net::pfc::PfcLimits;
 use std::ops::Range;
 
-/// What an account does with its sender.
+/// A threshold that an account has crossed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Change {
-    /// Nothing.
+pub(super) enum ThresholdCrossing {
+    /// The account has crossed none.
     None,
-    /// It has exceeded XOFF.
-    Pause,
-    /// It has come down to XON.
-    Resume,
+    /// The account has exceeded XOFF: its sender is to be paused.
+    Xoff,
+    /// The account has come down to XON: its sender may go on.
+    Xon,
 }
 
-/// One class of one link.
+/// The account of one class of one link.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Account {
+pub(super) struct IngressAccount {
     pub(super) bytes: u64,
     pub(super) peak: u64,
 }
@@ -25,34 +25,33 @@ pub(super) struct Account {
 pub(super) struct Accounts {
     limits: Vec<PfcLimits>,
     priorities: usize,
-    accounts: Vec<Account>,
-    /// By transmitter: its classes that are to be paused, a bit each.
+    accounts: Vec<IngressAccount>,
+    /// By link: the classes that are to be paused, a bit each.
     paused: Vec<u8>,
-    /// By transmitter: the first port of the switch that it sends to, how many there are, and where its rows begin.
-    rows: Vec<Row>,
-    /// A row for each account: bytes for each port of the switch.
+    rows: Vec<EgressRow>,
+    /// A row for each account: bytes for each egress of the switch.
     by_egress: Vec<u32>,
 }
 
+/// By link: the first egress of the switch that the link leads to, how many there are, and where the link's rows begin.
 #[derive(Clone, Copy, Debug)]
-struct Row {
-    first_port: usize,
-    ports: usize,
+struct EgressRow {
+    first: usize,
+    count: usize,
     begin: usize,
 }
 
 impl Accounts {
-    /// `egresses` are the ports of the switch that each transmitter sends to.
-    pub(super) fn new(egresses: impl Fn(usize) -> Range<usize>, limits: Vec<PfcLimits>, priorities: usize) -> Self {
-        let mut begin = 0;
-        let row = |transmitter| {
-            let ports = egresses(transmitter);
-            let row = Row { first_port: ports.start, ports: ports.len(), begin };
-            begin += row.ports * priorities;
-            row
-        };
-        let rows = (0..limits.len()).map(row).collect();
-        let accounts = vec![Account::default(); limits.len() * priorities];
+    /// Each link is given by the egresses of the switch that it leads to, and by its limits.
+    pub(super) fn new(links: impl Iterator<Item = (Range<usize>, PfcLimits)>, priorities: usize) -> Self {
+        let (mut begin, mut rows, mut limits) = (0, vec![], vec![]);
+        for (egresses, limit) in links {
+            let row = EgressRow { first: egresses.start, count: egresses.len(), begin };
+            begin += row.count * priorities;
+            rows.push(row);
+            limits.push(limit);
+        }
+        let accounts = vec![IngressAccount::default(); limits.len() * priorities];
         let (paused, by_egress) = (vec![0; limits.len()], vec![0; begin]);
         Accounts { limits, priorities, accounts, paused, rows, by_egress }
     }
@@ -66,11 +65,11 @@ impl Accounts {
         &self.limits[from]
     }
 
-    pub(super) fn get(&self, from: usize, priority: usize) -> Account {
+    pub(super) fn get(&self, from: usize, priority: usize) -> IngressAccount {
         self.accounts[from * self.priorities + priority]
     }
 
-    /// The classes of a transmitter that are to be paused, a bit each.
+    /// The classes of a link that are to be paused, a bit each.
     pub(super) fn paused(&self, from: usize) -> u8 {
         self.paused[from]
     }
@@ -80,50 +79,52 @@ impl Accounts {
     }
 
     /// A packet has come, and is bound for `egress`.
-    pub(super) fn add(&mut self, from: usize, priority: usize, egress: usize, size: u16) -> Change {
+    pub(super) fn add(&mut self, from: usize, priority: usize, egress: usize, size: u16) -> ThresholdCrossing {
         *self.cell(from, priority, egress) += u32::from(size);
         let account = &mut self.accounts[from * self.priorities + priority];
         account.bytes += u64::from(size);
         account.peak = account.peak.max(account.bytes);
         let bit = 1 << priority;
         if account.bytes <= self.limits[from].xoff.get() || self.paused[from] & bit != 0 {
-            return Change::None;
+            return ThresholdCrossing::None;
         }
         self.paused[from] |= bit;
-        Change::Pause
+        ThresholdCrossing::Xoff
     }
 
     /// A packet has left by `egress`.
-    pub(super) fn remove(&mut self, from: usize, priority: usize, egress: usize, size: u16) -> Change {
+    pub(super) fn remove(&mut self, from: usize, priority: usize, egress: usize, size: u16) -> ThresholdCrossing {
         *self.cell(from, priority, egress) -= u32::from(size);
         let account = &mut self.accounts[from * self.priorities + priority];
         account.bytes -= u64::from(size);
         let bit = 1 << priority;
         if account.bytes > self.limits[from].xon.get() || self.paused[from] & bit == 0 {
-            return Change::None;
+            return ThresholdCrossing::None;
         }
         self.paused[from] &= !bit;
-        Change::Resume
+        ThresholdCrossing::Xon
     }
 
     fn cell(&mut self, from: usize, priority: usize, egress: usize) -> &mut u32 {
-        let Row { first_port, ports, begin } = self.rows[from];
-        &mut self.by_egress[begin + priority * ports + egress - first_port]
+        let EgressRow { first, count, begin } = self.rows[from];
+        &mut self.by_egress[begin + priority * count + egress - first]
     }
 
-    /// The ports for which an account holds bytes, with their bytes.
+    /// The egresses for which an account holds bytes, with their bytes.
     pub(super) fn egresses(&self, from: usize, priority: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let Row { first_port, ports, begin } = self.rows[from];
-        let row = &self.by_egress[begin + priority * ports..][..ports];
+        let EgressRow { first, count, begin } = self.rows[from];
+        let row = &self.by_egress[begin + priority * count..][..count];
         row.iter()
             .enumerate()
             .filter(|(_, bytes)| **bytes > 0)
-            .map(move |(port, bytes)| (first_port + port, (*bytes).into()))
+            .map(move |(egress, bytes)| (first + egress, (*bytes).into()))
     }
 
-    /// The port for which an account holds most; of equals the first.
+    /// The egress for which an account holds most; of equals the first.
     pub(super) fn largest(&self, from: usize, priority: usize) -> usize {
         let all = self.egresses(from, priority);
-        all.max_by_key(|(port, bytes)| (*bytes, std::cmp::Reverse(*port))).expect("an account above XOFF holds bytes").0
+        all.max_by_key(|(egress, bytes)| (*bytes, std::cmp::Reverse(*egress)))
+            .expect("an account above XOFF holds bytes")
+            .0
     }
 }

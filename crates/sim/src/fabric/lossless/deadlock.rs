@@ -1,11 +1,12 @@
 //! Deadlock: transmitters that are paused and can never go on, because each waits for others of them.
 //!
-//! A paused class goes on when its account comes down to XON. It never does when more than XON of it is bound for ports that are
-//! paused themselves and never go on. So: of all that are paused, take away whoever could go on if the rest stood for ever, until
-//! nothing changes. What is left stands for ever, whatever comes; it was dead since the last of its circle stopped.
+//! A paused class goes on when its account comes down to XON. It never does when more than XON of it is bound for egresses that
+//! are paused themselves and never go on. So of all transmitters that are paused, those are taken away that could go on if
+//! the rest were paused for ever, until nothing changes. What is left is paused for ever, whatever else happens; it has been
+//! since the last of its circle stopped.
 
 use super::accounts::Accounts;
-use super::ledger::Ledger;
+use super::pause_log::PauseLog;
 use firstlight_units::Time;
 
 /// A circle of transmitters that wait for each other.
@@ -13,14 +14,14 @@ pub(super) struct Circle {
     pub(super) priority: usize,
     pub(super) transmitters: Vec<usize>,
     pub(super) since: Time,
-    /// How many transmitters can never go on, those that wait for the circle included.
+    /// How many transmitters can never go on, including those that wait for the circle.
     pub(super) stopped: usize,
 }
 
 /// A deadlock of that class, if there is one.
 ///
-/// `rests` says of each transmitter whether it is paused, has nothing in service and no pause frame on the way to it.
-pub(super) fn find(accounts: &Accounts, ledger: &Ledger, rests: &[bool], priority: usize) -> Option<Circle> {
+/// `rests` says of each transmitter whether it is paused, has nothing in service, and no pause frame for it is under way.
+pub(super) fn find(accounts: &Accounts, log: &PauseLog, rests: &[bool], priority: usize) -> Option<Circle> {
     let (mut dead, transmitters) = (rests.to_vec(), rests.len());
     let stuck = |dead: &[bool], from: usize| -> u64 {
         accounts.egresses(from, priority).filter(|(port, _)| dead[*port]).map(|(_, bytes)| bytes).sum()
@@ -36,24 +37,25 @@ pub(super) fn find(accounts: &Accounts, ledger: &Ledger, rests: &[bool], priorit
     let first = dead.iter().position(|dead| *dead)?;
     let next = |from: usize| {
         let all = accounts.egresses(from, priority).filter(|(port, _)| dead[*port]);
-        all.max_by_key(|(_, bytes)| *bytes).expect("who is dead waits for one that is").0
+        all.max_by_key(|(_, bytes)| *bytes).expect("a dead transmitter waits for another one").0
     };
-    let mut way = vec![first];
+    let mut path = vec![first];
     let circle = loop {
-        let at = next(way[way.len() - 1]);
-        if let Some(begin) = way.iter().position(|met| *met == at) {
-            break way.split_off(begin);
+        let at = next(path[path.len() - 1]);
+        if let Some(begin) = path.iter().position(|met| *met == at) {
+            break path.split_off(begin);
         }
-        way.push(at);
+        path.push(at);
     };
-    let since = circle.iter().filter_map(|from| ledger.since(*from, priority)).max().expect("a circle has members");
+    let since = circle.iter().filter_map(|from| log.since(*from, priority)).max().expect("a circle has members");
     Some(Circle { priority, transmitters: circle, since, stopped: dead.iter().filter(|dead| **dead).count() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::lossless::{egresses, ledger::Cause};
+    use crate::fabric::lossless::graph::egresses;
+    use crate::fabric::lossless::pause_log::PauseOrigin;
     use firstlight_net::pfc::PfcLimits;
     use firstlight_net::topology::{Cable, Graph, Topology};
     use firstlight_units::{Bytes, Rate, Span};
@@ -70,7 +72,8 @@ mod tests {
         graph.build().unwrap()
     }
 
-    /// All three ports that lead round are paused at rest, and hold so many bytes for the next one, and others for the host.
+    /// All three ports around the ring are paused and rest. Each account holds so many bytes for the next port, and others
+    /// for the host.
     fn stopped(onward: u16) -> Option<usize> {
         let topology = ring();
         let round: Vec<usize> = (0..3)
@@ -81,8 +84,9 @@ mod tests {
             })
             .collect();
         let limits = PfcLimits { xon: Bytes::new(3000), xoff: Bytes::new(6000), ..PfcLimits::default() };
-        let mut accounts = Accounts::new(|from| egresses(&topology, from), vec![limits; topology.transmitters()], 1);
-        let mut ledger = Ledger::new(topology.transmitters(), 1, 10);
+        let links = (0..topology.transmitters()).map(|from| (egresses(&topology, from), limits));
+        let mut accounts = Accounts::new(links, 1);
+        let mut log = PauseLog::new(topology.transmitters(), 1, 10);
         let mut rests = vec![false; topology.transmitters()];
         for i in 0..3 {
             let (from, next) = (round[i], round[(i + 1) % 3]);
@@ -92,11 +96,11 @@ mod tests {
             });
             accounts.add(from, 0, next, onward);
             accounts.add(from, 0, host.unwrap(), 5000);
-            ledger.blame(from, 0, Cause { egress: next, root: next });
-            ledger.begin(from, 0, Time::ZERO, Time::ZERO);
+            log.set_origin(from, 0, PauseOrigin { egress: next, root: next });
+            log.begin(from, 0, Time::ZERO, Time::ZERO);
             rests[from] = true;
         }
-        find(&accounts, &ledger, &rests, 0).map(|circle| circle.stopped)
+        find(&accounts, &log, &rests, 0).map(|circle| circle.stopped)
     }
 
     /// What is for the hosts leaves, and with XON left for the next port all can go on.

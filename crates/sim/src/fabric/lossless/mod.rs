@@ -1,360 +1,359 @@
-//! Lossless Ethernet on a packet fabric: PFC (IEEE 802.1Qbb) and PAUSE (802.3x), hop by hop back to the hosts' interfaces.
+//! Lossless Ethernet: PFC (IEEE 802.1Qbb) and PAUSE (802.3x), hop by hop back to the hosts' interfaces.
 //!
-//! Each transmitter (a switch's port, a host's NIC) has an account at the switch that it sends to, for each lossless class: bytes
-//! that came over its link and have not left the switch. A packet counts from the arrival of its last bit to the departure of its
-//! last bit. Above XOFF the port on the other direction of the link sends a pause frame; the frame's last bit, the cable and
-//! the response time later the transmitter stops its class. A pause lasts until it is ended: the refreshing frames that
-//! timed quanta need (64 bytes in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each
-//! link, and all classes stop.
+//! It is written once, over [`LosslessFabric`]: where pauses act. A fabric numbers its *pause points*, the places where
+//! packets wait or are sent from. A pause point that is a link's transmitter has an account at the switch that it sends to,
+//! for each lossless class: bytes that came over the link and have not left the switch. A packet counts from the arrival
+//! of its last bit to the departure of its last bit. Above XOFF the port on the reverse direction of the link sends a
+//! pause frame. When the frame's last bit has left, the cable's delay and the response time pass; then the transmitter
+//! stops the class. A pause lasts until it is ended: the refreshing frames that timed quanta need (64 bytes in 65,535 x
+//! 512 bit times) are not sent. With PAUSE there is one account for each link, and all classes stop.
 //!
-//! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC sends the pause
-//! frames. The host takes everything in, in its time, so an adapter is never paused: it is a root.
+//! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC sends
+//! the pause frames. A host processes all that arrives, in its time, so an adapter is never paused: it is a root.
 //!
-//! Transmitters are numbered as `Topology::transmitters` does; hosts' adapters, as ports that accounts hold bytes for, come after all
-//! of them.
+//! Of the receiving switch are the account of a link and the decision to pause; of the sending switch the pauses of a
+//! transmitter, their record, and head-of-line blocking; pause frames are under way between the two. Global is the root of
+//! a pause, which is found by following the chain of paused transmitters through all switches at the moment at which the
+//! pause is requested, and the list of single pauses, in the order of time.
 
 mod accounts;
 mod deadlock;
-mod ledger;
-mod places;
-mod racks;
-mod racks_flow;
-mod racks_report;
-mod racks_victims;
+mod graph;
+mod hybrid;
+mod pause_log;
+mod pause_points;
 mod report;
 mod victims;
 
-pub(super) use places::Place;
-pub(super) use racks::Pauses;
-pub(super) use racks_flow::Pausing;
+pub(super) use graph::LosslessGraph;
+pub(super) use hybrid::LosslessRacks;
+pub(super) use pause_points::PausePoint;
 
-use super::core::{Core, Shape};
-use super::graph::Graph;
-use crate::config::{ConfigError, GraphConfig};
-use crate::events::{Event, Kind};
-use accounts::{Accounts, Change};
-use firstlight_net::pfc::PfcConfig;
-use firstlight_net::topology::{Node, Topology};
-use firstlight_net::{HostId, PacketId, PausablePort, Ring, Sent, Serializer, SwitchPort};
+use super::core::Core;
+use crate::events::EventKind;
+use accounts::{Accounts, ThresholdCrossing};
+use firstlight_net::pfc::{PfcConfig, PfcLimits};
+use firstlight_net::{HostId, PacketId, PausablePort, Ring};
 use firstlight_units::{Span, Time};
-use ledger::{Cause, Ledger};
+use pause_log::{PauseLog, PauseOrigin};
 use std::ops::Range;
 use victims::Victims;
 
-/// A transmitter's link, as pauses see it.
-struct Link {
-    /// The transmitter of the other direction.
-    back: usize,
-    /// From the end of a pause frame on the other direction until it takes effect here.
-    way: Span,
+/// A packet that its switch made itself, a notification of QCN, which no account holds.
+const LOCAL: u32 = u32::MAX;
+
+/// What is to be known of a pause point when a fabric is built.
+struct PointConfig {
+    /// The transmitter of the reverse direction, if the point is a link that can be paused.
+    reverse: Option<usize>,
+    /// From the end of a pause frame on the reverse direction until the frame takes effect here.
+    latency: Span,
+    /// What holds for the account of what comes over this link.
+    limits: PfcLimits,
+    /// The points of the switch that the link leads to.
+    egresses: Range<usize>,
+}
+
+impl PointConfig {
+    /// A point that is no link: what waits there is never paused.
+    fn root() -> Self {
+        PointConfig { reverse: None, latency: Span::ZERO, limits: PfcLimits::default(), egresses: 0..0 }
+    }
+}
+
+/// A pause point at work.
+struct PauseState {
+    reverse: Option<usize>,
+    latency: Span,
+    /// The classes that are paused, a bit each.
+    paused: u8,
     /// Pause frames under way: when each takes effect, and which classes it pauses.
     frames: Ring<(Time, u8)>,
 }
 
-/// A packet fabric whose links can be paused.
+/// The link layer of a lossless fabric.
 pub(super) struct Lossless {
-    pub(super) graph: Graph<PausablePort>,
     config: PfcConfig,
-    links: Vec<Link>,
+    /// By pause point.
+    points: Vec<PauseState>,
     accounts: Accounts,
-    ledger: Ledger,
+    log: PauseLog,
     victims: Victims,
-    /// The transmitter that each packet came over, or [`HERE`].
-    came: Vec<u32>,
+    /// The point that each packet came over, or [`LOCAL`].
+    ingress: Vec<u32>,
     /// Packets of lossless classes that were lost.
     lost: u64,
 }
 
-/// A packet that its switch made itself: a notification of QCN, which no account holds.
-const HERE: u32 = u32::MAX;
-
 impl Lossless {
-    pub(super) fn build(config: &GraphConfig, pfc: &PfcConfig) -> Result<(Core, Lossless), ConfigError> {
-        let (mut core, graph) = Graph::build(config, Graph::<PausablePort>::port)?;
-        let topology = &graph.topology;
-        let scale = u64::from(config.time_scale);
-        let classes = config.switch.queues().len();
-        let queues = vec![firstlight_net::Discipline::default(); classes];
-        let nic = |nic: &firstlight_net::topology::Nic| {
-            let link = Serializer::new(nic.wire.rate, config.time_scale);
-            PausablePort::pausable(link, nic.wire.delay * scale, &queues, 0)
+    /// A link layer with these pause points and so many classes.
+    fn with(config: &PfcConfig, classes: usize, points: Vec<PointConfig>) -> Self {
+        let priorities = if config.whole_link { 1 } else { classes };
+        let count = points.len();
+        let state = |point: &PointConfig| PauseState {
+            reverse: point.reverse,
+            latency: point.latency,
+            paused: 0,
+            frames: Ring::with_capacity(1),
         };
-        core.make_pausable(topology.nics().iter().map(nic).collect());
-        let of_adapters = config.interface.adapter.receive.map(|receive| pfc.at_adapter(receive.buffer));
-        let limits = |(there, back): (usize, &usize)| {
-            let to_host = matches!(topology.target_of(there), Node::Host(_));
-            let pfc = of_adapters.as_ref().filter(|_| to_host).unwrap_or(pfc);
-            pfc.limits(topology.wire_of(there), topology.wire_of(*back))
-        };
-        let backs = topology.backs();
-        let limits: Vec<_> = backs.iter().enumerate().map(limits).collect();
-        let link = |(there, back): (usize, &usize)| Link {
-            back: *back,
-            way: (topology.wire_of(*back).delay + limits[there].response) * scale,
-            frames: Ring::with_capacity(2),
-        };
-        let links: Vec<_> = backs.iter().enumerate().map(link).collect();
-        let priorities = if pfc.whole_link { 1 } else { classes };
-        let lossless = Lossless {
-            accounts: Accounts::new(|from| egresses(topology, from), limits, priorities),
-            ledger: Ledger::new(links.len() + core.hosts(), priorities, pfc.most_events),
-            victims: Victims::new(links.len() * priorities, topology.ports().len()),
-            links,
-            config: *pfc,
-            came: vec![],
+        Lossless {
+            config: *config,
+            points: points.iter().map(state).collect(),
+            accounts: Accounts::new(points.into_iter().map(|point| (point.egresses, point.limits)), priorities),
+            log: PauseLog::new(count, priorities, config.most_events),
+            victims: Victims::new(count * priorities, count),
+            ingress: vec![],
             lost: 0,
-            graph,
-        };
-        Ok((core, lossless))
-    }
-
-    /// The port or NIC of a transmitter.
-    fn port<'a>(&'a self, core: &'a Core, transmitter: usize) -> &'a PausablePort {
-        let ports = &self.graph.ports;
-        ports.get(transmitter).unwrap_or_else(|| &core.pausable.ports[transmitter - ports.len()])
-    }
-
-    /// Lets `act` do something to a transmitter that may bring its next event forward.
-    fn with_port(&mut self, core: &mut Core, transmitter: usize, act: impl FnOnce(&mut PausablePort) -> Option<Time>) {
-        let ports = self.graph.ports.len();
-        let (kind, index) =
-            if transmitter < ports { (Kind::Port, transmitter) } else { (Kind::Nic, transmitter - ports) };
-        let all = if kind == Kind::Port { &mut self.graph.ports } else { &mut core.pausable.ports };
-        let event = act(&mut all[index]);
-        if event.is_some() {
-            core.reschedule(event, kind, index);
         }
     }
 
-    /// The account's class of a packet; none when it is not a lossless one.
+    /// The account's class of a packet; none when the packet is not of a lossless class.
     fn priority(&self, class: usize) -> Option<usize> {
         self.config.has(class).then_some(if self.config.whole_link { 0 } else { class })
     }
 
-    /// What a transmitter has done at its event.
-    fn on_step(&mut self, core: &mut Core, transmitter: usize, arrived: Option<PacketId>, sent: Option<Sent>) {
-        match sent {
-            Some(Sent::Packet(id)) => self.on_gone(core, transmitter, id),
-            Some(Sent::Pause(classes)) => self.on_pause_frame(core, transmitter, classes),
-            None => {}
+    /// The transmitter of the reverse direction of a link that can be paused.
+    fn reverse(&self, point: usize) -> usize {
+        self.points[point].reverse.expect("only links that can be paused have accounts with thresholds")
+    }
+
+    /// The classes of a transmitter with `classes` that an account's class stands for.
+    fn classes_of(&self, priority: usize, classes: usize) -> Range<usize> {
+        if self.config.whole_link { 0..classes } else { priority..priority + 1 }
+    }
+
+    /// Counts a packet of this class that was lost.
+    fn record_loss(&mut self, class: usize) {
+        self.lost += u64::from(self.config.has(class));
+    }
+
+    /// Whether the account of a link has room for a packet of this class; if it has not, the packet is counted as lost.
+    fn has_room(&mut self, from: usize, class: usize, size: u16) -> bool {
+        let room = self.priority(class).is_none_or(|priority| self.accounts.has_room(from, priority, size));
+        self.lost += u64::from(!room);
+        room
+    }
+
+    /// Records over which point a packet came to the switch that it is in.
+    fn set_ingress(&mut self, id: PacketId, from: u32) {
+        if self.ingress.len() <= id.index() {
+            self.ingress.resize(id.index() + 1, LOCAL);
         }
-        if let Some(id) = arrived {
-            self.on_arrival(core, transmitter, id);
+        self.ingress[id.index()] = from;
+    }
+}
+
+/// Where pauses act: a fabric with numbered pause points, and what happens at them.
+trait LosslessFabric {
+    fn lossless(&self) -> &Lossless;
+    fn lossless_mut(&mut self) -> &mut Lossless;
+
+    /// The pause point of a host's interface.
+    fn nic(&self, host: usize) -> usize;
+
+    /// The pause point of a host's adapter.
+    fn adapter(&self, host: usize) -> usize;
+
+    /// The class that a packet has at a transmitter.
+    fn class_at(&self, core: &Core, point: usize, id: PacketId) -> usize;
+
+    /// Lets the far end of a transmitter's link be told to pause just these classes, by a pause frame.
+    fn request_pause(&mut self, core: &mut Core, point: usize, classes: u8);
+
+    /// Lets a transmitter send all but these classes.
+    fn pause(&mut self, core: &mut Core, point: usize, classes: u8);
+
+    /// Whether a transmitter has a pause frame that waits or is in service.
+    fn pause_frame_pending(&self, core: &Core, point: usize) -> bool;
+
+    /// When a transmitter has sent what it had begun of an account's class.
+    fn served(&self, core: &Core, point: usize, priority: usize) -> Time;
+
+    /// The pause point at the next switch that the first waiting packet of an account's class is bound for; none where
+    /// none waits, or where that is not known.
+    fn next_egress(&self, core: &Core, point: usize, priority: usize) -> Option<usize>;
+
+    /// Whether a packet that came to an egress would leave at once.
+    fn is_idle(&self, now: Time, egress: usize) -> bool;
+
+    /// The transmitter that the packets of an egress wait for.
+    fn transmitter_of(&self, egress: usize) -> usize {
+        egress
+    }
+
+    /// From when on the first packet of a transmitter waits because of a pause that takes effect, or meets the packet, at
+    /// `now`, where the transmitter stops at `stops`.
+    fn waits_from(&self, now: Time, stops: Time) -> Time {
+        now.max(stops)
+    }
+
+    // What reports need.
+
+    /// A pause point's name, as in other tables.
+    fn name(&self, point: usize) -> String;
+
+    /// The name of the switch, or host, that a link leads to.
+    fn switch_name(&self, point: usize) -> String;
+
+    /// Packets of an account's class that a transmitter has begun to send.
+    fn packets(&self, core: &Core, point: usize, priority: usize) -> u64;
+
+    /// The links into switches and adapters, in the order in which they are reported.
+    fn inward(&self, core: &Core) -> Vec<usize>;
+
+    /// Whether it is known where waiting packets are bound for.
+    fn knows_egresses(&self) -> bool {
+        true
+    }
+
+    // What happens, the same on every fabric.
+
+    /// A packet of this class has been queued for `egress`; it came over `from`, or was made by the switch itself.
+    fn on_queued(&mut self, core: &mut Core, id: PacketId, class: usize, from: Option<usize>, egress: usize) {
+        let lossless = self.lossless_mut();
+        lossless.set_ingress(id, from.map_or(LOCAL, |from| from as u32));
+        if let Some(from) = from
+            && let Some(priority) = lossless.priority(class)
+        {
+            let crossing = lossless.accounts.add(from, priority, egress, core.arena.get(id).size());
+            self.on_crossing(core, from, priority, crossing);
         }
     }
 
-    /// A packet is at the end of a transmitter's link.
-    fn on_arrival(&mut self, core: &mut Core, from: usize, id: PacketId) {
-        let switch = match self.graph.topology.target_of(from) {
-            Node::Host(host) => return self.on_host_arrival(core, from, id, host),
-            Node::Switch(switch) => switch,
-        };
-        let port = self.graph.route(core, id, switch);
-        let packet = core.arena.get(id);
-        let (size, class) = (packet.size(), self.graph.ports[port].class_of(packet));
-        let priority = self.priority(class);
-        if priority.is_some_and(|priority| !self.accounts.has_room(from, priority, size)) {
-            self.lost += 1;
-            self.graph.ports[port].refuse(packet);
-            return core.lose(id, Kind::Port, port);
+    /// A packet's last bit has left a switch by `egress`, or the packet was dropped there.
+    fn on_departure(&mut self, core: &mut Core, id: PacketId, class: usize, egress: usize) {
+        let lossless = self.lossless_mut();
+        let from = lossless.ingress[id.index()];
+        if let Some(priority) = lossless.priority(class).filter(|_| from != LOCAL) {
+            let from = from as usize;
+            let crossing = lossless.accounts.remove(from, priority, egress, core.arena.get(id).size());
+            self.on_crossing(core, from, priority, crossing);
         }
-        let stopped = self.is_stopped(port, class);
-        let taken = self.graph.send_seen(core, switch, port, id);
-        if let Some(notification) = self.graph.notified.take() {
-            self.came_from(notification, HERE);
+    }
+
+    /// An account may have crossed a threshold: then a pause frame tells its sender.
+    fn on_crossing(&mut self, core: &mut Core, from: usize, priority: usize, crossing: ThresholdCrossing) {
+        match crossing {
+            ThresholdCrossing::None => return,
+            ThresholdCrossing::Xoff => {
+                let lossless = self.lossless();
+                let egress = lossless.accounts.largest(from, priority);
+                let root = lossless.log.root(egress, priority, |egress| self.transmitter_of(egress));
+                self.lossless_mut().log.set_origin(from, priority, PauseOrigin { egress, root });
+            }
+            ThresholdCrossing::Xon => {}
         }
-        if !taken {
-            self.lost += u64::from(priority.is_some());
+        let lossless = self.lossless();
+        let wanted = lossless.accounts.paused(from);
+        let classes = if lossless.config.whole_link && wanted != 0 { u8::MAX } else { wanted };
+        let reverse = lossless.reverse(from);
+        self.request_pause(core, reverse, classes);
+    }
+
+    /// A pause frame's last bit has left the transmitter of the reverse direction.
+    fn on_pause_frame(&mut self, core: &mut Core, sender: usize, classes: u8) {
+        let lossless = self.lossless_mut();
+        let point = lossless.reverse(sender);
+        let PauseState { latency, frames, .. } = &mut lossless.points[point];
+        let at = core.now + *latency;
+        frames.push((at, classes));
+        if frames.len() == 1 {
+            core.schedule(Some(at), EventKind::Pause, point);
+        }
+    }
+
+    /// A pause frame takes effect.
+    fn on_pause_effect(&mut self, core: &mut Core, point: usize) {
+        let now = core.now;
+        let state = &mut self.lossless_mut().points[point];
+        let (_, classes) = state.frames.pop().expect("an event is pending only while a frame is under way");
+        let changed = std::mem::replace(&mut state.paused, classes) ^ classes;
+        core.reschedule(state.frames.front().map(|frame| frame.0), EventKind::Pause, point);
+        if changed == 0 {
             return;
         }
-        self.came_from(id, from as u32);
-        if stopped {
-            self.victims_of(core, port, core.now);
+        let priorities = self.lossless().accounts.priorities();
+        for priority in (0..priorities).filter(|priority| changed & (1 << priority) != 0) {
+            if classes & (1 << priority) == 0 {
+                let lossless = self.lossless_mut();
+                lossless.log.end(point, priority, now);
+                lossless.victims.end(point * priorities + priority, now);
+            } else {
+                let stops = self.served(core, point, priority).max(now);
+                self.lossless_mut().log.begin(point, priority, now, stops);
+            }
         }
-        self.victims.change(port, self.graph.ports[port].is_idle(), core.now);
-        if let Some(priority) = priority {
-            let change = self.accounts.add(from, priority, port, size);
-            self.on_change(core, from, priority, change);
+        self.pause(core, point, classes);
+        self.record_heads(core, point, now);
+    }
+
+    /// Records where the first packets of a paused transmitter go next.
+    fn record_heads(&mut self, core: &Core, point: usize, now: Time) {
+        let priorities = self.lossless().accounts.priorities();
+        for priority in 0..priorities {
+            let Some(stops) = self.lossless().log.since(point, priority) else { continue };
+            let Some(egress) = self.next_egress(core, point, priority) else { continue };
+            let (idle, from) = (self.is_idle(now, egress), self.waits_from(now, stops));
+            self.lossless_mut().victims.begin(point * priorities + priority, egress, idle, from);
         }
+    }
+
+    /// Records the first packets of hosts' interfaces that came to paused queues since the last event.
+    fn record_stopped_nics(&mut self, core: &mut Core) {
+        while let Some((at, host)) = core.pausable.stopped.pop() {
+            self.record_heads(core, self.nic(host), at);
+        }
+    }
+
+    /// An egress may have become idle or busy.
+    fn update_victims(&mut self, now: Time, egress: usize) {
+        let idle = self.is_idle(now, egress);
+        self.lossless_mut().victims.update(egress, idle, now);
     }
 
     /// A packet is at the end of a link to a host, whose adapter may have an account of it.
     fn on_host_arrival(&mut self, core: &mut Core, from: usize, id: PacketId, host: HostId) {
-        let Some(priority) = self.account(core, from, id).filter(|_| core.is_buffered(id)) else {
+        let class = self.class_at(core, from, id);
+        let adapter = self.adapter(host.index());
+        let lossless = self.lossless_mut();
+        let Some(priority) = lossless.priority(class).filter(|_| core.is_buffered(id)) else {
             return core.exit(id, host);
         };
         let size = core.arena.get(id).size();
-        if !self.accounts.has_room(from, priority, size) {
-            self.lost += 1;
+        if !lossless.has_room(from, class, size) {
             return core.refuse_at_adapter(id, host);
         }
         core.fill_adapter(id, host);
-        let change = self.accounts.add(from, priority, self.links.len() + host.index(), size);
-        self.on_change(core, from, priority, change);
+        let crossing = lossless.accounts.add(from, priority, adapter, size);
+        self.on_crossing(core, from, priority, crossing);
     }
 
     /// A host does what is due with what its adapter holds.
     fn on_adapter(&mut self, core: &mut Core, host: usize) {
         let Some(id) = core.step_adapter(host) else { return };
-        let from = self.links[self.graph.ports.len() + host].back;
-        let Some(priority) = self.account(core, from, id) else { return core.make_room(id, host) };
-        let change = self.accounts.remove(from, priority, self.links.len() + host, core.arena.get(id).size());
-        self.on_change(core, from, priority, change);
-    }
-
-    /// The account of a link that counts a packet which came over it to its host; none if that is not lossless.
-    fn account(&self, core: &Core, from: usize, id: PacketId) -> Option<usize> {
-        self.priority(self.port(core, from).class_of(core.arena.get(id)))
-    }
-
-    /// Notes by which link a packet came to the switch that it is in.
-    fn came_from(&mut self, id: PacketId, from: u32) {
-        if self.came.len() <= id.index() {
-            self.came.resize(id.index() + 1, HERE);
-        }
-        self.came[id.index()] = from;
-    }
-
-    /// A packet's last bit has left a transmitter.
-    fn on_gone(&mut self, core: &mut Core, port: usize, id: PacketId) {
-        if port >= self.graph.ports.len() {
-            return;
-        }
-        self.victims.change(port, self.graph.ports[port].is_idle(), core.now);
-        let packet = core.arena.get(id);
-        let (size, class, from) = (packet.size(), self.graph.ports[port].class_of(packet), self.came[id.index()]);
-        if let Some(priority) = self.priority(class).filter(|_| from != HERE) {
-            let change = self.accounts.remove(from as usize, priority, port, size);
-            self.on_change(core, from as usize, priority, change);
-        }
-    }
-
-    /// An account has crossed a threshold, or not: its sender is told.
-    fn on_change(&mut self, core: &mut Core, from: usize, priority: usize, change: Change) {
-        match change {
-            Change::None => return,
-            Change::Pause => {
-                let egress = self.accounts.largest(from, priority);
-                let cause = Cause { egress, root: self.ledger.root(egress, priority, |port| port) };
-                self.ledger.blame(from, priority, cause);
-            }
-            Change::Resume => {}
-        }
-        let wanted = self.accounts.paused(from);
-        let classes = if self.config.whole_link && wanted != 0 { u8::MAX } else { wanted };
-        let (back, now) = (self.links[from].back, core.now);
-        self.with_port(core, back, |port| port.tell(classes, now));
-    }
-
-    /// A pause frame's last bit has left the transmitter of the other direction.
-    fn on_pause_frame(&mut self, core: &mut Core, sender: usize, classes: u8) {
-        let transmitter = self.links[sender].back;
-        let Link { way, frames, .. } = &mut self.links[transmitter];
-        let at = core.now + *way;
-        frames.push((at, classes));
-        if frames.len() == 1 {
-            core.schedule(Some(at), Kind::Pause, transmitter);
-        }
-    }
-
-    /// A pause frame takes effect.
-    fn on_effect(&mut self, core: &mut Core, transmitter: usize) {
-        let frames = &mut self.links[transmitter].frames;
-        let (_, classes) = frames.pop().expect("an event is pending only while a frame is under way");
-        let next = frames.front().map(|frame| frame.0);
-        core.reschedule(next, Kind::Pause, transmitter);
-        let now = core.now;
-        let changed = self.port(core, transmitter).paused() ^ classes;
-        for priority in (0..self.accounts.priorities()).filter(|priority| changed & (1 << priority) != 0) {
-            if classes & (1 << priority) == 0 {
-                self.ledger.end(transmitter, priority, now);
-                self.victims.end(transmitter * self.accounts.priorities() + priority, now);
-            } else {
-                let served = self.served(core, transmitter, priority);
-                self.ledger.begin(transmitter, priority, now, served.max(now));
-            }
-        }
-        self.with_port(core, transmitter, |port| port.pause(classes, now));
-        self.victims_of(core, transmitter, now);
-    }
-
-    /// When the transmitter has sent what it had begun of a class.
-    fn served(&self, core: &Core, transmitter: usize, priority: usize) -> Time {
-        let port = self.port(core, transmitter);
-        let classes = if self.config.whole_link { 0..port.classes() } else { priority..priority + 1 };
-        classes.map(|class| port.served(class)).max().expect("a port has a class")
-    }
-
-    /// Whether a packet that comes to this port and class would be the first to wait for the end of a pause.
-    fn is_stopped(&self, port: usize, class: usize) -> bool {
-        let port = &self.graph.ports[port];
-        port.paused() & (1 << class) != 0 && port.head(class).is_none()
-    }
-
-    /// Notes where the first packets of a paused transmitter go next.
-    fn victims_of(&mut self, core: &Core, transmitter: usize, now: Time) {
-        let Node::Switch(next) = self.graph.topology.target_of(transmitter) else { return };
-        if self.graph.sprayed.is_some() {
-            return;
-        }
-        let priorities = self.accounts.priorities();
-        for priority in 0..priorities {
-            let port = self.port(core, transmitter);
-            let first = if self.config.whole_link { port.first_class() } else { Some(priority) };
-            let paused = port.paused() & (1 << priority) != 0;
-            let Some(head) = first.filter(|_| paused).and_then(|class| port.head(class)) else { continue };
-            let packet = core.arena.get(head);
-            let egress = self.graph.routes.port(next, packet.dst(), || packet.flow_key()).index();
-            let idle = self.graph.ports[egress].is_idle();
-            self.victims.begin(transmitter * priorities + priority, egress, idle, now);
-        }
-    }
-
-    /// Packets that have come to paused queues of hosts since the last event.
-    fn look_at_hosts(&mut self, core: &mut Core) {
-        while let Some((at, host)) = core.pausable.stopped.pop() {
-            self.victims_of(core, self.graph.ports.len() + host, at);
-        }
+        let (from, adapter) = (self.lossless().reverse(self.nic(host)), self.adapter(host));
+        let class = self.class_at(core, from, id);
+        let lossless = self.lossless_mut();
+        let Some(priority) = lossless.priority(class) else { return core.make_room(id, host) };
+        let crossing = lossless.accounts.remove(from, priority, adapter, core.arena.get(id).size());
+        self.on_crossing(core, from, priority, crossing);
     }
 }
 
-/// The ports of the switch that a transmitter sends to, or the host's adapter.
-fn egresses(topology: &Topology, from: usize) -> Range<usize> {
-    match topology.target_of(from) {
-        Node::Host(host) => {
-            let adapter = topology.transmitters() + host.index();
-            adapter..adapter + 1
-        }
-        Node::Switch(switch) => {
-            let ports = topology.ports_of(switch);
-            ports.start as usize..ports.end as usize
-        }
-    }
-}
-
-impl Shape for Lossless {
-    fn on_event(&mut self, core: &mut Core, event: Event) {
-        if !core.pausable.stopped.is_empty() {
-            self.look_at_hosts(core);
-        }
-        let index = event.index();
-        match event.kind() {
-            Kind::Nic => {
-                let (arrived, sent) = core.step_nic(index);
-                self.on_step(core, self.graph.ports.len() + index, arrived, sent);
-            }
-            Kind::Port => {
-                let arrived = core.step(&mut self.graph.ports[index], index);
-                let sent = self.graph.ports[index].take_sent();
-                self.on_step(core, index, arrived, sent);
-            }
-            Kind::Pause => self.on_effect(core, index),
-            Kind::Stack => core.on_stack(index),
-            Kind::Pacer => core.on_pacer(index),
-            Kind::Limiter => core.on_limiter(index),
-            Kind::Adapter => self.on_adapter(core, index),
-            Kind::Sample => self.graph.on_sample(core),
-            other => unreachable!("a lossless fabric has no event {other:?}"),
-        }
+/// Lets `act` change a port, an output port of a switch or a host's interface by `kind`, so that its next event may come
+/// earlier.
+fn act_on_port(
+    core: &mut Core,
+    ports: &mut [PausablePort],
+    kind: EventKind,
+    index: usize,
+    act: impl FnOnce(&mut PausablePort, Time) -> Option<Time>,
+) {
+    let now = core.now;
+    let nic = kind == EventKind::Nic;
+    let port = if nic { &mut core.pausable.ports[index] } else { &mut ports[index] };
+    let event = act(port, now);
+    if event.is_some() {
+        core.reschedule(event, kind, index);
     }
 }

@@ -1,41 +1,42 @@
 //! Victims of head-of-line blocking: paused time in which the first packet of the paused queue is bound, at the next switch, for
-//! a port that stands idle. It waits for others' congestion; without the pause it could be on its way.
+//! an egress that is idle. The packet waits for the congestion of others; without the pause it could be forwarded.
 
 use firstlight_units::{Span, Time};
 
-/// A paused queue whose first packet's way is known.
+/// The first packet of a paused queue.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// The port that it is bound for.
+    /// The egress that the packet is bound for.
     egress: usize,
-    /// From when on it waits because of the pause.
+    /// From when on the packet waits because of the pause.
     from: Time,
-    /// Since when that has been idle, if it is.
+    /// Since when the egress has been idle, if it is.
     idle: Option<Time>,
 }
 
-/// All of them.
+/// The first packets of all paused queues, and how long each queue has been a victim.
 pub(super) struct Victims {
     /// By transmitter and class, while paused.
     heads: Vec<Option<Head>>,
     time: Vec<Span>,
-    /// For each port those that wait for it,
+    /// For each egress the queues whose first packet is bound for it.
     waiting: Vec<Vec<u32>>,
-    /// and the ports that somebody waits for.
+    /// The egresses that a first packet is bound for.
     awaited: Vec<usize>,
 }
 
 impl Victims {
-    pub(super) fn new(queues: usize, ports: usize) -> Self {
+    pub(super) fn new(queues: usize, egresses: usize) -> Self {
         Victims {
             heads: vec![None; queues],
             time: vec![Span::ZERO; queues],
-            waiting: vec![vec![]; ports],
+            waiting: vec![vec![]; egresses],
             awaited: vec![],
         }
     }
 
-    /// The first packet of a paused queue is bound for a port, from `now` on, which may be still to come; told once for each pause.
+    /// The first packet of a paused queue is bound for an egress, and waits from `now` on, which may be still to come. Only
+    /// the first call of each pause counts.
     pub(super) fn begin(&mut self, queue: usize, egress: usize, idle: bool, now: Time) {
         if self.heads[queue].is_none() {
             self.heads[queue] = Some(Head { egress, from: now, idle: idle.then_some(now) });
@@ -46,12 +47,12 @@ impl Victims {
         }
     }
 
-    /// A port may have become idle or busy.
+    /// An egress may have become idle or busy.
     #[inline]
-    pub(super) fn change(&mut self, egress: usize, idle: bool, now: Time) {
+    pub(super) fn update(&mut self, egress: usize, idle: bool, now: Time) {
         for queue in &self.waiting[egress] {
             let queue = *queue as usize;
-            let head = self.heads[queue].as_mut().expect("who waits has a first packet");
+            let head = self.heads[queue].as_mut().expect("a queue that waits has a first packet");
             match (head.idle, idle) {
                 (None, true) => head.idle = Some(now.max(head.from)),
                 (Some(since), false) => {
@@ -63,7 +64,7 @@ impl Victims {
         }
     }
 
-    /// One of the ports that somebody waits for; none beyond the last.
+    /// One of the egresses that a first packet is bound for; none beyond the last.
     pub(super) fn awaited(&self, index: usize) -> Option<usize> {
         self.awaited.get(index).copied()
     }

@@ -1,4 +1,4 @@
-//! Ports that are watched: how long packets wait there, how busy the link is, and how long the queue is over time.
+//! Watched queues: how long packets wait at a port, how busy its link is, and how long its queue is over time.
 
 use crate::report::{QueueReport, QueueSample};
 use firstlight_net::{Packet, SwitchPort};
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 /// One watched port.
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
+pub(super) struct WatchedQueue {
     name: String,
     pub(super) port: usize,
     rate: Rate,
@@ -18,20 +18,20 @@ pub(super) struct Watch {
     samples: Vec<QueueSample>,
 }
 
-impl Watch {
+impl WatchedQueue {
     pub(super) fn new(name: String, port: usize, rate: Rate) -> Self {
         let waits = Histogram::new(3).expect("three digits are a legal precision");
-        Watch { name, port, rate, since: Time::ZERO, packets: 0, bytes: 0, waits, samples: vec![] }
+        WatchedQueue { name, port, rate, since: Time::ZERO, packets: 0, bytes: 0, waits, samples: vec![] }
     }
 
-    /// A packet was taken in that found `ahead` bytes unsent, in the fabric's own time.
+    /// A packet was queued; what was unsent before it lasts for `ahead`, in the fabric's own time.
     pub(super) fn on_packet(&mut self, packet: &Packet, ahead: Span) {
         self.packets += 1;
         self.bytes += u64::from(packet.size());
         self.waits.record(ahead.as_ps() / 1000).expect("the histogram grows as needed");
     }
 
-    /// How long what a port has not sent yet lasts, in the fabric's own time.
+    /// How long the bytes last that a port has not sent yet, in the fabric's own time.
     pub(super) fn ahead(&self, port: &impl SwitchPort, now: Time) -> Span {
         self.rate.tx_time(port.backlog(now))
     }
@@ -42,7 +42,7 @@ impl Watch {
     }
 
     pub(super) fn reset(&mut self, now: Time) {
-        *self = Watch { since: now, ..Watch::new(std::mem::take(&mut self.name), self.port, self.rate) };
+        *self = WatchedQueue { since: now, ..WatchedQueue::new(std::mem::take(&mut self.name), self.port, self.rate) };
     }
 
     pub(super) fn report(&self, now: Time, scale: u32) -> QueueReport {

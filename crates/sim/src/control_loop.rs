@@ -1,75 +1,77 @@
 //! The control loop of a hybrid fabric: estimate, schedule, execute, week after week (Etalon, NSDI'20, section 2.1).
 //!
-//! At the start of each week demand is estimated. The schedule made for it is there when the computation is over, and the
-//! fabric follows it from the end of that week on; what is not there by then comes a week later. While a computation
-//! goes on, no other begins. The first week comes before any estimate.
+//! At the start of each week demand is estimated. The schedule for it is ready when the computation is over, and the fabric
+//! follows it from the end of that week on; a schedule that is not ready by then comes a week later. While a computation
+//! is under way, no other begins. The first week comes before any estimate.
 
 use crate::config::{ControlConfig, DemandSource};
 use crate::fabric::Fabric;
-use crate::flow::{FlowConfig, Places};
+use crate::flow::{EndpointIndex, FlowConfig};
 use firstlight_circuits::{Demand, Frame, Week};
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Span, Time};
 
 /// The loop's state.
-pub(crate) struct Control {
+pub(crate) struct ControlLoop {
     config: ControlConfig,
     frame: Frame,
-    /// The week and the computation, on the engine's clock.
+    /// Length of the week on the engine's clock.
     week: Span,
+    /// Length of the computation on the engine's clock.
     compute: Span,
     /// The schedule that is being computed, and its demand.
     pending: Option<(Week, Demand)>,
     /// Writes that are known before they happen, the last one first.
-    untold: Vec<Write>,
+    foreseen: Vec<ForeseenWrite>,
 }
 
-/// What a flow is going to write.
+/// A write that a flow is going to make.
 #[derive(Clone, Copy)]
-struct Write {
+struct ForeseenWrite {
     at: Time,
-    place: usize,
-    ends: [HostId; 2],
+    endpoint: usize,
+    hosts: [HostId; 2],
     bytes: Option<Bytes>,
 }
 
-impl Control {
+impl ControlLoop {
     /// The loop of this fabric, if it has one, for flows that start at these moments.
-    pub(crate) fn of(fabric: &mut Fabric, flows: &[(&FlowConfig, Time)], places: &Places) -> Option<Self> {
+    pub(crate) fn of(fabric: &mut Fabric, flows: &[(&FlowConfig, Time)], index: &EndpointIndex) -> Option<Self> {
         let hybrid = fabric.controlled()?;
         let config = hybrid.control.as_ref()?;
-        let foreseen = config.demand == DemandSource::Oracle;
-        let known = if foreseen { flows } else { &[] };
-        let mut untold: Vec<Write> = (known.iter().zip(&places.ends))
-            .map(|((flow, at), ends)| Write { at: *at, place: ends[0], ends: [flow.src, flow.dst], bytes: flow.size })
-            .collect();
-        untold.sort_by_key(|write| std::cmp::Reverse(write.at));
+        let known = if config.demand == DemandSource::Oracle { flows } else { &[] };
+        let write = |((flow, at), endpoints): (&(&FlowConfig, Time), &[usize; 2])| {
+            let hosts = [flow.src, flow.dst];
+            ForeseenWrite { at: *at, endpoint: endpoints[0], hosts, bytes: flow.size }
+        };
+        let mut foreseen: Vec<ForeseenWrite> = known.iter().zip(&index.of_flows).map(write).collect();
+        foreseen.sort_by_key(|write| std::cmp::Reverse(write.at));
         let scale = u64::from(hybrid.time_scale);
-        let control = Control {
+        let control = ControlLoop {
             config: config.clone(),
             frame: hybrid.frame(config),
             week: hybrid.week.length() * scale,
             compute: config.compute * scale,
             pending: None,
-            untold,
+            foreseen,
         };
         if control.config.demand != DemandSource::Voq {
-            fabric.hear_writes(places.first.clone());
+            fabric.record_writes(index.first.clone());
         }
         Some(control)
     }
 
-    /// Whether writes of flows are to be told as they happen. A flow, whoever's its ends, writes all it has when it starts.
-    pub(crate) fn hears_writes(&self) -> bool {
+    /// Whether writes of flows are recorded as they happen. A flow writes all it has when it starts, on external hosts too.
+    pub(crate) fn records_writes(&self) -> bool {
         self.config.demand == DemandSource::Adu
     }
 
-    /// Whether messages are to be told as they are written: nobody knows before when that is.
-    pub(crate) fn hears_messages(&self) -> bool {
+    /// Whether messages are recorded as they are written: that moment is not known before, not even to the oracle.
+    pub(crate) fn records_messages(&self) -> bool {
         self.config.demand != DemandSource::Voq
     }
 
-    /// A week starts, or a computation is over. Tells when it is to be called next.
+    /// A week starts, or a computation is over. Returns when the loop is due next.
     pub(crate) fn on_due(&mut self, fabric: &mut Fabric, now: Time) -> Time {
         if let Some((week, demand)) = self.pending.take() {
             fabric.plan(&week, demand);
@@ -99,9 +101,9 @@ impl Control {
             // The end of the week that is to be scheduled.
             DemandSource::Oracle => now + self.week * 2,
         };
-        while let Some(write) = self.untold.pop_if(|write| write.at <= horizon) {
-            fabric.on_write(write.place, write.ends, write.bytes.map(Bytes::get));
+        while let Some(write) = self.foreseen.pop_if(|write| write.at <= horizon) {
+            fabric.on_write(write.endpoint, write.hosts, write.bytes.map(Bytes::get));
         }
-        fabric.announced_demand()
+        fabric.adu_demand()
     }
 }

@@ -1,0 +1,40 @@
+//! External hosts: hosts that are not simulated, as a world sees them.
+
+use firstlight_net::{HostId, Packet, PacketId};
+
+/// Receives the packets of external hosts: those that [`World::inject`](crate::World::inject) has handed in.
+pub trait ExternalHosts {
+    /// Whether there is an external host: what a world does for them alone costs nothing when there is none.
+    const PRESENT: bool;
+
+    /// A packet has arrived at its host. Returns whether it is one of an external host; its record is gone afterwards.
+    fn on_exit(&mut self, id: PacketId, packet: &Packet, host: HostId) -> bool;
+
+    /// A packet's last bit has left its host's interface, of an external host or not; called only where
+    /// [`Fabric::departure`](crate::Fabric::departure) does not know.
+    fn on_sent(&mut self, id: PacketId);
+
+    /// It is the turn of a host that has found its interface full ([`World::ask_room`](crate::World::ask_room)).
+    fn on_room(&mut self, host: HostId);
+
+    /// A packet is lost, of an external host or not.
+    fn on_drop(&mut self, id: PacketId);
+}
+
+/// No host is external.
+pub(crate) struct NoExternalHosts;
+
+impl ExternalHosts for NoExternalHosts {
+    const PRESENT: bool = false;
+
+    #[inline]
+    fn on_exit(&mut self, _: PacketId, _: &Packet, _: HostId) -> bool {
+        false
+    }
+
+    fn on_sent(&mut self, _: PacketId) {}
+
+    fn on_room(&mut self, _: HostId) {}
+
+    fn on_drop(&mut self, _: PacketId) {}
+}

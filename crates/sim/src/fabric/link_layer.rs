@@ -1,0 +1,125 @@
+//! What a hybrid fabric's switches do beyond forwarding where links are lossless: a policy, which costs nothing where they
+//! are not.
+
+use super::core::Core;
+use super::hybrid::Hybrid;
+use super::lossless::PausePoint;
+use crate::config::HybridConfig;
+use crate::events::EventKind;
+use crate::report::PauseReport;
+use firstlight_net::{Discipline, FifoPort, HostId, PacketId, PauseControl, Serializer, SwitchPort, Unpausable};
+use firstlight_units::{Span, Time};
+
+/// The policy; the defaults are those of links that lose packets.
+pub(super) trait LinkLayer: Sized + Send {
+    /// How transmitters of uplinks, downlinks and circuits deal with pauses.
+    type Control: PauseControl + Send;
+    /// The ToRs' ports to the hosts.
+    type HostPort: SwitchPort + Send;
+
+    /// The link layer of a new fabric, whose hosts' interfaces `core` has.
+    fn new(config: &HybridConfig, core: &mut Core) -> Self;
+
+    /// A port to a host, with this serialization and delay.
+    fn host_port(serializer: Serializer, delay: Span) -> Self::HostPort;
+
+    /// How many pause points there are.
+    fn pause_points(_config: &HybridConfig) -> usize {
+        0
+    }
+
+    /// Comes before each event.
+    #[inline]
+    fn before_event(_fabric: &mut Hybrid<Self>, _core: &mut Core) {}
+
+    /// Comes after each event of this kind.
+    #[inline]
+    fn after_event(_fabric: &mut Hybrid<Self>, _core: &mut Core, _kind: EventKind) {}
+
+    /// A host's interface does what is due.
+    #[inline]
+    fn on_nic(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+        if let Some(id) = core.on_nic_arrival(host) {
+            fabric.on_host_packet(core, id);
+        }
+    }
+
+    /// A ToR's port to a host does what is due.
+    #[inline]
+    fn on_host_port(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+        if let Some(id) = core.step(&mut fabric.host_ports[host], host) {
+            core.exit(id, HostId(host as u16));
+        }
+    }
+
+    /// A host does what is due with what its adapter holds.
+    fn on_adapter(_fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+        core.on_adapter(host);
+    }
+
+    /// A pause frame takes effect.
+    fn on_pause_effect(_fabric: &mut Hybrid<Self>, _core: &mut Core, point: usize) {
+        unreachable!("pause point {point} is on a link that cannot be paused");
+    }
+
+    /// A pause frame's last bit has left a transmitter.
+    #[inline]
+    fn on_pause_frame(_fabric: &mut Hybrid<Self>, _core: &mut Core, _sender: PausePoint, _classes: u8) {}
+
+    /// Whether a switch has room for a packet from there; else the packet is lost.
+    #[inline]
+    fn has_room(_fabric: &mut Hybrid<Self>, _from: Option<PausePoint>, _size: u16) -> bool {
+        true
+    }
+
+    /// A queue has dropped a packet.
+    #[inline]
+    fn record_loss(_fabric: &mut Hybrid<Self>) {}
+
+    /// A packet has been queued, which came from there, or was made by the switch itself.
+    #[inline]
+    fn on_queued(
+        _fabric: &mut Hybrid<Self>,
+        _core: &mut Core,
+        _id: PacketId,
+        _from: Option<PausePoint>,
+        _egress: PausePoint,
+    ) {
+    }
+
+    /// A packet's last bit has left a switch, or the packet was dropped there.
+    #[inline]
+    fn on_departure(_fabric: &mut Hybrid<Self>, _core: &mut Core, _id: PacketId, _egress: PausePoint) {}
+
+    /// A paused transmitter may have another first packet.
+    #[inline]
+    fn record_head(_fabric: &mut Hybrid<Self>, _core: &Core, _point: PausePoint) {}
+
+    /// An egress may have become idle or busy.
+    #[inline]
+    fn update_victims(_fabric: &mut Hybrid<Self>, _now: Time, _egress: PausePoint) {}
+
+    /// The schedule has turned paths on or off.
+    fn on_paths_changed(_fabric: &mut Hybrid<Self>, _core: &Core) {}
+
+    /// All that is known of pauses.
+    fn pause_report(_fabric: &Hybrid<Self>, _core: &Core) -> Option<PauseReport> {
+        None
+    }
+}
+
+/// Links that lose what does not fit.
+pub(super) struct Lossy;
+
+impl LinkLayer for Lossy {
+    type Control = Unpausable;
+    type HostPort = FifoPort;
+
+    fn new(_config: &HybridConfig, _core: &mut Core) -> Self {
+        Lossy
+    }
+
+    fn host_port(serializer: Serializer, delay: Span) -> FifoPort {
+        FifoPort::new(serializer, delay, &Discipline::default(), 0)
+    }
+}

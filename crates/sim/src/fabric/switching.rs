@@ -1,0 +1,66 @@
+//! What a kind of fabric offers: to the event loop, for each event, and to whoever steps the fabric, now and then.
+
+use super::core::Core;
+use super::notifications::CongestionPoints;
+use super::racks::Racks;
+use super::reports::PacketSums;
+use crate::config::{BuildError, WatchConfig};
+use crate::conserve::Violations;
+use crate::events::Event;
+use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
+use firstlight_units::Time;
+
+/// How a fabric carries out events. [`Core::run`] calls it without dynamic dispatch.
+pub(super) trait Switching {
+    /// Carries out one event.
+    fn on_event(&mut self, core: &mut Core, event: Event);
+
+    /// Asks for the memory that a coming event needs, and for more if the event comes `next`.
+    #[inline]
+    fn prefetch(&self, _core: &Core, _event: Event, _next: bool) {}
+
+    /// All that is known of pauses; none where links cannot be paused.
+    fn pause_report(&self, _core: &Core) -> Option<PauseReport> {
+        None
+    }
+}
+
+/// A fabric of some kind, behind one dynamic call for each run up to a moment and for each report.
+pub(super) trait FabricKind: Send {
+    /// Carries out what is due, as [`Core::run`] says.
+    fn run(&mut self, core: &mut Core, limit: Time, to_exit: bool);
+
+    /// Counts of all ports, links and queues behind the hosts' interfaces.
+    fn port_reports(&self, now: Time) -> Vec<PortReport>;
+
+    /// The kind of port that leads to hosts.
+    fn last_hop(&self) -> PortKind;
+
+    /// Checks that packets which come to switches leave them.
+    fn check_switches(&self, sums: &PacketSums<'_>, violations: &mut Violations);
+
+    /// QCN's congestion points.
+    fn congestion_points(&self) -> &CongestionPoints;
+
+    /// All that is known of pauses; none where links cannot be paused.
+    fn pauses(&self, core: &Core) -> Option<PauseReport>;
+
+    /// Watches queues from now on.
+    fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError>;
+
+    /// What was seen of the watched queues.
+    fn queue_reports(&self, now: Time, scale: u32) -> Vec<QueueReport>;
+
+    /// Forgets what was measured so far.
+    fn reset_measurements(&mut self, now: Time);
+
+    /// Racks, their VOQs and their schedule; none without circuits.
+    fn racks(&self) -> Option<&Racks> {
+        None
+    }
+
+    /// Racks, their VOQs and their schedule; none without circuits.
+    fn racks_mut(&mut self) -> Option<&mut Racks> {
+        None
+    }
+}
