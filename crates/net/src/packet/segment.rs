@@ -255,9 +255,9 @@ impl Packet {
     #[inline]
     pub fn write_tcp(&mut self, tuple: FlowTuple, header: u8, tcp: TcpHeader) -> TcpSegmentMut<'_> {
         let TcpHeader { seq, ack, window, flags, tsval, tsecr } = tcp;
-        *self = Packet::new(PacketKind::Tcp, tuple, header.into(), header);
-        (self.half, self.flags) = (window, flags);
-        self.words[..SACK].copy_from_slice(&[seq, ack, tsval, tsecr]);
+        let words = [seq, ack, tsval, tsecr, 0, 0, 0, 0, 0, 0];
+        let bare = Packet::new(PacketKind::Tcp, tuple, header.into(), header);
+        *self = Packet { half: window, flags, words, ..bare };
         TcpSegmentMut(self)
     }
 }

@@ -54,7 +54,8 @@ impl<L: LinkLayer> Hybrid<L> {
             let next = self.serve_circuit(core, src);
             core.schedule(next, EventKind::CircuitFree, src);
         } else if L::Control::ENDS_ARE_EVENTS
-            && self.circuit_chance(core, src).is_some()
+            && let Some(dst) = self.circuits[src].up_to
+            && self.circuit_chance(core, src, self.racks.pair(src, usize::from(dst))).is_some()
             && self.circuits[src].transmitter.goes_ahead(core.now)
         {
             self.on_circuit_free(core, src);
@@ -73,26 +74,25 @@ impl<L: LinkLayer> Hybrid<L> {
     /// Sends if it can. Returns when to try again; `None` when nothing is sendable.
     #[inline]
     fn serve_circuit(&mut self, core: &mut Core, src: usize) -> Option<Time> {
-        let free = self.circuit_chance(core, src)?;
+        let pair = self.racks.pair(src, usize::from(self.circuits[src].up_to?));
+        let free = self.circuit_chance(core, src, pair)?;
         if free > core.now {
             return Some(free);
         }
-        let pair = self.racks.pair(src, usize::from(self.circuits[src].up_to?));
         let (id, size) = self.racks.take(core, pair, Carrier::Circuit)?;
         let port = &mut self.circuits[src];
         port.carried += u64::from(size);
         let alone = port.transmitter.send(id, size, core.now);
         core.schedule(alone, EventKind::Circuit, src);
-        let waits = self.circuit_chance(core, src).is_some();
-        self.circuits[src].transmitter.next(waits)
+        let next = self.circuit_chance(core, src, pair);
+        if L::Control::ENDS_ARE_EVENTS { self.circuits[src].transmitter.next(next) } else { next }
     }
 
-    /// When the first packet for the port's circuit can start, if it can end by the day's end.
+    /// When the first packet of the pair that the port's circuit joins can start, if it can end by the day's end.
     #[inline]
-    fn circuit_chance(&self, core: &Core, src: usize) -> Option<Time> {
+    fn circuit_chance(&self, core: &Core, src: usize, pair: usize) -> Option<Time> {
         let port = &self.circuits[src];
-        let voq = &self.racks.pairs[self.racks.pair(src, usize::from(port.up_to?))].voq;
-        let bytes = core.arena.get(voq.front()?).size();
+        let bytes = core.arena.get(self.racks.pairs[pair].voq.front()?).size();
         let line = &port.transmitter.line;
         (line.end_of(bytes, core.now) <= port.until).then(|| line.free_at())
     }

@@ -39,6 +39,10 @@ pub(crate) struct Core {
     pub(super) drops: Option<Outbox<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
     pub(super) now: Time,
+    /// Up to when events are carried out in the present run.
+    until: Time,
+    /// The present run ends when packets have left.
+    to_exit: bool,
     pub(super) scale: u32,
     pub(super) digest: Digest,
     pub(super) counts: FabricCounts,
@@ -152,6 +156,8 @@ impl Core {
             drops: None,
             capture: None,
             now: Time::ZERO,
+            until: Time::ZERO,
+            to_exit: false,
             scale,
             digest: Digest::new(),
             counts: FabricCounts::default(),
@@ -173,13 +179,12 @@ impl Core {
 
     /// Carries out what is due until `limit`; with `to_exit` only until packets have left, the rest of that instant
     /// included.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run<S: Switching>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
         let ahead = self.events.sources() > FEW;
-        loop {
-            // Packets that have left, and room, stop the run, once all that is due at their moment is done.
-            let until = if to_exit && self.is_awaited() { self.now } else { limit };
-            let Some(event) = self.events.due(until) else { break };
+        self.to_exit = to_exit;
+        self.until = if to_exit && self.is_awaited() { self.now } else { limit };
+        while let Some(event) = self.events.due(self.until) {
             debug_assert!(event >= self.last, "events come in their order: {event:?} after {:?}", self.last);
             if cfg!(debug_assertions) {
                 self.last = event;
@@ -192,15 +197,22 @@ impl Core {
                 fabric.prefetch(self, self.events.upcoming(event, NEXT), true);
             }
         }
-        if !self.is_awaited() || !to_exit {
+        if !(to_exit && self.is_awaited()) {
             self.now = self.now.max(limit);
         }
     }
 
     /// Whether the driver has something to take that ends a run to exits.
-    #[inline]
     fn is_awaited(&self) -> bool {
         !(self.exits.is_empty() && self.rooms.is_empty())
+    }
+
+    /// A packet has left, or an interface has room: a run to exits ends once all that is due at this moment is done.
+    #[inline]
+    pub(super) fn end_run(&mut self) {
+        if self.to_exit {
+            self.until = self.now;
+        }
     }
 
     /// A source without a pending event has work at `at`, if at all.
@@ -337,6 +349,7 @@ impl Core {
             sink.packet(packet, self.now, host, Direction::Received);
         }
         self.exits.push(Exit { host, packet: id });
+        self.end_run();
     }
 
     /// A queue of this kind and index has dropped a packet.

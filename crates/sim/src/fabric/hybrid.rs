@@ -129,11 +129,9 @@ impl<L: LinkLayer> Hybrid<L> {
     }
 
     /// A packet from `src` arrives at the destination's ToR.
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_rack_arrival(&mut self, core: &mut Core, id: PacketId, src: usize, carrier: Carrier) {
-        self.racks.on_arrival(core, id, src, carrier);
-        let host = core.arena.get(id).dst();
-        let dst = self.racks.rack(host);
+        let (host, dst) = self.racks.on_arrival(core, id, src, carrier);
         let from = match carrier {
             Carrier::Circuit => PausePoint::Circuit(dst),
             Carrier::Packet if self.downlinks.is_empty() => PausePoint::Uplink(src),

@@ -146,7 +146,8 @@ impl<L: LinkLayer> Hybrid<L> {
         core.schedule(alone, EventKind::Uplink, src);
         self.refresh(src, dst);
         let uplink = &mut self.uplinks[src];
-        uplink.transmitter.next(!uplink.turns.is_empty())
+        let next = (!uplink.turns.is_empty()).then(|| uplink.transmitter.line.free_at());
+        uplink.transmitter.next(next)
     }
 
     pub(super) fn on_uplink_arrival(&mut self, core: &mut Core, src: usize) {
@@ -233,7 +234,8 @@ impl<L: LinkLayer> Hybrid<L> {
         let size = core.arena.get(id).size();
         downlink.bytes -= u64::from(size);
         let alone = downlink.transmitter.send(id, size, now);
-        let next = downlink.transmitter.next(!downlink.turns.is_empty());
+        let next = (!downlink.turns.is_empty()).then(|| downlink.transmitter.line.free_at());
+        let next = downlink.transmitter.next(next);
         core.schedule(alone, EventKind::Downlink, dst);
         if was_full {
             self.refresh(src, dst);

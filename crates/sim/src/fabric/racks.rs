@@ -110,7 +110,7 @@ impl Racks {
     }
 
     /// Takes the oldest packet of a pair's VOQ, to send it by `carrier`. Returns it with its size.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, core: &Core, pair: usize, carrier: Carrier) -> Option<(PacketId, u16)> {
         let state = &mut self.pairs[pair];
         let id = state.voq.take(core.now)?;
@@ -129,11 +129,18 @@ impl Racks {
         Some((id, size))
     }
 
-    /// A packet from `src` arrives at the destination's ToR.
-    #[inline]
-    pub(super) fn on_arrival(&mut self, core: &mut Core, id: PacketId, src: usize, carrier: Carrier) {
+    /// A packet from `src` arrives at the ToR of its destination, which is returned with its rack.
+    #[inline(always)]
+    pub(super) fn on_arrival(
+        &mut self,
+        core: &mut Core,
+        id: PacketId,
+        src: usize,
+        carrier: Carrier,
+    ) -> (HostId, usize) {
         let packet = core.arena.get_mut(id);
-        let dst = self.rack(packet.dst());
+        let host = packet.dst();
+        let dst = self.rack(host);
         let (index, reverse) = (self.pair(src, dst), self.pair(dst, src));
         // What the packet switch made itself has passed no VOQ, and was never queued there.
         if packet.queued_at() > Time::ZERO {
@@ -149,6 +156,7 @@ impl Racks {
         {
             meter.on_arrival(packet, carrier, core.now);
         }
+        (host, dst)
     }
 
     /// What waits in the VOQs.

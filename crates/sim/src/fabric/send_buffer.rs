@@ -118,6 +118,7 @@ impl Core {
         let room = self.pausable.buffers.as_mut().is_some_and(|buffers| buffers.give(host, size));
         if room || self.pausable.stops {
             self.rooms.push(HostId(host as u16));
+            self.end_run();
         }
     }
 }

@@ -50,14 +50,15 @@ impl<C: PauseControl> Transmitter<C> {
         self.line.send(id, size, now)
     }
 
-    /// When to serve again, after a packet was sent: whether another `waits` decides where the end of a transmission is no
-    /// event.
+    /// When to serve again, after a packet was sent. `next` is when the next packet may begin, if one waits; it decides
+    /// where the end of a transmission is no event.
     #[inline]
-    pub(super) fn next(&mut self, waits: bool) -> Option<Time> {
-        if C::ENDS_ARE_EVENTS {
-            self.began_last = !waits;
+    pub(super) fn next(&mut self, next: Option<Time>) -> Option<Time> {
+        if !C::ENDS_ARE_EVENTS {
+            return next;
         }
-        (C::ENDS_ARE_EVENTS || waits).then(|| self.line.free_at())
+        self.began_last = next.is_none();
+        Some(self.line.free_at())
     }
 
     /// What the transmitter had begun is finished, if anything.
