@@ -1,6 +1,6 @@
 //! The view of a packet as a segment of TCP.
 
-use super::{Attributes, FlowTuple, Packet, PacketKind, STAMPS};
+use super::{Attributes, FlowTuple, Packet, STAMPS};
 use std::ops::{Deref, DerefMut};
 
 /// TCP header flags, in the wire's bit positions.
@@ -252,12 +252,12 @@ impl Packet {
     }
 
     /// Makes the record that of a segment without payload, in place; `header` is the length of all headers in bytes.
-    #[inline]
+    #[inline(always)]
     pub fn write_tcp(&mut self, tuple: FlowTuple, header: u8, tcp: TcpHeader) -> TcpSegmentMut<'_> {
         let TcpHeader { seq, ack, window, flags, tsval, tsecr } = tcp;
-        let words = [seq, ack, tsval, tsecr, 0, 0, 0, 0, 0, 0];
-        let bare = Packet::new(PacketKind::Tcp, tuple, header.into(), header);
-        *self = Packet { half: window, flags, words, ..bare };
+        let FlowTuple { src, sport, dst, dport } = tuple;
+        let (size, words) = (header.into(), [seq, ack, tsval, tsecr, 0, 0, 0, 0, 0, 0]);
+        *self = Packet { size, header, src, dst, sport, dport, half: window, flags, words, ..Packet::default() };
         TcpSegmentMut(self)
     }
 }

@@ -230,7 +230,7 @@ impl Connection {
     }
 
     /// Writes a segment without payload at stream offset `seq` into `p`.
-    #[inline]
+    #[inline(always)]
     fn write_header<'a>(&self, p: &'a mut Packet, header: u16, seq: u64, now: Time) -> TcpSegmentMut<'a> {
         let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
         let tcp = TcpHeader { seq: self.sender.map.wire(seq), tsval: timestamp(now), ..TcpHeader::default() };
@@ -261,6 +261,7 @@ impl Connection {
         self.receiver.write_ack(&mut p);
     }
 
+    #[inline]
     fn write_pure_ack(&mut self, p: &mut Packet, now: Time) {
         let mut p = self.write_header(p, HEADER, self.sender.next, now);
         if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
