@@ -1,15 +1,16 @@
 //! A port with strict priorities: a queue for each traffic class, one transmitter, one link.
 //!
 //! When the transmitter comes free it takes the oldest packet of the highest class that has one; what it has begun it
-//! finishes. A higher number goes first, as with the class selectors of DSCP (RFC 2474, section 4.2.2, and RFC 4594). Each
-//! class has a [`Discipline`] of its own, which sees that class's queue alone; a class's packet in service counts for its class.
+//! finishes. A higher number goes first, as with the class selectors of DSCP (RFC 2474, section 4.2.2, and RFC 4594).
+//! Each class has a [`Discipline`] of its own, which sees that class's queue alone; a class's packet in service counts
+//! for its class.
 //!
-//! Which packet is next is known only when the transmitter comes free, so there are two things to wait for, and one event
-//! for both: the earlier of "the transmitter is free" and "the first packet arrives". With one class it does exactly what a
-//! [`FifoPort`](crate::FifoPort) does, at two events per packet.
+//! Which packet is next is known only when the transmitter comes free, so there are two things to wait for, and one
+//! event for both: the earlier of "the transmitter is free" and "the first packet arrives". With one class it does
+//! exactly what a [`FifoPort`](crate::FifoPort) does, at two events per packet.
 //!
-//! A [`PausablePort`] is the same port on lossless Ethernet ([`pausable`]): classes can be paused, pause frames go out before
-//! all packets, and the end of each transmission is an event of its own.
+//! A [`PausablePort`] is the same port on lossless Ethernet ([`pausable`]): classes can be paused, pause frames go out
+//! before all packets, and the end of each transmission is an event of its own.
 
 mod pausable;
 
@@ -53,8 +54,9 @@ pub struct ClassPort<C = Unpausable> {
 }
 
 impl<C: PauseControl> ClassPort<C> {
-    /// A port with this serialization, this (already stretched) propagation delay and one class for each discipline, class
-    /// 0 first. Packets of a higher class than there is belong to the highest. `seed` seeds the disciplines' random numbers.
+    /// A port with this serialization, this (already stretched) propagation delay and one class for each discipline,
+    /// class 0 first. Packets of a higher class than there is belong to the highest. `seed` seeds the disciplines'
+    /// random numbers.
     ///
     /// # Panics
     /// When there are not 1 to 8 classes, or [`Discipline::check`] fails.
@@ -279,7 +281,7 @@ mod tests {
         Packet::default().with_size(1500).with_ecn(Ecn::Ect0).with_class(class)
     }
 
-    /// Steps the port to its end: who arrives when, and who is marked on the way.
+    /// Steps the port until it is empty. Returns the arrivals with their times, and the marked packets.
     fn drain(port: &mut ClassPort, mut next: Option<Time>) -> (Vec<(u32, u64)>, Vec<u32>) {
         let (mut arrivals, mut marks) = (Vec::new(), Vec::new());
         while let Some(now) = next {

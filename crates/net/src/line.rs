@@ -3,7 +3,7 @@
 use crate::{PacketId, Ring, Serializer};
 use firstlight_units::{Span, Time};
 
-/// A packet on its way along a link.
+/// A packet in flight on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Flight {
     /// When it arrives at the far end.
@@ -41,7 +41,7 @@ impl Line {
         self.free.max(now) + self.serializer.time(bytes)
     }
 
-    /// Sends a packet at `now`. Tells its arrival when no other is in flight: the caller then schedules it.
+    /// Sends a packet at `now`. Returns its arrival when no other is in flight: the caller then schedules it.
     ///
     /// # Panics
     /// When the transmitter is busy.
@@ -56,7 +56,8 @@ impl Line {
         alone.then_some(arrives)
     }
 
-    /// The transmitter is busy with a frame of `bytes` from `now` on that is none of the packets: they are counted without it.
+    /// The transmitter is busy with a frame of `bytes` from `now` on that is none of the packets: they are counted
+    /// without it.
     ///
     /// # Panics
     /// When the transmitter is busy.
@@ -65,7 +66,7 @@ impl Line {
         self.free = now + self.serializer.time(bytes);
     }
 
-    /// Takes the packet that arrives now, and tells when the next one does.
+    /// Takes the packet that arrives now, and returns when the next one arrives.
     ///
     /// # Panics
     /// When none is in flight.
@@ -76,7 +77,7 @@ impl Line {
         (flight.id, self.flights.front().map(|next| next.arrives))
     }
 
-    /// When the next packet arrives, if one is on its way.
+    /// When the next packet arrives, if one is in flight.
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
         self.flights.front().map(|flight| flight.arrives)

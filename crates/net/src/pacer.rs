@@ -79,7 +79,7 @@ pub struct PacerCounts {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct PacedPacket {
     id: PacketId,
     size: u16,
     flow: u64,
@@ -87,7 +87,7 @@ struct Held {
 
 /// A paced flow.
 #[derive(Clone, Copy, Debug)]
-struct Flow {
+struct PacedFlow {
     key: u64,
     /// When its last packet came or was released.
     last: Time,
@@ -99,9 +99,9 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct InterfacePacer {
     limiter: Limiter,
-    held: Ring<Held>,
+    held: Ring<PacedPacket>,
     /// Paced flows in the order of their keys.
-    flows: Vec<Flow>,
+    flows: Vec<PacedFlow>,
     idle: Span,
     chance: f64,
     random: Xoshiro256PlusPlus,
@@ -138,7 +138,7 @@ impl InterfacePacer {
         let idle = self.idle;
         self.flows.retain(|flow| flow.is_alive(idle, now));
         let place = self.flows.partition_point(|flow| flow.key < key);
-        self.flows.insert(place, Flow { key, last: now, held: 0 });
+        self.flows.insert(place, PacedFlow { key, last: now, held: 0 });
         self.counts.associations += 1;
     }
 
@@ -160,7 +160,7 @@ impl InterfacePacer {
         self.flows[index].held += 1;
         self.limiter.backlog += u64::from(packet.size());
         let alone = self.held.is_empty();
-        self.held.push(Held { id, size: packet.size(), flow });
+        self.held.push(PacedPacket { id, size: packet.size(), flow });
         PacerDecision::Held(if alone { self.next() } else { None })
     }
 
@@ -175,7 +175,7 @@ impl InterfacePacer {
         if !self.limiter.is_free() {
             return None;
         }
-        let Held { id, size, flow } = self.held.pop()?;
+        let PacedPacket { id, size, flow } = self.held.pop()?;
         self.limiter.charge(size);
         self.limiter.backlog -= u64::from(size);
         let place = self.flows.partition_point(|other| other.key < flow);
@@ -223,7 +223,7 @@ impl InterfacePacer {
     }
 }
 
-impl Flow {
+impl PacedFlow {
     fn is_alive(&self, idle: Span, now: Time) -> bool {
         self.held > 0 || now.saturating_since(self.last) < idle
     }

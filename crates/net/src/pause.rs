@@ -1,8 +1,8 @@
 //! What pauses do at a transmitter (IEEE 802.1Qbb, 802.3x), as a policy of those that have one.
 //!
-//! A transmitter of a [`Pausable`] kind may not send paused classes, and tells the far end to pause: a pause frame takes
-//! its place before all packets, after the frame in service. It carries the state of all classes at the moment at which it
-//! begins, as the class-enable vector of 802.1Qbb does: a change that was taken back while the frame waited is never
+//! A transmitter of a [`Pausable`] kind may not send paused classes, and asks the far end to pause: a pause frame takes
+//! its place before all packets, after the frame in service. It carries the state of all classes at the moment at which
+//! it begins, as the class-enable vector of 802.1Qbb does: a change that was taken back while the frame waited is never
 //! sent. A pause frame occupies the transmitter and is no packet. The end of each transmission is an event of its own.
 //!
 //! An [`Unpausable`] transmitter does none of this, at no cost.
@@ -63,7 +63,7 @@ pub trait PauseControl: Clone + Default + fmt::Debug {
     }
 }
 
-/// A transmitter that cannot be paused, and pauses nobody.
+/// A transmitter that cannot be paused, and sends no pause frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unpausable;
 

@@ -4,8 +4,8 @@
 //! needs one event per packet, whatever the queue holds: the first arrival at the far end. How many packets wait at a
 //! given moment is read off the same ring, by a pointer that follows time lazily.
 //!
-//! What it drops and marks, its [`Discipline`] says. A plain one (packets to drop and to mark beyond) looks at a packet only
-//! when more wait than ever did, or than are marked; one that measures bytes or averages looks at each.
+//! Its [`Discipline`] decides what it drops and marks. A plain one (packets to drop and to mark beyond) looks at a
+//! packet only when more wait than ever did, or than are marked; one that measures bytes or averages looks at each.
 
 use crate::discipline::{Discipline, Policer, QueueState, Verdict};
 use crate::line::Flight;
@@ -26,7 +26,8 @@ pub struct FifoPort {
     /// How many of the last packets in `flights` had not begun service when last looked at: too many, unless brought up
     /// to date.
     waiting: u32,
-    /// While no more than this many wait, there is nothing to drop, to mark or to note; below zero, each packet is looked at.
+    /// While no more than this many wait, there is nothing to drop, to mark or to note; below zero, each packet is
+    /// looked at.
     calm: i32,
     /// Its first word is the last that a packet touches which need not wait.
     serializer: Serializer,
@@ -62,7 +63,7 @@ impl FifoPort {
         }
     }
 
-    /// Counts who waits, and drops, marks and notes what is to be, for a packet that finds the transmitter busy.
+    /// Applies the discipline to a packet that finds the transmitter busy: counts it, drops it or marks it.
     #[inline(never)]
     fn attend(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         if self.calm < 0 {
@@ -113,10 +114,10 @@ impl FifoPort {
         Ok(())
     }
 
-    /// Takes the packet that arrives at the far end now, and tells when the next one does.
+    /// Takes the packet that arrives at the far end now, and returns when the next one arrives.
     ///
     /// # Panics
-    /// When none is on its way.
+    /// When no packet is in flight.
     #[inline]
     pub fn arrive(&mut self) -> (PacketId, Option<Time>) {
         let flight = self.flights.pop().expect("an arrival is pending only while a packet is in flight");
@@ -293,14 +294,14 @@ mod tests {
         assert_eq!((plain.ecn(), port.marked(), port.peak()), (Ecn::NotEct, 2, 4));
     }
 
-    /// The same port, told step by step: a queue of (start, end) of each packet's service.
+    /// A model of the same port: a queue of (start, end) of each packet's service.
     struct Model {
         services: VecDeque<(u64, u64)>,
     }
 
     proptest! {
         #[test]
-        fn agrees_with_a_queue_told_step_by_step(
+        fn agrees_with_a_queue_of_services(
             steps in prop::collection::vec((0u64..4000, 40u16..9000), 1..200),
             limit in 0u32..6, ecn in prop::option::of(0u32..6), delay in 0u64..9000,
         ) {

@@ -17,7 +17,7 @@ pub(crate) struct QueuedPacket {
 /// What happened to a queue's packets since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueCounts {
-    /// Packets that came.
+    /// Packets offered to the queue.
     pub offered: u64,
     /// Packets that a transmitter took.
     pub sent: u64,
@@ -81,7 +81,7 @@ impl PolicedQueue {
         Ok(QueuedPacket { id, size: packet.size(), ecn: packet.ecn() })
     }
 
-    /// Counts a packet that came, and that the switch refused.
+    /// Counts a packet that the switch refused before it was queued.
     pub(crate) fn refuse(&mut self) {
         self.counts.offered += 1;
         self.counts.dropped += 1;

@@ -1,4 +1,4 @@
-//! Whose turn it is: round robin over those who have something to send and may.
+//! Round robin over the candidates that have something to send and may send it.
 
 /// A set of candidates and the one that was served last.
 #[derive(Clone, Debug)]

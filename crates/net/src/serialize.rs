@@ -46,8 +46,8 @@ impl Serializer {
         self.rate.saturating_tx_time(bytes).saturating_mul(u64::from(self.scale))
     }
 
-    /// How many bytes last for `span`, the last one counted whole (or one too many, where a byte lasts no whole number of
-    /// picoseconds and `span` was rounded up).
+    /// How many bytes last for `span`, the last one counted whole (or one too many, where a byte lasts no whole number
+    /// of picoseconds and `span` was rounded up).
     #[inline]
     pub fn bytes_in(&self, span: Span) -> Bytes {
         if self.per_byte != 0 { Bytes::new(span.as_ps().div_ceil(self.per_byte)) } else { self.bytes_rounded(span) }

@@ -1,9 +1,9 @@
 //! One buffer that all ports of a switch share, with dynamic thresholds.
 //!
-//! Choudhury & Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN 6(2), 1998: a port
-//! may hold at most alpha times what is free, alpha (B - Q); with n ports that want more, each gets alpha B / (1 + alpha n)
-//! and B / (1 + alpha n) stays free. A packet is taken in when its port's threshold has room for the whole of it and the buffer
-//! has, too. Occupancy is all that is not yet sent, to the byte: memory is free as its bytes leave.
+//! Choudhury & Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN 6(2), 1998: a
+//! port may hold at most alpha times what is free, alpha (B - Q); with n ports that want more, each gets alpha B / (1 +
+//! alpha n) and B / (1 + alpha n) stays free. A packet is taken in when its port's threshold has room for the whole of
+//! it and the buffer has, too. Occupancy is all that is not yet sent, to the byte: memory is free as its bytes leave.
 //!
 //! Queues shrink as time passes, without any event. So the buffer keeps for each port the bytes that the port held when
 //! last looked at, which are never too few, and their sum. The test is made against that sum; only if it fails are all

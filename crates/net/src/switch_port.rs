@@ -1,4 +1,4 @@
-//! What an engine needs of a switch's port, of whichever kind.
+//! The interface between the engine and a switch's port of any kind.
 
 use crate::{Packet, PacketId};
 use firstlight_units::{Bytes, Time};
@@ -9,10 +9,10 @@ pub struct QueueFull;
 
 /// A queue or several, a transmitter and a link: one source of events.
 ///
-/// The order of calls: [`SwitchPort::step`] at the moment that was last told, and [`SwitchPort::offer`] at any moment up to
-/// it, all in the order of time. At every moment `offered = delivered + dropped + held`.
+/// The order of calls: [`SwitchPort::step`] at the time that was returned last, and [`SwitchPort::offer`] at any moment
+/// up to it, all in the order of time. At every moment `offered = delivered + dropped + held`.
 pub trait SwitchPort: Sized {
-    /// A packet comes at `now`. `Some(t)`: the port must now be stepped at `t`, which is earlier than it was to be.
+    /// A packet arrives at `now`. `Some(t)`: the port must now be stepped at `t`, which is earlier than it was to be.
     ///
     /// # Errors
     /// When the packet is dropped.
@@ -22,17 +22,17 @@ pub trait SwitchPort: Sized {
     /// `mark` sets CE in the record of a packet, which is still in the port.
     fn step(&mut self, now: Time, mark: impl FnMut(PacketId)) -> (Option<PacketId>, Option<Time>);
 
-    /// The packet that arrives next, where that is known; any number else. Nothing depends on it but what is asked for in time.
+    /// The packet that arrives next, where that is known; any number else. Only prefetching depends on it.
     fn first(&self) -> PacketId {
         PacketId::default()
     }
 
-    /// What is looked at first when the port is stepped.
+    /// The memory that stepping the port reads first.
     fn first_slot(&self) -> &impl Sized {
         self
     }
 
-    /// Counts a packet that came, and that somebody else than the port's own discipline dropped.
+    /// Counts a packet that the switch dropped before the port's own discipline saw it.
     fn refuse(&mut self, packet: &Packet);
 
     /// Packets that wait at `now`, the one in service not counted.
@@ -47,7 +47,7 @@ pub trait SwitchPort: Sized {
         (0, self.backlog(now))
     }
 
-    /// Packets that came.
+    /// Packets offered to the port.
     fn offered(&self) -> u64;
 
     /// Packets that arrived at the far end.
@@ -56,7 +56,7 @@ pub trait SwitchPort: Sized {
     /// Packets dropped.
     fn dropped(&self) -> u64;
 
-    /// Packets marked here; one that came marked does not count.
+    /// Packets that this port marked; those that arrived marked do not count.
     fn marked(&self) -> u64;
 
     /// Packets waiting, in service or in flight.

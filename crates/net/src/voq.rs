@@ -1,16 +1,17 @@
 //! A VOQ: the packets of one pair of racks, waiting at the source's ToR, under the same disciplines as a port's queue.
 //!
-//! A VOQ has no transmitter of its own: circuit and packet network take packets from it. So every packet waits, and what
-//! waits is the whole queue, in packets and in bytes; bytes are counted as the time that they take on the packet network.
-//! A phantom queue, which belongs to a link's exit, has no place here.
+//! A VOQ has no transmitter of its own: circuit and packet network take packets from it. So every packet waits, and
+//! what waits is the whole queue, in packets and in bytes; bytes are counted as the time that they take on the packet
+//! network. A phantom queue, which belongs to a link's exit, has no place here.
 //!
 //! The schedule changes how much a VOQ holds and from where on it marks (Etalon, NSDI'20, section 5.1). Shrinking keeps
 //! the oldest packets and drops the excess from the tail.
 //!
-//! RED's idle time begins when the last packet is taken. m, the packets that could have been sent since, is counted at the
-//! rate of the packet network, whichever network took the last one: a circuit serves a VOQ only now and then. An arrival
-//! that finds the VOQ empty counts as one packet's time at least. Otherwise the average would stand still, though nothing
-//! waits, where a faster server empties the VOQ between arrivals that are less than a packet's time apart.
+//! RED's idle time begins when the last packet is taken. m, the packets that could have been sent since, is counted at
+//! the rate of the packet network, whichever network took the last one: a circuit serves a VOQ only now and then. An
+//! arrival that finds the VOQ empty counts as one packet's time at least. Otherwise the average would stand still,
+//! though nothing waits, where a faster server empties the VOQ between arrivals that are less than a packet's time
+//! apart.
 
 use crate::discipline::{Discipline, Length, Limit, Policer, QueueState};
 use crate::queue::{PolicedQueue, QueueCounts};
@@ -18,11 +19,11 @@ use crate::switch_port::QueueFull;
 use crate::{Packet, PacketId, Serializer};
 use firstlight_units::{Bytes, Time};
 
-/// The queue.
+/// The packets of one pair of racks that wait at the source's ToR.
 #[derive(Clone, Debug)]
 pub struct Voq {
     queue: PolicedQueue,
-    /// Of the packet network.
+    /// The serialization on the packet network.
     serializer: Serializer,
     /// When the last packet was taken, if none waits.
     emptied: Time,
@@ -67,7 +68,7 @@ impl Voq {
         }
     }
 
-    /// Counts a packet that came, and that the switch refused.
+    /// Counts a packet that the switch refused before it was queued.
     pub fn refuse(&mut self) {
         self.queue.refuse();
     }
@@ -164,8 +165,8 @@ mod tests {
         voq.counts().marked - before
     }
 
-    /// p_b = 0.1 * (15 - 5) / (25 - 5) = 0.05: gaps are uniform on 1..=20, their mean 10.5, their deviation 5.77. Of 105,000
-    /// packets 10,000 are marked, with a deviation of sqrt(10,000) * 5.77 / 10.5 = 55.
+    /// p_b = 0.1 * (15 - 5) / (25 - 5) = 0.05: gaps are uniform on 1..=20, their mean 10.5, their deviation 5.77. Of
+    /// 105,000 packets 10,000 are marked, with a deviation of sqrt(10,000) * 5.77 / 10.5 = 55.
     #[test]
     fn a_voq_held_at_a_length_is_marked_as_the_formula_says() {
         let in_packets = Band::Packets { min: 5, max: 25 };

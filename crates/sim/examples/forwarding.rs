@@ -1,8 +1,8 @@
 //! The floor of our own engine: the benchmark's workloads, forwarded without TCP.
 //!
-//! Senders keep a fixed window of packets on their way, about as many as TCP keeps there, and receivers answer each with
-//! an ACK: FIFO ports, VOQs, tail drop and marking tests, the calendar, and nothing else. What a run with TCP costs beyond
-//! this is TCP. The queues have room for all windows together, so nothing is lost.
+//! Senders keep a fixed window of packets on their way, about as many as TCP keeps there, and receivers answer each
+//! with an ACK: FIFO ports, VOQs, tail drop and marking tests, the calendar, and nothing else. What a run with TCP
+//! costs beyond this is TCP. The queues have room for all windows together, so nothing is lost.
 //!
 //!     cargo run --release --example forwarding -- incast|etalon-pair|tree|permutation
 //!     [million data packets] [ports of a switch in the permutation's fat tree]
@@ -84,7 +84,8 @@ const fn cables(cable: Cable) -> TreeCables {
     TreeCables { host: cable, aggregation: cable, core: cable }
 }
 
-/// Each host sends to one other and receives from one other, near and far. The number of hosts is even and no multiple of 5.
+/// Each host sends to one other and receives from one other, near and far. The number of hosts is even and no multiple
+/// of 5.
 fn pairs(hosts: u32) -> impl Iterator<Item = (HostId, HostId)> {
     (0..hosts).map(move |host| (HostId(host as u16), HostId(((host * 5 + 77) % hosts) as u16)))
 }

@@ -1,8 +1,8 @@
 //! The connection table: the connections of all flows' endpoints, each from the flow's start until all is acknowledged.
 //!
-//! An endpoint has its number from the beginning, so that a packet finds it by arithmetic and its timer has an order. Its
-//! connection exists only while it is needed, in memory that later connections use again. So a run costs memory for the
-//! flows that are active, not for those to come or gone.
+//! An endpoint has its number from the beginning, so that a packet finds it by arithmetic and its timer has an order.
+//! Its connection exists only while it is needed, in memory that later connections use again. So a run costs memory for
+//! the flows that are active, not for those to come or gone.
 
 use crate::fabric::Fabric;
 use crate::flow::{EndpointIndex, FlowConfig, FlowState};
@@ -33,8 +33,8 @@ impl FlowEnd {
         bytes >= self.goal
     }
 
-    /// Sends what the connection has to send, as far as its host's interface has room, and returns when its timer is due.
-    /// `endpoint` is its number.
+    /// Sends what the connection has to send, as far as its host's interface has room, and returns when its timer is
+    /// due. `endpoint` is its number.
     #[inline]
     pub(crate) fn transmit(
         &mut self,

@@ -1,8 +1,8 @@
 //! The control loop of a hybrid fabric: estimate, schedule, execute, week after week (Etalon, NSDI'20, section 2.1).
 //!
-//! At the start of each week demand is estimated. The schedule for it is ready when the computation is over, and the fabric
-//! follows it from the end of that week on; a schedule that is not ready by then comes a week later. While a computation
-//! is under way, no other begins. The first week comes before any estimate.
+//! At the start of each week demand is estimated. The schedule for it is ready when the computation is over, and the
+//! fabric follows it from the end of that week on; a schedule that is not ready by then comes a week later. While a
+//! computation is under way, no other begins. The first week comes before any estimate.
 
 use crate::config::{ControlConfig, DemandSource};
 use crate::fabric::Fabric;
@@ -61,7 +61,8 @@ impl ControlLoop {
         Some(control)
     }
 
-    /// Whether writes of flows are recorded as they happen. A flow writes all it has when it starts, on external hosts too.
+    /// Whether writes of flows are recorded as they happen. A flow writes all it has when it starts, on external hosts
+    /// too.
     pub(crate) fn records_writes(&self) -> bool {
         self.config.demand == DemandSource::Adu
     }

@@ -1,8 +1,9 @@
 //! One number for a whole run: the same spec, seed and version give the same one on any machine.
 //!
-//! Every packet that leaves the fabric or is lost in it is mixed in, with its time and place, in the order of events. Mixing
-//! is a folded 64 x 64 -> 128 bit multiplication (as in wyhash): not cryptographic, but every bit counts. A run that is
-//! divided by switches would record packets with their times, and mix them in when all parts have passed that time.
+//! Every packet that leaves the fabric or is lost in it is mixed in, with its time and place, in the order of events.
+//! Mixing is a folded 64 x 64 -> 128 bit multiplication (as in wyhash): not cryptographic, but every bit counts. A run
+//! that is divided by switches would record packets with their times, and mix them in when all parts have passed that
+//! time.
 
 use firstlight_net::Packet;
 use firstlight_units::Time;

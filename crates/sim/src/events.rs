@@ -1,27 +1,29 @@
 //! The event set: which source has work when, earliest first.
 //!
-//! Each source (a port, a line's transmitter, a host's timer, the calendar) has at most one pending event. So an event is
-//! its source and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its traffic.
-//! A set of some sources is independent of all others: a run that is divided by switches would have one set for each part.
+//! Each source (a port, a line's transmitter, a host's timer, the calendar) has at most one pending event. So an event
+//! is its source and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its
+//! traffic. A set of some sources is independent of all others: a run that is divided by switches would have one set
+//! for each part.
 //!
-//! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1), in groups of four: every source has a leaf, every
-//! inner node holds the earliest of the four below it, and the root the earliest of all. A change plays the matches on one
-//! path again: as many steps as the tree is deep, each in one cache line, without a branch that data decide.
+//! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1), in groups of four: every source has a leaf,
+//! every inner node holds the earliest of the four below it, and the root the earliest of all. A change plays the
+//! matches on one path again: as many steps as the tree is deep, each in one cache line, without a branch that data
+//! decide.
 
 use firstlight_net::PacketId;
 use firstlight_units::Time;
 use std::hint::select_unpredictable;
 
-/// What kind of source an event has. The order is that of events at one instant.
+/// The kind of source that an event has. Simultaneous events of one set are carried out in the order of the kinds.
 ///
-/// A fabric and the hosts have a set of their own each, and what the fabric has to do at a moment comes before what the
-/// hosts have to do.
+/// The fabric and the hosts have a set each. At one moment, the fabric's events come before the hosts' events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum EventKind {
     /// The schedule has operations that are due.
     Calendar,
-    /// A packet arrives at the switch from a host's interface; or the transmission of an interface that can be paused ends.
+    /// A packet arrives at the switch from a host's interface; or the transmission of an interface that can be paused
+    /// ends.
     Nic,
     /// A rack's uplink is free.
     UplinkFree,
@@ -35,11 +37,12 @@ pub(crate) enum EventKind {
     CircuitFree,
     /// A packet arrives at the end of a circuit.
     Circuit,
-    /// A packet arrives at the end of the link of a switch's output port; or a transmission of a port with classes ends.
+    /// A packet arrives at the end of the link of a switch's output port; or a transmission of a port with classes
+    /// ends.
     Port,
     /// The series, or the watched queues, take a sample.
     Sample,
-    /// A connection's timer goes off, in the hosts' set.
+    /// A connection's timer expires, in the hosts' set.
     Timer,
     /// The next flow stops sending, in the hosts' set.
     Stop,
@@ -253,8 +256,8 @@ impl EventSet {
         self.sources
     }
 
-    /// The earliest event of the part of all sources that `event`'s source is in, where 4^`level` parts, at least four, are
-    /// equal. It is one of the next 4^`level` or so events after `event`, unless its time is "never".
+    /// The earliest event of the part of all sources that `event`'s source is in, where 4^`level` parts, at least four,
+    /// are equal. It is one of the next 4^`level` or so events after `event`, unless its time is "never".
     #[inline]
     pub(crate) fn upcoming(&self, event: Event, level: u32) -> Event {
         self.node(self.leaf(event.kind(), event.index()) >> (2 * self.depth.saturating_sub(level)))

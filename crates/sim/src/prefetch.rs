@@ -1,7 +1,7 @@
 //! Asking for memory before it is needed: where the processor cannot foresee an access, the event set can.
 
-/// Brings the cache line at the beginning of `data` nearer. It changes nothing else, and does nothing where the processor is
-/// of another kind.
+/// Brings the cache line at the beginning of `data` nearer. It changes nothing else, and does nothing where the
+/// processor is of another kind.
 #[inline]
 pub(crate) fn prefetch<T>(data: &T) {
     #[cfg(target_arch = "x86_64")]

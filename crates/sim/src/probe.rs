@@ -24,13 +24,13 @@ pub struct ProbeConfig {
     pub start: Span,
     /// How many datagrams; `None` for no end.
     pub count: Option<u64>,
-    /// Later bursts, at the same interval: when the first datagram of each is sent, in the fabric's own time, and how many
-    /// there are. Each burst begins after the one before is over.
+    /// Later bursts, at the same interval: when the first datagram of each is sent, in the fabric's own time, and how
+    /// many there are. Each burst begins after the one before is over.
     pub more: Vec<(Span, u64)>,
     /// Traffic class: 0 to 7.
     pub class: u8,
-    /// Bytes of the socket's buffer, which holds datagrams until they have left the host's interface: while it is full the
-    /// program waits. `None` for no limit.
+    /// Bytes of the socket's buffer, which holds datagrams until they have left the host's interface: while it is full
+    /// the program waits. `None` for no limit.
     pub send_buffer: Option<Bytes>,
     /// Whether each datagram is reported, and not their number alone.
     pub record: bool,

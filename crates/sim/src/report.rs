@@ -56,7 +56,7 @@ pub struct PortReport {
     pub name: String,
     /// The kind of element.
     pub kind: PortKind,
-    /// Packets that came.
+    /// Packets offered to the port.
     pub offered: u64,
     /// Packets that left at the far end.
     pub delivered: u64,
@@ -99,9 +99,9 @@ pub struct CircuitReport {
     pub week: u64,
     /// The day, counted from 0 in its week.
     pub day: usize,
-    /// When it came up.
+    /// When the circuit was connected.
     pub begins: Span,
-    /// When it went down.
+    /// When the circuit was disconnected.
     pub ends: Span,
     /// The rack that sent.
     pub src: RackId,
@@ -120,7 +120,7 @@ pub struct PairReport {
     pub src: RackId,
     /// Destination rack.
     pub dst: RackId,
-    /// Packets that came to the VOQ.
+    /// Packets offered to the VOQ.
     pub offered: u64,
     /// Dropped because the VOQ was full, or by RED.
     pub dropped_full: u64,
@@ -178,7 +178,7 @@ pub struct Totals {
 pub struct QcnReport {
     /// What all congestion points counted.
     pub sent: CongestionCounts,
-    /// Notifications that came to their hosts' interfaces.
+    /// Notifications that arrived at their hosts' interfaces.
     pub received: u64,
     /// The sum of their feedback, each 1 to 63.
     pub feedback: u64,
@@ -220,8 +220,8 @@ pub struct QueueReport {
     pub packets: u64,
     /// Bytes that were queued.
     pub bytes: Bytes,
-    /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits: with strict priorities, how
-    /// long all that was unsent would last.
+    /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits: with strict
+    /// priorities, how long all that was unsent would last.
     pub waits: hdrhistogram::Histogram<u64>,
     /// The queue over time; empty unless samples were asked for.
     pub samples: Vec<QueueSample>,
@@ -268,9 +268,11 @@ pub struct PausedPort {
     pub packets: u64,
     /// How often the class was paused.
     pub pauses: u64,
-    /// How long the class was stopped: from the effect of each pause, or the end of the frame in service then, to its end.
+    /// How long the class was stopped: from the effect of each pause, or the end of the frame in service then, to its
+    /// end.
     pub paused: Span,
-    /// How much of this time the first packet was bound for an idle port of the next switch; none where that is not known.
+    /// How much of this time the first packet was bound for an idle port of the next switch; none where that is not
+    /// known.
     pub victim: Option<Span>,
     /// Most bytes that the link's account at the next switch ever held.
     pub peak: u64,

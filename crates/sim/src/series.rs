@@ -88,7 +88,7 @@ impl Series {
         }
     }
 
-    /// Takes a sample and tells when the next one is due.
+    /// Takes a sample and returns when the next one is due.
     pub(crate) fn sample(&mut self, now: Time, voq: u32) -> Time {
         if now >= self.began + self.fold || now == Time::ZERO {
             self.finish_fold();

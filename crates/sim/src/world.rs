@@ -4,8 +4,9 @@
 //! its connection by arithmetic. Each connection has one timer, moved lazily: at once only when its deadline comes
 //! forward; a timer that goes off too early is set to the deadline of that moment.
 //!
-//! Flows between external hosts have ports and a report here, nothing else. The driver of external hosts steps the world
-//! with [`World::next`], [`World::run`] and [`World::inject`], and receives their packets through [`ExternalHosts`].
+//! Flows between external hosts have ports and a report here, nothing else. The driver of external hosts steps the
+//! world with [`World::next`], [`World::run`] and [`World::inject`], and receives their packets through
+//! [`ExternalHosts`].
 
 mod messages;
 mod room;
@@ -68,9 +69,9 @@ impl World {
     /// Like [`World::new`], with probes, and with messages on some of the flows: those connect when a message is due.
     ///
     /// # Errors
-    /// As [`World::new`]; or when a probe names a host that does not exist, sends to itself or has an interval of zero; or
-    /// when a message names no flow, a flow with a start or with another size than that of all its messages, or depends on
-    /// a later message.
+    /// As [`World::new`]; or when a probe names a host that does not exist, sends to itself or has an interval of zero;
+    /// or when a message names no flow, a flow with a start or with another size than that of all its messages, or
+    /// depends on a later message.
     pub fn with(
         mut fabric: Fabric,
         flows: Vec<FlowConfig>,
@@ -281,8 +282,8 @@ impl World {
         self.fabric.release(exit.packet);
     }
 
-    /// A receiver has a message, or all bytes of its flow, or a sender has all bytes acknowledged. Returns whether the flow is
-    /// over with that.
+    /// A receiver has a message, or all bytes of its flow, or a sender has all bytes acknowledged. Returns whether the
+    /// flow is over with that.
     #[cold]
     fn on_goal(&mut self, endpoint: usize) -> bool {
         let flow_end = self.connections.get_mut(endpoint).expect("an end at its goal has a connection");
@@ -332,8 +333,8 @@ impl World {
         self.timers.set(deadline, EventKind::Timer, endpoint);
     }
 
-    /// The flow whose sender is this endpoint connects and sends all that it has. External hosts do so by themselves: here
-    /// the write is only recorded.
+    /// The flow whose sender is this endpoint connects and sends all that it has. External hosts do so by themselves:
+    /// here the write is only recorded.
     fn start(&mut self, endpoint: usize) {
         let number = self.endpoints.flow_at(endpoint);
         let FlowConfig { size, external, .. } = self.flows[number].config;

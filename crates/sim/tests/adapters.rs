@@ -1,4 +1,5 @@
-//! Receive buffers of hosts' adapters: when packets come out of them, what they lose, and how they pause their switches.
+//! Receive buffers of hosts' adapters: when packets come out of them, what they lose, and how they pause their
+//! switches.
 
 mod harness;
 
@@ -61,8 +62,8 @@ fn times(left: &[Left]) -> Vec<u64> {
     left.iter().map(|exit| exit.0.as_ps()).collect()
 }
 
-/// 1,500 bytes last 1.2 us on links of 10 Gb/s, with 1 us each: the first is there at 4.4 us, the others 1.2 us apart. The host
-/// takes 1,500 / 7 Gb/s = 1,714,286 ps (rounded up) for each, one after the other; its stack 2 us.
+/// 1,500 bytes last 1.2 us on links of 10 Gb/s, with 1 us each: the first is there at 4.4 us, the others 1.2 us apart.
+/// The host takes 1,500 / 7 Gb/s = 1,714,286 ps (rounded up) for each, one after the other; its stack 2 us.
 #[test]
 fn arrival_bus_and_stack_to_the_picosecond() {
     let bus = |packet: u64| 4_400_000 + (packet + 1) * 1_714_286 + 2_000_000;
@@ -91,8 +92,8 @@ fn arrival_bus_and_stack_on_a_hybrid_fabric() {
     assert_eq!(adapter(&fabric, 1).offered, 2);
 }
 
-/// Packets come every 1.2 us from 4.4 us on, and one leaves every 12 us from 16.4 us on. 4,500 bytes hold three; of 30 that come
-/// until 39.2 us two more find room, after each that has left.
+/// Packets come every 1.2 us from 4.4 us on, and one leaves every 12 us from 16.4 us on. 4,500 bytes hold three; of 30
+/// that come until 39.2 us two more find room, after each that has left.
 #[test]
 fn what_does_not_fit_is_lost_and_told() {
     let star = star(2, Cable::new(Rate::from_gbps(10), us(1))).unwrap();
@@ -134,12 +135,13 @@ fn pair() -> Topology {
     graph.build().unwrap()
 }
 
-/// The headroom is 3,000 + 1,564 bytes and those of 2 us, 2,500: so XOFF is 6,000 and XON 3,000, whatever `pfc.xoff` is.
+/// The headroom is 3,000 + 1,564 bytes and those of 2 us, 2,500: so XOFF is 6,000 and XON 3,000, whatever `pfc.xoff`
+/// is.
 ///
-/// Packets of 1.2 us come at 3.4, 4.6, 5.8, 7.0 and 8.2 us, when they are five: the pause frame of 51.2 ns crosses in 300 ns and takes
-/// effect 1 us later, in the seventh packet, which has left the switch at 9.9 us. The host takes one every 12 us from 3.4 us on: of
-/// seven five are gone at 63.4 us, and the end of the pause takes the same way. The eighth is there 1.9 us later, while the sixth is
-/// being taken in.
+/// Packets of 1.2 us come at 3.4, 4.6, 5.8, 7.0 and 8.2 us, when they are five: the pause frame of 51.2 ns crosses in
+/// 300 ns and takes effect 1 us later, in the seventh packet, which has left the switch at 9.9 us. The host takes one
+/// every 12 us from 3.4 us on: of seven five are gone at 63.4 us, and the end of the pause takes the same way. The
+/// eighth is there 1.9 us later, while the sixth is being taken in.
 #[test]
 fn a_pause_of_a_switch_by_a_host_from_its_first_byte_to_its_last() {
     let config = config(pair(), receive(Rate::from_gbps(1), 7064 + 6000), Some(PFC));
@@ -166,9 +168,9 @@ fn a_pause_of_a_switch_by_a_host_from_its_first_byte_to_its_last() {
     assert_eq!((times(&left), report.lost), (exits, 0));
 }
 
-/// The worst case: full speed into a host that takes nothing, whose own frames are ahead of the pause frame in all phases. 1,564
-/// bytes of frames and 1,438 of response are two packets and a little, so the first packet, two and one begun just in time come: 6,000
-/// bytes of a headroom of 6,002, and a XOFF of 0.
+/// The worst case: full speed into a host that takes nothing, whose own frames are ahead of the pause frame in all
+/// phases. 1,564 bytes of frames and 1,438 of response are two packets and a little, so the first packet, two and one
+/// begun just in time come: 6,000 bytes of a headroom of 6,002, and a XOFF of 0.
 fn worst(phase: u64, buffer: u64) -> PauseReport {
     let star = star(2, Cable::new(Rate::from_gbps(10), Span::ZERO)).unwrap();
     let pfc = PfcConfig { response: Some(Span::from_ps(1_150_400)), ..PFC };
@@ -217,7 +219,8 @@ fn a_slow_host_is_the_root_of_pauses_back_to_the_senders() {
     );
 }
 
-/// A class that is not lossless has the buffer that no account counts, and loses what does not fit there; the lossless one has its own.
+/// A class that is not lossless has the buffer that no account counts, and loses what does not fit there; the lossless
+/// one has its own.
 #[test]
 fn each_lossless_class_has_an_account_and_the_others_one_buffer() {
     let mut config = config(pair(), receive(Rate::from_gbps(1), 13_064), Some(PfcConfig { classes: 0b10, ..PFC }));
@@ -293,8 +296,8 @@ fn a_host_s_exits_are_in_the_order_of_arrival() {
     assert_eq!(order(receive(Rate::from_gbps(3), 1 << 30)), at_once);
 }
 
-/// Five switches in a ring, a host at each, everybody's packets two switches on: it stands still for ever, whatever the hosts do. They
-/// go on taking in what has come to them, and are no part of it.
+/// Five switches in a ring, a host at each, everybody's packets two switches on: it stands still for ever, whatever the
+/// hosts do. They go on taking in what has come to them, and are no part of it.
 #[test]
 fn a_deadlock_is_found_beside_hosts_that_are_still_busy() {
     let mut graph = Graph::default();

@@ -216,8 +216,8 @@ fn the_voqs_threshold_follows_its_size() {
     }
 }
 
-/// Which of six packets at `burst`, and of one that is `idle` later at the ToR than the last of them was taken, are marked from an
-/// average of 1 on.
+/// Which of six packets at `burst`, and of one that is `idle` later at the ToR than the last of them was taken, are
+/// marked from an average of 1 on.
 fn marked_by_red(scale: u32, burst: Span, last_taken: Span, idle: Span) -> Vec<u32> {
     let mut config = HybridConfig { time_scale: scale, ..paper(1) };
     config.week = Week::etalon(4, us(180), us(20)).unwrap(); // 0 > 1 has its night at 400 us, its day at 420 us
@@ -240,12 +240,13 @@ fn marked_by_red(scale: u32, burst: Span, last_taken: Span, idle: Span) -> Vec<u
 #[test]
 fn red_of_a_voq_counts_idle_time_by_the_packet_network() {
     for scale in [1, 20] {
-        // Packets come every 1.8 us and find 0, 0, 1, 2, 3, 3: averages 0, 0, 1/2, 1.25, 2.13, 2.56. The uplink takes one every 8 us
-        // from 1.8 us on, the last at 41.8 us. Then one packet's time leaves 1.28, two 0.64.
+        // Packets come every 1.8 us and find 0, 0, 1, 2, 3, 3: averages 0, 0, 1/2, 1.25, 2.13, 2.56. The uplink takes
+        // one every 8 us from 1.8 us on, the last at 41.8 us. Then one packet's time leaves 1.28, two 0.64.
         let by_uplink = |idle| marked_by_red(scale, us(0), ns(41_800), ns(idle));
         assert_eq!(by_uplink(15_990), [3, 4, 5, 6], "time scale {scale}");
         assert_eq!(by_uplink(16_010), [3, 4, 5], "time scale {scale}");
-        // At night nothing leaves: they find 0 to 5, and the last average is 4.03. The circuit takes one every 0.9 us from 420 us on.
+        // At night nothing leaves: they find 0 to 5, and the last average is 4.03. The circuit takes one every 0.9 us
+        // from 420 us on.
         let by_circuit = |idle| marked_by_red(scale, us(400), ns(424_500), ns(idle));
         assert_eq!(by_circuit(23_990), [2, 3, 4, 5, 6], "time scale {scale}");
         assert_eq!(by_circuit(24_010), [2, 3, 4, 5], "time scale {scale}");
@@ -274,8 +275,9 @@ fn acks_are_marked_while_the_other_way_has_a_circuit_or_soon_will() {
 #[test]
 fn two_racks_share_a_downlink_and_the_switch_never_drops() {
     let mut fabric = Fabric::hybrid(&paper(1)).unwrap();
-    // Racks 0 and 2 flood rack 1. Pair 2 > 1 has circuits on 23 days, 0 > 1 has none: nights and days of the week's first
-    // part leave the packet path to 0 > 1 alone, so use the night before the last day on, when 1 > 2 and 2 > 0 meet.
+    // Racks 0 and 2 flood rack 1. Pair 2 > 1 has circuits on 23 days, 0 > 1 has none: nights and days of the week's
+    // first part leave the packet path to 0 > 1 alone, so use the night before the last day on, when 1 > 2 and 2 > 0
+    // meet.
     let from = us(4601);
     let sends: Vec<_> = flood(from, us(4790))
         .into_iter()

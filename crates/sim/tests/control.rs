@@ -164,8 +164,8 @@ fn data(sport: u16, dport: u16, flags: TcpFlags, seq: u32, payload: u16) -> Pack
     Packet::new_tcp(tuple, 40, payload, TcpHeader { flags, seq, ..TcpHeader::default() })
 }
 
-/// What a program outside writes to connections that are no flows: from its first write on, whatever it took of it in the
-/// end, until it has passed or the connection is over.
+/// What a program outside writes to connections that are no flows: from its first write on, whatever it took of it in
+/// the end, until it has passed or the connection is over.
 #[test]
 fn connections_of_programs_are_accounted() {
     let mut world = World::new(Fabric::hybrid(&looped(DemandSource::Adu, Span::ZERO)).unwrap(), vec![], 1).unwrap();

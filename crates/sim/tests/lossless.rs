@@ -61,10 +61,12 @@ fn rates(rates: &[u64]) -> Topology {
     graph.build().unwrap()
 }
 
-/// The worst case: data at full speed into a slow exit, and the other direction full of large frames whose phase is tried out.
+/// The worst case: data at full speed into a slow exit, and the other direction full of large frames whose phase is
+/// tried out.
 ///
-/// XOFF is a whole number of packets. 1,564 bytes of frames ahead and 1,438 of response time are two packets and a little, so
-/// what comes after XOFF is the packet that exceeds it, two, and one begun just in time: 6,000 bytes of a headroom of 6,002.
+/// XOFF is a whole number of packets. 1,564 bytes of frames ahead and 1,438 of response time are two packets and a
+/// little, so what comes after XOFF is the packet that exceeds it, two, and one begun just in time: 6,000 bytes of a
+/// headroom of 6,002.
 fn worst(phase: u64, buffer: Option<Bytes>) -> PauseReport {
     let link = gbps(10, Span::ZERO);
     let mut graph = Graph::default();
@@ -381,8 +383,8 @@ proptest! {
         prop_assert_eq!(begun * 2, report.events.len());
     }
 
-    /// A deadlock that is told at one moment is there ever after, since the same one: a pause frame under way may let a transmitter go that
-    /// its account would stop again.
+    /// A deadlock that is told at one moment is there ever after, since the same one: a pause frame under way may let a
+    /// transmitter go that its account would stop again.
     #[test]
     fn a_deadlock_that_is_told_never_ends(
         switches in 3usize..6, delay in 2000u64..8000, xoff in 3000u64..20_000, band in 0u64..200, response in 0u64..4000,

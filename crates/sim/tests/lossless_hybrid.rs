@@ -82,8 +82,9 @@ fn port<'a>(report: &'a PauseReport, name: &str) -> &'a PausedPort {
 /// 9,036 bytes at 10 Gb/s.
 const RESPONSE: Span = Span::from_ps(7_228_800);
 
-/// XOFF, 45,000 bytes, is five packets. A packet ahead of the pause frame, that frame and the response are two packets and 100 bytes. So
-/// after XOFF come the packet that exceeds it, two, and one that began just in time: 36,000 bytes of a headroom of 36,100.
+/// XOFF, 45,000 bytes, is five packets. A packet ahead of the pause frame, that frame and the response are two packets
+/// and 100 bytes. So after XOFF come the packet that exceeds it, two, and one that began just in time: 36,000 bytes of
+/// a headroom of 36,100.
 fn worst_host(phase: u64, buffer: Option<Bytes>) -> PauseReport {
     let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(45_000), buffer, response: Some(RESPONSE), ..PFC }));
     // The VOQ stands nearly still. The other direction of host 0's link is full of what host 1 sends.
@@ -103,9 +104,9 @@ fn a_host_s_headroom_is_what_the_worst_case_takes_and_less_loses() {
     assert!(lost > 0 && lost < phases().count(), "{lost} phases lose");
 }
 
-/// Rack 2 has filled a slow host of rack 1, and the downlink there is paused, when rack 0 sends. In the other direction of uplink
-/// 0 five packets, just XOFF, are under way when its account exceeds XOFF. Also what the packet switch lost; the ToR has less than
-/// its headroom, as a pause frame lasts 512 us on a slow host's link.
+/// Rack 2 has filled a slow host of rack 1, and the downlink there is paused, when rack 0 sends. In the other direction
+/// of uplink 0 five packets, just XOFF, are under way when its account exceeds XOFF. Also what the packet switch lost;
+/// the ToR has less than its headroom, as a pause frame lasts 512 us on a slow host's link.
 fn worst_uplink(phase: u64, buffer: Option<Bytes>) -> (PauseReport, u64) {
     let mut config = dark(4, 2, Some(PfcConfig { xoff: bytes(45_000), buffer, response: Some(RESPONSE), ..PFC }));
     config.links.receive_rate = Rate::from_bps(1_000_000);
@@ -153,8 +154,8 @@ fn a_pause_is_told_back_to_its_root_over_three_switches() {
     assert_eq!(port(&report, "uplink.0").victim, Some(Span::ZERO));
 }
 
-/// An uplink's pause stops all VOQs of its rack: what is bound for an idle downlink is its victim. So is a host's packet for
-/// another rack behind one for a full VOQ.
+/// An uplink's pause stops all VOQs of its rack: what is bound for an idle downlink is its victim. So is a host's
+/// packet for another rack behind one for a full VOQ.
 #[test]
 fn head_of_line_blocking_of_hosts_and_uplinks_is_told() {
     // The packet switch holds VOQs, so that they fill; VOQ 0->2 is empty, but its uplink is busy with VOQ 0->1.
@@ -368,9 +369,9 @@ fn an_adapter_s_headroom_is_what_the_worst_case_takes_and_less_loses() {
     assert!(lost > 0 && lost < phases().count(), "{lost} phases lose");
 }
 
-/// Packets of 7.2 us cross two links of 1 us inside a rack: they come at 16.4, 23.6 and 30.8 us, when they are more than two. The pause
-/// frame of 51.2 ns crosses in 1 us and takes effect 1 us later, in the fourth packet, which has left the ToR at 37 us. The host has
-/// taken in all four, 72 us each, at 304.4 us.
+/// Packets of 7.2 us cross two links of 1 us inside a rack: they come at 16.4, 23.6 and 30.8 us, when they are more
+/// than two. The pause frame of 51.2 ns crosses in 1 us and takes effect 1 us later, in the fourth packet, which has
+/// left the ToR at 37 us. The host has taken in all four, 72 us each, at 304.4 us.
 #[test]
 fn a_pause_of_a_tor_by_a_host_by_hand() {
     let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(1 << 40), response: Some(us(1)), ..PFC }));
@@ -388,7 +389,8 @@ fn a_pause_of_a_tor_by_a_host_by_hand() {
     assert_eq!((paused.paused, paused.peak, left.len()), (effect(ns(304_400)) - us(37), 4 * 9000, 6));
 }
 
-/// A host of rack 1 that takes in slowly, and sends as well, is the root of what stops host 0, over ToR, packet switch and ToR.
+/// A host of rack 1 that takes in slowly, and sends as well, is the root of what stops host 0, over ToR, packet switch
+/// and ToR.
 #[test]
 fn a_slow_host_pauses_its_tor_and_what_is_behind() {
     let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(60_000), ..PFC }));

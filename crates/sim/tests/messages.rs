@@ -25,7 +25,8 @@ fn on(flow: u32, bytes: u64, job: u32) -> MessageConfig {
     MessageConfig { flow: Some(flow), bytes: Bytes::new(bytes), job, ..MessageConfig::default() }
 }
 
-/// A connection's handshake over the star's two links of 1 us, up to its first data: SYN and SYN-ACK of 60 B, an ACK of 52 B.
+/// A connection's handshake over the star's two links of 1 us, up to its first data: SYN and SYN-ACK of 60 B, an ACK of
+/// 52 B.
 fn handshake() -> Span {
     (ns(48) + us(1)) * 4 + ACK
 }
@@ -75,7 +76,8 @@ fn a_chain_is_forwarded_after_a_computation() {
 fn a_connection_stays_open_between_its_messages() {
     let mut messages = Messages::default();
     let first = messages.push(on(0, MSS, 0), &[]);
-    // The reply connects when the request is there, behind the ACK of the request; a second exchange needs no handshake.
+    // The reply connects when the request is there, behind the ACK of the request; a second exchange needs no
+    // handshake.
     let reply = messages.push(on(1, MSS, 1), &[first]);
     let again = messages.push(MessageConfig { delay: us(30), ..on(0, MSS, 2) }, &[reply]);
     messages.push(MessageConfig { delay: us(30), ..on(1, MSS, 3) }, &[again]);
@@ -104,7 +106,8 @@ fn a_pipeline_takes_a_chunk_more_than_one_hop() {
     let mut world = world(&star(3, None, None), hops, &messages);
     let took = times(&mut world)[0].1 - Time::ZERO;
     let chunk = ns(7200) * 8;
-    // Each hop adds its handshake and its second link; a packet more where the window that a SYN offers ends, and what ACKs take.
+    // Each hop adds its handshake and its second link; a packet more where the window that a SYN offers ends, and what
+    // ACKs take.
     let least = chunk * (CHUNKS + 1);
     assert!(took > least && took < least + (handshake() + ns(7200) * 2 + us(2)) * 2, "{took} and {least}");
     assert_eq!(world.jobs()[0].bytes, Bytes::new(2 * CHUNKS * bytes));
@@ -249,7 +252,8 @@ fn jobs_add_up_and_tell_what_is_missing() {
     assert_eq!((world.unfinished(), world.is_finished(), world.flows()[1].start), (1, false, Time::MAX));
 }
 
-/// A program with the ends of external flows: a message engine, a clock of whole nanoseconds, and messages that take time.
+/// A program with the ends of external flows: a message engine, a clock of whole nanoseconds, and messages that take
+/// time.
 struct Program {
     engine: MessageEngine,
     /// What comes next: when, the how many-th that was sent, on which flow.

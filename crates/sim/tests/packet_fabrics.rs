@@ -1,5 +1,5 @@
-//! Packet fabrics over random topologies, disciplines, classes, buffers, pacers, losses and traffic: conservation, order,
-//! determinism, timestamps.
+//! Packet fabrics over random topologies, disciplines, classes, buffers, pacers, losses and traffic: conservation,
+//! order, determinism, timestamps.
 
 mod harness;
 
@@ -240,7 +240,8 @@ fn a_flow_has_one_way_and_sprayed_packets_have_all() {
     assert!(a + b == 100 && a.abs_diff(b) <= 40, "each packet takes any of them: {a} and {b}");
 }
 
-/// A host with timestamps that sends every 5 us, and two others whose bursts of ten meet its packets at the receiver's port.
+/// A host with timestamps that sends every 5 us, and two others whose bursts of ten meet its packets at the receiver's
+/// port.
 fn measured(clock: ClockConfig, seed: u64) -> Vec<(Span, Stamps, Time)> {
     let (send_delay, receive_delay) = (us(3), us(7));
     let interface = InterfaceConfig { send_delay, receive_delay, clock, ..InterfaceConfig::default() };

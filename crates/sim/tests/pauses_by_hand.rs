@@ -58,9 +58,9 @@ fn effect(after: Span) -> Span {
     after + Span::from_ps(51_200)
 }
 
-/// Packets of 1.2 us come at 1.5, 2.7 and 3.9 us, when they are three: the pause frame of 51.2 ns leaves, crosses in 700 ns and
-/// takes effect 1 us later, in the fifth packet, which ends at 6 us. They go on at 1 Gb/s every 12 us from 1.5 us on: the fourth
-/// of the five has left at 49.5 us, and the end of the pause takes the same way.
+/// Packets of 1.2 us come at 1.5, 2.7 and 3.9 us, when they are three: the pause frame of 51.2 ns leaves, crosses in
+/// 700 ns and takes effect 1 us later, in the fifth packet, which ends at 6 us. They go on at 1 Gb/s every 12 us from
+/// 1.5 us on: the fourth of the five has left at 49.5 us, and the end of the pause takes the same way.
 #[test]
 fn a_pause_from_its_first_byte_to_its_last() {
     let report = run(hosts(&[10, 1]), &burst(0, 1, 6, Time::ZERO));
@@ -69,8 +69,8 @@ fn a_pause_from_its_first_byte_to_its_last() {
     assert_eq!((port.pauses, port.paused, port.peak), (1, effect(ns(51_200 - 6000)), 7500));
 }
 
-/// A packet for an idle host comes to its own host's queue in the same pause, at 20 us. From 31.5 us on that host's port is
-/// busy with somebody else's packet for 1.2 us.
+/// A packet for an idle host comes to its own host's queue in the same pause, at 20 us. From 31.5 us on that host's
+/// port is busy with somebody else's packet for 1.2 us.
 #[test]
 fn a_victim_counts_while_its_port_stands_idle() {
     let mut sends = burst(0, 1, 5, Time::ZERO);

@@ -1,7 +1,7 @@
 //! Conservation, order and determinism over random fabrics, schedules, VOQ sizes, losses and traffic.
 //!
-//! Tests run with debug assertions: that a source has one pending event, and that events come in their order, is checked
-//! at every step of every run here.
+//! Tests run with debug assertions: that a source has one pending event, and that events come in their order, is
+//! checked at every step of every run here.
 
 mod harness;
 

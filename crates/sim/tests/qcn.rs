@@ -42,8 +42,8 @@ fn a_notification_takes_its_way_and_slows_one_flow() {
         .map(|(seq, (at_ns, sport))| (at(ns(*at_ns)), data(0, 1, *sport, seq as u32)))
         .collect();
     let left = drive(&mut fabric, &sends, at(us(100)));
-    // Packet 0 is at the switch at 2.2 us, its notification back at 3.2512 us: 5 Gb/s. Packet 1 finds nothing unpaid, packet 2
-    // waits 2.4 us, and packet 3, of another flow, only for packet 1's end in the interface.
+    // Packet 0 is at the switch at 2.2 us, its notification back at 3.2512 us: 5 Gb/s. Packet 1 finds nothing unpaid,
+    // packet 2 waits 2.4 us, and packet 3, of another flow, only for packet 1's end in the interface.
     let times: Vec<(u32, u64)> = left.iter().map(|(at, _, packet)| (number(packet), at.as_ps() / 1000)).collect();
     assert_eq!(times, [(0, 4400), (1, 8400), (3, 9600), (2, 10_800)]);
     let (totals, seen) = (fabric.totals(), report(&fabric));
@@ -77,8 +77,8 @@ fn notifications_cross_switches() {
     }
 }
 
-/// Sources that always have something to send, for so long; then the queue of the last host's port in KB every 10 us over the
-/// second half, and the Gb/s of each source in that time.
+/// Sources that always have something to send, for so long; then the queue of the last host's port in KB every 10 us
+/// over the second half, and the Gb/s of each source in that time.
 fn greedy(config: &GraphConfig, sources: u16, length: Span) -> (Vec<f64>, Vec<f64>, Fabric) {
     let mut fabric = Fabric::graph(config).unwrap();
     let name = format!("host{sources}.port");

@@ -109,8 +109,8 @@ fn a_buffer_of_nothing_is_refused() {
     assert_eq!(error.to_string(), told);
 }
 
-/// Twice as fast as the link: those whose time has passed follow one by one, each when there is room, be it the interface or the
-/// source's own socket that is full.
+/// Twice as fast as the link: those whose time has passed follow one by one, each when there is room, be it the
+/// interface or the source's own socket that is full.
 #[test]
 fn datagrams_wait_for_room() {
     for (interface, send_buffer) in
@@ -136,7 +136,8 @@ fn datagrams_wait_for_room() {
     }
 }
 
-/// A flow that hears ACKs while it waits stands in the line once all the same: it and a source at twice the line's rate share the link.
+/// A flow that hears ACKs while it waits stands in the line once all the same: it and a source at twice the line's rate
+/// share the link.
 #[test]
 fn who_waits_stands_in_the_line_once() {
     let fabric = Fabric::graph(&with_buffer(star(3, None, None), 3000)).unwrap();
@@ -151,7 +152,8 @@ fn who_waits_stands_in_the_line_once() {
     assert!(data > 1500 && data.abs_diff(datagrams) <= 2, "{data} and {datagrams} take turns");
 }
 
-/// Two sources at line rate and one flow: what waits of a source is its socket's alone, and a smaller socket gets less of the link.
+/// Two sources at line rate and one flow: what waits of a source is its socket's alone, and a smaller socket gets less
+/// of the link.
 #[test]
 fn each_socket_holds_its_own() {
     let fabric = Fabric::graph(&with_buffer(star(3, None, None), 1 << 20)).unwrap();
@@ -171,8 +173,8 @@ fn each_socket_holds_its_own() {
     assert!(world.is_finished(), "the flow is behind eight datagrams at most");
 }
 
-/// A datagram that has waited delays none after it: one source is due every 2 us, and a burst of five is in its way from 1.9 us on. Its
-/// third waits from 4 us to 5.5, second in the line, and its fourth from 6 us.
+/// A datagram that has waited delays none after it: one source is due every 2 us, and a burst of five is in its way
+/// from 1.9 us on. Its third waits from 4 us to 5.5, second in the line, and its fourth from 6 us.
 #[test]
 fn a_datagram_is_due_whenever_the_one_before_was_sent() {
     let fabric = Fabric::graph(&with_buffer(star(2, None, None), 3000)).unwrap();
@@ -184,8 +186,8 @@ fn a_datagram_is_due_whenever_the_one_before_was_sent() {
     assert_eq!(sent, [vec![0, 2000, 5500, 7900], vec![1900, 3100, 4300, 6700, 9100]]);
 }
 
-/// Both have all to send from when their handshakes are over; an interface that holds less than a packet takes one at a time, so
-/// that they go in turns, back to back.
+/// Both have all to send from when their handshakes are over; an interface that holds less than a packet takes one at a
+/// time, so that they go in turns, back to back.
 #[test]
 fn two_flows_take_turns() {
     for buffer in [1, 1500] {
@@ -193,9 +195,9 @@ fn two_flows_take_turns() {
         let mut world = world(fabric, vec![flow(0, 1, 5 * 1448), flow(0, 2, 5 * 1448)], vec![]);
         let witness = Witness::of(&mut world);
         world.run_until_finished(at(us(1000)));
-        // A SYN of 60 bytes lasts 48 ns, and so does its answer; then goes the ACK, 52 bytes in 41.6 ns, and the first packet. The
-        // other flow's SYN has waited for 48 ns: when its answer comes the first flow has its second packet in the line, so
-        // its ACK goes after that one, and its first packet after the next.
+        // A SYN of 60 bytes lasts 48 ns, and so does its answer; then goes the ACK, 52 bytes in 41.6 ns, and the first
+        // packet. The other flow's SYN has waited for 48 ns: when its answer comes the first flow has its second packet
+        // in the line, so its ACK goes after that one, and its first packet after the next.
         let ack = Span::from_ps(41_600);
         let begin = (ns(48) + us(1)) * 4 + ack;
         // With 1500 bytes there is room behind an ACK at once.
@@ -232,9 +234,9 @@ fn paused(buffer: Option<u64>) -> World {
 
 const PFC: PfcConfig = PfcConfig::of_all(Bytes::new(1500));
 
-/// Datagrams at 10 Gb/s leave at 1: after 2 ms there are nine tenths of them, 18 ms, before a SYN. With a buffer of two packets, which
-/// are sent in 24 us on average, each of SYN, ACK and data waits for the datagram before it in the line and for what the interface
-/// holds: three packets, and 36 us and a round of pauses at most.
+/// Datagrams at 10 Gb/s leave at 1: after 2 ms there are nine tenths of them, 18 ms, before a SYN. With a buffer of two
+/// packets, which are sent in 24 us on average, each of SYN, ACK and data waits for the datagram before it in the line
+/// and for what the interface holds: three packets, and 36 us and a round of pauses at most.
 #[test]
 fn a_connection_waits_for_the_buffer_and_not_for_all_datagrams() {
     let (mut without, mut with) = (paused(None), paused(Some(3000)));
@@ -253,7 +255,8 @@ fn a_connection_waits_for_the_buffer_and_not_for_all_datagrams() {
         assert_conserved(world.fabric());
     }
     assert_eq!(nics(with.fabric())[0].peak_bytes, Some(3060), "a SYN stands before two datagrams");
-    // The last datagram waits before the stack instead of behind it: two in the interface, and no more than four at the switch.
+    // The last datagram waits before the stack instead of behind it: two in the interface, and no more than four at the
+    // switch.
     let [late, fresh] = [&without, &with].map(|world| world.probes()[0].samples.last().copied().unwrap());
     assert!(late.latency > us(50_000) && fresh.latency < us(7 * 12), "{late:?} {fresh:?}");
     assert_eq!((late.sent, fresh.sent > at(us(50_000))), (at(ns(1200 * 4999)), true));
@@ -393,8 +396,8 @@ proptest! {
     }
 }
 
-/// Host 2's second flow has a tail loss probe due while its interface holds another's packet, and all that it has sent is acknowledged before its turn
-/// comes: then it sends what is left.
+/// Host 2's second flow has a tail loss probe due while its interface holds another's packet, and all that it has sent
+/// is acknowledged before its turn comes: then it sends what is left.
 #[test]
 fn a_probe_that_waited_too_long_is_none() {
     let case = Case {

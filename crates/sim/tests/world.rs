@@ -31,8 +31,8 @@ fn completion_time_of_a_lone_flow() {
         config.start = us(50);
         let mut world = World::new(fabric, vec![config], 1).unwrap();
         world.run_until_finished(at(us(10_000) * k));
-        // SYN and SYN-ACK of 60 B, the ACK of 52 B before the data, then the initial window at line rate: 9000 B last 7.2 us
-        // on each of two links of 1 us.
+        // SYN and SYN-ACK of 60 B, the ACK of 52 B before the data, then the initial window at line rate: 9000 B last
+        // 7.2 us on each of two links of 1 us.
         let handshake = (ns(48) + us(1)) * 4 + Span::from_ps(41_600);
         let data = ns(7200) * (packets + 1) + us(2);
         let report = &world.flows()[0];
@@ -56,8 +56,8 @@ fn a_timer_goes_off_at_its_time() {
     let tcp = TcpConfig { initial_window: 1, quick_acks: 0, receive_window, autotune, ..config.tcp };
     config.tcp = TcpConfig { delayed_ack: us(500), tick: Span::ZERO, ..tcp };
     let mut world = World::new(fabric, vec![config], 1).unwrap();
-    // The window's only packet arrives after the handshake, whose last packet lasts 41.6 ns; its ACK is delayed, then takes
-    // two times 41.6 ns and 1 us.
+    // The window's only packet arrives after the handshake, whose last packet lasts 41.6 ns; its ACK is delayed, then
+    // takes two times 41.6 ns and 1 us.
     let arrives = (ns(48) + us(1)) * 4 + Span::from_ps(41_600) + (ns(7200) + us(1)) * 2;
     let acked = at(arrives + us(500) + Span::from_ps(2 * 41_600) + us(2));
     world.run_until(acked - Span::from_ps(1));

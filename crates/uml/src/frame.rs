@@ -258,7 +258,8 @@ mod tests {
         assert_eq!(with(17, 255), Err(Refusal::Malformed), "longer than the frame");
         assert_eq!(with(46, 0xf0), Err(Refusal::Malformed), "a TCP header longer than the packet");
         assert_eq!(with(47, 0).map(|packet| (packet.protocol(), packet.tcp().is_some())), Ok((6, true)), "no flags");
-        (0..54).for_each(|cut| assert!(read_frame(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
+        (0..54)
+            .for_each(|cut| assert!(read_frame(&frame[..cut], frame.len(), HostId(0), &addresses()).is_err(), "{cut}"));
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! A port on lossless Ethernet: its classes can be paused, and it requests pauses of the far end (IEEE 802.1Qbb, 802.3x).
+//! A port on lossless Ethernet: its classes can be paused, and it requests pauses of the far end (IEEE 802.1Qbb,
+//! 802.3x).
 //!
 //! The port's owner says which classes the far end is to pause ([`PausablePort::request_pause`]). The pause frame then
 //! takes its place before all packets, after the frame in service (`pause.rs`). [`PausablePort::take_sent`] returns the

@@ -1,10 +1,10 @@
 //! Calibration of timestamps: none is nearer to the one before it than the link allows.
 //!
 //! Source: DX, section 2, "Error calibration" and Fig. 4. Of two packets whose stamps are nearer than the link's
-//! capacity allows, the later stamp is corrected to be the transmission delay away from the former, which may have
-//! been corrected itself: packets of one batch share one stamp, and come out evenly spaced. The heuristic is told of
-//! packets in one batch; no sample below the transmission delay is left in Fig. 7, so it looks at each packet and the
-//! one before it, in one batch or not.
+//! capacity allows, the later stamp is corrected to be the transmission delay away from the former, which may have been
+//! corrected itself: packets of one batch share one stamp, and come out evenly spaced. The paper describes the
+//! heuristic for packets in one batch; no sample below the transmission delay is left in Fig. 7, so it looks at each
+//! packet and the one before it, in one batch or not.
 //!
 //! The transmission delay between two *first* bits, when sending, is the former packet's; between two *last* bits,
 //! when receiving, the later one's. With packets of one size, as in the paper's measurements, they are the same.

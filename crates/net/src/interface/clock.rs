@@ -1,4 +1,4 @@
-//! A host's clock: it stands off from the true time by an offset, and goes a little too fast or too slow.
+//! A host's clock: it differs from the true time by an offset, and runs a little too fast or too slow.
 //!
 //! Source: DX (USENIX ATC'15), section 2, "One-way queuing delay": clocks are not synchronized, and a standard clock
 //! drifts 40 ns per ms. That number is a bound on one clock: quartz is specified by how far it may be from its

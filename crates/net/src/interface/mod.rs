@@ -1,10 +1,10 @@
-//! A host's interface as those see it who measure latency: clocks, and what lies between a packet's bits on the wire
-//! and the timestamp that is taken of them.
+//! A host's interface as a source of latency measurements: its clock, and the stages between a packet's bits on the
+//! link and their timestamp.
 //!
 //! Source: DX (Lee et al., Accurate latency-based congestion feedback for datacenters, USENIX ATC'15), sections 2,
 //! 4.1 and 5.1. A [`Stamper`] gives the four timestamps of Fig. 2: t1 and t3 when a data packet and its ACK leave, t2
-//! and t4 when they arrive. Of these a transport forms the one-way delay t2 - t1, from which queueing is told by
-//! taking off the least one that was seen, and the RTT (t4 - t1) - (t3 - t2); both as wrapping differences. The RTT
+//! and t4 when they arrive. Of these a transport forms the one-way delay t2 - t1, from which queueing follows by
+//! subtracting the least one that was seen, and the RTT (t4 - t1) - (t3 - t2); both as wrapping differences. The RTT
 //! too is touched by drift, though not summed up: t3 - t2 is by the other clock, off by up to 80 ns per ms that the
 //! ACK was held back.
 //!

@@ -18,7 +18,7 @@ use firstlight_units::{Span, Time};
 pub struct PollConfig {
     /// Mean time from one round to the next.
     pub interval: Span,
-    /// What one packet takes in the loop: how far stamps of one batch are apart.
+    /// Time that the loop spends on one packet: stamps of one batch are this far apart.
     pub packet: Span,
     /// How many packets the token bucket lets go in one round at most.
     pub most: u32,

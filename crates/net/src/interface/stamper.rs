@@ -1,7 +1,7 @@
 //! Takes the timestamps of one host's interface.
 //!
-//! The fabric tells what happened on the wire; what the host's driver and hardware made of it, and when its polling
-//! loops ran, is worked out here after the fact. So nothing of it changes when packets are sent: an interface that
+//! The fabric reports what happened on the link. The stamper computes afterwards when the host's driver, hardware and
+//! polling loops saw it. So timestamps never change when packets are sent: an interface that
 //! the fabric keeps busy was given its packets in time, by the round of the loop before each one's first bit.
 
 use super::calibration::Spacing;
@@ -197,7 +197,7 @@ mod tests {
     fn the_token_bucket_takes_the_burst_apart() {
         let mut host = stamper(quick(Remedies::BUCKET));
         assert_eq!(burst(&mut host), [10_000, 11_200, 12_400, 13_600]);
-        // A loop that never came round again has pushed ten packets: the one that is sent is the last of them.
+        // A loop that never ran again has pushed ten packets: the one that is sent is the last of them.
         let poll = PollConfig { interval: Span::from_secs(1000), packet: Span::ZERO, most: 10 };
         let mut host = stamper(ChainConfig::Software { poll, remedies: Remedies::BUCKET });
         let stamps = burst::<14>(&mut host);

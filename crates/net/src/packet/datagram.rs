@@ -13,8 +13,8 @@ const FRAGMENT: usize = 2;
 pub struct Datagram<'a>(pub(super) &'a Packet);
 
 impl Datagram<'_> {
-    /// The eight bytes of the protocol's header, without ports: of UDP length and checksum, then zero; of ICMP all eight
-    /// bytes; zero for any other protocol.
+    /// The eight bytes of the protocol's header, without ports: of UDP length and checksum, then zero; of ICMP all
+    /// eight bytes; zero for any other protocol.
     pub const fn words(&self) -> [u32; 2] {
         [self.0.words[FIRST], self.0.words[SECOND]]
     }

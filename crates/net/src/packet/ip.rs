@@ -60,16 +60,17 @@ impl Ecn {
     }
 }
 
-/// Timestamps of the hosts' network interfaces, in nanoseconds of each host's own clock, modulo 2^32: what DX's TCP option
-/// carries (`sent` of a data packet is its t1, `received` its t2; on the ACK these are echoed, and its own are t3 and t4).
+/// Timestamps of the hosts' network interfaces, in nanoseconds of each host's own clock, modulo 2^32: what DX's TCP
+/// option carries (`sent` of a data packet is its t1, `received` its t2; on the ACK these are echoed, and its own are
+/// t3 and t4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamps {
     /// On an ACK: when the acknowledged data packet left its sender's interface.
     pub echo_sent: u32,
-    /// On an ACK: when the acknowledged data packet came to the interface of the ACK's sender.
+    /// On an ACK: when the acknowledged data packet arrived at the interface of the ACK's sender.
     pub echo_received: u32,
     /// When this packet left its sender's interface: written by the fabric.
     pub sent: u32,
-    /// When this packet came to its receiver's interface: written by the fabric.
+    /// When this packet arrived at its receiver's interface: written by the fabric.
     pub received: u32,
 }

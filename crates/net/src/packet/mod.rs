@@ -1,7 +1,7 @@
 //! A packet as the fabric and the hosts see it: one cache line, no pointers, no payload.
 //!
 //! The record has two parts. What every packet has (sizes, hosts, ports, ECN, traffic class) is read and written on
-//! [`Packet`] itself. The rest depends on what the packet is, which its [`PacketKind`] tells, and is reached through a
+//! [`Packet`] itself. The rest depends on the packet's [`PacketKind`], and is reached through a
 //! view over the same bytes: [`TcpSegment`], [`Datagram`], [`ProbeDatagram`] or [`CongestionNotification`].
 //!
 //! The fields are those of IPv4 (RFC 791), TCP (RFC 9293) with timestamps (RFC 7323) and SACK (RFC 2018), and ECN
@@ -45,7 +45,7 @@ const STAMPS: usize = 6;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// When the packet came to the queue that its latency is counted from.
+    /// When the packet arrived at the queue that its latency is counted from.
     queued_at: Time,
     size: u16,
     header: u8,
@@ -64,8 +64,8 @@ pub struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
 
-/// ECN in bits 0 and 1, the number of SACK blocks in bits 2 and 3, in bit 4 whether the packet carries timestamps of the
-/// interfaces, the traffic class in bits 5 to 7.
+/// ECN in bits 0 and 1, the number of SACK blocks in bits 2 and 3, in bit 4 whether the packet carries timestamps of
+/// the interfaces, the traffic class in bits 5 to 7.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Attributes(u8);
 
@@ -222,7 +222,7 @@ impl Packet {
         self
     }
 
-    /// When the packet came to the queue that its latency is counted from: set by the fabric.
+    /// When the packet arrived at the queue that its latency is counted from: set by the fabric.
     #[inline]
     pub const fn queued_at(&self) -> Time {
         self.queued_at
@@ -264,7 +264,7 @@ impl Packet {
         self.words[STAMPS + 2] = clock;
     }
 
-    /// Writes when the packet came to its receiver's interface. The packet must carry timestamps.
+    /// Writes when the packet arrived at its receiver's interface. The packet must carry timestamps.
     #[inline]
     pub const fn set_received(&mut self, clock: u32) {
         self.words[STAMPS + 3] = clock;

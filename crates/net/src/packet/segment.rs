@@ -74,7 +74,7 @@ pub struct TcpHeader {
     pub seq: u32,
     /// Acknowledgement number.
     pub ack: u32,
-    /// Receive window as it stands in the header, before scaling.
+    /// Receive window in the header, before scaling.
     pub window: u16,
     /// Flags.
     pub flags: TcpFlags,
@@ -118,7 +118,7 @@ impl TcpSegment<'_> {
         self.0.words[ACK]
     }
 
-    /// Receive window as it stands in the header, before scaling.
+    /// Receive window in the header, before scaling.
     #[inline]
     pub const fn window(&self) -> u16 {
         self.0.half
@@ -194,7 +194,7 @@ impl TcpSegmentMut<'_> {
         self.0.words[ACK] = ack;
     }
 
-    /// Sets the receive window, as it stands in the header.
+    /// Sets the receive window in the header, before scaling.
     #[inline]
     pub const fn set_window(&mut self, window: u16) {
         self.0.half = window;

@@ -1,4 +1,4 @@
-//! QCN's congestion point: samples one queue and tells what feedback a sampled packet's sender gets.
+//! QCN's congestion point: samples one queue and computes the feedback for a sampled packet's sender.
 //!
 //! IEEE 802.1Qau-2010, 30.2.1; Allerton 2008, section III-A. At each sample
 //!
@@ -6,11 +6,12 @@
 //! F_b = -((q - Q_eq) + w (q - q_old))
 //! ```
 //!
-//! with q the queue now and q_old that at the last sample. A negative F_b is congestion: its amount is cut off at
-//! Q_eq (2 w + 1) and quantized to six bits, rounded down. The next sample comes after `sample` bytes if feedback is below 8,
-//! half of them if it is below 16, a third below 24, and so on to an eighth (the standard's table says the same, to 0.5 KB);
-//! each interval is 15 % longer or shorter by chance. A public queue discipline for Linux with QCN (a `sch_fifo.c` of Linux 2.6
-//! with Ethernet type 0xA9A9) has that table: 150, 75, 50, 37.5, 30, 25, 21.5 and 18.5 KiB for feedback from 0, 8, 16, and so on.
+//! with q the queue now and q_old that at the last sample. A negative F_b is congestion: its amount is cut off at Q_eq
+//! (2 w + 1) and quantized to six bits, rounded down. The next sample comes after `sample` bytes if feedback is below
+//! 8, half of them if it is below 16, a third below 24, and so on to an eighth (the standard's table says the same, to
+//! 0.5 KB); each interval is 15 % longer or shorter by chance. A public queue discipline for Linux with QCN (a
+//! `sch_fifo.c` of Linux 2.6 with Ethernet type 0xA9A9) has that table: 150, 75, 50, 37.5, 30, 25, 21.5 and 18.5 KiB
+//! for feedback from 0, 8, 16, and so on.
 //!
 //! Choices: q counts all bytes not yet sent, the sampled packet's included. Packets that are dropped are not counted.
 //! Feedback that is quantized to zero says nothing and is not sent.
@@ -65,8 +66,8 @@ impl CongestionPoint {
         }
     }
 
-    /// A packet of `size` bytes has been queued, with which the queue holds `queue`. Tells the feedback, 1 to 63, that its
-    /// sender is to get.
+    /// A packet of `size` bytes has been queued, with which the queue holds `queue`. Returns the feedback, 1 to 63, that
+    /// its sender is to get.
     #[inline]
     pub fn on_queued(&mut self, size: u16, queue: Bytes) -> Option<u8> {
         if let Some(left @ 1..) = self.left.checked_sub(u64::from(size)) {

@@ -1,12 +1,12 @@
-//! A host's interface with QCN: a queue and a rate of its own for each flow that was told of congestion.
+//! A host's interface with QCN: a queue and a rate of its own for each flow that was notified of congestion.
 //!
 //! IEEE 802.1Qau-2010, clause 31 (the end station). A flow's packets pass as long as it is not limited. From its first
-//! notification on they wait, in their order, until those before them are paid for at the flow's rate; other flows pass them.
-//! A flow that has its line's rate again, and no packet waiting, is no longer limited.
+//! notification on they wait, in their order, until those before them are paid for at the flow's rate; other flows pass
+//! them. A flow that has its line's rate again, and no packet waiting, is no longer limited.
 //!
-//! Choices: a flow is its destination and ports. The bucket is as deep as one packet, whatever its size, as in HULL's pacer
-//! (`pacer.rs`): each gap is what the rate asks, and time in which nothing is sent earns nothing. What a change of rate finds
-//! unpaid is paid at the new one.
+//! Choices: a flow is its destination and ports. The bucket is as deep as one packet, whatever its size, as in HULL's
+//! pacer (`pacer.rs`): each gap is what the rate asks, and time in which nothing is sent earns nothing. What a change
+//! of rate finds unpaid is paid at the new one.
 
 use super::{QcnConfig, ReactionPoint};
 use crate::{PacerDecision, Packet, PacketId, Ring};
@@ -29,18 +29,18 @@ pub struct FlowKey {
 pub struct RateChange {
     /// When, on the engine's clock.
     pub at: Time,
-    /// Whose.
+    /// The flow whose rates changed.
     pub flow: FlowKey,
     /// The rate from now on.
     pub current: Rate,
-    /// What it is on its way to.
+    /// The target rate, which the current rate approaches.
     pub target: Rate,
 }
 
 /// What happened at a host's interface since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimiterCounts {
-    /// Packets that came.
+    /// Packets that hosts' stacks handed in.
     pub offered: u64,
     /// Packets that passed at once.
     pub passed: u64,
@@ -48,7 +48,7 @@ pub struct LimiterCounts {
     pub released: u64,
     /// Most packets of all flows that waited at one moment.
     pub peak: u32,
-    /// Notifications that came.
+    /// Notifications received.
     pub notifications: u64,
     /// The sum of their feedback.
     pub feedback: u64,
@@ -59,7 +59,7 @@ pub struct LimiterCounts {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct LimitedPacket {
     id: PacketId,
     size: u16,
 }
@@ -69,10 +69,11 @@ struct Held {
 struct Limited {
     key: FlowKey,
     point: ReactionPoint,
-    held: Ring<Held>,
+    held: Ring<LimitedPacket>,
     /// Up to when tokens have been counted.
     at: Time,
-    /// Tokens that are owed for packets that have gone. A token is 10^-12 bit: what a bit per second earns in a picosecond.
+    /// Tokens that are owed for packets that have gone. A token is 10^-12 bit: what a bit per second earns in a
+    /// picosecond.
     debt: u128,
     since: Time,
 }
@@ -100,7 +101,8 @@ pub struct RateLimiters {
 }
 
 impl RateLimiters {
-    /// Of a host whose link has the rate `line`; times are stretched `scale`-fold, and `random` draws the cycles' jitter.
+    /// Of a host whose link has the rate `line`; times are stretched `scale`-fold, and `random` draws the cycles'
+    /// jitter.
     ///
     /// # Panics
     /// When [`QcnConfig::check`] fails or `scale` is zero.
@@ -171,7 +173,7 @@ impl RateLimiters {
             return PacerDecision::Pass;
         }
         let alone = limited.held.is_empty();
-        limited.held.push(Held { id, size: packet.size() });
+        limited.held.push(LimitedPacket { id, size: packet.size() });
         self.held += 1;
         self.counts.peak = self.counts.peak.max(self.held);
         if alone {
@@ -186,7 +188,8 @@ impl RateLimiters {
         self.next
     }
 
-    /// Ends the timers' cycles that are due, and gives a packet that goes now, if one is due. Call it until it gives none.
+    /// Ends the timers' cycles that are due, and gives a packet that goes now, if one is due. Call it until it gives
+    /// none.
     pub fn release(&mut self, now: Time) -> Option<PacketId> {
         while let Some(index) = self.flows.iter().position(|limited| limited.next(self.scale) <= now) {
             let limited = &mut self.flows[index];
@@ -197,7 +200,7 @@ impl RateLimiters {
                 self.end_if_over(index, now);
                 continue;
             }
-            let Held { id, size } = limited.held.pop().expect("what is due and not the timer is a packet");
+            let LimitedPacket { id, size } = limited.held.pop().expect("what is due and not the timer is a packet");
             self.held -= 1;
             self.counts.released += 1;
             self.charge(index, size, now);

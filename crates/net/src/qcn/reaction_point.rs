@@ -1,26 +1,27 @@
 //! QCN's reaction point: the rate of one flow, down with feedback and up again in stages.
 //!
-//! IEEE 802.1Qau-2010, 30.3 and clause 32; Allerton 2008, section III-B. Feedback F (0 to 63) makes the current rate the target
-//! rate, and the current rate smaller:
+//! IEEE 802.1Qau-2010, 30.3 and clause 32; Allerton 2008, section III-B. Feedback F (0 to 63) makes the current rate
+//! the target rate, and the current rate smaller:
 //!
 //! ```text
 //! C <- C max(1 - G_d F / 63, min_decrease), at least min_rate
 //! ```
 //!
-//! Then a byte counter and a timer count cycles. At the end of each cycle of either, the target grows by the step of the
-//! present stage and C goes half the way to it: in *fast recovery*, while neither has counted more than 5 cycles, the step is
-//! nothing; in *active increase*, one has, it is R_AI; in *hyper-active increase*, both have, it is R_HAI times the cycles that
-//! both have counted since. From the fifth cycle on, a cycle is half as long. If the target is more than ten times C when
-//! either counter ends its first cycle, it is divided by eight instead. At the line's rate the limiter is over.
+//! Then a byte counter and a timer count cycles. At the end of each cycle of either, the target grows by the step of
+//! the present stage and C goes half the way to it: in *fast recovery*, while neither has counted more than 5 cycles,
+//! the step is nothing; in *active increase*, one has, it is R_AI; in *hyper-active increase*, both have, it is R_HAI
+//! times the cycles that both have counted since. From the fifth cycle on, a cycle is half as long. If the target is
+//! more than ten times C when either counter ends its first cycle, it is divided by eight instead. At the line's rate
+//! the limiter is over.
 //!
-//! *Extra fast recovery*: feedback that comes before the byte counter ends its first cycle leaves the target where it was, so
-//! that a burst of notifications does not take away what to recover to, nor starts the byte counter's cycle anew. So does, with
-//! this reason, a public model of the pseudo code (R. Pan, "QCN pseudo code", IEEE 802.1 documents, 2007 and later) for OMNeT++,
-//! which has the same stages, halved cycles and division by eight.
+//! *Extra fast recovery*: feedback that comes before the byte counter ends its first cycle leaves the target where it
+//! was, so that a burst of notifications does not take away what to recover to, nor starts the byte counter's cycle
+//! anew. So does, with this reason, a public model of the pseudo code (R. Pan, "QCN pseudo code", IEEE 802.1 documents,
+//! 2007 and later) for OMNeT++, which has the same stages, halved cycles and division by eight.
 //!
-//! Choices: each cycle but the first after feedback is 15 % longer or shorter by chance, the timer's as well. Rates are whole
-//! bits per second and half the way is rounded up, so that no float decides when a packet goes. G_d is relative to the largest
-//! feedback, as the study's 0.5 is; the standard's 1/128 for each of the 63 steps is 0.492 of that.
+//! Choices: each cycle but the first after feedback is 15 % longer or shorter by chance, the timer's as well. Rates are
+//! whole bits per second and half the way is rounded up, so that no float decides when a packet goes. G_d is relative
+//! to the largest feedback, as the study's 0.5 is; the standard's 1/128 for each of the 63 steps is 0.492 of that.
 
 use super::{MOST_FEEDBACK, QcnConfig, jittered};
 use firstlight_units::{Rate, Span, Time};
@@ -33,13 +34,13 @@ pub struct ReactionPoint {
     /// C in bits per second.
     current: u64,
     target: u64,
-    /// Cycles that the byte counter has counted since the last feedback,
+    /// Cycles that the byte counter has completed since the last feedback.
     byte_cycles: u32,
-    /// and the timer.
+    /// Cycles that the timer has completed since the last feedback.
     time_cycles: u32,
     /// Bytes to the end of the byte counter's cycle.
     bytes_left: u64,
-    /// The end of the timer's.
+    /// The end of the timer's cycle.
     timer: Time,
 }
 
@@ -125,7 +126,7 @@ impl ReactionPoint {
         Rate::from_bps(self.current)
     }
 
-    /// What C is on its way to: at most the line's rate.
+    /// The target rate, which C approaches: at most the line's rate.
     pub fn target(&self) -> Rate {
         Rate::from_bps(self.target.min(self.line))
     }

@@ -1,7 +1,8 @@
 //! Both directions of every link, each known by its transmitter, and which of them wait for which.
 //!
-//! On a lossless fabric a transmitter that is paused waits for the transmitters behind it. Where these waits can close a circle, packets
-//! may wait for each other for ever: the channel dependency graph of Dally and Seitz, IEEE ToC 36(5), 1987, with links as channels.
+//! On a lossless fabric a transmitter that is paused waits for the transmitters behind it. Where these waits can close
+//! a circle, packets may wait for each other for ever: the channel dependency graph of Dally and Seitz, IEEE ToC 36(5),
+//! 1987, with links as channels.
 
 use super::{Node, PortId, Routes, SwitchId, Topology, Wire};
 use crate::HostId;
@@ -46,8 +47,8 @@ impl Topology {
         }
     }
 
-    /// For each transmitter that of the reverse direction of its link. Of parallel links the first in one direction belongs to
-    /// the first in the other.
+    /// For each transmitter that of the reverse direction of its link. Of parallel links the first in one direction
+    /// belongs to the first in the other.
     pub fn reverses(&self) -> Vec<usize> {
         let ends = |transmitter| (self.source_of(transmitter), self.target_of(transmitter));
         let mut between: BTreeMap<(Node, Node), Vec<usize>> = BTreeMap::new();
@@ -64,8 +65,8 @@ impl Topology {
     }
 }
 
-/// A circle of ports each of which may wait for the next, with traffic between these hosts on all their shortest paths; none when
-/// there is no such circle.
+/// A circle of ports each of which may wait for the next, with traffic between these hosts on all their shortest paths;
+/// none when there is no such circle.
 pub fn circular_wait(
     topology: &Topology,
     routes: &Routes,

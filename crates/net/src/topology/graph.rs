@@ -65,8 +65,9 @@ impl Graph {
     /// The network, checked.
     ///
     /// # Errors
-    /// When there are fewer than 2 or more than 65,535 hosts, more than 16,384 switches, two nodes of one name, a link from a
-    /// node to itself, a rate of zero, a delay above 1,000 s, a host without or with more than one link, or a node that others cannot reach.
+    /// When there are fewer than 2 or more than 65,535 hosts, more than 16,384 switches, two nodes of one name, a link
+    /// from a node to itself, a rate of zero, a delay above 1,000 s, a host without or with more than one link, or a
+    /// node that others cannot reach.
     pub fn build(self) -> Result<Topology, TopologyError> {
         check_size(self.hosts.len() as u64, self.switches.len() as u64, self.links.len() as u64)?;
         self.check_names()?;

@@ -56,7 +56,7 @@ impl PortId {
     }
 }
 
-/// What stands at the end of a link.
+/// A node at the end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Node {
     /// A host.
@@ -215,7 +215,8 @@ impl Topology {
         if parallel(start..end) == 1 { name } else { format!("{name}.{}", parallel(start..port.0)) }
     }
 
-    /// What a port's queue is called: `host17.port` after the number of the host that it leads to, else the port's name.
+    /// What a port's queue is called: `host17.port` after the number of the host that it leads to, else the port's
+    /// name.
     pub fn queue_name(&self, port: PortId) -> String {
         match self.ports[port.index()].to {
             Node::Host(host) => format!("host{}.port", host.0),

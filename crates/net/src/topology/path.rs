@@ -1,6 +1,6 @@
-//! The way of a flow, and what it costs while nobody else is on it.
+//! The path of a flow, and how long packets take on it while the network is empty.
 //!
-//! Switches store and forward: a packet is sent on when its last bit has come. These times are what a flow's
+//! Switches store and forward: a packet is sent on when its last bit has arrived. These times are what a flow's
 //! completion is measured against ("slowdown against the ideal on an empty fabric").
 
 use super::{PortId, Topology, Wire};
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_train_agrees_with_its_packets_told_one_by_one(
+        fn a_train_agrees_with_its_packets_one_by_one(
             wires in prop::collection::vec((1u64..2000, 0u64..5000), 1..7),
             full in 0u64..6, size in 100u64..9000, last in 0u64..9000,
         ) {

@@ -1,21 +1,21 @@
-//! Which way a packet goes: all shortest paths, one of them per flow.
+//! Routes: all shortest paths, one of them per flow.
 //!
 //! For each switch and each switch that has hosts, the next hops are those that are one link closer to it (fewest
 //! links, found by breadth-first search from each switch with hosts). Among several a flow's key decides (ECMP; RFC
 //! 2992 for hashing by flow), so that a flow's packets stay in order.
 //!
-//! **Hash.** The key plus the switch's salt goes through the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA'14),
-//! in which every bit of the input moves every bit of the output; the product with the number of next hops, shifted
-//! right by 64, is the choice, without division (Lemire, ACM TOMACS 29(1), 2019, section 3). The salt is there because
-//! with one hash in all switches the flows that a ToR switch sends to an aggregation switch are just those for which
-//! the hash came out that way: it comes out the same there, and all take one uplink of several ("polarization"; routers
-//! add a number of their own to the hash against it). The salts follow from the seed.
+//! **Hash.** The key plus the switch's salt goes through the finalizer of SplitMix64 (Steele, Lea and Flood,
+//! OOPSLA'14), in which every bit of the input moves every bit of the output; the product with the number of next hops,
+//! shifted right by 64, is the choice, without division (Lemire, ACM TOMACS 29(1), 2019, section 3). The salt is there
+//! because with one hash in all switches the flows that a ToR switch sends to an aggregation switch all have the same
+//! hash there too, and take one uplink of several ("polarization"; routers add a number of their own to the hash
+//! against it). The salts follow from the seed.
 //!
-//! **Tables.** Everything a switch needs is told relative to its first port, and told once where several switches
-//! would say the same: in a tree all ToR switches share one row, the aggregation switches of a pod one, all core
-//! switches one. A row holds, for each switch with hosts, the number of a group of next hops in the switch's list of
-//! groups; a group of consecutive ports, as all are in a tree, is its first port and their number. The 26-ary fat tree
-//! (4,394 hosts, 845 switches) takes 20 kB beside 17 for its hosts and 20 for its switches.
+//! **Tables.** Ports are numbered from the switch's first port, and switches whose tables are equal share one: in a
+//! tree all ToR switches share one row, the aggregation switches of a pod one, all core switches one. A row holds, for
+//! each switch with hosts, the number of a group of next hops in the switch's list of groups; a group of consecutive
+//! ports, as all are in a tree, is its first port and their number. The 26-ary fat tree (4,394 hosts, 845 switches)
+//! takes 20 kB beside 17 for its hosts and 20 for its switches.
 
 use super::{Node, Output, Path, PortId, SwitchId, Topology};
 use crate::HostId;
@@ -110,8 +110,8 @@ impl Routes {
         (self.groups.len() - groups.len()) as u32
     }
 
-    /// The port on which `switch` sends a packet to `host`. Packets of the same `key`, which is asked for where there is a
-    /// choice, all go the same way.
+    /// The port on which `switch` sends a packet to `host`. Packets of the same `key`, which is asked for where there
+    /// is a choice, all go the same way.
     ///
     /// # Panics
     /// When there is no such switch or host.

@@ -1,14 +1,15 @@
-//! The receiving side of hosts' adapters: packets that have arrived wait there until the host has fetched them over its bus.
+//! The receiving side of hosts' adapters: packets that have arrived wait there until the host has fetched them over its
+//! bus.
 //!
-//! A host fetches one packet after the other, in the order of their arrival, at the rate of its bus. A packet counts from the
-//! arrival of its last bit until that bit has been fetched; then the packet passes the host's stack, and leaves the fabric.
-//! A packet that finds no room is lost. Packets of lossless classes take none of this room: they have accounts, as at a
-//! switch, and these pause the link before the buffer is full (`lossless`). QCN's notifications end in the interface, before
-//! the buffer.
+//! A host fetches one packet after the other, in the order of their arrival, at the rate of its bus. A packet counts
+//! from the arrival of its last bit until that bit has been fetched; then the packet passes the host's stack, and
+//! leaves the fabric. A packet that finds no room is lost. Packets of lossless classes take none of this room: they
+//! have accounts, as at a switch, and these pause the link before the buffer is full (`lossless`). QCN's notifications
+//! end in the interface, before the buffer.
 //!
-//! Source: the adapters of Anghel, Birke, Crisan and Gusat, "Cross-Layer Flow and Congestion Control for Datacenter Networks",
-//! 2011, which have buffers. What a slow host does to a lossless network is the "slow-receiver symptom" of C. Guo et al., "RDMA
-//! over Commodity Ethernet at Scale", SIGCOMM'16.
+//! Source: the adapters of Anghel, Birke, Crisan and Gusat, "Cross-Layer Flow and Congestion Control for Datacenter
+//! Networks", 2011, which have buffers. What a slow host does to a lossless network is the "slow-receiver symptom" of
+//! C. Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM'16.
 
 use super::core::{Core, port_report, serializer};
 use crate::config::{BuildError, InterfaceConfig};
@@ -99,8 +100,8 @@ impl Core {
         self.adapters.room[host] += u64::from(self.arena.get(id).size());
     }
 
-    /// A host does what is due with what its adapter holds. Returns the packet that has left the buffer; one may have passed
-    /// the stack and left the fabric.
+    /// A host does what is due with what its adapter holds. Returns the packet that has left the buffer; one may have
+    /// passed the stack and left the fabric.
     pub(super) fn step_adapter(&mut self, host: usize) -> Option<PacketId> {
         let bus = &mut self.adapters.buses[host];
         let (out, next) = bus.step(self.now, |_| {});

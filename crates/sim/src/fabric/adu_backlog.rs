@@ -1,11 +1,11 @@
 //! The ADU backlog: how much the hosts of a hybrid fabric have written, and how much of it has passed the VOQs. It is
 //! demand by application data units (the slides of Etalon's first version, demand estimation).
 //!
-//! Each write is recorded as it happens. A VOQ sees how far each flow has come by the sequence numbers of the packets that
-//! leave it, so that bytes that are sent twice count once. Bytes are the applications': headers are not counted.
+//! Each write is recorded as it happens. A VOQ sees how far each flow has come by the sequence numbers of the packets
+//! that leave it, so that bytes that are sent twice count once. Bytes are the applications': headers are not counted.
 //!
-//! Besides the world's flows there may be connections that programs on external hosts have opened. They are recorded from
-//! their first write on, and forgotten when they end.
+//! Besides the world's flows there may be connections that programs on external hosts have opened. They are recorded
+//! from their first write on, and forgotten when they end.
 
 use super::racks::{Racks, rack_id};
 use crate::FIRST_PORT;
@@ -159,7 +159,8 @@ impl Racks {
         }
     }
 
-    /// A program writes so many bytes to its connection, or fewer than it had announced; they begin with this sequence number.
+    /// A program writes so many bytes to its connection, or fewer than it had announced; they begin with this sequence
+    /// number.
     pub(super) fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         if let Some(backlog) = &mut self.backlog
             && backlog.endpoint(connection.src, connection.sport).is_none()

@@ -1,10 +1,10 @@
 //! The circuit switch of a hybrid fabric: a crossbar without queues.
 //!
-//! A rack's port pulls from the VOQ that the present matching gives it. A packet starts only if its serialization ends by
-//! the day's end, so nothing crosses the switch at night and a day carries floor(day / serialization) packets.
+//! A rack's port pulls from the VOQ that the present matching gives it. A packet starts only if its serialization ends
+//! by the day's end, so nothing crosses the switch at night and a day carries floor(day / serialization) packets.
 
 use super::core::Core;
-use super::hybrid::Hybrid;
+use super::hybrid::HybridFabric;
 use super::link_layer::LinkLayer;
 use super::lossless::PausePoint;
 use super::transmitter::Transmitter;
@@ -46,7 +46,7 @@ impl<C: PauseControl> CircuitPort<C> {
     }
 }
 
-impl<L: LinkLayer> Hybrid<L> {
+impl<L: LinkLayer> HybridFabric<L> {
     /// Something may have become sendable on this port.
     #[inline]
     pub(super) fn wake_circuit(&mut self, core: &mut Core, src: usize) {

@@ -32,8 +32,8 @@ impl Fabric {
         self.kind.racks().expect(CONTROLLED).voq_demand()
     }
 
-    /// From now on writes of hosts are recorded ([`Fabric::on_write`]). `first` is the first endpoint of each host, and one
-    /// past the last.
+    /// From now on writes of hosts are recorded ([`Fabric::on_write`]). `first` is the first endpoint of each host, and
+    /// one past the last.
     pub fn record_writes(&mut self, first: Vec<u32>) {
         self.racks_mut().record_writes(first);
     }
@@ -54,8 +54,8 @@ impl Fabric {
     }
 
     /// A program on an external host begins to write so many bytes to its connection, the next of which will have this
-    /// sequence number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes are
-    /// recorded.
+    /// sequence number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes
+    /// are recorded.
     pub fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         self.racks_mut().on_program_write(connection, sequence, bytes);
     }

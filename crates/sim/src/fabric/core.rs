@@ -1,9 +1,9 @@
 //! What every fabric has: the events, the packets, the hosts' interfaces and adapters, and the packets that leave.
 //!
-//! Of a host are its interface (queue, stamper, pacer, rate limiters) and its adapter's buffers. All the rest is global:
-//! the event set, the arena of packet records, the digest, the counts, and the packets that wait for the driver. A run
-//! that is divided by switches would have one of each per part: counts add up, packets that leave and drops merge in the
-//! order of time, and a link between parts carries records from one arena to the other.
+//! Of a host are its interface (queue, stamper, pacer, rate limiters) and its adapter's buffers. All the rest is
+//! global: the event set, the arena of packet records, the digest, the counts, and the packets that wait for the
+//! driver. A run that is divided by switches would have one of each per part: counts add up, packets that leave and
+//! drops merge in the order of time, and a link between parts carries records from one arena to the other.
 
 use super::Exit;
 use super::adapter::Adapters;
@@ -104,8 +104,8 @@ impl<T: Copy> Outbox<T> {
     }
 }
 
-/// The memory that an event needs is asked for when the event is the first of so many parts of the event set, as a power
-/// of four.
+/// The memory that an event needs is asked for when the event is the first of so many parts of the event set, as a
+/// power of four.
 const SOON: u32 = 2;
 /// What that memory refers to is asked for when the event is the first of so many parts.
 const NEXT: u32 = 1;
@@ -316,7 +316,8 @@ impl Core {
         }
     }
 
-    /// An output port of a switch does what is due. Returns the packet that arrives at the other end of its link, if any.
+    /// An output port of a switch does what is due. Returns the packet that arrives at the other end of its link, if
+    /// any.
     #[inline(always)]
     pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;

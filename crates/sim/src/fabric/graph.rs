@@ -1,11 +1,11 @@
 //! A packet fabric: hosts and output-queued switches, joined in any way; the star is the smallest.
 //!
-//! A switch has its output ports, and perhaps a buffer that these share and congestion points: a packet that comes to the
-//! switch is queued at the port of its next hop, one event per hop (two where ports have traffic classes). Among ports that
-//! lead to equally short paths a flow has its own, by a hash (equal-cost multipath, RFC 2992), or each packet takes any of
-//! them (packet spraying).
+//! A switch has its output ports, and perhaps a buffer that these share and congestion points: a packet that comes to
+//! the switch is queued at the port of its next hop, one event per hop (two where ports have traffic classes). Among
+//! ports that lead to equally short paths a flow has its own, by a hash (equal-cost multipath, RFC 2992), or each
+//! packet takes any of them (packet spraying).
 //!
-//! A switch's ports, congestion points and buffer stand together, by the switch's number. Global are the routes, which
+//! A switch's ports, congestion points and buffer are contiguous, by the switch's number. Global are the routes, which
 //! never change, the watched queues, and with packet spraying the number of packets that have come to any switch.
 
 use super::core::{Core, port_report, serializer};
@@ -50,7 +50,7 @@ impl LinkEnd {
 }
 
 /// The fabric, with ports and links of one kind.
-pub(super) struct Graph<P, L = Lossy> {
+pub(super) struct GraphFabric<P, L = Lossy> {
     pub(super) topology: Topology,
     /// Output ports of all switches.
     pub(super) ports: Vec<P>,
@@ -92,12 +92,12 @@ impl<C: PauseControl + Send> GraphPort for ClassPort<C> {
     }
 }
 
-impl<P: GraphPort, L> Graph<P, L> {
+impl<P: GraphPort, L> GraphFabric<P, L> {
     /// Builds the fabric; `link_layer` is made of the hosts' interfaces, for so many transmitters of links.
     pub(super) fn build(
         config: &GraphConfig,
         link_layer: impl FnOnce(&mut Core) -> L,
-    ) -> Result<(Core, Graph<P, L>), BuildError> {
+    ) -> Result<(Core, GraphFabric<P, L>), BuildError> {
         check(&config.switch)?;
         let (topology, scale, interface) = (&config.topology, config.time_scale, &config.interface);
         let links =
@@ -114,7 +114,7 @@ impl<P: GraphPort, L> Graph<P, L> {
         let pause_points = if config.switch.pfc.is_some() { topology.transmitters() } else { 0 };
         let sources = [(EventKind::Port, ports.len()), (EventKind::Pause, pause_points)];
         let mut core = Core::new(links, interface, &sources, scale, config.seed)?;
-        let graph = Graph {
+        let graph = GraphFabric {
             targets: topology.ports().iter().map(|port| LinkEnd::of(port.to)).collect(),
             nics: topology.nics().iter().map(|nic| LinkEnd::of(nic.to)).collect(),
             routes: Routes::new(topology, config.seed),
@@ -226,7 +226,7 @@ impl<P: GraphPort, L> Graph<P, L> {
     }
 }
 
-impl<P: GraphPort> Switching for Graph<P> {
+impl<P: GraphPort> Switching for GraphFabric<P> {
     #[inline]
     fn on_event(&mut self, core: &mut Core, event: Event) {
         let index = event.index();
@@ -259,9 +259,9 @@ impl<P: GraphPort> Switching for Graph<P> {
     }
 }
 
-impl<P: GraphPort, L: Send> FabricKind for Graph<P, L>
+impl<P: GraphPort, L: Send> FabricKind for GraphFabric<P, L>
 where
-    Graph<P, L>: Switching,
+    GraphFabric<P, L>: Switching,
 {
     fn run(&mut self, core: &mut Core, limit: Time, to_exit: bool) {
         core.run(self, limit, to_exit);

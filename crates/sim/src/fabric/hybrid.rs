@@ -5,8 +5,8 @@
 //! network, never both. Its packet path is off from the night before its day to the day's end. Neither network
 //! reorders a pair's packets, but where a pair changes from one to the other, packets can overtake (`overtakings.rs`).
 //!
-//! Of a ToR are its VOQs, its uplink, its port of the circuit switch and its ports to the hosts, each in a row of its own;
-//! of the packet switch the downlinks. Global are the schedule and what is measured ([`Racks`]).
+//! Of a ToR are its VOQs, its uplink, its port of the circuit switch and its ports to the hosts, each in a row of its
+//! own; of the packet switch the downlinks. Global are the schedule and what is measured ([`Racks`]).
 
 use super::circuit::CircuitPort;
 use super::core::{Core, HostLink, check_range, port_report, serializer};
@@ -27,7 +27,7 @@ use firstlight_net::{Limit, Line, Marking, PacketId, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
 
 /// The fabric, with links of one kind.
-pub(super) struct Hybrid<L: LinkLayer> {
+pub(super) struct HybridFabric<L: LinkLayer> {
     pub(super) racks: Racks,
     /// The ToRs' ports to the hosts.
     pub(super) host_ports: Vec<L::HostPort>,
@@ -38,8 +38,8 @@ pub(super) struct Hybrid<L: LinkLayer> {
     pub(super) link_layer: L,
 }
 
-impl<L: LinkLayer> Hybrid<L> {
-    pub(super) fn build(config: &HybridConfig) -> Result<(Core, Hybrid<L>), BuildError> {
+impl<L: LinkLayer> HybridFabric<L> {
+    pub(super) fn build(config: &HybridConfig) -> Result<(Core, HybridFabric<L>), BuildError> {
         check(config)?;
         let (racks, scale) = (config.racks, config.time_scale);
         let hosts = racks * config.hosts_per_rack;
@@ -55,7 +55,7 @@ impl<L: LinkLayer> Hybrid<L> {
         let packet_line = line(packet, stretched(config.packet.delay));
         let circuit_line = line(circuit, stretched(config.circuit.delay));
         let downlinks = if config.packet.switched { racks } else { 0 };
-        let hybrid = Hybrid {
+        let hybrid = HybridFabric {
             link_layer: L::new(config, &mut core),
             racks: Racks::new(config, &packet),
             host_ports: (0..hosts).map(to_host).collect(),
@@ -112,7 +112,7 @@ impl<L: LinkLayer> Hybrid<L> {
         L::record_head(self, core, PausePoint::Uplink(src));
     }
 
-    /// A packet goes to a host of its rack. It came to the ToR from there, or was made here.
+    /// A packet goes to a host of its rack. It arrived at the ToR from there, or the ToR itself made it.
     #[inline]
     pub(super) fn send_to_host(&mut self, core: &mut Core, host: usize, id: PacketId, from: Option<PausePoint>) {
         if L::has_room(self, from, core.arena.get(id).size()) {
@@ -141,7 +141,7 @@ impl<L: LinkLayer> Hybrid<L> {
     }
 }
 
-impl<L: LinkLayer> Switching for Hybrid<L> {
+impl<L: LinkLayer> Switching for HybridFabric<L> {
     #[inline]
     fn on_event(&mut self, core: &mut Core, event: Event) {
         L::before_event(self, core);
@@ -174,7 +174,7 @@ impl<L: LinkLayer> Switching for Hybrid<L> {
     }
 }
 
-impl<L: LinkLayer> FabricKind for Hybrid<L> {
+impl<L: LinkLayer> FabricKind for HybridFabric<L> {
     fn run(&mut self, core: &mut Core, limit: Time, to_exit: bool) {
         core.run(self, limit, to_exit);
     }

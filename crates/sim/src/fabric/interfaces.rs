@@ -11,7 +11,7 @@ use firstlight_net::{HostId, InterfacePacer, PacerDecision, PacketId, Serializer
 use firstlight_units::{Bytes, Span, Time};
 use rand_xoshiro::rand_core::RngCore;
 
-/// What stands between the hosts and their links.
+/// The stages between hosts' stacks and their links.
 pub(super) struct Interfaces {
     pub(super) stampers: Vec<Stamper>,
     pacers: Vec<InterfacePacer>,
@@ -21,7 +21,8 @@ pub(super) struct Interfaces {
     pub(super) plain: bool,
     /// How long a packet takes through the sending host's stack, on the engine's clock; part of the interface's delay.
     pub(super) send_delay: Span,
-    /// How long a packet takes through the receiving host's stack, on the engine's clock; part of the last link's delay.
+    /// How long a packet takes through the receiving host's stack, on the engine's clock; part of the last link's
+    /// delay.
     pub(super) receive_delay: Span,
 }
 

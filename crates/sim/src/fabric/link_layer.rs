@@ -1,8 +1,8 @@
-//! What a hybrid fabric's switches do beyond forwarding where links are lossless: a policy, which costs nothing where they
-//! are not.
+//! What a hybrid fabric's switches do beyond forwarding where links are lossless: a policy, which costs nothing where
+//! they are not.
 
 use super::core::Core;
-use super::hybrid::Hybrid;
+use super::hybrid::HybridFabric;
 use super::lossless::PausePoint;
 use crate::config::HybridConfig;
 use crate::events::EventKind;
@@ -30,15 +30,15 @@ pub(super) trait LinkLayer: Sized + Send {
 
     /// Comes before each event.
     #[inline]
-    fn before_event(_fabric: &mut Hybrid<Self>, _core: &mut Core) {}
+    fn before_event(_fabric: &mut HybridFabric<Self>, _core: &mut Core) {}
 
     /// Comes after each event of this kind.
     #[inline]
-    fn after_event(_fabric: &mut Hybrid<Self>, _core: &mut Core, _kind: EventKind) {}
+    fn after_event(_fabric: &mut HybridFabric<Self>, _core: &mut Core, _kind: EventKind) {}
 
     /// A host's interface does what is due.
     #[inline]
-    fn on_nic(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+    fn on_nic(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         if let Some(id) = core.on_nic_arrival(host) {
             fabric.on_host_packet(core, id);
         }
@@ -46,40 +46,40 @@ pub(super) trait LinkLayer: Sized + Send {
 
     /// A ToR's port to a host does what is due.
     #[inline]
-    fn on_host_port(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+    fn on_host_port(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         if let Some(id) = core.step(&mut fabric.host_ports[host], host) {
             core.exit(id, HostId(host as u16));
         }
     }
 
     /// A host does what is due with what its adapter holds.
-    fn on_adapter(_fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+    fn on_adapter(_fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         core.on_adapter(host);
     }
 
     /// A pause frame takes effect.
-    fn on_pause_effect(_fabric: &mut Hybrid<Self>, _core: &mut Core, point: usize) {
+    fn on_pause_effect(_fabric: &mut HybridFabric<Self>, _core: &mut Core, point: usize) {
         unreachable!("pause point {point} is on a link that cannot be paused");
     }
 
     /// A pause frame's last bit has left a transmitter.
     #[inline]
-    fn on_pause_frame(_fabric: &mut Hybrid<Self>, _core: &mut Core, _sender: PausePoint, _classes: u8) {}
+    fn on_pause_frame(_fabric: &mut HybridFabric<Self>, _core: &mut Core, _sender: PausePoint, _classes: u8) {}
 
     /// Whether a switch has room for a packet from there; else the packet is lost.
     #[inline]
-    fn has_room(_fabric: &mut Hybrid<Self>, _from: Option<PausePoint>, _size: u16) -> bool {
+    fn has_room(_fabric: &mut HybridFabric<Self>, _from: Option<PausePoint>, _size: u16) -> bool {
         true
     }
 
     /// A queue has dropped a packet.
     #[inline]
-    fn record_loss(_fabric: &mut Hybrid<Self>) {}
+    fn record_loss(_fabric: &mut HybridFabric<Self>) {}
 
-    /// A packet has been queued, which came from there, or was made by the switch itself.
+    /// A packet has been queued, which arrived from there, or the switch itself made it.
     #[inline]
     fn on_queued(
-        _fabric: &mut Hybrid<Self>,
+        _fabric: &mut HybridFabric<Self>,
         _core: &mut Core,
         _id: PacketId,
         _from: Option<PausePoint>,
@@ -89,21 +89,21 @@ pub(super) trait LinkLayer: Sized + Send {
 
     /// A packet's last bit has left a switch, or the packet was dropped there.
     #[inline]
-    fn on_departure(_fabric: &mut Hybrid<Self>, _core: &mut Core, _id: PacketId, _egress: PausePoint) {}
+    fn on_departure(_fabric: &mut HybridFabric<Self>, _core: &mut Core, _id: PacketId, _egress: PausePoint) {}
 
     /// A paused transmitter may have another first packet.
     #[inline]
-    fn record_head(_fabric: &mut Hybrid<Self>, _core: &Core, _point: PausePoint) {}
+    fn record_head(_fabric: &mut HybridFabric<Self>, _core: &Core, _point: PausePoint) {}
 
     /// An egress may have become idle or busy.
     #[inline]
-    fn update_victims(_fabric: &mut Hybrid<Self>, _now: Time, _egress: PausePoint) {}
+    fn update_victims(_fabric: &mut HybridFabric<Self>, _now: Time, _egress: PausePoint) {}
 
     /// The schedule has turned paths on or off.
-    fn on_paths_changed(_fabric: &mut Hybrid<Self>, _core: &Core) {}
+    fn on_paths_changed(_fabric: &mut HybridFabric<Self>, _core: &Core) {}
 
     /// All that is known of pauses.
-    fn pause_report(_fabric: &Hybrid<Self>, _core: &Core) -> Option<PauseReport> {
+    fn pause_report(_fabric: &HybridFabric<Self>, _core: &Core) -> Option<PauseReport> {
         None
     }
 }

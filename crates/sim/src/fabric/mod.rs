@@ -1,16 +1,16 @@
 //! A fabric: all that is between the hosts. It is stepped from outside.
 //!
-//! The driver, which owns the clock, asks [`Fabric::next`] when there is work, calls [`Fabric::run`] when that time has come,
-//! takes the packets that have left with [`Fabric::poll_exit`], and hands in the hosts' packets with
-//! [`Fabric::inject`]. Nothing of a host's TCP crosses this boundary, and the fabric does not depend on which kind of host
-//! stands at a port. No call recurses, blocks or starts a thread.
+//! The driver, which owns the clock, asks [`Fabric::next`] when there is work, calls [`Fabric::run`] when that time has
+//! come, takes the packets that have left with [`Fabric::poll_exit`], and hands in the hosts' packets with
+//! [`Fabric::inject`]. Nothing of a host's TCP crosses this boundary, and the fabric does not depend on which kind of
+//! host stands at a port. No call recurses, blocks or starts a thread.
 //!
-//! A fabric is a [`Core`], which is the same in all of them, and one [`FabricKind`]: a graph of switches, or racks that a
-//! hybrid network joins, each with lossy or lossless links. The kind is called once for each run up to a moment; the events
-//! in between are carried out without dynamic dispatch.
+//! A fabric is a [`Core`], which is the same in all of them, and one [`FabricKind`]: a graph of switches, or racks that
+//! a hybrid network joins, each with lossy or lossless links. The kind is called once for each run up to a moment; the
+//! events in between are carried out without dynamic dispatch.
 //!
-//! What belongs to one switch or host and what is global is said in the modules that have it: `core`, `graph`, `hybrid`,
-//! `lossless`, `notifications`.
+//! What belongs to one switch or host and what is global is said in the modules that have it: `core`, `graph`,
+//! `hybrid`, `lossless`, `notifications`.
 
 mod adapter;
 mod adu_backlog;
@@ -40,8 +40,8 @@ use crate::config::{BuildError, GraphConfig, HybridConfig, MeterConfig, WatchCon
 use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
 use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
 use firstlight_units::{Span, Time};
-use graph::Graph;
-use hybrid::Hybrid;
+use graph::GraphFabric;
+use hybrid::HybridFabric;
 use link_layer::Lossy;
 use lossless::{LosslessGraph, LosslessRacks};
 use switching::FabricKind;
@@ -58,8 +58,8 @@ pub struct Exit {
 /// A fabric of any kind.
 ///
 /// The order of calls at one moment `t`: `run(t)`, `poll_exit()` until it returns none, then any number of
-/// `inject(.., t)`; `poll_sent()`, `poll_drop()` and `poll_room()` at any of these moments. All times are on the engine's
-/// clock, which the hosts share; the fabric's own spans are stretched by [`Fabric::time_scale`] against it.
+/// `inject(.., t)`; `poll_sent()`, `poll_drop()` and `poll_room()` at any of these moments. All times are on the
+/// engine's clock, which the hosts share; the fabric's own spans are stretched by [`Fabric::time_scale`] against it.
 pub struct Fabric {
     core: Core,
     kind: Box<dyn FabricKind>,
@@ -75,9 +75,9 @@ impl Fabric {
             return Ok(Self::of(LosslessGraph::with_pfc(config, pfc)?));
         }
         if config.switch.classes.is_empty() {
-            return Ok(Self::of(Graph::<FifoPort>::build(config, |_| Lossy)?));
+            return Ok(Self::of(GraphFabric::<FifoPort>::build(config, |_| Lossy)?));
         }
-        Ok(Self::of(Graph::<ClassPort>::build(config, |_| Lossy)?))
+        Ok(Self::of(GraphFabric::<ClassPort>::build(config, |_| Lossy)?))
     }
 
     /// Racks joined by a packet network and a circuit switch.
@@ -86,9 +86,9 @@ impl Fabric {
     /// When a value is out of its range.
     pub fn hybrid(config: &HybridConfig) -> Result<Self, BuildError> {
         if config.pfc.is_some() {
-            return Ok(Self::of(Hybrid::<LosslessRacks>::build(config)?));
+            return Ok(Self::of(HybridFabric::<LosslessRacks>::build(config)?));
         }
-        Ok(Self::of(Hybrid::<Lossy>::build(config)?))
+        Ok(Self::of(HybridFabric::<Lossy>::build(config)?))
     }
 
     fn of((core, kind): (Core, impl FabricKind + 'static)) -> Self {
@@ -133,8 +133,8 @@ impl Fabric {
         self.core.now
     }
 
-    /// A host hands a packet to its interface, which refuses none (see [`Fabric::has_room`]). `None` when an injected fault has
-    /// lost the packet.
+    /// A host hands a packet to its interface, which refuses none (see [`Fabric::has_room`]). `None` when an injected
+    /// fault has lost the packet.
     ///
     /// # Panics
     /// When the packet's destination, or the host, is none of the fabric's.
@@ -143,8 +143,8 @@ impl Fabric {
         self.core.inject(host, packet, now)
     }
 
-    /// Injects the packet that `write` writes in place, which saves a copy. The record that `write` is given holds an old
-    /// packet. `write` returns whether it has written one; so does this.
+    /// Injects the packet that `write` writes in place, which saves a copy. The record that `write` is given holds an
+    /// old packet. `write` returns whether it has written one; so does this.
     #[inline]
     pub fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
         self.core.inject_with(host, now, write)
@@ -156,8 +156,8 @@ impl Fabric {
         self.core.exits.pop()
     }
 
-    /// Whether the interface of `host` has room for a packet: it holds less than its send buffer, if it has one. If it has
-    /// no room, [`Fabric::poll_room`] returns the host once it has.
+    /// Whether the interface of `host` has room for a packet: it holds less than its send buffer, if it has one. If it
+    /// has no room, [`Fabric::poll_room`] returns the host once it has.
     #[inline]
     pub fn has_room(&mut self, host: HostId) -> bool {
         self.core.has_room(host.index())
@@ -177,8 +177,8 @@ impl Fabric {
         self.core.rooms.pop()
     }
 
-    /// When the last bit of the packet that `host` injected last leaves its interface, or did; `None` where that is not known
-    /// in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may hold packets back.
+    /// When the last bit of the packet that `host` injected last leaves its interface, or did; `None` where that is not
+    /// known in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may hold packets back.
     #[inline]
     pub fn departure(&self, host: HostId) -> Option<Time> {
         self.core.departure(host.index())
@@ -190,8 +190,8 @@ impl Fabric {
         self.core.keep_sent();
     }
 
-    /// From now on [`Fabric::poll_sent`] returns all packets that have left their hosts' interfaces, and a run to exits stops
-    /// at these moments too: [`Fabric::poll_room`] names their hosts. Call this before the run.
+    /// From now on [`Fabric::poll_sent`] returns all packets that have left their hosts' interfaces, and a run to exits
+    /// stops at these moments too: [`Fabric::poll_room`] names their hosts. Call this before the run.
     pub fn stop_at_sent(&mut self) {
         self.core.stop_at_sent();
     }
@@ -207,8 +207,8 @@ impl Fabric {
         self.core.drops.get_or_insert_with(Outbox::new);
     }
 
-    /// The next packet that was lost, to a queue or to an injected fault, in the order of losing. Its record can be read
-    /// until the next packet is handed in.
+    /// The next packet that was lost, to a queue or to an injected fault, in the order of losing. Its record can be
+    /// read until the next packet is handed in.
     #[inline]
     pub fn poll_drop(&mut self) -> Option<PacketId> {
         let id = self.core.drops.as_mut()?.pop()?;
@@ -253,7 +253,8 @@ impl Fabric {
         self.kind.queue_reports(self.core.now, self.core.scale)
     }
 
-    /// Forgets what the meter and the watched queues have recorded, but not where the flows stand: the end of a warm-up.
+    /// Forgets what the meter and the watched queues have recorded, but not where the flows stand: the end of a
+    /// warm-up.
     pub fn reset_meter(&mut self) {
         self.kind.reset_measurements(self.core.now);
     }

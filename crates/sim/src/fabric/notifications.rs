@@ -1,15 +1,16 @@
-//! QCN in a fabric: the path of a notification from the queue that is too long to the interface of the host that fills it.
+//! QCN in a fabric: the path of a notification from the queue that is too long to the interface of the host that fills
+//! it.
 //!
-//! A congestion point stands at every queue of a switch's ports; on a hybrid fabric at every VOQ, at the ToRs' ports to the
-//! hosts, and at each of the packet switch's ports, whose inputs it sees as one queue. The switch sends the notification to
-//! the sampled packet's sender. A notification is forwarded like any other packet, may wait and may be lost; it ends in the
-//! host's interface. There packets of limited flows wait before the interface's queue; what is in that queue already is
-//! not held back.
+//! Every queue of a switch's ports has a congestion point; on a hybrid fabric at every VOQ, at the ToRs' ports to the
+//! hosts, and at each of the packet switch's ports, whose inputs it sees as one queue. The switch sends the
+//! notification to the sampled packet's sender. A notification is forwarded like any other packet, may wait and may be
+//! lost; it ends in the host's interface. There packets of limited flows wait before the interface's queue; what is in
+//! that queue already is not held back.
 //!
 //! A congestion point belongs to the switch of its queue, a rate limiter to its host.
 
 use super::core::Core;
-use super::hybrid::Hybrid;
+use super::hybrid::HybridFabric;
 use super::interfaces::Interfaces;
 use super::link_layer::LinkLayer;
 use crate::digest::PacketEnd;
@@ -62,7 +63,7 @@ impl CongestionPoints {
     }
 }
 
-impl<L: LinkLayer> Hybrid<L> {
+impl<L: LinkLayer> HybridFabric<L> {
     /// A VOQ has taken in a packet: its sender, a host of this rack, may be notified.
     pub(super) fn sample_voq(&mut self, core: &mut Core, pair: usize, id: PacketId) {
         let queue = self.racks.pairs[pair].voq.bytes();
@@ -82,8 +83,8 @@ impl<L: LinkLayer> Hybrid<L> {
         }
     }
 
-    /// A port of the packet switch has taken in a packet: its sender may be notified. The notification goes to the sender's
-    /// rack, in the queue of what comes from the packet's destination.
+    /// A port of the packet switch has taken in a packet: its sender may be notified. The notification goes to the
+    /// sender's rack, in the queue of what comes from the packet's destination.
     #[cold]
     pub(super) fn sample_downlink(&mut self, core: &mut Core, dst: usize, id: PacketId, queue: Bytes) {
         let point = self.racks.downlink_point(dst);

@@ -1,7 +1,7 @@
 //! Overtakings: packets of a pair that arrive before an earlier one which took the other network.
 //!
-//! Each network keeps a pair's packets in order, so those in flight form runs that took the same network. A packet
-//! that arrives from any run but the oldest has overtaken. At a day's end the packet path can be the shorter one (24.4 us
+//! Each network keeps a pair's packets in order, so those in flight form runs that took the same network. A packet that
+//! arrives from any run but the oldest has overtaken. At a day's end the packet path can be the shorter one (24.4 us
 //! against 30 us with Etalon's numbers); at a day's start a congested packet switch can be the longer one.
 
 use crate::meter::Carrier;

@@ -1,14 +1,14 @@
 //! The packet network of a hybrid fabric: an uplink per rack, a switch, a downlink per rack.
 //!
-//! An uplink serves its rack's VOQs round robin, among those whose packet path is on and whose queue in the switch is not
-//! full. A downlink serves its small per-input queues round robin. The switch never drops: what does not fit waits at
-//! the VOQ (Etalon, NSDI'20, section 4.1: "held at the ToR VOQ, similar to PFC"). As with PFC, packets that are on the
-//! uplink when their queue fills find headroom: at most the uplink's propagation delay of them. They do not count
+//! An uplink serves its rack's VOQs round robin, among those whose packet path is on and whose queue in the switch is
+//! not full. A downlink serves its small per-input queues round robin. The switch never drops: what does not fit waits
+//! at the VOQ (Etalon, NSDI'20, section 4.1: "held at the ToR VOQ, similar to PFC"). As with PFC, packets that are on
+//! the uplink when their queue fills find headroom: at most the uplink's propagation delay of them. They do not count
 //! against the queue before they arrive. Otherwise three small packets per propagation delay would be all that a pair's
 //! ACKs get.
 
 use super::core::Core;
-use super::hybrid::Hybrid;
+use super::hybrid::HybridFabric;
 use super::link_layer::LinkLayer;
 use super::lossless::PausePoint;
 use super::transmitter::Transmitter;
@@ -92,7 +92,7 @@ impl<C: PauseControl> Downlink<C> {
     }
 }
 
-impl<L: LinkLayer> Hybrid<L> {
+impl<L: LinkLayer> HybridFabric<L> {
     /// Brings the uplink's view of a VOQ up to date.
     #[inline]
     pub(super) fn refresh(&mut self, src: usize, dst: usize) {

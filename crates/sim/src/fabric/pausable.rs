@@ -1,8 +1,9 @@
-//! Hosts' interfaces that can be paused, on lossless Ethernet, or of which the moment is needed at which a packet has left.
+//! Hosts' interfaces that can be paused, on lossless Ethernet, or of which the moment is needed at which a packet has
+//! left.
 //!
 //! When a packet leaves such an interface is not known when the packet is queued. So the stack's delay, which other
-//! interfaces add to their link's, is a stage of its own before the queue (a pause reaches the transmitter, not the stack),
-//! and a packet is stamped when it has left.
+//! interfaces add to their link's, is a stage of its own before the queue (a pause reaches the transmitter, not the
+//! stack), and a packet is stamped when it has left.
 
 use super::core::{Core, Outbox, port_report};
 use super::send_buffer::SendBuffers;
@@ -19,7 +20,7 @@ pub(super) struct PausableNics {
     stacks: Vec<Ring<(Time, PacketId)>>,
     /// When each packet was queued.
     queued: Vec<Time>,
-    /// Packets that came to a paused queue since the last event: when, and at which hosts.
+    /// Packets given to a paused queue since the last event: when, and at which hosts.
     pub(super) stopped: Vec<(Time, usize)>,
     /// How much the interfaces hold, where there is a limit.
     pub(super) buffers: Option<SendBuffers>,
@@ -90,8 +91,8 @@ impl Core {
         }
     }
 
-    /// The interface of a host does what is due. Returns the packet that arrives at the switch, and what its transmitter has
-    /// sent.
+    /// The interface of a host does what is due. Returns the packet that arrives at the switch, and what its
+    /// transmitter has sent.
     #[inline(never)]
     pub(super) fn step_nic(&mut self, host: usize) -> (Option<PacketId>, Option<Sent>) {
         let port = &mut self.pausable.ports[host];

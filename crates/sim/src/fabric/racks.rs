@@ -1,8 +1,8 @@
 //! The racks of a hybrid fabric, and what holds for each pair of them: the VOQ, what the schedule says, and what was
 //! counted. None of it depends on whether links can be paused.
 //!
-//! A ToR's state is contiguous: its VOQs are one row of the pairs. What is global is the schedule, which all racks follow
-//! at once, and what is measured of one pair.
+//! A ToR's state is contiguous: its VOQs are one row of the pairs. What is global is the schedule, which all racks
+//! follow at once, and what is measured of one pair.
 
 use super::adu_backlog::AduBacklog;
 use super::core::{Core, check_range};

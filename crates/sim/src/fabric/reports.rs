@@ -16,7 +16,7 @@ impl PacketSums<'_> {
         self.ports.iter().filter(|port| kinds.contains(&port.kind)).map(of).sum()
     }
 
-    /// Packets that came to ports of these kinds.
+    /// Packets offered to ports of these kinds.
     pub(super) fn offered(&self, kinds: &[PortKind]) -> u64 {
         self.sum(kinds, |port| port.offered)
     }

@@ -1,7 +1,7 @@
 //! Carrying out the calendar: days, nights, VOQ sizes, marks; and the record of the days of a control loop.
 
 use super::core::Core;
-use super::hybrid::Hybrid;
+use super::hybrid::HybridFabric;
 use super::link_layer::LinkLayer;
 use super::lossless::PausePoint;
 use super::racks::{Racks, rack_id};
@@ -105,7 +105,7 @@ impl Racks {
     }
 }
 
-impl<L: LinkLayer> Hybrid<L> {
+impl<L: LinkLayer> HybridFabric<L> {
     /// Does all that the calendar has for this moment, then lets every rack send what it now may.
     pub(super) fn on_calendar(&mut self, core: &mut Core) {
         while self.racks.schedule.next_due() <= core.now {

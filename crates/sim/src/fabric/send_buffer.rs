@@ -1,12 +1,12 @@
 //! The send buffers of hosts' interfaces, and the moments at which packets have left these.
 //!
-//! A buffer holds all packets between a host's stack and the wire: those that a pacer or QCN's limiters hold back, those in
-//! the stack, the interface's queue, and the packet in service until its last bit has left. A sender asks before each packet;
-//! an injected packet is never refused, so a buffer holds less than its limit and one packet. Most hosts do so: when the
-//! driver's ring is full, the stack waits.
+//! A buffer holds all packets between a host's stack and the wire: those that a pacer or QCN's limiters hold back,
+//! those in the stack, the interface's queue, and the packet in service until its last bit has left. A sender asks
+//! before each packet; an injected packet is never refused, so a buffer holds less than its limit and one packet. Most
+//! hosts do so: when the driver's ring is full, the stack waits.
 //!
-//! The departure from an interface that is a plain FIFO is known when a packet is injected. Wherever a packet may be held
-//! back, the departure is an event, which interfaces that can be paused have.
+//! The departure from an interface that is a plain FIFO is known when a packet is injected. Wherever a packet may be
+//! held back, the departure is an event, which interfaces that can be paused have.
 
 use super::core::{Core, Outbox};
 use firstlight_net::{Discipline, HostId, PacketId, PausablePort};

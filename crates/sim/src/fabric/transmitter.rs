@@ -1,8 +1,8 @@
 //! A transmitter of a hybrid fabric's uplinks, downlinks and circuits: a line, and what pauses do to it.
 //!
-//! Where links can be paused the end of each transmission is an event. Elsewhere there is one only if a packet waits, and a
-//! packet that comes at the very moment of the end goes at once; so it does where links can be paused, lest thresholds
-//! that are never reached change anything.
+//! Where links can be paused the end of each transmission is an event. Elsewhere there is one only if a packet waits,
+//! and a packet that comes at the very moment of the end goes at once; so it does where links can be paused, lest
+//! thresholds that are never reached change anything.
 
 use firstlight_net::pfc::PAUSE_FRAME;
 use firstlight_net::{Line, PacketId, PauseControl, Sent};
@@ -68,8 +68,8 @@ impl<C: PauseControl> Transmitter<C> {
         self.control.take_sent()
     }
 
-    /// A packet has come that may be sent, while an event is pending. Returns whether it goes now, ahead of the event of
-    /// the end of the last one.
+    /// A packet has come that may be sent, while an event is pending. Returns whether it goes now, ahead of the event
+    /// of the end of the last one.
     #[inline]
     pub(super) fn goes_ahead(&mut self, now: Time) -> bool {
         C::ENDS_ARE_EVENTS && std::mem::take(&mut self.began_last) && self.line.free_at() <= now

@@ -74,7 +74,8 @@ impl World {
         self.after_message(number, over);
     }
 
-    /// The earliest message under way of a flow between external hosts is complete now. Returns false when there is none.
+    /// The earliest message under way of a flow between external hosts is complete now. Returns false when there is
+    /// none.
     ///
     /// # Panics
     /// When the flow is simulated, or there is no such flow.

@@ -7,8 +7,9 @@ use crate::wait_queues::Waiter;
 use firstlight_net::HostId;
 
 impl World {
-    /// Whether the interface of an external host has room. If it has not, [`ExternalHosts::on_room`] is called when the host's
-    /// turn comes: one packet, after which the host asks again. A packet that is handed in all the same is not refused.
+    /// Whether the interface of an external host has room. If it has not, [`ExternalHosts::on_room`] is called when the
+    /// host's turn comes: one packet, after which the host asks again. A packet that is handed in all the same is not
+    /// refused.
     pub fn ask_room(&mut self, host: HostId) -> bool {
         let room = self.fabric.has_room(host);
         if !room {
@@ -47,7 +48,8 @@ impl World {
         }
     }
 
-    /// A probe sends a datagram, or waits for room. Then the datagram is late, and the next ones may be: each waits for a turn.
+    /// A probe sends a datagram, or waits for room. Then the datagram is late, and the next ones may be: each waits for
+    /// a turn.
     pub(super) fn on_probe(&mut self, index: usize) {
         let probe = &mut self.probes[index];
         let host = probe.host();
@@ -68,7 +70,8 @@ impl World {
         self.timers.set(next, EventKind::Probe, index);
     }
 
-    /// Packets have left their hosts' interfaces. Probes whose sockets were full go to the ends of their hosts' wait queues.
+    /// Packets have left their hosts' interfaces. Probes whose sockets were full go to the ends of their hosts' wait
+    /// queues.
     #[inline(never)]
     pub(super) fn on_sent<X: ExternalHosts>(&mut self, external: &mut X) {
         while let Some(id) = self.fabric.poll_sent() {

@@ -1,4 +1,5 @@
-//! Ingress accounts: the bytes that each switch holds of what came over each link, by class, and for which of its ports.
+//! Ingress accounts: the bytes that each switch holds of the packets that arrived over each link, by class, and for
+//! which of its ports.
 
 use firstlight_net::pfc::PfcLimits;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Deadlock: transmitters that are paused and can never go on, because each waits for others of them.
 //!
-//! A paused class goes on when its account comes down to XON. It never does when more than XON of it is bound for egresses that
-//! are paused themselves and never go on. So of all transmitters that are paused, those are taken away that could go on if
-//! the rest were paused for ever, until nothing changes. What is left is paused for ever, whatever else happens; it has been
-//! since the last of its circle stopped.
+//! A paused class goes on when its account comes down to XON. It never does when more than XON of it is bound for
+//! egresses that are paused themselves and never go on. So of all transmitters that are paused, those are taken away
+//! that could go on if the rest were paused for ever, until nothing changes. What is left is paused for ever, whatever
+//! else happens; it has been since the last of its circle stopped.
 
 use super::accounts::Accounts;
 use super::pause_log::PauseLog;
@@ -20,7 +20,8 @@ pub(super) struct Circle {
 
 /// A deadlock of that class, if there is one.
 ///
-/// `rests` says of each transmitter whether it is paused, has nothing in service, and no pause frame for it is under way.
+/// `rests` says of each transmitter whether it is paused, has nothing in service, and no pause frame for it is under
+/// way.
 pub(super) fn find(accounts: &Accounts, log: &PauseLog, rests: &[bool], priority: usize) -> Option<Circle> {
     let (mut dead, transmitters) = (rests.to_vec(), rests.len());
     let stuck = |dead: &[bool], from: usize| -> u64 {
@@ -72,8 +73,8 @@ mod tests {
         graph.build().unwrap()
     }
 
-    /// All three ports around the ring are paused and rest. Each account holds so many bytes for the next port, and others
-    /// for the host.
+    /// All three ports around the ring are paused and rest. Each account holds so many bytes for the next port, and
+    /// others for the host.
     fn stopped(onward: u16) -> Option<usize> {
         let topology = ring();
         let round: Vec<usize> = (0..3)

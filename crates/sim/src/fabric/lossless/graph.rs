@@ -7,7 +7,7 @@ use crate::config::{BuildError, GraphConfig};
 use crate::events::{Event, EventKind};
 use crate::fabric::adapter;
 use crate::fabric::core::Core;
-use crate::fabric::graph::Graph;
+use crate::fabric::graph::GraphFabric;
 use crate::fabric::switching::Switching;
 use crate::report::PauseReport;
 use firstlight_net::pfc::PfcConfig;
@@ -17,12 +17,12 @@ use firstlight_units::Time;
 use std::ops::Range;
 
 /// A packet fabric whose links can be paused.
-pub(in crate::fabric) type LosslessGraph = Graph<PausablePort, Lossless>;
+pub(in crate::fabric) type LosslessGraph = GraphFabric<PausablePort, Lossless>;
 
 impl LosslessGraph {
     pub(in crate::fabric) fn with_pfc(config: &GraphConfig, pfc: &PfcConfig) -> Result<(Core, Self), BuildError> {
         let (topology, classes) = (&config.topology, config.switch.queues().len());
-        Graph::build(config, |core| {
+        GraphFabric::build(config, |core| {
             let queues = vec![Discipline::default(); classes];
             let nic = |nic: &Nic| {
                 let link = Serializer::new(nic.wire.rate, config.time_scale);

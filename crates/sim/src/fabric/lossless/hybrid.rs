@@ -1,27 +1,27 @@
-//! Where pauses act on a hybrid fabric: a ToR pauses its hosts, and what comes from the packet network; the packet switch
-//! pauses ToRs.
+//! Where pauses act on a hybrid fabric: a ToR pauses its hosts, and what comes from the packet network; the packet
+//! switch pauses ToRs.
 //!
-//! All packets are one class, as a VOQ has one queue. What a ToR holds of a host's link waits in any of its VOQs, or for a
-//! host of the rack. A pause of an uplink stops the rack's VOQs together, but not its circuit.
+//! All packets are one class, as a VOQ has one queue. What a ToR holds of a host's link waits in any of its VOQs, or
+//! for a host of the rack. A pause of an uplink stops the rack's VOQs together, but not its circuit.
 //!
-//! Circuits are never paused: a pause frame would have to come back over the circuit switch, and a matching that joins S to D
-//! rarely joins D to S. Nothing waits behind a circuit but the receiving ToR's ports to its hosts. What came by circuits
-//! has an account there as well, without a limit, so that its peak is reported.
+//! Circuits are never paused: a pause frame would have to come back over the circuit switch, and a matching that joins
+//! S to D rarely joins D to S. Nothing waits behind a circuit but the receiving ToR's ports to its hosts. What came by
+//! circuits has an account there as well, without a limit, so that its peak is reported.
 //!
-//! No circle of waiting is possible: hosts wait for ToRs, ToRs for the packet switch, this for ToRs' ports to hosts, these
-//! perhaps for hosts' adapters, and hosts process everything.
+//! No circle of waiting is possible: hosts wait for ToRs, ToRs for the packet switch, this for ToRs' ports to hosts,
+//! these perhaps for hosts' adapters, and hosts process everything.
 //!
-//! **Head-of-line blocking.** A VOQ is idle when it holds nothing and what came could leave at once: over a circuit that is
-//! up and sends nothing, or, while the packet path is on, over an uplink that sends nothing. In a pair's night nothing could
-//! leave, so no queue is a victim. An uplink's first packet is that of the VOQ whose turn is next; when the schedule takes
-//! that VOQ's path away, another's.
+//! **Head-of-line blocking.** A VOQ is idle when it holds nothing and what came could leave at once: over a circuit
+//! that is up and sends nothing, or, while the packet path is on, over an uplink that sends nothing. In a pair's night
+//! nothing could leave, so no queue is a victim. An uplink's first packet is that of the VOQ whose turn is next; when
+//! the schedule takes that VOQ's path away, another's.
 
 use super::pause_points::{PausePoint, PausePoints};
 use super::{Lossless, LosslessFabric, PointConfig, act_on_port};
 use crate::config::HybridConfig;
 use crate::events::EventKind;
 use crate::fabric::core::Core;
-use crate::fabric::hybrid::Hybrid;
+use crate::fabric::hybrid::HybridFabric;
 use crate::fabric::link_layer::LinkLayer;
 use crate::report::PauseReport;
 use firstlight_net::pfc::PfcLimits;
@@ -38,7 +38,7 @@ pub(in crate::fabric) struct LosslessRacks {
 /// The class of all packets.
 const CLASS: usize = 0;
 
-impl Hybrid<LosslessRacks> {
+impl HybridFabric<LosslessRacks> {
     fn number(&self, point: PausePoint) -> usize {
         self.link_layer.points.number(point)
     }
@@ -111,7 +111,7 @@ impl Hybrid<LosslessRacks> {
     }
 }
 
-impl LosslessFabric for Hybrid<LosslessRacks> {
+impl LosslessFabric for HybridFabric<LosslessRacks> {
     fn lossless(&self) -> &Lossless {
         &self.link_layer.state
     }
@@ -248,17 +248,17 @@ impl LinkLayer for LosslessRacks {
         PausePoints::new(config).count()
     }
 
-    fn before_event(fabric: &mut Hybrid<Self>, core: &mut Core) {
+    fn before_event(fabric: &mut HybridFabric<Self>, core: &mut Core) {
         fabric.record_stopped_nics(core);
     }
 
-    fn after_event(fabric: &mut Hybrid<Self>, core: &mut Core, kind: EventKind) {
+    fn after_event(fabric: &mut HybridFabric<Self>, core: &mut Core, kind: EventKind) {
         if !matches!(kind, EventKind::Port | EventKind::Circuit | EventKind::Stack | EventKind::Adapter) {
             fabric.update_voqs(core.now);
         }
     }
 
-    fn on_nic(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+    fn on_nic(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         let (arrived, sent) = core.step_nic(host);
         if let Some(Sent::Pause(classes)) = sent {
             Self::on_pause_frame(fabric, core, PausePoint::Nic(host), classes);
@@ -268,7 +268,7 @@ impl LinkLayer for LosslessRacks {
         }
     }
 
-    fn on_host_port(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+    fn on_host_port(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         let (point, port) = (PausePoint::HostPort(host), &mut fabric.host_ports[host]);
         let arrived = core.step(port, host);
         match port.take_sent() {
@@ -284,29 +284,29 @@ impl LinkLayer for LosslessRacks {
         }
     }
 
-    fn on_adapter(fabric: &mut Hybrid<Self>, core: &mut Core, host: usize) {
+    fn on_adapter(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         fabric.on_adapter(core, host);
     }
 
-    fn on_pause_effect(fabric: &mut Hybrid<Self>, core: &mut Core, point: usize) {
+    fn on_pause_effect(fabric: &mut HybridFabric<Self>, core: &mut Core, point: usize) {
         fabric.on_pause_effect(core, point);
     }
 
-    fn on_pause_frame(fabric: &mut Hybrid<Self>, core: &mut Core, sender: PausePoint, classes: u8) {
+    fn on_pause_frame(fabric: &mut HybridFabric<Self>, core: &mut Core, sender: PausePoint, classes: u8) {
         fabric.on_pause_frame(core, fabric.number(sender), classes);
     }
 
-    fn has_room(fabric: &mut Hybrid<Self>, from: Option<PausePoint>, size: u16) -> bool {
+    fn has_room(fabric: &mut HybridFabric<Self>, from: Option<PausePoint>, size: u16) -> bool {
         let LosslessRacks { state, points } = &mut fabric.link_layer;
         from.is_none_or(|from| state.has_room(points.number(from), CLASS, size))
     }
 
-    fn record_loss(fabric: &mut Hybrid<Self>) {
+    fn record_loss(fabric: &mut HybridFabric<Self>) {
         fabric.link_layer.state.record_loss(CLASS);
     }
 
     fn on_queued(
-        fabric: &mut Hybrid<Self>,
+        fabric: &mut HybridFabric<Self>,
         core: &mut Core,
         id: PacketId,
         from: Option<PausePoint>,
@@ -316,20 +316,20 @@ impl LinkLayer for LosslessRacks {
         fabric.on_queued(core, id, CLASS, from, fabric.number(egress));
     }
 
-    fn on_departure(fabric: &mut Hybrid<Self>, core: &mut Core, id: PacketId, egress: PausePoint) {
+    fn on_departure(fabric: &mut HybridFabric<Self>, core: &mut Core, id: PacketId, egress: PausePoint) {
         fabric.on_departure(core, id, CLASS, fabric.number(egress));
     }
 
-    fn record_head(fabric: &mut Hybrid<Self>, core: &Core, point: PausePoint) {
+    fn record_head(fabric: &mut HybridFabric<Self>, core: &Core, point: PausePoint) {
         fabric.record_heads(core, fabric.number(point), core.now);
     }
 
-    fn update_victims(fabric: &mut Hybrid<Self>, now: Time, egress: PausePoint) {
+    fn update_victims(fabric: &mut HybridFabric<Self>, now: Time, egress: PausePoint) {
         fabric.update_victims(now, fabric.number(egress));
     }
 
     /// Paused uplinks may have other first packets.
-    fn on_paths_changed(fabric: &mut Hybrid<Self>, core: &Core) {
+    fn on_paths_changed(fabric: &mut HybridFabric<Self>, core: &Core) {
         for rack in 0..fabric.racks.count {
             let point = fabric.number(PausePoint::Uplink(rack));
             let state = &mut fabric.link_layer.state;
@@ -340,7 +340,7 @@ impl LinkLayer for LosslessRacks {
         }
     }
 
-    fn pause_report(fabric: &Hybrid<Self>, core: &Core) -> Option<PauseReport> {
+    fn pause_report(fabric: &HybridFabric<Self>, core: &Core) -> Option<PauseReport> {
         Some(super::report::pause_report(fabric, core))
     }
 }

@@ -1,20 +1,20 @@
 //! Lossless Ethernet: PFC (IEEE 802.1Qbb) and PAUSE (802.3x), hop by hop back to the hosts' interfaces.
 //!
 //! It is written once, over [`LosslessFabric`]: where pauses act. A fabric numbers its *pause points*, the places where
-//! packets wait or are sent from. A pause point that is a link's transmitter has an account at the switch that it sends to,
-//! for each lossless class: bytes that came over the link and have not left the switch. A packet counts from the arrival
-//! of its last bit to the departure of its last bit. Above XOFF the port on the reverse direction of the link sends a
-//! pause frame. When the frame's last bit has left, the cable's delay and the response time pass; then the transmitter
-//! stops the class. A pause lasts until it is ended: the refreshing frames that timed quanta need (64 bytes in 65,535 x
-//! 512 bit times) are not sent. With PAUSE there is one account for each link, and all classes stop.
+//! packets wait or are sent from. A pause point that is a link's transmitter has an account at the switch that it sends
+//! to, for each lossless class: bytes that came over the link and have not left the switch. A packet counts from the
+//! arrival of its last bit to the departure of its last bit. Above XOFF the port on the reverse direction of the link
+//! sends a pause frame. When the frame's last bit has left, the cable's delay and the response time pass; then the
+//! transmitter stops the class. A pause lasts until it is ended: the refreshing frames that timed quanta need (64 bytes
+//! in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each link, and all classes stop.
 //!
-//! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC sends
-//! the pause frames. A host processes all that arrives, in its time, so an adapter is never paused: it is a root.
+//! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC
+//! sends the pause frames. A host processes all that arrives, in its time, so an adapter is never paused: it is a root.
 //!
 //! Of the receiving switch are the account of a link and the decision to pause; of the sending switch the pauses of a
-//! transmitter, their record, and head-of-line blocking; pause frames are under way between the two. Global is the root of
-//! a pause, which is found by following the chain of paused transmitters through all switches at the moment at which the
-//! pause is requested, and the list of single pauses, in the order of time.
+//! transmitter, their record, and head-of-line blocking; pause frames are under way between the two. Global is the root
+//! of a pause, which is found by following the chain of paused transmitters through all switches at the moment at which
+//! the pause is requested, and the list of single pauses, in the order of time.
 
 mod accounts;
 mod deadlock;
@@ -79,7 +79,7 @@ pub(super) struct Lossless {
     accounts: Accounts,
     log: PauseLog,
     victims: Victims,
-    /// The point that each packet came over, or [`LOCAL`].
+    /// The point over which each packet arrived, or [`LOCAL`].
     ingress: Vec<u32>,
     /// Packets of lossless classes that were lost.
     lost: u64,
@@ -117,7 +117,7 @@ impl Lossless {
         self.points[point].reverse.expect("only links that can be paused have accounts with thresholds")
     }
 
-    /// The classes of a transmitter with `classes` that an account's class stands for.
+    /// The classes of a transmitter with `classes` that an account's class comprises.
     fn classes_of(&self, priority: usize, classes: usize) -> Range<usize> {
         if self.config.whole_link { 0..classes } else { priority..priority + 1 }
     }
@@ -134,7 +134,7 @@ impl Lossless {
         room
     }
 
-    /// Records over which point a packet came to the switch that it is in.
+    /// Records over which point a packet arrived at the switch that it is in.
     fn set_ingress(&mut self, id: PacketId, from: u32) {
         if self.ingress.len() <= id.index() {
             self.ingress.resize(id.index() + 1, LOCAL);
@@ -157,7 +157,7 @@ trait LosslessFabric {
     /// The class that a packet has at a transmitter.
     fn class_at(&self, core: &Core, point: usize, id: PacketId) -> usize;
 
-    /// Lets the far end of a transmitter's link be told to pause just these classes, by a pause frame.
+    /// Asks the far end of a transmitter's link, by a pause frame, to pause just these classes.
     fn request_pause(&mut self, core: &mut Core, point: usize, classes: u8);
 
     /// Lets a transmitter send all but these classes.
@@ -173,7 +173,7 @@ trait LosslessFabric {
     /// none waits, or where that is not known.
     fn next_egress(&self, core: &Core, point: usize, priority: usize) -> Option<usize>;
 
-    /// Whether a packet that came to an egress would leave at once.
+    /// Whether a packet that arrived at an egress would leave at once.
     fn is_idle(&self, now: Time, egress: usize) -> bool;
 
     /// The transmitter that the packets of an egress wait for.
@@ -181,8 +181,8 @@ trait LosslessFabric {
         egress
     }
 
-    /// From when on the first packet of a transmitter waits because of a pause that takes effect, or meets the packet, at
-    /// `now`, where the transmitter stops at `stops`.
+    /// From when on the first packet of a transmitter waits because of a pause that takes effect, or meets the packet,
+    /// at `now`, where the transmitter stops at `stops`.
     fn waits_from(&self, now: Time, stops: Time) -> Time {
         now.max(stops)
     }
@@ -208,7 +208,7 @@ trait LosslessFabric {
 
     // What happens, the same on every fabric.
 
-    /// A packet of this class has been queued for `egress`; it came over `from`, or was made by the switch itself.
+    /// A packet of this class has been queued for `egress`; it arrived over `from`, or the switch itself made it.
     fn on_queued(&mut self, core: &mut Core, id: PacketId, class: usize, from: Option<usize>, egress: usize) {
         let lossless = self.lossless_mut();
         lossless.set_ingress(id, from.map_or(LOCAL, |from| from as u32));
@@ -231,7 +231,7 @@ trait LosslessFabric {
         }
     }
 
-    /// An account may have crossed a threshold: then a pause frame tells its sender.
+    /// An account may have crossed a threshold: then its sender gets a pause frame.
     fn on_crossing(&mut self, core: &mut Core, from: usize, priority: usize, crossing: ThresholdCrossing) {
         match crossing {
             ThresholdCrossing::None => return,
@@ -298,7 +298,7 @@ trait LosslessFabric {
         }
     }
 
-    /// Records the first packets of hosts' interfaces that came to paused queues since the last event.
+    /// Records the first packets that hosts' interfaces gave to paused queues since the last event.
     fn record_stopped_nics(&mut self, core: &mut Core) {
         while let Some((at, host)) = core.pausable.stopped.pop() {
             self.record_heads(core, self.nic(host), at);
@@ -340,8 +340,8 @@ trait LosslessFabric {
     }
 }
 
-/// Lets `act` change a port, an output port of a switch or a host's interface by `kind`, so that its next event may come
-/// earlier.
+/// Lets `act` change a port, an output port of a switch or a host's interface by `kind`, so that its next event may
+/// come earlier.
 fn act_on_port(
     core: &mut Core,
     ports: &mut [PausablePort],

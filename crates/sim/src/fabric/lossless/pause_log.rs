@@ -1,4 +1,5 @@
-//! The log of pauses: how often and how long each class of each transmitter was paused, because of which egress, and when.
+//! The log of pauses: how often and how long each class of each transmitter was paused, because of which egress, and
+//! when.
 
 use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;

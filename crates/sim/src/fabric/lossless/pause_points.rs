@@ -1,8 +1,8 @@
-//! The pause points of a hybrid fabric: where packets wait or are sent from, in one numbering, which accounts, origins of
-//! pauses and victims share.
+//! The pause points of a hybrid fabric: where packets wait or are sent from, in one numbering, which accounts, origins
+//! of pauses and victims share.
 //!
-//! The egresses of a ToR (its VOQs, its ports to the hosts) are contiguous, and so are the packet switch's ports: accounts
-//! have a row for these.
+//! The egresses of a ToR (its VOQs, its ports to the hosts) are contiguous, and so are the packet switch's ports:
+//! accounts have a row for these.
 
 use crate::config::HybridConfig;
 use crate::fabric::adapter;

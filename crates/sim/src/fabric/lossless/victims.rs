@@ -1,5 +1,6 @@
-//! Victims of head-of-line blocking: paused time in which the first packet of the paused queue is bound, at the next switch, for
-//! an egress that is idle. The packet waits for the congestion of others; without the pause it could be forwarded.
+//! Victims of head-of-line blocking: paused time in which the first packet of the paused queue is bound, at the next
+//! switch, for an egress that is idle. The packet waits for the congestion of others; without the pause it could be
+//! forwarded.
 
 use firstlight_units::{Span, Time};
 
@@ -35,8 +36,8 @@ impl Victims {
         }
     }
 
-    /// The first packet of a paused queue is bound for an egress, and waits from `now` on, which may be still to come. Only
-    /// the first call of each pause counts.
+    /// The first packet of a paused queue is bound for an egress, and waits from `now` on, which may be still to come.
+    /// Only the first call of each pause counts.
     pub(super) fn begin(&mut self, queue: usize, egress: usize, idle: bool, now: Time) {
         if self.heads[queue].is_none() {
             self.heads[queue] = Some(Head { egress, from: now, idle: idle.then_some(now) });
