@@ -18,7 +18,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("sim", &["units", "net", "circuits", "transport", "messages"]),
     ("lab", &["units", "version", "net", "circuits", "transport", "messages", "formats", "linux", "sim"]),
     ("uml", &["units", "version", "net", "formats", "linux", "sim", "lab"]),
-    ("py", &["units", "version", "circuits", "lab"]),
+    ("py", &["units", "version", "circuits", "formats", "lab"]),
 ];
 
 /// The modules of this crate: each uses only those before it.
