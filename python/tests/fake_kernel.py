@@ -37,7 +37,13 @@ def finish() -> None:
         {"name": "up", "doc": "", "type": "flag", "values": [True, False]},
     ]
     outcome = {
-        "manifest": {"name": MODE, "digest": "00ff", "seed": int(WORDS["firstlight_seed"]), "words": WORDS},
+        "manifest": {
+            "name": MODE,
+            "digest": "00ff",
+            "seed": int(WORDS["firstlight_seed"]),
+            "time_scale": 1,
+            "words": WORDS,
+        },
         "tables": [
             {"name": "summary", "doc": "", "columns": columns},
             {"name": "week", "doc": "", "columns": ends},

@@ -227,9 +227,9 @@ def test_memory_is_what_flows_can_fill() -> None:
     than it sends."""
     plan: dict[str, list[dict[str, int | None]]] = {"hosts": [{}] * 100, "programs": [{}], "flows": []}
     small, endless, long = ({"size": size} for size in (20_000, None, 10**9))
-    assert guest.memory_mb(plan) == 1024 + 100 + 64
-    assert guest.memory_mb({**plan, "flows": [small] * 10_000}) == 1188 + 2700
-    assert guest.memory_mb({**plan, "flows": [endless, long]}) == math.ceil(1188 + 8.5)
+    assert guest.memory_mb(plan) == 1024 + 100 + 128
+    assert guest.memory_mb({**plan, "flows": [small] * 10_000}) == 1252 + 2700
+    assert guest.memory_mb({**plan, "flows": [endless, long]}) == math.ceil(1252 + 8.5)
 
 
 def test_lack_of_room_is_an_error_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,7 @@ impl Programs {
             .env("HOME", inherited("HOME", "/"))
             .env("LANG", "C.UTF-8")
             .env("FIRSTLIGHT_HOST", host)
+            .env("FIRSTLIGHT_EXPERIMENT", self.folder.with_file_name("experiment"))
             .current_dir(place)
             .stdin(Stdio::null())
             .stdout(output("out")?)

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 EPOCH_NS = 1_700_000_000_000_000_000
 """Time of the hosts' clocks at boot, the same in every run."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAM_MB = 128
 FLOW_MB = 0.25
 BUFFERS_MB = 4.0
-"""Memory of a flow, and of its full buffers at most."""
+"""Memory of a program, of a flow, and of a flow's full buffers at most."""
 POLL_S = 0.05
 EXIT_S = 20.0
 """How long a kernel may take to halt when its outcome is there."""
@@ -81,13 +82,13 @@ def plan_of(spec: core.Spec) -> str:
 
 
 def memory_mb(plan: dict[str, Any]) -> int:
-    """The kernel's memory, of which it takes what it uses.
+    """The kernel's memory, of which it takes what it uses. A program may be a Java virtual machine.
 
     Measured (7.2, MTU of 576 and 1500 B): a host takes 0.2 MB, a flow 0.08 MB for its sockets and threads,
     and one with full buffers 2.2 MB more. The bytes of flows are nowhere: what buffers hold of them are the
     records of packets, which are smaller than the packets."""
     flows = sum(FLOW_MB + min((flow["size"] or math.inf) / 1e6, BUFFERS_MB) for flow in plan["flows"])
-    return math.ceil(1024 + len(plan["hosts"]) + flows + 64 * len(plan["programs"]))
+    return math.ceil(1024 + len(plan["hosts"]) + flows + PROGRAM_MB * len(plan["programs"]))
 
 
 def prepare(
@@ -99,6 +100,7 @@ def prepare(
 ) -> None:
     """Write the files that the engine and the guest program read."""
     run.write("experiment.toml", spec.text)
+    run.link("experiment", Path(spec.path).absolute().parent)
     run.write("plan.json", plan)
     described = {
         "version": core.version(),

@@ -7,7 +7,8 @@ import numpy as np
 
 from firstlight.core import Output
 from firstlight.errors import RunError
-from firstlight.linux.directory import RunDirectory
+from firstlight.linux import rows
+from firstlight.linux.directory import PROGRAMS, RunDirectory
 from firstlight.linux.kernels import Kernel
 
 
@@ -17,9 +18,12 @@ def read(run: RunDirectory, kernel: Kernel) -> Output:
     try:
         manifest = {**found["manifest"], "kernel": described(kernel)}
         tables = {table["name"]: columns(table) for table in found["tables"]}
+        time_scale = int(manifest["time_scale"])
     except (KeyError, TypeError, ValueError) as e:
         raise RunError(f"the engine's outcome.json is not as expected: {type(e).__name__}: {e}") from None
-    return Output(manifest, tables, run.outputs())
+    if left := rows.tables(run.path / PROGRAMS, tables, time_scale):
+        manifest["program_tables"] = sorted(left)
+    return Output(manifest, tables | left, run.outputs())
 
 
 def columns(table: dict[str, Any]) -> dict[str, Any]:

@@ -489,8 +489,9 @@ fn programs() -> Vec<Key> {
         key(
             "program.*.run",
             Kind::Text,
-            "The command line, for `/bin/sh`. It has its host's name as `FIRSTLIGHT_HOST`. Hosts that no flow and no program \
-             is on are there if a command line names them",
+            "The command line, for `/bin/sh`. It has its host's name as `FIRSTLIGHT_HOST` and the experiment's folder as \
+             `FIRSTLIGHT_EXPERIMENT`. A file `NAME.csv` that it leaves in its working directory becomes a table of the \
+             result. Hosts that no flow and no program is on are there if a command line names them",
         ),
         key("program.*.name", Kind::Text, "Names its output, `programs/<name>.out` and `.err`, among the results")
             .or_none("the command's, with the host's"),

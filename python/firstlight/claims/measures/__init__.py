@@ -7,7 +7,7 @@ which computes all of its metrics at once.
 from collections.abc import Callable
 from math import isfinite
 
-from firstlight.claims.measures import fct, hybrid, jobs, ladder, queues, throughput
+from firstlight.claims.measures import fct, hybrid, jobs, ladder, programs, queues, throughput
 from firstlight.runs.result import Result
 
 MEASURES: dict[str, Callable[[Result], float]] = {
@@ -19,6 +19,7 @@ FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (
     fct.metrics,
     jobs.metrics,
     ladder.metrics,
+    programs.metrics,
 )
 
 
