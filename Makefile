@@ -1,6 +1,7 @@
 # make setup      an isolated environment in .venv with the command .venv/bin/firstlight
 # make packages   the Debian packages that tests and Linux hosts need (apt-get, with sudo unless root)
 # make kernel     set up, then the kernel of Linux hosts, unless it is there already
+# make hadoop     Hadoop for HDFS on Linux hosts, by Maven; the hash of each artifact is compared
 # make reproduce  set up, then the quick set of all papers' figures: verdict table and results/report.html
 # make test       set up, the kernel if it can be built here, then every test and check
 # make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup packages kernel reproduce test bench lock docs clean
+.PHONY: setup packages kernel hadoop reproduce test bench lock docs clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,7 +21,9 @@ PACKAGES := $(VENV)/.packages
 CORE := python/firstlight/_core.abi3.so
 ENGINE := python/firstlight/libfirstlight_uml.so
 GUEST := python/firstlight/firstlight-guest
-DEBIAN := bc bison bpftool build-essential ca-certificates clang flex iproute2 iputils-ping libbpf-dev libelf-dev libssl-dev python3-venv xz-utils
+HADOOP := hadoop/target/class-path
+DEBIAN := bc bison bpftool build-essential ca-certificates clang default-jdk-headless flex iproute2 iputils-ping \
+  libbpf-dev libelf-dev libssl-dev maven python3-venv xz-utils
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -67,6 +70,11 @@ packages:
 kernel: setup
 	$(VENV)/bin/firstlight kernel build
 
+hadoop: $(HADOOP)
+
+$(HADOOP): hadoop/build.py hadoop/artifacts.sha256 hadoop/pom.xml $(shell find hadoop/src -name '*.java')
+	$(PYTHON) hadoop/build.py
+
 reproduce: setup
 	$(VENV)/bin/firstlight reproduce --quick
 
@@ -77,8 +85,10 @@ test: setup
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo test --locked --workspace
 	@$(VENV)/bin/firstlight kernel build || echo "no kernel for Linux hosts (see above): the tests that need one are skipped" >&2
-	$(VENV)/bin/ruff check python benches docs
-	$(VENV)/bin/ruff format --check python benches docs
+	@if command -v javac >/dev/null && command -v mvn >/dev/null; then $(PYTHON) hadoop/build.py --test; \
+	  else echo "no JDK or no Maven (make packages): tests of HDFS are skipped" >&2; fi
+	$(VENV)/bin/ruff check python benches docs hadoop
+	$(VENV)/bin/ruff format --check python benches docs hadoop
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) -m pytest
@@ -94,4 +104,4 @@ docs: setup
 	$(PY) docs/refresh.py
 
 clean:
-	rm -rf $(VENV) target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST)
+	rm -rf $(VENV) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST)
