@@ -1,11 +1,12 @@
 """The output of ``firstlight doctor``."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 from conftest import Command
-from firstlight.linux import doctor, installed, tools
+from firstlight.linux import doctor, hadoop, installed, tools
 
 
 def test_doctor_lists_what_this_machine_can_run(
@@ -48,3 +49,34 @@ def test_only_needed_checks_decide() -> None:
         doctor.Check("b", "x", False, ""),
     ]
     assert doctor.able(checks) == {"a": True, "b": False}
+
+
+def test_hadoop_that_is_missing_of_another_release_or_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hadoop, "FOLDER", tmp_path)
+    (tmp_path / "target/lib").mkdir(parents=True)
+    content = b"a jar"
+    (tmp_path / "artifacts.sha256").write_text(f"{hashlib.sha256(content).hexdigest()}  a/b/b.jar\n")
+    jar, jars = tmp_path / "target/lib/b.jar", tmp_path / "target/class-path"
+
+    assert doctor.built_hadoop(hadoop.release()).todo == "make hadoop"
+    jars.write_text("lib/hadoop-hdfs-client-3.4.3.jar\nlib/hadoop-hdfs-3.4.3.jar\n")
+    jar.write_bytes(content)
+    assert doctor.built_hadoop(hadoop.release()).ok
+    jar.write_bytes(content[1:])
+    assert "3.4.3; b.jar is not as artifacts.sha256 has it" in doctor.built_hadoop(hadoop.release()).found
+    jars.write_text("lib/hadoop-hdfs-3.3.6.jar\n")
+    assert doctor.built_hadoop(hadoop.release()).found == "3.3.6; 3.4 is needed"
+
+
+def test_maven_is_needed_until_hadoop_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "PATH", str(tmp_path))
+    needed = {}
+    for release in ("", "3.4.3"):
+        monkeypatch.setattr(hadoop, "release", lambda release=release: release)
+        checks = {check.name: check for check in doctor.hdfs()}
+        assert checks["JDK"].todo == "apt install default-jdk-headless" and checks["JDK"].needed
+        assert checks["Maven"].todo == "apt install maven"
+        needed[release] = checks["Maven"].needed
+    assert needed == {"": True, "3.4.3": False}

@@ -14,11 +14,12 @@ from typing import Any
 
 from firstlight import core
 from firstlight.errors import FirstlightError
-from firstlight.linux import installed, kernels, selftest, tools
+from firstlight.linux import hadoop, installed, kernels, selftest, tools
 
 SIMULATED = "simulated hosts"
 VIRTUAL = "Linux hosts, virtual time"
 STRUCT_OPS = "reTCP on this kernel (BPF)"
+HDFS = "HDFS on Linux hosts"
 DILATED = "Linux hosts, dilated time"
 RUN_MEMORY = 1_000_000_000
 """Bytes that one run needs, of memory and of a file system in memory."""
@@ -39,7 +40,7 @@ class Check:
 
 def examine() -> list[Check]:
     """All checks."""
-    return [*simulated(), *virtual(), *struct_ops(), *dilated()]
+    return [*simulated(), *virtual(), *hdfs(), *struct_ops(), *dilated()]
 
 
 def able(checks: list[Check]) -> dict[str, bool]:
@@ -171,6 +172,37 @@ def routes() -> Check:
     there = shutil.which("ip", path=tools.PATH) is not None
     todo = "" if there else f"{tools.install(['iproute2'])}, for programs that call ip, tc or ss"
     return Check(VIRTUAL, "iproute2", there, "there" if there else "missing", todo, needed=False)
+
+
+# ---- Hadoop ----
+
+
+def hdfs() -> Iterator[Check]:
+    """Needs of experiments that run Hadoop, besides those of Linux hosts in virtual time."""
+    release = hadoop.release()
+    for name, tool in (("JDK", "javac"), ("Maven", "mvn")):
+        found = hadoop.version_of(tool)
+        todo = "" if found else tools.install([hadoop.PACKAGES[tool]])
+        yield Check(HDFS, name, bool(found), found or "missing", todo, needed=name == "JDK" or not release)
+    yield built_hadoop(release)
+
+
+def built_hadoop(release: str) -> Check:
+    """Whether Hadoop's jars are built, of the right release, and as they were published."""
+    if not release:
+        return Check(HDFS, "Hadoop", False, "not built", "make hadoop")
+    if not release.startswith(f"{hadoop.RELEASE}."):
+        return Check(
+            HDFS,
+            "Hadoop",
+            False,
+            f"{release}; {hadoop.RELEASE} is needed",
+            "git checkout hadoop; make hadoop",
+        )
+    if bad := hadoop.damaged():
+        found = f"{release}; {bad[0]} is not as artifacts.sha256 has it"
+        return Check(HDFS, "Hadoop", False, found, "rm -r hadoop/target; make hadoop")
+    return Check(HDFS, "Hadoop", True, release)
 
 
 # ---- The kernel of this machine ----
