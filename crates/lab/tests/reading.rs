@@ -136,6 +136,7 @@ fn every_setting_of_tcp_arrives() {
         tail_loss_probe: false,
         compress_sacks: false,
         bursts: false,
+        ..TcpConfig::default()
     };
     assert_eq!(read(PAIR, &set).tcp, expected);
 }

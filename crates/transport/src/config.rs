@@ -12,19 +12,14 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// IPv4 and TCP header with the timestamp option: 20 + 20 + 12 bytes.
-pub(crate) const HEADER: u16 = 52;
-/// A SYN carries MSS, window scale, SACK-permitted and timestamps: 20 + 20 + 20 bytes.
-pub(crate) const SYN_HEADER: u16 = 60;
-
 /// The option for timestamps of the interfaces: 14 bytes, padded to whole words.
 pub(crate) const LATENCY_OPTION: u16 = 16;
 
 /// Settings of an endpoint. All times are of the host's own clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Largest IP packet in bytes; the largest segment is 52 bytes less (IP, TCP, timestamps), or 68 where the
-    /// congestion control asks for timestamps of the interfaces.
+    /// Largest IP packet in bytes; the largest segment is 40 bytes less (IP, TCP), 12 less for timestamps, and 16 less
+    /// where the congestion control asks for timestamps of the interfaces.
     pub mtu: u16,
     /// Initial congestion window in packets (RFC 6928).
     pub initial_window: u32,
@@ -61,6 +56,28 @@ pub struct TcpConfig {
     pub frto: bool,
     /// Tail loss probes (RFC 8985, section 7).
     pub tail_loss_probe: bool,
+    /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate acknowledgements
+    /// (RFC 6582).
+    pub sack: bool,
+    /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.
+    pub timestamps: bool,
+    /// What experiments do not set.
+    pub stack: StackConfig,
+}
+
+/// Settings of a host's stack that experiments leave as a Linux kernel has them. Tests of the endpoint change them, as
+/// a kernel's own tests do; each is named with its sysctl.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StackConfig {
+    /// The least time between two answers to segments that are not acceptable and carry no data (RFC 5961, section 7;
+    /// `tcp_invalid_ratelimit`).
+    pub challenge_interval: Span,
+}
+
+impl Default for StackConfig {
+    fn default() -> Self {
+        StackConfig { challenge_interval: Span::from_ms(500) }
+    }
 }
 
 impl Default for TcpConfig {
@@ -83,6 +100,9 @@ impl Default for TcpConfig {
             ecn: false,
             frto: true,
             tail_loss_probe: true,
+            sack: true,
+            timestamps: true,
+            stack: StackConfig::default(),
         }
     }
 }
@@ -107,7 +127,8 @@ pub enum ConfigError {
 impl TcpConfig {
     /// Payload bytes of a full segment.
     pub const fn mss(&self) -> u32 {
-        (self.mtu - HEADER) as u32
+        let options = if self.timestamps { 12 } else { 0 };
+        (self.mtu - 40 - options) as u32
     }
 
     /// Checks that an endpoint can work with these settings.

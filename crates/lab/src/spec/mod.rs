@@ -247,6 +247,7 @@ fn tcp(values: &Values) -> TcpConfig {
         tail_loss_probe: values.flag("tcp.tail_loss_probe"),
         compress_sacks: values.flag("tcp.compress_sacks"),
         bursts: values.flag("tcp.bursts"),
+        ..TcpConfig::default()
     }
 }
 

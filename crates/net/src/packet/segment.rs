@@ -160,6 +160,11 @@ impl TcpSegment<'_> {
         let [segment, scale] = [self.0.words[SACK], self.0.words[SACK + 1]];
         (self.flags().has(TcpFlags::SYN) && self.sacks() == 0 && segment > 0).then_some((segment as u16, scale as u8))
     }
+
+    /// Which options the SYN lacks, as [`TcpSegmentMut::set_absent_options`] has set them.
+    pub const fn absent_options(&self) -> u8 {
+        (self.0.words[SACK + 1] >> 8) as u8
+    }
 }
 
 /// A packet that is a segment of TCP, to be changed. It has [`Packet`]'s methods as well.
@@ -240,6 +245,11 @@ impl TcpSegmentMut<'_> {
     pub const fn announce(&mut self, segment: u16, scale: u8) {
         self.0.words[SACK] = segment as u32;
         self.0.words[SACK + 1] = scale as u32;
+    }
+
+    /// Sets which options a SYN lacks, after [`TcpSegmentMut::announce`]; what each bit means is up to the endpoints.
+    pub const fn set_absent_options(&mut self, bits: u8) {
+        self.0.words[SACK + 1] |= (bits as u32) << 8;
     }
 }
 

@@ -8,7 +8,7 @@
 //! allows is RFC 9293's (section 3.8.6.2.1). Without bursts a piece is a packet, as simulators of TCP have it.
 
 use super::sender::{Phase, Sender};
-use crate::config::TcpConfig;
+use super::terms::Terms;
 use firstlight_units::{Span, Time};
 
 /// A piece is one IP packet to the host: so many bytes of payload at most,
@@ -24,13 +24,13 @@ const PER_SECOND: u64 = 1024;
 
 impl Sender {
     /// Decides what of the new data goes out now, given that the window has `room` packets; false: none.
-    pub(crate) fn plan_burst(&mut self, room: u32, now: Time, config: &TcpConfig) -> bool {
-        let mss = u64::from(config.mss());
+    pub(crate) fn plan_burst(&mut self, room: u32, now: Time, terms: &Terms) -> bool {
+        let mss = u64::from(terms.mss);
         let left = self.written - self.next;
         let (room, window) = (u64::from(room) * mss, self.send_end() - self.next);
         let usable = room.min(window).min(left);
         if self.piece_end <= self.next {
-            self.piece = self.piece_size(config);
+            self.piece = self.piece_size(terms);
             self.piece_end = self.next.saturating_add(self.piece);
         }
         let whole = usable >= (self.piece_end - self.next).min(left);
@@ -47,7 +47,7 @@ impl Sender {
         self.burst_end = self.next + burst;
         if self.burst_end > self.piece_end {
             // What is left of a piece is filled up from the next one.
-            self.piece = self.piece_size(config);
+            self.piece = self.piece_size(terms);
             self.piece_end += self.piece;
         }
         true
@@ -62,9 +62,9 @@ impl Sender {
     }
 
     /// Bytes of a whole piece.
-    fn piece_size(&self, config: &TcpConfig) -> u64 {
-        let mss = u64::from(config.mss());
-        if !config.bursts {
+    fn piece_size(&self, terms: &Terms) -> u64 {
+        let mss = u64::from(terms.mss);
+        if !terms.bursts {
             return mss;
         }
         let mut bytes = LARGEST.min(self.peer_window / 2);

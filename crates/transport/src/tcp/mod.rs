@@ -1,13 +1,20 @@
 //! TCP (RFC 9293), sans I/O.
 //!
-//! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_segment`] or
-//! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing (or
-//! [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
+//! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::close`],
+//! [`Connection::on_segment`] or [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it
+//! yields nothing (or [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call
+//! `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`, the program's calls in `socket.rs`, the beginning
+//! in `handshake.rs` and the end in `teardown.rs`.
 
 mod burst;
+#[cfg(test)]
+mod closing_tests;
+mod handshake;
+mod info;
 mod latency;
 mod offer;
 mod pacing;
+mod probe;
 mod prr;
 mod rack;
 mod reassembly;
@@ -17,17 +24,28 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod seq;
+mod socket;
+mod state;
+mod teardown;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod without_sack;
+
+pub use info::Info;
+pub use state::{Failure, State};
+pub use teardown::reset_for;
+pub use terms::Announcement;
 
 use crate::cc::{CcConfig, CongestionControl, EcnUse};
-use crate::config::{Endpoint, HEADER, LATENCY_OPTION, SYN_HEADER, TcpConfig};
+use crate::config::{Endpoint, TcpConfig};
 use firstlight_net::{Ecn, FlowTuple, Packet, Stamps, TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut};
 use firstlight_units::{Span, Time};
 use receiver::{Echo, Receiver};
 use sender::{Outgoing, Sender};
-use timer::{Purpose, Timer, timestamp};
+use terms::Terms;
+use timer::timestamp;
 
 /// What a connection counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,14 +70,18 @@ pub struct Stats {
     pub syn_retransmits: u64,
 }
 
-/// Where the handshake stands (RFC 9293, section 3.3.2).
+/// A packet that is to be sent besides data and acknowledgements of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// A client before `connect`, or a server that waits.
-    Closed,
-    SynSent,
-    SynReceived,
-    Established,
+enum Due {
+    Nothing,
+    /// A SYN or a SYN-ACK.
+    Syn,
+    /// The third packet of the handshake.
+    HandshakeAck,
+    /// A reset at the end of what was sent.
+    Reset,
+    /// A reset at this sequence number, for a peer that acknowledges what was never sent.
+    Refusal(u32),
 }
 
 /// One end of a TCP connection.
@@ -68,14 +90,16 @@ pub struct Connection {
     local: Endpoint,
     remote: Endpoint,
     state: State,
-    /// A packet of the handshake is due.
-    syn_due: bool,
+    due: Due,
     syn_sent: Time,
     syn_retries: u32,
-    /// Its MTU is without the option for timestamps of the interfaces, where packets carry it,
-    config: TcpConfig,
-    /// which takes so many bytes.
-    option: u16,
+    /// The program has closed its socket: nobody reads what still arrives.
+    orphan: bool,
+    /// Why the connection has failed.
+    failure: Option<Failure>,
+    /// When the last acknowledgement was sent for a segment that was not acceptable.
+    last_challenge: Option<Time>,
+    terms: Terms,
     sender: Sender,
     receiver: Receiver,
 }
@@ -84,53 +108,33 @@ impl Connection {
     /// One end of a connection. The client's calls [`Connection::connect`]; the server's waits for its SYN.
     pub fn new(tcp: &TcpConfig, cc: &CcConfig, local: Endpoint, remote: Endpoint, isn: u32) -> Self {
         let cc = cc.build(tcp.tick);
-        let option = if cc.wants_stamps() { LATENCY_OPTION } else { 0 };
-        let config = TcpConfig { mtu: tcp.mtu - option, ..*tcp };
+        let terms = Terms::new(tcp, cc.wants_stamps());
         Connection {
             local,
             remote,
-            state: State::Closed,
-            syn_due: false,
+            state: State::Listen,
+            due: Due::Nothing,
             syn_sent: Time::ZERO,
             syn_retries: 0,
-            config,
-            option,
-            sender: Sender::new(&config, cc, isn),
-            receiver: Receiver::new(&config, option > 0),
+            orphan: false,
+            failure: None,
+            last_challenge: None,
+            sender: Sender::new(&terms, cc, isn),
+            receiver: Receiver::new(&terms),
+            terms,
         }
-    }
-
-    /// Starts the handshake.
-    pub fn connect(&mut self, now: Time) {
-        if self.state == State::Closed {
-            self.state = State::SynSent;
-            self.send_syn(now);
-        }
-    }
-
-    /// The application hands over `bytes`; `u64::MAX` never ends. `now` matters after an idle time (RFC 5681, 4.1).
-    pub fn write(&mut self, bytes: u64, now: Time) {
-        self.sender.write(bytes, now, &self.config);
-    }
-
-    /// The application has nothing more than what was sent so far. Tells how many bytes that are.
-    pub fn end_write(&mut self) -> u64 {
-        self.sender.end_write()
     }
 
     /// A segment for this connection arrived.
     pub fn on_segment(&mut self, p: TcpSegment<'_>, now: Time) {
-        if self.state != State::Established || p.flags().has(TcpFlags::SYN) {
-            self.on_handshake(p, now);
-            if self.state != State::Established || p.flags().has(TcpFlags::SYN) {
-                return;
-            }
+        if self.state != State::Established || !teardown::is_plain(p.flags()) {
+            return self.on_unusual(p, now);
         }
-        if p.flags().has(TcpFlags::ACK) {
-            self.sender.on_ack(p, now, &self.config);
+        if !self.receiver.admits(p) || !self.sender.on_ack(p, now, &self.terms) {
+            return self.challenge(p, now);
         }
-        if p.is_data() {
-            self.receiver.on_data(p, now, &self.config, &self.sender.rtt);
+        if p.is_data() && self.receiver.on_data(p, now, &self.terms, &self.sender.rtt) {
+            self.on_end_of_stream(now);
         }
     }
 
@@ -142,19 +146,17 @@ impl Connection {
         if self.sender.timer.at > now {
             return;
         }
-        if self.state == State::Established {
-            self.sender.on_timer(now, &self.config);
-        } else {
-            self.syn_retries += 1;
-            self.sender.stats.syn_retransmits += 1;
-            self.send_syn(now);
+        match self.state {
+            State::SynSent | State::SynReceived => self.on_syn_timeout(now),
+            State::FinWait2 | State::TimeWait => self.finish(),
+            _ => self.on_sender_timeout(now),
         }
     }
 
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.
     #[inline]
     pub fn poll_timeout(&mut self) -> Option<Time> {
-        self.sender.settle_timer(&self.config);
+        self.sender.settle_timer(&self.terms);
         let at = self.receiver.deadline().min(self.sender.timer.at).min(self.sender.pacer.wake);
         (at < Time::MAX).then_some(at)
     }
@@ -162,17 +164,17 @@ impl Connection {
     /// False when [`Connection::transmit`] would yield nothing and need not be called; true when it may yield a packet.
     #[inline]
     pub fn has_output(&self) -> bool {
-        self.receiver.wants_ack() || self.sender.has_work() || self.syn_due || self.state != State::Established
+        self.receiver.wants_ack() || self.sender.has_work() || self.due != Due::Nothing
     }
 
     /// Writes the next packet to be put on the wire into `p`, in place; false when there is none (`p` is then
     /// undefined). Call until there is none after each other call.
     pub fn transmit(&mut self, now: Time, p: &mut Packet) -> bool {
-        if self.state != State::Established || self.syn_due {
-            return self.transmit_handshake(now, p);
+        if self.due != Due::Nothing || self.state < State::Established {
+            return self.transmit_control(now, p);
         }
         if self.sender.has_work()
-            && let Some(out) = self.sender.poll(now, &self.config)
+            && let Some(out) = self.sender.poll(now, &self.terms)
         {
             self.write_data(p, out, now);
             return true;
@@ -184,19 +186,72 @@ impl Connection {
         true
     }
 
-    /// Bytes received in order and handed to the application.
+    /// From this end to the other.
+    fn tuple(&self) -> FlowTuple {
+        let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
+        FlowTuple { src, sport, dst, dport }
+    }
+
+    /// Writes a segment without payload at stream offset `seq` into `p`.
+    #[inline(always)]
+    fn write_header<'a>(&self, p: &'a mut Packet, header: u16, seq: u64, now: Time) -> TcpSegmentMut<'a> {
+        let tcp = TcpHeader { seq: self.sender.map.wire(seq), tsval: timestamp(now), ..TcpHeader::default() };
+        let mut p = p.write_tcp(self.tuple(), header as u8, tcp);
+        if self.terms.option > 0 {
+            p.set_stamps(Stamps::default());
+        }
+        p
+    }
+
+    fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
+        let mut p = self.write_header(p, self.terms.header, out.start, now);
+        p.add_payload(out.len as u16);
+        p.insert_flags(out.flags);
+        if self.sender.ecn && out.len > 0 {
+            // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; DCTCP's are.
+            if !out.retransmission || self.sender.cc.ecn() == EcnUse::Precise {
+                p.set_ecn(Ecn::Ect0);
+            }
+            if self.sender.cwr_due && !out.retransmission {
+                self.sender.cwr_due = false;
+                p.insert_flags(TcpFlags::CWR);
+            }
+        }
+        self.receiver.write_ack(&mut p);
+    }
+
+    fn write_pure_ack<'a>(&mut self, p: &'a mut Packet, now: Time) -> TcpSegmentMut<'a> {
+        let mut p = self.write_header(p, self.terms.header, self.sender.next, now);
+        if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
+            p.set_ecn(Ecn::Ect0);
+        }
+        self.receiver.write_ack(&mut p);
+        p
+    }
+
+    /// Bytes received in order, whether or not the program has read them.
     pub fn bytes_received(&self) -> u64 {
         self.receiver.bytes()
     }
 
     /// Bytes that the peer has acknowledged.
     pub fn bytes_acked(&self) -> u64 {
-        self.sender.una.saturating_sub(1)
+        self.sender.bytes_acked()
     }
 
-    /// True once the handshake is complete on this end.
+    /// Whether the handshake is complete on this end and the connection has not ended.
     pub fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.state >= State::Established
+    }
+
+    /// The state of the connection (RFC 9293, section 3.3.2).
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection has failed; `None` while it has not.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
     }
 
     /// Congestion window in packets.
@@ -227,139 +282,5 @@ impl Connection {
     /// What it has counted.
     pub fn stats(&self) -> &Stats {
         &self.sender.stats
-    }
-
-    /// Writes a segment without payload at stream offset `seq` into `p`.
-    #[inline(always)]
-    fn write_header<'a>(&self, p: &'a mut Packet, header: u16, seq: u64, now: Time) -> TcpSegmentMut<'a> {
-        let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
-        let tcp = TcpHeader { seq: self.sender.map.wire(seq), tsval: timestamp(now), ..TcpHeader::default() };
-        let header = (header + self.option) as u8;
-        let mut p = p.write_tcp(FlowTuple { src, sport, dst, dport }, header, tcp);
-        if self.option > 0 {
-            p.set_stamps(Stamps::default());
-        }
-        p
-    }
-
-    fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
-        let mut p = self.write_header(p, HEADER, out.start, now);
-        p.add_payload(out.len as u16);
-        if out.push {
-            p.insert_flags(TcpFlags::PSH);
-        }
-        if self.sender.ecn {
-            // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; DCTCP's are.
-            if !out.retransmission || self.sender.cc.ecn() == EcnUse::Precise {
-                p.set_ecn(Ecn::Ect0);
-            }
-            if self.sender.cwr_due && !out.retransmission {
-                self.sender.cwr_due = false;
-                p.insert_flags(TcpFlags::CWR);
-            }
-        }
-        self.receiver.write_ack(&mut p);
-    }
-
-    #[inline]
-    fn write_pure_ack(&mut self, p: &mut Packet, now: Time) {
-        let mut p = self.write_header(p, HEADER, self.sender.next, now);
-        if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
-            p.set_ecn(Ecn::Ect0);
-        }
-        self.receiver.write_ack(&mut p);
-    }
-
-    fn wants_ecn(&self) -> bool {
-        match self.sender.cc.ecn() {
-            EcnUse::Precise => true,
-            EcnUse::Classic => self.config.ecn,
-            EcnUse::OwnMeaning => false,
-        }
-    }
-
-    fn send_syn(&mut self, now: Time) {
-        self.syn_due = true;
-        self.syn_sent = now;
-        let timeout = self.config.rto_initial.saturating_mul(1 << self.syn_retries.min(16)).min(self.config.rto_max);
-        self.sender.timer = Timer { purpose: Purpose::Retransmit, at: now + timeout };
-    }
-
-    /// RFC 9293, section 3.10.7, and RFC 3168, section 6.1.1, for ECN.
-    #[cold]
-    fn on_handshake(&mut self, p: TcpSegment<'_>, now: Time) {
-        let is_syn = p.flags().has(TcpFlags::SYN);
-        match self.state {
-            State::Closed | State::SynReceived if is_syn => {
-                let offered = p.flags().has(TcpFlags::ECE | TcpFlags::CWR);
-                self.receiver.start(p.seq(), p.tsval());
-                self.agree_on_ecn(offered);
-                self.sender.on_first_window(p.window());
-                if self.state == State::Closed {
-                    self.state = State::SynReceived;
-                    self.send_syn(now);
-                } else {
-                    self.syn_due = true;
-                }
-            }
-            State::SynSent if is_syn && p.flags().has(TcpFlags::ACK) => {
-                self.receiver.start(p.seq(), p.tsval());
-                self.agree_on_ecn(p.flags().has(TcpFlags::ECE));
-                self.establish(now);
-                self.sender.on_first_window(p.window());
-                // The third packet of the handshake carries no data, even where there are some.
-                self.syn_due = true;
-            }
-            State::SynReceived if p.flags().has(TcpFlags::ACK) => self.establish(now),
-            // A SYN-ACK again: our ACK was lost.
-            State::Established => self.receiver.ack_now(),
-            _ => {}
-        }
-    }
-
-    fn agree_on_ecn(&mut self, peer: bool) {
-        self.sender.ecn = peer && self.wants_ecn();
-        self.receiver.echo = match (self.sender.ecn, self.sender.cc.ecn()) {
-            (false, _) => Echo::Off,
-            (true, EcnUse::Precise) => Echo::Precise,
-            (true, _) => Echo::Classic,
-        };
-    }
-
-    fn establish(&mut self, now: Time) {
-        self.state = State::Established;
-        self.syn_due = false;
-        self.sender.una = 1;
-        self.sender.next = 1;
-        self.sender.timer = Timer::IDLE;
-        if self.syn_retries == 0 {
-            let rtt = now.saturating_since(self.syn_sent);
-            self.sender.rtt.on_sample(rtt, &self.config);
-            self.sender.rtt.on_min_sample(rtt);
-        }
-    }
-
-    #[cold]
-    fn transmit_handshake(&mut self, now: Time, p: &mut Packet) -> bool {
-        if !std::mem::take(&mut self.syn_due) {
-            return false;
-        }
-        if self.state == State::Established {
-            self.write_pure_ack(p, now);
-            return true;
-        }
-        let mut p = self.write_header(p, SYN_HEADER, 0, now);
-        p.insert_flags(TcpFlags::SYN);
-        if self.state == State::SynReceived {
-            self.receiver.write_ack(&mut p);
-            if self.sender.ecn {
-                p.insert_flags(TcpFlags::ECE);
-            }
-        } else if self.wants_ecn() {
-            p.insert_flags(TcpFlags::ECE | TcpFlags::CWR);
-        }
-        // The window of a SYN is never scaled (RFC 7323, section 2.2).
-        p.set_window(self.receiver.first_window());
-        true
     }
 }

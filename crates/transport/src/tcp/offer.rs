@@ -6,7 +6,7 @@
 //! what arrives in a round trip, more while that grows, where a round trip is at most the time in which a whole window arrives. The application
 //! reads at once. The numbers are those of Linux 7.2: docs/models/tcp.md.
 
-use crate::config::TcpConfig;
+use super::terms::Terms;
 use firstlight_units::{Span, Time};
 
 /// The buffer that is tuned, at first.
@@ -19,40 +19,61 @@ const UNSCALED: u64 = 65_535;
 /// The receive window of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
-    /// Payload that the buffer holds,
+    /// Payload that the buffer holds.
     space: u64,
-    /// and the most that it will ever hold.
+    /// The most payload that the buffer will ever hold.
     limit: u64,
-    /// What may be offered of it.
+    /// How much of the space may be offered.
     granted: u64,
-    /// The stream offset up to which was offered; never taken back.
+    /// The stream offset up to which the window was offered; it is never taken back.
     edge: u64,
+    /// The stream offset up to which the peer may send: the edge, rounded up as the window field is.
+    advertised: u64,
     scale: u8,
-    // Right-sizing.
+    /// The time in which a whole window arrives: the receiver's measure of a round trip.
     rtt: Span,
     /// A window has arrived when this offset has, begun then.
     round: (u64, Time),
     /// What arrived in a round trip is counted from this offset, since then.
     counted: (u64, Time),
-    /// What arrived in a round trip at most.
+    /// The most that has arrived in a round trip.
     arrived: u64,
 }
 
 impl Offer {
-    pub(crate) fn new(config: &TcpConfig) -> Self {
-        let (limit, mss) = (config.receive_window.get(), u64::from(config.mss()));
+    pub(crate) fn new(terms: &Terms) -> Self {
+        let (limit, mss) = (terms.receive_window.get(), u64::from(terms.mss));
         let buffer = limit + limit * BESIDE_PAYLOAD / mss;
-        let buffer = if config.autotune { UNTUNED.min(buffer) } else { buffer };
+        let buffer = if terms.autotune { UNTUNED.min(buffer) } else { buffer };
         let half = if buffer / 2 > UNSCALED + 1 { buffer / 2 } else { (buffer / 2 / mss).max(1) * mss };
         let space = limit.min(buffer * mss / (mss + BESIDE_PAYLOAD));
-        let (granted, scale) = (half.min(space), config.window_scale());
+        let (granted, scale) = (half.min(space), terms.scale());
         let start = (0, Time::ZERO);
-        Offer { space, limit, granted, edge: 0, scale, rtt: Span::MAX, round: start, counted: start, arrived: granted }
+        let edge = 0;
+        Offer {
+            space,
+            limit,
+            granted,
+            edge,
+            advertised: edge,
+            scale,
+            rtt: Span::MAX,
+            round: start,
+            counted: start,
+            arrived: granted,
+        }
     }
 
-    /// A SYN comes or goes: the stream starts.
-    pub(crate) fn start(&mut self) {
+    /// The peer's SYN has arrived: the stream starts, with the window that this end's SYN offers.
+    pub(crate) fn start(&mut self, terms: &Terms) {
+        self.scale = terms.scale();
         self.edge = 1 + u64::from(self.unscaled());
+        self.advertised = self.edge;
+    }
+
+    /// The stream offset up to which the peer may send.
+    pub(crate) const fn limit_of_peer(&self) -> u64 {
+        self.advertised
     }
 
     /// The window field of a SYN.
@@ -94,10 +115,13 @@ impl Offer {
         }
     }
 
-    /// The window field that goes with an acknowledgement of everything before `upto`: rounded up, so that the edge stays.
-    pub(crate) fn field(&mut self, upto: u64) -> u16 {
-        self.edge = self.edge.max(upto + self.granted);
+    /// The window field that goes with an acknowledgement of everything before `upto`, of which the program has not read
+    /// `unread` bytes: rounded up, so that the edge stays.
+    pub(crate) fn field(&mut self, upto: u64, unread: u64) -> u16 {
+        self.edge = self.edge.max(upto + self.granted.saturating_sub(unread));
         let unit = 1 << self.scale;
-        ((self.edge - upto + unit - 1) >> self.scale).min(u64::from(u16::MAX)) as u16
+        let field = ((self.edge - upto + unit - 1) >> self.scale).min(u64::from(u16::MAX));
+        self.advertised = self.advertised.max(upto + (field << self.scale));
+        field as u16
     }
 }

@@ -6,9 +6,9 @@
 //! everything waits for the pacer is put off: there is nothing that could have been lost.
 
 use super::sender::Sender;
+use super::terms::Terms;
 use super::timer::Purpose;
 use crate::cc::CongestionControl;
-use crate::config::{HEADER, LATENCY_OPTION, TcpConfig};
 use firstlight_units::{Bytes, Time};
 
 /// When data may go out.
@@ -29,9 +29,8 @@ impl Default for Pacer {
 impl Sender {
     /// A segment leaves.
     #[inline]
-    pub(crate) fn pace(&mut self, len: u32, now: Time) {
-        let option = if self.cc.wants_stamps() { LATENCY_OPTION } else { 0 };
-        let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(HEADER + option)));
+    pub(crate) fn pace(&mut self, len: u32, now: Time, terms: &Terms) {
+        let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(terms.header)));
         if !wait.is_zero() {
             self.pacer.next = now + wait;
         }
@@ -47,14 +46,14 @@ impl Sender {
     }
 
     /// The timer has expired: puts it off when what it would do, or has done, waits for the pacer.
-    pub(crate) fn waits_for_pacer(&mut self, now: Time, config: &TcpConfig) -> bool {
+    pub(crate) fn waits_for_pacer(&mut self, now: Time, terms: &Terms) -> bool {
         if self.pacer.next <= now {
             return false;
         }
         self.timer.at = match self.timer.purpose {
             Purpose::Probe => self.pacer.next,
             Purpose::Retransmit if self.board.in_flight() == 0 => {
-                let timeout = self.timeout(config);
+                let timeout = self.timeout(terms);
                 self.ticks.after(self.pacer.next, timeout)
             }
             _ => return false,

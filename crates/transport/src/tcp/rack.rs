@@ -2,8 +2,8 @@
 
 use super::scoreboard::{Mark, Segment};
 use super::sender::{Phase, Sender};
+use super::terms::Terms;
 use super::timer::{Purpose, Timer};
-use crate::config::TcpConfig;
 use firstlight_units::{Span, Time};
 
 /// Duplicate acknowledgements that make loss certain while no reordering was seen (RFC 8985: DupThresh).
@@ -126,7 +126,7 @@ impl Sender {
     }
 
     /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked.
-    pub(crate) fn rack_detect(&mut self, now: Time, config: &TcpConfig) -> u32 {
+    pub(crate) fn rack_detect(&mut self, now: Time, terms: &Terms) -> u32 {
         let mut marked = 0;
         let mut wait = Span::ZERO;
         for i in 0..self.board.len() as usize {
@@ -151,7 +151,7 @@ impl Sender {
             }
         }
         if !wait.is_zero() {
-            let at = self.ticks.after(now, wait + config.timer_slack());
+            let at = self.ticks.after(now, wait + terms.timer_slack());
             self.timer = Timer { purpose: Purpose::Reorder, at };
         }
         marked

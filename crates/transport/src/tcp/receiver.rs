@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, and when to acknowledge.
+//! The receiving half: which segments are acceptable, reassembly, and when to acknowledge.
 //!
 //! ACKs follow RFC 9293 (section 3.8.6.3) and RFC 5681 (section 4.2): at once for every second full segment, for
 //! anything out of order, for what fills a gap and at the end of an application's write; else delayed. As in Linux, the
@@ -12,30 +12,30 @@ use super::offer::Offer;
 use super::reassembly::{Arrival, Reassembly};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
+use super::terms::Terms;
 use super::timer::Ticks;
-use crate::config::TcpConfig;
 use firstlight_net::{Ecn, TcpFlags, TcpSegment, TcpSegmentMut};
 use firstlight_units::{Span, Time};
 
 /// ACKs for out-of-order data that go out at once for each gap: what fast retransmit needs.
 const UNCOMPRESSED: u32 = 3;
-/// ACKs that are held back at most,
+/// The most ACKs that are held back.
 const MOST_COMPRESSED: u32 = 44;
-/// and how long at most, a twentieth of the round-trip time being less.
+/// ACKs are held back for a twentieth of the round-trip time, and no longer than this.
 const LONGEST_COMPRESSION: Span = Span::from_ms(1);
-/// The slack with which the timer for it expires.
+/// The slack of the timer that ends the holding back.
 const COMPRESSION_SLACK: Span = Span::from_us(100);
 
 /// ACKs that are being held back.
 #[derive(Clone, Copy, Debug)]
 struct Compression {
-    /// The gap begins here,
+    /// Stream offset at which the gap begins.
     gap: u64,
-    /// so many ACKs went out for it,
+    /// ACKs that went out for this gap.
     sent: u32,
-    /// so many wait,
+    /// ACKs that wait.
     held: u32,
-    /// until now; [`Time::MAX`] when none does.
+    /// When the ACKs that wait go out; [`Time::MAX`] when none waits.
     until: Time,
 }
 
@@ -81,18 +81,18 @@ pub(crate) struct Receiver {
     ts_recent: u32,
     /// When the newest full-sized packet left and came, until an ACK tells.
     sample: Option<Sample>,
-    /// SACK blocks that a packet has room for.
-    blocks: u8,
+    /// Stream offset after the peer's FIN; [`u64::MAX`] while it has not been seen.
+    end: u64,
+    /// Stream offset up to which the program has read; [`u64::MAX`] where it reads everything at once.
+    read: u64,
 }
 
 impl Receiver {
-    /// `stamped`: packets carry timestamps of the interfaces.
-    pub(crate) fn new(config: &TcpConfig, stamped: bool) -> Self {
-        let blocks = if stamped { latency::SACK_BLOCKS } else { 3 };
+    pub(crate) fn new(terms: &Terms) -> Self {
         Receiver {
-            stream: Reassembly::new(0, blocks),
+            stream: Reassembly::new(0, 0),
             map: SeqMap::new(0),
-            offer: Offer::new(config),
+            offer: Offer::new(terms),
             echo: Echo::Off,
             ece: false,
             acked: 0,
@@ -101,20 +101,49 @@ impl Receiver {
             deadline: Time::MAX,
             compression: Compression::of(0),
             quick: 0,
-            ticks: Ticks::new(config.tick),
+            ticks: Ticks::new(terms.tick),
             last_arrival: None,
             ts_recent: 0,
             sample: None,
-            blocks,
+            end: u64::MAX,
+            read: u64::MAX,
         }
     }
 
     /// The peer's SYN arrived: its stream starts.
-    pub(crate) fn start(&mut self, initial: u32, tsval: u32) {
+    pub(crate) fn start(&mut self, initial: u32, tsval: u32, terms: &Terms) {
         self.map = SeqMap::new(initial);
-        self.stream = Reassembly::new(1, self.blocks);
-        self.ts_recent = tsval;
-        self.offer.start();
+        let blocks = if terms.option > 0 { latency::SACK_BLOCKS } else { 3 };
+        self.stream = Reassembly::new(1, if terms.sack { blocks } else { 0 });
+        self.ts_recent = if terms.timestamps { tsval } else { 0 };
+        self.offer.start(terms);
+    }
+
+    /// Nothing is acknowledged any more.
+    pub(crate) fn abandon(&mut self) {
+        self.ack_now = false;
+        self.ack_before_change = None;
+        self.deadline = Time::MAX;
+        self.compression.until = Time::MAX;
+    }
+
+    /// From now on the program reads by calls.
+    pub(crate) fn read_by_calls(&mut self) {
+        self.read = self.stream.next().max(1);
+    }
+
+    /// Bytes that the program has not read.
+    pub(crate) fn unread(&self) -> u64 {
+        (self.bytes() + 1).saturating_sub(self.read)
+    }
+
+    /// The program reads at most `bytes`; returns how many there were.
+    pub(crate) fn read(&mut self, bytes: u64) -> u64 {
+        let read = self.unread().min(bytes);
+        if self.read < u64::MAX {
+            self.read += read;
+        }
+        read
     }
 
     /// The window field of a SYN.
@@ -123,14 +152,52 @@ impl Receiver {
     }
 
     /// The next packets are acknowledged at once: as many as make up half a window, between 2 and `quick_acks`.
-    fn acknowledge_quickly(&mut self, config: &TcpConfig) {
-        let half = self.offer.granted() / (2 * u64::from(config.mss()));
-        self.quick = (half.clamp(2, u64::from(u32::MAX)) as u32).min(config.quick_acks);
+    fn acknowledge_quickly(&mut self, terms: &Terms) {
+        let half = self.offer.granted() / (2 * u64::from(terms.mss));
+        self.quick = (half.clamp(2, u64::from(u32::MAX)) as u32).min(terms.quick_acks);
     }
 
     /// Bytes received in order.
     pub(crate) fn bytes(&self) -> u64 {
-        self.stream.next().saturating_sub(1)
+        self.stream.next().saturating_sub(1) - u64::from(self.has_ended())
+    }
+
+    /// Whether the peer's FIN and everything before it have arrived.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.stream.next() >= self.end
+    }
+
+    /// Whether `p` carries the sequence number of the peer's SYN.
+    pub(crate) fn is_first(&self, seq: u32) -> bool {
+        seq == self.map.wire(0)
+    }
+
+    /// Whether `p` starts where the received stream ends.
+    pub(crate) fn is_next(&self, p: TcpSegment<'_>) -> bool {
+        p.seq() == self.map.wire(self.stream.next())
+    }
+
+    /// Whether `p` starts in the receive window.
+    pub(crate) fn is_in_window(&self, p: TcpSegment<'_>) -> bool {
+        let start = self.map.offset(p.seq(), self.stream.next());
+        start >= self.stream.next() && start <= self.offer.limit_of_peer()
+    }
+
+    /// Whether `p` carries data that have not arrived before.
+    pub(crate) fn is_new(&self, p: TcpSegment<'_>) -> bool {
+        p.is_data() && self.map.offset(p.seq(), self.stream.next()) + u64::from(p.payload()) > self.stream.next()
+    }
+
+    /// Whether `p` is acceptable (RFC 9293, section 3.10.7.4). What has arrived before is, for it must be acknowledged.
+    #[inline]
+    pub(crate) fn admits(&self, p: TcpSegment<'_>) -> bool {
+        let start = self.map.offset(p.seq(), self.stream.next());
+        start <= self.offer.limit_of_peer()
+    }
+
+    /// A segment arrived that is not acceptable.
+    pub(crate) fn on_unacceptable(&mut self, _p: TcpSegment<'_>) {
+        self.ack_now = true;
     }
 
     /// When [`Receiver::ack_now`] is to be called; [`Time::MAX`] for never.
@@ -147,19 +214,25 @@ impl Receiver {
         self.ack_now = true;
     }
 
-    /// A data segment arrived. `rtt` tells how long a silence is long and a delay short.
-    pub(crate) fn on_data(&mut self, p: TcpSegment<'_>, now: Time, config: &TcpConfig, rtt: &RttEstimator) {
+    /// A segment with data or a FIN arrived. After a silence of a timeout ACKs are quick again, hence `rtt`. Returns
+    /// whether the peer's stream is complete with it.
+    pub(crate) fn on_data(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms, rtt: &RttEstimator) -> bool {
         let start = self.map.offset(p.seq(), self.stream.next());
-        let end = start + u64::from(p.payload());
-        if start <= self.acked {
+        let fin = p.flags().has(TcpFlags::FIN);
+        let end = start + u64::from(p.payload()) + u64::from(fin);
+        if fin && self.end == u64::MAX {
+            self.end = end;
+        }
+        let ended = self.has_ended();
+        if start <= self.acked && terms.timestamps {
             self.ts_recent = p.tsval();
         }
-        if p.has_stamps() && p.payload() >= config.mss() {
+        if p.has_stamps() && p.payload() >= terms.mss {
             self.sample = Some(latency::sample(&p));
         }
-        self.on_ecn(p, config);
+        self.on_ecn(p, terms);
         if self.last_arrival.is_none_or(|last| now.saturating_since(last) > rtt.rto()) {
-            self.acknowledge_quickly(config);
+            self.acknowledge_quickly(terms);
         }
         self.last_arrival = Some(now);
         match self.stream.insert(start, end) {
@@ -167,27 +240,31 @@ impl Receiver {
                 if self.offer.on_progress(self.stream.next(), end - start, now) {
                     self.quick |= 1;
                 }
+                if self.has_ended() {
+                    // Only the program's own FIN is still to come: the ACK may wait for it.
+                    self.quick = u32::from(self.bytes() == 0);
+                }
                 let waiting = self.stream.next() - self.ack_before_change.unwrap_or(self.acked);
                 let pushed = p.flags().has(TcpFlags::PSH);
-                if filled_gap || pushed || waiting > u64::from(config.mss()) || self.quick > 0 || self.stream.has_gap()
-                {
+                if filled_gap || pushed || waiting > u64::from(terms.mss) || self.quick > 0 || self.stream.has_gap() {
                     self.ack_now = true;
                 } else if self.deadline == Time::MAX {
-                    self.deadline = self.ticks.after(now, config.delayed_ack);
+                    self.deadline = self.ticks.after(now, terms.delayed_ack);
                 }
             }
             Arrival::OutOfOrder { crowded } => {
-                if crowded || self.quick > 0 || !config.compress_sacks {
+                if crowded || self.quick > 0 || !terms.compress_sacks {
                     self.ack_now = true;
                 } else {
                     self.compress(now, rtt);
                 }
             }
             Arrival::Duplicate => {
-                self.acknowledge_quickly(config);
+                self.acknowledge_quickly(terms);
                 self.ack_now = true;
             }
         }
+        !ended && self.has_ended()
     }
 
     /// More beyond a gap: acknowledge now or with what follows.
@@ -211,7 +288,7 @@ impl Receiver {
     }
 
     /// Follows the marks.
-    fn on_ecn(&mut self, p: TcpSegment<'_>, config: &TcpConfig) {
+    fn on_ecn(&mut self, p: TcpSegment<'_>, terms: &Terms) {
         let marked = p.ecn() == Ecn::Ce;
         match self.echo {
             Echo::Off => {}
@@ -221,7 +298,7 @@ impl Receiver {
                 }
                 if marked && !self.ece {
                     self.ece = true;
-                    self.quick = self.quick.max(2.min(config.quick_acks));
+                    self.quick = self.quick.max(2.min(terms.quick_acks));
                 }
             }
             Echo::Precise => {
@@ -259,7 +336,7 @@ impl Receiver {
             }
         };
         p.set_ack(self.map.wire(upto));
-        p.set_window(self.offer.field(upto));
+        p.set_window(self.offer.field(upto, self.unread()));
         if upto > self.acked {
             self.quick = self.quick.saturating_sub(1);
             self.acked = upto;

@@ -7,9 +7,9 @@
 use super::latency;
 use super::scoreboard::Mark;
 use super::sender::{Phase, Sender};
+use super::terms::Terms;
 use super::timer::{Purpose, is_before, timestamp};
 use crate::cc::{Ack, CongestionControl};
-use crate::config::TcpConfig;
 use firstlight_net::{TcpFlags, TcpSegment};
 use firstlight_units::{Span, Time};
 
@@ -24,6 +24,8 @@ struct News {
     sacked: bool,
     /// A duplicate was reported.
     duplicate: bool,
+    /// It is a duplicate acknowledgement of a peer without SACK.
+    repeated: bool,
     /// A packet that was sent once and before this phase was delivered.
     original: bool,
     /// It acknowledged a packet that had been retransmitted.
@@ -44,33 +46,44 @@ fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Sender {
-    /// An ACK arrived.
-    pub(crate) fn on_ack(&mut self, p: TcpSegment<'_>, now: Time, config: &TcpConfig) {
-        self.settle_timer(config);
+    /// An ACK arrived. False when it acknowledges what was never sent (RFC 5961,
+    /// section 5.2): then nothing has changed.
+    pub(crate) fn on_ack(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms) -> bool {
+        self.settle_timer(terms);
         let ack = self.map.offset(p.ack(), self.una);
         if ack > self.next {
-            return;
+            return false;
         }
+        let edge = self.window_end;
         if ack >= self.una {
-            let offered = u64::from(p.window()) << self.window_scale;
-            self.peer_window = self.peer_window.max(offered);
-            self.window_end = self.window_end.max(ack + offered);
+            self.on_window(ack, u64::from(p.window()) << self.window_scale);
+        }
+        let moved = self.window_end != edge;
+        if self.timer.purpose == Purpose::WindowProbe {
+            self.on_probe_reply(now);
         }
         if ack == self.una && p.is_data() && p.sacks() == 0 && self.board.is_empty() {
-            // Data of the peer's to one who has nothing in flight: its ACK has told the window, and has nothing else to tell.
-            return;
+            // The peer's data acknowledge nothing new where nothing is in flight: they have told the window alone.
+            return true;
         }
         let prior_una = self.una;
         let prior_lost = self.board.lost();
         let ece = p.flags().has(TcpFlags::ECE);
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
-        if p.sacks() > 0 {
+        if p.sacks() > 0 && terms.sack {
             self.on_sack(p, ack, now, &mut news);
         }
         if ack > self.una {
             self.on_cumulative(ack, now, &mut news);
+            if !terms.sack {
+                news.delivered = self.forget_duplicates(news.delivered);
+            }
+        } else if !terms.sack && ack == self.una && !p.is_data() && !moved && !self.board.is_empty() {
+            self.on_duplicate_ack();
+            news.delivered += 1;
+            news.repeated = true;
         }
-        let rtt = self.sample_rtt(&news, p.tsecr(), now, config);
+        let rtt = self.sample_rtt(&news, p.tsecr(), now, terms);
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
         let (delivered, srtt, una, next) = (news.delivered, self.rtt.smoothed(), self.una, self.next);
         let reducing = self.in_reduction();
@@ -80,9 +93,9 @@ impl Sender {
             self.on_probe_answer(ack, &news);
         }
         self.new_data_first = false;
-        if self.phase != Phase::Open || news.marked || p.sacks() > 0 {
+        if self.phase != Phase::Open || news.marked || p.sacks() > 0 || news.repeated {
             self.rack_adapt();
-            self.react(&mut news, prior_una, p.tsecr(), now, config);
+            self.react(&mut news, prior_una, p.tsecr(), now, terms);
         }
         if news.arm {
             self.arm_from = now;
@@ -91,6 +104,19 @@ impl Sender {
             self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost);
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
             self.cc.grow(&mut self.window, &told);
+        }
+        true
+    }
+
+    /// The peer offers `offered` bytes beyond `ack`. An edge that moves back by less than the unit of the window field is
+    /// rounding.
+    fn on_window(&mut self, ack: u64, offered: u64) {
+        self.peer_window = self.peer_window.max(offered);
+        let end = ack + offered;
+        if end + (1 << self.window_scale) > self.window_end {
+            self.window_end = self.window_end.max(end);
+        } else if ack > self.una {
+            self.window_end = end;
         }
     }
 
@@ -122,6 +148,7 @@ impl Sender {
         }
         self.una = ack;
         self.retries = 0;
+        self.silent_since = None;
         news.advanced = true;
         news.arm = true;
     }
@@ -183,7 +210,7 @@ impl Sender {
     }
 
     /// Feeds the estimator; returns the round-trip time of the newest packet acknowledged.
-    fn sample_rtt(&mut self, news: &News, tsecr: u32, now: Time, config: &TcpConfig) -> Option<Span> {
+    fn sample_rtt(&mut self, news: &News, tsecr: u32, now: Time, terms: &Terms) -> Option<Span> {
         let acked = news.acked_sent.filter(|_| !news.retransmitted);
         let newest = news.sacked_sent.or(acked).map(|(_, newest)| now.saturating_since(newest));
         let sample = match acked.or(news.sacked_sent) {
@@ -199,7 +226,7 @@ impl Sender {
             self.rtt.on_min_sample(newest);
         }
         if let Some(sample) = sample {
-            self.rtt.on_sample(sample, config);
+            self.rtt.on_sample(sample, terms);
             self.backoff = 0;
         }
         newest
@@ -222,7 +249,7 @@ impl Sender {
     }
 
     /// Something is unusual: moves between the phases.
-    fn react(&mut self, news: &mut News, prior_una: u64, tsecr: u32, now: Time, config: &TcpConfig) {
+    fn react(&mut self, news: &mut News, prior_una: u64, tsecr: u32, now: Time, terms: &Terms) {
         if news.marked {
             self.prior_ssthresh = None;
         }
@@ -233,10 +260,12 @@ impl Sender {
                     self.end_reduction();
                     self.phase = Phase::Open;
                 }
-                Phase::Recovery => {
+                Phase::Recovery if terms.sack || self.una > self.phase_end => {
+                    self.board.duplicates = 0;
                     self.leave_recovery(tsecr);
                     self.end_reduction();
                 }
+                Phase::Recovery => self.board.duplicates = 0,
                 _ => {}
             }
         }
@@ -254,7 +283,7 @@ impl Sender {
             Phase::Loss => {
                 self.after_timeout(news, tsecr);
                 if self.phase == Phase::Loss {
-                    self.detect(news, now, config);
+                    self.detect(news, now, terms);
                     return;
                 }
             }
@@ -263,7 +292,7 @@ impl Sender {
             }
             Phase::Reduced => {}
         }
-        self.detect(news, now, config);
+        self.detect(news, now, terms);
         if self.phase == Phase::Recovery {
             return;
         }
@@ -278,15 +307,19 @@ impl Sender {
         debug_assert!(self.una >= prior_una);
     }
 
-    fn detect(&mut self, news: &mut News, now: Time, config: &TcpConfig) {
-        self.rack_detect(now, config);
+    fn detect(&mut self, news: &mut News, now: Time, terms: &Terms) {
+        if !terms.sack {
+            return self.detect_without_sack(news.advanced);
+        }
+        self.rack_detect(now, terms);
         if self.timer.purpose == Purpose::Reorder {
             news.arm = false;
         }
     }
 
     fn keep_open(&mut self) {
-        let quiet = self.board.sacked() + self.board.lost() + self.board.retransmitted() == 0;
+        let board = &self.board;
+        let quiet = board.sacked() + board.duplicates + board.lost() + board.retransmitted() == 0;
         let phase = if quiet { Phase::Open } else { Phase::Disorder };
         if self.phase != phase {
             self.phase = phase;
@@ -399,34 +432,35 @@ impl Sender {
     }
 
     /// The timer expired.
-    pub(crate) fn on_timer(&mut self, now: Time, config: &TcpConfig) {
-        if self.waits_for_pacer(now, config) {
+    pub(crate) fn on_timer(&mut self, now: Time, terms: &Terms) {
+        if self.waits_for_pacer(now, terms) {
             return;
         }
         match self.timer.purpose {
-            Purpose::Idle => {}
-            Purpose::Probe => self.probe_due = true,
-            Purpose::Retransmit => self.on_retransmission_timeout(now, config),
-            Purpose::Reorder => self.on_reordering_timeout(now, config),
+            Purpose::Idle | Purpose::Linger => {}
+            Purpose::Probe | Purpose::WindowProbe => self.probe_due = true,
+            Purpose::Retransmit => self.on_retransmission_timeout(now, terms),
+            Purpose::Reorder => self.on_reordering_timeout(now, terms),
         }
     }
 
     /// RFC 8985, section 6.3: what waited for the reordering window is lost.
-    fn on_reordering_timeout(&mut self, now: Time, config: &TcpConfig) {
-        self.arm_retransmit(now, config);
-        if self.rack_detect(now, config) > 0 && self.phase != Phase::Recovery {
+    fn on_reordering_timeout(&mut self, now: Time, terms: &Terms) {
+        self.arm_retransmit(now, terms);
+        if self.rack_detect(now, terms) > 0 && self.phase != Phase::Recovery {
             self.enter_recovery(false);
             self.reduce(1, false);
         }
     }
 
     /// RFC 6298, section 5.4 to 5.7, with RFC 8985's section 6.3: what was sent recently is not yet lost.
-    fn on_retransmission_timeout(&mut self, now: Time, config: &TcpConfig) {
+    fn on_retransmission_timeout(&mut self, now: Time, terms: &Terms) {
         self.stats.timeouts += 1;
         let fresh = self.phase < Phase::Recovery;
         if self.board.front().is_some_and(|s| s.marks.has(Mark::SACKED)) {
             self.board.unmark_sacked();
         }
+        self.board.duplicates = 0;
         for i in 0..self.board.len() as usize {
             let segment = *self.board.get(i);
             let recent = i > 0 && !self.rack_patience(&segment, now).is_zero();
@@ -456,9 +490,9 @@ impl Sender {
         self.probe_end = None;
         self.new_data_first = false;
         self.cwr_due |= self.marks_mean_congestion();
-        self.frto = config.frto && (fresh || self.retries > 0);
+        self.frto = terms.frto && (fresh || self.retries > 0);
         self.retries += 1;
         self.backoff += 1;
-        self.arm_retransmit(now, config);
+        self.arm_retransmit(now, terms);
     }
 }

@@ -14,6 +14,10 @@ impl Mark {
     pub(crate) const RETRANSMITTED: Mark = Mark(4);
     /// It was retransmitted at some time.
     pub(crate) const EVER_RETRANSMITTED: Mark = Mark(8);
+    /// Its last unit is the FIN.
+    pub(crate) const FIN: Mark = Mark(16);
+    /// What stays true of a segment whatever becomes of it.
+    const LASTING: u8 = Self::EVER_RETRANSMITTED.0 | Self::FIN.0;
 
     pub(crate) const fn has(self, mark: Mark) -> bool {
         self.0 & mark.0 != 0
@@ -27,7 +31,7 @@ pub(crate) struct Segment {
     pub(crate) start: u64,
     /// When it was last sent.
     pub(crate) sent: Time,
-    /// Payload bytes.
+    /// Units of the stream: payload bytes, and the FIN.
     pub(crate) len: u32,
     pub(crate) marks: Mark,
 }
@@ -47,6 +51,8 @@ pub(crate) struct Scoreboard {
     retransmitted: u32,
     /// No segment before this index is lost and not retransmitted.
     first_lost: usize,
+    /// Segments of which duplicate acknowledgements tell that they have arrived, where there is no SACK to tell which.
+    pub(crate) duplicates: u32,
 }
 
 impl Scoreboard {
@@ -72,7 +78,7 @@ impl Scoreboard {
 
     /// Packets believed to be in the network (RFC 6675's pipe).
     pub(crate) fn in_flight(&self) -> u32 {
-        self.len() - self.sacked - self.lost + self.retransmitted
+        (self.len() - self.sacked - self.lost + self.retransmitted).saturating_sub(self.duplicates)
     }
 
     pub(crate) fn front(&self) -> Option<&Segment> {
@@ -123,8 +129,8 @@ impl Scoreboard {
 
     /// The segment has arrived: it is neither lost nor on its way.
     pub(crate) fn mark_sacked(&mut self, i: usize) {
-        let ever = self.segments[i].marks.0 & Mark::EVER_RETRANSMITTED.0;
-        self.set(i, Mark(ever | Mark::SACKED.0));
+        let lasting = self.segments[i].marks.0 & Mark::LASTING;
+        self.set(i, Mark(lasting | Mark::SACKED.0));
     }
 
     /// The segment, or its latest copy, is lost.

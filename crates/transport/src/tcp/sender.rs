@@ -4,10 +4,11 @@ use super::pacing::Pacer;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Scoreboard, Segment};
 use super::seq::SeqMap;
+use super::terms::Terms;
 use super::timer::{Purpose, Ticks, Timer, timestamp};
 use super::{Stats, rack::Rack};
 use crate::cc::{CongestionControl, Controller, EcnUse, Window};
-use crate::config::TcpConfig;
+use firstlight_net::TcpFlags;
 use firstlight_units::{Span, Time};
 
 /// Where the sender stands with congestion, in Linux's well-known terms.
@@ -31,8 +32,23 @@ pub(crate) struct Outgoing {
     pub(crate) start: u64,
     pub(crate) len: u32,
     pub(crate) retransmission: bool,
-    /// The receiver is to hand over what it has.
-    pub(crate) push: bool,
+    /// PSH, where the receiver is to hand over what it has, and FIN.
+    pub(crate) flags: TcpFlags,
+}
+
+impl Outgoing {
+    /// `units` of the stream from `start`; the last of these is the FIN if there is a `fin`.
+    fn new(start: u64, units: u32, retransmission: bool, push: bool, fin: bool) -> Self {
+        let len = units - u32::from(fin);
+        let mut flags = TcpFlags::default();
+        if push && len > 0 {
+            flags.insert(TcpFlags::PSH);
+        }
+        if fin {
+            flags.insert(TcpFlags::FIN);
+        }
+        Outgoing { start, len, retransmission, flags }
+    }
 }
 
 /// The sending half of a connection. `recovery.rs` reacts to ACKs, `rack.rs` finds losses, `prr.rs` moves the window.
@@ -43,8 +59,10 @@ pub(crate) struct Sender {
     pub(crate) una: u64,
     /// The next stream offset to send.
     pub(crate) next: u64,
-    /// Where what the application has written ends.
+    /// Stream offset after what the program has written, and after the FIN if it has closed.
     pub(crate) written: u64,
+    /// The program has closed: the last unit of the stream is a FIN.
+    pub(crate) fin: bool,
     /// Where the peer's receive window ends.
     pub(crate) window_end: u64,
     /// How far beyond `una` the stack holds data.
@@ -102,32 +120,39 @@ pub(crate) struct Sender {
     pub(crate) cwr_due: bool,
     pub(crate) last_sent: Time,
     pub(crate) pacer: Pacer,
+    /// How long data may stay unacknowledged; `None`: for ever.
+    pub(crate) user_timeout: Option<Span>,
+    /// Probes of a closed window that went out since an ACK arrived.
+    pub(crate) window_probes: u32,
+    /// When the timer first expired since an ACK last advanced.
+    pub(crate) silent_since: Option<Time>,
     pub(crate) stats: Stats,
 }
 
 impl Sender {
-    pub(crate) fn new(config: &TcpConfig, cc: Controller, isn: u32) -> Self {
+    pub(crate) fn new(terms: &Terms, cc: Controller, isn: u32) -> Self {
         Sender {
             map: SeqMap::new(isn),
             una: 0,
             next: 0,
             written: 1,
+            fin: false,
             window_end: 0,
-            buffer: config.send_room(),
+            buffer: terms.send_room(),
             peer_window: 0,
-            window_scale: config.window_scale(),
+            window_scale: terms.scale(),
             burst_start: 0,
             burst_end: 0,
             piece: 0,
             piece_end: 0,
             board: Scoreboard::default(),
-            window: Window::new(config.initial_window),
+            window: Window::new(terms.initial_window),
             cc,
-            rtt: RttEstimator::new(config.rto_initial),
+            rtt: RttEstimator::new(terms.rto_initial),
             rack: Rack::default(),
             timer: Timer::IDLE,
             arm_from: Time::MAX,
-            ticks: Ticks::new(config.tick),
+            ticks: Ticks::new(terms.tick),
             phase: Phase::Open,
             phase_end: 0,
             retries: 0,
@@ -151,23 +176,69 @@ impl Sender {
             cwr_due: false,
             last_sent: Time::ZERO,
             pacer: Pacer::default(),
+            user_timeout: None,
+            window_probes: 0,
+            silent_since: None,
             stats: Stats::default(),
         }
     }
 
-    /// The application hands over bytes.
-    pub(crate) fn write(&mut self, bytes: u64, now: Time, config: &TcpConfig) {
+    /// The program hands over bytes.
+    pub(crate) fn write(&mut self, bytes: u64, now: Time, terms: &Terms) {
         // RFC 5681, section 4.1: after an idle time longer than the timeout the window starts again.
         if self.board.is_empty() && self.next > 1 && now.saturating_since(self.last_sent) > self.rtt.rto() {
-            self.window.cwnd = self.window.cwnd.min(config.initial_window);
+            self.window.cwnd = self.window.cwnd.min(terms.initial_window);
         }
+        self.arm_if_idle(now);
         self.written = self.written.saturating_add(bytes);
     }
 
-    /// Nothing more is written than what was sent; tells how many bytes that are.
+    /// Nothing more is written than what was sent. Returns how many bytes that are.
     pub(crate) fn end_write(&mut self) -> u64 {
         self.written = self.next.max(1);
         self.written - 1
+    }
+
+    /// The program closes: a FIN follows the data.
+    pub(crate) fn end_stream(&mut self, now: Time) {
+        if !self.fin {
+            self.fin = true;
+            self.written += 1;
+            self.arm_if_idle(now);
+        }
+    }
+
+    /// There is something to send, and it may have to wait: a probe of the window is to be due then.
+    fn arm_if_idle(&mut self, now: Time) {
+        if self.timer.purpose == Purpose::Idle && self.next > 0 {
+            self.arm_from = now;
+        }
+    }
+
+    /// Bytes that the peer has acknowledged.
+    pub(crate) fn bytes_acked(&self) -> u64 {
+        self.una.saturating_sub(1) - u64::from(self.is_fin_acked())
+    }
+
+    /// Whether the peer has acknowledged the FIN.
+    pub(crate) fn is_fin_acked(&self) -> bool {
+        self.fin && self.una == self.written
+    }
+
+    /// Nothing is sent any more.
+    pub(crate) fn abandon(&mut self) {
+        self.board = Scoreboard::default();
+        self.written = self.next;
+        self.timer = Timer::IDLE;
+        self.arm_from = Time::MAX;
+        self.probe_due = false;
+        self.pacer = Pacer::default();
+    }
+
+    /// Whether the peer has not acknowledged anything for longer than the program wants to wait.
+    pub(crate) fn has_given_up(&mut self, now: Time) -> bool {
+        let since = *self.silent_since.get_or_insert(now);
+        self.user_timeout.is_some_and(|timeout| now.saturating_since(since) >= timeout)
     }
 
     /// The window of a SYN.
@@ -191,14 +262,14 @@ impl Sender {
     }
 
     /// The next segment that may be sent, if any.
-    pub(crate) fn poll(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
+    pub(crate) fn poll(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
         if self.pacer.next > now {
             self.hold_back();
             return None;
         }
-        if std::mem::take(&mut self.probe_due) && !self.board.is_empty() {
-            return self.send_probe(now, config);
+        if std::mem::take(&mut self.probe_due) {
+            return self.send_probe(now, terms);
         }
         let in_flight = self.board.in_flight();
         if in_flight >= self.window.cwnd {
@@ -207,7 +278,7 @@ impl Sender {
         }
         let room = self.window.cwnd - in_flight;
         if self.new_data_first {
-            if let Some(sent) = self.send_new(room, now, config) {
+            if let Some(sent) = self.send_new(room, now, terms) {
                 return Some(sent);
             }
             self.new_data_first = false;
@@ -220,9 +291,9 @@ impl Sender {
             && !(self.frto && self.next > self.phase_end)
             && let Some(i) = self.board.next_lost()
         {
-            return Some(self.retransmit(i, now, config));
+            return Some(self.retransmit(i, now, terms));
         }
-        self.send_new(room, now, config)
+        self.send_new(room, now, terms)
     }
 
     pub(crate) fn has_new_data(&self) -> bool {
@@ -236,33 +307,38 @@ impl Sender {
 
     /// New data, where the window has room for so many packets.
     #[inline]
-    fn send_new(&mut self, room: u32, now: Time, config: &TcpConfig) -> Option<Outgoing> {
-        if self.has_new_data() { self.cut(room, now, config) } else { None }
+    pub(crate) fn send_new(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
+        if self.has_new_data() { self.cut(room, now, terms) } else { None }
     }
 
     /// Cuts a segment off the new data, if a burst goes on or one may begin.
-    fn cut(&mut self, room: u32, now: Time, config: &TcpConfig) -> Option<Outgoing> {
-        if self.next >= self.burst_end && !self.plan_burst(room, now, config) {
+    fn cut(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
+        if self.next >= self.burst_end && !self.plan_burst(room, now, terms) {
             return None;
         }
-        let len = u64::from(config.mss()).min(self.burst_end - self.next);
+        let mut len = u64::from(terms.mss).min(self.burst_end - self.next);
         let start = self.next;
-        self.board.push(Segment { start, sent: now, len: len as u32, marks: Mark::default() });
+        let fin = self.fin && start + len + 1 >= self.written;
+        let marks = if fin { Mark::FIN } else { Mark::default() };
+        if fin {
+            len = self.written - start;
+        }
+        self.board.push(Segment { start, sent: now, len: len as u32, marks });
         self.next += len;
         if self.in_reduction() {
             self.prr_out += 1;
         }
-        self.after_send(len as u32, now);
-        if matches!(self.timer.purpose, Purpose::Idle | Purpose::Probe) {
+        self.after_send(len as u32, now, terms);
+        if matches!(self.timer.purpose, Purpose::Idle | Purpose::Probe | Purpose::WindowProbe) {
             self.arm_from = now;
         }
         // As Linux does it: a burst ends with a push, a lone packet does not.
         let burst_ends = self.next == self.burst_end && start > self.burst_start;
         let push = burst_ends || self.next == self.written || self.goes_alone();
-        Some(Outgoing { start, len: len as u32, retransmission: false, push })
+        Some(Outgoing::new(start, len as u32, false, push, fin))
     }
 
-    fn retransmit(&mut self, i: usize, now: Time, config: &TcpConfig) -> Outgoing {
+    pub(crate) fn retransmit(&mut self, i: usize, now: Time, terms: &Terms) -> Outgoing {
         self.board.mark_retransmitted(i, now);
         if self.first_retransmit_ts == 0 {
             self.first_retransmit_ts = timestamp(now);
@@ -272,35 +348,19 @@ impl Sender {
             self.prr_out += 1;
         }
         self.stats.retransmits += 1;
-        self.after_send(self.board.get(i).len, now);
+        self.after_send(self.board.get(i).len, now, terms);
         if i == 0 && self.timer.purpose != Purpose::Reorder {
-            self.arm_retransmit(now, config);
+            self.arm_retransmit(now, terms);
         }
         let segment = self.board.get(i);
         let push = segment.end() == self.written || self.goes_alone();
-        Outgoing { start: segment.start, len: segment.len, retransmission: true, push }
-    }
-
-    /// RFC 8985, section 7.3: a probe is new data if there are any, else the last segment again. Of nothing in flight there is none:
-    /// what it was due for may have been acknowledged while it had to wait.
-    fn send_probe(&mut self, now: Time, config: &TcpConfig) -> Option<Outgoing> {
-        if self.probe_end.is_some() {
-            self.arm_retransmit(now, config);
-            return None;
-        }
-        self.stats.probes += 1;
-        let new = self.send_new(1, now, config);
-        self.probe_was_copy = new.is_none();
-        let sent = new.unwrap_or_else(|| self.retransmit(self.board.len() as usize - 1, now, config));
-        self.probe_end = Some(self.next);
-        self.arm_retransmit(now, config);
-        Some(sent)
+        Outgoing::new(segment.start, segment.len, true, push, segment.marks.has(Mark::FIN))
     }
 
     #[inline]
-    fn after_send(&mut self, len: u32, now: Time) {
+    fn after_send(&mut self, len: u32, now: Time, terms: &Terms) {
         self.last_sent = now;
-        self.pace(len, now);
+        self.pace(len, now, terms);
         self.stats.packets_sent += 1;
         let in_flight = self.board.in_flight();
         // As Linux validates its window: once limited by it, limited for this window of data.
@@ -326,37 +386,37 @@ impl Sender {
 
     /// Arms the timer if data were sent or acknowledged: once for all that happened at that moment.
     #[inline]
-    pub(crate) fn settle_timer(&mut self, config: &TcpConfig) {
+    pub(crate) fn settle_timer(&mut self, terms: &Terms) {
         if self.arm_from < Time::MAX {
-            self.arm(self.arm_from, config);
+            self.arm(self.arm_from, terms);
         }
     }
 
     /// Arms the timer after data was sent or acknowledged: a probe where one helps, else the retransmission timeout.
-    fn arm(&mut self, now: Time, config: &TcpConfig) {
+    fn arm(&mut self, now: Time, terms: &Terms) {
         self.arm_from = Time::MAX;
         if self.board.is_empty() {
-            self.timer = Timer::IDLE;
-            return;
+            return self.arm_window_probe(now, terms);
         }
-        let probe = config.tail_loss_probe && self.phase != Phase::Disorder && self.phase < Phase::Recovery;
+        let probe =
+            terms.tail_loss_probe && terms.sack && self.phase != Phase::Disorder && self.phase < Phase::Recovery;
         if !probe || self.probe_end.is_some() {
-            return self.arm_retransmit(now, config);
+            return self.arm_retransmit(now, terms);
         }
         let timeout = match self.rtt.smoothed() {
             // RFC 8985, section 7.2: a lone packet's ACK may be delayed.
-            Some(srtt) if self.board.len() == 1 => srtt * 2 + config.rto_min,
-            Some(srtt) => srtt * 2 + config.timer_slack(),
-            None => config.rto_initial,
+            Some(srtt) if self.board.len() == 1 => srtt * 2 + terms.rto_min,
+            Some(srtt) => srtt * 2 + terms.timer_slack(),
+            None => terms.rto_initial,
         };
-        let timeout = timeout.min(self.timeout(config));
+        let timeout = timeout.min(self.timeout(terms));
         self.timer = Timer { purpose: Purpose::Probe, at: self.ticks.after(now, timeout) };
     }
 
     /// Arms the retransmission timeout, counted from `now`.
-    pub(crate) fn arm_retransmit(&mut self, now: Time, config: &TcpConfig) {
+    pub(crate) fn arm_retransmit(&mut self, now: Time, terms: &Terms) {
         self.arm_from = Time::MAX;
-        let timeout = self.timeout(config);
+        let timeout = self.timeout(terms);
         self.timer = if self.board.is_empty() {
             Timer::IDLE
         } else {
@@ -365,7 +425,7 @@ impl Sender {
     }
 
     /// The timeout with its back-off (RFC 6298, section 5.5).
-    pub(crate) fn timeout(&self, config: &TcpConfig) -> Span {
-        self.rtt.rto().saturating_mul(1 << self.backoff.min(16)).min(config.rto_max)
+    pub(crate) fn timeout(&self, terms: &Terms) -> Span {
+        self.rtt.rto().saturating_mul(1 << self.backoff.min(16)).min(terms.rto_max)
     }
 }

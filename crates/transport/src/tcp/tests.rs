@@ -88,7 +88,7 @@ impl Wire {
     }
 
     fn send(mut self, packets: u64) -> Self {
-        let mss = u64::from(self.ends[0].config.mss());
+        let mss = u64::from(self.ends[0].terms.mss);
         let now = self.now;
         self.ends[0].write(packets * mss, now);
         self.pump(0);
@@ -101,10 +101,10 @@ impl Wire {
 
     /// Where there is nothing to ask a sender for, asking it would yield nothing and leave it as it is.
     fn idle_polls_change_nothing(&self, from: usize) {
-        let Connection { sender, config, .. } = &self.ends[from];
+        let Connection { sender, terms, .. } = &self.ends[from];
         if self.ends[from].is_established() && !sender.has_work() {
             let mut asked = sender.clone();
-            assert!(asked.poll(self.now, config).is_none(), "{from} has a segment to send at {}", self.now);
+            assert!(asked.poll(self.now, terms).is_none(), "{from} has a segment to send at {}", self.now);
             assert_eq!(format!("{asked:?}"), format!("{sender:?}"));
         }
     }
@@ -215,7 +215,7 @@ impl Wire {
     }
 
     fn received_packets(&self) -> u64 {
-        self.ends[1].bytes_received() / u64::from(self.ends[0].config.mss())
+        self.ends[1].bytes_received() / u64::from(self.ends[0].terms.mss)
     }
 }
 
@@ -265,7 +265,7 @@ fn the_receive_window_is_tuned() {
     wire = wire.run_for(US * 150);
     assert_eq!(offered(&wire), 62_636);
     wire = wire.run_for(US * 58);
-    let (window, mss) = (offered(&wire), u64::from(wire.ends[0].config.mss()));
+    let (window, mss) = (offered(&wire), u64::from(wire.ends[0].terms.mss));
     let grown = 62_636 + 2 * mss;
     assert!((grown..grown + 128).contains(&window), "{window}");
     // As long as it grows a packet makes an ACK, also where nothing asks for quick ones.
@@ -325,7 +325,7 @@ fn slow_start_adds_what_is_acknowledged() {
     assert_eq!(wire.ends[0].cwnd(), 16);
     let acked = wire.ends[0].bytes_acked();
     let wire = wire.run_for(US * 100);
-    let packets = (wire.ends[0].bytes_acked() - acked) as f64 / f64::from(wire.ends[0].config.mss());
+    let packets = (wire.ends[0].bytes_acked() - acked) as f64 / f64::from(wire.ends[0].terms.mss);
     assert!((f64::from(wire.ends[0].cwnd()) - 16.0 - packets).abs() < 2.0, "{} {packets}", wire.ends[0].cwnd());
 }
 
@@ -444,7 +444,7 @@ fn acks_are_delayed_after_the_first_packets() {
     let mut wire = Wire::new("newreno", tcp).send(20).run(after_ms(100));
     let next = wire.data + 4;
     wire = wire.lose([next]);
-    let (mss, before) = (u64::from(wire.ends[0].config.mss()), wire.ends[0].bytes_acked());
+    let (mss, before) = (u64::from(wire.ends[0].terms.mss), wire.ends[0].bytes_acked());
     // Of four packets the last, which alone is pushed, is lost: the third waits for the timer, 40 ms after the tick
     // that it came in.
     wire = wire.send(4).run_for(MS);
@@ -512,7 +512,7 @@ fn dctcp_echoes_each_mark() {
     let marked: Vec<u32> = with("marked").iter().map(|line| number(line, "seq ")).collect();
     let acks: Vec<u32> =
         with(" 1 #0 ").iter().filter(|line| line.contains(" .E ")).map(|line| number(line, "ack ")).collect();
-    let last = marked[4] + wire.ends[0].config.mss();
+    let last = marked[4] + wire.ends[0].terms.mss;
     assert_eq!((marked.len(), acks.last()), (5, Some(&last)), "{acks:?}");
     assert!(acks.iter().all(|&ack| marked[0] < ack && ack <= last), "{marked:?} {acks:?}");
 }
@@ -590,15 +590,11 @@ fn the_peers_data_tell_the_window() {
     let (now, seq) = (wire.now, wire.ends[0].sender.map.wire(1));
     let end = &mut wire.ends[1];
     let (flags, ack) = (TcpFlags::ACK | TcpFlags::ECE, end.sender.map.wire(end.sender.una));
-    let data = Packet::new_tcp(
-        FlowTuple::default(),
-        HEADER as u8,
-        1000,
-        TcpHeader { flags, seq, ack, window: u16::MAX, ..TcpHeader::default() },
-    );
+    let tcp = TcpHeader { flags, seq, ack, window: u16::MAX, ..TcpHeader::default() };
+    let data = Packet::new_tcp(FlowTuple::default(), 52, 1000, tcp);
     let before = (format!("{:?} {:?}", end.sender.cc, end.sender.window), end.sender.phase);
     end.on_segment(data.tcp().unwrap(), now);
-    assert_eq!(end.sender.window_end, end.sender.una + (u64::from(u16::MAX) << end.config.window_scale()));
+    assert_eq!(end.sender.window_end, end.sender.una + (u64::from(u16::MAX) << end.terms.scale()));
     assert_eq!(before, (format!("{:?} {:?}", end.sender.cc, end.sender.window), end.sender.phase));
 }
 
@@ -611,7 +607,7 @@ fn apart(mut wire: Wire) -> Wire {
 /// What every sample of a run must be: of a full-sized packet, each at most once, its true time on the way behind the clocks, and
 /// a round trip with 50 us more, within the resolution and what clocks drift apart while a packet is under way and an ACK waits.
 fn check_samples(wire: &Wire) {
-    let mss = wire.ends[0].config.mss();
+    let mss = wire.ends[0].terms.mss;
     let mut seen = BTreeSet::new();
     for &(stamps, Latency { one_way, rtt }) in &wire.told {
         let (len, way) = wire.on_the_way[&stamps];
@@ -642,12 +638,12 @@ fn timestamps_take_their_room() {
             *largest = p.size().max(*largest);
         }
     }
-    assert_eq!(wire.ends[0].config.mss(), 1432);
+    assert_eq!(wire.ends[0].terms.mss, 1432);
     assert_eq!(sizes[&(1, 68, 0)], 1500);
     assert_eq!((sizes.get(&(0, 80, 1)), sizes.get(&(0, 88, 2))), (Some(&80), None));
     assert_eq!(wire.stats().timeouts, 0);
     let plain = Wire::new("cubic", TcpConfig { mtu: 1500, ..TcpConfig::default() });
-    assert_eq!((plain.flying.values().next().unwrap().1.size(), plain.ends[0].config.mss()), (60, 1448));
+    assert_eq!((plain.flying.values().next().unwrap().1.size(), plain.ends[0].terms.mss), (60, 1448));
 }
 
 #[test]
@@ -690,7 +686,7 @@ fn delayed_acks_discard_samples() {
         let (before, acked) = (wire.told.len(), wire.ends[0].bytes_acked());
         wire = wire.send(4).run_for(MS * 20);
         check_samples(&wire);
-        assert_eq!(wire.ends[0].bytes_acked() - acked, 3 * u64::from(wire.ends[0].config.mss()));
+        assert_eq!(wire.ends[0].bytes_acked() - acked, 3 * u64::from(wire.ends[0].terms.mss));
         let round_trips = wire.told[before..].iter().map(|(_, latency)| latency.rtt.as_ps() / 1_000_000);
         round_trips.collect::<Vec<_>>()
     };
@@ -703,7 +699,7 @@ fn delayed_acks_discard_samples() {
 #[test]
 fn data_packets_carry_echoes() {
     let mut wire = apart(Wire::new("dx", TcpConfig::default())).run(after_ms(1)).send(300);
-    let (mss, now) = (u64::from(wire.ends[1].config.mss()), wire.now);
+    let (mss, now) = (u64::from(wire.ends[1].terms.mss), wire.now);
     wire.ends[1].write(300 * mss, now);
     wire.pump(1);
     let mut carried = 0;

@@ -45,6 +45,10 @@ pub(crate) enum Purpose {
     Probe,
     /// RACK's reordering window.
     Reorder,
+    /// A probe of the peer's closed window (RFC 9293, section 3.8.6.1).
+    WindowProbe,
+    /// The end of TIME-WAIT, or of FIN-WAIT-2.
+    Linger,
 }
 
 /// The retransmission-side timer.

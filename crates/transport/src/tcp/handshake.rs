@@ -1,0 +1,180 @@
+//! How a connection begins: three packets (RFC 9293, section 3.5), what their SYNs announce, and ECN's negotiation
+//! (RFC 3168, section 6.1.1).
+
+use super::state::{Failure, State};
+use super::teardown::RESET_HEADER;
+use super::terms::Announcement;
+use super::timer::{Purpose, Timer};
+use super::{Connection, Due, Echo};
+use crate::cc::{CongestionControl, EcnUse};
+use firstlight_net::{Packet, TcpFlags, TcpHeader, TcpSegment};
+use firstlight_units::Time;
+
+impl Connection {
+    /// Starts the handshake.
+    pub fn connect(&mut self, now: Time) {
+        if self.state == State::Listen {
+            self.state = State::SynSent;
+            self.send_syn(now);
+        }
+    }
+
+    fn wants_ecn(&self) -> bool {
+        match self.sender.cc.ecn() {
+            EcnUse::Precise => true,
+            EcnUse::Classic => self.terms.ecn,
+            EcnUse::OwnMeaning => false,
+        }
+    }
+
+    fn send_syn(&mut self, now: Time) {
+        self.due = Due::Syn;
+        self.syn_sent = now;
+        let timeout = self.terms.rto_initial.saturating_mul(1 << self.syn_retries.min(16)).min(self.terms.rto_max);
+        self.sender.timer = Timer { purpose: Purpose::Retransmit, at: now + timeout };
+    }
+
+    /// The SYN, or the SYN-ACK, was not answered in time.
+    pub(super) fn on_syn_timeout(&mut self, now: Time) {
+        self.syn_retries += 1;
+        self.sender.stats.syn_retransmits += 1;
+        self.send_syn(now);
+    }
+
+    /// A packet before the handshake is complete (RFC 9293, section 3.10.7, SYN-SENT and SYN-RECEIVED).
+    pub(super) fn on_handshake(&mut self, p: TcpSegment<'_>, now: Time) {
+        match self.state {
+            State::Listen if p.flags().has(TcpFlags::SYN) => {
+                self.take_in_syn(p, p.flags().has(TcpFlags::ECE | TcpFlags::CWR));
+                self.state = State::SynReceived;
+                self.send_syn(now);
+            }
+            State::SynSent => self.on_answer_to_syn(p, now),
+            State::SynReceived => self.on_answer_to_syn_ack(p, now),
+            _ => {}
+        }
+    }
+
+    fn on_answer_to_syn(&mut self, p: TcpSegment<'_>, now: Time) {
+        let acknowledged = p.flags().has(TcpFlags::ACK);
+        if acknowledged && p.ack() != self.sender.map.wire(1) {
+            if !p.flags().has(TcpFlags::RST) {
+                self.due = Due::Refusal(p.ack());
+            }
+        } else if p.flags().has(TcpFlags::RST) {
+            if acknowledged {
+                self.fail(Failure::Refused);
+            }
+        } else if p.flags().has(TcpFlags::SYN) {
+            let ecn = acknowledged && p.flags().has(TcpFlags::ECE);
+            self.take_in_syn(p, ecn);
+            if acknowledged {
+                self.establish(now);
+                // The third packet of the handshake carries no data, even where there are some.
+                self.due = Due::HandshakeAck;
+            } else {
+                // Both ends have called (RFC 9293, section 3.5, figure 7).
+                self.state = State::SynReceived;
+                self.send_syn(now);
+            }
+        }
+    }
+
+    fn on_answer_to_syn_ack(&mut self, p: TcpSegment<'_>, now: Time) {
+        if p.flags().has(TcpFlags::SYN) && self.receiver.is_first(p.seq()) && !p.flags().has(TcpFlags::ACK) {
+            self.due = Due::Syn;
+            return;
+        }
+        if p.flags().has(TcpFlags::RST) {
+            return self.on_reset(p, now);
+        }
+        if !self.receiver.admits(p) {
+            return self.challenge(p, now);
+        }
+        if !p.flags().has(TcpFlags::ACK) || (p.flags().has(TcpFlags::SYN) && !self.receiver.is_first(p.seq())) {
+            return;
+        }
+        if p.ack() != self.sender.map.wire(1) {
+            self.due = Due::Refusal(p.ack());
+            return;
+        }
+        self.establish(now);
+        if !p.flags().has(TcpFlags::SYN) {
+            self.on_segment(p, now);
+        }
+    }
+
+    /// The peer's SYN: its stream starts, and its announcement settles the terms.
+    fn take_in_syn(&mut self, p: TcpSegment<'_>, ecn: bool) {
+        let announcement = Announcement::read(p);
+        if let Some(peer) = &announcement {
+            self.terms.agree(peer);
+            self.sender.window_scale = peer.scale.unwrap_or(0);
+        }
+        self.receiver.start(p.seq(), p.tsval(), &self.terms);
+        self.agree_on_ecn(ecn);
+        self.sender.on_first_window(p.window());
+    }
+
+    fn agree_on_ecn(&mut self, peer: bool) {
+        self.sender.ecn = peer && self.wants_ecn();
+        self.receiver.echo = match (self.sender.ecn, self.sender.cc.ecn()) {
+            (false, _) => Echo::Off,
+            (true, EcnUse::Precise) => Echo::Precise,
+            (true, _) => Echo::Classic,
+        };
+    }
+
+    fn establish(&mut self, now: Time) {
+        self.state = State::Established;
+        self.due = Due::Nothing;
+        self.sender.una = 1;
+        self.sender.next = 1;
+        self.sender.timer = Timer::IDLE;
+        self.sender.arm_from = now;
+        if self.syn_retries == 0 {
+            let rtt = now.saturating_since(self.syn_sent);
+            self.sender.rtt.on_sample(rtt, &self.terms);
+            self.sender.rtt.on_min_sample(rtt);
+        }
+        if self.sender.fin {
+            self.state = State::FinWait1;
+        }
+    }
+
+    /// Writes a packet that is neither data nor an acknowledgement of data.
+    #[cold]
+    pub(super) fn transmit_control(&mut self, now: Time, p: &mut Packet) -> bool {
+        match std::mem::replace(&mut self.due, Due::Nothing) {
+            Due::Nothing => return false,
+            Due::Syn => self.write_syn(p, now),
+            Due::HandshakeAck => {
+                self.write_pure_ack(p, now);
+            }
+            Due::Reset => {
+                self.write_pure_ack(p, now).insert_flags(TcpFlags::RST);
+            }
+            Due::Refusal(at) => {
+                let tcp = TcpHeader { seq: at, flags: TcpFlags::RST, ..TcpHeader::default() };
+                p.write_tcp(self.tuple(), RESET_HEADER as u8, tcp);
+            }
+        }
+        true
+    }
+
+    fn write_syn(&mut self, p: &mut Packet, now: Time) {
+        let mut p = self.write_header(p, self.terms.syn_header(), 0, now);
+        self.terms.announcement().write(&mut p);
+        p.insert_flags(TcpFlags::SYN);
+        if self.state == State::SynReceived {
+            self.receiver.write_ack(&mut p);
+            if self.sender.ecn {
+                p.insert_flags(TcpFlags::ECE);
+            }
+        } else if self.wants_ecn() {
+            p.insert_flags(TcpFlags::ECE | TcpFlags::CWR);
+        }
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        p.set_window(self.receiver.first_window());
+    }
+}

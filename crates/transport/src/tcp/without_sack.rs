@@ -1,0 +1,42 @@
+//! Loss recovery where the peer does not send SACK: duplicate acknowledgements tell how much has arrived, not what
+//! (RFC 5681, section 3.2; RFC 6582, NewReno).
+//!
+//! Each duplicate takes a packet out of the network, so that new data follow (limited transmit, RFC 3042). Three of them
+//! make the first packet lost, and during recovery so does each partial acknowledgement. Recovery ends when something
+//! beyond it is acknowledged (RFC 6582, section 4.1, the careful variant).
+
+use super::sender::{Phase, Sender};
+
+impl Sender {
+    /// A duplicate acknowledgement: one more packet has arrived, beyond the first that is missing.
+    pub(crate) fn on_duplicate_ack(&mut self) {
+        let missing = self.board.lost().max(1);
+        let most = self.board.len().saturating_sub(missing);
+        if self.board.duplicates < most {
+            self.board.duplicates += 1;
+        } else {
+            // More has arrived than can be beyond the gap: packets have overtaken each other.
+            self.rack.reordering = self.rack.reordering.max(self.board.len());
+        }
+    }
+
+    /// An acknowledgement advanced over `acked` packets. One of them filled the gap; the others are those of which
+    /// duplicates told. Returns how many packets it tells of that no duplicate has told of.
+    pub(crate) fn forget_duplicates(&mut self, acked: u32) -> u32 {
+        if acked == 0 {
+            return 0;
+        }
+        let known = self.board.duplicates;
+        self.board.duplicates = known.saturating_sub(acked.saturating_sub(1));
+        acked.saturating_sub(known).max(1)
+    }
+
+    /// Marks the first packet as lost where duplicates, or a partial acknowledgement during recovery, tell so.
+    pub(crate) fn detect_without_sack(&mut self, advanced: bool) {
+        let enough = self.phase < Phase::Recovery && self.board.duplicates >= self.rack.reordering;
+        let partial = self.phase == Phase::Recovery && advanced && self.una < self.phase_end;
+        if (enough || partial) && !self.board.is_empty() {
+            self.board.mark_lost(0);
+        }
+    }
+}
