@@ -51,8 +51,9 @@ fn completion_time_of_a_lone_flow() {
 fn a_timer_goes_off_at_its_time() {
     let fabric = Fabric::graph(&star(2, None, None)).unwrap();
     let mut config = flow(0, 1, None);
-    // A receive window that does not grow, for a packet that lets it grow is acknowledged at once.
-    let (receive_window, autotune) = (Bytes::new(8948), false);
+    // A receive window that does not grow, for a packet that lets it grow is acknowledged at once; of seven packets, for
+    // more than half of a window is pushed.
+    let (receive_window, autotune) = (Bytes::new(7 * 8948), false);
     let tcp = TcpConfig { initial_window: 1, quick_acks: 0, receive_window, autotune, ..config.tcp };
     config.tcp = TcpConfig { delayed_ack: us(500), tick: Span::ZERO, ..tcp };
     let mut world = World::new(fabric, vec![config], 1).unwrap();

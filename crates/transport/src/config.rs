@@ -39,7 +39,7 @@ pub struct TcpConfig {
     pub rto_initial: Span,
     /// Ceiling of the backed-off timeout.
     pub rto_max: Span,
-    /// Longest delay of an ACK (Linux: 40 ms).
+    /// Delay of an ACK (Linux: 40 ms); up to five times as long where data arrive that slowly.
     pub delayed_ack: Span,
     /// Packets that are acknowledged at once, at most, when a connection starts or duplicates arrive (Linux: 16, and half a window).
     pub quick_acks: u32,
@@ -72,11 +72,61 @@ pub struct StackConfig {
     /// The least time between two answers to segments that are not acceptable and carry no data (RFC 5961, section 7;
     /// `tcp_invalid_ratelimit`).
     pub challenge_interval: Span,
+    /// Memory of the buffer for what arrives when a connection begins (`tcp_rmem`, second number).
+    pub receive_buffer: Bytes,
+    /// Memory of this buffer at most; `None`: what `receive_window` takes (`tcp_rmem`, third number).
+    pub receive_memory: Option<Bytes>,
+    /// The memory that packets take when they arrive.
+    pub memory: Memory,
+    /// The window is taken back where memory is short (`tcp_shrink_window`).
+    pub shrink_window: bool,
+}
+
+/// The memory that a packet takes when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Of a network interface: payload, and a fixed part for headers and description.
+    Interface,
+    /// Of a tun device: blocks of powers of two up to a page, then whole pages.
+    Tun,
+}
+
+impl Memory {
+    /// What a packet of an interface takes besides its payload, in bytes; measured (docs/models/tcp.md).
+    pub const BESIDE_PAYLOAD: u64 = 890;
+
+    /// Bytes that a packet with so much payload takes.
+    #[inline]
+    pub fn of(self, payload: u64) -> u64 {
+        match self {
+            Memory::Interface => payload + Self::BESIDE_PAYLOAD,
+            Memory::Tun => tun_memory(payload),
+        }
+    }
+}
+
+/// Measured with packets of 100 to 65,000 bytes on a tun device (Linux 6.18).
+fn tun_memory(payload: u64) -> u64 {
+    const DESCRIPTION: u64 = 256;
+    const PAGE: u64 = 4096;
+    let block = payload + 440;
+    let rounded = match block {
+        0..=576 => 576,
+        577..=PAGE => block.next_power_of_two(),
+        _ => block.next_multiple_of(PAGE),
+    };
+    rounded + DESCRIPTION
 }
 
 impl Default for StackConfig {
     fn default() -> Self {
-        StackConfig { challenge_interval: Span::from_ms(500) }
+        StackConfig {
+            challenge_interval: Span::from_ms(500),
+            receive_buffer: Bytes::new(128 << 10),
+            receive_memory: None,
+            memory: Memory::Interface,
+            shrink_window: false,
+        }
     }
 }
 

@@ -15,5 +15,5 @@ mod config;
 mod tcp;
 
 pub use cc::CcConfig;
-pub use config::{ConfigError, Endpoint, StackConfig, TcpConfig};
-pub use tcp::{Announcement, Connection, Failure, Info, State, Stats, reset_for};
+pub use config::{ConfigError, Endpoint, Memory, StackConfig, TcpConfig};
+pub use tcp::{Announcement, Connection, Failure, Info, Refusals, State, Stats, reset_for};

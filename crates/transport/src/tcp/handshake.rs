@@ -88,7 +88,7 @@ impl Connection {
         if p.flags().has(TcpFlags::RST) {
             return self.on_reset(p, now);
         }
-        if !self.receiver.admits(p) {
+        if !self.receiver.admits(p, &self.terms) {
             return self.challenge(p, now);
         }
         if !p.flags().has(TcpFlags::ACK) || (p.flags().has(TcpFlags::SYN) && !self.receiver.is_first(p.seq())) {
@@ -111,7 +111,7 @@ impl Connection {
             self.terms.agree(peer);
             self.sender.window_scale = peer.scale.unwrap_or(0);
         }
-        self.receiver.start(p.seq(), p.tsval(), &self.terms);
+        self.receiver.start(p, self.state == State::Listen, &self.terms);
         self.agree_on_ecn(ecn);
         self.sender.on_first_window(p.window());
     }
@@ -132,6 +132,7 @@ impl Connection {
         self.sender.next = 1;
         self.sender.timer = Timer::IDLE;
         self.sender.arm_from = now;
+        self.receiver.policy.start(now);
         if self.syn_retries == 0 {
             let rtt = now.saturating_since(self.syn_sent);
             self.sender.rtt.on_sample(rtt, &self.terms);
@@ -167,7 +168,7 @@ impl Connection {
         self.terms.announcement().write(&mut p);
         p.insert_flags(TcpFlags::SYN);
         if self.state == State::SynReceived {
-            self.receiver.write_ack(&mut p);
+            self.receiver.write_ack(&mut p, &self.terms);
             if self.sender.ecn {
                 p.insert_flags(TcpFlags::ECE);
             }
@@ -175,6 +176,6 @@ impl Connection {
             p.insert_flags(TcpFlags::ECE | TcpFlags::CWR);
         }
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
-        p.set_window(self.receiver.first_window());
+        p.set_window(self.receiver.offer.unscaled());
     }
 }

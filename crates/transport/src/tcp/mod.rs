@@ -6,6 +6,7 @@
 //! `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`, the program's calls in `socket.rs`, the beginning
 //! in `handshake.rs` and the end in `teardown.rs`.
 
+mod ack_policy;
 mod burst;
 #[cfg(test)]
 mod closing_tests;
@@ -34,6 +35,7 @@ mod timer;
 mod without_sack;
 
 pub use info::Info;
+pub use receiver::Refusals;
 pub use state::{Failure, State};
 pub use teardown::reset_for;
 pub use terms::Announcement;
@@ -130,9 +132,10 @@ impl Connection {
         if self.state != State::Established || !teardown::is_plain(p.flags()) {
             return self.on_unusual(p, now);
         }
-        if !self.receiver.admits(p) || !self.sender.on_ack(p, now, &self.terms) {
+        if !self.receiver.admits(p, &self.terms) || !self.sender.on_ack(p, now, &self.terms) {
             return self.challenge(p, now);
         }
+        self.receiver.on_timestamp(p, &self.terms);
         if p.is_data() && self.receiver.on_data(p, now, &self.terms, &self.sender.rtt) {
             self.on_end_of_stream(now);
         }
@@ -141,7 +144,7 @@ impl Connection {
     /// The time of [`Connection::poll_timeout`] has come. Earlier calls do nothing.
     pub fn on_timeout(&mut self, now: Time) {
         if self.receiver.deadline() <= now {
-            self.receiver.ack_now();
+            self.receiver.policy.on_timer(now, &self.sender.rtt, &self.terms);
         }
         if self.sender.timer.at > now {
             return;
@@ -204,6 +207,7 @@ impl Connection {
     }
 
     fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
+        self.receiver.policy.on_answer(now);
         let mut p = self.write_header(p, self.terms.header, out.start, now);
         p.add_payload(out.len as u16);
         p.insert_flags(out.flags);
@@ -217,15 +221,15 @@ impl Connection {
                 p.insert_flags(TcpFlags::CWR);
             }
         }
-        self.receiver.write_ack(&mut p);
+        self.receiver.write_ack(&mut p, &self.terms);
     }
 
     fn write_pure_ack<'a>(&mut self, p: &'a mut Packet, now: Time) -> TcpSegmentMut<'a> {
-        let mut p = self.write_header(p, self.terms.header, self.sender.next, now);
+        let mut p = self.write_header(p, self.terms.header, self.sender.next.max(1), now);
         if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
             p.set_ecn(Ecn::Ect0);
         }
-        self.receiver.write_ack(&mut p);
+        self.receiver.write_ack(&mut p, &self.terms);
         p
     }
 

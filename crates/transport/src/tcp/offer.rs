@@ -1,34 +1,46 @@
-//! The receive window that is offered (RFC 9293, section 3.8.6; RFC 7323), and how it grows.
+//! The receive window that is offered (RFC 9293, section 3.8.6; RFC 7323), and the buffer behind it.
 //!
-//! Two things bound it. A sender that has shown nothing yet is offered half of what the buffer holds, for how much memory
-//! its packets take besides their payload is not known, and two segments more for each that it delivers in order. And the
-//! buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for twice
-//! what arrives in a round trip, more while that grows, where a round trip is at most the time in which a whole window arrives. The application
-//! reads at once. The numbers are those of Linux 7.2: docs/models/tcp.md.
+//! The buffer counts memory: packets take more of it than their payload. What part of it is payload is not known before the first
+//! packet; half is assumed. So a peer that has shown nothing yet is offered half of the buffer, in whole segments, and two
+//! segments more for each packet that fits as well as it should. The window is never taken back, unless
+//! the stack is told to (`tcp_shrink_window`) or no memory is left at all.
+//!
+//! The buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for twice
+//! what the program reads in a round trip, more while that grows, and for what lies beyond gaps. A round trip is at most
+//! the time in which a whole window arrives. The numbers are those of Linux 7.2: docs/models/tcp.md.
 
 use super::terms::Terms;
-use firstlight_units::{Span, Time};
+use crate::config::Memory;
+use firstlight_units::{Bytes, Span, Time};
 
-/// The buffer that is tuned, at first.
-const UNTUNED: u64 = 128 << 10;
-/// What each packet takes of it besides its payload.
-const BESIDE_PAYLOAD: u64 = 890;
-/// A SYN can offer no more.
+/// The largest window that a SYN can offer.
 const UNSCALED: u64 = 65_535;
+/// Shares of the memory that are payload are counted in 1/256.
+const WHOLE: u64 = 256;
+/// Segments that are expected in the first round trip (RFC 6928).
+const FIRST_SEGMENTS: u64 = 10;
 
 /// The receive window of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
-    /// Payload that the buffer holds.
-    space: u64,
-    /// The most payload that the buffer will ever hold.
-    limit: u64,
-    /// How much of the space may be offered.
+    /// Memory of the buffer in bytes.
+    buffer: u64,
+    /// The most memory that the buffer will ever have.
+    most: u64,
+    /// Memory that packets take which the program has not read.
+    held: u64,
+    /// What part of the memory is payload, in 1/256.
+    share: u64,
+    /// The most that may be offered; it grows with what arrives.
     granted: u64,
-    /// The stream offset up to which the window was offered; it is never taken back.
+    /// The window that was offered last.
+    window: u64,
+    /// Stream offset up to which it reached.
     edge: u64,
-    /// The stream offset up to which the peer may send: the edge, rounded up as the window field is.
-    advertised: u64,
+    /// Stream offset up to which the window was ever offered.
+    highest: u64,
+    /// The program has the connection: the buffer may grow.
+    accepted: bool,
     scale: u8,
     /// The time in which a whole window arrives: the receiver's measure of a round trip.
     rtt: Span,
@@ -42,38 +54,70 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn new(terms: &Terms) -> Self {
-        let (limit, mss) = (terms.receive_window.get(), u64::from(terms.mss));
-        let buffer = limit + limit * BESIDE_PAYLOAD / mss;
-        let buffer = if terms.autotune { UNTUNED.min(buffer) } else { buffer };
-        let half = if buffer / 2 > UNSCALED + 1 { buffer / 2 } else { (buffer / 2 / mss).max(1) * mss };
-        let space = limit.min(buffer * mss / (mss + BESIDE_PAYLOAD));
-        let (granted, scale) = (half.min(space), terms.scale());
+        let window = terms.receive_window.get();
+        let most = match terms.stack.receive_memory {
+            Some(memory) => memory.get(),
+            None => window + window * Memory::BESIDE_PAYLOAD / u64::from(terms.mss),
+        };
+        let first = terms.stack.receive_buffer.get();
+        // A window that is as large as it is told to be from the start has room for that much payload.
+        let (buffer, share) = if terms.autotune {
+            (first.min(most), WHOLE / 2)
+        } else {
+            (most, (window * WHOLE).div_ceil(most).min(WHOLE))
+        };
         let start = (0, Time::ZERO);
-        let edge = 0;
         Offer {
-            space,
-            limit,
-            granted,
-            edge,
-            advertised: edge,
-            scale,
+            buffer,
+            most,
+            held: 0,
+            share,
+            granted: 0,
+            window: 0,
+            edge: 0,
+            highest: 0,
+            accepted: true,
+            scale: 0,
             rtt: Span::MAX,
             round: start,
             counted: start,
-            arrived: granted,
+            arrived: 0,
         }
     }
 
+    /// What this end's SYN offers to a peer with segments of `mss` bytes.
+    pub(crate) fn settle(&mut self, mss: u32) {
+        let (mss, space) = (u64::from(mss), self.space());
+        let whole = if space > mss { space / mss * mss } else { space };
+        self.granted = whole.min(UNSCALED);
+        self.arrived = self.granted.min(FIRST_SEGMENTS * mss);
+    }
+
+    /// By how many bits windows are shifted that are offered from now on.
+    pub(crate) fn rescale(&mut self, scale: u8) {
+        self.scale = scale;
+    }
+
     /// The peer's SYN has arrived: the stream starts, with the window that this end's SYN offers.
-    pub(crate) fn start(&mut self, terms: &Terms) {
-        self.scale = terms.scale();
-        self.edge = 1 + u64::from(self.unscaled());
-        self.advertised = self.edge;
+    pub(crate) fn start(&mut self) {
+        self.window = u64::from(self.unscaled());
+        self.edge = 1 + self.window;
+        self.highest = self.edge;
+    }
+
+    /// The program has, or has not yet, taken over the connection.
+    pub(crate) fn set_accepted(&mut self, accepted: bool) {
+        self.accepted = accepted;
     }
 
     /// The stream offset up to which the peer may send.
-    pub(crate) const fn limit_of_peer(&self) -> u64 {
-        self.advertised
+    pub(crate) const fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// The stream offset up to which the window is offered now.
+    pub(crate) const fn edge(&self) -> u64 {
+        self.edge
     }
 
     /// The window field of a SYN.
@@ -81,19 +125,68 @@ impl Offer {
         self.granted.min(UNSCALED) as u16
     }
 
-    /// Bytes that may be offered.
-    pub(crate) const fn granted(&self) -> u64 {
-        self.granted
+    /// Payload that the buffer holds.
+    pub(crate) const fn space(&self) -> u64 {
+        self.buffer * self.share / WHOLE
     }
 
-    /// `len` bytes arrived in order, and now everything before `next` has; true when more may be offered for it.
-    pub(crate) fn on_progress(&mut self, next: u64, len: u64, now: Time) -> bool {
-        if self.space < self.limit {
+    /// Payload that the buffer has still room for.
+    const fn free(&self) -> u64 {
+        self.buffer.saturating_sub(self.held) * self.share / WHOLE
+    }
+
+    /// Whether less than half of the buffer is free.
+    pub(crate) const fn is_scarce(&self) -> bool {
+        self.free() < self.space() / 2
+    }
+
+    /// Whether another packet may be kept at all.
+    pub(crate) const fn has_memory(&self) -> bool {
+        self.held <= self.buffer
+    }
+
+    /// Memory of the buffer.
+    pub(crate) const fn buffer(&self) -> Bytes {
+        Bytes::new(self.buffer)
+    }
+
+    /// A program says how much memory the buffer has; it does not grow any more.
+    pub(crate) fn set_buffer(&mut self, bytes: Bytes) {
+        self.buffer = bytes.get();
+        self.most = self.buffer;
+    }
+
+    /// Packets of another size arrive: this one has so much payload, and takes so much memory.
+    pub(crate) fn measure(&mut self, payload: u64, memory: u64) {
+        self.share = (payload * WHOLE / memory).clamp(1, WHOLE);
+    }
+
+    /// Memory is taken by a packet that the program has not read, ...
+    pub(crate) fn hold(&mut self, memory: u64) {
+        self.held += memory;
+    }
+
+    /// ... and given back.
+    pub(crate) fn give_back(&mut self, memory: u64) {
+        self.held = self.held.saturating_sub(memory);
+    }
+
+    /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it.
+    pub(crate) fn grow(&mut self, len: u64, memory: u64, mss: u64) -> bool {
+        let room = self.space().min(self.free()).saturating_sub(self.granted);
+        // A packet that takes more memory than its share does not raise the window by much.
+        let fits = memory * self.share / WHOLE <= len;
+        let step = if fits { (2 * mss).max(2 * len) } else { 0 };
+        self.granted += room.min(step);
+        room.min(step) > 0
+    }
+
+    /// Everything before `next` has arrived, and the program has read it: tunes the buffer.
+    #[inline]
+    pub(crate) fn tune(&mut self, next: u64, now: Time) {
+        if self.buffer < self.most {
             self.resize(next, now);
         }
-        let before = self.granted;
-        self.granted = self.space.min(before + 2 * len);
-        self.granted > before
     }
 
     fn resize(&mut self, next: u64, now: Time) {
@@ -109,19 +202,59 @@ impl Offer {
             let arrived = next - self.counted.0;
             // A sender that speeds up goes on to do so.
             let expected = arrived.max(arrived * arrived / self.arrived).min(2 * arrived);
-            self.space = self.limit.min(self.space.max(2 * expected));
+            self.make_room_for(2 * expected);
             self.arrived = self.arrived.max(arrived);
             self.counted = (next, now);
         }
     }
 
-    /// The window field that goes with an acknowledgement of everything before `upto`, of which the program has not read
-    /// `unread` bytes: rounded up, so that the edge stays.
-    pub(crate) fn field(&mut self, upto: u64, unread: u64) -> u16 {
-        self.edge = self.edge.max(upto + self.granted.saturating_sub(unread));
+    /// What lies beyond a gap ends `extent` bytes beyond what has arrived in order: the buffer is to have room for it,
+    /// besides twice what arrives in a round trip.
+    pub(crate) fn make_room_beyond(&mut self, extent: u64) {
+        if self.accepted && self.buffer < self.most {
+            self.make_room_for(2 * self.arrived + extent);
+        }
+    }
+
+    fn make_room_for(&mut self, payload: u64) {
+        let memory = payload * WHOLE / self.share;
+        self.buffer = self.buffer.max(memory.min(self.most));
+    }
+
+    /// The window that would be offered now, by a receiver of segments of `segment` bytes.
+    pub(crate) fn select(&self, segment: u64) -> u64 {
+        let (space, free) = (self.space(), self.free());
+        let segment = segment.min(space);
+        if self.is_scarce() && (free < space / 16 || free < segment) {
+            return 0;
+        }
+        let free = free.min(self.granted);
+        if self.scale > 0 {
+            return free;
+        }
+        let stays = self.window + segment > free && self.window <= free;
+        if stays { self.window } else { free / segment.max(1) * segment }
+    }
+
+    /// The window field that goes with an acknowledgement of everything before `upto`, rounded so that the edge stays
+    /// where it was at least.
+    pub(crate) fn field(&mut self, upto: u64, segment: u64, shrinks: bool) -> u16 {
         let unit = 1 << self.scale;
-        let field = ((self.edge - upto + unit - 1) >> self.scale).min(u64::from(u16::MAX));
-        self.advertised = self.advertised.max(upto + (field << self.scale));
-        field as u16
+        let current = self.edge.saturating_sub(upto);
+        let selected = self.select(segment);
+        let window = if shrinks { selected / unit * unit } else { selected.max(current).next_multiple_of(unit) };
+        self.offer(upto, window.min(u64::from(u16::MAX) << self.scale))
+    }
+
+    /// The window field of an acknowledgement where no memory is left.
+    pub(crate) fn close(&mut self, upto: u64) -> u16 {
+        self.offer(upto, 0)
+    }
+
+    fn offer(&mut self, upto: u64, window: u64) -> u16 {
+        self.window = window;
+        self.edge = upto + window;
+        self.highest = self.highest.max(self.edge);
+        (window >> self.scale) as u16
     }
 }

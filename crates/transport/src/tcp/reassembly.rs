@@ -56,13 +56,27 @@ impl Reassembly {
         !self.beyond.is_empty()
     }
 
+    /// The stream has ended: there is nothing to report any more.
+    pub(crate) fn forget_reports(&mut self) {
+        self.beyond.clear();
+        self.duplicate = None;
+    }
+
+    /// Where the last of what lies beyond gaps ends.
+    pub(crate) fn highest(&self) -> u64 {
+        self.beyond.iter().map(|i| i.end).max().unwrap_or(self.next)
+    }
+
     /// Takes in the segment `start..end`.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> Arrival {
         if start <= self.next && end > self.next {
+            if start < self.next {
+                self.note_duplicate(start, self.next);
+            }
             self.next = end;
             let filled_gap = !self.beyond.is_empty();
             if filled_gap {
-                self.absorb();
+                self.absorb(end);
             }
             return Arrival::InOrder { filled_gap };
         }
@@ -71,10 +85,21 @@ impl Reassembly {
             self.duplicate = Some(segment);
             return Arrival::Duplicate;
         }
-        let mut merged = segment;
+        self.insert_beyond(segment)
+    }
+
+    fn insert_beyond(&mut self, segment: Interval) -> Arrival {
+        let Interval { start, end } = segment;
         let latest = usize::from(self.blocks).saturating_sub(1).max(1);
         let extends = self.beyond.iter().take(latest).any(|i| i.end == start || i.start == end);
         let crowded = !extends && self.beyond.len() >= latest;
+        for i in 0..self.beyond.len() {
+            let Interval { start: from, end: to } = self.beyond[i];
+            if from.max(start) < to.min(end) {
+                self.note_duplicate(from.max(start), to.min(end));
+            }
+        }
+        let mut merged = segment;
         self.beyond.retain(|i| {
             let touches = i.start <= merged.end && merged.start <= i.end;
             if touches {
@@ -86,18 +111,37 @@ impl Reassembly {
         Arrival::OutOfOrder { crowded }
     }
 
-    /// Moves the in-order point over the intervals that it has reached.
-    fn absorb(&mut self) {
-        while let Some(i) = self.beyond.iter().position(|i| i.start <= self.next) {
+    /// Part of a segment had arrived before. One report has room for one interval: the first, and what touches it.
+    fn note_duplicate(&mut self, start: u64, end: u64) {
+        match &mut self.duplicate {
+            None => self.duplicate = Some(Interval { start, end }),
+            Some(i) if start <= i.end && i.start <= end => {
+                *i = Interval { start: start.min(i.start), end: end.max(i.end) };
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Moves the in-order point over the intervals that it has reached, now that a segment that ends at `upto` is there.
+    fn absorb(&mut self, upto: u64) {
+        while let Some(i) = self.first_reached() {
             let reached = self.beyond.remove(i);
+            if reached.start < upto {
+                self.note_duplicate(reached.start, reached.end.min(upto));
+            }
             self.next = self.next.max(reached.end);
         }
+    }
+
+    fn first_reached(&self) -> Option<usize> {
+        let reached = self.beyond.iter().enumerate().filter(|(_, i)| i.start <= self.next);
+        reached.min_by_key(|(_, i)| i.start).map(|(index, _)| index)
     }
 
     /// Writes the SACK option: a duplicate first (RFC 2883), then the most recent intervals. Returns its length in
     /// bytes, padding included.
     pub(crate) fn write_sack(&mut self, segment: &mut TcpSegmentMut<'_>, map: SeqMap) -> u8 {
-        if self.beyond.is_empty() && self.duplicate.is_none() {
+        if self.blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
             return 0;
         }
         let wire = |i: Interval| SackBlock { start: map.wire(i.start), end: map.wire(i.end) };

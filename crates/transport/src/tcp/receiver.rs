@@ -1,49 +1,18 @@
-//! The receiving half: which segments are acceptable, reassembly, and when to acknowledge.
+//! The receiving half: which segments are acceptable, reassembly, and what an acknowledgement says.
 //!
-//! ACKs follow RFC 9293 (section 3.8.6.3) and RFC 5681 (section 4.2): at once for every second full segment, for
-//! anything out of order, for what fills a gap and at the end of an application's write; else delayed. As in Linux, the
-//! first packets of a connection and those after a duplicate are acknowledged at once, and ACKs that would only report
-//! more of what lies beyond a gap are held back for a twentieth of a round trip after the first three, as long as the
-//! SACK option has room for all that they would say. ECN is echoed as RFC 3168
+//! When to acknowledge is decided in `ack_policy.rs`, how large a window to offer in `offer.rs`. ECN is echoed as RFC 3168
 //! (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
 
+use super::ack_policy::AckPolicy;
 use super::latency::{self, Sample};
 use super::offer::Offer;
 use super::reassembly::{Arrival, Reassembly};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::terms::Terms;
-use super::timer::Ticks;
+use super::timer::is_before;
 use firstlight_net::{Ecn, TcpFlags, TcpSegment, TcpSegmentMut};
-use firstlight_units::{Span, Time};
-
-/// ACKs for out-of-order data that go out at once for each gap: what fast retransmit needs.
-const UNCOMPRESSED: u32 = 3;
-/// The most ACKs that are held back.
-const MOST_COMPRESSED: u32 = 44;
-/// ACKs are held back for a twentieth of the round-trip time, and no longer than this.
-const LONGEST_COMPRESSION: Span = Span::from_ms(1);
-/// The slack of the timer that ends the holding back.
-const COMPRESSION_SLACK: Span = Span::from_us(100);
-
-/// ACKs that are being held back.
-#[derive(Clone, Copy, Debug)]
-struct Compression {
-    /// Stream offset at which the gap begins.
-    gap: u64,
-    /// ACKs that went out for this gap.
-    sent: u32,
-    /// ACKs that wait.
-    held: u32,
-    /// When the ACKs that wait go out; [`Time::MAX`] when none waits.
-    until: Time,
-}
-
-impl Compression {
-    const fn of(gap: u64) -> Self {
-        Compression { gap, sent: 0, held: 0, until: Time::MAX }
-    }
-}
+use firstlight_units::Time;
 
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,105 +25,139 @@ pub(crate) enum Echo {
     Precise,
 }
 
+/// Segments that were not taken in, by reason, as Linux counts them (snmp_counter).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// Beyond the receive window (`TcpExtBeyondWindow`).
+    pub beyond_window: u64,
+    /// No memory was left (`TcpExtTCPRcvQDrop`).
+    pub no_memory: u64,
+    /// The window was closed (`TcpExtTCPZeroWindowDrop`).
+    pub window_closed: u64,
+}
+
+/// What the program has not read.
+#[derive(Clone, Copy, Debug)]
+struct Unread {
+    /// Stream offset up to which the program has read; [`u64::MAX`] where it reads everything at once.
+    upto: u64,
+    /// Memory of what is in order and not read.
+    memory: u64,
+    /// Memory of what lies beyond gaps.
+    beyond: u64,
+}
+
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     stream: Reassembly,
     map: SeqMap,
-    offer: Offer,
+    pub(crate) offer: Offer,
+    pub(crate) policy: AckPolicy,
     pub(crate) echo: Echo,
     /// ECE is set on what is sent now.
     ece: bool,
     /// Stream offset of the last acknowledgement sent.
     acked: u64,
-    /// An acknowledgement is due at once.
-    ack_now: bool,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
     ack_before_change: Option<u64>,
-    /// When a delayed acknowledgement is due; [`Time::MAX`] when none is.
-    deadline: Time,
-    compression: Compression,
-    quick: u32,
-    ticks: Ticks,
-    last_arrival: Option<Time>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
     /// When the newest full-sized packet left and came, until an ACK tells.
     sample: Option<Sample>,
     /// Stream offset after the peer's FIN; [`u64::MAX`] while it has not been seen.
     end: u64,
-    /// Stream offset up to which the program has read; [`u64::MAX`] where it reads everything at once.
-    read: u64,
+    unread: Unread,
+    /// No memory is left: the next acknowledgement closes the window.
+    exhausted: bool,
+    pub(crate) refusals: Refusals,
 }
 
 impl Receiver {
     pub(crate) fn new(terms: &Terms) -> Self {
+        let mut offer = Offer::new(terms);
+        // The options of later packets are not known yet.
+        offer.settle(u32::from(terms.announcement().segment));
         Receiver {
             stream: Reassembly::new(0, 0),
             map: SeqMap::new(0),
-            offer: Offer::new(terms),
+            offer,
+            policy: AckPolicy::new(terms),
             echo: Echo::Off,
             ece: false,
             acked: 0,
-            ack_now: false,
             ack_before_change: None,
-            deadline: Time::MAX,
-            compression: Compression::of(0),
-            quick: 0,
-            ticks: Ticks::new(terms.tick),
-            last_arrival: None,
             ts_recent: 0,
             sample: None,
             end: u64::MAX,
-            read: u64::MAX,
+            unread: Unread { upto: u64::MAX, memory: 0, beyond: 0 },
+            exhausted: false,
+            refusals: Refusals::default(),
         }
     }
 
-    /// The peer's SYN arrived: its stream starts.
-    pub(crate) fn start(&mut self, initial: u32, tsval: u32, terms: &Terms) {
-        self.map = SeqMap::new(initial);
+    /// The peer's SYN arrived: its stream starts. A server settles its window now that it knows the peer's terms.
+    pub(crate) fn start(&mut self, p: TcpSegment<'_>, server: bool, terms: &Terms) {
+        self.map = SeqMap::new(p.seq());
         let blocks = if terms.option > 0 { latency::SACK_BLOCKS } else { 3 };
         self.stream = Reassembly::new(1, if terms.sack { blocks } else { 0 });
-        self.ts_recent = if terms.timestamps { tsval } else { 0 };
-        self.offer.start(terms);
+        self.ts_recent = if terms.timestamps { p.tsval() } else { 0 };
+        if server {
+            self.offer.settle(terms.own_mss());
+        }
+        self.offer.rescale(terms.scale());
+        self.offer.start();
+        if self.unread.upto < u64::MAX {
+            self.unread.upto = 1;
+        }
     }
 
     /// Nothing is acknowledged any more.
     pub(crate) fn abandon(&mut self) {
-        self.ack_now = false;
         self.ack_before_change = None;
-        self.deadline = Time::MAX;
-        self.compression.until = Time::MAX;
+        self.policy.cancel();
     }
 
     /// From now on the program reads by calls.
     pub(crate) fn read_by_calls(&mut self) {
-        self.read = self.stream.next().max(1);
+        self.unread.upto = self.stream.next().max(1);
     }
 
     /// Bytes that the program has not read.
+    #[inline]
     pub(crate) fn unread(&self) -> u64 {
-        (self.bytes() + 1).saturating_sub(self.read)
+        (self.bytes() + 1).saturating_sub(self.unread.upto)
     }
 
     /// The program reads at most `bytes`; returns how many there were.
-    pub(crate) fn read(&mut self, bytes: u64) -> u64 {
-        let read = self.unread().min(bytes);
-        if self.read < u64::MAX {
-            self.read += read;
+    pub(crate) fn read(&mut self, bytes: u64, now: Time) -> u64 {
+        let unread = self.unread();
+        let read = unread.min(bytes);
+        if read == 0 {
+            return 0;
         }
+        self.unread.upto += read;
+        let freed = if read == unread { self.unread.memory } else { self.unread.memory * read / unread };
+        self.unread.memory -= freed;
+        self.offer.give_back(freed);
+        self.offer.tune(self.unread.upto, now);
+        self.after_reading();
         read
     }
 
-    /// The window field of a SYN.
-    pub(crate) fn first_window(&self) -> u16 {
-        self.offer.unscaled()
-    }
-
-    /// The next packets are acknowledged at once: as many as make up half a window, between 2 and `quick_acks`.
-    fn acknowledge_quickly(&mut self, terms: &Terms) {
-        let half = self.offer.granted() / (2 * u64::from(terms.mss));
-        self.quick = (half.clamp(2, u64::from(u32::MAX)) as u32).min(terms.quick_acks);
+    /// The program has read: an ACK that waited for that goes out, or one that tells of a much larger window.
+    fn after_reading(&mut self) {
+        let next = self.stream.next();
+        let waiting = next - self.acked;
+        let segment = u64::from(self.policy.segment);
+        if self.policy.is_scheduled() && (waiting > segment || (self.policy.is_end_of_write() && self.unread() == 0)) {
+            self.policy.now = true;
+        }
+        let window = self.offer.edge().saturating_sub(next);
+        if !self.policy.now && !self.has_ended() && 2 * window <= self.offer.space() {
+            let larger = self.offer.select(segment);
+            self.policy.now = larger > 0 && larger >= 2 * window;
+        }
     }
 
     /// Bytes received in order.
@@ -167,7 +170,7 @@ impl Receiver {
         self.stream.next() >= self.end
     }
 
-    /// Whether `p` carries the sequence number of the peer's SYN.
+    /// Whether `seq` is the sequence number of the peer's SYN.
     pub(crate) fn is_first(&self, seq: u32) -> bool {
         seq == self.map.wire(0)
     }
@@ -180,7 +183,7 @@ impl Receiver {
     /// Whether `p` starts in the receive window.
     pub(crate) fn is_in_window(&self, p: TcpSegment<'_>) -> bool {
         let start = self.map.offset(p.seq(), self.stream.next());
-        start >= self.stream.next() && start <= self.offer.limit_of_peer()
+        start >= self.stream.next() && start <= self.offer.highest()
     }
 
     /// Whether `p` carries data that have not arrived before.
@@ -188,102 +191,244 @@ impl Receiver {
         p.is_data() && self.map.offset(p.seq(), self.stream.next()) + u64::from(p.payload()) > self.stream.next()
     }
 
-    /// Whether `p` is acceptable (RFC 9293, section 3.10.7.4). What has arrived before is, for it must be acknowledged.
+    /// Whether `p` is acceptable: not older than what has arrived (RFC 7323, section 5, PAWS), and in the window (RFC 9293,
+    /// section 3.10.7.4). What has arrived before is, for it must be acknowledged.
     #[inline]
-    pub(crate) fn admits(&self, p: TcpSegment<'_>) -> bool {
+    pub(crate) fn admits(&mut self, p: TcpSegment<'_>, terms: &Terms) -> bool {
+        if is_before(p.tsval(), self.ts_recent) && terms.timestamps && self.is_too_old(p) {
+            return false;
+        }
         let start = self.map.offset(p.seq(), self.stream.next());
-        start <= self.offer.limit_of_peer()
+        let end = start + u64::from(p.payload());
+        end <= self.offer.highest() || self.admits_beyond(start, end)
     }
 
-    /// A segment arrived that is not acceptable.
-    pub(crate) fn on_unacceptable(&mut self, _p: TcpSegment<'_>) {
-        self.ack_now = true;
+    /// A packet whose timestamp is older than the newest: a copy from long ago, unless it is an acknowledgement alone.
+    #[cold]
+    fn is_too_old(&self, p: TcpSegment<'_>) -> bool {
+        p.is_data() && p.tsval() != 0
     }
 
-    /// When [`Receiver::ack_now`] is to be called; [`Time::MAX`] for never.
+    /// Data beyond the window: a receiver that has nothing to read takes them all the same, if they begin in it.
+    #[cold]
+    fn admits_beyond(&mut self, start: u64, end: u64) -> bool {
+        if start <= self.offer.highest() && (end == start || self.unread() == 0) {
+            return true;
+        }
+        self.refusals.beyond_window += 1;
+        false
+    }
+
+    /// A segment arrived that is not acceptable: it is acknowledged at once.
+    pub(crate) fn on_unacceptable(&mut self, p: TcpSegment<'_>, terms: &Terms) {
+        let start = self.map.offset(p.seq(), self.stream.next());
+        if p.is_data() && start < self.stream.next() {
+            self.stream.insert(start, start + u64::from(p.payload()).min(self.stream.next() - start));
+            self.policy.force_quick(self.offer_left(), terms);
+        }
+        self.policy.now = true;
+    }
+
+    /// How much of the offered window is left.
+    fn offer_left(&self) -> u64 {
+        self.offer.edge().saturating_sub(self.acked)
+    }
+
+    /// When [`Receiver::on_timer`] is to be called; [`Time::MAX`] for never.
+    #[inline]
     pub(crate) fn deadline(&self) -> Time {
-        self.deadline.min(self.compression.until)
+        self.policy.deadline()
     }
 
+    #[inline]
     pub(crate) fn wants_ack(&self) -> bool {
-        self.ack_now || self.ack_before_change.is_some()
+        self.policy.now || self.ack_before_change.is_some()
     }
 
-    /// Acknowledge at once: the delay is over, or the handshake asks for it.
+    /// Acknowledge at once.
     pub(crate) fn ack_now(&mut self) {
-        self.ack_now = true;
+        self.policy.now = true;
+    }
+
+    /// The timestamp to echo is that of the segment which reaches what was acknowledged last (RFC 7323, section 4.3).
+    #[inline]
+    pub(crate) fn on_timestamp(&mut self, p: TcpSegment<'_>, terms: &Terms) {
+        let newer = !is_before(p.tsval(), self.ts_recent) && p.tsval() != 0;
+        if newer && terms.timestamps && self.map.offset(p.seq(), self.acked) <= self.acked {
+            self.ts_recent = p.tsval();
+        }
     }
 
     /// A segment with data or a FIN arrived. After a silence of a timeout ACKs are quick again, hence `rtt`. Returns
     /// whether the peer's stream is complete with it.
     pub(crate) fn on_data(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms, rtt: &RttEstimator) -> bool {
-        let start = self.map.offset(p.seq(), self.stream.next());
+        let next = self.stream.next();
+        let start = self.map.offset(p.seq(), next);
         let fin = p.flags().has(TcpFlags::FIN);
-        let end = start + u64::from(p.payload()) + u64::from(fin);
+        let (len, end) = (u64::from(p.payload()), start + u64::from(p.payload()) + u64::from(fin));
+        if end > next && !self.has_room_for(start, end, len, terms) {
+            return false;
+        }
         if fin && self.end == u64::MAX {
             self.end = end;
         }
         let ended = self.has_ended();
-        if start <= self.acked && terms.timestamps {
-            self.ts_recent = p.tsval();
-        }
         if p.has_stamps() && p.payload() >= terms.mss {
             self.sample = Some(latency::sample(&p));
         }
         self.on_ecn(p, terms);
-        if self.last_arrival.is_none_or(|last| now.saturating_since(last) > rtt.rto()) {
-            self.acknowledge_quickly(terms);
-        }
-        self.last_arrival = Some(now);
+        let memory = self.measure(p, terms);
         match self.stream.insert(start, end) {
             Arrival::InOrder { filled_gap } => {
-                if self.offer.on_progress(self.stream.next(), end - start, now) {
-                    self.quick |= 1;
-                }
-                if self.has_ended() {
-                    // Only the program's own FIN is still to come: the ACK may wait for it.
-                    self.quick = u32::from(self.bytes() == 0);
-                }
-                let waiting = self.stream.next() - self.ack_before_change.unwrap_or(self.acked);
-                let pushed = p.flags().has(TcpFlags::PSH);
-                if filled_gap || pushed || waiting > u64::from(terms.mss) || self.quick > 0 || self.stream.has_gap() {
-                    self.ack_now = true;
-                } else if self.deadline == Time::MAX {
-                    self.deadline = self.ticks.after(now, terms.delayed_ack);
-                }
+                let len = self.stream.next() - next;
+                self.on_progress(len, memory, filled_gap, now, terms, rtt);
             }
-            Arrival::OutOfOrder { crowded } => {
-                if crowded || self.quick > 0 || !terms.compress_sacks {
-                    self.ack_now = true;
-                } else {
-                    self.compress(now, rtt);
-                }
-            }
+            Arrival::OutOfOrder { crowded } => self.on_gap(len, memory, crowded, now, terms, rtt),
             Arrival::Duplicate => {
-                self.acknowledge_quickly(terms);
-                self.ack_now = true;
+                self.policy.force_quick(self.offer_left(), terms);
+                self.policy.now = true;
             }
         }
-        !ended && self.has_ended()
+        let ends = !ended && self.has_ended();
+        if ends {
+            // What lies beyond the end is not reported.
+            self.stream.forget_reports();
+        }
+        ends
     }
 
-    /// More beyond a gap: acknowledge now or with what follows.
-    fn compress(&mut self, now: Time, rtt: &RttEstimator) {
-        let c = &mut self.compression;
-        if c.gap != self.stream.next() {
-            *c = Compression::of(self.stream.next());
+    /// Whether a segment is taken in: not where the window is closed, or no memory is left. A bare FIN always is.
+    #[inline]
+    fn has_room_for(&mut self, start: u64, end: u64, len: u64, terms: &Terms) -> bool {
+        let fits = end <= self.offer.edge() && self.offer.has_memory();
+        fits || self.makes_room_for(start, end, len, terms)
+    }
+
+    #[cold]
+    fn makes_room_for(&mut self, start: u64, end: u64, len: u64, terms: &Terms) -> bool {
+        let next = self.stream.next();
+        let closed = self.offer.edge() <= next && self.unread() > 0;
+        if start >= self.offer.edge() && start > next {
+            // Beyond the window that is offered now, though not beyond the largest there was.
+            self.refusals.beyond_window += 1;
+        } else if closed && len > 0 {
+            self.refusals.window_closed += 1;
+            if start < next {
+                self.stream.insert(start, next);
+            }
+        } else if !self.offer.has_memory() {
+            self.exhausted = true;
+            self.policy.now = true;
+            if len == 0 || self.unread() == 0 {
+                return true;
+            }
+            self.refusals.no_memory += 1;
+            return false;
+        } else {
+            return true;
         }
-        if c.sent < UNCOMPRESSED {
-            c.sent += 1;
-            self.ack_now = true;
-            return;
+        let _ = end;
+        self.policy.force_quick(self.offer_left(), terms);
+        self.policy.now = true;
+        false
+    }
+
+    /// The size of the segment and the memory that it takes, which is returned.
+    #[inline]
+    fn measure(&mut self, p: TcpSegment<'_>, terms: &Terms) -> u64 {
+        let len = u64::from(p.payload());
+        if len == 0 {
+            return 0;
         }
-        c.held += 1;
-        if c.held >= MOST_COMPRESSED {
-            self.ack_now = true;
-        } else if c.until == Time::MAX {
-            let delay = rtt.smoothed().map_or(LONGEST_COMPRESSION, |rtt| (rtt / 20).min(LONGEST_COMPRESSION));
-            c.until = now + delay + COMPRESSION_SLACK;
+        let memory = terms.stack.memory.of(len);
+        // A large packet holds several segments.
+        let segment = p.payload().min(terms.mss);
+        if self.policy.measure(segment, p.flags().has(TcpFlags::PSH)) {
+            self.offer.measure(len, memory);
+        }
+        memory
+    }
+
+    /// `len` bytes continue the stream, or its FIN.
+    fn on_progress(&mut self, len: u64, memory: u64, filled_gap: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
+        if memory > 0 {
+            self.policy.on_data(now, self.offer_left(), rtt, terms);
+            self.hold(memory, filled_gap, now);
+            if self.offer.grow(len, memory, u64::from(terms.own_mss())) {
+                self.policy.on_growth();
+            }
+        }
+        if self.has_ended() {
+            self.policy.on_end();
+        }
+        if filled_gap && !self.stream.has_gap() {
+            self.policy.now = true;
+        }
+        self.decide(now, terms, rtt);
+        if self.unread.upto == u64::MAX && self.policy.is_end_of_write() && self.policy.is_scheduled() {
+            // The program has read everything.
+            self.policy.now = true;
+        }
+    }
+
+    /// Memory is taken by what the program has not read; one that reads at once frees what lay beyond a gap, too.
+    #[inline]
+    fn hold(&mut self, memory: u64, filled_gap: bool, now: Time) {
+        let at_once = self.unread.upto == u64::MAX;
+        if !at_once {
+            self.unread.memory += memory;
+            self.offer.hold(memory);
+        }
+        if filled_gap {
+            let left = if self.stream.has_gap() { self.unread.beyond } else { 0 };
+            let freed = self.unread.beyond - left;
+            self.unread.beyond = left;
+            if at_once {
+                self.offer.give_back(freed);
+            } else {
+                self.unread.memory += freed;
+            }
+        }
+        if at_once {
+            self.offer.tune(self.stream.next(), now);
+        }
+    }
+
+    /// A segment lies beyond a gap.
+    fn on_gap(&mut self, len: u64, memory: u64, crowded: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
+        self.unread.beyond += memory;
+        self.offer.hold(memory);
+        if terms.sack {
+            self.offer.grow(len, memory, u64::from(terms.own_mss()));
+        }
+        self.offer.make_room_beyond(self.stream.highest() - self.stream.next());
+        self.policy.on_gap();
+        if crowded || !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
+            self.policy.now = true;
+        } else {
+            self.policy.compress(self.stream.next(), now, rtt);
+        }
+    }
+
+    /// Whether to acknowledge now what has arrived in order.
+    fn decide(&mut self, now: Time, terms: &Terms, rtt: &RttEstimator) {
+        let next = self.stream.next();
+        let waiting = next - self.ack_before_change.unwrap_or(self.acked);
+        if waiting > u64::from(self.policy.segment) {
+            let left = self.offer.edge().saturating_sub(self.acked);
+            if self.offer.is_scarce() {
+                self.policy.slow_down();
+            }
+            if self.unread() == 0 || self.offer.select(u64::from(self.policy.segment)) >= left {
+                self.policy.now = true;
+            }
+        }
+        if self.policy.now || self.policy.is_quick() {
+            self.policy.now = true;
+        } else if self.stream.has_gap() {
+            self.policy.compress(next, now, rtt);
+        } else {
+            self.policy.delay(now, rtt, terms);
         }
     }
 
@@ -298,14 +443,14 @@ impl Receiver {
                 }
                 if marked && !self.ece {
                     self.ece = true;
-                    self.quick = self.quick.max(2.min(terms.quick_acks));
+                    self.policy.on_mark(terms);
                 }
             }
             Echo::Precise => {
                 if marked != self.ece {
                     if self.stream.next() > self.acked {
                         self.ack_before_change = Some(self.stream.next());
-                        self.deadline = Time::MAX;
+                        self.policy.cancel_delay();
                     } else {
                         self.ece = marked;
                     }
@@ -316,7 +461,7 @@ impl Receiver {
 
     /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
     /// room, SACK.
-    pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>) {
+    pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);
         if self.ece {
@@ -328,19 +473,18 @@ impl Receiver {
                 upto
             }
             None => {
-                self.ack_now = false;
-                self.deadline = Time::MAX;
-                self.compression.held = 0;
-                self.compression.until = Time::MAX;
+                self.policy.on_sent(terms);
                 self.stream.next()
             }
         };
         p.set_ack(self.map.wire(upto));
-        p.set_window(self.offer.field(upto, self.unread()));
-        if upto > self.acked {
-            self.quick = self.quick.saturating_sub(1);
-            self.acked = upto;
-        }
+        let window = if std::mem::take(&mut self.exhausted) {
+            self.offer.close(upto)
+        } else {
+            self.offer.field(upto, u64::from(self.policy.segment), terms.stack.shrink_window)
+        };
+        p.set_window(window);
+        self.acked = self.acked.max(upto);
         if let Some(sample) = self.sample
             && p.has_stamps()
         {

@@ -90,6 +90,7 @@ impl Connection {
     /// Waits for late packets, then the connection is over.
     fn linger(&mut self, now: Time) {
         self.sender.timer = Timer { purpose: Purpose::Linger, at: now + LINGER };
+        self.sender.arm_from = Time::MAX;
     }
 
     /// A packet that is not an ordinary segment of an established connection.
@@ -108,7 +109,7 @@ impl Connection {
         if p.flags().has(TcpFlags::RST) {
             return self.on_reset(p, now);
         }
-        if p.flags().has(TcpFlags::SYN) || !self.receiver.admits(p) {
+        if p.flags().has(TcpFlags::SYN) || !self.receiver.admits(p, &self.terms) {
             return self.challenge(p, now);
         }
         if !p.flags().has(TcpFlags::ACK) {
@@ -117,6 +118,7 @@ impl Connection {
         if !self.sender.on_ack(p, now, &self.terms) {
             return self.challenge(p, now);
         }
+        self.receiver.on_timestamp(p, &self.terms);
         if self.sender.is_fin_acked() {
             self.on_fin_acked(now);
         }
@@ -155,7 +157,7 @@ impl Connection {
         if self.state == State::SynReceived {
             self.due = Due::HandshakeAck;
         } else {
-            self.receiver.on_unacceptable(p);
+            self.receiver.on_unacceptable(p, &self.terms);
         }
     }
 

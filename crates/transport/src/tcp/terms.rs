@@ -20,6 +20,8 @@ pub(crate) struct Terms {
     config: TcpConfig,
     /// Payload bytes of a full segment.
     pub(crate) mss: u32,
+    /// The largest segment that the peer takes, options included, in bytes.
+    pub(crate) segment: u16,
     /// Bytes of IP and TCP header on every packet but SYNs, without SACK blocks.
     pub(crate) header: u16,
     /// Bytes of the option for timestamps of the interfaces; 0 without it.
@@ -45,7 +47,8 @@ impl Terms {
     pub(crate) fn new(config: &TcpConfig, stamped: bool) -> Self {
         let option = if stamped { LATENCY_OPTION } else { 0 };
         let TcpConfig { sack, timestamps, .. } = *config;
-        let mut terms = Terms { config: *config, mss: 0, header: 0, option, sack, timestamps, scaling: true };
+        let mut terms =
+            Terms { config: *config, mss: 0, segment: 0, header: 0, option, sack, timestamps, scaling: true };
         terms.settle(u16::MAX);
         terms
     }
@@ -61,12 +64,19 @@ impl Terms {
     fn settle(&mut self, segment: u16) {
         let options = self.option + if self.timestamps { TIMESTAMPS } else { 0 };
         self.header = BARE_HEADER + options;
-        self.mss = u32::from(segment.min(self.config.mtu - BARE_HEADER).saturating_sub(options).max(1));
+        self.segment = segment.min(self.config.mtu - BARE_HEADER);
+        self.mss = u32::from(self.segment.saturating_sub(options).max(1));
     }
 
     /// By how many bits this end shifts the windows that it offers.
     pub(crate) fn scale(&self) -> u8 {
         if self.scaling { self.config.window_scale().min(LARGEST_SCALE) } else { 0 }
+    }
+
+    /// Payload bytes of the largest segment that this end takes.
+    pub(crate) fn own_mss(&self) -> u32 {
+        let options = self.option + if self.timestamps { TIMESTAMPS } else { 0 };
+        u32::from(self.config.mtu - BARE_HEADER - options)
     }
 
     /// What this end's SYN announces.
