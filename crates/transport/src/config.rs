@@ -61,6 +61,8 @@ pub struct TcpConfig {
     pub sack: bool,
     /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.
     pub timestamps: bool,
+    /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4).
+    pub nagle: bool,
     /// What experiments do not set.
     pub stack: StackConfig,
 }
@@ -72,6 +74,16 @@ pub struct StackConfig {
     /// The least time between two answers to segments that are not acceptable and carry no data (RFC 5961, section 7;
     /// `tcp_invalid_ratelimit`).
     pub challenge_interval: Span,
+    /// Part of a burst goes out where it is at least this part of the window (`tcp_tso_win_divisor`).
+    pub burst_share: u64,
+    /// The least packets of a burst (`tcp_min_tso_segs`).
+    pub least_burst: u32,
+    /// The window starts again after an idle time (RFC 5681, section 4.1; `tcp_slow_start_after_idle`).
+    pub restart_after_idle: bool,
+    /// Memory of the buffer for what is not acknowledged when a connection begins (`tcp_wmem`, second number).
+    pub send_buffer: Bytes,
+    /// Memory that this buffer is tuned to at most (`tcp_wmem`, third number).
+    pub send_buffer_max: Bytes,
     /// Memory of the buffer for what arrives when a connection begins (`tcp_rmem`, second number).
     pub receive_buffer: Bytes,
     /// Memory of this buffer at most; `None`: what `receive_window` takes (`tcp_rmem`, third number).
@@ -122,6 +134,11 @@ impl Default for StackConfig {
     fn default() -> Self {
         StackConfig {
             challenge_interval: Span::from_ms(500),
+            burst_share: 3,
+            least_burst: 2,
+            restart_after_idle: true,
+            send_buffer: Bytes::new(16 << 10),
+            send_buffer_max: Bytes::new(4 << 20),
             receive_buffer: Bytes::new(128 << 10),
             receive_memory: None,
             memory: Memory::Interface,
@@ -152,6 +169,7 @@ impl Default for TcpConfig {
             tail_loss_probe: true,
             sack: true,
             timestamps: true,
+            nagle: false,
             stack: StackConfig::default(),
         }
     }
@@ -201,12 +219,6 @@ impl TcpConfig {
             Some((name, _)) => Err(ConfigError::ZeroTimeout(name)),
             None => Ok(()),
         }
-    }
-
-    /// How far beyond what is acknowledged the stack has data to send: whole segments of its buffer.
-    pub(crate) fn send_room(&self) -> u64 {
-        let mss = u64::from(self.mss());
-        self.send_buffer.map_or(u64::MAX, |buffer| (buffer.get() / mss).max(1) * mss)
     }
 
     /// What Linux adds to probe and reordering timeouts: two ticks.

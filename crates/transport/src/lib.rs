@@ -16,4 +16,4 @@ mod tcp;
 
 pub use cc::CcConfig;
 pub use config::{ConfigError, Endpoint, Memory, StackConfig, TcpConfig};
-pub use tcp::{Announcement, Connection, Failure, Info, Refusals, State, Stats, reset_for};
+pub use tcp::{Announcement, CongestionState, Connection, Failure, Info, Refusals, Send, State, Stats, reset_for};

@@ -97,6 +97,11 @@ impl AckPolicy {
         self.deadline.min(self.compression.until)
     }
 
+    /// When data arrived last; [`Time::ZERO`] before the first.
+    pub(crate) const fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
     /// How long an ACK waits at present.
     pub(crate) fn interval(&self) -> Span {
         self.interval.unwrap_or(Span::ZERO)

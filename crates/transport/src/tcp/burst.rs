@@ -1,80 +1,138 @@
-//! In what portions new data go out.
+//! In what bursts new data go out.
 //!
-//! A host hands its data down in large pieces, which are cut into packets last of all: a piece holds up to 64 KiB, and a
-//! sender that could send only part of one waits for another ACK, unless that part is a good share of its window. So
-//! the packets of a bulk flow leave in bursts, seven at a time where they are jumbo frames, and not one by one as the
-//! ACKs come. Linux documents the terms (ip-sysctl: `tcp_tso_win_divisor`, `tcp_tso_rtt_log`, `tcp_min_tso_segs`,
-//! `tcp_pacing_ss_ratio`); how they play together is measured on Linux 7.2: docs/models/tcp.md. What the receiver's window
-//! allows is RFC 9293's (section 3.8.6.2.1). Without bursts a piece is a packet, as simulators of TCP have it.
+//! A host with segmentation offload hands data down in large pieces, which are cut into packets last of all. So the
+//! packets of a bulk flow leave in bursts of up to 64 KiB, and the last packet of a burst has PSH; a lone packet has none. A
+//! burst is at most half of the congestion window, so that there are two of them. Where the round trip is long, a burst
+//! is also at most what the sender would send in a millisecond. A sender with room for part of a burst waits for the next
+//! ACK, unless that part is a good share of the window or the next ACK is far. Linux documents the terms (ip-sysctl:
+//! `tcp_tso_win_divisor`, `tcp_tso_rtt_log`, `tcp_min_tso_segs`, `tcp_pacing_ss_ratio`); how they play together is
+//! measured, and tested by Linux's own scripts: docs/models/tcp.md.
+//!
+//! Part of a segment waits as Nagle's algorithm says (RFC 9293, section 3.7.4) in Minshall's variant, which looks only at
+//! small segments in flight. What the receiver's window allows is RFC 9293's (section 3.8.6.2.1).
 
+use super::info::Limited;
+use super::queue::{Attempt, Chunk, LARGEST};
 use super::sender::{Phase, Sender};
 use super::terms::Terms;
 use firstlight_units::{Span, Time};
 
-/// A piece is one IP packet to the host: so many bytes of payload at most,
-const LARGEST: u64 = 65_475;
-/// and so many packets at least.
-const LEAST: u64 = 2;
-/// Part of a piece goes out where it is at least this share of the window.
-const SHARE: u64 = 3;
-/// Each such span of the smallest round trip halves the pieces of a sender that is slow besides:
+/// Each such span of the smallest round trip halves the bursts of a sender that is slow besides: ...
 const HALVING: u64 = 512;
-/// a piece may always hold what it would send in 1/1024 s.
+/// ... a burst may always hold what the sender would send in 1/1024 s.
 const PER_SECOND: u64 = 1024;
+/// A sender that has not sent for so long does not wait for more room.
+const QUIET: Span = Span::from_ms(1);
 
 impl Sender {
-    /// Decides what of the new data goes out now, given that the window has `room` packets; false: none.
+    /// Decides what of the new data goes out now, given that the congestion window has `room` packets; false: none.
     pub(crate) fn plan_burst(&mut self, room: u32, now: Time, terms: &Terms) -> bool {
-        let mss = u64::from(terms.mss);
-        let left = self.written - self.next;
-        let (room, window) = (u64::from(room) * mss, self.send_end() - self.next);
-        let usable = room.min(window).min(left);
-        if self.piece_end <= self.next {
-            self.piece = self.piece_size(terms);
-            self.piece_end = self.next.saturating_add(self.piece);
-        }
-        let whole = usable >= (self.piece_end - self.next).min(left);
-        if usable < mss.min(left) || !(whole || self.may_split(usable, now, mss)) {
-            self.limited |= room <= window;
+        let attempt = self.queue.attempt;
+        if attempt == Attempt::None {
             return false;
         }
-        let mut burst = usable.min(self.piece);
-        if whole && burst < left {
-            // Only a split may end with part of a segment, where the peer's window does.
-            burst -= burst % mss;
+        let window = self.window_end.saturating_sub(self.next);
+        let Some((chunk, last)) = self.queue.head() else {
+            // Nothing is left but the FIN.
+            return self.fin && self.next < self.written && window > 0 && self.begin_burst(1, now);
+        };
+        let (len, mss) = (chunk.end - self.next, u64::from(terms.mss));
+        if len.min(mss) > window {
+            self.limits.set(Limited::ByWindow, now);
+            return false;
         }
+        let burst = if len <= mss {
+            if last && self.holds_back(len < mss, attempt) { 0 } else { len }
+        } else {
+            let most = self.burst_size(terms);
+            if attempt != Attempt::One && self.waits_for_room(chunk, last, room, most, now, terms) {
+                return false;
+            }
+            let quota = u64::from(room.min((self.window.cwnd / 2).max(1))) * mss;
+            self.part_of(len, last, quota.min(most), window, mss, attempt)
+        };
+        if attempt == Attempt::One {
+            self.queue.attempt = Attempt::None;
+        }
+        burst > 0 && self.begin_burst(burst, now)
+    }
+
+    /// How much of a chunk of several segments goes out: at most `most` bytes, within the peer's window.
+    fn part_of(&self, len: u64, last: bool, most: u64, window: u64, mss: u64, attempt: Attempt) -> u64 {
+        if most <= window && !last {
+            return most.min(len);
+        }
+        let usable = len.min(window);
+        if most <= usable {
+            return most;
+        }
+        // Part of a segment at the end of the data, or of the peer's window.
+        let part = usable % mss;
+        if self.holds_back(part > 0, attempt) { usable - part } else { usable }
+    }
+
+    /// Nagle's algorithm, and a program that says that more will follow: whether part of a segment waits.
+    fn holds_back(&self, part: bool, attempt: Attempt) -> bool {
+        if !part || self.closes || matches!(attempt, Attempt::Pushed | Attempt::One) {
+            return false;
+        }
+        let small_in_flight = self.small_end > self.una;
+        self.corked || attempt == Attempt::Corked || (!self.nodelay && !self.board.is_empty() && small_in_flight)
+    }
+
+    pub(crate) fn begin_burst(&mut self, len: u64, now: Time) -> bool {
+        self.limits.set(Limited::Busy, now);
         self.burst_start = self.next;
-        self.burst_end = self.next + burst;
-        if self.burst_end > self.piece_end {
-            // What is left of a piece is filled up from the next one.
-            self.piece = self.piece_size(terms);
-            self.piece_end += self.piece;
-        }
+        self.burst_end = self.next + len;
+        self.burst_pushes = self.queue.on_burst(self.burst_end);
         true
     }
 
-    /// Whether part of a piece may go out without the rest.
-    fn may_split(&self, usable: u64, now: Time, mss: u64) -> bool {
-        let window = (u64::from(self.window.cwnd) * mss).min(self.send_end() - self.una);
+    /// Whether a sender with room for part of a burst waits for more.
+    fn waits_for_room(&mut self, chunk: Chunk, last: bool, room: u32, most: u64, now: Time, terms: &Terms) -> bool {
+        let mss = u64::from(terms.mss);
+        let (room, window) = (u64::from(room) * mss, self.window_end - self.next);
+        let len = chunk.end - self.next;
+        let usable = room.min(window);
+        if self.phase >= Phase::Recovery || now.saturating_since(self.last_sent) > QUIET || usable >= most {
+            return false;
+        }
+        if !last && usable >= len {
+            return false;
+        }
+        let whole = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);
         // Where the oldest packet in flight is young, the ACK to wait for is far.
         let young = |srtt: Span| self.board.front().is_none_or(|oldest| now.saturating_since(oldest.sent) < srtt / 2);
-        SHARE * usable >= window || self.phase >= Phase::Recovery || self.rtt.smoothed().is_none_or(young)
+        if usable >= whole / terms.stack.burst_share || self.rtt.smoothed().is_none_or(young) {
+            return false;
+        }
+        if room < window {
+            if room <= len {
+                self.validate_window(true);
+                return true;
+            }
+        } else if window <= len {
+            self.limits.set(Limited::ByWindow, now);
+            return true;
+        }
+        // More data may come, unless the chunk takes none.
+        !(chunk.closed || (last && self.fin))
     }
 
-    /// Bytes of a whole piece.
-    fn piece_size(&self, terms: &Terms) -> u64 {
+    /// The most payload of a burst, whatever the windows say.
+    fn burst_size(&self, terms: &Terms) -> u64 {
         let mss = u64::from(terms.mss);
         if !terms.bursts {
             return mss;
         }
-        let mut bytes = LARGEST.min(self.peer_window / 2);
+        let mut bytes = LARGEST;
         let distance = self.rtt.min().as_ps() / (HALVING * Span::from_us(1).as_ps());
         if distance > 0 {
             let srtt = self.rtt.smoothed().map_or(1, |srtt| (srtt.as_ps() / 1_000_000).max(1));
-            let percent = if self.window.in_slow_start() { 200 } else { 120 };
+            let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
             let per_second = u64::from(self.window.cwnd) * mss * percent / 100 * 1_000_000 / srtt;
             bytes = bytes.min(per_second / PER_SECOND + (LARGEST >> distance.min(63)));
         }
-        (bytes / mss).max(LEAST) * mss
+        (bytes / mss).max(u64::from(terms.stack.least_burst)) * mss
     }
 }

@@ -132,6 +132,7 @@ impl Connection {
         self.sender.next = 1;
         self.sender.timer = Timer::IDLE;
         self.sender.arm_from = now;
+        self.sender.enlarge_buffer(&self.terms);
         self.receiver.policy.start(now);
         if self.syn_retries == 0 {
             let rtt = now.saturating_since(self.syn_sent);

@@ -17,6 +17,7 @@ mod offer;
 mod pacing;
 mod probe;
 mod prr;
+mod queue;
 mod rack;
 mod reassembly;
 mod receiver;
@@ -34,7 +35,8 @@ mod tests;
 mod timer;
 mod without_sack;
 
-pub use info::Info;
+pub use info::{CongestionState, Info};
+pub use queue::Send;
 pub use receiver::Refusals;
 pub use state::{Failure, State};
 pub use teardown::reset_for;

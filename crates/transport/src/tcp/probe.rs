@@ -1,6 +1,7 @@
 //! Probes: of the tail of what is in flight (RFC 8985, section 7), and of the peer's closed window (RFC 9293, section
 //! 3.8.6.1).
 
+use super::queue::Attempt;
 use super::sender::{Outgoing, Sender};
 use super::terms::Terms;
 use super::timer::{Purpose, Timer};
@@ -20,7 +21,9 @@ impl Sender {
             return None;
         }
         self.stats.probes += 1;
+        let attempt = std::mem::replace(&mut self.queue.attempt, Attempt::One);
         let new = self.send_new(1, now, terms);
+        self.queue.attempt = attempt;
         self.probe_was_copy = new.is_none();
         let sent = new.unwrap_or_else(|| self.retransmit(self.board.len() as usize - 1, now, terms));
         self.probe_end = Some(self.next);
@@ -44,8 +47,9 @@ impl Sender {
         }
         let room = self.send_end() - self.next;
         if room > 0 {
-            self.burst_start = self.next;
-            self.burst_end = self.next + room.min(u64::from(terms.mss)).min(self.written - self.next);
+            let data = self.queue.end.max(self.next + 1) - self.next;
+            self.begin_burst(room.min(u64::from(terms.mss)).min(data), now);
+            self.burst_pushes = true;
             return self.send_new(1, now, terms);
         }
         self.window_probes += 1;

@@ -4,7 +4,9 @@
 //! back to slow start under the suspicion of F-RTO (RFC 5682); both are undone when duplicates (RFC 2883) or timestamps
 //! (Eifel, RFC 3522) show that they were needless. The phases and their transitions are those that Linux is known for.
 
+use super::info::Limited;
 use super::latency;
+use super::queue::Attempt;
 use super::scoreboard::Mark;
 use super::sender::{Phase, Sender};
 use super::terms::Terms;
@@ -59,6 +61,9 @@ impl Sender {
             self.on_window(ack, u64::from(p.window()) << self.window_scale);
         }
         let moved = self.window_end != edge;
+        if moved && self.next < self.written {
+            self.restart_after_idle(now, terms);
+        }
         if self.timer.purpose == Purpose::WindowProbe {
             self.on_probe_reply(now);
         }
@@ -105,6 +110,12 @@ impl Sender {
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
             self.cc.grow(&mut self.window, &told);
         }
+        self.copied_upto = 0;
+        self.queue.attempt = Attempt::Usual;
+        self.wake_writer(terms);
+        if self.board.is_empty() && self.next == self.written {
+            self.limits.set(Limited::Idle, now);
+        }
         true
     }
 
@@ -130,10 +141,13 @@ impl Sender {
             if segment.end() > ack {
                 if segment.start < ack {
                     self.board.trim_front(ack);
+                    self.queue.release(ack - segment.start, false);
                 }
                 break;
             }
             self.board.pop();
+            let marks = segment.marks;
+            self.queue.release(u64::from(segment.len) - u64::from(marks.has(Mark::FIN)), marks.has(Mark::BURST_END));
             let sacked = segment.marks.has(Mark::SACKED);
             if segment.marks.has(Mark::EVER_RETRANSMITTED) {
                 news.retransmitted = true;
@@ -343,7 +357,7 @@ impl Sender {
     }
 
     /// The threshold that an undo would go back to.
-    fn current_ssthresh(&self) -> u32 {
+    pub(crate) fn current_ssthresh(&self) -> u32 {
         let cwnd = self.window.cwnd;
         if self.in_reduction() { self.window.ssthresh } else { self.window.ssthresh.max(cwnd / 2 + cwnd / 4) }
     }

@@ -16,8 +16,16 @@ impl Mark {
     pub(crate) const EVER_RETRANSMITTED: Mark = Mark(8);
     /// Its last unit is the FIN.
     pub(crate) const FIN: Mark = Mark(16);
+    /// Its packet has PSH.
+    pub(crate) const PUSH: Mark = Mark(32);
+    /// It was the last of a burst.
+    pub(crate) const BURST_END: Mark = Mark(64);
     /// What stays true of a segment whatever becomes of it.
-    const LASTING: u8 = Self::EVER_RETRANSMITTED.0 | Self::FIN.0;
+    const LASTING: u8 = Self::EVER_RETRANSMITTED.0 | Self::FIN.0 | Self::PUSH.0 | Self::BURST_END.0;
+
+    pub(crate) const fn and(self, mark: Mark) -> Mark {
+        Mark(self.0 | mark.0)
+    }
 
     pub(crate) const fn has(self, mark: Mark) -> bool {
         self.0 & mark.0 != 0

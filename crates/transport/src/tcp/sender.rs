@@ -1,6 +1,8 @@
 //! The sending half: what is in flight, what may be sent next, and the timer.
 
+use super::info::{Limited, Limits};
 use super::pacing::Pacer;
+use super::queue::SendQueue;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Scoreboard, Segment};
 use super::seq::SeqMap;
@@ -37,11 +39,12 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// `units` of the stream from `start`; the last of these is the FIN if there is a `fin`.
-    fn new(start: u64, units: u32, retransmission: bool, push: bool, fin: bool) -> Self {
+    /// `units` of the stream from `start`; the last of these is the FIN if there is one.
+    fn new(start: u64, units: u32, retransmission: bool, marks: Mark, push: bool) -> Self {
+        let fin = marks.has(Mark::FIN);
         let len = units - u32::from(fin);
         let mut flags = TcpFlags::default();
-        if push && len > 0 {
+        if (push || marks.has(Mark::PUSH)) && len > 0 {
             flags.insert(TcpFlags::PSH);
         }
         if fin {
@@ -61,21 +64,31 @@ pub(crate) struct Sender {
     pub(crate) next: u64,
     /// Stream offset after what the program has written, and after the FIN if it has closed.
     pub(crate) written: u64,
-    /// The program has closed: the last unit of the stream is a FIN.
+    /// The last unit of the stream is a FIN.
     pub(crate) fin: bool,
+    /// The program has closed: a FIN follows when everything is handed over.
+    pub(crate) closes: bool,
+    pub(crate) queue: SendQueue,
     /// Where the peer's receive window ends.
     pub(crate) window_end: u64,
-    /// How far beyond `una` the stack holds data.
-    buffer: u64,
     /// The largest window that the peer has offered.
     pub(crate) peer_window: u64,
     /// By how many bits the peer shifts it.
     pub(crate) window_scale: u8,
-    // New data: what goes out at once, and how they are cut into pieces.
+    /// Where the burst begins that goes out at present.
     pub(crate) burst_start: u64,
+    /// Where this burst ends.
     pub(crate) burst_end: u64,
-    pub(crate) piece: u64,
-    pub(crate) piece_end: u64,
+    /// The receiver is to have everything at the end of this burst.
+    pub(crate) burst_pushes: bool,
+    /// Where the segment ends that was sent again last, since an ACK arrived.
+    pub(crate) copied_upto: u64,
+    /// Small segments go out at once (`TCP_NODELAY`).
+    pub(crate) nodelay: bool,
+    /// Parts of segments wait until they are whole (`TCP_CORK`).
+    pub(crate) corked: bool,
+    /// Where the last small segment ends that was sent.
+    pub(crate) small_end: u64,
     pub(crate) board: Scoreboard,
     pub(crate) window: Window,
     pub(crate) cc: Controller,
@@ -126,6 +139,7 @@ pub(crate) struct Sender {
     pub(crate) window_probes: u32,
     /// When the timer first expired since an ACK last advanced.
     pub(crate) silent_since: Option<Time>,
+    pub(crate) limits: Limits,
     pub(crate) stats: Stats,
 }
 
@@ -137,14 +151,18 @@ impl Sender {
             next: 0,
             written: 1,
             fin: false,
+            closes: false,
+            queue: SendQueue::new(terms),
             window_end: 0,
-            buffer: terms.send_room(),
             peer_window: 0,
             window_scale: terms.scale(),
             burst_start: 0,
             burst_end: 0,
-            piece: 0,
-            piece_end: 0,
+            burst_pushes: false,
+            copied_upto: 0,
+            nodelay: !terms.nagle,
+            corked: false,
+            small_end: 0,
             board: Scoreboard::default(),
             window: Window::new(terms.initial_window),
             cc,
@@ -179,40 +197,29 @@ impl Sender {
             user_timeout: None,
             window_probes: 0,
             silent_since: None,
+            limits: Limits::new(),
             stats: Stats::default(),
         }
     }
 
-    /// The program hands over bytes.
-    pub(crate) fn write(&mut self, bytes: u64, now: Time, terms: &Terms) {
-        // RFC 5681, section 4.1: after an idle time longer than the timeout the window starts again.
-        if self.board.is_empty() && self.next > 1 && now.saturating_since(self.last_sent) > self.rtt.rto() {
-            self.window.cwnd = self.window.cwnd.min(terms.initial_window);
+    /// RFC 5681, section 4.1, and RFC 2861, section 3: after an idle time the window is halved for each timeout that
+    /// has passed, down to the initial window.
+    pub(crate) fn restart_after_idle(&mut self, now: Time, terms: &Terms) {
+        if !terms.stack.restart_after_idle || !self.board.is_empty() || self.next <= 1 {
+            return;
         }
-        self.arm_if_idle(now);
-        self.written = self.written.saturating_add(bytes);
-    }
-
-    /// Nothing more is written than what was sent. Returns how many bytes that are.
-    pub(crate) fn end_write(&mut self) -> u64 {
-        self.written = self.next.max(1);
-        self.written - 1
-    }
-
-    /// The program closes: a FIN follows the data.
-    pub(crate) fn end_stream(&mut self, now: Time) {
-        if !self.fin {
-            self.fin = true;
-            self.written += 1;
-            self.arm_if_idle(now);
+        let timeout = self.rtt.rto();
+        let mut idle = now.saturating_since(self.last_sent);
+        if idle <= timeout {
+            return;
         }
-    }
-
-    /// There is something to send, and it may have to wait: a probe of the window is to be due then.
-    fn arm_if_idle(&mut self, now: Time) {
-        if self.timer.purpose == Purpose::Idle && self.next > 0 {
-            self.arm_from = now;
+        self.window.ssthresh = self.current_ssthresh();
+        let least = self.window.cwnd.min(terms.initial_window);
+        while idle > timeout && self.window.cwnd > least {
+            self.window.cwnd /= 2;
+            idle = idle.saturating_sub(timeout);
         }
+        self.window.cwnd = self.window.cwnd.max(least);
     }
 
     /// Bytes that the peer has acknowledged.
@@ -228,6 +235,7 @@ impl Sender {
     /// Nothing is sent any more.
     pub(crate) fn abandon(&mut self) {
         self.board = Scoreboard::default();
+        self.queue.abandon(self.next);
         self.written = self.next;
         self.timer = Timer::IDLE;
         self.arm_from = Time::MAX;
@@ -257,12 +265,35 @@ impl Sender {
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         let done = self.next == self.written && self.board.is_empty();
-        let full = self.limited && self.board.in_flight() >= self.window.cwnd;
-        !(done || full) || self.probe_due || self.pacer.wake < Time::MAX
+        let full = self.limited && self.usage_end == self.next && self.board.in_flight() >= self.window.cwnd;
+        !(done || full) || self.probe_due || self.pacer.wake < Time::MAX || self.queue.writes()
     }
 
-    /// The next segment that may be sent, if any.
+    /// The next segment that may be sent, if any. Where there is none the program may go on handing over data.
     pub(crate) fn poll(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
+        loop {
+            let next = self.next_segment(now, terms);
+            if next.is_some() || !(self.queue.writes() || self.gets_room(now, terms)) || !self.fill(now, terms) {
+                return next;
+            }
+        }
+    }
+
+    /// Whether the program can go on because the buffer has become larger.
+    fn gets_room(&mut self, now: Time, terms: &Terms) -> bool {
+        if !self.queue.waits() || self.board.in_flight() >= self.window.cwnd {
+            return false;
+        }
+        if self.queue.has_news() {
+            self.enlarge_buffer(terms);
+        }
+        if !self.queue.writes() && self.next >= self.written {
+            self.limits.set(Limited::ByBuffer, now);
+        }
+        self.queue.writes()
+    }
+
+    fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
         if self.pacer.next > now {
             self.hold_back();
@@ -273,7 +304,9 @@ impl Sender {
         }
         let in_flight = self.board.in_flight();
         if in_flight >= self.window.cwnd {
-            self.limited |= self.has_new_data() || self.board.lost() > self.board.retransmitted();
+            if self.has_new_data() || self.board.lost() > self.board.retransmitted() {
+                self.validate_window(true);
+            }
             return None;
         }
         let room = self.window.cwnd - in_flight;
@@ -300,15 +333,15 @@ impl Sender {
         self.next < self.written && self.next < self.send_end()
     }
 
-    /// Up to where new data may go out: the peer's window ends, or the stack has no more.
+    /// Up to where the peer's window lets new data go out.
     pub(crate) fn send_end(&self) -> u64 {
-        self.window_end.min(self.una.saturating_add(self.buffer)).max(self.next)
+        self.window_end.max(self.next)
     }
 
     /// New data, where the window has room for so many packets.
     #[inline]
     pub(crate) fn send_new(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
-        if self.has_new_data() { self.cut(room, now, terms) } else { None }
+        if self.next < self.written { self.cut(room, now, terms) } else { None }
     }
 
     /// Cuts a segment off the new data, if a burst goes on or one may begin.
@@ -316,12 +349,12 @@ impl Sender {
         if self.next >= self.burst_end && !self.plan_burst(room, now, terms) {
             return None;
         }
-        let mut len = u64::from(terms.mss).min(self.burst_end - self.next);
         let start = self.next;
-        let fin = self.fin && start + len + 1 >= self.written;
-        let marks = if fin { Mark::FIN } else { Mark::default() };
-        if fin {
-            len = self.written - start;
+        let mut len = u64::from(terms.mss).min(self.burst_end - start);
+        let mut marks = Mark::default();
+        if start + len == self.burst_end {
+            marks = self.end_burst(start, len, terms);
+            len += u64::from(marks.has(Mark::FIN) && self.queue.end > start);
         }
         self.board.push(Segment { start, sent: now, len: len as u32, marks });
         self.next += len;
@@ -332,10 +365,24 @@ impl Sender {
         if matches!(self.timer.purpose, Purpose::Idle | Purpose::Probe | Purpose::WindowProbe) {
             self.arm_from = now;
         }
-        // As Linux does it: a burst ends with a push, a lone packet does not.
-        let burst_ends = self.next == self.burst_end && start > self.burst_start;
-        let push = burst_ends || self.next == self.written || self.goes_alone();
-        Some(Outgoing::new(start, len as u32, false, push, fin))
+        // As in Linux a burst ends with a push; a lone packet does not, unless the program has pushed what is in it.
+        let ends = self.next >= self.burst_end && start > self.burst_start;
+        Some(Outgoing::new(start, len as u32, false, marks, ends || self.goes_alone()))
+    }
+
+    /// What holds for the last segment of a burst, whatever becomes of it.
+    fn end_burst(&mut self, start: u64, len: u64, terms: &Terms) -> Mark {
+        if start >= self.queue.end {
+            return Mark::FIN;
+        }
+        let mut marks = if self.burst_pushes { Mark::BURST_END.and(Mark::PUSH) } else { Mark::BURST_END };
+        if self.fin && self.burst_end >= self.queue.end {
+            marks = marks.and(Mark::FIN);
+        }
+        if len < u64::from(terms.mss) {
+            self.small_end = start + len;
+        }
+        marks
     }
 
     pub(crate) fn retransmit(&mut self, i: usize, now: Time, terms: &Terms) -> Outgoing {
@@ -352,9 +399,21 @@ impl Sender {
         if i == 0 && self.timer.purpose != Purpose::Reorder {
             self.arm_retransmit(now, terms);
         }
+        let push = self.ends_copied_burst(i) || self.goes_alone();
         let segment = self.board.get(i);
-        let push = segment.end() == self.written || self.goes_alone();
-        Outgoing::new(segment.start, segment.len, true, push, segment.marks.has(Mark::FIN))
+        self.copied_upto = segment.end();
+        Outgoing::new(segment.start, segment.len, true, segment.marks, push)
+    }
+
+    /// Whether segment `i`, which is sent again, is the last of several of its burst that are sent again together: these are
+    /// a burst again, which ends with a push.
+    fn ends_copied_burst(&mut self, i: usize) -> bool {
+        let Segment { start, marks, .. } = *self.board.get(i);
+        if i == 0 || self.copied_upto != start || self.board.get(i - 1).marks.has(Mark::BURST_END) {
+            return false;
+        }
+        let full = self.board.in_flight() >= self.window.cwnd;
+        full || marks.has(Mark::BURST_END) || self.board.next_lost() != Some(i + 1)
     }
 
     #[inline]
@@ -362,17 +421,20 @@ impl Sender {
         self.last_sent = now;
         self.pace(len, now, terms);
         self.stats.packets_sent += 1;
-        let in_flight = self.board.in_flight();
-        // As Linux validates its window: once limited by it, limited for this window of data.
-        let full = in_flight >= self.window.cwnd;
-        if self.una >= self.usage_end || in_flight > self.usage_max || full {
-            if self.una >= self.usage_end {
-                self.limited = false;
-            }
+        self.validate_window(self.board.in_flight() >= self.window.cwnd);
+    }
+
+    /// As Linux validates its window (RFC 7661 has the problem): once it was `full`, it limits this window of data.
+    #[inline]
+    pub(crate) fn validate_window(&mut self, full: bool) {
+        let out = self.board.len();
+        if self.una >= self.usage_end || full || (!self.limited && out > self.usage_max) {
+            self.limited = full;
             self.usage_end = self.next;
-            self.usage_max = in_flight;
+            if !full {
+                self.usage_max = out;
+            }
         }
-        self.limited |= full;
     }
 
     /// Whether the window limits the sending rate, so that it may grow.

@@ -1,19 +1,67 @@
 //! What a program does with its connection, beside opening and closing it.
 
 use super::Connection;
+use super::queue::{Attempt, Send};
 use super::receiver::Refusals;
 use super::state::{Failure, State};
 use firstlight_units::{Bytes, Span, Time};
 
 impl Connection {
-    /// The program hands over `bytes`; `u64::MAX` never ends. `now` matters after an idle time (RFC 5681, section 4.1).
+    /// The program hands over `bytes`; `u64::MAX` never ends. What the buffer has no room for follows when it has. `now`
+    /// matters after an idle time (RFC 5681, section 4.1).
     pub fn write(&mut self, bytes: u64, now: Time) {
-        self.sender.write(bytes, now, &self.terms);
+        self.send(bytes, Send::default(), now);
     }
 
-    /// The program has nothing more than what was sent so far. Returns how many bytes that are.
+    /// The same, with what the program says of these bytes.
+    pub fn send(&mut self, bytes: u64, how: Send, now: Time) {
+        self.sender.write(bytes, how, now, &self.terms);
+    }
+
+    /// Bytes of writes for which the buffer has had no room yet.
+    pub fn unbuffered(&self) -> u64 {
+        self.sender.queue.backlog()
+    }
+
+    /// The program takes back what the buffer has no room for; returns how many bytes that are.
+    pub fn take_back(&mut self) -> u64 {
+        self.sender.take_back()
+    }
+
+    /// The program has nothing more than what the buffer has taken. Returns how many bytes that are in all.
     pub fn end_write(&mut self) -> u64 {
         self.sender.end_write()
+    }
+
+    /// Small segments go out at once, or wait as Nagle's algorithm says (RFC 9293, section 3.7.4).
+    pub fn set_nodelay(&mut self, nodelay: bool) {
+        self.sender.nodelay = nodelay;
+        if nodelay {
+            self.sender.queue.attempt = Attempt::Pushed;
+        }
+    }
+
+    /// Parts of segments wait until they are whole, but for at most a timeout.
+    pub fn set_cork(&mut self, corked: bool) {
+        self.sender.corked = corked;
+        if !corked {
+            self.sender.queue.attempt = Attempt::Pushed;
+        }
+    }
+
+    /// The memory of the buffer for what is not acknowledged, in bytes; it is not tuned any more.
+    pub fn set_send_buffer(&mut self, bytes: Bytes) {
+        self.sender.queue.set_limit(bytes);
+    }
+
+    /// The memory of the buffer for what is not acknowledged, in bytes.
+    pub fn send_buffer(&self) -> Bytes {
+        Bytes::new(self.sender.queue.limit())
+    }
+
+    /// How much may be unsent in the buffer before a write waits.
+    pub fn set_unsent_limit(&mut self, bytes: Bytes) {
+        self.sender.queue.unsent_limit = Some(bytes.get());
     }
 
     /// From now on the program reads only by [`Connection::read`]. By default it reads everything at once.

@@ -1,0 +1,389 @@
+//! What the program has handed over and the stack has not sent yet, and the memory that it takes.
+//!
+//! The stack keeps unsent data in chunks of whole segments, up to 64 KiB or half of the largest window that the peer has
+//! offered. A chunk is what goes out as a burst, where nothing holds back a part of it. A program's write fills the last
+//! chunk up before it begins another, pushes what it can whenever a chunk is full, and waits when the buffer is full.
+//!
+//! As in Linux the buffer counts the memory of the chunks, and a write may begin a chunk as long as there is any memory
+//! left. It starts small and is tuned to twice the congestion window whenever it is what holds the connection back
+//! (`tcp_wmem` in Linux's ip-sysctl); a write that waits goes on when a third of the buffer is free. What the rules come
+//! to is measured: docs/models/tcp.md. With `tcp.send_buffer` the buffer counts payload alone, holds whole segments, and a
+//! write goes on as soon as one fits (BSD's socket buffers).
+
+use super::info::Limited;
+use super::sender::Sender;
+use super::terms::Terms;
+use super::timer::Purpose;
+use crate::config::TcpConfig;
+use firstlight_units::{Bytes, Time};
+use std::collections::VecDeque;
+
+/// The most payload of a chunk, and of a burst.
+pub(crate) const LARGEST: u64 = 65_475;
+/// Memory of a chunk besides its payload.
+const BESIDE_PAYLOAD: u64 = 1_280;
+/// What the stack reserves for headers when it works out the memory of a segment, ...
+const HEADROOM: u64 = 640;
+/// ... and what describes a segment in memory.
+const DESCRIPTION: u64 = 256;
+/// The least congestion window for which the buffer has room.
+const LEAST_WINDOW: u32 = 10;
+
+/// Unsent data in the order of the stream. A chunk begins where the one before it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Chunk {
+    /// The stream offset after its last byte.
+    pub(crate) end: u64,
+    /// The receiver is to hand over what it has when it has all of the chunk.
+    pub(crate) push: bool,
+    /// Nothing may be added, for it ends a record (`MSG_EOR`).
+    pub(crate) closed: bool,
+}
+
+/// How a program hands over data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Send {
+    /// More will follow at once: part of a segment is held back for it (`MSG_MORE`).
+    pub more: bool,
+    /// Nothing that follows goes out in one segment with these data (`MSG_EOR`).
+    pub end_of_record: bool,
+}
+
+/// What the next attempt to send may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    /// Whatever the rules allow.
+    Usual,
+    /// One burst, which waits for no more room.
+    One,
+    /// Whatever the rules allow, but no part of a segment at the end.
+    Corked,
+    /// Whatever the rules allow, with a part of a segment at the end.
+    Pushed,
+    /// Nothing: the program is still writing.
+    None,
+}
+
+/// How the memory is limited.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// By memory, tuned up to the second number.
+    Tuned(u64, u64),
+    /// By memory, as a program has said.
+    Said(u64),
+    /// By payload.
+    Payload(u64),
+}
+
+/// The unsent data of a connection, and its writer.
+#[derive(Clone, Debug)]
+pub(crate) struct SendQueue {
+    chunks: VecDeque<Chunk>,
+    /// Where the first chunk begins.
+    start: u64,
+    /// Where the last chunk ends.
+    pub(crate) end: u64,
+    /// Bytes that the program has still to hand over.
+    backlog: u64,
+    how: Send,
+    limit: Limit,
+    /// Memory of what is unsent or unacknowledged.
+    memory: u64,
+    /// The program can go on handing over.
+    writes: bool,
+    /// An ACK has arrived since a program that waits was last looked after.
+    news: bool,
+    /// What was written up to here is pushed.
+    pushed: u64,
+    /// The unsent data that the program wants to have at most (`TCP_NOTSENT_LOWAT`).
+    pub(crate) unsent_limit: Option<u64>,
+    pub(crate) attempt: Attempt,
+}
+
+impl SendQueue {
+    pub(crate) fn new(config: &TcpConfig) -> Self {
+        let tuned = Limit::Tuned(config.stack.send_buffer.get(), config.stack.send_buffer_max.get());
+        SendQueue {
+            chunks: VecDeque::new(),
+            start: 1,
+            end: 1,
+            backlog: 0,
+            how: Send::default(),
+            limit: config.send_buffer.map_or(tuned, |bytes| Limit::Payload(bytes.get())),
+            memory: 0,
+            writes: false,
+            news: false,
+            pushed: 1,
+            unsent_limit: None,
+            attempt: Attempt::Usual,
+        }
+    }
+
+    /// The chunk that is next to be sent, and whether it is the last.
+    pub(crate) fn head(&self) -> Option<(Chunk, bool)> {
+        self.chunks.front().map(|chunk| (*chunk, self.chunks.len() == 1))
+    }
+
+    /// Whether the program can hand over more at once.
+    #[inline]
+    pub(crate) const fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Whether the program waits for room.
+    pub(crate) const fn waits(&self) -> bool {
+        self.backlog > 0 && !self.writes
+    }
+
+    /// Whether an ACK has arrived since this was last asked.
+    pub(crate) fn has_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Bytes that the program has still to hand over.
+    pub(crate) const fn backlog(&self) -> u64 {
+        self.backlog
+    }
+
+    /// The program takes back what it has not handed over; returns how much that was.
+    pub(crate) fn take_back(&mut self) -> u64 {
+        self.writes = false;
+        std::mem::take(&mut self.backlog)
+    }
+
+    /// Memory limit of the buffer.
+    pub(crate) const fn limit(&self) -> u64 {
+        let (Limit::Tuned(limit, _) | Limit::Said(limit) | Limit::Payload(limit)) = self.limit;
+        limit
+    }
+
+    /// A program says how much memory there is.
+    pub(crate) fn set_limit(&mut self, bytes: Bytes) {
+        self.limit = Limit::Said(bytes.get());
+    }
+
+    const fn beside_payload(&self) -> u64 {
+        if let Limit::Payload(_) = self.limit { 0 } else { BESIDE_PAYLOAD }
+    }
+
+    /// How much a new chunk may hold.
+    fn room(&self, goal: u64, mss: u64) -> u64 {
+        match self.limit {
+            Limit::Payload(limit) => {
+                let left = ((limit / mss).max(1) * mss).saturating_sub(self.memory);
+                goal.min(left / mss * mss)
+            }
+            _ if self.memory < self.limit() => goal,
+            _ => 0,
+        }
+    }
+
+    /// Whether a write that waits may go on.
+    fn has_room_again(&self, mss: u64) -> bool {
+        match self.limit {
+            Limit::Payload(_) => self.room(mss, mss) > 0,
+            _ => self.memory + self.memory / 2 <= self.limit(),
+        }
+    }
+
+    /// `bytes` of a segment were acknowledged; with `burst` the burst that it ended.
+    #[inline]
+    pub(crate) fn release(&mut self, bytes: u64, burst: bool) {
+        self.memory -= bytes;
+        if burst {
+            self.memory -= self.beside_payload();
+        }
+    }
+
+    /// A burst up to `end` goes out of the first chunk. Returns whether the chunk's push is at its end.
+    pub(crate) fn on_burst(&mut self, end: u64) -> bool {
+        let Some(head) = self.chunks.front().copied() else { return false };
+        self.start = end;
+        if end < head.end {
+            // What is left is a chunk of its own.
+            self.memory += self.beside_payload();
+            return false;
+        }
+        self.chunks.pop_front();
+        head.push
+    }
+
+    /// What was not sent is forgotten.
+    pub(crate) fn abandon(&mut self, next: u64) {
+        self.chunks.clear();
+        self.start = next;
+        self.end = next;
+        self.take_back();
+    }
+}
+
+impl Sender {
+    /// The program hands over bytes.
+    pub(crate) fn write(&mut self, bytes: u64, how: Send, now: Time, terms: &Terms) {
+        if bytes == 0 {
+            return;
+        }
+        self.restart_after_idle(now, terms);
+        self.arm_if_idle(now);
+        let queue = &mut self.queue;
+        queue.writes |= queue.backlog == 0;
+        queue.backlog = queue.backlog.saturating_add(bytes);
+        queue.how = how;
+    }
+
+    /// The program closes: a FIN follows the data.
+    pub(crate) fn end_stream(&mut self, now: Time) {
+        self.closes = true;
+        self.arm_if_idle(now);
+        self.append_fin();
+    }
+
+    /// The FIN follows when the program has handed over everything.
+    fn append_fin(&mut self) {
+        self.fin = self.closes && self.queue.backlog == 0;
+        self.written = self.queue.end + u64::from(self.fin);
+    }
+
+    /// The program has nothing more to hand over. Returns how many bytes it has handed over.
+    pub(crate) fn end_write(&mut self) -> u64 {
+        self.queue.take_back();
+        self.append_fin();
+        self.queue.end - 1
+    }
+
+    /// The program takes back what it has not handed over; returns how much that was.
+    pub(crate) fn take_back(&mut self) -> u64 {
+        self.queue.take_back()
+    }
+
+    /// There is something to send, and it may have to wait: a probe of the window is to be due then.
+    fn arm_if_idle(&mut self, now: Time) {
+        if self.timer.purpose == Purpose::Idle && self.next > 0 {
+            self.arm_from = now;
+        }
+    }
+
+    /// Payload of a whole chunk.
+    fn chunk_goal(&self, terms: &Terms) -> u64 {
+        let mss = u64::from(terms.mss);
+        if !terms.bursts {
+            return mss;
+        }
+        // Half of a window that is larger than a default segment (RFC 9293, section 3.7.1).
+        let half = if self.peer_window > 536 { self.peer_window / 2 } else { self.peer_window };
+        (LARGEST.min(half) / mss).max(1) * mss
+    }
+
+    /// The program goes on handing over, until something is to be sent. False when it cannot go on.
+    #[inline(never)]
+    pub(crate) fn fill(&mut self, now: Time, terms: &Terms) -> bool {
+        if self.limits.current() != Limited::ByWindow {
+            self.limits.set(Limited::Busy, now);
+        }
+        let (goal, mss) = (self.chunk_goal(terms), u64::from(terms.mss));
+        while self.queue.writes {
+            let attempt = self.fill_chunk(goal, mss);
+            self.append_fin();
+            if attempt != Attempt::None {
+                self.queue.attempt = attempt;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The program hands over as much as one chunk takes. Returns what may be sent at once.
+    fn fill_chunk(&mut self, goal: u64, mss: u64) -> Attempt {
+        let peer_window = self.peer_window;
+        let queue = &mut self.queue;
+        let left = queue.left_in_tail(goal);
+        let open = left > 0;
+        let room = if open { left } else { queue.room(goal, mss) };
+        if room == 0 || (!open && queue.unsent_limit.is_some_and(|limit| queue.end - self.next >= limit)) {
+            queue.writes = false;
+            return queue.push_tail();
+        }
+        let bytes = room.min(queue.backlog);
+        if !open {
+            queue.memory += queue.beside_payload();
+            queue.chunks.push_back(Chunk { end: queue.end, push: false, closed: false });
+        }
+        queue.add(bytes);
+        if queue.backlog == 0 {
+            return queue.end_write();
+        }
+        if bytes < room {
+            return Attempt::None;
+        }
+        if queue.end - queue.pushed > peer_window / 2 {
+            return queue.push_tail();
+        }
+        if queue.chunks.len() == 1 { Attempt::One } else { Attempt::None }
+    }
+
+    /// An ACK has freed memory: a write that waits may go on.
+    #[inline]
+    pub(crate) fn wake_writer(&mut self, terms: &Terms) {
+        if self.queue.waits() {
+            self.try_to_wake(terms);
+        }
+    }
+
+    #[cold]
+    fn try_to_wake(&mut self, terms: &Terms) {
+        self.queue.news = true;
+        let unsent = self.queue.end - self.next;
+        let unsent_fits = self.queue.unsent_limit.is_none_or(|limit| 2 * unsent < limit);
+        self.queue.writes = unsent_fits && self.queue.has_room_again(u64::from(terms.mss));
+    }
+
+    /// The buffer is what holds the connection back: all is sent, and the window has room. It is made larger.
+    pub(crate) fn enlarge_buffer(&mut self, terms: &Terms) {
+        let Limit::Tuned(limit, most) = self.queue.limit else { return };
+        let segment = (u64::from(terms.segment) + HEADROOM).next_power_of_two() + DESCRIPTION;
+        let window = u64::from(self.window.cwnd.max(LEAST_WINDOW).max(self.rack.reordering + 1));
+        let wanted = (2 * window * segment).min(most);
+        self.queue.limit = Limit::Tuned(limit.max(wanted), most);
+        if self.queue.waits() {
+            self.try_to_wake(terms);
+            self.queue.news = false;
+        }
+    }
+}
+
+impl SendQueue {
+    /// How much the last chunk has still room for.
+    fn left_in_tail(&self, goal: u64) -> u64 {
+        let start = self.chunks.len().checked_sub(2).map_or(self.start, |before| self.chunks[before].end);
+        let open = self.chunks.back().is_some_and(|tail| !tail.closed);
+        if open { goal.saturating_sub(self.end - start) } else { 0 }
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.memory += bytes;
+        self.end += bytes;
+        self.backlog -= bytes;
+        self.chunks.back_mut().expect("there is a chunk to add to").end = self.end;
+    }
+
+    /// The receiver is to have everything that was written.
+    fn push_tail(&mut self) -> Attempt {
+        self.pushed = self.end;
+        if let Some(tail) = self.chunks.back_mut() {
+            tail.push = true;
+        }
+        Attempt::Pushed
+    }
+
+    fn end_write(&mut self) -> Attempt {
+        self.writes = false;
+        if let Some(tail) = self.chunks.back_mut() {
+            tail.closed |= self.how.end_of_record;
+        }
+        if self.how.more {
+            return Attempt::Corked;
+        }
+        self.push_tail();
+        Attempt::Usual
+    }
+}
