@@ -20,6 +20,10 @@ pub(crate) struct Rack {
     rtt: Span,
     /// Highest stream offset that was delivered.
     highest: u64,
+    /// The same before the ACK that is being looked at.
+    highest_before: u64,
+    /// The lowest offset that this ACK tells of too late, in order of sending; [`u64::MAX`] when there is none.
+    late: u64,
     pub(crate) reordering_seen: bool,
     /// Packets by which delivery has been out of order, at most.
     pub(crate) reordering: u32,
@@ -38,6 +42,8 @@ impl Default for Rack {
             end: 0,
             rtt: Span::ZERO,
             highest: 0,
+            highest_before: 0,
+            late: u64::MAX,
             reordering_seen: false,
             reordering: DUP_THRESHOLD,
             widen: 1,
@@ -59,23 +65,40 @@ impl Sender {
             if rtt < self.rtt.min() {
                 return;
             }
-        } else if segment.end() < self.rack.highest {
-            let behind = self.rack.highest - segment.end();
-            self.note_reordering(behind, segment.len);
+        } else if segment.start < self.rack.highest_before {
+            self.rack.late = self.rack.late.min(segment.start);
         }
         self.rack.highest = self.rack.highest.max(segment.end());
+        // As in Linux the round trip is that of whatever was delivered last, also when it was sent before.
+        self.rack.rtt = rtt;
         if (segment.sent, segment.end()) > (self.rack.sent, self.rack.end) {
             self.rack.sent = segment.sent;
             self.rack.end = segment.end();
-            self.rack.rtt = rtt;
         }
     }
 
-    fn note_reordering(&mut self, behind: u64, len: u32) {
+    /// An ACK arrives.
+    #[inline]
+    pub(crate) fn rack_begin_ack(&mut self) {
+        self.rack.highest_before = self.rack.highest;
+        self.rack.late = u64::MAX;
+    }
+
+    /// An ACK told of something that was sent before what earlier ones told of: it was overtaken, by so many packets.
+    #[cold]
+    fn note_reordering(&mut self, mss: u32) {
         self.rack.reordering_seen = true;
-        let packets = behind.div_ceil(u64::from(len.max(1))).min(300) as u32;
+        let packets = (self.rack.highest - self.rack.late).div_ceil(u64::from(mss)).min(300) as u32;
         self.rack.reordering = self.rack.reordering.max(packets);
         self.stats.reorderings += 1;
+    }
+
+    /// All that an ACK told of has been looked at.
+    #[inline]
+    pub(crate) fn rack_end_ack(&mut self, mss: u32) {
+        if self.rack.late < u64::MAX {
+            self.note_reordering(mss);
+        }
     }
 
     /// A DSACK tells of a needless retransmission: the window was too narrow (section 6.2, step 4).

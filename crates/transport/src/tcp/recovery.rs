@@ -53,7 +53,7 @@ impl Sender {
     pub(crate) fn on_ack(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms) -> bool {
         self.settle_timer(terms);
         let ack = self.map.offset(p.ack(), self.una);
-        if ack > self.next {
+        if ack > self.next || ack + self.peer_window.min(self.una) < self.una {
             return false;
         }
         let edge = self.window_end;
@@ -75,6 +75,7 @@ impl Sender {
         let prior_lost = self.board.lost();
         let ece = p.flags().has(TcpFlags::ECE);
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
+        self.rack_begin_ack();
         if p.sacks() > 0 && terms.sack {
             self.on_sack(p, ack, now, &mut news);
         }
@@ -88,6 +89,7 @@ impl Sender {
             news.delivered += 1;
             news.repeated = true;
         }
+        self.rack_end_ack(terms.mss);
         let rtt = self.sample_rtt(&news, p.tsecr(), now, terms);
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
         let (delivered, srtt, una, next) = (news.delivered, self.rtt.smoothed(), self.una, self.next);
