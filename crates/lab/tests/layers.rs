@@ -4,12 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of this workspace that it may use.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("version", &[]),
     ("net", &["units"]),
     ("circuits", &["units"]),
     ("transport", &["units", "net"]),
+    // It plays scripts in tests only.
+    ("packetdrill", &["units", "net", "transport"]),
     ("messages", &["units"]),
     ("formats", &["units", "net"]),
     // The program inside a kernel is small: it knows neither packets nor the engine.

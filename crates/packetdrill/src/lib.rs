@@ -1,0 +1,86 @@
+//! Runs packetdrill scripts, as they are, against the TCP endpoint of `firstlight-transport`. It serves tests alone.
+//!
+//! Packetdrill (Cardwell et al., USENIX ATC 2013) tests the TCP of an operating system by scripts that say which packets
+//! arrive, which calls a program makes, and which packets and results must follow. Here a host in virtual time takes the
+//! system's place: the endpoint behind a layer of sockets ([`host`], `calls.rs`), which knows the settings that a script's shell
+//! commands make (`shell.rs`, `sysctl.rs`). As in packetdrill several packets of one burst are compared as one, values of
+//! timestamps only where the script asks for it, and times with a tolerance of 4 ms or 12.5 %.
+
+mod calls;
+mod compare;
+mod host;
+mod names;
+mod parse;
+mod play;
+mod python;
+mod reader;
+mod script;
+mod shell;
+mod sysctl;
+mod translate;
+
+use std::path::Path;
+
+/// Why a script did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The text is not understood.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// Where in the script.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// The script needs what the endpoint, or this runner, does not have.
+    #[error("line {line}: there are no {what} here")]
+    Unsupported {
+        /// Where in the script.
+        line: usize,
+        /// What is missing.
+        what: String,
+    },
+    /// Something else happened than the script says.
+    #[error("line {line}: {message}")]
+    Differs {
+        /// Where in the script.
+        line: usize,
+        /// What happened, and what should have.
+        message: String,
+    },
+    /// A file cannot be read, or Python cannot be started.
+    #[error("{0}")]
+    System(String),
+}
+
+impl Problem {
+    pub(crate) fn syntax(line: usize, message: String) -> Self {
+        Problem::Syntax { line, message }
+    }
+
+    pub(crate) fn unsupported(line: usize, what: impl Into<String>) -> Self {
+        Problem::Unsupported { line, what: what.into() }
+    }
+
+    /// The same problem at a line that was not known where it was found.
+    pub(crate) fn at(mut self, at: usize) -> Self {
+        if let Problem::Unsupported { line, .. } | Problem::Differs { line, .. } = &mut self {
+            *line = at;
+        }
+        self
+    }
+
+    pub(crate) fn differs(line: usize, message: impl Into<String>) -> Self {
+        Problem::Differs { line, message: message.into() }
+    }
+}
+
+/// Runs the script in a file. Files that its commands name are looked for in the script's directory.
+///
+/// # Errors
+/// Why the script did not pass.
+pub fn run(path: &Path) -> Result<(), Problem> {
+    let text = std::fs::read_to_string(path).map_err(|e| Problem::System(format!("{}: {e}", path.display())))?;
+    let script = parse::parse(&text)?;
+    play::play(&script, path.parent().unwrap_or(Path::new(".")))
+}

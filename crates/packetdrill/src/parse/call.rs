@@ -1,0 +1,87 @@
+//! Calls of the system in the text of a script.
+
+use crate::Problem;
+use crate::reader::Reader;
+use crate::script::{Call, Value};
+
+/// `...end name(arguments) = result ERRNO (note)`.
+pub(super) fn call(reader: &mut Reader) -> Result<Call, Problem> {
+    let end = if reader.take("...") { Some(reader.seconds()?) } else { None };
+    let name = reader.word().to_owned();
+    if name.is_empty() {
+        return Err(reader.wrong("a packet, a call, a command or code"));
+    }
+    reader.expect("(")?;
+    let args = values(reader, ")")?;
+    reader.expect("=")?;
+    let result = value(reader)?;
+    let errno = if reader.sees("E") { Some(reader.word().to_owned()) } else { None };
+    if reader.take("(") {
+        reader.until(")")?;
+    }
+    Ok(Call { name, args, end, result, errno })
+}
+
+/// Values up to `end`.
+fn values(reader: &mut Reader, end: &str) -> Result<Vec<Value>, Problem> {
+    let mut values = vec![];
+    while !reader.take(end) {
+        values.push(value(reader)?);
+        if !reader.sees(end) {
+            reader.expect(",")?;
+        }
+    }
+    Ok(values)
+}
+
+fn value(reader: &mut Reader) -> Result<Value, Problem> {
+    if reader.take("...") {
+        return Ok(Value::Any);
+    }
+    if reader.take("[") {
+        return values(reader, "]").map(Value::List);
+    }
+    if reader.take("{") {
+        return record(reader).map(Value::Record);
+    }
+    if reader.take("\"") {
+        return reader.until("\"").map(|text| Value::Text(text.to_owned()));
+    }
+    if reader.sees_number() {
+        return reader.number().map(Value::Number);
+    }
+    names(reader)
+}
+
+/// Names joined by `|`; what a function such as `htons` is given does not matter.
+fn names(reader: &mut Reader) -> Result<Value, Problem> {
+    let mut names = String::new();
+    loop {
+        let name = reader.word();
+        if name.is_empty() {
+            return Err(reader.wrong("a value"));
+        }
+        names += name;
+        if reader.take("(") {
+            reader.until(")")?;
+        }
+        if !reader.take("|") {
+            return Ok(Value::Name(names));
+        }
+        names.push('|');
+    }
+}
+
+/// Fields up to the closing brace.
+fn record(reader: &mut Reader) -> Result<Vec<(String, Value)>, Problem> {
+    let mut fields = vec![];
+    while !reader.take("}") {
+        let first = value(reader)?;
+        let named = matches!(first, Value::Name(_)) && reader.take("=");
+        fields.push(if named { (first.name().to_owned(), value(reader)?) } else { (String::new(), first) });
+        if !reader.sees("}") {
+            reader.expect(",")?;
+        }
+    }
+    Ok(fields)
+}
