@@ -15,6 +15,9 @@ pub struct Endpoint {
 /// The option for timestamps of the interfaces: 14 bytes, padded to whole words.
 pub(crate) const LATENCY_OPTION: u16 = 16;
 
+/// What is added to probe and reordering timeouts; measured (docs/models/tcp.md).
+const TIMER_SLACK: Span = Span::from_ms(2);
+
 /// Settings of an endpoint. All times are of the host's own clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
@@ -47,8 +50,9 @@ pub struct TcpConfig {
     pub compress_sacks: bool,
     /// New data go out in pieces of up to 64 KiB, as hosts with segmentation offload send them; without: packet by packet.
     pub bursts: bool,
-    /// The tick of the host's clock (Linux: 1/HZ; 4 ms with HZ=250, its own default). Timers expire on its multiples, probe and reordering
-    /// timeouts have two ticks of slack, and CUBIC evaluates its curve once per tick. Zero: exact, without slack.
+    /// The tick of the host's clock (Linux: 1/HZ; 4 ms with HZ=250, its own default). Timers expire at the tick after
+    /// the one that ends their span, probe and reordering timeouts have 2 ms of slack, and CUBIC evaluates its curve
+    /// once per tick. Zero: exact, without slack.
     pub tick: Span,
     /// Negotiate ECN (RFC 3168). A controller that needs it, like DCTCP, turns it on by itself.
     pub ecn: bool,
@@ -221,9 +225,9 @@ impl TcpConfig {
         }
     }
 
-    /// What Linux adds to probe and reordering timeouts: two ticks.
+    /// What Linux adds to probe and reordering timeouts, where its clock ticks: 2 ms.
     pub(crate) fn timer_slack(&self) -> Span {
-        self.tick * 2
+        if self.tick.is_zero() { Span::ZERO } else { TIMER_SLACK }
     }
 
     /// The window scale that lets `receive_window` fit in 16 bits (RFC 7323, section 2).

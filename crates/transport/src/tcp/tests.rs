@@ -381,10 +381,10 @@ fn a_probe_repairs_a_lost_tail() {
 fn a_lone_packet_is_repaired_by_the_timeout() {
     let tcp = TcpConfig { tail_loss_probe: false, ..TcpConfig::default() };
     let wire = Wire::new("cubic", tcp).run(after_ms(10)).lose([1]).send(1);
-    // SRTT 100 us + floor 200 ms, in ticks of 4 ms: due at 8 + 204 ms.
-    let wire = wire.run(after_ms(212) - US);
+    // SRTT 100 us + floor 200 ms, in ticks of 4 ms, and the tick after these: due at 8 + 204 + 4 ms.
+    let wire = wire.run(after_ms(216) - US);
     assert_eq!(wire.stats().timeouts, 0);
-    let wire = wire.run(after_ms(212) + US * 60);
+    let wire = wire.run(after_ms(216) + US * 60);
     assert_eq!((wire.stats().timeouts, wire.received_packets()), (1, 1));
 }
 
@@ -444,14 +444,14 @@ fn acks_are_delayed_after_the_first_packets() {
     let next = wire.data + 4;
     wire = wire.lose([next]);
     let (mss, before) = (u64::from(wire.ends[0].terms.mss), wire.ends[0].bytes_acked());
-    // Of four packets the last, which alone is pushed, is lost: the third waits for the timer, 40 ms after the tick
-    // that it came in.
+    // Of four packets the last, which alone is pushed, is lost: the third waits for the timer, a tick more than 40 ms
+    // after the tick that it came in.
     wire = wire.send(4).run_for(MS);
     assert_eq!(wire.ends[0].bytes_acked() - before, 2 * mss);
-    assert_eq!(wire.ends[1].poll_timeout(), Some(after_ms(140)));
-    wire = wire.run(after_ms(140) + US * 49);
+    assert_eq!(wire.ends[1].poll_timeout(), Some(after_ms(144)));
+    wire = wire.run(after_ms(144) + US * 49);
     assert_eq!(wire.ends[0].bytes_acked() - before, 2 * mss);
-    wire = wire.run(after_ms(140) + US * 51);
+    wire = wire.run(after_ms(144) + US * 51);
     assert_eq!(wire.ends[0].bytes_acked() - before, 3 * mss);
 }
 
