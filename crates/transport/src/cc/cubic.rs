@@ -219,7 +219,7 @@ mod tests {
 
     fn ack(now: Time, delivered: u32) -> Ack {
         let rtt = Some(Span::from_ms(10));
-        Ack { now, delivered, rtt, srtt: rtt, latency: None, ece: false, reducing: false, una: 0, next: 0 }
+        Ack { now, delivered, rtt, srtt: rtt, ..Ack::default() }
     }
 
     /// RFC 9438 figure 1 by hand: after a fall from 1000 packets to 700, K = cbrt(300 / 0.4) = 9.086 s, and the window

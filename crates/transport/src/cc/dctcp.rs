@@ -83,10 +83,9 @@ impl CongestionControl for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstlight_units::Time;
 
     fn ack(delivered: u32, ece: bool, una: u64, next: u64) -> Ack {
-        Ack { now: Time::ZERO, delivered, rtt: None, srtt: None, latency: None, ece, reducing: false, una, next }
+        Ack { delivered, ece, una, next, ..Ack::default() }
     }
 
     #[test]

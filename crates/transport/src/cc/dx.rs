@@ -191,7 +191,6 @@ impl CongestionControl for Dx {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstlight_units::Time;
 
     fn dx() -> Dx {
         Dx::new(DxConfig::default(), Span::ZERO)
@@ -206,8 +205,7 @@ mod tests {
             let latency = Some(Latency { one_way, rtt });
             let una = if last { una } else { dx.round_end };
             let (rtt, next) = (Some(rtt), una + u64::from(window.cwnd));
-            let ack =
-                Ack { now: Time::ZERO, delivered: 1, rtt, srtt: rtt, latency, ece: false, reducing: false, una, next };
+            let ack = Ack { delivered: 1, rtt, srtt: rtt, latency, una, next, ..Ack::default() };
             dx.on_ack(window, &ack);
             dx.grow(window, &ack);
         }

@@ -4,6 +4,9 @@
 //! Two signs are watched for in each round of slow start, from a window of 16 packets on: an ACK train (ACKs that come
 //! close together) longer than half the smallest round-trip time, and a rise of the round's smallest RTT (over its
 //! first 8 samples) by an eighth, bounded to 4..16 ms.
+//!
+//! As in Linux the train may be longer by the time in which the sender, at the pace of slow start, sends two bursts of
+//! 64 KiB, at most by half a millisecond: on short paths the ACKs of a burst alone are longer than half a round trip.
 
 use super::{Ack, Window};
 use firstlight_units::{Span, Time};
@@ -11,6 +14,12 @@ use firstlight_units::{Span, Time};
 const LOW_WINDOW: u32 = 16;
 const MIN_SAMPLES: u32 = 8;
 const TRAIN_GAP: Span = Span::from_ms(2);
+/// Twice the bytes of the bursts by which a train may be longer, ...
+const CUSHION: u64 = 4 * 65_536;
+/// ... and twice the most time.
+const CUSHION_MAX: Span = Span::from_ms(1);
+/// Slow start doubles the window in a round trip: it sends at twice the rate of window / RTT.
+const SLOW_START_PACE: u64 = 2;
 const DELAY_MIN: Span = Span::from_ms(4);
 const DELAY_MAX: Span = Span::from_ms(16);
 
@@ -56,17 +65,19 @@ impl HyStart {
         if window.cwnd < LOW_WINDOW {
             return;
         }
-        if self.long_train(ack.now) || self.delay_rises(rtt) {
+        if self.long_train(window.cwnd, ack) || self.delay_rises(rtt) {
             window.ssthresh = window.cwnd;
         }
     }
 
-    fn long_train(&mut self, now: Time) -> bool {
-        if now.saturating_since(self.last_ack) > TRAIN_GAP {
+    fn long_train(&mut self, cwnd: u32, ack: &Ack) -> bool {
+        if ack.now.saturating_since(self.last_ack) > TRAIN_GAP {
             return false;
         }
-        self.last_ack = now;
-        now.saturating_since(self.round_start) > self.min_rtt / 2
+        self.last_ack = ack.now;
+        let per_round_trip = SLOW_START_PACE * u64::from(cwnd) * u64::from(ack.mss.max(1));
+        let cushion = (ack.srtt.unwrap_or(Span::ZERO).saturating_mul(CUSHION) / per_round_trip).min(CUSHION_MAX);
+        ack.now.saturating_since(self.round_start) > (self.min_rtt + cushion) / 2
     }
 
     fn delay_rises(&mut self, rtt: Span) -> bool {

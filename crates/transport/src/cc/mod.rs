@@ -91,7 +91,7 @@ pub struct Latency {
 }
 
 /// What an ACK told the sender.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// The host's clock.
     pub now: Time,
@@ -111,6 +111,8 @@ pub struct Ack {
     pub una: u64,
     /// The next stream offset to be sent.
     pub next: u64,
+    /// Payload of a full packet, in bytes.
+    pub mss: u32,
 }
 
 /// How a controller uses ECN.

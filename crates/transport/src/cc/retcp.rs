@@ -68,7 +68,6 @@ impl CongestionControl for ReTcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstlight_units::Time;
 
     /// An edge that falls into a reduction is not lost: it moves the window that the reduction ends with.
     #[test]
@@ -76,17 +75,7 @@ mod tests {
         let mut retcp = ReTcp::new(ReTcpConfig::default(), Span::from_ms(4));
         let mut window = Window { cwnd: 7, ssthresh: 5, credit: 0 };
         let mut edge = |ece, reducing| {
-            let ack = Ack {
-                now: Time::ZERO,
-                delivered: 1,
-                rtt: None,
-                srtt: None,
-                latency: None,
-                ece,
-                reducing,
-                una: 0,
-                next: 0,
-            };
+            let ack = Ack { delivered: 1, ece, reducing, ..Ack::default() };
             retcp.on_ack(&mut window, &ack);
             (window.cwnd, window.ssthresh)
         };

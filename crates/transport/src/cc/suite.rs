@@ -38,7 +38,7 @@ impl Driver {
         let next = self.una + u64::from(self.window.cwnd);
         let latency = one_way.map(|one_way| Latency { one_way, rtt });
         let (now, una, told) = (self.now, self.una, Some(rtt));
-        let ack = Ack { now, delivered: packets, rtt: told, srtt: told, latency, ece, reducing: false, una, next };
+        let ack = Ack { now, delivered: packets, rtt: told, srtt: told, latency, ece, una, next, ..Ack::default() };
         self.controller.on_ack(&mut self.window, &ack);
         if may_grow {
             self.controller.grow(&mut self.window, &ack);

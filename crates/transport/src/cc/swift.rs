@@ -226,17 +226,7 @@ mod tests {
         let delay = Span::from_us(delay_us);
         let (now, latency) = (Time::ZERO + Span::from_us(us), Some(Latency { one_way: 0, rtt: delay }));
         let (una, next) = (us, us + 10);
-        let ack = Ack {
-            now,
-            delivered: 1,
-            rtt: Some(delay),
-            srtt: Some(delay),
-            latency,
-            ece: false,
-            reducing: false,
-            una,
-            next,
-        };
+        let ack = Ack { now, delivered: 1, rtt: Some(delay), srtt: Some(delay), latency, una, next, ..Ack::default() };
         swift.on_ack(window, &ack);
         swift.grow(window, &ack);
     }

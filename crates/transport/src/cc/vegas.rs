@@ -119,7 +119,6 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstlight_units::Time;
 
     /// A round of ACKs for each packet of the window.
     fn round(vegas: &mut Vegas, window: &mut Window, rtt_us: u64) -> u32 {
@@ -127,17 +126,8 @@ mod tests {
         let next = una + u64::from(window.cwnd) - 1;
         let rtt = Some(Span::from_us(rtt_us));
         for i in 0..u64::from(window.cwnd) {
-            let ack = Ack {
-                now: Time::ZERO,
-                delivered: 1,
-                rtt,
-                srtt: rtt,
-                latency: None,
-                ece: false,
-                reducing: false,
-                una: una + i,
-                next: next + i + 1,
-            };
+            let (una, next) = (una + i, next + i + 1);
+            let ack = Ack { delivered: 1, rtt, srtt: rtt, una, next, ..Ack::default() };
             vegas.on_ack(window, &ack);
             vegas.grow(window, &ack);
         }

@@ -94,7 +94,7 @@ impl Sender {
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
         let (delivered, srtt, una, next) = (news.delivered, self.rtt.smoothed(), self.una, self.next);
         let reducing = self.in_reduction();
-        let told = Ack { now, delivered, rtt, srtt, latency, ece, reducing, una, next };
+        let told = Ack { now, delivered, rtt, srtt, latency, ece, reducing, una, next, mss: terms.mss };
         self.cc.on_ack(&mut self.window, &told);
         if self.probe_end.is_some() {
             self.on_probe_answer(ack, &news);
