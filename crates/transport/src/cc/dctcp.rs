@@ -1,7 +1,8 @@
 //! DCTCP: the window shrinks in proportion to the share of marked packets (RFC 8257).
 //!
 //! Section 3.3: alpha <- (1 - g) alpha + g M once per window of data, where M is the marked share; on a mark, once per
-//! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5). M is counted in packets, as the window is.
+//! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5), as in Linux also when a reduction for a
+//! mark is under way. M is counted in packets, as the window is.
 
 use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
@@ -73,6 +74,10 @@ impl CongestionControl for Dctcp {
         }
         let cwnd = f64::from(window.cwnd);
         ((cwnd - cwnd * self.alpha / 2.0) as u32).max(MIN_SSTHRESH)
+    }
+
+    fn on_recovery(&mut self, window: &mut Window) {
+        window.ssthresh = self.reno.ssthresh(window, false);
     }
 
     fn ecn(&self) -> EcnUse {

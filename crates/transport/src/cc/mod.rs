@@ -137,6 +137,9 @@ pub trait CongestionControl {
     /// Congestion was found (loss, or a mark when `marked`): the threshold to fall to.
     fn ssthresh(&mut self, window: &Window, marked: bool) -> u32;
 
+    /// Losses are to be repaired by a recovery. `ssthresh` was asked before, unless a reduction was under way.
+    fn on_recovery(&mut self, _window: &mut Window) {}
+
     /// The retransmission timer expired; `ssthresh` was asked before.
     fn on_timeout(&mut self) {}
 
@@ -214,6 +217,9 @@ macro_rules! registry {
             }
             fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
                 match self { $(Controller::$Controller(c) => c.ssthresh(window, marked),)* }
+            }
+            fn on_recovery(&mut self, window: &mut Window) {
+                match self { $(Controller::$Controller(c) => c.on_recovery(window),)* }
             }
             fn on_timeout(&mut self) {
                 match self { $(Controller::$Controller(c) => c.on_timeout(),)* }

@@ -350,12 +350,13 @@ impl Sender {
         if self.in_reduction() {
             self.phase = Phase::Recovery;
             self.phase_end = self.next;
-            return;
+        } else {
+            if !marked {
+                self.prior_ssthresh = Some(self.current_ssthresh());
+            }
+            self.begin_reduction(Phase::Recovery, marked);
         }
-        if !marked {
-            self.prior_ssthresh = Some(self.current_ssthresh());
-        }
-        self.begin_reduction(Phase::Recovery, marked);
+        self.cc.on_recovery(&mut self.window);
     }
 
     /// The threshold that an undo would go back to.
