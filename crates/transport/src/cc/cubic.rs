@@ -139,8 +139,8 @@ impl Cubic {
             return;
         }
         if fresh || age >= self.tick {
-            // The distance to the plateau is rounded down, to the plateau's side.
-            let target = epoch.target(ack).ceil() as u32;
+            // The distance to the plateau is rounded down, on both sides of it.
+            let target = (epoch.w_max + (epoch.target(ack) - epoch.w_max).trunc()) as u32;
             self.pace.per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(STANDSTILL) };
             if self.w_max == 0.0 {
                 self.pace.per = self.pace.per.min(PROBING);
@@ -193,7 +193,8 @@ impl CongestionControl for Cubic {
         let cwnd = f64::from(window.cwnd);
         let shrunk = self.config.fast_convergence && cwnd < self.w_max;
         self.w_max_before = self.w_max;
-        self.w_max = if shrunk { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        let w_max = if shrunk { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        self.w_max = if self.config.coarse { w_max.trunc() } else { w_max };
         self.epoch = None;
         ((cwnd * self.config.beta) as u32).max(MIN_SSTHRESH)
     }
@@ -263,9 +264,26 @@ mod tests {
         assert!((57..=62).contains(&window.cwnd), "{}", window.cwnd);
     }
 
+    /// At its plateau a coarse window of two stands still until 100 packets for each of its own are acknowledged.
+    #[test]
+    fn a_window_at_its_plateau_stands_still() {
+        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(4));
+        let mut window = Window { cwnd: 2, ssthresh: 2, credit: 0 };
+        window.ssthresh = cubic.ssthresh(&window, true);
+        let mut now = Time::ZERO + Span::from_ms(8);
+        for _ in 0..199 {
+            cubic.grow(&mut window, &ack(now, 1));
+            now += Span::from_us(100);
+        }
+        assert_eq!(window.cwnd, 2);
+        cubic.grow(&mut window, &ack(now, 1));
+        assert_eq!(window.cwnd, 3);
+    }
+
     #[test]
     fn fast_convergence_lowers_the_plateau() {
-        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(1));
+        let config = CubicConfig { coarse: false, ..CubicConfig::default() };
+        let mut cubic = Cubic::new(config, Span::from_ms(1));
         cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, credit: 0 }, false);
         cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, credit: 0 }, false);
         assert!((cubic.w_max - 68.0).abs() < 1e-9);
