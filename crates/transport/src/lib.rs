@@ -15,5 +15,5 @@ mod config;
 mod tcp;
 
 pub use cc::CcConfig;
-pub use config::{ConfigError, Endpoint, TcpConfig};
+pub use config::{Endpoint, TcpConfig};
 pub use tcp::{Connection, Stats};

@@ -23,22 +23,29 @@
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, Latency, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
-use firstlight_units::Span;
+use super::{Ack, CongestionControl, ControllerConfig, Latency, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use firstlight_units::{Bytes, Rate, Span};
 
 /// Round-trip times this close are always the same.
 const SAME_RTT: Span = Span::from_ns(84);
 
-/// Parameters of DX.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The headroom where no link is known: what a packet of 1,500 bytes takes at 10 Gb/s.
+const HEADROOM: Span = Span::from_ns(1200);
+
+/// DX (USENIX ATC'15). Its times are of the hosts' own clocks: `time_scale` does not stretch them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct DxConfig {
-    /// Average queueing delay below this counts as none, on the host's clock.
-    pub headroom: Span,
+    /// An average queueing delay below this counts as none.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "what a packet of `hosts.mtu` takes at `hosts.rate`")))]
+    pub headroom: Option<Span>,
 }
 
-impl Default for DxConfig {
-    fn default() -> Self {
-        DxConfig { headroom: Span::from_ns(1200) }
+impl ControllerConfig for DxConfig {
+    const LINUX: Option<&'static str> = None;
+
+    fn on_link(self, rate: Rate, mtu: Bytes) -> Self {
+        DxConfig { headroom: self.headroom.or_else(|| Some(rate.tx_time(mtu))) }
     }
 }
 
@@ -81,9 +88,10 @@ pub struct Dx {
 impl Dx {
     /// A controller for one connection.
     pub fn new(config: DxConfig, tick: Span) -> Self {
+        let headroom = config.headroom.unwrap_or(HEADROOM);
         Dx {
-            headroom: nanoseconds(config.headroom),
-            same_rtt: SAME_RTT.max(config.headroom / 2),
+            headroom: nanoseconds(headroom),
+            same_rtt: SAME_RTT.max(headroom / 2),
             exact: Exact::new(),
             base: None,
             round: Round::default(),

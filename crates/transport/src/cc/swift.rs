@@ -16,7 +16,7 @@
 //! start else; the count of timeouts for the least window (5) is ours. Loss is measured against the last ACK's time.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
 use firstlight_units::{Bytes, Span, Time};
 
 /// The least window in packets.
@@ -24,22 +24,30 @@ const LEAST: f64 = 0.001;
 /// Timeouts in a row that lead there.
 const RESET_AFTER: u32 = 5;
 
-/// Parameters of Swift. Times are of the host's clock.
+/// Swift (SIGCOMM'20). Its times are of the hosts' own clocks: `time_scale` does not stretch them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct SwiftConfig {
-    /// Target of a flow with a large window.
+    /// Target of the round-trip time in the fabric for a large window. Give more than the empty path takes, hops included: windows fall below a packet
+    /// otherwise.
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub base_target: Span,
-    /// What is added to it at most for a small one.
+    /// The most by which the target grows for small windows.
     pub fs_range: Span,
-    /// The window (packets) at which all of it is,
+    /// The window in packets at which the target has grown by all of `swift.fs_range`.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0.001, max = 1)))]
     pub fs_min_cwnd: f64,
-    /// and from which on nothing.
+    /// The window in packets below which the target grows.
+    #[cfg_attr(feature = "spec", schemars(range(min = 2, max = 1_000_000)))]
     pub fs_max_cwnd: f64,
-    /// Additive increase, packets per round trip.
+    /// Additive increase of the window in packets per round trip.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 100)))]
     pub ai: f64,
-    /// Weight of the excess in a decrease.
+    /// Factor of decreases.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub beta: f64,
-    /// Largest decrease, as a share of the window.
+    /// Largest share of the window that one decrease takes.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub max_mdf: f64,
 }
 
@@ -55,6 +63,10 @@ impl Default for SwiftConfig {
             max_mdf: 0.5,
         }
     }
+}
+
+impl ControllerConfig for SwiftConfig {
+    const LINUX: Option<&'static str> = None;
 }
 
 /// The state of Swift.

@@ -15,7 +15,7 @@
 //! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no window; here the window
 //! grows as in slow start without an end and only bounds what a flow can have in flight. Loss halves the rate.
 
-use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// Completions with a gradient that is not positive, before the rate grows fast,
@@ -23,31 +23,40 @@ const PATIENCE: u32 = 5;
 /// and by how many steps then.
 const FAST: f64 = 5.0;
 
-/// Parameters of TIMELY. Times and rates are of the host's clock.
+/// The largest rate where no link is known.
+const LINE_RATE: Rate = Rate::from_gbps(10);
+
+/// TIMELY (SIGCOMM'15). Its times and rates are of the hosts' own clocks: `time_scale` does not stretch them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct TimelyConfig {
-    /// The first rate, and the largest.
-    pub line_rate: Rate,
-    /// Additive step, delta.
+    /// The first rate, and the largest one.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "`hosts.rate`, by the hosts' clocks")))]
+    pub line_rate: Option<Rate>,
+    /// Additive step of the rate (delta), and the smallest rate.
     pub step: Rate,
     /// Factor of decreases.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub beta: f64,
-    /// Weight of the newest difference.
+    /// Weight of the newest difference between round-trip times.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub alpha: f64,
-    /// Below this round-trip time the rate always grows,
+    /// Below this round-trip time the rate always grows.
     pub t_low: Span,
-    /// and above this it always shrinks.
+    /// Above this round-trip time the rate always shrinks.
     pub t_high: Span,
-    /// What the gradient is relative to.
+    /// The round-trip time to which the gradient is relative.
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub min_rtt: Span,
-    /// What goes out at once.
+    /// How much is sent at once.
+    #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1048576B")))]
     pub segment: Bytes,
 }
 
 impl Default for TimelyConfig {
     fn default() -> Self {
         TimelyConfig {
-            line_rate: Rate::from_gbps(10),
+            line_rate: None,
             step: Rate::from_bps(10_000_000),
             beta: 0.8,
             alpha: 0.875,
@@ -59,11 +68,21 @@ impl Default for TimelyConfig {
     }
 }
 
+impl ControllerConfig for TimelyConfig {
+    const LINUX: Option<&'static str> = None;
+
+    fn on_link(self, rate: Rate, _mtu: Bytes) -> Self {
+        TimelyConfig { line_rate: self.line_rate.or(Some(rate)), ..self }
+    }
+}
+
 /// The state of TIMELY.
 #[derive(Clone, Debug)]
 pub struct Timely {
     config: TimelyConfig,
-    /// Bits per second.
+    /// The largest rate in bits per second.
+    line: f64,
+    /// The rate in bits per second.
     rate: f64,
     previous: Option<Span>,
     /// The averaged difference in picoseconds.
@@ -81,9 +100,11 @@ pub struct Timely {
 impl Timely {
     /// A controller for one connection.
     pub fn new(config: TimelyConfig, _tick: Span) -> Self {
+        let line = config.line_rate.unwrap_or(LINE_RATE).as_bps() as f64;
         Timely {
             config,
-            rate: config.line_rate.as_bps() as f64,
+            line,
+            rate: line,
             previous: None,
             difference: 0.0,
             calm: 0,
@@ -94,8 +115,7 @@ impl Timely {
     }
 
     fn bounded(&self, rate: f64) -> f64 {
-        let line = self.config.line_rate.as_bps() as f64;
-        rate.max(self.step()).min(line)
+        rate.max(self.step()).min(self.line)
     }
 
     fn step(&self) -> f64 {

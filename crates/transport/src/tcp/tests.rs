@@ -734,7 +734,7 @@ fn departures(wire: &Wire) -> Vec<Time> {
 
 fn timely(rate: Rate, segment: u64) -> CcConfig {
     let segment = Bytes::new(segment);
-    CcConfig::Timely(TimelyConfig { line_rate: rate, step: rate, segment, ..TimelyConfig::default() })
+    CcConfig::Timely(TimelyConfig { line_rate: Some(rate), step: rate, segment, ..TimelyConfig::default() })
 }
 
 /// 9000 B at 1 Gb/s are 72 us: whatever the window allows, through losses and their repair, no packet leaves earlier, and where there is
