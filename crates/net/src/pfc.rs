@@ -41,23 +41,88 @@ const RESPONSE: [(Rate, u64); 6] = [
 
 /// How links are paused. What is not given follows from each link's rate and delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct PfcConfig {
-    /// 802.3x: the whole link is paused, by one account for all classes.
+    /// The whole link is paused, by one account for all classes (802.3x).
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub whole_link: bool,
-    /// The lossless classes, a bit each.
-    pub classes: u8,
-    /// Bytes of an account above which its sender is paused.
+    /// The lossless classes; not with `pause`, which stops all.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "all")))]
+    pub classes: Option<Classes>,
+    /// When a switch holds more than this of what came over a link, in a class, the sender of the link is paused.
+    #[cfg_attr(feature = "spec", schemars(extend("x-least" = "0B", "x-without" = "see `pfc.buffer`; without that, `pfc.xon` and two packets")))]
     pub xoff: Option<Bytes>,
-    /// Bytes at which, or below, it goes on.
+    /// When the switch holds no more than this, the sender goes on.
+    #[cfg_attr(feature = "spec", schemars(extend(
+            "x-least" = "0B",
+            "x-without" = "two packets below `pfc.xoff`; without that and `pfc.buffer`, the link's headroom"
+        )))]
     pub xon: Option<Bytes>,
-    /// Bytes that an account holds; what comes beyond is lost.
+    /// How much a switch can hold of what came over a link, in a class. What comes beyond is lost.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded")))]
     pub buffer: Option<Bytes>,
-    /// From the reception of a pause frame until it takes effect.
+    /// Time from the arrival of a pause frame until the sender stops, but for the frame in service.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s")))]
     pub response: Option<Span>,
     /// The largest packet.
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: Bytes,
-    /// Pauses that are recorded one by one.
+    /// How many beginnings and ends of pauses are recorded one by one.
+    #[cfg_attr(feature = "spec", serde(rename = "events"), schemars(range(min = 0, max = 10_000_000)))]
     pub most_events: usize,
+}
+
+impl Default for PfcConfig {
+    fn default() -> Self {
+        PfcConfig { most_events: 10_000, ..PfcConfig::of_all(Bytes::new(0)) }
+    }
+}
+
+/// Traffic classes, a bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize), serde(from = "Vec<u8>", into = "Vec<u8>"))]
+pub struct Classes(pub u8);
+
+impl Classes {
+    /// Whether the class `class` is one of them.
+    pub const fn has(self, class: usize) -> bool {
+        self.0 & (1 << class) != 0
+    }
+
+    /// The highest of them, if there is any.
+    pub fn highest(self) -> Option<u8> {
+        self.0.checked_ilog2().map(|class| class as u8)
+    }
+}
+
+impl From<Vec<u8>> for Classes {
+    fn from(classes: Vec<u8>) -> Self {
+        Classes(classes.into_iter().fold(0, |all, class| all | 1 << class))
+    }
+}
+
+impl From<Classes> for Vec<u8> {
+    fn from(classes: Classes) -> Self {
+        (0..8).filter(|class| classes.has(usize::from(*class))).collect()
+    }
+}
+
+#[cfg(feature = "spec")]
+impl schemars::JsonSchema for Classes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Classes".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 7 }, "minItems": 1,
+            "examples": [[3, 4]], "x-type": "a list of traffic classes",
+        })
+    }
 }
 
 /// What holds on one link.
@@ -87,7 +152,7 @@ impl PfcConfig {
     pub const fn of_all(mtu: Bytes) -> Self {
         PfcConfig {
             whole_link: false,
-            classes: u8::MAX,
+            classes: None,
             xoff: None,
             xon: None,
             buffer: None,
@@ -124,7 +189,7 @@ impl PfcConfig {
 
     /// Whether packets of the class are lossless.
     pub fn has(&self, class: usize) -> bool {
-        self.whole_link || self.classes & (1 << class) != 0
+        self.whole_link || self.classes.is_none_or(|classes| classes.has(class))
     }
 }
 

@@ -18,6 +18,12 @@ impl SettingError {
         SettingError { key: key.into(), problem: problem.into() }
     }
 
+    /// The same error, of a setting in the table `table`.
+    #[must_use]
+    pub fn within(self, table: &str) -> Self {
+        SettingError { key: format!("{table}.{}", self.key).into(), ..self }
+    }
+
     /// An error about the setting `key` unless `right`.
     ///
     /// # Errors

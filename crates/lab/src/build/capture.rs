@@ -65,7 +65,7 @@ impl Capture {
         let mut receivers: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.dst, flow.dport)).collect();
         senders.sort_unstable();
         receivers.sort_unstable();
-        Capture { writer, side: spec.measure.side, senders, receivers, time_scale: u64::from(spec.time_scale) }
+        Capture { writer, side: spec.measure.capture_side, senders, receivers, time_scale: u64::from(spec.time_scale) }
     }
 
     /// Whether the packet passes the wanted end of its flow.

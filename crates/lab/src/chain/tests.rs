@@ -1,5 +1,6 @@
 use super::*;
-use firstlight_net::interface::PollConfig;
+use firstlight_net::interface::{PollConfig, Remedies};
+use firstlight_spec::Stage;
 
 const PACKETS: u64 = 20_000;
 
@@ -48,7 +49,7 @@ fn a_window_without_noise_shows_each_packets_place_in_its_burst() {
 
 #[test]
 fn each_stage_takes_its_error_away() {
-    let [kernel, bare, bucket, software, card, calibrated] = stages().map(|(_, chain)| deviation_us(chain));
+    let [kernel, bare, bucket, software, card, calibrated] = Stage::ALL.map(|stage| deviation_us(stage.chain()));
     assert!(kernel > bare && bare > 10.0 * bucket, "the burst is the driver's largest error: {bare} {bucket}");
     // Three waits for a round of a loop, of 1.303 us each: before t1, t2 and t4. An ACK's t3 seldom waits.
     assert!((bucket - 1.303 * 3f64.sqrt()).abs() < 0.1, "{bucket}");

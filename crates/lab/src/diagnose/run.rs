@@ -8,7 +8,7 @@ use firstlight_sim::{HybridConfig, MeterReport, QcnReport};
 use firstlight_units::Span;
 
 pub(super) fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {
-    let Some((src, dst)) = spec.measure.pair else { return };
+    let Some((src, dst)) = spec.pair else { return };
     if meter.circuit.packets + meter.packet.packets == 0 {
         notes.push(format!("the measured pair {src}->{dst} had no data traffic"));
     } else if meter.circuit.packets == 0 && !hybrid.week.time_of(src, dst).is_zero() {

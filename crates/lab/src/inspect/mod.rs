@@ -4,7 +4,7 @@ mod lossless;
 
 use crate::diagnose;
 use crate::measure::matching_text;
-use crate::spec::{HostKind, Network, Spec};
+use crate::spec::{HostKind, Network, Request, Spec};
 use firstlight_circuits::Week;
 use firstlight_net::HostId;
 use firstlight_net::topology::{Node, Routes, Topology};
@@ -14,6 +14,22 @@ use serde_json::{Value as Json, json};
 
 /// Most flows that are listed; all are counted.
 const MOST_FLOWS: usize = 1000;
+
+/// A description of what a file asks for.
+pub fn inspect_request(request: &Request) -> Json {
+    match request {
+        Request::Network(spec) => inspect(spec),
+        Request::Chain(chain) => json!({
+            "name": chain.name,
+            "seed": chain.seed,
+            "stage": chain.stage,
+            "packets": chain.packets,
+            "hosts": "2, back to back at 10 Gb/s",
+            "inputs": {},
+            "spec": chain.resolved,
+        }),
+    }
+}
 
 /// A description of what would be built.
 pub fn inspect(spec: &Spec) -> Json {
@@ -165,7 +181,7 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
         "packet": product(spec, hybrid.packet.rate, hosts + hybrid.packet.delay * links),
         "circuit": product(spec, hybrid.circuit.rate, hosts + hybrid.circuit.delay),
     });
-    if let Some((src, dst)) = spec.measure.pair.filter(|_| hybrid.control.is_none()) {
+    if let Some((src, dst)) = spec.pair.filter(|_| hybrid.control.is_none()) {
         let mtu = Bytes::new(spec.tcp.mtu.into());
         let day = hybrid.week.days().iter().find(|day| day.matching.destination(src) == Some(dst));
         let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(mtu).as_ps());
@@ -189,7 +205,7 @@ fn flows(spec: &Spec) -> Json {
 }
 
 fn workloads(spec: &Spec) -> Json {
-    let one = |workload: &crate::spec::Workload| {
+    let one = |workload: &crate::spec::ExpandedWorkload| {
         json!({
             "name": workload.name, "kind": workload.kind, "flows": workload.flows, "asked": workload.asked,
             "mean_size_bytes": workload.mean_size, "messages": workload.messages, "jobs": workload.jobs,
@@ -227,12 +243,12 @@ fn linux(spec: &Spec) -> Json {
 
 fn measure(spec: &Spec) -> Json {
     json!({
-        "pair": spec.measure.pair.map(|(src, dst)| [src.0, dst.0]),
-        "series_us": spec.measure.series.as_ref().map(|series| series.every.as_us_f64()),
-        "fold": spec.measure.series.as_ref().map(|series| series.fold),
+        "pair": spec.pair.map(|(src, dst)| [src.0, dst.0]),
+        "series_us": spec.measure.series.map(Span::as_us_f64),
+        "fold": spec.measure.series.map(|_| spec.measure.fold),
         "tcp_info_us": spec.measure.tcp_info.map(Span::as_us_f64),
-        "queues": spec.measure.queues.ports,
-        "queue_samples_us": spec.measure.queues.every.map(Span::as_us_f64),
+        "queues": spec.measure.queues.as_deref().unwrap_or_default(),
+        "queue_samples_us": spec.measure.queue_samples.map(Span::as_us_f64),
         "throughput_us": spec.measure.throughput.map(Span::as_us_f64),
         "probes": spec.measure.probes,
         "capture": spec.measure.capture,

@@ -37,7 +37,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     }
     if !counters.queues.is_empty() {
         tables.extend([queues::table(&counters.queues), queues::waits(&counters.queues)]);
-        if spec.measure.queues.every.is_some() {
+        if spec.measure.queue_samples.is_some() {
             tables.push(queues::samples(&counters.queues));
         }
     }

@@ -13,7 +13,7 @@ use firstlight_units::Span;
 /// One row for each sample.
 pub(super) fn table(spec: &Spec, series: &SeriesReport) -> Table {
     let times: Vec<Span> = (0..series.sequence.len() as u64).map(|index| series.every * index).collect();
-    let day = |at: &Span| match (&spec.network, spec.measure.pair) {
+    let day = |at: &Span| match (&spec.network, spec.pair) {
         (Network::Hybrid(hybrid), Some(pair)) => is_day(&hybrid.week, pair, *at),
         _ => false,
     };

@@ -152,7 +152,7 @@ fn rate(network: &NetworkReport, elapsed: Span) -> f64 {
 
 /// The part of its circuit's capacity that the measured pair used; `None` when the pair has no day.
 fn utilization(spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &MeterReport) -> Option<f64> {
-    let (src, dst) = spec.measure.pair?;
+    let (src, dst) = spec.pair?;
     let up = match hybrid.control {
         None => {
             let share = hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64();

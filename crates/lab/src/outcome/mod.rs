@@ -10,6 +10,8 @@ use crate::measure;
 use crate::run::{Counters, Progress, simulate};
 use crate::spec::{Overrides, Spec};
 use crate::table::Table;
+pub(crate) use manifest::{columns, overrides_json};
+
 use manifest::manifest;
 use serde_json::Value as Json;
 use std::path::Path;

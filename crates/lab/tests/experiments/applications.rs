@@ -245,7 +245,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nsend_buffer = \"64kB\""), "x.toml:14:15: workload.0.send_buffer: has no effect on TCP: take it out, or add rate for datagrams");
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nfrom = \"host1\"\nto = \"host1\""), "x.toml:15:6: workload.0.to: a sender would send to itself: name other hosts");
     let udp = |more: &str| star(&format!("kind = \"udp\"\nto = \"host0\"\n{more}"));
-    assert_eq!(udp(""), "x.toml:11:1: workload.0.rate: missing: write for example rate = \"1Gbps\" in [[workload]]");
+    assert_eq!(udp(""), "x.toml:11:1: workload.0.rate: missing: write for example rate = \"10Gbps\" in [[workload]]");
     assert_eq!(udp("rate = \"11Gbps\""), "x.toml:14:8: workload.0.rate: the host's link of 10Gbps does not carry it: 1500B take 1200ns, and come every 1090910ps");
     assert_eq!(udp("rate = \"1Gbps\"\non = \"1ms\""), "x.toml:11:1: workload.0.off: missing: write for example off = \"1ms\" in [[workload]]");
     assert_eq!(udp("rate = \"1Gbps\"\nexponential = true"), "x.toml:11:1: workload.0.on: missing: write for example on = \"1ms\" in [[workload]]");

@@ -216,7 +216,7 @@ fn wrong_keys() {
             (
                 "xoff = \"60kB\"",
                 "classes = [8]",
-                "x.toml:15:11: pfc.classes: expected a list of traffic classes, each from 0 to 7: write for example [3, 4]",
+                "x.toml:15:11: pfc.classes: 8 is out of range: use 0 to 7",
             ),
             (
                 "[pfc]",

@@ -48,11 +48,7 @@ pub struct CongestionPoint {
 
 impl CongestionPoint {
     /// Of an empty queue; `seed` seeds the intervals' jitter.
-    ///
-    /// # Panics
-    /// When [`QcnConfig::check`] fails.
     pub fn new(config: &QcnConfig, seed: u64) -> Self {
-        config.check().unwrap_or_else(|error| panic!("QCN is checked before it is used: {error}"));
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let sample = config.sample.get();
         CongestionPoint {

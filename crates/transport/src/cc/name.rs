@@ -131,7 +131,7 @@ mod schema {
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
             let names: Vec<&str> = CcName::all().map(CcName::as_str).collect();
-            json_schema!({ "type": "string", "enum": names })
+            json_schema!({ "type": "string", "enum": names, "x-type": "a congestion control" })
         }
     }
 }
