@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal
 
-from firstlight import core, errors
+from firstlight import errors
 from firstlight.core import PATIENCE, Spec
 from firstlight.runs.result import Result, is_result, load
 from firstlight.runs.run import key
@@ -39,8 +39,11 @@ class Point:
 
     @functools.cached_property
     def key(self) -> str:
-        """Identity of the run."""
-        return key(self.spec)
+        """Identity of the run; raises :class:`SpecError` with the point's label for a wrong experiment."""
+        try:
+            return key(self.spec.check())
+        except errors.SpecError as e:
+            raise errors.SpecError(f"{self.label}: {e}") from None
 
     def target(self, store: Path) -> Path:
         """The result's directory in ``store``."""
@@ -49,12 +52,9 @@ class Point:
 
 def checked(points: Sequence[Point]) -> list[Point]:
     """The points, each checked by the core; raises :class:`SpecError` with the label of the first wrong
-    one."""
+    one. Their keys are known afterwards; what the core has read is not kept."""
     for point in points:
-        try:
-            core.inspect(point.spec)
-        except errors.SpecError as e:
-            raise errors.SpecError(f"{point.label}: {e}") from None
+        _ = point.key
     return list(points)
 
 
