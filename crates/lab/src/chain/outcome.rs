@@ -63,7 +63,8 @@ fn tables(report: &ChainReport) -> Vec<Table> {
     vec![summary(report), rtts, gaps]
 }
 
-fn summary(report: &ChainReport) -> Table {
+/// Table `summary` of the series.
+pub(super) fn summary(report: &ChainReport) -> Table {
     let rtt = Spread::of(&report.rtt_ns).expect("a run is longer than the windows that are left out");
     let us = |ns: i64| ns as f64 / 1e3;
     let below = |gaps: &[i64]| 100.0 * (gaps.iter().filter(|gap| **gap < LINK_NS).count() as f64 / gaps.len() as f64);

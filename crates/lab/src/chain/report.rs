@@ -16,7 +16,7 @@ pub struct ChainReport {
     pub rx_gaps_ns: Vec<i64>,
     /// Which part of the time the link carried data, 0 to 1.
     pub busy: f64,
-    last: Option<(u32, u32)>,
+    pub(super) last: Option<(u32, u32)>,
 }
 
 impl ChainReport {

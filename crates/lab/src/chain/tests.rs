@@ -92,3 +92,19 @@ fn spread_by_hand() {
     assert_eq!((spread.mean, spread.deviation), (2.5, 1.25f64.sqrt()));
     assert_eq!(Spread::of(&[]), None);
 }
+
+#[test]
+fn a_summary_by_hand() {
+    let report = ChainReport {
+        rtt_ns: vec![1000, 2000, 3000, 6000],
+        tx_gaps_ns: vec![1199, 1200],
+        rx_gaps_ns: vec![1, 1],
+        busy: 0.5,
+        ..ChainReport::default()
+    };
+    let summary = outcome::summary(&report);
+    let found = |metric: &str| crate::measure::metric(&summary, metric).unwrap();
+    assert_eq!(found("rtt_deviation_us"), 3.5f64.sqrt());
+    assert_eq!(["rtt_min_us", "rtt_max_us", "rtt_range_us", "rtt_middle_us"].map(found), [1.0, 6.0, 5.0, 2.0]);
+    assert_eq!(["tx_gaps_below_pct", "rx_gaps_below_pct", "busy_pct"].map(found), [50.0, 100.0, 50.0]);
+}

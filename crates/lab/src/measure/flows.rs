@@ -49,6 +49,9 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .number("start_us", "when it connected; NaN if none of its messages was due", rows, |f| {
             if f.start == Time::MAX { f64::NAN } else { spec.own_time(f.start).as_us_f64() }
         })
+        .number("established_us", "from start until the sender had the peer's SYN-ACK; NaN if it never had, or not reported", rows, |f| {
+            f.sender.established.map_or(f64::NAN, |at| since_start(spec, f, at).as_us_f64())
+        })
         .with("size_bytes", "how much it was to send; -1: until the end", Column::Integer(sizes))
         .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| {
             completion(spec, f).map_or(f64::NAN, Span::as_us_f64)
@@ -87,5 +90,10 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
 
 /// Completion time of a sized flow in the experiment's own time.
 pub(super) fn completion(spec: &Spec, flow: &FlowReport) -> Option<Span> {
-    flow.finish.map(|finish| spec.own_time(finish).saturating_sub(spec.own_time(flow.start)))
+    flow.finish.map(|finish| since_start(spec, flow, finish))
+}
+
+/// Time from a flow's start until `at`, in the experiment's own time.
+fn since_start(spec: &Spec, flow: &FlowReport, at: Time) -> Span {
+    spec.own_time(at).saturating_sub(spec.own_time(flow.start))
 }

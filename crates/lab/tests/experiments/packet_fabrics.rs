@@ -53,11 +53,19 @@ fn the_ideal_time_by_hand() {
     let handshake = 2.0 * (2.0 * 0.048 + 2.0 * 0.012 + 4.0);
     let data = (52.0 + 15_000.0) * 0.8e-3 + 2.0 * 0.3 + 1.2 + 4.0;
     assert!((numbers(&outcome, "flows", "fct_us")[0] - handshake - data).abs() < 1e-6);
+    assert!((numbers(&outcome, "flows", "established_us")[0] - handshake).abs() < 1e-6);
     // Three packets in turn wait for both stacks: it takes that much longer, and is no slower for it.
     let behind_stacks = result(&on(KINDS[2].0, flow), &STACKS);
     let time = numbers(&behind_stacks, "flows", "fct_us")[0];
     assert!((time - handshake - data - 3.0 * 53.0).abs() < 1e-6, "{time}");
     assert!((numbers(&behind_stacks, "flows", "slowdown")[0] - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_connection_without_an_answer_is_never_established() {
+    let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"1kB\"\nstart = \"9us\"";
+    let outcome = result(&on(KINDS[0].0, flow), &[("duration", "10us")]);
+    assert!(numbers(&outcome, "flows", "established_us")[0].is_nan());
 }
 
 #[test]

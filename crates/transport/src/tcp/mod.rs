@@ -50,6 +50,8 @@ pub struct Stats {
     pub reorderings: u64,
     /// SYN and SYN-ACK packets sent again.
     pub syn_retransmits: u64,
+    /// The time on the host's clock at which the connection was established; `None` before.
+    pub established: Option<Time>,
 }
 
 /// Where the handshake stands (RFC 9293, section 3.3.2).
@@ -328,6 +330,7 @@ impl Connection {
 
     fn establish(&mut self, now: Time) {
         self.state = State::Established;
+        self.sender.stats.established = Some(now);
         self.syn_due = false;
         self.sender.una = 1;
         self.sender.next = 1;
