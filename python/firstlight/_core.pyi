@@ -33,9 +33,7 @@ def reference() -> str:
 class Experiment:
     """An experiment that was read and checked: one reading serves inspection, identity and run."""
 
-    def __init__(
-        self, text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False
-    ) -> None:
+    def __init__(self, text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> None:
         """Reads the text of a file; `path` is for messages and for the files that it names.
 
         Raises SpecError.

@@ -53,7 +53,6 @@ class Spec:
         except tomllib.TOMLDecodeError as e:
             raise SpecError(f"{self.path}: {e}") from None
 
-
     def check(self) -> "Experiment":
         """Read, check and expand the experiment; raises :class:`SpecError` with all that is wrong."""
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import firstlight as fl
 import pytest
 from conftest import Command
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "experiments").glob("**/experiment.toml"))

@@ -269,7 +269,8 @@ fn setting(key: &KeyPath) -> Vec<(String, OverrideValue)> {
     }
 }
 
-/// Every key at the edges of its range is refused with a place, or the experiment runs: what reading accepts, the engine takes.
+/// Every key at the edges of its range is refused with a place, or the experiment runs: what reading accepts, the
+/// engine takes.
 #[test]
 fn every_edge_of_every_range_is_refused_or_runs() {
     for key in keys() {

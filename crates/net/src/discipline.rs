@@ -6,8 +6,8 @@
 //!   time, and it is compared as one: exact where a byte lasts a whole number of picoseconds, else each packet's
 //!   rounding up counts as well.
 //!
-//! A packet that finds its transmitter idle does not queue: no limit drops it and no threshold marks it. RED (`red.rs`) and
-//! the phantom queue (`phantom.rs`) see it all the same.
+//! A packet that finds its transmitter idle does not queue: no limit drops it and no threshold marks it. RED (`red.rs`)
+//! and the phantom queue (`phantom.rs`) see it all the same.
 //!
 //! The threshold is DCTCP's (Alizadeh et al., SIGCOMM'10, section 3.1): an ECN-capable packet is marked when the
 //! instantaneous queue would exceed the threshold with it; others pass unmarked up to the limit.
@@ -205,7 +205,8 @@ impl Policer {
         self.rules.is_some()
     }
 
-    /// With no more packets waiting than this there is nothing to drop or to mark, unless the policer sees every packet.
+    /// With no more packets waiting than this there is nothing to drop or to mark, unless the policer sees every
+    /// packet.
     pub(crate) fn calm(&self) -> u32 {
         self.limit.min(self.mark)
     }

@@ -37,14 +37,16 @@ pub struct InterfaceConfig {
     pub stamps: ChainConfig,
     /// HULL's pacer; `None` for no pacing.
     pub pacer: Option<PacerConfig>,
-    /// QCN, with which queues of switches notify the hosts' interfaces of congestion, and these limit flows; `None` for none.
+    /// QCN, with which queues of switches notify the hosts' interfaces of congestion, and these limit flows; `None` for
+    /// none.
     pub qcn: Option<QcnConfig>,
     /// The buffers of the hosts' adapters.
     pub adapter: AdapterConfig,
 }
 
 impl InterfaceConfig {
-    /// What a receiving host's stack adds to its link's delay: nothing where the adapter holds packets before the stack.
+    /// What a receiving host's stack adds to its link's delay: nothing where the adapter holds packets before the
+    /// stack.
     pub fn stack_on_link(&self) -> Span {
         if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
     }
@@ -78,7 +80,8 @@ impl ReceiveConfig {
 pub struct SwitchConfig {
     /// The queue discipline of each output port.
     pub discipline: Discipline,
-    /// The queue discipline of each traffic class, from 0 on, in strict priority; empty for one queue, with `discipline`.
+    /// The queue discipline of each traffic class, from 0 on, in strict priority; empty for one queue, with
+    /// `discipline`.
     pub classes: Vec<Discipline>,
     /// A buffer that all ports of a switch share.
     pub buffer: Option<SharedBufferConfig>,
@@ -127,12 +130,13 @@ pub struct HybridConfig {
     pub circuit: CircuitConfig,
     /// The schedule of the circuit switch; with `control` only that of the first week.
     pub week: Week,
-    /// The control loop that makes the schedules of all later weeks, each as long as the first; `None` to repeat the first.
+    /// The control loop that makes the schedules of all later weeks, each as long as the first; `None` to repeat the
+    /// first.
     pub control: Option<ControlConfig>,
     /// The queues of pairs of racks.
     pub voq: VoqConfig,
-    /// PFC: links can be paused, those of hosts too; all packets are one class, and the VOQs' limits hold as well. `None` for
-    /// lossy links.
+    /// PFC: links can be paused, those of hosts too; all packets are one class, and the VOQs' limits hold as well.
+    /// `None` for lossy links.
     pub pfc: Option<PfcConfig>,
     /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
     pub marks: Option<Span>,
@@ -150,8 +154,8 @@ pub struct PacketConfig {
     pub rate: Rate,
     /// Propagation delay of each of these links.
     pub delay: Span,
-    /// Packets that each input queue of a downlink holds before its VOQ is held. Packets that are on the uplink then are
-    /// queued all the same.
+    /// Packets that each input queue of a downlink holds before its VOQ is held. Packets that are on the uplink then
+    /// are queued all the same.
     #[cfg_attr(
         feature = "spec",
         serde(default = "PacketConfig::switch_queue"),
@@ -184,8 +188,8 @@ pub struct CircuitConfig {
     pub delay: Span,
 }
 
-/// The control loop of a hybrid fabric: at the start of each week demand is estimated, and the schedule is computed that
-/// the next week follows (Etalon, NSDI'20, section 2.1).
+/// The control loop of a hybrid fabric: at the start of each week demand is estimated, and the schedule is computed
+/// that the next week follows (Etalon, NSDI'20, section 2.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlConfig {
     /// Where demand is estimated.
@@ -214,8 +218,8 @@ pub enum DemandSource {
     /// At the hosts: what applications have written and has not yet passed the VOQ (application data units, after the
     /// slides of Etalon's first version).
     Adu,
-    /// In the workload: as `adu`, with what flows that start before the next week's end are going to write. Of programs it
-    /// knows no more than what they have written.
+    /// In the workload: as `adu`, with what flows that start before the next week's end are going to write. Of programs
+    /// it knows no more than what they have written.
     Oracle,
 }
 
@@ -265,13 +269,14 @@ impl VoqConfig {
     }
 }
 
-/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1): what holds from `advance` before the day until the day's end, in
-/// place of the discipline's limit and threshold.
+/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1): what holds from `advance` before the day until the day's end,
+/// in place of the discipline's limit and threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resize {
     /// How much the VOQ holds.
     pub limit: Option<Length>,
-    /// Mark ECN-capable packets with which the VOQ would be longer than this; `None` for no such marks. RED goes on as it is.
+    /// Mark ECN-capable packets with which the VOQ would be longer than this; `None` for no such marks. RED goes on as
+    /// it is.
     pub threshold: Option<Length>,
     /// How long before the day (the paper's tau).
     pub advance: Span,

@@ -1,22 +1,22 @@
 //! HULL's pacer: a host's interface spreads the packets of flows that meet congestion.
 //!
-//! Alizadeh et al., "Less is More", NSDI'12, section 4. Packets of paced flows go through one rate limiter, the others pass
-//! by. Every T_r the limiter's rate follows what came, with a term that empties its queue:
+//! Alizadeh et al., "Less is More", NSDI'12, section 4. Packets of paced flows go through one rate limiter, the others
+//! pass by. Every T_r the limiter's rate follows what came, with a term that empties its queue:
 //!
 //! ```text
 //! R <- (1 - eta) R + eta M_r / T_r + beta Q
 //! ```
 //!
-//! with M_r the bytes that came in the last T_r and Q those that wait. A flow becomes paced with probability p_a when an ACK
-//! with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i. The equation and the constants given as
-//! HULL's are quoted at second hand: they have not been compared with the paper's own text. Public copies of
-//! pFabric's scripts for ns-2 at 10 Gb/s, which have this pacer and switch it off, agree on eta and p_a and have T_r = 7.2 us,
-//! beta = 3000 and T_i = 1 ms: so those here may be of the testbed at 1 Gb/s.
+//! with M_r the bytes that came in the last T_r and Q those that wait. A flow becomes paced with probability p_a when
+//! an ACK with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i. The equation and the
+//! constants given as HULL's are quoted at second hand: they have not been compared with the paper's own text. Public
+//! copies of pFabric's scripts for ns-2 at 10 Gb/s, which have this pacer and switch it off, agree on eta and p_a and
+//! have T_r = 7.2 us, beta = 3000 and T_i = 1 ms: so those here may be of the testbed at 1 Gb/s.
 //!
-//! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its size:
-//! a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R starts at zero,
-//! where it tends while nothing comes, and what is still owed then is forgiven. The periods T_r follow one another from time zero. A flow
-//! with packets in the limiter stays paced, so none overtakes another.
+//! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its
+//! size: a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R
+//! starts at zero, where it tends while nothing comes, and what is still owed then is forgiven. The periods T_r follow
+//! one another from time zero. A flow with packets in the limiter stays paced, so none overtakes another.
 //!
 //! The rate is kept in whole bits per second and tokens are whole: no float decides when a packet goes.
 
@@ -63,7 +63,8 @@ impl PacerConfig {
 pub enum PacerDecision {
     /// It passes: give it to the interface now.
     Pass,
-    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is none).
+    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is
+    /// none).
     Held(Option<Time>),
 }
 
@@ -96,8 +97,8 @@ struct PacedFlow {
     held: u32,
 }
 
-/// The pacer of one host. The order of calls: [`InterfacePacer::release`] at [`InterfacePacer::next`], any other up to then, in the order of
-/// time.
+/// The pacer of one host. The order of calls: [`InterfacePacer::release`] at [`InterfacePacer::next`], any other up to
+/// then, in the order of time.
 #[derive(Clone, Debug)]
 pub struct InterfacePacer {
     limiter: Limiter,
@@ -127,8 +128,8 @@ impl InterfacePacer {
         }
     }
 
-    /// A packet has come to the host. An ACK with ECN-Echo may make the flow that it answers a paced one. (On a SYN the flag
-    /// negotiates ECN and echoes nothing: RFC 3168, section 6.1.1.)
+    /// A packet has come to the host. An ACK with ECN-Echo may make the flow that it answers a paced one. (On a SYN the
+    /// flag negotiates ECN and echoes nothing: RFC 3168, section 6.1.1.)
     pub fn on_receive(&mut self, packet: &Packet, now: Time) {
         let echoes = |flags: TcpFlags| flags.has(TcpFlags::ECE) && !flags.has(TcpFlags::SYN);
         let echo = packet.tcp().is_some_and(|segment| echoes(segment.flags()));
@@ -461,8 +462,8 @@ mod tests {
         assert!(pacer.flows.len() <= 2);
     }
 
-    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's time
-    /// seems over.
+    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's
+    /// time seems over.
     #[test]
     fn nothing_overtakes_a_held_packet() {
         let mut pacer = InterfacePacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);

@@ -1,13 +1,14 @@
 //! Lossless Ethernet: when a link is paused, and how much buffer that takes.
 //!
-//! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link that
-//! comes in, and each priority, the bytes that it holds from there. Above XOFF it tells the sender to pause, at XON or below to go on.
+//! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link
+//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it tells the sender to pause, at
+//! XON or below to go on.
 //!
-//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb, annex O:
-//! the frame in service before the pause frame can go, the pause frame, the cable there, the response time of the sender, the
-//! frame that it has just begun, and the cable back. Switches here count a packet when its last bit has come, so there is one
-//! frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction, delays d and d', a response
-//! time T, and M the largest packet:
+//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb,
+//! annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the response time of
+//! the sender, the frame that it has just begun, and the cable back. Switches here count a packet when its last bit has
+//! come, so there is one frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction,
+//! delays d and d', a response time T, and M the largest packet:
 //!
 //! ```text
 //! headroom = M + R ((M + 64 B) / R' + d' + T + d) + M
@@ -16,11 +17,12 @@
 //! The frame in service when the pause takes effect began before; all that began since the exceeding packet's last
 //! bit left the sender, d before the account saw it, is the product.
 //!
-//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's reception to
-//! its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at 100 Gb/s, 905 at
-//! 400 Gb/s. That is the default; between two of these rates and above the last the next lower count holds. From 10 Gb/s on these
-//! are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al., "Detecting, Troubleshooting, and Preventing
-//! Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from the standard, whose own text was not at hand.
+//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's
+//! reception to its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at
+//! 100 Gb/s, 905 at 400 Gb/s. That is the default; between two of these rates and above the last the next lower count
+//! holds. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al.,
+//! "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from
+//! the standard, whose own text was not at hand.
 
 use crate::topology::Wire;
 use firstlight_units::{Bytes, Rate, Span};
@@ -50,7 +52,13 @@ pub struct PfcConfig {
     #[cfg_attr(feature = "spec", schemars(extend("x-without" = "all")))]
     pub classes: Option<Classes>,
     /// When a switch holds more than this of what came over a link, in a class, the sender of the link is paused.
-    #[cfg_attr(feature = "spec", schemars(extend("x-least" = "0B", "x-without" = "see `pfc.buffer`; without that, `pfc.xon` and two packets")))]
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend(
+            "x-least" = "0B",
+            "x-without" = "see `pfc.buffer`; without that, `pfc.xon` and two packets"
+        ))
+    )]
     pub xoff: Option<Bytes>,
     /// When the switch holds no more than this, the sender goes on.
     #[cfg_attr(feature = "spec", schemars(extend(
@@ -59,10 +67,16 @@ pub struct PfcConfig {
         )))]
     pub xon: Option<Bytes>,
     /// How much a switch can hold of what came over a link, in a class. What comes beyond is lost.
-    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded")))]
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded"))
+    )]
     pub buffer: Option<Bytes>,
     /// Time from the arrival of a pause frame until the sender stops, but for the frame in service.
-    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s")))]
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-without" = "the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s"))
+    )]
     pub response: Option<Span>,
     /// The largest packet.
     #[cfg_attr(feature = "spec", serde(skip))]
@@ -148,7 +162,8 @@ impl PfcLimits {
 }
 
 impl PfcConfig {
-    /// PFC of all classes, of packets of so many bytes at most; all thresholds follow from the links, and no pause is recorded.
+    /// PFC of all classes, of packets of so many bytes at most; all thresholds follow from the links, and no pause is
+    /// recorded.
     pub const fn of_all(mtu: Bytes) -> Self {
         PfcConfig {
             whole_link: false,
@@ -164,9 +179,9 @@ impl PfcConfig {
 
     /// What holds on a link whose data goes over `there` and whose pause frames over `back`.
     ///
-    /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go arrives,
-    /// XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is two packets
-    /// below an XOFF that is given.
+    /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go
+    /// arrives, XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is
+    /// two packets below an XOFF that is given.
     pub fn limits(&self, there: Wire, back: Wire) -> PfcLimits {
         let response = self.response.unwrap_or_else(|| response_time(there.rate));
         let headroom = headroom(there, back, response, self.mtu);
@@ -181,8 +196,8 @@ impl PfcConfig {
         PfcLimits { xon, xoff: Bytes::new(xoff), buffer, headroom, response }
     }
 
-    /// The same for a link to a host, whose adapter holds so much in each class: thresholds are as near as can be below that,
-    /// whatever the switches' are.
+    /// The same for a link to a host, whose adapter holds so much in each class: thresholds are as near as can be below
+    /// that, whatever the switches' are.
     pub fn at_adapter(&self, buffer: Bytes) -> PfcConfig {
         PfcConfig { xoff: None, xon: None, buffer: Some(buffer), ..*self }
     }

@@ -1,14 +1,14 @@
 //! The phantom queue of HULL: marks that tell of utilization before there is a queue.
 //!
 //! Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center", NSDI'12,
-//! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the link's
-//! rate, marks the packets that leave while it is above a threshold. It holds no packets. The constants given as HULL's are
-//! quoted at second hand: they have not been compared with the paper's own text.
+//! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the
+//! link's rate, marks the packets that leave while it is above a threshold. It holds no packets. The constants given as
+//! HULL's are quoted at second hand: they have not been compared with the paper's own text.
 //!
 //! The counter is compared as the packet finds it, before its own bytes: with a threshold of 1 kB every full-sized
-//! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is the
-//! time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and a FIFO port
-//! knows a packet's departure when it comes, it is computed then.
+//! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is
+//! the time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and
+//! a FIFO port knows a packet's departure when it comes, it is computed then.
 
 use crate::Serializer;
 use firstlight_units::{Bytes, Span, Time};
@@ -77,8 +77,8 @@ mod tests {
         (marked.len() as u64, marked.first().copied())
     }
 
-    /// At a load rho above gamma the n-th packet finds n (1 - gamma / rho) packets, and all are marked once that exceeds
-    /// the threshold; below gamma there is nothing to find.
+    /// At a load rho above gamma the n-th packet finds n (1 - gamma / rho) packets, and all are marked once that
+    /// exceeds the threshold; below gamma there is nothing to find.
     #[test]
     fn marks_all_above_the_drain_rate_and_none_below() {
         let config = PhantomConfig { drain: 0.8, threshold: Bytes::new(6000) };

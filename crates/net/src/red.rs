@@ -1,18 +1,18 @@
 //! RED: random early detection on the average queue.
 //!
 //! Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993: the average
-//! and its correction for idle times (sections 4 and 11: after m packets' time of idleness it is multiplied by
-//! (1 - w)^m), the probability p_b, and the spreading p_a = p_b / (1 - count p_b) (section 7). Gentle: beyond max_th the
-//! probability rises from max_p to 1 at twice max_th (Floyd, "Recommendations on using the gentle variant of RED", 2000).
-//! With ECN a packet is marked where it would be dropped, but beyond the upper threshold (twice max_th when gentle) it is
-//! dropped all the same, as RFC 3168, section 7, recommends. [`Drops`] has two other ways: to mark it there too, and to drop
-//! nothing at all, as switches do in classes that may not lose: what cannot be marked is queued like any other (Linux calls this
-//! RED's ECN nodrop mode, and Mellanox's switches congestion control by ECN alone).
+//! and its correction for idle times (sections 4 and 11: after m packets' time of idleness it is multiplied by (1 -
+//! w)^m), the probability p_b, and the spreading p_a = p_b / (1 - count p_b) (section 7). Gentle: beyond max_th the
+//! probability rises from max_p to 1 at twice max_th (Floyd, "Recommendations on using the gentle variant of RED",
+//! 2000). With ECN a packet is marked where it would be dropped, but beyond the upper threshold (twice max_th when
+//! gentle) it is dropped all the same, as RFC 3168, section 7, recommends. [`Drops`] has two other ways: to mark it
+//! there too, and to drop nothing at all, as switches do in classes that may not lose: what cannot be marked is queued
+//! like any other (Linux calls this RED's ECN nodrop mode, and Mellanox's switches congestion control by ECN alone).
 //!
 //! Choices: `count` is the number of packets since the last mark that were not marked, as section 7 defines it, so the
-//! gap between marks is uniform on 1..=1/p_b; the pseudo-code of Fig. 2 is one ahead after a mark. m is rounded down. In
-//! bytes, p_b does not depend on the packet's size (RFC 7567, section 4.4, advises against it). The average is updated by
-//! every packet that comes, dropped or not.
+//! gap between marks is uniform on 1..=1/p_b; the pseudo-code of Fig. 2 is one ahead after a mark. m is rounded down.
+//! In bytes, p_b does not depend on the packet's size (RFC 7567, section 4.4, advises against it). The average is
+//! updated by every packet that comes, dropped or not.
 
 use crate::discipline::{Length, QueueState, Verdict};
 use crate::{Ecn, Serializer};
@@ -54,8 +54,8 @@ pub enum Drops {
     Nothing,
 }
 
-/// RED on the average length of the queue (Floyd and Jacobson, 1993), instead of a threshold. The table's presence turns
-/// it on.
+/// RED on the average length of the queue (Floyd and Jacobson, 1993), instead of a threshold. The table's presence
+/// turns it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct RedConfig {
@@ -82,8 +82,8 @@ pub struct RedConfig {
     /// Beyond `max` the probability rises to 1 at twice that (the gentle variant).
     #[cfg_attr(feature = "spec", serde(default))]
     pub gentle: bool,
-    /// Beyond the upper threshold ECN-capable packets are dropped as well. In a lossless class (`[pfc]`) RED only marks, and
-    /// passes what cannot be marked, unless `true` is written.
+    /// Beyond the upper threshold ECN-capable packets are dropped as well. In a lossless class (`[pfc]`) RED only
+    /// marks, and passes what cannot be marked, unless `true` is written.
     #[cfg_attr(
         feature = "spec",
         serde(default, rename = "drop_beyond", with = "drop_beyond"),
@@ -92,7 +92,8 @@ pub struct RedConfig {
     pub drops: Drops,
 }
 
-/// [`Drops`] as a key: `true` for [`Drops::Beyond`]. No value of the key means [`Drops::Nothing`], which is written as `false`.
+/// [`Drops`] as a key: `true` for [`Drops::Beyond`]. No value of the key means [`Drops::Nothing`], which is written as
+/// `false`.
 #[cfg(feature = "spec")]
 mod drop_beyond {
     use super::Drops;

@@ -1,5 +1,5 @@
-//! One suite for every discipline on every kind of port: random packets come, and after each the port is compared with a
-//! brute-force model that knows every packet's start and end.
+//! One suite for every discipline on every kind of port: random packets come, and after each the port is compared with
+//! a brute-force model that knows every packet's start and end.
 
 use firstlight_net::{
     Band, ClassPort, Discipline, Drops, Ecn, FifoPort, Length, Packet, PacketId, PhantomConfig, RedConfig, Serializer,

@@ -42,8 +42,8 @@ pub enum BuildError {
     /// A value that the engine cannot work with.
     #[error("{field}: {problem}")]
     Field {
-        /// The field of [`GraphConfig`], [`HybridConfig`], or of the configuration of a meter (`meter`) or of watched queues
-        /// (`watch`).
+        /// The field of [`GraphConfig`], [`HybridConfig`], or of the configuration of a meter (`meter`) or of watched
+        /// queues (`watch`).
         field: &'static str,
         /// What is wrong and what would be right.
         problem: String,

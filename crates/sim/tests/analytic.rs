@@ -420,10 +420,10 @@ fn impossible_fabrics_are_refused() {
     };
     assert_eq!(text(|_| {}), "");
     assert_eq!(text(|c| c.hosts_per_rack = 0), "hosts_per_rack: 0 is not between 1 and 65536");
-    let voq = "voq.discipline.limit: a VOQ of 0 packets drops all packets";
+    let voq = "voq.discipline.queue: a VOQ of 0 packets drops all packets";
     assert_eq!(text(|c| c.voq = VoqConfig::packets(0, None)), voq);
     let phantom = |c: &mut HybridConfig| c.voq.discipline.phantom = Some(PhantomConfig::HULL_10G);
-    let voq = "voq.discipline.marking: a phantom queue is at a link's exit, and a VOQ has no link";
+    let voq = "voq.discipline.phantom: a phantom queue is at a link's exit, and a VOQ has no link";
     assert_eq!(text(phantom), voq);
     assert_eq!(text(|c| c.racks = 4), "week: it is of 3 racks, the fabric has 4");
     assert_eq!(text(|c| c.packet.switched = false), "packet.switched: a line without a switch joins 2 racks, not 3");

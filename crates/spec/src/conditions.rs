@@ -1,4 +1,5 @@
-//! The conditions under which keys and tables have an effect: a closed set, by name, as the schema has them in `x-when`.
+//! The conditions under which keys and tables have an effect: a closed set, by name, as the schema has them in
+//! `x-when`.
 
 use crate::error::{Problem, SpecError};
 use crate::host_kind::HostKind;
@@ -197,8 +198,8 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Checks that every key that is needed is there, and that every key that is there has an effect. `missing` and `idle` are
-/// what the walk has found of both.
+/// Checks that every key that is needed is there, and that every key that is there has an effect. `missing` and `idle`
+/// are what the walk has found of both.
 pub(crate) fn check(
     conditions: &Conditions<'_>,
     places: &Places,
@@ -242,8 +243,8 @@ impl Conditions<'_> {
         }
     }
 
-    /// What is given and has no effect: one problem for each table that is idle as a whole, and for each key that is idle in
-    /// another.
+    /// What is given and has no effect: one problem for each table that is idle as a whole, and for each key that is
+    /// idle in another.
     fn idle(&self, places: &Places) -> Vec<Problem> {
         let mut problems: Vec<Problem> = vec![];
         for path in places.tables.keys().chain(places.keys.keys()) {

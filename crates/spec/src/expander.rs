@@ -1,4 +1,5 @@
-//! From the entries that ask for flows to one record for each connection: what `[[flows]]` and workloads have in common.
+//! From the entries that ask for flows to one record for each connection: what `[[flows]]` and workloads have in
+//! common.
 
 use crate::control::Control;
 use crate::error::{Problem, SpecError};
@@ -62,8 +63,8 @@ pub struct Flow {
     pub stop: Option<Span>,
     /// The traffic class of the flow's packets, 0 to 7.
     pub class: u8,
-    /// How many messages the flow carries, which decide when it starts and what it sends when; 0: it sends `size` from `start`
-    /// on.
+    /// How many messages the flow carries, which decide when it starts and what it sends when; 0: it sends `size` from
+    /// `start` on.
     pub messages: u32,
 }
 
@@ -273,7 +274,8 @@ impl Expander<'_> {
         Ok(pairs.iter().zip(&controls).map(flow).collect())
     }
 
-    /// The congestion control of each pair's flows: the entry's own, else the sending Linux host's, else that of `[tcp]`.
+    /// The congestion control of each pair's flows: the entry's own, else the sending Linux host's, else that of
+    /// `[tcp]`.
     fn controls(&self, connections: &Connections, pairs: &[HostPair]) -> Result<Vec<Control>, Box<Problem>> {
         let hosts = self.host_kind(connections);
         let (key, name) = match connections.cc {

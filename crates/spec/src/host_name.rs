@@ -4,7 +4,8 @@ use crate::text_form::text_value;
 use std::fmt;
 use std::str::FromStr;
 
-/// One host, those of a rack, or all. Hosts are counted from 0: `host3` over the whole fabric, `rack0.host3` in its rack.
+/// One host, those of a rack, or all. Hosts are counted from 0: `host3` over the whole fabric, `rack0.host3` in its
+/// rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostName {
     /// `all`.

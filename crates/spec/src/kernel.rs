@@ -1,6 +1,6 @@
 //! What `[tcp]` and the controllers' tables mean to a Linux kernel: settings of its network namespaces, attributes of
-//! routes, parameters of modules and of our driver. Only what an experiment gives explicitly is set; the rest is the kernel's
-//! own.
+//! routes, parameters of modules and of our driver. Only what an experiment gives explicitly is set; the rest is the
+//! kernel's own.
 
 use crate::error::Problem;
 use crate::places::Places;
@@ -13,16 +13,16 @@ use firstlight_units::Span;
 
 /// The ticks of the kernels that there are: 1/HZ.
 const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)];
-/// Bytes of memory that a kernel counts for a received packet beside its payload (measured: 850 to 930 on Linux 7.2, for
-/// MTUs of 1500 to 65535 B). It offers the part of its receive buffer that payload can fill.
+/// Bytes of memory that a kernel counts for a received packet beside its payload (measured: 850 to 930 on Linux 7.2,
+/// for MTUs of 1500 to 65535 B). It offers the part of its receive buffer that payload can fill.
 const BESIDE_PAYLOAD: u64 = 890;
 /// The receive buffer that a kernel starts with.
 const UNTUNED_BUFFER: u64 = 131_072;
 /// Headers of IP and TCP in a packet, with timestamps.
 const HEADERS: u64 = 52;
 
-/// What is set on every Linux host: nothing of an earlier connection's end is used by a later one, and buffers are what a
-/// kernel with ample memory gives itself, however little this one has.
+/// What is set on every Linux host: nothing of an earlier connection's end is used by a later one, and buffers are what
+/// a kernel with ample memory gives itself, however little this one has.
 const ALWAYS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
@@ -114,8 +114,8 @@ impl<'a> Kernel<'a> {
         if self.tcp.send_buffer.zip(window).is_none_or(|(buffer, window)| window > buffer) {
             self.cannot(
                 "send_buffer",
-                "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a \
-                 tcp.receive_window that is not larger",
+                "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 \
+                 524288\", or a tcp.receive_window that is not larger",
             );
         }
     }
@@ -131,8 +131,8 @@ impl<'a> Kernel<'a> {
         self.constant("rto_initial", self.tcp.rto_initial, "timeout_init_ms", 60_000);
     }
 
-    /// A kernel has one floor, the route's `rto_min`, under the variance term. Where that is as high as the timeout's own, the
-    /// latter is never reached.
+    /// A kernel has one floor, the route's `rto_min`, under the variance term. Where that is as high as the timeout's
+    /// own, the latter is never reached.
     fn least_timeout(&mut self) {
         let TcpConfig { rto_min: least, rto_variance: variance, .. } = *self.tcp;
         let (key, floor) = match variance {

@@ -1,14 +1,14 @@
-//! An experiment's keys: what a file can say, and the experiment as a checked value. Everything that can be wrong with a
-//! file is found here, before anything is built.
+//! An experiment's keys: what a file can say, and the experiment as a checked value. Everything that can be wrong with
+//! a file is found here, before anything is built.
 //!
-//! A key is defined once, on a field of its table's struct ([`tables`], [`workload`](WorkloadTable), and the configurations of
-//! algorithms in their own crates). From these structs comes the JSON Schema ([`schema()`]), from the schema the reading, the
-//! reference and the suggestions ([`model`]).
+//! A key is defined once, on a field of its table's struct ([`tables`], [`workload`](WorkloadTable), and the
+//! configurations of algorithms in their own crates). From these structs comes the JSON Schema ([`schema()`]), from the
+//! schema the reading, the reference and the suggestions ([`model`]).
 //!
-//! Reading goes in stages; each reports all that it finds, with its place, before the next begins: TOML with the places of
-//! its keys (`document`), overrides laid over it, one walk along the schema (`walk`), conditions under which keys have an
-//! effect (`conditions`), what tables find wrong with themselves and rules between tables (`rules`), then the network and
-//! all that is sent over it.
+//! Reading goes in stages; each reports all that it finds, with its place, before the next begins: TOML with the places
+//! of its keys (`document`), overrides laid over it, one walk along the schema (`walk`), conditions under which keys
+//! have an effect (`conditions`), what tables find wrong with themselves and rules between tables (`rules`), then the
+//! network and all that is sent over it.
 
 mod conditions;
 mod control;
@@ -144,8 +144,8 @@ pub struct Spec {
 }
 
 impl Request {
-    /// Reads a file's text; `path` is for messages and the place of other files. `allow_sweep`: a `[sweep]` table is checked and
-    /// handed over, else it is an error.
+    /// Reads a file's text; `path` is for messages and the place of other files. `allow_sweep`: a `[sweep]` table is
+    /// checked and handed over, else it is an error.
     ///
     /// # Errors
     /// Everything that one stage of reading finds wrong.

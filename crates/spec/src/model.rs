@@ -257,7 +257,8 @@ pub(crate) fn network() -> &'static [Key] {
     &root().variants[0].keys
 }
 
-/// The key at `path`, or whose value is the table or the list of tables there; of an index of a list any number will do.
+/// The key at `path`, or whose value is the table or the list of tables there; of an index of a list any number will
+/// do.
 pub(crate) fn key_at(path: &str) -> Option<&'static Key> {
     let mut table = root();
     let mut steps = path.split('.').peekable();
@@ -274,7 +275,8 @@ pub(crate) fn key_at(path: &str) -> Option<&'static Key> {
     }
 }
 
-/// What the values of the key at `path` are, one for each kind of its table that has it; `None` if there is no such key.
+/// What the values of the key at `path` are, one for each kind of its table that has it; `None` if there is no such
+/// key.
 pub(crate) fn find(path: &str) -> Option<Vec<&'static Kind>> {
     let steps = path.split('.').map(|step| if step.bytes().all(|b| b.is_ascii_digit()) { "*" } else { step });
     let pattern = steps.collect::<Vec<_>>().join(".");

@@ -146,8 +146,8 @@ fn from_file(experiment: &Experiment, places: &Places, fabric: &GraphFile) -> Re
     rules::slow_links(experiment, places, &path, &topology)?;
     if let Some((host, number)) = host_numbers.iter().enumerate().find(|(host, number)| **number as usize != *host) {
         notes.push(format!(
-            "{path}: its host {number} is host{host} here, and so on: hosts are numbered in order. Lists of flows are read \
-             with the file's numbers"
+            "{path}: its host {number} is host{host} here, and so on: hosts are numbered in order. Lists of flows are \
+             read with the file's numbers"
         ));
     }
     let network = Network::Graph(Box::new(graph(experiment, places, topology)?));

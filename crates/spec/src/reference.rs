@@ -9,10 +9,11 @@ use serde_json::Value as Json;
 /// The width of lines.
 const WIDTH: usize = 120;
 
-const INTRODUCTION: &str = "An experiment is one TOML file. A quantity is a text with its unit: times in `s`, `ms`, `us`, `ns`, \
-    `ps`; rates in `Tbps`, `Gbps`, `Mbps`, `kbps`, `bps`; sizes in `TB`, `GB`, `MB`, `kB`, `B` and `TiB`, `GiB`, `MiB`, `KiB`. A \
-    key that does not exist, or that has no effect where it stands, is an error. `--set key=value` overrides a key; an entry of \
-    a list is named by its number, as in `flows.0.cc`. `firstlight schema` prints the same as JSON Schema, for editors.";
+const INTRODUCTION: &str = "An experiment is one TOML file. A quantity is a text with its unit: times in `s`, `ms`, \
+    `us`, `ns`, `ps`; rates in `Tbps`, `Gbps`, `Mbps`, `kbps`, `bps`; sizes in `TB`, `GB`, `MB`, `kB`, `B` and `TiB`, \
+    `GiB`, `MiB`, `KiB`. A key that does not exist, or that has no effect where it stands, is an error. \
+    `--set key=value` overrides a key; an entry of a list is named by its number, as in `flows.0.cc`. \
+    `firstlight schema` prints the same as JSON Schema, for editors.";
 
 /// The reference.
 pub fn reference() -> String {

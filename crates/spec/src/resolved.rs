@@ -7,8 +7,8 @@ use crate::tables::{ChainExperiment, Experiment};
 use firstlight_circuits::RackId;
 use serde_json::{Map, Value as Json, json};
 
-/// Every key that has an effect and a value, as nested tables. Where only kernels would take a key, a default of simulated
-/// hosts is no value: the kernel's own holds.
+/// Every key that has an effect and a value, as nested tables. Where only kernels would take a key, a default of
+/// simulated hosts is no value: the kernel's own holds.
 pub(crate) fn network(
     experiment: &Experiment,
     conditions: &Conditions<'_>,

@@ -1,7 +1,7 @@
 //! The JSON Schema of an experiment (draft 2020-12), from the structs of its tables.
 //!
-//! Editors complete and check experiments with it, and reading is driven by it ([`crate::model`]). Standard keywords say
-//! what they can: types, ranges, patterns, defaults, descriptions. The rest are extensions:
+//! Editors complete and check experiments with it, and reading is driven by it ([`crate::model`]). Standard keywords
+//! say what they can: types, ranges, patterns, defaults, descriptions. The rest are extensions:
 //!
 //! | keyword | meaning |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! One walk over the document, driven by the schema: unknown keys, wrong types, forms and ranges, keys of another `kind`
-//! and missing keys are found here, each with its place.
+//! One walk over the document, driven by the schema: unknown keys, wrong types, forms and ranges, keys of another
+//! `kind` and missing keys are found here, each with its place.
 
 use crate::document::{Document, Origin, TomlEntry, TomlNode, TomlValue};
 use crate::error::{Problem, SpecError};

@@ -20,13 +20,13 @@ pub(crate) const SYN_HEADER: u16 = 60;
 /// The option for timestamps of the interfaces: 14 bytes, padded to whole words.
 pub(crate) const LATENCY_OPTION: u16 = 16;
 
-/// The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them. Defaults are those of a Linux
-/// kernel out of the box.
+/// The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them. Defaults are those of a
+/// Linux kernel out of the box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct TcpConfig {
-    /// Largest IP packet in bytes. The largest segment is 52 bytes less (IP, TCP, timestamps), or 68 where the congestion control
-    /// asks for timestamps of the interfaces.
+    /// Largest IP packet in bytes. The largest segment is 52 bytes less (IP, TCP, timestamps), or 68 where the
+    /// congestion control asks for timestamps of the interfaces.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: u16,
     /// Initial congestion window (RFC 6928).
@@ -35,13 +35,16 @@ pub struct TcpConfig {
     /// Largest receive window. Where it is given, it is not tuned unless `tcp.autotune = true` is written.
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
-    /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what arrives in
-    /// a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed.
+    /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what
+    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed.
     pub autotune: bool,
-    /// The most that a sender's stack holds of what the application has written and the peer has not acknowledged. Less than a
-    /// segment counts as one. A stack that tunes its buffer to twice the congestion window is limited by the largest size
-    /// alone: give that.
-    #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B", "x-without" = "as much as the application has")))]
+    /// The most that a sender's stack holds of what the application has written and the peer has not acknowledged. Less
+    /// than a segment counts as one. A stack that tunes its buffer to twice the congestion window is limited by the
+    /// largest size alone: give that.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-most" = "1073741824B", "x-without" = "as much as the application has"))
+    )]
     pub send_buffer: Option<Bytes>,
     /// The shortest retransmission timeout: max(SRTT + max(4 RTTVAR, `tcp.rto_variance`), this).
     #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
@@ -60,9 +63,9 @@ pub struct TcpConfig {
     /// The most packets that are acknowledged at once when a connection starts or duplicates arrive.
     #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 16_777_216), extend("x-of" = "packets")))]
     pub quick_acks: u32,
-    /// Tick of the hosts' clocks (a kernel's 1/HZ). Timers expire on its multiples, probe and reordering timeouts have two ticks of
-    /// slack, and CUBIC evaluates its curve once per tick. Zero: exact, without slack. The tick chooses the kernel of Linux
-    /// hosts, which has `1ms`, `4ms` or `10ms`.
+    /// Tick of the hosts' clocks (a kernel's 1/HZ). Timers expire on its multiples, probe and reordering timeouts have
+    /// two ticks of slack, and CUBIC evaluates its curve once per tick. Zero: exact, without slack. The tick chooses
+    /// the kernel of Linux hosts, which has `1ms`, `4ms` or `10ms`.
     pub tick: Span,
     /// Negotiate ECN (RFC 3168). DCTCP negotiates it whatever this says.
     pub ecn: bool,
@@ -70,10 +73,11 @@ pub struct TcpConfig {
     pub frto: bool,
     /// Send tail loss probes (RFC 8985, section 7).
     pub tail_loss_probe: bool,
-    /// Hold back ACKs that only report more data out of order, beyond the first three for a gap, as Linux does since 4.18.
+    /// Hold back ACKs that only report more data out of order, beyond the first three for a gap, as Linux does since
+    /// 4.18.
     pub compress_sacks: bool,
-    /// New data are sent in pieces of up to 64 KiB, as hosts with segmentation offload send them. `false`: packet by packet, as in
-    /// ns-2.
+    /// New data are sent in pieces of up to 64 KiB, as hosts with segmentation offload send them. `false`: packet by
+    /// packet, as in ns-2.
     pub bursts: bool,
 }
 

@@ -47,4 +47,7 @@ macro_rules! quantity {
 
 quantity!(Span, "time", "180us", &[SPANS], {});
 quantity!(Rate, "rate", "10Gbps", &[RATES], { "x-above": "0bps" });
-quantity!(Bytes, "size", "9000B", &[BYTES, crate::parse::BINARY_BYTES], { "x-least": "1B", "x-most": "1152921504606846976B" });
+quantity!(
+    Bytes, "size", "9000B", &[BYTES, crate::parse::BINARY_BYTES],
+    { "x-least": "1B", "x-most": "1152921504606846976B" }
+);

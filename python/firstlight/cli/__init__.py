@@ -25,7 +25,20 @@ def app() -> None:
     """A laboratory for datacenter transport: how will this transport behave on that fabric?"""
 
 
-for command in (run, sweep, compare, reproduce, list_, report, inspect, schema, schedule, goal, kernel, doctor):
+for command in (
+    run,
+    sweep,
+    compare,
+    reproduce,
+    list_,
+    report,
+    inspect,
+    schema,
+    schedule,
+    goal,
+    kernel,
+    doctor,
+):
     app.add_command(command)
 
 

@@ -123,7 +123,7 @@ def points_of(spec: Spec) -> list[pool.Point]:
 
 @dataclass(frozen=True)
 class Plan:
-    """A comparison before it is run: its two points, both of them checked, and the directory of its results."""
+    """A comparison before it is run: its two points, both checked, and the directory of its results."""
 
     name: str
     points: list[pool.Point]

@@ -100,11 +100,15 @@ def directory_of(out: str | Path | None, *default: str) -> Path:
 
 
 def key(experiment: Experiment) -> str:
+    """Identity of a run, 32 hex digits; see :func:`key_of`."""
+    return key_of(experiment.spec, experiment.resolved, experiment.inputs)
+
+
+def key_of(spec: Spec, resolved: dict[str, Any], inputs: dict[str, str]) -> str:
     """Identity of a run, 32 hex digits: a hash of the experiment's text, the overrides, the files that it
     names and the core's build; on Linux hosts also of the kernel."""
-    spec, resolved = experiment.spec, experiment.resolved
     kernel = installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
-    identity = [core.build(), spec.text, sorted(spec.overrides.items()), experiment.inputs, *kernel]
+    identity = [core.build(), spec.text, sorted(spec.overrides.items()), inputs, *kernel]
     return core.hash_of(json.dumps(identity, default=str).encode())
 
 
@@ -116,8 +120,9 @@ def execute(
     patience: float = core.PATIENCE,
     logs: Path | None = None,
 ) -> core.Output:
-    """Run ``experiment`` to its end, on the hosts that it asks for. ``progress`` gets the fraction done; Ctrl-C
-    raises ``KeyboardInterrupt`` at once.
+    """Run ``experiment`` to its end, on the hosts that it asks for.
+
+    ``progress`` gets the fraction done; Ctrl-C raises ``KeyboardInterrupt`` at once.
 
     On Linux hosts a run ends with an error when virtual time stands still for ``patience`` seconds. The logs
     of a failed run are kept as ``logs``, else in a temporary directory that the error names.

@@ -6,10 +6,10 @@
 //! Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
 
 use crate::error::LabError;
-use crate::spec::{CaptureSide, Network, Spec};
 use firstlight_formats::capture::{CaptureInterface, CaptureNetwork, CaptureWriter};
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_sim::{CaptureSink, FlowReport, World};
+use firstlight_spec::{CaptureSide, Network, Spec};
 use firstlight_units::Time;
 use std::path::Path;
 

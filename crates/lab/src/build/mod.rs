@@ -7,8 +7,8 @@ pub use capture::start_capture;
 pub use plan::plan;
 
 use crate::error::LabError;
-use crate::spec::{Flow, HostKind, Network, Probe, Spec};
 use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, SeriesConfig, WatchConfig, World};
+use firstlight_spec::{Flow, HostKind, Network, Probe, Spec};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 
 /// Most changes of rates that a result keeps for all hosts together.

@@ -1,9 +1,9 @@
 //! The result of an experiment on the measurement chain: the series of timestamps, and what they say of each stage.
 
 use super::{ChainReport, MeasurementChain, Spread, measurement_chain};
+use crate::measure;
 use crate::outcome::{Outcome, columns, overrides_json};
 use crate::table::{Column, Table};
-use crate::measure;
 use firstlight_spec::{ChainSpec, Overrides};
 use firstlight_version::version;
 use serde_json::json;

@@ -83,8 +83,8 @@ impl Spread {
     }
 }
 
-/// The sum by halves (Higham, SIAM J. Sci. Comput. 14(4), 1993), whose rounding error grows with the logarithm of the length:
-/// blocks of up to 128 values in eight sums.
+/// The sum by halves (Higham, SIAM J. Sci. Comput. 14(4), 1993), whose rounding error grows with the logarithm of the
+/// length: blocks of up to 128 values in eight sums.
 fn pairwise_sum(values: &[f64]) -> f64 {
     const BLOCK: usize = 128;
     if values.len() > BLOCK {

@@ -2,9 +2,9 @@
 
 use super::lossless::circles;
 use super::thresholds::out_of_reach;
-use crate::spec::{Flow, Network, Spec};
 use firstlight_linux::Sysctl;
 use firstlight_sim::{HybridConfig, SwitchConfig};
+use firstlight_spec::{Flow, Network, Spec};
 
 /// Weeks after which the start of the run has no effect on results.
 const WARM_WEEKS: u64 = 3;

@@ -2,8 +2,8 @@
 
 use super::experiment::may_be_marked;
 use crate::run::Counters;
-use crate::spec::{Network, Spec};
 use firstlight_sim::{PauseReport, PausedPort, PortKind, PortReport, QcnReport};
+use firstlight_spec::{Network, Spec};
 
 /// Whether ports of this kind have a queue that marks.
 fn marks(spec: &Spec, kind: PortKind) -> bool {

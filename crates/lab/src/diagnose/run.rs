@@ -2,9 +2,9 @@
 
 use super::reasons::no_notification;
 use crate::run::{Counters, LinuxCounters, ProgramEnd};
-use crate::spec::{HostKind, Linux, Spec};
 use firstlight_linux::Frames;
 use firstlight_sim::{HybridConfig, MeterReport, QcnReport};
+use firstlight_spec::{HostKind, Linux, Spec};
 use firstlight_units::Span;
 
 pub(super) fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {

@@ -1,8 +1,8 @@
 //! Warnings on thresholds that a queue never reaches, because it is full before.
 
-use crate::spec::{Network, Spec};
 use firstlight_net::Length;
 use firstlight_sim::{SwitchConfig, VoqConfig};
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Bytes;
 
 /// One warning for each threshold that is never exceeded.

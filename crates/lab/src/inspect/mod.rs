@@ -4,11 +4,11 @@ mod lossless;
 
 use crate::diagnose;
 use crate::measure::matching_text;
-use crate::spec::{HostKind, Network, Request, Spec};
 use firstlight_circuits::Week;
 use firstlight_net::HostId;
 use firstlight_net::topology::{Node, Routes, Topology};
 use firstlight_sim::{GraphConfig, HostLinks, HybridConfig};
+use firstlight_spec::{HostKind, Network, Request, Spec};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::{Value as Json, json};
 
@@ -192,7 +192,7 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
 }
 
 fn flows(spec: &Spec) -> Json {
-    let flow = |flow: &crate::spec::Flow| {
+    let flow = |flow: &firstlight_spec::Flow| {
         json!({
             "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(),
             "cc": flow.cc.name(), "size": flow.size.map(|size| size.to_string()),
@@ -205,7 +205,7 @@ fn flows(spec: &Spec) -> Json {
 }
 
 fn workloads(spec: &Spec) -> Json {
-    let one = |workload: &crate::spec::ExpandedWorkload| {
+    let one = |workload: &firstlight_spec::ExpandedWorkload| {
         json!({
             "name": workload.name, "kind": workload.kind, "flows": workload.flows, "asked": workload.asked,
             "mean_size_bytes": workload.mean_size, "messages": workload.messages, "jobs": workload.jobs,
@@ -215,7 +215,7 @@ fn workloads(spec: &Spec) -> Json {
 }
 
 fn probes(spec: &Spec) -> Json {
-    let one = |probe: &crate::spec::Probe| {
+    let one = |probe: &firstlight_spec::Probe| {
         json!({
             "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0,
             "packet": probe.packet.to_string(), "interval_us": probe.interval.as_us_f64(), "count": probe.count,
@@ -228,7 +228,7 @@ fn probes(spec: &Spec) -> Json {
 
 /// What runs on Linux hosts, and on which kernel; null when all hosts are simulated.
 fn linux(spec: &Spec) -> Json {
-    let hosts = |linux: &crate::spec::Linux| {
+    let hosts = |linux: &firstlight_spec::Linux| {
         let programs: Vec<&str> = linux.programs.iter().map(|program| program.name.as_str()).collect();
         json!({
             "tick_ms": linux.tick.as_us_f64() * 1e-3,

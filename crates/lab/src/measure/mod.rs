@@ -20,8 +20,8 @@ mod summary;
 mod throughput;
 
 use crate::run::Counters;
-use crate::spec::{Flow, Network, Spec};
 use crate::table::{Column, Table};
+use firstlight_spec::{Flow, Network, Spec};
 
 /// The name of the summary among the tables.
 pub(crate) const SUMMARY: &str = "summary";

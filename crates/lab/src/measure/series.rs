@@ -4,10 +4,10 @@
 //! over the pair's flows. `voq_packets` is the packets in the pair's VOQ. `day` is true while the pair's circuit is up.
 
 use super::numbers;
-use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
 use firstlight_circuits::{RackId, Week};
 use firstlight_sim::SeriesReport;
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Span;
 
 /// One row for each sample.

@@ -2,9 +2,9 @@
 
 use crate::diagnose;
 use crate::run::Counters;
-use crate::spec::{HostKind, OverrideValue, Overrides, Spec};
 use crate::table::Table;
 use firstlight_linux::Frames;
+use firstlight_spec::{HostKind, OverrideValue, Overrides, Spec};
 use firstlight_version::version;
 use serde_json::{Map, Value as Json, json};
 

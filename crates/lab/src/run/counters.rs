@@ -2,12 +2,12 @@
 
 use super::LinuxCounters;
 use crate::error::LabError;
-use crate::spec::Spec;
 use firstlight_messages::JobReport;
 use firstlight_sim::{
     CircuitReport, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport, QueueReport,
     Totals, World,
 };
+use firstlight_spec::Spec;
 use firstlight_units::Span;
 
 /// The counters of a run.

@@ -63,8 +63,8 @@ fn a_query_asks_every_other_host_of_a_random_rack() {
     assert_eq!(inspect(&open)["workloads"][0]["jobs"], 24);
 }
 
-/// Five links of time: the request over four links, that to the worker over two, and their replies; what follows an arrival waits for
-/// its ACK of 52 B at the host's link, unless it is computed first.
+/// Five links of time: the request over four links, that to the worker over two, and their replies; what follows an
+/// arrival waits for its ACK of 52 B at the host's link, unless it is computed first.
 #[test]
 fn the_time_of_a_query_by_hand() {
     let text =
@@ -189,8 +189,8 @@ fn datagrams_are_lost_where_a_link_is_full() {
     assert!((10.0..10.2).contains(&rates), "{rates}");
 }
 
-/// By hand on a star: 2 us of computation, a handshake and ten segments, 3 us of computation, a handshake and one segment; the
-/// computation of 100 us starts with rank 1.
+/// By hand on a star: 2 us of computation, a handshake and ten segments, 3 us of computation, a handshake and one
+/// segment; the computation of 100 us starts with rank 1.
 #[test]
 fn a_schedule_is_replayed() {
     let text = on(STAR, "kind = \"goal\"\nfile = \"tests/specs/pair.goal\"");

@@ -5,8 +5,8 @@ use crate::{check, integers, metric, numbers, result};
 /// A ring of big flows among small ones, in weeks of 1 ms.
 const RING: &str = include_str!("../specs/ring.toml");
 
-/// Solstice with what applications have written gives the ring all of the circuits; with what waits in the VOQs it cannot
-/// tell big from small.
+/// Solstice with what applications have written gives the ring all of the circuits; with what waits in the VOQs it
+/// cannot tell big from small.
 #[test]
 fn a_scheduler_that_sees_what_is_written_serves_the_big_flows() {
     let adu = result(RING, &[]);

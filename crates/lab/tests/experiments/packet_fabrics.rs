@@ -44,8 +44,8 @@ fn a_lone_flow_takes_the_ideal_time_on_each_fabric() {
     }
 }
 
-/// By hand, on the leaf-spine: SYN and SYN-ACK of 60 B over two links of 10 Gb/s, two of 40 Gb/s and 4 us each, then 52 B and ten
-/// packets of 1500 B on the first link, the last of which crosses three more.
+/// By hand, on the leaf-spine: SYN and SYN-ACK of 60 B over two links of 10 Gb/s, two of 40 Gb/s and 4 us each, then 52
+/// B and ten packets of 1500 B on the first link, the last of which crosses three more.
 #[test]
 fn the_ideal_time_by_hand() {
     let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host5\"\nsize = \"14480B\"";
@@ -212,8 +212,8 @@ fn a_shared_buffer_is_full_and_no_fuller() {
         (metric(&outcome, "dropped_packets"), metric(&outcome, "queue_peak_packets"), peak)
     };
     assert_eq!(run("").0, 0.0);
-    // A packet is taken in while with it the port holds at most alpha (45 kB - what it held before): 23,250 or 41,333 bytes, of
-    // which the last one waits behind 15 or 27 whole packets at most.
+    // A packet is taken in while with it the port holds at most alpha (45 kB - what it held before): 23,250 or 41,333
+    // bytes, of which the last one waits behind 15 or 27 whole packets at most.
     for (alpha, most) in [(1, 15.0), (8, 27.0)] {
         let (dropped, peak, _) = run(&format!("[switch]\nbuffer = \"45kB\"\nalpha = {alpha}\n"));
         assert!(

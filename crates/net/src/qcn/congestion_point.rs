@@ -62,8 +62,8 @@ impl CongestionPoint {
         }
     }
 
-    /// A packet of `size` bytes has been queued, with which the queue holds `queue`. Returns the feedback, 1 to 63, that
-    /// its sender is to get.
+    /// A packet of `size` bytes has been queued, with which the queue holds `queue`. Returns the feedback, 1 to 63,
+    /// that its sender is to get.
     #[inline]
     pub fn on_queued(&mut self, size: u16, queue: Bytes) -> Option<u8> {
         if let Some(left @ 1..) = self.left.checked_sub(u64::from(size)) {

@@ -1,10 +1,10 @@
 //! QCN: quantized congestion notification. Switches tell senders' interfaces how long queues are; these limit rates.
 //!
-//! IEEE 802.1Qau-2010 (clauses 30 to 32 of 802.1Q), and Alizadeh et al., "Data Center Transport Mechanisms: Congestion Control
-//! Theory and IEEE Standardization", Allerton 2008: the [congestion point](CongestionPoint) samples a queue and computes
-//! feedback, the [reaction point](ReactionPoint) slows a flow down and speeds it up again. [`RateLimiters`] are a host's
-//! interface with a reaction point for each flow that was told of congestion. The equations and constants of the standard are
-//! written from published descriptions and have not been compared with its own text.
+//! IEEE 802.1Qau-2010 (clauses 30 to 32 of 802.1Q), and Alizadeh et al., "Data Center Transport Mechanisms: Congestion
+//! Control Theory and IEEE Standardization", Allerton 2008: the [congestion point](CongestionPoint) samples a queue and
+//! computes feedback, the [reaction point](ReactionPoint) slows a flow down and speeds it up again. [`RateLimiters`]
+//! are a host's interface with a reaction point for each flow that was told of congestion. The equations and constants
+//! of the standard are written from published descriptions and have not been compared with its own text.
 
 mod congestion_point;
 mod rate_limiters;
@@ -61,8 +61,8 @@ pub struct QcnConfig {
 }
 
 impl Default for QcnConfig {
-    /// The parameters of "Cross-Layer Flow and Congestion Control for Datacenter Networks" (slides, simulation parameters),
-    /// with its smaller set point.
+    /// The parameters of "Cross-Layer Flow and Congestion Control for Datacenter Networks" (slides, simulation
+    /// parameters), with its smaller set point.
     fn default() -> Self {
         QcnConfig {
             set_point: Bytes::new(20_000),

@@ -22,8 +22,7 @@ use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use crate::stream::stream;
 use firstlight_net::topology::{Node, Port, PortId, Routes, SwitchId, Topology};
 use firstlight_net::{
-    ClassPort, Discipline, FifoPort, HostId, PacketId, PauseControl, Serializer, SharedBuffer,
-    SwitchPort,
+    ClassPort, Discipline, FifoPort, HostId, PacketId, PauseControl, Serializer, SharedBuffer, SwitchPort,
 };
 use firstlight_units::{Span, Time};
 use rand_xoshiro::rand_core::RngCore;

@@ -69,7 +69,8 @@ fn too_slow(experiment: &Experiment, rate: Rate) -> Option<String> {
     let least = (u128::from(mtu.get()) * 8 * u128::from(scale)) as u64;
     let text = || {
         format!(
-            "at {rate} one packet of {mtu} takes longer than {LONGEST_PACKET}, time_scale included: use at least {least}bps"
+            "at {rate} one packet of {mtu} takes longer than {LONGEST_PACKET}, time_scale included: use at least \
+             {least}bps"
         )
     };
     (rate.as_bps() < least).then(text)

@@ -54,10 +54,10 @@ pub(crate) fn lossless_hybrid(
     let highest = classes.and_then(|classes| classes.highest()).filter(|highest| *highest > 0);
     let text = |highest| format!("there is no class {highest}: the packets of a hybrid fabric are all of class 0");
     let absent = highest.map(|highest| ("pfc.classes".to_string(), text(highest)));
-    let capacity = "a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' accounts let \
-                    in, or say pfc.allow_loss = true";
-    let drop_beyond = "RED drops packets of a lossless class; without this key it only marks there: take it out, or say \
-                       pfc.allow_loss = true";
+    let capacity = "a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' \
+                    accounts let in, or say pfc.allow_loss = true";
+    let drop_beyond = "RED drops packets of a lossless class; without this key it only marks there: take it out, or \
+                       say pfc.allow_loss = true";
     let limit = if !config.has(0) {
         None
     } else if experiment.voq.small.is_some() {
@@ -155,9 +155,9 @@ fn too_small(places: &Places, links: &Links<'_>) -> Wrong {
     let PfcLimits { xoff, buffer, headroom, response, .. } = limits;
     let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
     let text = format!(
-        "on the link {}{others} {} are missing: {buffer} cannot hold xoff, {xoff}, and the headroom of {headroom} that can come \
-         then (three packets, a pause frame, the cable both ways and a response of {}us): use a larger buffer or a smaller \
-         xoff, or say pfc.allow_loss = true",
+        "on the link {}{others} {} are missing: {buffer} cannot hold xoff, {xoff}, and the headroom of {headroom} \
+         that can come then (three packets, a pause frame, the cable both ways and a response of {}us): use a larger \
+         buffer or a smaller xoff, or say pfc.allow_loss = true",
         (links.name)(*from),
         limits.missing(),
         response.as_us_f64(),
@@ -182,9 +182,9 @@ pub(crate) fn adapters(experiment: &Experiment, places: &Places, network: &Netwo
     let Some((host, PfcLimits { headroom, response, .. })) = most else { return Ok(()) };
     let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
     wrong(format!(
-        "on the link host{host}.port{others} {} are missing: {buffer} cannot hold the headroom of {headroom} that can come once \
-         the host has the switch paused (three packets, a pause frame, the cable both ways and a response of {response}): use at \
-         least {headroom}, or say pfc.allow_loss = true",
+        "on the link host{host}.port{others} {} are missing: {buffer} cannot hold the headroom of {headroom} that can \
+         come once the host has the switch paused (three packets, a pause frame, the cable both ways and a response \
+         of {response}): use at least {headroom}, or say pfc.allow_loss = true",
         limits[*host].missing(),
     ))
 }

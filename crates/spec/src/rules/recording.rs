@@ -50,8 +50,7 @@ pub(crate) fn tcp_info_samples(experiment: &Experiment, places: &Places, flows: 
 pub(crate) fn watched_ports(experiment: &Experiment, places: &Places, topology: &Topology) -> Result<(), SpecError> {
     let wrong = |text: String| Err(places.problem("measure.queues", text).into());
     let Some(wanted) = &experiment.measure.queues else { return Ok(()) };
-    let all: Vec<String> =
-        (0..topology.ports().len()).map(|port| topology.queue_name(PortId(port as u32))).collect();
+    let all: Vec<String> = (0..topology.ports().len()).map(|port| topology.queue_name(PortId(port as u32))).collect();
     for (index, name) in wanted.iter().enumerate() {
         if wanted[..index].contains(name) {
             return wrong(format!("'{name}' is there twice: name it once"));

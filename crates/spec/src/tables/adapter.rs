@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AdapterTable {
-    /// How much a host's interface holds of what is to be sent. While it holds that much the host's stack waits, and programs
-    /// with it; nothing is lost.
+    /// How much a host's interface holds of what is to be sent. While it holds that much the host's stack waits, and
+    /// programs with it; nothing is lost.
     #[schemars(extend("x-without" = "no limit"))]
     pub send_buffer: Option<Bytes>,
     /// The rate at which a host takes arrived data from the interface, over its bus.

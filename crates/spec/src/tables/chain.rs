@@ -4,7 +4,8 @@ use firstlight_net::interface::{ChainConfig, Remedies, StackConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// DX's measurement chain: two hosts back to back, a flow that fills the link between them, and the timestamps of one stage.
+/// DX's measurement chain: two hosts back to back, a flow that fills the link between them, and the timestamps of one
+/// stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainTable {
     /// The stage whose timestamps are taken.

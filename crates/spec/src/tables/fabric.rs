@@ -154,8 +154,8 @@ impl Fabric {
         matches!(self, Fabric::Hybrid(_))
     }
 
-    /// How many tiers of switches have links of given rates between them: 2 for ToR or leaf and the tier above, 3 with core
-    /// switches.
+    /// How many tiers of switches have links of given rates between them: 2 for ToR or leaf and the tier above, 3 with
+    /// core switches.
     pub(crate) fn switch_tiers(&self) -> u32 {
         match self {
             Fabric::Hybrid(_) | Fabric::Star(_) | Fabric::Graph(_) => 1,
@@ -187,8 +187,8 @@ impl Fabric {
         }
     }
 
-    /// The network of a packet fabric whose links are given by keys; `None` for other fabrics. An error names the key that is
-    /// to blame.
+    /// The network of a packet fabric whose links are given by keys; `None` for other fabrics. An error names the key
+    /// that is to blame.
     pub(crate) fn topology(&self, cables: TreeCables) -> Option<Result<Topology, (&'static str, TopologyError)>> {
         let (key, built) = match self {
             Fabric::Hybrid(_) | Fabric::Graph(_) => return None,

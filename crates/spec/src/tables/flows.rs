@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// Which hosts send what to which hosts; at least one entry, unless there is a workload or a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowsTable {
-    /// Senders: `host3`, `rack0.host3`, `rack0` (each of its hosts) or `all`. Hosts are counted from 0, `host3` over the whole
-    /// fabric.
+    /// Senders: `host3`, `rack0.host3`, `rack0` (each of its hosts) or `all`. Hosts are counted from 0, `host3` over
+    /// the whole fabric.
     pub from: HostName,
     /// Receivers, in the same form. Rack to rack: each host to its counterpart. Rack or `all` to a host: an incast.
     pub to: HostName,

@@ -14,7 +14,12 @@ pub struct MeasureTable {
     #[schemars(extend("x-when" = "hybrid fabric", "x-without" = "that of the first flow between racks"))]
     pub pair: Option<RackPair>,
     /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`.
-    #[schemars(extend("x-when" = "packet fabric", "x-type" = "a list of texts", "examples" = [["host2.port"]], "x-without" = "none"))]
+    #[schemars(extend(
+        "x-when" = "packet fabric",
+        "x-type" = "a list of texts",
+        "examples" = [["host2.port"]],
+        "x-without" = "none"
+    ))]
     pub queues: Option<Vec<String>>,
     /// Sample the watched queues this often.
     #[schemars(extend("x-with" = "queues", "x-above" = "0s", "x-without" = "no samples"))]
@@ -115,7 +120,8 @@ impl JsonSchema for RackPair {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 65_535 }, "minItems": 2, "maxItems": 2,
+            "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 65_535 },
+            "minItems": 2, "maxItems": 2,
             "examples": [[0, 1]], "x-type": "a pair of racks, source and destination",
         })
     }

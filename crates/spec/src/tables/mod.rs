@@ -1,8 +1,8 @@
-//! The tables of an experiment: one struct each, in a file of the table's name. A struct's fields are the table's keys; their
-//! doc comments, types, ranges and defaults are the reference, the JSON Schema and the reading.
+//! The tables of an experiment: one struct each, in a file of the table's name. A struct's fields are the table's keys;
+//! their doc comments, types, ranges and defaults are the reference, the JSON Schema and the reading.
 //!
-//! The tables of algorithms stand with the algorithms: congestion controls in `firstlight-transport`, queue disciplines,
-//! the pacer, QCN and PFC in `firstlight-net`.
+//! The tables of algorithms stand with the algorithms: congestion controls in `firstlight-transport`, queue
+//! disciplines, the pacer, QCN and PFC in `firstlight-net`.
 
 mod adapter;
 mod chain;

@@ -21,8 +21,9 @@ const MOST: usize = 4096;
 pub struct ProgramTable {
     /// Where the program runs: `host3`, `rack0.host3`; `rack0` or `all`: one on each of these hosts.
     pub on: HostName,
-    /// The command line, for `/bin/sh`. It has its host's name as `FIRSTLIGHT_HOST`. Hosts that no flow and no program is on
-    /// are there if a command line names them.
+    /// The command line, for `/bin/sh`. It has its host's name as `FIRSTLIGHT_HOST` and the experiment's folder as
+    /// `FIRSTLIGHT_EXPERIMENT`. A file `NAME.csv` that it leaves in its working directory becomes a table of the
+    /// result. Hosts that no flow and no program is on are there if a command line names them.
     pub run: String,
     /// Names the output, `programs/<name>.out` and `.err`, among the results.
     #[schemars(extend("x-without" = "the command's, with the host's"))]
@@ -30,8 +31,8 @@ pub struct ProgramTable {
     /// When the program starts.
     #[serde(default)]
     pub start: Span,
-    /// The program runs until the run's end, which does not wait for it, and is ended then. Any other program must end with
-    /// exit code 0.
+    /// The program runs until the run's end, which does not wait for it, and is ended then. Any other program must end
+    /// with exit code 0.
     #[serde(default)]
     pub server: bool,
 }

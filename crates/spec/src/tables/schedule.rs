@@ -66,7 +66,8 @@ pub struct ListedDays {
 /// One day of a list, after its night.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduledDay {
-    /// The pairs of racks that have a circuit, as `[[0, 1], [1, 0]]`. Each rack sends to one and receives from one, or is idle.
+    /// The pairs of racks that have a circuit, as `[[0, 1], [1, 0]]`. Each rack sends to one and receives from one, or
+    /// is idle.
     #[schemars(extend("x-type" = "a list of pairs of racks", "examples" = [[[0, 1], [1, 0]]]))]
     pub matching: Vec<RackPair>,
     /// How long the matching is up.
@@ -109,8 +110,8 @@ impl Schedule {
                 Err(SettingError::new("day", "missing: write for example day = \"180us\" in [schedule]"))
             }
             (Some(_), None) => {
-                let problem = "has no effect: it counts only when a day has no length of its own, but each of schedule.days \
-                               has its own; take it out";
+                let problem = "has no effect: it counts only when a day has no length of its own, but each of \
+                               schedule.days has its own; take it out";
                 Err(SettingError::new("day", problem))
             }
             _ => Ok(()),

@@ -19,8 +19,8 @@ pub struct SwitchTable {
     /// What every port does, if there are no `[[switch.classes]]`.
     #[serde(flatten)]
     pub discipline: Discipline,
-    /// What ports do with a traffic class: the first table is class 0's, each later class has priority over the earlier ones.
-    /// Without any, all packets share one queue.
+    /// What ports do with a traffic class: the first table is class 0's, each later class has priority over the earlier
+    /// ones. Without any, all packets share one queue.
     pub classes: Vec<Discipline>,
 }
 
@@ -41,8 +41,8 @@ impl SwitchTable {
         self.discipline.check()?;
         let given = self.discipline.queue.map(|_| "queue").into_iter().chain(self.discipline.marking()).next();
         if let (Some(key), false) = (given, self.classes.is_empty()) {
-            let problem = "has no effect: it counts only when there are no [[switch.classes]], but each of them has its own; \
-                           take it out";
+            let problem = "has no effect: it counts only when there are no [[switch.classes]], but each of them has \
+                           its own; take it out";
             return Err(SettingError::new(key, problem));
         }
         let mut classes = self.classes.iter().enumerate();

@@ -5,8 +5,8 @@ use firstlight_transport::cc::CcName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them. Defaults are those of a Linux
-/// kernel out of the box.
+/// The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them. Defaults are those of a
+/// Linux kernel out of the box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpTable {
     /// Congestion control of flows that name none, and of programs' connections.

@@ -15,7 +15,8 @@ pub struct VoqTable {
         range(min = 1, max = 16_777_216),
         extend(
             "x-of" = "packets",
-            "x-without" = "with `[pfc]` no limit: a VOQ takes what the accounts of hosts' links let in. Without, it must be given"
+            "x-without" = "with `[pfc]` no limit: a VOQ takes what the accounts of hosts' links let in. Without, it \
+             must be given"
         )
     )]
     pub small: Option<u32>,

@@ -1,9 +1,9 @@
 //! Moments of a Poisson process, the same ones on every machine.
 //!
 //! The time to the next event is exponential. It is drawn by von Neumann's method (J. von Neumann, "Various techniques
-//! used in connection with random digits", 1951), which compares uniform numbers and needs no logarithm: draw U0, and go
-//! on while the numbers fall, U0 > U1 > ...; a run whose length is odd (which has probability exp(-U0)) gives U0, any
-//! other adds 1 to the result and begins anew.
+//! used in connection with random digits", 1951), which compares uniform numbers and needs no logarithm: draw U0, and
+//! go on while the numbers fall, U0 > U1 > ...; a run whose length is odd (which has probability exp(-U0)) gives U0,
+//! any other adds 1 to the result and begins anew.
 
 use firstlight_net::{Xoshiro256PlusPlus, uniform};
 use firstlight_units::Span;

@@ -43,8 +43,8 @@ pub struct Datagrams {
     /// Size of each packet, IP header included.
     #[schemars(extend("x-least" = "28B", "x-most" = "65535B", "x-without" = "`hosts.mtu`; of a `probe` 64B"))]
     pub packet: Option<Bytes>,
-    /// What a socket holds of packets that have not left the host's interface. While it holds that much the program waits;
-    /// what it was to send meanwhile follows at once.
+    /// What a socket holds of packets that have not left the host's interface. While it holds that much the program
+    /// waits; what it was to send meanwhile follows at once.
     #[schemars(extend("x-most" = "1099511627776B", "x-without" = "no limit"))]
     pub send_buffer: Option<Bytes>,
 }

@@ -1,8 +1,8 @@
 //! Steady traffic that adds up to a demand matrix from a file.
 //!
-//! An entry is a multiple of `rate`. Its pair gets flows of one size at constant spacing, so that they come to that rate of
-//! payload; the first one starts at a random part of the spacing, so that pairs do not start together. Entries are of
-//! racks, whose hosts take turns, or, where a fabric has no racks, of hosts.
+//! An entry is a multiple of `rate`. Its pair gets flows of one size at constant spacing, so that they come to that
+//! rate of payload; the first one starts at a random part of the spacing, so that pairs do not start together. Entries
+//! are of racks, whose hosts take turns, or, where a fabric has no racks, of hosts.
 
 use super::{Common, Expansion, Workload};
 use crate::error::Problem;
@@ -26,8 +26,8 @@ pub struct DemandMatrix {
     /// Hosts and congestion control.
     #[serde(flatten)]
     pub connections: Connections,
-    /// The matrix, its path relative to the experiment's: a line for each sending rack (host, where there are no racks),
-    /// entries separated by commas, 0 in the diagonal.
+    /// The matrix, its path relative to the experiment's: a line for each sending rack (host, where there are no
+    /// racks), entries separated by commas, 0 in the diagonal.
     pub file: String,
     /// The rate of payload of an entry of 1.
     pub rate: Rate,

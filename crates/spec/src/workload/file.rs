@@ -20,8 +20,9 @@ pub struct FlowFile {
     /// Hosts and congestion control.
     #[serde(flatten)]
     pub connections: Connections,
-    /// The list, its path relative to the experiment's: a flow list as HPCC's ns-3 reads it or, if its name ends in `.cm`, a
-    /// connection matrix of csg-htsim.
+    /// The list, its path relative to the experiment's: a flow list as HPCC's ns-3 reads it or, if its name ends in
+    /// `.cm`, a connection matrix of csg-htsim.
+    #[schemars(extend("examples" = ["flows.txt"]))]
     pub file: String,
     /// How many flows: the first ones of the list.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-of" = "flows", "x-without" = "all"))]

@@ -2,9 +2,9 @@
 //! sections II and III).
 //!
 //! All hosts are data nodes; writers take files by turns over racks and then hosts, all write at once, each its files
-//! one after another. For a block the writer asks the name node, over connections that stay open, then sends the
-//! block in chunks along the line of its replicas: a data node forwards each chunk when it has come. Each hop of a block is
-//! a new connection, as in HDFS. The first replica is the writer's own and takes no network. The next block follows when
+//! one after another. For a block the writer asks the name node, over connections that stay open, then sends the block
+//! in chunks along the line of its replicas: a data node forwards each chunk when it has come. Each hop of a block is a
+//! new connection, as in HDFS. The first replica is the writer's own and takes no network. The next block follows when
 //! all replicas are complete.
 //!
 //! Not modelled: disks, the acknowledgements that go up the line, the report to the name node when a file is closed.
@@ -152,8 +152,8 @@ impl Files<'_> {
         }
     }
 
-    /// Asks the name node for a block's hosts. Returns the reply, or the message that the block depends on where asking takes
-    /// no network.
+    /// Asks the name node for a block's hosts. Returns the reply, or the message that the block depends on where asking
+    /// takes no network.
     fn ask(&mut self, host: usize, writer: &mut Writer, job: u32) -> Option<u32> {
         if host == self.name_node {
             return writer.last;

@@ -1,7 +1,7 @@
 //! Workloads: from one `[[workload]]` table to its flows, its datagrams and its messages.
 //!
-//! A workload is one file: the struct of its keys, with their docs, and its expansion. What is random is drawn from streams
-//! of the workload's own, named after its place among the workloads, so that one more changes no other.
+//! A workload is one file: the struct of its keys, with their docs, and its expansion. What is random is drawn from
+//! streams of the workload's own, named after its place among the workloads, so that one more changes no other.
 
 mod all_to_all;
 mod arrivals;
@@ -186,7 +186,8 @@ fn name(common: &Common, expander: &Expander<'_>, others: &[ExpandedWorkload]) -
     Ok(name)
 }
 
-/// The span from the run's start that lies `count` times `each` after `from`; the clock's last moment when that is later.
+/// The span from the run's start that lies `count` times `each` after `from`; the clock's last moment when that is
+/// later.
 fn after(from: Span, each: Span, count: u64) -> Span {
     Span::from_ps(from.as_ps().saturating_add(each.saturating_mul(count).as_ps()))
 }

@@ -1,9 +1,10 @@
-//! Applications that write at a rate which changes at given times, over TCP: admissible traffic, a hotspot, recovery (the
-//! congestive traffic of 802.1's data center bridging, and of the study of TCP over Converged Enhanced Ethernet).
+//! Applications that write at a rate which changes at given times, over TCP: admissible traffic, a hotspot, recovery
+//! (the congestive traffic of 802.1's data center bridging, and of the study of TCP over Converged Enhanced Ethernet).
 //!
 //! Each pair has one connection. In a step its application writes `write` bytes at a time, evenly spaced, the first at
-//! the step's start; what the connection cannot send waits in it. A job is a step of a connection: it ends when the receiver has
-//! all that was written in the step, so what it takes beyond the step's length is how long the network took to catch up.
+//! the step's start; what the connection cannot send waits in it. A job is a step of a connection: it ends when the
+//! receiver has all that was written in the step, so what it takes beyond the step's length is how long the network
+//! took to catch up.
 
 use super::message_graph::{MessageGraph, limit};
 use super::{Common, Expansion, Workload};
@@ -33,8 +34,8 @@ pub struct Paced {
     /// Receivers, as for `[[flows]]`.
     #[schemars(extend("examples" = ["host0"]))]
     pub to: HostName,
-    /// When each application starts to write at what rate of payload: `["0s 1Gbps", "100ms 4Gbps", "110ms off"]`. The last
-    /// step goes on until the run's end.
+    /// When each application starts to write at what rate of payload: `["0s 1Gbps", "100ms 4Gbps", "110ms off"]`. The
+    /// last step goes on until the run's end.
     #[schemars(length(min = 1), extend("x-type" = "a list of steps"))]
     pub steps: Vec<PacedStep>,
     /// How much an application writes at once.
@@ -82,7 +83,8 @@ impl fmt::Display for PacedStep {
 }
 
 text_value! {
-    PacedStep, format: "paced-step", pattern: r"^\s*[0-9_.]+(s|ms|us|ns|ps)\s+(off|[0-9_.]+\s*(Tbps|Gbps|Mbps|kbps|bps))\s*$",
+    PacedStep, format: "paced-step",
+    pattern: r"^\s*[0-9_.]+(s|ms|us|ns|ps)\s+(off|[0-9_.]+\s*(Tbps|Gbps|Mbps|kbps|bps))\s*$",
     example: "100ms 4Gbps"
 }
 

@@ -1,9 +1,10 @@
-//! Queries that are split and gathered over two levels, as in the study of TCP over Converged Enhanced Ethernet (Anghel,
-//! Birke, Crisan and Gusat, "Cross-Layer Flow and Congestion Control for Datacenter Networks", 2011: commercial workloads).
+//! Queries that are split and gathered over two levels, as in the study of TCP over Converged Enhanced Ethernet
+//! (Anghel, Birke, Crisan and Gusat, "Cross-Layer Flow and Congestion Control for Datacenter Networks", 2011:
+//! commercial workloads).
 //!
-//! The hosts of rack 0 are high-level aggregators. For a query one of them asks a mid-level aggregator, a random host of the
-//! other racks; that one asks every other host of its rack at once; each of them replies, and when all replies are there
-//! the mid-level aggregator replies. A job is a query: its time is the query's completion time.
+//! The hosts of rack 0 are high-level aggregators. For a query one of them asks a mid-level aggregator, a random host
+//! of the other racks; that one asks every other host of its rack at once; each of them replies, and when all replies
+//! are there the mid-level aggregator replies. A job is a query: its time is the query's completion time.
 //!
 //! A connection carries what is sent one way, so a pair that asks and replies has two. With `connections = "new"` each
 //! request and each reply is a connection of its own and pays for its handshake.
@@ -139,7 +140,8 @@ fn racks(expander: &Expander<'_>) -> Result<(usize, usize), Box<Problem>> {
     match (expander.directory.racks(), expander.directory.per_rack()) {
         (Some(racks), per_rack) if racks > 1 && per_rack > 1 => Ok((racks, per_rack)),
         _ => {
-            let text = "rack 0 asks the others, whose hosts ask each other: use a fabric with racks, at least two of two hosts";
+            let text = "rack 0 asks the others, whose hosts ask each other: use a fabric with racks, at least two of \
+                        two hosts";
             Err(expander.problem("kind", text))
         }
     }

@@ -1,10 +1,10 @@
 //! Where HDFS puts the replicas of a block.
 //!
-//! `random` is the default of HDFS: the first replica on the writer's host, the second in a random other rack, the third
-//! on another host of that rack ("The Hadoop Distributed File System", MSST 2010, section III.C, with the racks of the second
-//! and third as in releases since). `rehdfs` is that of Etalon's first version (its slides, "reHDFS"): the second rack is a
-//! function of the writer's, so that each rack needs one circuit; it may change from time to time, here after so many
-//! blocks of a writer.
+//! `random` is the default of HDFS: the first replica on the writer's host, the second in a random other rack, the
+//! third on another host of that rack ("The Hadoop Distributed File System", MSST 2010, section III.C, with the racks
+//! of the second and third as in releases since). `rehdfs` is that of Etalon's first version (its slides, "reHDFS"):
+//! the second rack is a function of the writer's, so that each rack needs one circuit; it may change from time to time,
+//! here after so many blocks of a writer.
 
 use crate::error::Problem;
 use crate::expander::Expander;

@@ -1,8 +1,8 @@
 //! A ring of big flows among small ones: every rack sends much to the next one, or to the next two, and little to all
 //! others (the demand by which the slides of Etalon's first version show that VOQs are a poor estimate: B, s, s, ...).
 //!
-//! A pair of racks at distance d uses host d - 1 of both, then the next one, so that flows are spread over the hosts of a
-//! rack. Where a fabric has no racks, its hosts make the ring.
+//! A pair of racks at distance d uses host d - 1 of both, then the next one, so that flows are spread over the hosts of
+//! a rack. Where a fabric has no racks, its hosts make the ring.
 
 use super::rounds::Rounds;
 use super::{Common, Expansion, Workload};

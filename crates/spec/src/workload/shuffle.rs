@@ -1,8 +1,8 @@
 //! The shuffle of MapReduce: every reducer fetches a part of every mapper's output (Dean and Ghemawat, OSDI 2004).
 //!
-//! A reducer has so many fetchers (Hadoop's `mapreduce.reduce.shuffle.parallelcopies`); each one takes the next mapper in its
-//! turn when it has the output of the one before, over a connection of its own. The order of the mappers is random for
-//! each reducer. What lies on the reducer's own host takes no network. A job is a reducer.
+//! A reducer has so many fetchers (Hadoop's `mapreduce.reduce.shuffle.parallelcopies`); each one takes the next mapper
+//! in its turn when it has the output of the one before, over a connection of its own. The order of the mappers is
+//! random for each reducer. What lies on the reducer's own host takes no network. A job is a reducer.
 
 use super::message_graph::{MessageGraph, limit};
 use super::{Common, Expansion, Workload, shuffle_first};

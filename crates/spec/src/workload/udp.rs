@@ -1,5 +1,5 @@
-//! Applications on UDP, at a constant rate or on and off. Times on and off are fixed, or exponential; a packet goes out at once
-//! when a source goes on, and the next ones at the rate's spacing while it is on.
+//! Applications on UDP, at a constant rate or on and off. Times on and off are fixed, or exponential; a packet goes out
+//! at once when a source goes on, and the next ones at the rate's spacing while it is on.
 
 use super::arrivals::Arrivals;
 use super::datagrams::{Bursts, Datagrams, Probe};

@@ -1,4 +1,5 @@
-//! Wrong packet fabrics: switches, interfaces, shapes and files of networks, each with the whole message that a user gets.
+//! Wrong packet fabrics: switches, interfaces, shapes and files of networks, each with the whole message that a user
+//! gets.
 //!
 //! A case is the sound experiment with some of its text replaced, or with text behind it.
 

@@ -1,13 +1,14 @@
 //! CUBIC (RFC 9438), with HyStart.
 //!
-//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's: the Reno-friendly
-//! estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section 4.3 then sets it
-//! to 1), as in RFC 8312; and a window of two packets is the least to fall to.
+//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's: the
+//! Reno-friendly estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section
+//! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
 //!
 //! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
 //! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the pace found
 //! last. On wide-area paths that cannot be seen. On a path of 100 us a window can stand still for 300 round trips, and
-//! one that is about to grow goes on at the pace of its first packet for the rest of the tick: 10 round trips at HZ=1000.
+//! one that is about to grow goes on at the pace of its first packet for the rest of the tick: 10 round trips at
+//! HZ=1000.
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, Window};

@@ -1,7 +1,8 @@
 //! DCTCP: the window shrinks in proportion to the share of marked packets (RFC 8257).
 //!
 //! Section 3.3: alpha <- (1 - g) alpha + g M once per window of data, where M is the marked share; on a mark, once per
-//! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5). M is counted in packets, as the window is.
+//! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5). M is counted in packets, as the window
+//! is.
 
 use super::{
     Ack, CongestionControl, ControllerConfig, EcnUse, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window,

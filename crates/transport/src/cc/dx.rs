@@ -1,23 +1,24 @@
-//! DX: the window follows the queueing delay, measured one way and without synchronized clocks (Lee, Park, Jang, Moon and
-//! Han, "Accurate Latency-based Congestion Feedback for Datacenters", USENIX ATC 2015).
+//! DX: the window follows the queueing delay, measured one way and without synchronized clocks (Lee, Park, Jang, Moon
+//! and Han, "Accurate Latency-based Congestion Feedback for Datacenters", USENIX ATC 2015).
 //!
 //! Once per round trip, with Q the average queueing delay of the round's samples (equation 1): cwnd + 1 if Q is zero,
-//! cwnd (1 - Q / V) if not, where V = R W* / (W* - 1) (equation 8) with the base round-trip time R and the window W* before the
-//! decrease. Q below the headroom counts as zero (section 4.2). Queueing delay is one-way delay less the base, which is
-//! the one of the packet with the smallest round-trip time, taken anew whenever that is undercut or seen again
-//! (section 2), because a base that is kept drifts away with the clocks. The average is taken of the one-way delays, then the base is
-//! subtracted, and what drift or noise makes negative is less than any headroom.
+//! cwnd (1 - Q / V) if not, where V = R W* / (W* - 1) (equation 8) with the base round-trip time R and the window W*
+//! before the decrease. Q below the headroom counts as zero (section 4.2). Queueing delay is one-way delay less the
+//! base, which is the one of the packet with the smallest round-trip time, taken anew whenever that is undercut or seen
+//! again (section 2), because a base that is kept drifts away with the clocks. The average is taken of the one-way
+//! delays, then the base is subtracted, and what drift or noise makes negative is less than any headroom.
 //!
 //! Where the paper is silent:
-//! - *Seen again* means within half the headroom, which is no queueing by section 4.2: under the noise of real stamps the very
-//!   smallest comes too seldom, and a base that is not taken anew drifts. It means at least within 84 ns: four timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40
-//!   ns per ms for 80 more over the longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is
-//!   1200 ns. Under noise that is larger, the smallest is seen again less often; the base is then older, as in the paper.
-//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the same
-//!   moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
-//! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the larger
-//!   window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After an increase
-//!   by one packet they are not, so that the window grows by one each round trip.
+//! - *Seen again* means within half the headroom, which is no queueing by section 4.2: under the noise of real stamps
+//!   the very smallest comes too seldom, and a base that is not taken anew drifts. It means at least within 84 ns: four
+//!   timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40 ns per ms for 80 more over the
+//!   longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is 1200 ns. Under noise that is
+//!   larger, the smallest is seen again less often; the base is then older, as in the paper.
+//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the
+//!   same moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
+//! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the
+//!   larger window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After
+//!   an increase by one packet they are not, so that the window grows by one each round trip.
 //! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where.
 //! - *Loss* halves the window as in Reno, and the round it falls in is left out. Two packets are the least window.
 //! - A round without samples (short packets are not measured) leaves the window as it is.
@@ -205,7 +206,8 @@ mod tests {
         Dx::new(DxConfig::default(), Span::ZERO)
     }
 
-    /// ACKs that make a round: queueing delays in ns, over a base of 20 us one way (and a clock that is off) and 40 us there and back.
+    /// ACKs that make a round: queueing delays in ns, over a base of 20 us one way (and a clock that is off) and 40 us
+    /// there and back.
     fn round(dx: &mut Dx, window: &mut Window, queueing: &[i32]) {
         let una = dx.round_end + 1;
         for (i, &q) in queueing.iter().enumerate() {
@@ -223,9 +225,11 @@ mod tests {
 
     #[test]
     fn equations_1_and_8_by_hand() {
-        // W* = 11, R = 40 us: V = 44 us. Q = 4 us: 11 (1 - 4 / 44) = 10: one packet less, of the 11 that were one too many.
+        // W* = 11, R = 40 us: V = 44 us. Q = 4 us: 11 (1 - 4 / 44) = 10: one packet less, of the 11 that were one too
+        // many.
         assert!((decreased(11.0, 4_000.0, 40_000.0) - 10.0).abs() < 1e-9);
-        // Section 3's own case: C R = 100 packets, N = 5 flows, W* = 105 / 5 = 21, Q = N D = 5 R / 100: all 105 become 100.
+        // Section 3's own case: C R = 100 packets, N = 5 flows, W* = 105 / 5 = 21, Q = N D = 5 R / 100: all 105 become
+        // 100.
         assert!((5.0 * decreased(21.0, 2_000.0, 40_000.0) - 100.0).abs() < 1e-9);
         assert_eq!(decreased(1.0, 4_000.0, 40_000.0), 1.0);
     }
@@ -237,7 +241,8 @@ mod tests {
         assert_eq!(window.cwnd, 12, "no queue: one more");
         round(&mut dx, &mut window, &[0, 1_000, 2_000]);
         assert_eq!(window.cwnd, 13, "1 us on average is below the headroom");
-        // 3 us on average: 13 - 12 * 3 / 40 = 12.1; then a round of packets from before; then 12.1 - 11.1 * 2 / 40 = 11.545.
+        // 3 us on average: 13 - 12 * 3 / 40 = 12.1; then a round of packets from before; then 12.1 - 11.1 * 2 / 40 =
+        // 11.545.
         round(&mut dx, &mut window, &[0, 6_000, 3_000]);
         assert!((dx.exact.last() - 12.1).abs() < 1e-9, "{}", dx.exact.last());
         assert_eq!(window.cwnd, 12);
@@ -286,9 +291,10 @@ mod tests {
         assert!(window.cwnd < 10);
     }
 
-    /// Two clocks, 5 s apart and drifting by 40 ns per ms each in opposite directions, so that every wrap is crossed. Every
-    /// 500 us a packet meets no queue. What is taken for queueing delay is the true one, within what the clocks drift apart
-    /// until the base is taken anew (80 ns per ms for 0.5 ms), the timestamps' 1 ns and the tolerance (half the headroom).
+    /// Two clocks, 5 s apart and drifting by 40 ns per ms each in opposite directions, so that every wrap is crossed.
+    /// Every 500 us a packet meets no queue. What is taken for queueing delay is the true one, within what the clocks
+    /// drift apart until the base is taken anew (80 ns per ms for 0.5 ms), the timestamps' 1 ns and the tolerance (half
+    /// the headroom).
     #[test]
     fn queueing_delay_through_drifting_clocks() {
         let (sender, receiver) = (|t: f64| t * (1.0 - 40e-6) + 5e9, |t: f64| t * (1.0 + 40e-6));

@@ -1,5 +1,5 @@
-//! Congestion control: one file per algorithm, one line per algorithm in the registry below. Names, dispatch, the tables
-//! of an experiment and what Linux hosts are told derive from that line.
+//! Congestion control: one file per algorithm, one line per algorithm in the registry below. Names, dispatch, the
+//! tables of an experiment and what Linux hosts are told derive from that line.
 //!
 //! A controller owns no clock and no packets. The endpoint tells it of every ACK ([`CongestionControl::on_ack`]), asks
 //! it to raise the window when that is allowed ([`CongestionControl::grow`]) and what to fall to when there was
@@ -57,7 +57,8 @@ impl Window {
         acked - step
     }
 
-    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one packet.
+    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one
+    /// packet.
     pub fn additive_increase(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
         if self.credit >= per {
@@ -72,16 +73,16 @@ impl Window {
     }
 }
 
-/// What the network interfaces' timestamps tell of one full-sized data packet and of the ACK that answers it. With t1 and t2
-/// for when the packet left and came, t3 and t4 for the ACK ("Accurate Latency-based Congestion Feedback for Datacenters",
-/// USENIX ATC 2015, section 2 and figure 2):
+/// What the network interfaces' timestamps tell of one full-sized data packet and of the ACK that answers it. With t1
+/// and t2 for when the packet left and came, t3 and t4 for the ACK ("Accurate Latency-based Congestion Feedback for
+/// Datacenters", USENIX ATC 2015, section 2 and figure 2):
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// t2 - t1 in nanoseconds: the delay of the way there, and by how much the receiver's clock is ahead, modulo 2^32. Only
-    /// the difference of two of them means anything, and that is to be taken with `wrapping_sub`.
+    /// t2 - t1 in nanoseconds: the delay of the way there, and by how much the receiver's clock is ahead, modulo 2^32.
+    /// Only the difference of two of them means anything, and that is to be taken with `wrapping_sub`.
     pub one_way: i32,
-    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Of two spans, each on one
-    /// clock, so that only drift, not offset, is in it.
+    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Of two spans, each
+    /// on one clock, so that only drift, not offset, is in it.
     pub rtt: Span,
 }
 
@@ -151,8 +152,8 @@ pub trait CongestionControl {
         false
     }
 
-    /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero: only
-    /// the window holds it back.
+    /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero:
+    /// only the window holds it back.
     fn pace(&mut self, _bytes: Bytes) -> Span {
         Span::ZERO
     }
@@ -171,7 +172,8 @@ macro_rules! registry {
 
         /// The parameters of all controllers: a table of the experiment for each.
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
-        #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
+        #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+        #[cfg_attr(feature = "spec", serde(default))]
         #[expect(missing_docs, reason = "the type of a table says what the table is")]
         pub struct CcTables {
             $(
@@ -181,8 +183,8 @@ macro_rules! registry {
         }
 
         impl CcTables {
-            /// The controller that simulated hosts have under that name, on a host whose link has `rate` by the host's own
-            /// clock and takes packets of up to `mtu`.
+            /// The controller that simulated hosts have under that name, on a host whose link has `rate` by the host's
+            /// own clock and takes packets of up to `mtu`.
             pub fn config(&self, name: CcName, rate: Rate, mtu: Bytes) -> Option<CcConfig> {
                 let name = name.simulated()?;
                 $(if name == stringify!($module) {
@@ -191,7 +193,8 @@ macro_rules! registry {
                 None
             }
 
-            /// What the controller that Linux calls `name` needs of a kernel; `None` if the controller has no table here.
+            /// What the controller that Linux calls `name` needs of a kernel; `None` if the controller has no table
+            /// here.
             pub fn linux(&self, name: &str) -> Option<LinuxControl> {
                 $(if $Config::LINUX == Some(name) {
                     return Some(LinuxControl {
@@ -237,7 +240,9 @@ macro_rules! registry {
 
             /// A new controller for one connection on a host whose clock has this tick.
             pub(crate) fn build(&self, tick: Span) -> Controller {
-                match self { $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config, tick)),)* }
+                match self {
+                    $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config, tick)),)*
+                }
             }
         }
 

@@ -1,7 +1,7 @@
 //! The names of congestion controls, as experiments write them, and what they mean on a Linux kernel.
 //!
-//! A name means the same on simulated and on Linux hosts where both have it. Linux calls NewReno `reno`: either name does on
-//! either kind of hosts.
+//! A name means the same on simulated and on Linux hosts where both have it. Linux calls NewReno `reno`: either name
+//! does on either kind of hosts.
 
 use super::{CcConfig, KERNEL_ONLY};
 use firstlight_units::{Bytes, Rate};

@@ -4,8 +4,8 @@
 //! The switch sets ECN-Echo on ACKs while a circuit is up (or about to come up) for the data's direction. reTCP is an
 //! edge detector on that bit: it multiplies the window by alpha when marks begin and by beta when they end, and is
 //! NewReno otherwise. ECN is not negotiated: the bit means only this. The paper leaves open what happens to the slow
-//! start threshold; here it stays, so that a raised window goes on in congestion avoidance. During a reduction the window is
-//! the endpoint's: there the factor goes to the threshold, which is the window that the reduction ends with.
+//! start threshold; here it stays, so that a raised window goes on in congestion avoidance. During a reduction the
+//! window is the endpoint's: there the factor goes to the threshold, which is the window that the reduction ends with.
 
 use super::{
     Ack, CongestionControl, ControllerConfig, EcnUse, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window,

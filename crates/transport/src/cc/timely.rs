@@ -1,19 +1,20 @@
-//! TIMELY: a rate that follows the gradient of the round-trip time (Mittal et al., "TIMELY: RTT-based Congestion Control for
-//! the Datacenter", SIGCOMM 2015, section 4 and algorithm 1).
+//! TIMELY: a rate that follows the gradient of the round-trip time (Mittal et al., "TIMELY: RTT-based Congestion
+//! Control for the Datacenter", SIGCOMM 2015, section 4 and algorithm 1).
 //!
 //! Data go out in segments of 16 to 64 KB, each as a burst, as far apart as the rate says. When a segment is complete,
-//! with its RTT: the differences of consecutive RTTs are averaged, rtt_diff = (1 - alpha) rtt_diff + alpha (RTT - previous RTT), and
-//! gradient = rtt_diff / minRTT. Below T_low the rate grows by delta; above T_high it becomes rate (1 - beta (1 - T_high / RTT));
-//! else it grows by N delta where the gradient is not positive, N being 5 from the fifth such completion in a row on and 1
-//! before, and becomes rate (1 - beta gradient) where it is.
+//! with its RTT: the differences of consecutive RTTs are averaged, rtt_diff = (1 - alpha) rtt_diff + alpha (RTT -
+//! previous RTT), and gradient = rtt_diff / minRTT. Below T_low the rate grows by delta; above T_high it becomes rate
+//! (1 - beta (1 - T_high / RTT)); else it grows by N delta where the gradient is not positive, N being 5 from the fifth
+//! such completion in a row on and 1 before, and becomes rate (1 - beta gradient) where it is.
 //!
-//! RTT is the network's, of the interfaces' timestamps, of the packet that completes the segment. delta = 10 Mb/s, beta =
-//! 0.8, T_low = 50 us and T_high = 500 us are the paper's; alpha = 0.875 and minRTT = 20 us, a constant, are what the
+//! RTT is the network's, of the interfaces' timestamps, of the packet that completes the segment. delta = 10 Mb/s, beta
+//! = 0.8, T_low = 50 us and T_high = 500 us are the paper's; alpha = 0.875 and minRTT = 20 us, a constant, are what the
 //! authors of "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY" (CoNEXT 2016, table 2) took for it.
 //!
 //! Where the paper is silent, or this is a TCP: the rate starts at the line's (the paper divides that by the flows of a
-//! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no window; here the window
-//! grows as in slow start without an end and only bounds what a flow can have in flight. Loss halves the rate.
+//! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no
+//! window; here the window grows as in slow start without an end and only bounds what a flow can have in flight. Loss
+//! halves the rate.
 
 use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
 use firstlight_units::{Bytes, Rate, Span};
@@ -201,7 +202,8 @@ mod tests {
         assert_eq!(rate_after(40), 5.01, "below T_low");
         // The difference is 0.875 * 60 = 52.5 us, the gradient 2.625, the decrease more than all.
         assert_eq!(rate_after(100), 0.01, "not below a step");
-        // 0.125 * 52.5 = 6.5625 us, gradient 0.328: stays at the floor. Then 0.125 * 6.5625 - 0.875 * 10 < 0, five times.
+        // 0.125 * 52.5 = 6.5625 us, gradient 0.328: stays at the floor. Then 0.125 * 6.5625 - 0.875 * 10 < 0, five
+        // times.
         assert_eq!(rate_after(100), 0.01);
         assert_eq!([90, 90, 90, 90, 90].map(&mut rate_after), [0.02, 0.03, 0.04, 0.05, 0.1], "the fifth counts five");
         assert_eq!(rate_after(90), 0.15);

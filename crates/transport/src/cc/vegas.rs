@@ -1,14 +1,15 @@
-//! Vegas: the window keeps a few packets in the queue (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a
-//! Global Internet", IEEE JSAC 13(8), 1995, section III).
+//! Vegas: the window keeps a few packets in the queue (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance
+//! on a Global Internet", IEEE JSAC 13(8), 1995, section III).
 //!
-//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT, diff = (expected - actual) BaseRTT = cwnd (1 - BaseRTT /
-//! RTT), the packets of this flow that wait somewhere. Below alpha the window grows by one packet, above beta it shrinks by one.
-//! Slow start doubles the window every other round trip, stands still in between for a valid comparison, and ends when
-//! diff exceeds gamma.
+//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT, diff = (expected - actual) BaseRTT = cwnd (1 -
+//! BaseRTT / RTT), the packets of this flow that wait somewhere. Below alpha the window grows by one packet, above beta
+//! it shrinks by one. Slow start doubles the window every other round trip, stands still in between for a valid
+//! comparison, and ends when diff exceeds gamma.
 //!
-//! Deviations: the paper counts what was sent in the round trip of one distinguished segment; here that is the window (which moves only
-//! while it is what limits). RTT is the smallest of the round and not that of one segment, so that one delayed ACK is not
-//! taken for a queue. Loss is Reno's: the paper's own timeouts on duplicate ACKs are what RACK does today.
+//! Deviations: the paper counts what was sent in the round trip of one distinguished segment; here that is the window
+//! (which moves only while it is what limits). RTT is the smallest of the round and not that of one segment, so that
+//! one delayed ACK is not taken for a queue. Loss is Reno's: the paper's own timeouts on duplicate ACKs are what RACK
+//! does today.
 
 use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;

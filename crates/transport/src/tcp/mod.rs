@@ -2,7 +2,8 @@
 //!
 //! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::on_segment`] or
 //! [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it yields nothing (or
-//! [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`.
+//! [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call `on_timeout`
+//! next. The halves are in `sender.rs` and `receiver.rs`.
 
 mod burst;
 mod latency;
