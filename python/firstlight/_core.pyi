@@ -15,18 +15,6 @@ class _Outcome(TypedDict):
     tables: dict[str, dict[str, _Column]]
     """Columns by name, for each table by name."""
 
-class _Series(TypedDict):
-    rtt_ns: NDArray[np.int64]
-    """RTT of each ACK: (t4 - t1) - (t3 - t2)."""
-    one_way_ns: NDArray[np.int64]
-    """t2 - t1 of each data packet, skewed by the clocks."""
-    tx_gaps_ns: NDArray[np.int64]
-    """Gaps between the stamps of data packets sent one after the other."""
-    rx_gaps_ns: NDArray[np.int64]
-    """The same of received ones."""
-    busy: float
-    """Which part of the time the link carried data, 0 to 1."""
-
 class SpecError(Exception):
     """The experiment is wrong: one line for each problem, with key, place and what would be right."""
 
@@ -36,53 +24,52 @@ class RunError(Exception):
 def version() -> str:
     """The version, with the commit it was built from when known: `0.1.0+gc61815c0a`."""
 
-def keys() -> str:
-    """The keys of an experiment as a JSON list: path, table, type, default, required, when, doc and more."""
+def schema() -> str:
+    """The JSON Schema of an experiment."""
 
 def reference() -> str:
     """The reference of keys as Markdown: `docs/reference/spec.md`."""
 
-def check(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> str:
-    """Checks an experiment. Returns JSON: its name, and its `[sweep]` as dotted keys with their values.
+class Experiment:
+    """An experiment that was read and checked: one reading serves inspection, identity and run."""
 
-    Raises SpecError.
-    """
+    def __init__(self, text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> None:
+        """Reads the text of a file; `path` is for messages and for the files that it names.
 
-def inspect(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> str:
-    """What an experiment would build, as JSON: fabric, rates, week, bandwidth-delay products, flows, notes.
+        Raises SpecError.
+        """
 
-    Raises SpecError.
-    """
+    @property
+    def name(self) -> str:
+        """The name of the experiment, else of its file."""
 
-def linux_plan(text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> str:
-    """What an experiment's Linux hosts are to do: `plan.json` of a run's directory.
+    @property
+    def resolved(self) -> str:
+        """The experiment with all its defaults, as JSON."""
 
-    Raises SpecError.
-    """
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The files that the experiment names: its name for each, and the path."""
 
-def run(
-    text: str,
-    path: str,
-    overrides: dict[str, Any],
-    progress: Callable[[float], object] | None = None,
-    capture: str | PathLike[str] | None = None,
-    *,
-    allow_sweep: bool = False,
-) -> _Outcome:
-    """Runs an experiment, without the GIL.
+    def inspect(self) -> str:
+        """What would be built, as JSON: fabric, rates, week, bandwidth-delay products, flows, notes."""
 
-    `progress` is called about every 50 ms with the part that is done, 0 to 1; what it raises cancels the
-    run. `capture` names a pcapng file to write. Raises SpecError, RunError or KeyboardInterrupt.
-    """
+    def linux_plan(self) -> str:
+        """What the experiment's Linux hosts are to do: `plan.json` of a run's directory.
 
-def chain_stages() -> list[str]:
-    """Names of the measurement chain's stages, from the kernel's stamps to all that is done."""
+        Raises SpecError when it has none.
+        """
 
-def measurement_chain(stage: str, packets: int, seed: int) -> _Series:
-    """What the stamps of one stage say between two hosts back to back at 10 Gb/s, without the GIL.
+    def run(
+        self,
+        progress: Callable[[float], object] | None = None,
+        capture: str | PathLike[str] | None = None,
+    ) -> _Outcome:
+        """Runs the experiment, without the GIL.
 
-    Of `packets` data packets the first two windows are left out. Raises SpecError for an unknown stage.
-    """
+        `progress` is called about every 50 ms with the part that is done, 0 to 1; what it raises cancels the
+        run. `capture` names a pcapng file to write. Raises SpecError, RunError or KeyboardInterrupt.
+        """
 
 def goal_names() -> tuple[list[str], list[str], list[str]]:
     """Names of NAS parallel benchmarks, of their problem classes, and of communication patterns."""

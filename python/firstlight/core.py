@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firstlight import _core, chain
+from firstlight import _core
 from firstlight.errors import RunError, SpecError
 
 Overrides = Mapping[str, Any]
@@ -42,15 +42,6 @@ class Spec:
             raise SpecError(f"{file}: cannot be read as text: {e}") from None
         return cls(text, str(file), dict(overrides or {}), sweep)
 
-    def inputs(self) -> dict[str, str]:
-        """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of its
-        content (32 hex digits); none for a wrong experiment."""
-        try:
-            files: dict[str, str] = inspect(self).get("inputs", {})
-            return {name: hash_of(Path(path).read_bytes()) for name, path in files.items()}
-        except (SpecError, OSError):
-            return {}
-
     def with_overrides(self, more: Overrides) -> "Spec":
         """The same experiment with further overrides on top."""
         return Spec(self.text, self.path, {**self.overrides, **more}, self.sweep)
@@ -61,6 +52,51 @@ class Spec:
             return tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as e:
             raise SpecError(f"{self.path}: {e}") from None
+
+    def check(self) -> "Experiment":
+        """Read, check and expand the experiment; raises :class:`SpecError` with all that is wrong."""
+        try:
+            read = _core.Experiment(self.text, self.path, self.overrides, allow_sweep=self.sweep)
+        except _core.SpecError as e:
+            raise SpecError(str(e)) from None
+        return Experiment(self, read)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A :class:`Spec` that was read and checked. One reading serves inspection, identity and run."""
+
+    spec: Spec
+    read: _core.Experiment
+
+    @property
+    def name(self) -> str:
+        """The experiment's name, else its file's."""
+        return self.read.name
+
+    @functools.cached_property
+    def resolved(self) -> dict[str, Any]:
+        """The experiment with all its defaults, as nested tables."""
+        tables: dict[str, Any] = json.loads(self.read.resolved)
+        return tables
+
+    @functools.cached_property
+    def inputs(self) -> dict[str, str]:
+        """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of its
+        content (32 hex digits)."""
+        return {name: hash_of(Path(path).read_bytes()) for name, path in self.read.inputs.items()}
+
+    def inspect(self) -> dict[str, Any]:
+        """What would be built; nothing is run."""
+        answer: dict[str, Any] = json.loads(self.read.inspect())
+        return answer
+
+    def linux_plan(self) -> str:
+        """What the experiment's Linux hosts are to do, as JSON."""
+        try:
+            return self.read.linux_plan()
+        except _core.SpecError as e:
+            raise SpecError(str(e)) from None
 
 
 @dataclass(frozen=True)
@@ -84,6 +120,11 @@ def version() -> str:
     return _core.version()
 
 
+def schema() -> str:
+    """The JSON Schema (draft 2020-12) of experiments."""
+    return _core.schema()
+
+
 @functools.cache
 def build() -> str:
     """Version and a hash of the compiled core: results of another build are not reused."""
@@ -92,34 +133,15 @@ def build() -> str:
     return f"{version()}+{digest}"
 
 
-def inspect(spec: Spec) -> dict[str, Any]:
-    """What would be built from ``spec``, completely checked; nothing is run."""
-    if chain.asked(spec):
-        return chain.inspect(spec)
-    try:
-        text = _core.inspect(spec.text, spec.path, spec.overrides, allow_sweep=spec.sweep)
-    except _core.SpecError as e:
-        raise SpecError(str(e)) from None
-    answer: dict[str, Any] = json.loads(text)
-    return answer
-
-
 def simulate(
-    spec: Spec, progress: Callable[[float], None] | None = None, capture: str | Path | None = None
+    experiment: Experiment,
+    progress: Callable[[float], None] | None = None,
+    capture: str | Path | None = None,
 ) -> Output:
-    """Run ``spec``, whose hosts are simulated, to its end. ``progress`` gets the fraction done; ``capture``
-    is a pcapng file to write. Ctrl-C raises ``KeyboardInterrupt`` at once."""
-    if chain.asked(spec):
-        return Output(*chain.execute(spec, progress))
+    """Run ``experiment``, whose hosts are simulated, to its end. ``progress`` gets the fraction done;
+    ``capture`` is a pcapng file to write. Ctrl-C raises ``KeyboardInterrupt`` at once."""
     try:
-        answer = _core.run(
-            spec.text,
-            spec.path,
-            spec.overrides,
-            progress,
-            None if capture is None else str(capture),
-            allow_sweep=spec.sweep,
-        )
+        answer = experiment.read.run(progress, None if capture is None else str(capture))
     except _core.SpecError as e:
         raise SpecError(str(e)) from None
     except _core.RunError as e:

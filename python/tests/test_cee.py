@@ -14,7 +14,6 @@ from firstlight.claims.claim import Platform
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.read import find, folder_of_experiments
 from firstlight.claims.reproduce import plan
-from firstlight.core import inspect
 from firstlight.figures import overload
 from firstlight.figures.gallery import figures
 from firstlight.goal import BENCHMARKS, NAMES, generate
@@ -101,7 +100,7 @@ def test_all_of_the_study_runs_on_linux_hosts() -> None:
     runs = {c.folder.name: c.runs("quick", ["linux"]) for c in CEE}
     for claim in CEE:
         for run in runs[claim.folder.name]:
-            assert inspect(claim.point(run, "quick").spec)["spec"]["tcp"]["tick"] == "1ms"
+            assert claim.point(run, "quick").spec.check().resolved["tcp"]["tick"] == "1ms"
     names = {curve for _, curve, _ in runs["timers"]}
     assert names == {"stock", "all tweaks", "variance 2 ms besides", "stock, PFC", "all tweaks, PFC"}
     for beside in ("queries-tcp-background", "queries-udp-background"):

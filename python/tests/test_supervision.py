@@ -100,7 +100,7 @@ def test_an_outcome_becomes_a_result(experiment: Path, tmp_path: Path) -> None:
     assert kernel["version"] == "7.2"
     assert kernel["mode"] == "seccomp"
     assert kernel["hash"] == kernels.source_hash(250)
-    assert result.manifest["key"] == key(core.Spec.read(experiment, LINUX))
+    assert result.manifest["key"] == key(core.Spec.read(experiment, LINUX).check())
     assert seen == sorted(seen)
     assert seen[-1] == 0.5
     assert fl.run(experiment, LINUX).programs == result.programs
@@ -129,10 +129,10 @@ def test_the_key_knows_the_kernel_and_the_engine(
 ) -> None:
     def own() -> str:
         installed.builds.cache_clear()
-        return key(core.Spec.read(experiment, LINUX))
+        return key(core.Spec.read(experiment, LINUX).check())
 
     first = own()
-    assert first == own() != key(core.Spec.read(experiment))
+    assert first == own() != key(core.Spec.read(experiment).check())
     for name in ("ENGINE", "GUEST"):
         other = tmp_path / f"other {name}"
         other.write_text("of another build")

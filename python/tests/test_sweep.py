@@ -109,7 +109,12 @@ def test_the_command_sweeps_the_file_s_table(small: Path, command: Command, tmp_
 def test_a_failing_point_is_named_and_the_others_kept(small: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     good = pool.Point(fl.core.Spec.read(small), "good")
-    bad = pool.Point(fl.core.Spec("name = 1", "bad.toml"), "the bad one")
+    late = tmp_path / "late.toml"
+    late.write_text(small.read_text() + '\n[[workload]]\nkind = "file"\nfile = "flows.txt"\n')
+    flows = tmp_path / "flows.txt"
+    flows.write_text("1\n0 1 3 100 1000 0.001\n")
+    bad = pool.checked([pool.Point(fl.core.Spec.read(late), "the bad one")])[0]
+    flows.unlink()
     with pytest.raises(fl.SpecError, match="the bad one"):
         pool.run_all([good, bad], store, jobs=1)
     assert [p.name for p in store.iterdir()] == [good.key]

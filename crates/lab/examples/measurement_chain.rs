@@ -3,8 +3,9 @@
 //!
 //! Deviations are the mean over the seeds, with the least and the largest; the rest is of the first seed.
 
-use firstlight_lab::chain::{MeasurementChain, Spread, measurement_chain, stages};
+use firstlight_lab::chain::{MeasurementChain, Spread, measurement_chain};
 use firstlight_net::interface::{ChainConfig, ClockConfig, DmaConfig, PollConfig, Remedies};
+use firstlight_spec::Stage;
 use firstlight_units::{Bytes, Span};
 
 const PACKETS: u64 = 200_000;
@@ -32,8 +33,8 @@ fn main() {
         "{:45} {:>23} | {:>39} | gaps too small, %; busy",
         "", "deviation of RTT, us", "RTT, us: min, quartiles, max"
     );
-    for (name, chain) in stages() {
-        row(name, &MeasurementChain::back_to_back(chain));
+    for stage in Stage::ALL {
+        row(&stage.name(), &MeasurementChain::back_to_back(stage.chain()));
     }
     println!();
     let jitter = Span::from_ns(1_040);
@@ -42,14 +43,14 @@ fn main() {
     row("hardware, all, on a slow bus", &MeasurementChain::back_to_back(ChainConfig::Hardware { poll, dma, remedies }));
     row("ideal", &MeasurementChain::back_to_back(ChainConfig::Ideal));
     let exact = |chain| MeasurementChain { clocks: ClockConfig::TRUE, ..MeasurementChain::back_to_back(chain) };
-    for (name, chain) in stages() {
-        row(&format!("{name}, true clocks"), &exact(chain));
+    for stage in Stage::ALL {
+        row(&format!("{}, true clocks", stage.name()), &exact(stage.chain()));
     }
     for window in [256, 1024] {
         let config =
             |chain| MeasurementChain { window: Bytes::new(window << 10), ..MeasurementChain::back_to_back(chain) };
-        for (name, chain) in &stages()[..3] {
-            row(&format!("{name}, {window} KiB"), &config(*chain));
+        for stage in &Stage::ALL[..3] {
+            row(&format!("{}, {window} KiB", stage.name()), &config(stage.chain()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Errors between an experiment's file and its result.
 
-use crate::spec::SpecError;
 use firstlight_formats::capture::CaptureError;
+use firstlight_spec::SpecError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]

@@ -8,8 +8,6 @@ mod error;
 mod quantile;
 mod table;
 
-pub mod spec;
-
 mod build;
 pub mod chain;
 mod diagnose;
@@ -20,8 +18,27 @@ mod run;
 
 pub use build::{build, plan, start_capture};
 pub use error::LabError;
-pub use inspect::inspect;
+pub use firstlight_spec::{self as spec, Spec, SpecError};
+pub use inspect::{inspect, inspect_request};
 pub use outcome::{Outcome, describe, run};
 pub use run::{Counters, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
-pub use spec::{Spec, SpecError};
 pub use table::{Column, Field, Table};
+
+use firstlight_spec::{Overrides, Request};
+use std::path::Path;
+
+/// Runs what a file asks for to its result. `overrides` are those with which it was read; the manifest names them.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn run_request(
+    request: &Request,
+    overrides: &Overrides,
+    capture: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome, LabError> {
+    match request {
+        Request::Network(spec) => run(spec, overrides, capture, progress),
+        Request::Chain(chain) => Ok(chain::run(chain, overrides)),
+    }
+}

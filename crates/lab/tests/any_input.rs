@@ -1,7 +1,9 @@
 //! No input panics: a file or an override is either refused with a message or runs to a result.
 
-use firstlight_lab::spec::{Kind, OverrideValue, keys};
 use firstlight_lab::{LabError, Spec, plan, run};
+use firstlight_spec::model::{Key, KeyPath, Shape, Variant, Without, keys};
+use firstlight_spec::{Class, Kind, OverrideValue};
+use firstlight_transport::CcConfig;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -79,54 +81,104 @@ fn value() -> impl Strategy<Value = OverrideValue> {
 }
 
 /// Values of a kind, mostly sensible ones.
-fn value_of(kind: Kind) -> BoxedStrategy<OverrideValue> {
-    let texts = |texts: &[&'static str]| {
-        proptest::sample::select(texts.to_vec()).prop_map(|text| OverrideValue::Text(text.into())).boxed()
+fn value_of(kind: &Kind) -> BoxedStrategy<OverrideValue> {
+    let texts = |texts: &[&str]| {
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        proptest::sample::select(texts).prop_map(OverrideValue::Text).boxed()
     };
-    match kind {
-        Kind::Name(names) => texts(names),
-        Kind::Count { .. } => (0i64..70).prop_map(OverrideValue::Integer).boxed(),
-        Kind::Number { .. } => (0.0..3.0).prop_map(OverrideValue::Float).boxed(),
-        Kind::Flag => any::<bool>().prop_map(OverrideValue::Flag).boxed(),
-        Kind::Time { .. } => texts(&["0s", "1ps", "333ns", "40us", "600us", "1ms", "1s"]),
-        Kind::Rate => texts(&["1bps", "7Mbps", "10Gbps", "33333333333bps", "400Gbps", "100Tbps"]),
-        Kind::Size { .. } => texts(&["100B", "1447B", "9kB", "65535B", "3MB", "1GiB"]),
-        Kind::Pair => texts(&["[0, 1]", "[2, 0]", "[1, 1]"]),
-        Kind::Matching => texts(&["[]", "[[0, 1]]", "[[0, 1], [1, 0]]", "[[0, 1], [0, 2]]"]),
-        Kind::Hosts => texts(&["rack0", "rack1", "host0", "host17", "rack2.host1", "all"]),
-        Kind::Text => texts(&[
-            "x",
-            "",
-            "ping -c 1 host3",
-            "web-search",
-            "tests/specs/flows.txt",
-            "tests/specs/sizes.txt",
-            "tests/specs/demand.csv",
+    let sensible = match &kind.class {
+        Class::Name(names) => texts(&names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>()),
+        Class::Count { .. } => (0i64..70).prop_map(OverrideValue::Integer).boxed(),
+        Class::Number { .. } => (0.0..3.0).prop_map(OverrideValue::Float).boxed(),
+        Class::Flag => any::<bool>().prop_map(OverrideValue::Flag).boxed(),
+        Class::Either(kinds) => prop_oneof![value_of(&kinds[0]), value_of(&kinds[1])].boxed(),
+        Class::List { .. } => texts(&[
+            &kind.example,
+            "[]",
+            "[1]",
+            "[[0, 1], [0, 2]]",
+            "[2, 0]",
+            "[1, 1]",
+            "[\"left->right\", \"nowhere\"]",
+            "[\"1MB\", \"1MB\"]",
         ]),
-        Kind::Length { .. } => {
-            prop_oneof![(0i64..70).prop_map(OverrideValue::Integer), texts(&["1447B", "30kB", "0B"]),].boxed()
+        Class::Text(form) => match form.as_ref().map(|form| form.format.name) {
+            Some("time") => texts(&["0s", "1ps", "333ns", "40us", "600us", "1ms", "1s"]),
+            Some("rate") => texts(&["1bps", "7Mbps", "10Gbps", "33333333333bps", "400Gbps", "100Tbps"]),
+            Some("size") => texts(&["0B", "100B", "1447B", "9kB", "65535B", "3MB", "1GiB"]),
+            Some("hosts") => texts(&["rack0", "rack1", "host0", "host17", "rack2.host1", "all"]),
+            Some(_) => texts(&[kind.example.trim_matches('"'), "", "7."]),
+            None => texts(&[
+                "x",
+                "",
+                "ping -c 1 host3",
+                "web-search",
+                "tests/specs/flows.txt",
+                "tests/specs/sizes.txt",
+                "tests/specs/demand.csv",
+            ]),
+        },
+    };
+    prop_oneof![4 => sensible, 1 => proptest::sample::select(edges(kind))].boxed()
+}
+
+/// The smallest and the largest value of a kind, those next to them that are allowed, and its example.
+fn edges(kind: &Kind) -> Vec<OverrideValue> {
+    let text = |text: &str| OverrideValue::Text(text.into());
+    match &kind.class {
+        Class::Flag => vec![OverrideValue::Flag(false), OverrideValue::Flag(true)],
+        Class::Name(names) => names.iter().map(|(name, _)| text(name)).collect(),
+        Class::Count { least, most, .. } => {
+            [*least, least + 1, *most].map(|n| OverrideValue::Integer(i64::try_from(n).unwrap_or(i64::MAX))).to_vec()
         }
-        Kind::Texts => texts(&["[\"host2.port\"]", "[]", "[1]", "[\"left->right\", \"nowhere\"]"]),
-        Kind::Sizes => texts(&["[\"10kB\", \"1MB\"]", "[]", "[\"1MB\", \"1MB\"]", "[1]"]),
-        Kind::Classes => texts(&["[0]", "[0, 3]", "[]", "[8]", "3"]),
-        Kind::Version => texts(&["6.12", "7.2.13", "", "7.", "new"]),
-        Kind::Route => texts(&["rto_min 2ms quickack 1", "", "rto_min"]),
-        Kind::Sysctls => texts(&["[\"net.ipv4.tcp_ecn=1\"]", "[]", "[1]", "[\"net.ipv4.tcp_ecn\"]"]),
+        Class::Number { least, above, most } => {
+            let least = if *above { least + 1e-12 } else { *least };
+            [least, (least + most) / 2.0, *most].map(OverrideValue::Float).to_vec()
+        }
+        Class::List { .. } => vec![text(&kind.example)],
+        Class::Either(kinds) => kinds.iter().flat_map(edges).collect(),
+        Class::Text(form) => {
+            let mut all = vec![text(kind.example.trim_matches('"'))];
+            let quantity = form.iter().filter_map(|form| Some((form, smallest(form.format.name)?)));
+            for (form, smallest) in quantity {
+                let least = form
+                    .least
+                    .clone()
+                    .unwrap_or_else(|| if form.above.is_some() { smallest.into() } else { smallest.replace('1', "0") });
+                all.extend([Some(least), form.most.clone()].into_iter().flatten().map(OverrideValue::Text));
+            }
+            all
+        }
     }
+}
+
+/// The smallest quantity of a form.
+fn smallest(format: &str) -> Option<&'static str> {
+    [("time", "1ps"), ("rate", "1bps"), ("size", "1B")]
+        .into_iter()
+        .find(|(name, _)| *name == format)
+        .map(|(_, least)| least)
 }
 
 /// Keys that begin so, each with a value of its kind.
 fn overrides_of(table: &'static str) -> impl Strategy<Value = Vec<(String, OverrideValue)>> {
-    let mine: Vec<_> = keys().iter().filter(|key| key.path.starts_with(table)).collect();
+    let mine: Vec<KeyPath> = keys().into_iter().filter(|key| key.path.starts_with(table)).collect();
     let one = proptest::sample::select(mine);
-    let one = one.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(key.kind)));
+    let one = one.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(kind(&key))));
     proptest::collection::vec(one, 1..4)
 }
 
-/// Keys of the registry, with a value that may or may not be of their kind.
+fn kind(key: &KeyPath) -> &'static Kind {
+    match &key.key.shape {
+        Shape::Value(kind) => kind,
+        other => panic!("{} has values, and not {other:?}", key.path),
+    }
+}
+
+/// Keys of experiments, with a value that may or may not be of their kind.
 fn overrides() -> impl Strategy<Value = Vec<(String, OverrideValue)>> {
-    let key = proptest::sample::select(keys().iter().collect::<Vec<_>>());
-    let fitting = key.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(key.kind)));
+    let key = proptest::sample::select(keys());
+    let fitting = key.prop_flat_map(|key| (Just(key.path.replace('*', "0")), value_of(kind(&key))));
     let path = proptest::sample::select(keys().iter().map(|key| key.path.replace('*', "0")).collect::<Vec<_>>());
     let table = proptest::sample::select(
         ["voq", "marks", "flows", "flows.0", "tcp", "schedule", "linux", "program"].map(String::from).to_vec(),
@@ -201,13 +253,43 @@ proptest! {
     }
 }
 
+/// The table of a key, of the key's own kind and with all that the kind needs; and what gives its table an effect.
+fn setting(key: &KeyPath) -> Vec<(String, OverrideValue)> {
+    let (table, _) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
+    let own_controller = CcConfig::NAMES.contains(&table).then(|| ("tcp.cc".into(), OverrideValue::Text(table.into())));
+    let Some(Variant { kind: Some(name), keys, .. }) = key.variant else { return own_controller.into_iter().collect() };
+    let required = keys.iter().filter(|key| key.without == Without::Required);
+    let example = |key: &Key| (key.name.clone(), OverrideValue::Text(key.example().trim_matches('"').into()));
+    let mut entries: Vec<_> = required.map(example).collect();
+    entries.push(("kind".into(), OverrideValue::Text(name.clone())));
+    let entries = OverrideValue::Table(entries);
+    match table.strip_suffix(".*") {
+        Some(list) => vec![(list.into(), OverrideValue::List(vec![entries]))],
+        None => vec![(table.into(), entries)],
+    }
+}
+
+/// Every key at the edges of its range is refused with a place, or the experiment runs: what reading accepts, the
+/// engine takes.
+#[test]
+fn every_edge_of_every_range_is_refused_or_runs() {
+    for key in keys() {
+        for value in edges(kind(&key)) {
+            for text in [PAIR, INCAST, RACKS] {
+                let mut set = setting(&key);
+                set.push(("duration".into(), OverrideValue::Text("3ms".into())));
+                set.push(("warmup".into(), OverrideValue::Remove));
+                set.push((key.path.replace('*', "0"), value.clone()));
+                reads_and_runs(text, &set).unwrap_or_else(|error| panic!("{} = {value:?}: {error}", key.path));
+            }
+        }
+    }
+}
+
 #[test]
 fn every_example_of_a_key_is_a_value_that_it_takes() {
-    for key in keys().iter().filter(|key| !matches!(key.kind, Kind::Name(_))) {
-        let example = firstlight_lab::spec::keys_json();
-        let example =
-            example.as_array().expect("a list").iter().find(|entry| entry["path"] == key.path).expect("a key");
-        let text = example["example"].as_str().expect("a text").trim_matches('"').to_string();
+    for key in keys().into_iter().filter(|key| key.key.name != "kind") {
+        let text = key.key.example().trim_matches('"').to_string();
         let path = key.path.replace('*', "0");
         let error = Spec::read(PAIR, "x.toml", &[(path.clone(), OverrideValue::Text(text))]).err();
         let own = error.iter().flat_map(|error| &error.problems).find(|problem| problem.key == path);

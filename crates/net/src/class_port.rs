@@ -266,7 +266,6 @@ impl<C: PauseControl> SwitchPort for ClassPort<C> {
 mod tests {
     use super::*;
     use crate::PhantomConfig;
-    use crate::discipline::{Limit, Marking};
     use firstlight_units::Rate;
 
     fn port(disciplines: &[Discipline]) -> ClassPort {
@@ -331,7 +330,7 @@ mod tests {
     #[test]
     fn a_phantom_queue_marks_what_leaves_last() {
         let phantom = PhantomConfig { drain: 0.5, threshold: Bytes::new(1000) };
-        let mut port = port(&[Discipline { limit: Limit::None, marking: Marking::Phantom(phantom) }]);
+        let mut port = port(&[Discipline::phantom(phantom)]);
         for id in 0..5 {
             let mut packet = packet(0);
             port.offer(PacketId(id), &mut packet, ns(0)).unwrap();

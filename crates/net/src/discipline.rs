@@ -6,8 +6,8 @@
 //!   time, and it is compared as one: exact where a byte lasts a whole number of picoseconds, else each packet's
 //!   rounding up counts as well.
 //!
-//! A packet that finds its transmitter idle does not queue: no limit drops it and no threshold marks it. RED (`red.rs`) and
-//! the phantom queue (`phantom.rs`) see it all the same.
+//! A packet that finds its transmitter idle does not queue: no limit drops it and no threshold marks it. RED (`red.rs`)
+//! and the phantom queue (`phantom.rs`) see it all the same.
 //!
 //! The threshold is DCTCP's (Alizadeh et al., SIGCOMM'10, section 3.1): an ECN-capable packet is marked when the
 //! instantaneous queue would exceed the threshold with it; others pass unmarked up to the limit.
@@ -15,10 +15,11 @@
 use crate::phantom::{Phantom, PhantomConfig};
 use crate::red::{Red, RedConfig};
 use crate::{Ecn, Serializer};
-use firstlight_units::{Bytes, Span, Time};
+use firstlight_units::{Bytes, SettingError, Span, Time};
 
 /// A queue's length: see the [module](self) for what counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
 pub enum Length {
     /// Packets that wait, the one in service not counted.
     Packets(u32),
@@ -26,74 +27,88 @@ pub enum Length {
     Bytes(Bytes),
 }
 
-/// How much a queue holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Limit {
-    /// Any number.
-    #[default]
-    None,
-    /// So many packets wait at most, the one in service not counted.
-    Packets(u32),
-    /// So many bytes are unsent at most, the rest of the packet in service counted.
-    Bytes(Bytes),
+impl std::fmt::Display for Length {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Length::Packets(packets) => write!(f, "{packets} packets"),
+            Length::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
 }
 
-/// Which packets are marked (or dropped early).
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub enum Marking {
-    /// None.
-    #[default]
-    None,
-    /// Those with which the queue would be longer than this.
-    Threshold(Length),
-    /// By chance, on the average queue.
-    Red(RedConfig),
-    /// Those that leave while a slower link's queue would be long.
-    Phantom(PhantomConfig),
+#[cfg(feature = "spec")]
+impl schemars::JsonSchema for Length {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Length".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let size = generator.subschema_for::<Bytes>();
+        schemars::json_schema!({
+            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": 16_777_216, "x-of": "packets" }, size],
+            "examples": [100],
+            "x-type": "a number of packets or a size",
+        })
+    }
 }
 
-/// What a queue does. The default queues without limit and marks nothing.
+/// What a queue does with packets. The default queues without limit and marks nothing.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct Discipline {
-    /// Drop beyond this.
-    pub limit: Limit,
-    /// Mark these.
-    pub marking: Marking,
-}
-
-/// A parameter out of its range.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{parameter} {problem}")]
-pub struct DisciplineError {
-    /// Which one.
-    pub parameter: &'static str,
-    /// What is wrong and what would be right.
-    pub problem: String,
+    /// How many packets may wait, or how much data may be unsent. Packets beyond this are dropped.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no limit")))]
+    pub queue: Option<Length>,
+    /// Mark ECN-capable packets when the queue would exceed this (DCTCP).
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no marks")))]
+    pub ecn: Option<Length>,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    pub red: Option<RedConfig>,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    pub phantom: Option<PhantomConfig>,
 }
 
 impl Discipline {
     /// Drops beyond `limit` packets and marks beyond `mark`, where given.
     pub fn packets(limit: Option<u32>, mark: Option<u32>) -> Self {
-        Discipline {
-            limit: limit.map_or(Limit::None, Limit::Packets),
-            marking: mark.map_or(Marking::None, |mark| Marking::Threshold(Length::Packets(mark))),
-        }
+        Discipline { queue: limit.map(Length::Packets), ecn: mark.map(Length::Packets), ..Discipline::default() }
     }
 
+    /// Marks by RED.
+    pub fn red(red: RedConfig) -> Self {
+        Discipline { red: Some(red), ..Discipline::default() }
+    }
+
+    /// Marks by a phantom queue.
+    pub fn phantom(phantom: PhantomConfig) -> Self {
+        Discipline { phantom: Some(phantom), ..Discipline::default() }
+    }
+
+    /// The keys by which packets are marked: one of them, if the discipline is sound.
+    pub fn marking(&self) -> impl Iterator<Item = &'static str> {
+        let ways = [("ecn", self.ecn.is_some()), ("red", self.red.is_some()), ("phantom", self.phantom.is_some())];
+        ways.into_iter().filter_map(|(key, given)| given.then_some(key))
+    }
+
+    /// Checks the parameters against each other. Each by itself is in the range of its key.
+    ///
     /// # Errors
-    /// When a parameter is out of its range.
-    pub fn check(&self) -> Result<(), DisciplineError> {
-        match &self.marking {
-            Marking::None | Marking::Threshold(_) => Ok(()),
-            Marking::Red(red) => red.check(),
-            Marking::Phantom(phantom) => phantom.check(),
+    /// When the queue would mark in two ways, or RED's thresholds do not fit each other.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let mut ways = self.marking();
+        if let (Some(first), Some(second)) = (ways.next(), ways.next()) {
+            let problem = format!("there is {first} already, and a queue marks in one way: take one of them out");
+            return Err(SettingError::new(second, problem));
+        }
+        match &self.red {
+            Some(red) => red.check().map_err(|error| error.within("red")),
+            None => Ok(()),
         }
     }
-}
-
-/// An error unless `right`.
-pub(crate) fn ensure(right: bool, parameter: &'static str, problem: impl Into<String>) -> Result<(), DisciplineError> {
-    if right { Ok(()) } else { Err(DisciplineError { parameter, problem: problem.into() }) }
 }
 
 /// The state of a queue at which a packet arrives.
@@ -150,26 +165,23 @@ enum Aqm {
 }
 
 impl Policer {
-    /// # Panics
-    /// When [`Discipline::check`] fails.
+    /// The policer of one queue. `discipline` is sound, as [`Discipline::check`] has it.
     pub(crate) fn new(discipline: &Discipline, serializer: &Serializer, seed: u64) -> Self {
-        discipline.check().unwrap_or_else(|error| panic!("a discipline is checked before it is used: {error}"));
-        let (threshold, aqm) = match &discipline.marking {
-            Marking::None => (None, Aqm::None),
-            Marking::Threshold(threshold) => (Some(*threshold), Aqm::None),
-            Marking::Red(config) => (None, Aqm::Red(Red::new(config, serializer, seed))),
-            Marking::Phantom(config) => (None, Aqm::Phantom(Phantom::new(config, serializer))),
+        let aqm = match discipline {
+            Discipline { red: Some(red), .. } => Aqm::Red(Red::new(red, serializer, seed)),
+            Discipline { phantom: Some(phantom), .. } => Aqm::Phantom(Phantom::new(phantom, serializer)),
+            _ => Aqm::None,
         };
-        Policer::with(discipline.limit, threshold, aqm, serializer)
+        Policer::with(discipline.queue, discipline.ecn, aqm, serializer)
     }
 
-    fn with(limit: Limit, threshold: Option<Length>, aqm: Aqm, serializer: &Serializer) -> Self {
+    fn with(limit: Option<Length>, threshold: Option<Length>, aqm: Aqm, serializer: &Serializer) -> Self {
         let mut policer = Policer { limit: u32::MAX, mark: u32::MAX, rules: None };
         let mut rules = PerPacketRules { limit: Span::MAX, mark: Span::MAX, aqm };
         match limit {
-            Limit::None => {}
-            Limit::Packets(limit) => policer.limit = limit,
-            Limit::Bytes(limit) => rules.limit = serializer.time_of(limit),
+            None => {}
+            Some(Length::Packets(limit)) => policer.limit = limit,
+            Some(Length::Bytes(limit)) => rules.limit = serializer.time_of(limit),
         }
         match threshold {
             None => {}
@@ -182,7 +194,7 @@ impl Policer {
     }
 
     /// Changes how much the queue holds and from where on it marks. RED and the phantom queue go on as they are.
-    pub(crate) fn resize(&mut self, limit: Limit, threshold: Option<Length>, serializer: &Serializer) {
+    pub(crate) fn resize(&mut self, limit: Option<Length>, threshold: Option<Length>, serializer: &Serializer) {
         let aqm = self.rules.take().map_or(Aqm::None, |rules| rules.aqm);
         *self = Policer::with(limit, threshold, aqm, serializer);
     }
@@ -193,7 +205,8 @@ impl Policer {
         self.rules.is_some()
     }
 
-    /// With no more packets waiting than this there is nothing to drop or to mark, unless the policer sees every packet.
+    /// With no more packets waiting than this there is nothing to drop or to mark, unless the policer sees every
+    /// packet.
     pub(crate) fn calm(&self) -> u32 {
         self.limit.min(self.mark)
     }

@@ -6,6 +6,7 @@
 mod class_port;
 mod direction;
 mod discipline;
+pub mod fabric;
 pub mod interface;
 mod line;
 mod pacer;
@@ -16,6 +17,7 @@ mod phantom;
 mod port;
 pub mod qcn;
 mod queue;
+mod random;
 mod red;
 mod ring;
 mod round_robin;
@@ -27,7 +29,7 @@ mod voq;
 
 pub use class_port::{CLASSES, ClassPort, PausablePort};
 pub use direction::Direction;
-pub use discipline::{Discipline, DisciplineError, Length, Limit, Marking};
+pub use discipline::{Discipline, Length};
 pub use line::Line;
 pub use pacer::{InterfacePacer, PacerConfig, PacerCounts, PacerDecision};
 pub use packet::{
@@ -38,6 +40,7 @@ pub use pause::{Pausable, PauseControl, Sent, Unpausable};
 pub use phantom::PhantomConfig;
 pub use port::FifoPort;
 pub use queue::QueueCounts;
+pub use random::{Xoshiro256PlusPlus, stream, uniform};
 pub use red::{Band, Drops, RedConfig};
 pub use ring::Ring;
 pub use round_robin::RoundRobin;

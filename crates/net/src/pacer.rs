@@ -1,59 +1,61 @@
 //! HULL's pacer: a host's interface spreads the packets of flows that meet congestion.
 //!
-//! Alizadeh et al., "Less is More", NSDI'12, section 4. Packets of paced flows go through one rate limiter, the others pass
-//! by. Every T_r the limiter's rate follows what came, with a term that empties its queue:
+//! Alizadeh et al., "Less is More", NSDI'12, section 4. Packets of paced flows go through one rate limiter, the others
+//! pass by. Every T_r the limiter's rate follows what came, with a term that empties its queue:
 //!
 //! ```text
 //! R <- (1 - eta) R + eta M_r / T_r + beta Q
 //! ```
 //!
-//! with M_r the bytes that came in the last T_r and Q those that wait. A flow becomes paced with probability p_a when an ACK
-//! with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i. The equation and the constants given as
-//! HULL's are quoted at second hand: they have not been compared with the paper's own text. Public copies of
-//! pFabric's scripts for ns-2 at 10 Gb/s, which have this pacer and switch it off, agree on eta and p_a and have T_r = 7.2 us,
-//! beta = 3000 and T_i = 1 ms: so those here may be of the testbed at 1 Gb/s.
+//! with M_r the bytes that came in the last T_r and Q those that wait. A flow becomes paced with probability p_a when
+//! an ACK with ECN-Echo comes back to it, and is no longer once it has sent nothing for T_i. The equation and the
+//! constants given as HULL's are quoted at second hand: they have not been compared with the paper's own text. Public
+//! copies of pFabric's scripts for ns-2 at 10 Gb/s, which have this pacer and switch it off, agree on eta and p_a and
+//! have T_r = 7.2 us, beta = 3000 and T_i = 1 ms: so those here may be of the testbed at 1 Gb/s.
 //!
-//! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its size:
-//! a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R starts at zero,
-//! where it tends while nothing comes, and what is still owed then is forgiven. The periods T_r follow one another from time zero. A flow
-//! with packets in the limiter stays paced, so none overtakes another.
+//! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its
+//! size: a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R
+//! starts at zero, where it tends while nothing comes, and what is still owed then is forgiven. The periods T_r follow
+//! one another from time zero. A flow with packets in the limiter stays paced, so none overtakes another.
 //!
 //! The rate is kept in whole bits per second and tokens are whole: no float decides when a packet goes.
 
-use crate::discipline::{DisciplineError, ensure};
 use crate::{Packet, PacketId, Ring, TcpFlags};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// Parameters of a pacer.
+/// HULL's pacer at each host's interface (NSDI'12). The table's presence turns it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct PacerConfig {
-    /// T_r: between two updates of the rate.
+    /// T_r: time between two updates of the rate.
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub period: Span,
-    /// eta: the weight of what came in the last period; above 0, at most 1.
+    /// eta: weight of what came in the last period.
+    #[cfg_attr(feature = "spec", schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
     pub weight: f64,
-    /// beta: how fast the rate grows with what waits, in (bytes/s)/byte per update; 0 to 10^6.
+    /// beta: how fast the rate grows with what waits, in (bytes/s)/byte per update.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1_000_000)))]
     pub drain: f64,
-    /// p_a: the probability that an ACK with ECN-Echo makes its flow a paced one.
+    /// p_a: probability that an ACK with ECN-Echo makes its flow a paced one.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub chance: f64,
     /// T_i: a flow that sends nothing for so long is no longer paced.
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub idle: Span,
+}
+
+impl Default for PacerConfig {
+    fn default() -> Self {
+        PacerConfig::HULL
+    }
 }
 
 impl PacerConfig {
     /// HULL's own parameters.
     pub const HULL: PacerConfig =
         PacerConfig { period: Span::from_us(64), weight: 0.125, drain: 16.0, chance: 0.125, idle: Span::from_ms(10) };
-
-    /// # Errors
-    /// When a parameter is out of its range.
-    pub fn check(&self) -> Result<(), DisciplineError> {
-        ensure(!self.period.is_zero(), "pacer.period", "is no time: the rate would be updated without end")?;
-        ensure(self.weight > 0.0 && self.weight <= 1.0, "pacer.weight", "is not above 0 and at most 1")?;
-        ensure((0.0..=1e6).contains(&self.drain), "pacer.drain", "is not between 0 and 10^6")?;
-        ensure((0.0..=1.0).contains(&self.chance), "pacer.chance", "is not a probability")
-    }
 }
 
 /// What the pacer does with a packet.
@@ -61,7 +63,8 @@ impl PacerConfig {
 pub enum PacerDecision {
     /// It passes: give it to the interface now.
     Pass,
-    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is none).
+    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is
+    /// none).
     Held(Option<Time>),
 }
 
@@ -94,8 +97,8 @@ struct PacedFlow {
     held: u32,
 }
 
-/// The pacer of one host. The order of calls: [`InterfacePacer::release`] at [`InterfacePacer::next`], any other up to then, in the order of
-/// time.
+/// The pacer of one host. The order of calls: [`InterfacePacer::release`] at [`InterfacePacer::next`], any other up to
+/// then, in the order of time.
 #[derive(Clone, Debug)]
 pub struct InterfacePacer {
     limiter: Limiter,
@@ -112,9 +115,8 @@ impl InterfacePacer {
     /// A pacer whose times are stretched `scale`-fold; `seed` seeds which flows it takes.
     ///
     /// # Panics
-    /// When [`PacerConfig::check`] fails or `scale` is zero.
+    /// When `scale` is zero.
     pub fn new(config: &PacerConfig, scale: u32, seed: u64) -> Self {
-        config.check().unwrap_or_else(|error| panic!("a pacer is checked before it is used: {error}"));
         InterfacePacer {
             limiter: Limiter::new(config, scale),
             held: Ring::with_capacity(16),
@@ -126,8 +128,8 @@ impl InterfacePacer {
         }
     }
 
-    /// A packet has come to the host. An ACK with ECN-Echo may make the flow that it answers a paced one. (On a SYN the flag
-    /// negotiates ECN and echoes nothing: RFC 3168, section 6.1.1.)
+    /// A packet has come to the host. An ACK with ECN-Echo may make the flow that it answers a paced one. (On a SYN the
+    /// flag negotiates ECN and echoes nothing: RFC 3168, section 6.1.1.)
     pub fn on_receive(&mut self, packet: &Packet, now: Time) {
         let echoes = |flags: TcpFlags| flags.has(TcpFlags::ECE) && !flags.has(TcpFlags::SYN);
         let echo = packet.tcp().is_some_and(|segment| echoes(segment.flags()));
@@ -460,8 +462,8 @@ mod tests {
         assert!(pacer.flows.len() <= 2);
     }
 
-    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's time
-    /// seems over.
+    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's
+    /// time seems over.
     #[test]
     fn nothing_overtakes_a_held_packet() {
         let mut pacer = InterfacePacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);

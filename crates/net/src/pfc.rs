@@ -1,13 +1,14 @@
 //! Lossless Ethernet: when a link is paused, and how much buffer that takes.
 //!
-//! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link that
-//! comes in, and each priority, the bytes that it holds from there. Above XOFF it tells the sender to pause, at XON or below to go on.
+//! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link
+//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it tells the sender to pause, at
+//! XON or below to go on.
 //!
-//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb, annex O:
-//! the frame in service before the pause frame can go, the pause frame, the cable there, the response time of the sender, the
-//! frame that it has just begun, and the cable back. Switches here count a packet when its last bit has come, so there is one
-//! frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction, delays d and d', a response
-//! time T, and M the largest packet:
+//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb,
+//! annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the response time of
+//! the sender, the frame that it has just begun, and the cable back. Switches here count a packet when its last bit has
+//! come, so there is one frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction,
+//! delays d and d', a response time T, and M the largest packet:
 //!
 //! ```text
 //! headroom = M + R ((M + 64 B) / R' + d' + T + d) + M
@@ -16,11 +17,12 @@
 //! The frame in service when the pause takes effect began before; all that began since the exceeding packet's last
 //! bit left the sender, d before the account saw it, is the product.
 //!
-//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's reception to
-//! its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at 100 Gb/s, 905 at
-//! 400 Gb/s. That is the default; between two of these rates and above the last the next lower count holds. From 10 Gb/s on these
-//! are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al., "Detecting, Troubleshooting, and Preventing
-//! Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from the standard, whose own text was not at hand.
+//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's
+//! reception to its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at
+//! 100 Gb/s, 905 at 400 Gb/s. That is the default; between two of these rates and above the last the next lower count
+//! holds. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al.,
+//! "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from
+//! the standard, whose own text was not at hand.
 
 use crate::topology::Wire;
 use firstlight_units::{Bytes, Rate, Span};
@@ -41,23 +43,100 @@ const RESPONSE: [(Rate, u64); 6] = [
 
 /// How links are paused. What is not given follows from each link's rate and delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct PfcConfig {
-    /// 802.3x: the whole link is paused, by one account for all classes.
+    /// The whole link is paused, by one account for all classes (802.3x).
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub whole_link: bool,
-    /// The lossless classes, a bit each.
-    pub classes: u8,
-    /// Bytes of an account above which its sender is paused.
+    /// The lossless classes; not with `pause`, which stops all.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "all")))]
+    pub classes: Option<Classes>,
+    /// When a switch holds more than this of what came over a link, in a class, the sender of the link is paused.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend(
+            "x-least" = "0B",
+            "x-without" = "see `pfc.buffer`; without that, `pfc.xon` and two packets"
+        ))
+    )]
     pub xoff: Option<Bytes>,
-    /// Bytes at which, or below, it goes on.
+    /// When the switch holds no more than this, the sender goes on.
+    #[cfg_attr(feature = "spec", schemars(extend(
+            "x-least" = "0B",
+            "x-without" = "two packets below `pfc.xoff`; without that and `pfc.buffer`, the link's headroom"
+        )))]
     pub xon: Option<Bytes>,
-    /// Bytes that an account holds; what comes beyond is lost.
+    /// How much a switch can hold of what came over a link, in a class. What comes beyond is lost.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded"))
+    )]
     pub buffer: Option<Bytes>,
-    /// From the reception of a pause frame until it takes effect.
+    /// Time from the arrival of a pause frame until the sender stops, but for the frame in service.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-without" = "the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s"))
+    )]
     pub response: Option<Span>,
     /// The largest packet.
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: Bytes,
-    /// Pauses that are recorded one by one.
+    /// How many beginnings and ends of pauses are recorded one by one.
+    #[cfg_attr(feature = "spec", serde(rename = "events"), schemars(range(min = 0, max = 10_000_000)))]
     pub most_events: usize,
+}
+
+impl Default for PfcConfig {
+    fn default() -> Self {
+        PfcConfig { most_events: 10_000, ..PfcConfig::of_all(Bytes::new(0)) }
+    }
+}
+
+/// Traffic classes, a bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize), serde(from = "Vec<u8>", into = "Vec<u8>"))]
+pub struct Classes(pub u8);
+
+impl Classes {
+    /// Whether the class `class` is one of them.
+    pub const fn has(self, class: usize) -> bool {
+        self.0 & (1 << class) != 0
+    }
+
+    /// The highest of them, if there is any.
+    pub fn highest(self) -> Option<u8> {
+        self.0.checked_ilog2().map(|class| class as u8)
+    }
+}
+
+impl From<Vec<u8>> for Classes {
+    fn from(classes: Vec<u8>) -> Self {
+        Classes(classes.into_iter().fold(0, |all, class| all | 1 << class))
+    }
+}
+
+impl From<Classes> for Vec<u8> {
+    fn from(classes: Classes) -> Self {
+        (0..8).filter(|class| classes.has(usize::from(*class))).collect()
+    }
+}
+
+#[cfg(feature = "spec")]
+impl schemars::JsonSchema for Classes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Classes".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 7 }, "minItems": 1,
+            "examples": [[3, 4]], "x-type": "a list of traffic classes",
+        })
+    }
 }
 
 /// What holds on one link.
@@ -83,11 +162,12 @@ impl PfcLimits {
 }
 
 impl PfcConfig {
-    /// PFC of all classes, of packets of so many bytes at most; all thresholds follow from the links, and no pause is recorded.
+    /// PFC of all classes, of packets of so many bytes at most; all thresholds follow from the links, and no pause is
+    /// recorded.
     pub const fn of_all(mtu: Bytes) -> Self {
         PfcConfig {
             whole_link: false,
-            classes: u8::MAX,
+            classes: None,
             xoff: None,
             xon: None,
             buffer: None,
@@ -99,9 +179,9 @@ impl PfcConfig {
 
     /// What holds on a link whose data goes over `there` and whose pause frames over `back`.
     ///
-    /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go arrives,
-    /// XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is two packets
-    /// below an XOFF that is given.
+    /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go
+    /// arrives, XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is
+    /// two packets below an XOFF that is given.
     pub fn limits(&self, there: Wire, back: Wire) -> PfcLimits {
         let response = self.response.unwrap_or_else(|| response_time(there.rate));
         let headroom = headroom(there, back, response, self.mtu);
@@ -116,15 +196,15 @@ impl PfcConfig {
         PfcLimits { xon, xoff: Bytes::new(xoff), buffer, headroom, response }
     }
 
-    /// The same for a link to a host, whose adapter holds so much in each class: thresholds are as near as can be below that,
-    /// whatever the switches' are.
+    /// The same for a link to a host, whose adapter holds so much in each class: thresholds are as near as can be below
+    /// that, whatever the switches' are.
     pub fn at_adapter(&self, buffer: Bytes) -> PfcConfig {
         PfcConfig { xoff: None, xon: None, buffer: Some(buffer), ..*self }
     }
 
     /// Whether packets of the class are lossless.
     pub fn has(&self, class: usize) -> bool {
-        self.whole_link || self.classes & (1 << class) != 0
+        self.whole_link || self.classes.is_none_or(|classes| classes.has(class))
     }
 }
 

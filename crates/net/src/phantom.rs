@@ -1,26 +1,33 @@
 //! The phantom queue of HULL: marks that tell of utilization before there is a queue.
 //!
 //! Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center", NSDI'12,
-//! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the link's
-//! rate, marks the packets that leave while it is above a threshold. It holds no packets. The constants given as HULL's are
-//! quoted at second hand: they have not been compared with the paper's own text.
+//! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the
+//! link's rate, marks the packets that leave while it is above a threshold. It holds no packets. The constants given as
+//! HULL's are quoted at second hand: they have not been compared with the paper's own text.
 //!
 //! The counter is compared as the packet finds it, before its own bytes: with a threshold of 1 kB every full-sized
-//! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is the
-//! time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and a FIFO port
-//! knows a packet's departure when it comes, it is computed then.
+//! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is
+//! the time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and
+//! a FIFO port knows a packet's departure when it comes, it is computed then.
 
 use crate::Serializer;
-use crate::discipline::{DisciplineError, ensure};
 use firstlight_units::{Bytes, Span, Time};
 
-/// Parameters of a phantom queue.
+/// HULL's phantom queue (NSDI'12), instead of a threshold. The table's presence turns it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct PhantomConfig {
-    /// gamma: the share of the link's rate at which it drains; above 0, at most 1.
+    /// gamma: the share of the link's rate at which the phantom queue drains.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0.01, max = 1)))]
     pub drain: f64,
-    /// Mark while the counter is above this.
+    /// Mark packets that leave while the phantom queue is above this.
     pub threshold: Bytes,
+}
+
+impl Default for PhantomConfig {
+    fn default() -> Self {
+        PhantomConfig::HULL_10G
+    }
 }
 
 impl PhantomConfig {
@@ -28,12 +35,6 @@ impl PhantomConfig {
     pub const HULL_1G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(1000) };
     /// HULL at 10 Gb/s.
     pub const HULL_10G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(6000) };
-
-    /// # Errors
-    /// When a parameter is out of its range.
-    pub fn check(&self) -> Result<(), DisciplineError> {
-        ensure((0.01..=1.0).contains(&self.drain), "phantom.drain", "is not from 0.01 to 1")
-    }
 }
 
 /// A phantom queue at a link's exit.
@@ -64,7 +65,7 @@ impl Phantom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::{Marking, Policer, Verdict};
+    use crate::discipline::{Policer, Verdict};
     use crate::{Discipline, Ecn};
     use firstlight_units::Rate;
 
@@ -76,8 +77,8 @@ mod tests {
         (marked.len() as u64, marked.first().copied())
     }
 
-    /// At a load rho above gamma the n-th packet finds n (1 - gamma / rho) packets, and all are marked once that exceeds
-    /// the threshold; below gamma there is nothing to find.
+    /// At a load rho above gamma the n-th packet finds n (1 - gamma / rho) packets, and all are marked once that
+    /// exceeds the threshold; below gamma there is nothing to find.
     #[test]
     fn marks_all_above_the_drain_rate_and_none_below() {
         let config = PhantomConfig { drain: 0.8, threshold: Bytes::new(6000) };
@@ -108,12 +109,10 @@ mod tests {
     #[test]
     fn packets_without_ecn_fill_it_but_are_not_marked() {
         let serializer = Serializer::new(Rate::from_gbps(10), 1);
-        let marking = Marking::Phantom(PhantomConfig::HULL_10G);
-        let mut policer = Policer::new(&Discipline { marking, ..Discipline::default() }, &serializer, 0);
+        let mut policer = Policer::new(&Discipline::phantom(PhantomConfig::HULL_10G), &serializer, 0);
         for _ in 0..10 {
             assert_eq!(policer.depart(Ecn::NotEct, 1500, Time::ZERO), Verdict::Pass);
         }
         assert_eq!(policer.depart(Ecn::Ect1, 1500, Time::ZERO), Verdict::Mark);
-        assert!(PhantomConfig { drain: 1.5, threshold: Bytes::new(0) }.check().is_err());
     }
 }

@@ -1,42 +1,45 @@
 //! RED: random early detection on the average queue.
 //!
 //! Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993: the average
-//! and its correction for idle times (sections 4 and 11: after m packets' time of idleness it is multiplied by
-//! (1 - w)^m), the probability p_b, and the spreading p_a = p_b / (1 - count p_b) (section 7). Gentle: beyond max_th the
-//! probability rises from max_p to 1 at twice max_th (Floyd, "Recommendations on using the gentle variant of RED", 2000).
-//! With ECN a packet is marked where it would be dropped, but beyond the upper threshold (twice max_th when gentle) it is
-//! dropped all the same, as RFC 3168, section 7, recommends. [`Drops`] has two other ways: to mark it there too, and to drop
-//! nothing at all, as switches do in classes that may not lose: what cannot be marked is queued like any other (Linux calls this
-//! RED's ECN nodrop mode, and Mellanox's switches congestion control by ECN alone).
+//! and its correction for idle times (sections 4 and 11: after m packets' time of idleness it is multiplied by (1 -
+//! w)^m), the probability p_b, and the spreading p_a = p_b / (1 - count p_b) (section 7). Gentle: beyond max_th the
+//! probability rises from max_p to 1 at twice max_th (Floyd, "Recommendations on using the gentle variant of RED",
+//! 2000). With ECN a packet is marked where it would be dropped, but beyond the upper threshold (twice max_th when
+//! gentle) it is dropped all the same, as RFC 3168, section 7, recommends. [`Drops`] has two other ways: to mark it
+//! there too, and to drop nothing at all, as switches do in classes that may not lose: what cannot be marked is queued
+//! like any other (Linux calls this RED's ECN nodrop mode, and Mellanox's switches congestion control by ECN alone).
 //!
 //! Choices: `count` is the number of packets since the last mark that were not marked, as section 7 defines it, so the
-//! gap between marks is uniform on 1..=1/p_b; the pseudo-code of Fig. 2 is one ahead after a mark. m is rounded down. In
-//! bytes, p_b does not depend on the packet's size (RFC 7567, section 4.4, advises against it). The average is updated by
-//! every packet that comes, dropped or not.
+//! gap between marks is uniform on 1..=1/p_b; the pseudo-code of Fig. 2 is one ahead after a mark. m is rounded down.
+//! In bytes, p_b does not depend on the packet's size (RFC 7567, section 4.4, advises against it). The average is
+//! updated by every packet that comes, dropped or not.
 
-use crate::discipline::{DisciplineError, QueueState, Verdict, ensure};
+use crate::discipline::{Length, QueueState, Verdict};
 use crate::{Ecn, Serializer};
-use firstlight_units::{Bytes, Span};
+use firstlight_units::{Bytes, SettingError, Span};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// The two thresholds of the average queue.
+/// The two thresholds of the average queue, both in packets that wait or both in bytes that are not yet sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Band {
-    /// In packets that wait.
-    Packets {
-        /// No marks up to here.
-        min: u32,
-        /// The upper threshold.
-        max: u32,
-    },
-    /// In bytes that are not yet sent.
-    Bytes {
-        /// No marks up to here.
-        min: Bytes,
-        /// The upper threshold.
-        max: Bytes,
-    },
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+pub struct Band {
+    /// No packet is marked while the average queue is below this.
+    pub min: Length,
+    /// Where the average queue reaches this, packets are marked with the full `probability`.
+    pub max: Length,
+}
+
+impl Band {
+    /// Thresholds in packets.
+    pub const fn packets(min: u32, max: u32) -> Self {
+        Band { min: Length::Packets(min), max: Length::Packets(max) }
+    }
+
+    /// Thresholds in bytes.
+    pub const fn bytes(min: u64, max: u64) -> Self {
+        Band { min: Length::Bytes(Bytes::new(min)), max: Length::Bytes(Bytes::new(max)) }
+    }
 }
 
 /// Which of the packets that RED chooses are dropped; the others are marked if they can be.
@@ -51,47 +54,103 @@ pub enum Drops {
     Nothing,
 }
 
-/// Parameters of RED.
+/// RED on the average length of the queue (Floyd and Jacobson, 1993), instead of a threshold. The table's presence
+/// turns it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct RedConfig {
     /// min_th and max_th; where they are equal there is only below and beyond.
+    #[cfg_attr(feature = "spec", serde(flatten))]
     pub band: Band,
-    /// max_p: the probability p_b where the average reaches max_th; above 0, at most 1.
+    /// max_p: probability of a mark (or drop, without ECN) where the average reaches `max`.
+    #[cfg_attr(
+        feature = "spec",
+        serde(rename = "probability", default = "RedConfig::default_probability"),
+        schemars(range(max = 1), extend("exclusiveMinimum" = 0))
+    )]
     pub max_probability: f64,
-    /// w_q: the weight of the present queue in the average; above 0, at most 1 (1 for the instantaneous queue).
+    /// w_q: weight of the present queue in the average; 1 for the present queue alone.
+    #[cfg_attr(
+        feature = "spec",
+        serde(default = "RedConfig::default_weight"),
+        schemars(range(max = 1), extend("exclusiveMinimum" = 0))
+    )]
     pub weight: f64,
     /// The packet whose transmission time counts as one step while the queue is idle.
+    #[cfg_attr(feature = "spec", serde(skip, default = "RedConfig::default_packet"))]
     pub typical_packet: Bytes,
-    /// The gentle variant.
+    /// Beyond `max` the probability rises to 1 at twice that (the gentle variant).
+    #[cfg_attr(feature = "spec", serde(default))]
     pub gentle: bool,
-    /// What is dropped.
+    /// Beyond the upper threshold ECN-capable packets are dropped as well. In a lossless class (`[pfc]`) RED only
+    /// marks, and passes what cannot be marked, unless `true` is written.
+    #[cfg_attr(
+        feature = "spec",
+        serde(default, rename = "drop_beyond", with = "drop_beyond"),
+        schemars(with = "bool", extend("default" = true))
+    )]
     pub drops: Drops,
+}
+
+/// [`Drops`] as a key: `true` for [`Drops::Beyond`]. No value of the key means [`Drops::Nothing`], which is written as
+/// `false`.
+#[cfg(feature = "spec")]
+mod drop_beyond {
+    use super::Drops;
+    use serde::de::{Deserialize, Deserializer};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(drops: &Drops, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(*drops == Drops::Beyond)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Drops, D::Error> {
+        Ok(if bool::deserialize(deserializer)? { Drops::Beyond } else { Drops::Unmarkable })
+    }
 }
 
 impl RedConfig {
     /// The paper's weight 0.002 and max_p 0.02 (sections 6 and 11 and its simulations) with this band, not gentle,
     /// dropping beyond it; idle times in packets of 1,500 bytes.
-    pub fn new(band: Band) -> Self {
-        let typical_packet = Bytes::new(1500);
-        RedConfig { band, max_probability: 0.02, weight: 0.002, typical_packet, gentle: false, drops: Drops::Beyond }
+    pub const fn new(band: Band) -> Self {
+        RedConfig {
+            band,
+            max_probability: Self::default_probability(),
+            weight: Self::default_weight(),
+            typical_packet: Self::default_packet(),
+            gentle: false,
+            drops: Drops::Beyond,
+        }
     }
 
+    const fn default_probability() -> f64 {
+        0.02
+    }
+
+    const fn default_weight() -> f64 {
+        0.002
+    }
+
+    const fn default_packet() -> Bytes {
+        Bytes::new(1500)
+    }
+
+    /// Checks the thresholds against each other. Each parameter by itself is in the range of its key.
+    ///
     /// # Errors
-    /// When a parameter is out of its range.
-    pub fn check(&self) -> Result<(), DisciplineError> {
-        let ordered = match self.band {
-            Band::Packets { min, max } => min <= max,
-            Band::Bytes { min, max } => min <= max,
+    /// When one threshold is in packets and the other in bytes, or the upper one is below the lower one.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let Band { min, max } = self.band;
+        let ordered = match (min, max) {
+            (Length::Packets(min), Length::Packets(max)) => min <= max,
+            (Length::Bytes(min), Length::Bytes(max)) => min <= max,
+            _ => {
+                let problem =
+                    "min and max must be both in packets or both in data: write for example min = 20 and max = 60";
+                return Err(SettingError::new("max", problem));
+            }
         };
-        let share = |value: f64| value > 0.0 && value <= 1.0;
-        ensure(ordered, "red.max", "is below red.min: use at least that")?;
-        ensure(
-            share(self.max_probability),
-            "red.max_probability",
-            "is not above 0 and at most 1: use for example 0.02",
-        )?;
-        ensure(share(self.weight), "red.weight", "is not above 0 and at most 1: use for example 0.002")?;
-        ensure(self.typical_packet.get() > 0, "red.typical_packet", "is no packet: it needs at least a byte")
+        SettingError::unless(ordered, "max", format!("{max} is below min, {min}: use at least that"))
     }
 }
 
@@ -114,20 +173,19 @@ pub(crate) struct Red {
 
 impl Red {
     pub(crate) fn new(config: &RedConfig, serializer: &Serializer, seed: u64) -> Self {
-        let time = |bytes| serializer.time_of(bytes).as_ps() as f64;
-        let (in_bytes, min, max) = match config.band {
-            Band::Packets { min, max } => (false, f64::from(min), f64::from(max)),
-            Band::Bytes { min, max } => (true, time(min), time(max)),
+        let length = |length| match length {
+            Length::Packets(packets) => f64::from(packets),
+            Length::Bytes(bytes) => serializer.time_of(bytes).as_ps() as f64,
         };
         Red {
             average: 0.0,
             count: 0,
-            min,
-            max,
+            min: length(config.band.min),
+            max: length(config.band.max),
             max_probability: config.max_probability,
             weight: config.weight,
             typical: serializer.time_of(config.typical_packet),
-            in_bytes,
+            in_bytes: matches!(config.band.min, Length::Bytes(_)),
             gentle: config.gentle,
             drops: config.drops,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -217,7 +275,7 @@ mod tests {
     use super::*;
     use firstlight_units::{Rate, Time};
 
-    const BAND: Band = Band::Packets { min: 5, max: 15 };
+    const BAND: Band = Band::packets(5, 15);
 
     fn red(config: RedConfig) -> Red {
         config.check().unwrap();
@@ -244,8 +302,7 @@ mod tests {
 
     #[test]
     fn bytes_are_counted_as_time() {
-        let band = Band::Bytes { min: Bytes::new(3000), max: Bytes::new(9000) };
-        let mut red = red(RedConfig { weight: 1.0, max_probability: 0.3, ..RedConfig::new(band) });
+        let mut red = red(RedConfig { weight: 1.0, max_probability: 0.3, ..RedConfig::new(Band::bytes(3000, 9000)) });
         // 6,000 bytes last 4.8 us at 10 Gb/s: half the band.
         red.on_arrival(&found(99, 4800));
         assert_eq!(red.probability(), Some(0.15));
@@ -307,12 +364,11 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_told() {
-        let error = |config: RedConfig| config.check().unwrap_err().parameter;
-        let right = RedConfig::new(BAND);
-        assert_eq!(error(RedConfig::new(Band::Packets { min: 2, max: 1 })), "red.max");
-        assert_eq!(error(RedConfig { weight: 0.0, ..right }), "red.weight");
-        assert_eq!(error(RedConfig { max_probability: f64::NAN, ..right }), "red.max_probability");
-        assert_eq!(error(RedConfig { typical_packet: Bytes::new(0), ..right }), "red.typical_packet");
+    fn thresholds_that_do_not_fit_each_other_are_refused() {
+        let error = |band| RedConfig::new(band).check().unwrap_err().to_string();
+        assert_eq!(error(Band::packets(2, 1)), "max: 1 packets is below min, 2 packets: use at least that");
+        let mixed = Band { max: Length::Bytes(Bytes::new(9)), ..Band::packets(2, 1) };
+        assert!(error(mixed).starts_with("max: min and max must be both in packets or both in data"));
+        assert_eq!(RedConfig::new(Band::bytes(1, 1)).check(), Ok(()));
     }
 }

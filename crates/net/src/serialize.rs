@@ -96,7 +96,8 @@ mod tests {
             prop_assert_eq!(serializer.time_of(Bytes::new(bytes.into())), expected);
             let back = serializer.bytes_in(expected).get() - u64::from(bytes);
             prop_assert!(back <= u64::from(serializer.per_byte == 0));
-            prop_assert_eq!(serializer.bytes_in(expected.saturating_sub(Span::from_ps(u64::from(scale)))).get(), bytes.into());
+            let before = expected.saturating_sub(Span::from_ps(u64::from(scale)));
+            prop_assert_eq!(serializer.bytes_in(before).get(), u64::from(bytes));
         }
     }
 }

@@ -9,7 +9,6 @@
 //! last looked at, which are never too few, and their sum. The test is made against that sum; only if it fails are all
 //! ports looked at, so that the sum is exact. A packet is refused by the exact test alone.
 
-use crate::discipline::{DisciplineError, ensure};
 use crate::switch_port::{QueueFull, SwitchPort};
 use crate::{Packet, PacketId};
 use firstlight_units::{Bytes, Time};
@@ -19,18 +18,8 @@ use firstlight_units::{Bytes, Time};
 pub struct SharedBufferConfig {
     /// B.
     pub size: Bytes,
-    /// A port holds at most alpha times the free part; above 0, at most 65,536.
+    /// A port holds at most alpha times the free part; 1/65,536 to 65,536.
     pub alpha: f64,
-}
-
-impl SharedBufferConfig {
-    /// # Errors
-    /// When a parameter is out of its range.
-    pub fn check(&self) -> Result<(), DisciplineError> {
-        ensure(self.size.get() > 0, "buffer.size", "is no buffer: it needs at least a byte")?;
-        let right = self.alpha >= 1.0 / ONE && self.alpha <= 65_536.0;
-        ensure(right, "buffer.alpha", "is not above 0 (at least 1/65536) and at most 65536")
-    }
 }
 
 /// Alpha is kept in parts of 2^-16.
@@ -51,11 +40,7 @@ pub struct SharedBuffer {
 
 impl SharedBuffer {
     /// An empty buffer for `ports` ports.
-    ///
-    /// # Panics
-    /// When [`SharedBufferConfig::check`] fails.
     pub fn new(config: &SharedBufferConfig, ports: usize) -> Self {
-        config.check().unwrap_or_else(|error| panic!("a shared buffer is checked before it is used: {error}"));
         let alpha = (config.alpha * ONE).round() as u64;
         SharedBuffer { size: config.size.get(), alpha, known: vec![0; ports], bound: 0, peak: 0, refused: 0 }
     }
@@ -187,7 +172,6 @@ mod tests {
             (0..9).filter(|n| buffer.offer(&mut ports, n % 2, PacketId(0), &mut packet(1500), Time::ZERO).is_ok());
         assert_eq!(taken.count(), 6);
         assert_eq!((buffer.peak(), buffer.refused()), (Bytes::new(9000), 3));
-        assert!(config(10, f64::NAN).check().is_err() && config(0, 1.0).check().is_err());
     }
 
     /// The lazy buffer refuses what one refuses that looks at all ports each time, and its peak is the true one.

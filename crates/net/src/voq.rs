@@ -13,7 +13,7 @@
 //! though nothing waits, where a faster server empties the VOQ between arrivals that are less than a packet's time
 //! apart.
 
-use crate::discipline::{Discipline, Length, Limit, Policer, QueueState};
+use crate::discipline::{Discipline, Length, Policer, QueueState};
 use crate::queue::{PolicedQueue, QueueCounts};
 use crate::switch_port::QueueFull;
 use crate::{Packet, PacketId, Serializer};
@@ -89,7 +89,7 @@ impl Voq {
     }
 
     /// Changes how much the queue holds and from where on it marks. Call [`Voq::drop_excess`] until it returns none.
-    pub fn resize(&mut self, limit: Limit, threshold: Option<Length>) {
+    pub fn resize(&mut self, limit: Option<Length>, threshold: Option<Length>) {
         self.queue.policer.resize(limit, threshold, &self.serializer);
     }
 
@@ -131,18 +131,18 @@ impl Voq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Band, Drops, Ecn, Marking, RedConfig};
+    use crate::{Band, Drops, Ecn, RedConfig};
     use firstlight_units::{Rate, Span};
     use proptest::prelude::*;
 
     /// Packets of 1,000 bytes, each of which lasts 800 ns.
     fn red(capacity: u32, config: RedConfig) -> Voq {
         let config = RedConfig { typical_packet: Bytes::new(1000), ..config };
-        voq(Limit::Packets(capacity), Marking::Red(config))
+        voq(Discipline { queue: Some(Length::Packets(capacity)), ..Discipline::red(config) })
     }
 
-    fn voq(limit: Limit, marking: Marking) -> Voq {
-        Voq::new(&Discipline { limit, marking }, &Serializer::new(Rate::from_gbps(10), 1), 11)
+    fn voq(discipline: Discipline) -> Voq {
+        Voq::new(&discipline, &Serializer::new(Rate::from_gbps(10), 1), 11)
     }
 
     fn at(ns: u64) -> Time {
@@ -169,8 +169,8 @@ mod tests {
     /// 105,000 packets 10,000 are marked, with a deviation of sqrt(10,000) * 5.77 / 10.5 = 55.
     #[test]
     fn a_voq_held_at_a_length_is_marked_as_the_formula_says() {
-        let in_packets = Band::Packets { min: 5, max: 25 };
-        let in_bytes = Band::Bytes { min: Bytes::new(5000), max: Bytes::new(25_000) };
+        let in_packets = Band::packets(5, 25);
+        let in_bytes = Band::bytes(5000, 25_000);
         for band in [in_packets, in_bytes] {
             let mut voq = red(100, RedConfig { max_probability: 0.1, weight: 0.5, ..RedConfig::new(band) });
             (0..16).for_each(|_| assert!(offer(&mut voq, 1000, Ecn::Ect0, 0).0));
@@ -182,7 +182,7 @@ mod tests {
 
     /// Between the thresholds nothing is certain, so the band is none: an average of `length` or more marks.
     fn marks_from(length: u32, weight: f64) -> RedConfig {
-        let band = Band::Packets { min: length, max: length };
+        let band = Band::packets(length, length);
         RedConfig { weight, drops: Drops::Unmarkable, ..RedConfig::new(band) }
     }
 
@@ -221,16 +221,16 @@ mod tests {
     /// What shrinking drops is no longer counted.
     #[test]
     fn bytes_leave_at_both_ends() {
-        let band = Band::Bytes { min: Bytes::new(3500), max: Bytes::new(3500) };
+        let band = Band::bytes(3500, 3500);
         let config = RedConfig { weight: 1.0, drops: Drops::Unmarkable, ..RedConfig::new(band) };
         let mut voq = red(100, config);
         for size in [1000, 1500, 2000] {
             assert_eq!(offer(&mut voq, size, Ecn::Ect0, 0), (true, false));
         }
         assert_eq!(offer(&mut voq, 64, Ecn::Ect0, 0), (true, true), "4,500 bytes wait");
-        voq.resize(Limit::Packets(2), None);
+        voq.resize(Some(Length::Packets(2)), None);
         while voq.drop_excess(at(0)).is_some() {}
-        voq.resize(Limit::Packets(100), None);
+        voq.resize(Some(Length::Packets(100)), None);
         assert_eq!(offer(&mut voq, 1500, Ecn::Ect0, 0), (true, false), "2,500 bytes wait");
         assert_eq!(offer(&mut voq, 64, Ecn::Ect0, 0), (true, true), "4,000 bytes wait");
         voq.take(at(0));
@@ -243,7 +243,7 @@ mod tests {
         // Averages 0, 1/4, 11/16; the queue is full at 1.27 and 1.70, and 2.02 is beyond the threshold.
         (0..3).for_each(|_| assert!(offer(&mut voq, 1000, Ecn::Ect0, 0).0));
         (0..2).for_each(|_| assert!(!offer(&mut voq, 1000, Ecn::Ect0, 0).0));
-        voq.resize(Limit::Packets(9), None);
+        voq.resize(Some(Length::Packets(9)), None);
         assert_eq!(offer(&mut voq, 1000, Ecn::Ect0, 0), (false, false));
         let counts = voq.counts();
         assert_eq!((counts.offered, counts.dropped, counts.marked), (6, 3, 0));
@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn limits_and_thresholds_in_bytes_count_what_waits() {
         let bytes = |n| Length::Bytes(Bytes::new(n));
-        let mut voq = voq(Limit::Bytes(Bytes::new(3000)), Marking::Threshold(bytes(2000)));
+        let mut voq = voq(Discipline { queue: Some(bytes(3000)), ecn: Some(bytes(2000)), ..Discipline::default() });
         let mut seen = || offer(&mut voq, 1000, Ecn::Ect0, 0);
         assert_eq!([seen(), seen(), seen(), seen()], [(true, false), (true, false), (true, true), (false, false)]);
-        voq.resize(Limit::Bytes(Bytes::new(1500)), Some(bytes(500)));
+        voq.resize(Some(bytes(1500)), Some(bytes(500)));
         assert_eq!([voq.drop_excess(at(0)).is_some(), voq.drop_excess(at(0)).is_some()], [true, true]);
         assert_eq!((voq.drop_excess(at(0)), voq.bytes()), (None, Bytes::new(1000)));
         assert_eq!(offer(&mut voq, 500, Ecn::Ect0, 0), (true, true));
@@ -284,7 +284,7 @@ mod tests {
         #[test]
         fn every_packet_is_accounted_for_and_order_holds(ops in prop::collection::vec(op(), 0..300)) {
             let (mut capacity, mut threshold) = (8, Some(3));
-            let mut voq = voq(Limit::Packets(8), Marking::Threshold(Length::Packets(3)));
+            let mut voq = voq(Discipline::packets(Some(8), Some(3)));
             let (mut next, mut model) = (0, std::collections::VecDeque::new());
             for op in ops {
                 match op {
@@ -303,7 +303,7 @@ mod tests {
                     Op::Take => prop_assert_eq!(voq.take(Time::ZERO), model.pop_front()),
                     Op::Resize(packets, mark) => {
                         (capacity, threshold) = (packets, mark);
-                        voq.resize(Limit::Packets(packets), mark.map(Length::Packets));
+                        voq.resize(Some(Length::Packets(packets)), mark.map(Length::Packets));
                         while let Some(id) = voq.drop_excess(Time::ZERO) {
                             prop_assert_eq!(Some(id), model.pop_back());
                         }

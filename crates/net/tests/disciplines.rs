@@ -1,9 +1,9 @@
-//! One suite for every discipline on every kind of port: random packets come, and after each the port is compared with a
-//! brute-force model that knows every packet's start and end.
+//! One suite for every discipline on every kind of port: random packets come, and after each the port is compared with
+//! a brute-force model that knows every packet's start and end.
 
 use firstlight_net::{
-    Band, ClassPort, Discipline, Drops, Ecn, FifoPort, Length, Limit, Marking, Packet, PacketId, PhantomConfig,
-    RedConfig, Serializer, SwitchPort,
+    Band, ClassPort, Discipline, Drops, Ecn, FifoPort, Length, Packet, PacketId, PhantomConfig, RedConfig, Serializer,
+    SwitchPort,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -91,45 +91,35 @@ fn drops() -> impl Strategy<Value = Drops> {
 }
 
 fn discipline() -> impl Strategy<Value = Discipline> {
-    let limit = prop_oneof![
-        Just(Limit::None),
-        (0u32..8).prop_map(Limit::Packets),
-        (0u64..9000).prop_map(|n| Limit::Bytes(Bytes::new(n))),
-    ];
+    let length = || {
+        let bytes = (0u64..9000).prop_map(|n| Length::Bytes(Bytes::new(n)));
+        prop_oneof![(0u32..8).prop_map(Length::Packets), bytes]
+    };
     let red = (0u32..4, 0u32..6, 0.01f64..1.0, 0.05f64..1.0, any::<bool>(), drops(), any::<bool>());
     let red = red.prop_map(|(min, width, weight, max_probability, gentle, drops, bytes)| {
-        let length = |n: u32| Bytes::new(u64::from(n) * 1000);
         let band = match bytes {
-            false => Band::Packets { min, max: min + width },
-            true => Band::Bytes { min: length(min), max: length(min + width) },
+            false => Band::packets(min, min + width),
+            true => Band::bytes(u64::from(min) * 1000, u64::from(min + width) * 1000),
         };
-        Marking::Red(RedConfig { weight, max_probability, gentle, drops, ..RedConfig::new(band) })
+        Discipline::red(RedConfig { weight, max_probability, gentle, drops, ..RedConfig::new(band) })
     });
     let phantom = (0.3f64..1.0, 0u64..5000);
     let marking = prop_oneof![
-        Just(Marking::None),
-        (0u32..8).prop_map(|n| Marking::Threshold(Length::Packets(n))),
-        (0u64..9000).prop_map(|n| Marking::Threshold(Length::Bytes(Bytes::new(n)))),
+        Just(Discipline::default()),
+        length().prop_map(|ecn| Discipline { ecn: Some(ecn), ..Discipline::default() }),
         red,
-        phantom.prop_map(|(drain, n)| Marking::Phantom(PhantomConfig { drain, threshold: Bytes::new(n) })),
+        phantom.prop_map(|(drain, n)| Discipline::phantom(PhantomConfig { drain, threshold: Bytes::new(n) })),
     ];
-    (limit, marking).prop_map(|(limit, marking)| Discipline { limit, marking })
+    (prop::option::of(length()), marking).prop_map(|(queue, marking)| Discipline { queue, ..marking })
 }
 
 /// The model's verdict on a limit, and on a threshold, for a packet that does not start at once.
-fn exceeds(limit: Limit, (waiting, unsent): (u32, u64), size: u16) -> bool {
+fn exceeds(limit: Option<Length>, (waiting, unsent): (u32, u64), size: u16) -> bool {
     let with = unsent + u64::from(size) * PS_PER_BYTE;
     match limit {
-        Limit::None => false,
-        Limit::Packets(most) => waiting + 1 > most,
-        Limit::Bytes(most) => with > most.get() * PS_PER_BYTE,
-    }
-}
-
-fn as_limit(length: Length) -> Limit {
-    match length {
-        Length::Packets(n) => Limit::Packets(n),
-        Length::Bytes(bytes) => Limit::Bytes(bytes),
+        None => false,
+        Some(Length::Packets(most)) => waiting + 1 > most,
+        Some(Length::Bytes(most)) => with > most.get() * PS_PER_BYTE,
     }
 }
 
@@ -165,14 +155,14 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
         packet.set_class(step.class);
         let id = records.len() as u32;
         let got = port.offer(PacketId(id), &mut packet, time);
-        let Discipline { limit, marking } = disciplines[class];
-        let full = !at_once && exceeds(limit, load, step.size);
-        match marking {
-            Marking::Red(_) => prop_assert!(got.is_err() || !full),
-            _ => prop_assert_eq!(got.is_err(), full),
+        let Discipline { queue, ecn, red, .. } = disciplines[class];
+        let full = !at_once && exceeds(queue, load, step.size);
+        match red {
+            Some(_) => prop_assert!(got.is_err() || !full),
+            None => prop_assert_eq!(got.is_err(), full),
         }
-        if let Marking::Threshold(length) = marking {
-            let over = got.is_ok() && !at_once && exceeds(as_limit(length), load, step.size);
+        if ecn.is_some() {
+            let over = got.is_ok() && !at_once && exceeds(ecn, load, step.size);
             let expected = if over && step.ecn != Ecn::NotEct { Ecn::Ce } else { step.ecn };
             prop_assert_eq!(packet.ecn(), expected);
         }
@@ -203,7 +193,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
     prop_assert_eq!(&arrived, &expected);
     prop_assert_eq!((port.held(), port.delivered()), (0, arrived.len() as u64));
     prop_assert_eq!(port.marked(), marked);
-    if let [Discipline { marking: Marking::Phantom(config), .. }] = disciplines {
+    if let [Discipline { phantom: Some(config), .. }] = disciplines {
         check_phantom(config, &model, &records, steps)?;
     }
     Ok(())
@@ -291,8 +281,8 @@ fn verdicts<P: SwitchPort>(mut port: P, steps: &[Step]) -> Vec<(bool, Ecn)> {
 /// A queue that is held at q packets has the average q, so the share that RED marks is 2 / (1 / p_b + 1).
 #[test]
 fn red_marks_what_its_formula_says() {
-    let red = RedConfig { max_probability: 0.1, weight: 0.5, ..RedConfig::new(Band::Packets { min: 5, max: 25 }) };
-    let discipline = Discipline { limit: Limit::None, marking: Marking::Red(red) };
+    let red = RedConfig { max_probability: 0.1, weight: 0.5, ..RedConfig::new(Band::packets(5, 25)) };
+    let discipline = Discipline::red(red);
     let mut port = FifoPort::new(serializer(), Span::ZERO, &discipline, 11);
     let packet = Packet::default().with_size(1000).with_ecn(Ecn::Ect0);
     // One in service and 16 that wait: then one comes whenever one leaves and the next one starts.

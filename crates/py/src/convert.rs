@@ -1,7 +1,7 @@
 //! Values from Python, and results to it.
 
-use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Column, Field, Outcome, Table};
+use firstlight_spec::OverrideValue;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -1,24 +1,18 @@
 //! Python bindings: `firstlight._core`. Nothing but translation of arguments, results and errors.
 
-mod chain;
 mod circuits;
 mod convert;
 mod error;
 mod goal;
 mod progress;
 
-use firstlight_lab::spec::{OverrideValue, Spec, keys_json, reference};
-use firstlight_lab::{inspect as lab_inspect, plan, run as lab_run};
+use firstlight_lab::{inspect_request, plan, run_request};
+use firstlight_spec::{OverrideValue, Request, Spec, reference, schema};
 use progress::Watch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-type Overrides = Vec<(String, OverrideValue)>;
-
-fn read(text: &str, path: &str, overrides: &Overrides, allow_sweep: bool) -> PyResult<Spec> {
-    Spec::read_with(text, path, overrides, allow_sweep).map_err(|problem| error::to_python(problem.into()))
-}
 
 /// The version, with the commit it was built from when known.
 #[pyfunction]
@@ -26,10 +20,10 @@ fn version() -> String {
     firstlight_version::version()
 }
 
-/// The keys of an experiment as JSON.
-#[pyfunction]
-fn keys() -> String {
-    keys_json().to_string()
+/// The JSON Schema of an experiment.
+#[pyfunction(name = "schema")]
+fn schema_text() -> String {
+    format!("{:#}", schema())
 }
 
 /// The reference of keys as Markdown.
@@ -38,59 +32,87 @@ fn reference_text() -> String {
     reference()
 }
 
-/// Checks an experiment without building it.
-#[pyfunction]
-#[pyo3(signature = (text, path, overrides, *, allow_sweep = false))]
-fn check(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<String> {
-    let spec = read(text, path, &convert::overrides(overrides)?, allow_sweep)?;
-    let sweep: serde_json::Map<_, _> =
-        spec.sweep.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect();
-    Ok(serde_json::json!({"name": spec.name, "sweep": sweep}).to_string())
+/// An experiment that was read and checked: one reading serves inspection, identity and run.
+#[pyclass(frozen)]
+struct Experiment {
+    request: Request,
+    overrides: Vec<(String, OverrideValue)>,
 }
 
-/// What an experiment would build, as JSON.
-#[pyfunction]
-#[pyo3(signature = (text, path, overrides, *, allow_sweep = false))]
-fn inspect(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<String> {
-    let spec = read(text, path, &convert::overrides(overrides)?, allow_sweep)?;
-    Ok(lab_inspect(&spec).to_string())
-}
-
-/// What an experiment's Linux hosts are to do, as JSON for the program inside their kernel.
-#[pyfunction]
-#[pyo3(signature = (text, path, overrides, *, allow_sweep = false))]
-fn linux_plan(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<String> {
-    let spec = read(text, path, &convert::overrides(overrides)?, allow_sweep)?;
-    let plan = plan(&spec).map_err(error::to_python)?;
-    Ok(serde_json::to_string(&plan).expect("a plan is JSON"))
-}
-
-/// Runs an experiment.
-#[pyfunction]
-#[pyo3(signature = (text, path, overrides, progress = None, capture = None, *, allow_sweep = false))]
-fn run<'py>(
-    py: Python<'py>,
-    text: &str,
-    path: &str,
-    overrides: &Bound<'py, PyDict>,
-    progress: Option<Py<PyAny>>,
-    capture: Option<PathBuf>,
-    allow_sweep: bool,
-) -> PyResult<Bound<'py, PyDict>> {
-    let overrides = convert::overrides(overrides)?;
-    let spec = read(text, path, &overrides, allow_sweep)?;
-    let mut watch = Watch::new(progress);
-    let result = py.detach(|| lab_run(&spec, &overrides, capture.as_deref(), &mut |done| watch.on_slice(done)));
-    if let Some(raised) = watch.raised {
-        return Err(raised);
+impl Experiment {
+    /// The experiment on a network, if it is one.
+    fn network(&self) -> Option<&Spec> {
+        match &self.request {
+            Request::Network(spec) => Some(spec),
+            Request::Chain(_) => None,
+        }
     }
-    convert::outcome(py, result.map_err(error::to_python)?)
+}
+
+#[pymethods]
+impl Experiment {
+    /// Reads an experiment from the text of its file; `path` is for messages and for the files that it names.
+    #[new]
+    #[pyo3(signature = (text, path, overrides, *, allow_sweep = false))]
+    fn read(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<Self> {
+        let overrides = convert::overrides(overrides)?;
+        let request = Request::read(text, path, &overrides, allow_sweep);
+        Ok(Experiment { request: request.map_err(|problem| error::to_python(problem.into()))?, overrides })
+    }
+
+    /// The name of the experiment.
+    #[getter]
+    fn name(&self) -> &str {
+        self.request.name()
+    }
+
+    /// The experiment with all its defaults, as JSON.
+    #[getter]
+    fn resolved(&self) -> String {
+        self.request.resolved().to_string()
+    }
+
+    /// The files that the experiment names: its name for each, and the path.
+    #[getter]
+    fn inputs(&self) -> BTreeMap<String, String> {
+        self.network().map(|spec| spec.inputs.clone()).unwrap_or_default()
+    }
+
+    /// What would be built, as JSON.
+    fn inspect(&self) -> String {
+        inspect_request(&self.request).to_string()
+    }
+
+    /// What the experiment's Linux hosts are to do, as JSON for the program inside their kernel.
+    fn linux_plan(&self) -> PyResult<String> {
+        let spec = self.network().ok_or_else(|| error::to_python(firstlight_lab::LabError::NoLinuxHosts))?;
+        let plan = plan(spec).map_err(error::to_python)?;
+        Ok(serde_json::to_string(&plan).expect("a plan is JSON"))
+    }
+
+    /// Runs the experiment.
+    #[pyo3(signature = (progress = None, capture = None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<Py<PyAny>>,
+        capture: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mut watch = Watch::new(progress);
+        let capture = capture.as_deref();
+        let on_slice = &mut |done| watch.on_slice(done);
+        let result = py.detach(|| run_request(&self.request, &self.overrides, capture, on_slice));
+        if let Some(raised) = watch.raised {
+            return Err(raised);
+        }
+        convert::outcome(py, result.map_err(error::to_python)?)
+    }
 }
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::chain::{chain_stages, measurement_chain};
+    use super::Experiment;
     #[pymodule_export]
     use super::circuits::{bytes_of, schedule, schedulers};
     #[pymodule_export]
@@ -98,5 +120,5 @@ mod _core {
     #[pymodule_export]
     use super::goal::{goal, goal_names};
     #[pymodule_export]
-    use super::{check, inspect, keys, linux_plan, reference_text, run, version};
+    use super::{reference_text, schema_text, version};
 }

@@ -3,7 +3,7 @@
 
 mod harness;
 
-use firstlight_net::pfc::{PfcConfig, PfcLimits};
+use firstlight_net::pfc::{Classes, PfcConfig, PfcLimits};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{Cable, Graph, Topology, Wire, back_to_back, dumbbell, star};
 use firstlight_net::{Discipline, HostId, Packet, Stamps};
@@ -223,7 +223,8 @@ fn a_slow_host_is_the_root_of_pauses_back_to_the_senders() {
 /// one has its own.
 #[test]
 fn each_lossless_class_has_an_account_and_the_others_one_buffer() {
-    let mut config = config(pair(), receive(Rate::from_gbps(1), 13_064), Some(PfcConfig { classes: 0b10, ..PFC }));
+    let mut config =
+        config(pair(), receive(Rate::from_gbps(1), 13_064), Some(PfcConfig { classes: Some(Classes(0b10)), ..PFC }));
     config.switch.classes = vec![Discipline::default(); 2];
     let mut sends = burst(0, 1, 100, Time::ZERO);
     sends.iter_mut().filter(|(_, packet)| number(packet) % 2 == 1).for_each(|(_, packet)| packet.set_class(1));

@@ -3,7 +3,7 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Band, Drops, Ecn, HostId, Marking, Packet, PhantomConfig, RedConfig, TcpFlags};
+use firstlight_net::{Band, Drops, Ecn, HostId, Packet, PhantomConfig, RedConfig, TcpFlags};
 use firstlight_sim::{BuildError, Fabric, HybridConfig, PairReport, PortKind, Resize, VoqConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -223,8 +223,8 @@ fn marked_by_red(scale: u32, burst: Span, last_taken: Span, idle: Span) -> Vec<u
     config.week = Week::etalon(4, us(180), us(20)).unwrap(); // 0 > 1 has its night at 400 us, its day at 420 us
     config.packet.rate = Rate::from_gbps(9);
     let (typical_packet, drops) = (Bytes::new(9000), Drops::Unmarkable);
-    let red = RedConfig::new(Band::Packets { min: 1, max: 1 });
-    config.voq.discipline.marking = Marking::Red(RedConfig { weight: 0.5, typical_packet, drops, ..red });
+    let red = RedConfig::new(Band::packets(1, 1));
+    config.voq.discipline.red = Some(RedConfig { weight: 0.5, typical_packet, drops, ..red });
     let stretched = |span: Span| at(span * u64::from(scale));
     let mut sends: Vec<_> = (0..6).map(|k| (stretched(burst), packet(0, 1, 9000, k))).collect();
     // 1.8 us on the host's link.
@@ -420,10 +420,10 @@ fn impossible_fabrics_are_refused() {
     };
     assert_eq!(text(|_| {}), "");
     assert_eq!(text(|c| c.hosts_per_rack = 0), "hosts_per_rack: 0 is not between 1 and 65536");
-    let voq = "voq.discipline.limit: a VOQ of 0 packets drops all packets";
+    let voq = "voq.discipline.queue: a VOQ of 0 packets drops all packets";
     assert_eq!(text(|c| c.voq = VoqConfig::packets(0, None)), voq);
-    let phantom = |c: &mut HybridConfig| c.voq.discipline.marking = Marking::Phantom(PhantomConfig::HULL_10G);
-    let voq = "voq.discipline.marking: a phantom queue is at a link's exit, and a VOQ has no link";
+    let phantom = |c: &mut HybridConfig| c.voq.discipline.phantom = Some(PhantomConfig::HULL_10G);
+    let voq = "voq.discipline.phantom: a phantom queue is at a link's exit, and a VOQ has no link";
     assert_eq!(text(phantom), voq);
     assert_eq!(text(|c| c.racks = 4), "week: it is of 3 racks, the fabric has 4");
     assert_eq!(text(|c| c.packet.switched = false), "packet.switched: a line without a switch joins 2 racks, not 3");

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use firstlight_net::pfc::PfcConfig;
+use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine, Node, Topology, Wire, dumbbell, star};
 use firstlight_net::{Discipline, HostId, Packet};
@@ -167,7 +167,7 @@ fn one_class_stops_and_the_other_goes_on_but_802_3x_stops_all() {
     assert!(fast < at(us(600)), "{fast}");
     assert!(fast_x > at(us(2200)), "{fast_x}");
     // Class 1 alone is lossless: class 0 has no account.
-    let (.., some) = last(PfcConfig { classes: 0b10, ..limits });
+    let (.., some) = last(PfcConfig { classes: Some(Classes(0b10)), ..limits });
     assert_eq!((nic(&some, Some(0)).lossless, nic(&some, Some(0)).peak), (false, 0));
     assert!(nic(&some, Some(1)).pauses > 0);
 }

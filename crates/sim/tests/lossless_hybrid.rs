@@ -3,8 +3,8 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::pfc::PfcConfig;
-use firstlight_net::{Band, Drops, Marking, Packet, RedConfig};
+use firstlight_net::pfc::{Classes, PfcConfig};
+use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
     AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport,
     PausedPort, ReceiveConfig, Resize, VoqConfig,
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 const PFC: PfcConfig = PfcConfig { most_events: 1_000_000, ..PfcConfig::of_all(Bytes::new(9000)) };
 /// RED as lossless classes have it.
 const MARKS: RedConfig = RedConfig {
-    band: Band::Packets { min: 1, max: 3 },
+    band: Band::packets(1, 3),
     max_probability: 0.5,
     weight: 0.5,
     typical_packet: Bytes::new(9000),
@@ -311,7 +311,7 @@ proptest! {
         let pfc = PfcConfig { buffer: (more > 0).then(|| Bytes::new(xoff + headroom + more)), ..pfc };
         let mut config = HybridConfig { pfc: Some(pfc), ..config };
         if red {
-            config.voq.discipline.marking = Marking::Red(MARKS);
+            config.voq.discipline.red = Some(MARKS);
         }
         if let Some(receive) = &mut config.interface.adapter.receive {
             receive.buffer = Bytes::new(headroom_of_hosts(&open) + above);
@@ -417,7 +417,7 @@ fn a_slow_host_pauses_its_tor_and_what_is_behind() {
     let last = left.iter().filter(|exit| exit.1.0 == 2).map(|exit| exit.0).max().unwrap();
     assert_eq!(last, at(ns(4 * 7200 + 100 * 72_000)));
     // With classes that are not lossless nothing is paused, and the buffer of 11 packets loses.
-    let lossy = HybridConfig { pfc: Some(PfcConfig { classes: 0, ..PFC }), ..config };
+    let lossy = HybridConfig { pfc: Some(PfcConfig { classes: Some(Classes(0)), ..PFC }), ..config };
     let (fabric, left) = run(&lossy, &[burst(0, 2, 100, Time::ZERO)], at(us(20_000)));
     let report = fabric.pauses().unwrap();
     assert_eq!((report.lost, report.causes.len()), (0, 0));

@@ -6,8 +6,8 @@ mod harness;
 use firstlight_net::interface::ClockConfig;
 use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
 use firstlight_net::{
-    Band, Direction, Discipline, Drops, Ecn, FlowTuple, HostId, Length, Limit, Marking, PacerConfig, Packet,
-    PhantomConfig, RedConfig, SharedBufferConfig, Stamps,
+    Band, Direction, Discipline, Drops, Ecn, FlowTuple, HostId, Length, PacerConfig, Packet, PhantomConfig, RedConfig,
+    SharedBufferConfig, Stamps,
 };
 use firstlight_sim::{
     AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig, WatchConfig,
@@ -49,27 +49,27 @@ fn topology() -> impl Strategy<Value = Topology> {
 }
 
 fn discipline() -> impl Strategy<Value = Discipline> {
-    let limit = prop_oneof![
-        Just(Limit::None),
-        (1u32..30).prop_map(Limit::Packets),
-        (1u64..90_000).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
-    ];
+    let length = |packets, bytes| {
+        let bytes = (1u64..bytes).prop_map(|bytes| Length::Bytes(Bytes::new(bytes)));
+        prop_oneof![(1u32..packets).prop_map(Length::Packets), bytes]
+    };
     let drops = prop::sample::select(vec![Drops::Beyond, Drops::Unmarkable, Drops::Nothing]);
     let red = (1u32..5, 0u32..20, any::<bool>(), drops).prop_map(|(min, more, gentle, drops)| RedConfig {
         weight: 0.5,
         gentle,
         drops,
-        ..RedConfig::new(Band::Packets { min, max: min + more })
+        ..RedConfig::new(Band::packets(min, min + more))
     });
     let marking = prop_oneof![
-        Just(Marking::None),
-        (1u32..10).prop_map(|mark| Marking::Threshold(Length::Packets(mark))),
-        (1u64..30_000).prop_map(|mark| Marking::Threshold(Length::Bytes(Bytes::new(mark)))),
-        red.prop_map(Marking::Red),
-        (0.5f64..1.0, 1u64..9000)
-            .prop_map(|(drain, threshold)| Marking::Phantom(PhantomConfig { drain, threshold: Bytes::new(threshold) })),
+        Just(Discipline::default()),
+        length(10, 30_000).prop_map(|ecn| Discipline { ecn: Some(ecn), ..Discipline::default() }),
+        red.prop_map(Discipline::red),
+        (0.5f64..1.0, 1u64..9000).prop_map(|(drain, threshold)| Discipline::phantom(PhantomConfig {
+            drain,
+            threshold: Bytes::new(threshold)
+        })),
     ];
-    (limit, marking).prop_map(|(limit, marking)| Discipline { limit, marking })
+    (prop::option::of(length(30, 90_000)), marking).prop_map(|(queue, marking)| Discipline { queue, ..marking })
 }
 
 prop_compose! {
@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(totals.held, 0, "all is quiet at the end");
         prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
         prop_assert_eq!(totals.exited + totals.taken_in + totals.dropped + totals.lost, totals.injected + totals.notified);
-        let drops = |queue: &Discipline| queue.limit != Limit::None || matches!(queue.marking, Marking::Red(_));
+        let drops = |queue: &Discipline| queue.queue.is_some() || queue.red.is_some();
         let SwitchConfig { discipline, classes, buffer, pfc: _ } = &config.switch;
         let any = if classes.is_empty() { drops(discipline) } else { classes.iter().any(drops) };
         let adapters = config.interface.adapter.receive.is_some();

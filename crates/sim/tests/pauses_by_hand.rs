@@ -4,7 +4,7 @@ mod harness;
 
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::{Cable, Graph, Topology, Wire, dumbbell};
-use firstlight_net::{Discipline, Limit, Packet};
+use firstlight_net::{Discipline, Packet};
 use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, PauseReport, SwitchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{assert_conserved, at, drive, ns, number, packet, us};
@@ -114,7 +114,7 @@ fn the_cause_is_the_port_that_most_of_the_account_waits_for() {
 /// What a queue drops is in no account: it could never come out of it.
 #[test]
 fn a_drop_leaves_nothing_behind_in_an_account() {
-    let limit = Discipline { limit: Limit::Packets(3), ..Discipline::default() };
+    let limit = Discipline::packets(Some(3), None);
     let topology = dumbbell(3, 1, Cable::new(Rate::from_gbps(10), ns(500)), Cable::new(Rate::from_gbps(1), ns(500)));
     let mut fabric = fabric(topology.unwrap(), PFC, limit);
     let mut sends: Vec<_> = (0..3).flat_map(|src| burst(src, 3, 1000, Time::ZERO)).collect();

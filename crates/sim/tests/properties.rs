@@ -6,12 +6,12 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Marking, Packet, PacketId, RedConfig};
+use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
     CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, Resize,
     SeriesConfig, VoqConfig,
 };
-use firstlight_units::{Bytes, Rate, Span, Time};
+use firstlight_units::{Rate, Span, Time};
 use harness::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -64,8 +64,8 @@ prop_compose! {
             circuit: CircuitConfig { rate: Rate::from_gbps(circuit), delay: us(circuit_delay) },
             voq: VoqConfig {
                 discipline: Discipline {
-                    marking: red.map_or(Discipline::packets(None, ecn_small).marking, Marking::Red),
-                    ..Discipline::packets(Some(small), None)
+                    red,
+                    ..Discipline::packets(Some(small), ecn_small.filter(|_| red.is_none()))
                 },
                 resize: more.map(|more| Resize::packets(small + more, None, advance)),
             },
@@ -80,10 +80,7 @@ prop_compose! {
 }
 
 fn red() -> impl Strategy<Value = RedConfig> {
-    let band = prop_oneof![
-        Just(Band::Packets { min: 1, max: 6 }),
-        Just(Band::Bytes { min: Bytes::new(5000), max: Bytes::new(40_000) })
-    ];
+    let band = prop_oneof![Just(Band::packets(1, 6)), Just(Band::bytes(5000, 40_000))];
     let drops = prop::sample::select(vec![Drops::Beyond, Drops::Unmarkable, Drops::Nothing]);
     (band, drops, any::<bool>()).prop_map(|(band, drops, gentle)| RedConfig {
         weight: 0.3,

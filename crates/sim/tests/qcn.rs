@@ -4,7 +4,7 @@ mod harness;
 
 use firstlight_net::qcn::{FlowKey, QcnConfig};
 use firstlight_net::topology::{Cable, LeafSpine, Wire, star};
-use firstlight_net::{Discipline, FlowTuple, HostId, Limit, Packet};
+use firstlight_net::{Discipline, FlowTuple, HostId, Packet};
 use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, QcnReport, SwitchConfig, VoqConfig, WatchConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -185,7 +185,7 @@ fn classes_have_points_of_their_own() {
 /// A notification that meets a full queue is lost, and counted.
 #[test]
 fn notifications_can_be_lost() {
-    let discipline = Discipline { limit: Limit::Packets(1), ..Discipline::default() };
+    let discipline = Discipline::packets(Some(1), None);
     let switch = SwitchConfig { discipline, ..SwitchConfig::default() };
     let mut fabric = Fabric::graph(&GraphConfig { switch, ..fabric(4, 10, Some(alarm())) }).unwrap();
     // Hosts 1 and 2 send to host 0 what fills its port while host 0's packets are answered.

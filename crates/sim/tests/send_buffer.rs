@@ -102,13 +102,6 @@ fn room_is_told_when_the_last_bit_has_left() {
     assert_conserved(&fabric);
 }
 
-#[test]
-fn a_buffer_of_nothing_is_refused() {
-    let error = Fabric::graph(&with_buffer(star(2, None, None), 0)).err().expect("it would never send");
-    let told = "interface.adapter.send_buffer: an interface that holds nothing sends nothing: one byte means a packet at a time";
-    assert_eq!(error.to_string(), told);
-}
-
 /// Twice as fast as the link: those whose time has passed follow one by one, each when there is room, be it the
 /// interface or the source's own socket that is full.
 #[test]

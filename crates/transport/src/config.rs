@@ -1,7 +1,7 @@
 //! What a TCP endpoint can be told. Defaults are those of a Linux kernel out of the box.
 
 use firstlight_net::HostId;
-use firstlight_units::{Bytes, Span};
+use firstlight_units::{Bytes, SettingError, Span};
 
 /// One end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,56 +18,74 @@ pub(crate) const LATENCY_OPTION: u16 = 16;
 /// What is added to probe and reordering timeouts; measured (docs/models/tcp.md).
 const TIMER_SLACK: Span = Span::from_ms(2);
 
-/// Settings of an endpoint. All times are of the host's own clock.
+/// The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them. Defaults are those of a
+/// Linux kernel out of the box.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct TcpConfig {
-    /// Largest IP packet in bytes; the largest segment is 40 bytes less (IP, TCP), 12 less for timestamps, and 16 less
+    /// Largest IP packet in bytes. The largest segment is 40 bytes less (IP, TCP), 12 less for timestamps, and 16 less
     /// where the congestion control asks for timestamps of the interfaces.
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: u16,
-    /// Initial congestion window in packets (RFC 6928).
+    /// Initial congestion window (RFC 6928).
+    #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets")))]
     pub initial_window: u32,
-    /// The largest receive window that is offered.
+    /// Largest receive window. Where it is given, it is not tuned unless `tcp.autotune = true` is written.
+    #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
-    /// The window that the receiver's buffer holds starts at 128 KiB, packets' own memory included, and is tuned to what
-    /// arrives in a round trip, up to `receive_window`; without it is that large from the start (dynamic right-sizing).
+    /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what
+    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed.
     pub autotune: bool,
-    /// The most that the stack holds of what the application has written and the peer has not acknowledged; `None`: any
-    /// amount. Less than a segment counts as one.
+    /// The most that a sender's stack holds of what the application has written and the peer has not acknowledged,
+    /// counted in bytes of payload. Less than a segment counts as one.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-most" = "1073741824B", "x-without" = "tuned to the congestion window, up to 4 MiB of packets' memory"))
+    )]
     pub send_buffer: Option<Bytes>,
-    /// The shortest retransmission timeout. Linux: 200 ms, which is there the floor under its variance term too.
+    /// The shortest retransmission timeout: max(SRTT + max(4 RTTVAR, `tcp.rto_variance`), this).
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub rto_min: Span,
-    /// That floor, so that RTO >= SRTT + this; `None`: the same as `rto_min`.
+    /// Floor under the variance term of the retransmission timeout.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "the same as `tcp.rto_min`")))]
     pub rto_variance: Option<Span>,
     /// Timeout before the first RTT sample (RFC 6298, section 2.1).
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub rto_initial: Span,
     /// Ceiling of the backed-off timeout.
+    #[cfg_attr(feature = "spec", schemars(extend("x-least" = "1ms")))]
     pub rto_max: Span,
-    /// Delay of an ACK (Linux: 40 ms); up to five times as long where data arrive that slowly.
+    /// Delay of an ACK; up to five times as long where data arrive that slowly.
     pub delayed_ack: Span,
-    /// Packets that are acknowledged at once, at most, when a connection starts or duplicates arrive (Linux: 16, and half a window).
+    /// The most packets that are acknowledged at once when a connection starts or duplicates arrive.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 16_777_216), extend("x-of" = "packets")))]
     pub quick_acks: u32,
-    /// Hold back ACKs that only report more data out of order, beyond the first three for a gap (Linux since 4.18).
-    pub compress_sacks: bool,
-    /// New data go out in pieces of up to 64 KiB, as hosts with segmentation offload send them; without: packet by packet.
-    pub bursts: bool,
-    /// The tick of the host's clock (Linux: 1/HZ; 4 ms with HZ=250, its own default). Timers expire at the tick after
-    /// the one that ends their span, probe and reordering timeouts have 2 ms of slack, and CUBIC evaluates its curve
-    /// once per tick. Zero: exact, without slack.
+    /// Tick of the hosts' clocks (a kernel's 1/HZ). Timers expire at the tick after the one that ends their span, probe
+    /// and reordering timeouts have 2 ms of slack, and CUBIC evaluates its curve once per tick. Zero: exact, without
+    /// slack. The tick chooses the kernel of Linux hosts, which has `1ms`, `4ms` or `10ms`.
     pub tick: Span,
-    /// Negotiate ECN (RFC 3168). A controller that needs it, like DCTCP, turns it on by itself.
+    /// Negotiate ECN (RFC 3168). DCTCP negotiates it whatever this says.
     pub ecn: bool,
-    /// Forward RTO-recovery, the detection of spurious timeouts (RFC 5682).
+    /// Detect spurious timeouts (F-RTO, RFC 5682).
     pub frto: bool,
-    /// Tail loss probes (RFC 8985, section 7).
+    /// Send tail loss probes (RFC 8985, section 7).
     pub tail_loss_probe: bool,
+    /// Hold back ACKs that only report more data out of order, beyond the first three for a gap, as Linux does since
+    /// 4.18.
+    pub compress_sacks: bool,
+    /// New data are sent in pieces of up to 64 KiB, as hosts with segmentation offload send them. `false`: packet by
+    /// packet, as in ns-2.
+    pub bursts: bool,
     /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate acknowledgements
     /// (RFC 6582).
     pub sack: bool,
     /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.
     pub timestamps: bool,
     /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4).
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub nagle: bool,
     /// What experiments do not set.
+    #[cfg_attr(feature = "spec", serde(skip))]
     pub stack: StackConfig,
 }
 
@@ -150,7 +168,6 @@ impl Default for StackConfig {
         }
     }
 }
-
 impl Default for TcpConfig {
     fn default() -> Self {
         TcpConfig {
@@ -179,23 +196,6 @@ impl Default for TcpConfig {
     }
 }
 
-/// A setting that no endpoint can work with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// The MTU leaves no room for payload.
-    #[error("an MTU of {0} B leaves no payload: headers take 60 B, so use at least 100 B")]
-    Mtu(u16),
-    /// The initial window is zero.
-    #[error("an initial window of 0 packets never sends: use at least 1")]
-    InitialWindow,
-    /// The receive window is out of range.
-    #[error("a receive window of {0} cannot be offered: use at least one segment and at most 1 GiB (RFC 7323)")]
-    ReceiveWindow(Bytes),
-    /// A timeout is zero.
-    #[error("{0} must be longer than zero")]
-    ZeroTimeout(&'static str),
-}
-
 impl TcpConfig {
     /// Payload bytes of a full segment.
     pub const fn mss(&self) -> u32 {
@@ -203,26 +203,24 @@ impl TcpConfig {
         (self.mtu - 40 - options) as u32
     }
 
-    /// Checks that an endpoint can work with these settings.
+    /// Checks settings against each other. Each by itself is in the range of its key.
     ///
     /// # Errors
-    /// The first setting that it cannot work with.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.mtu < 100 {
-            return Err(ConfigError::Mtu(self.mtu));
-        }
-        if self.initial_window == 0 {
-            return Err(ConfigError::InitialWindow);
-        }
-        let window = self.receive_window.get();
-        if window < u64::from(self.mss()) || window > 1 << 30 {
-            return Err(ConfigError::ReceiveWindow(self.receive_window));
-        }
-        let timeouts = [("rto_min", self.rto_min), ("rto_initial", self.rto_initial), ("rto_max", self.rto_max)];
-        match timeouts.iter().find(|(_, span)| span.is_zero()) {
-            Some((name, _)) => Err(ConfigError::ZeroTimeout(name)),
-            None => Ok(()),
-        }
+    /// The first setting that does not fit another.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let window = self.receive_window;
+        let segment = u64::from(self.mss());
+        SettingError::unless(
+            window.get() >= segment,
+            "receive_window",
+            format!("a receive window of {window} holds no segment of {segment} B: use at least that"),
+        )?;
+        let floor = self.rto_min.max(self.rto_initial);
+        SettingError::unless(
+            self.rto_max >= floor,
+            "rto_max",
+            format!("{} is too short: use at least rto_min and rto_initial, here {floor}", self.rto_max),
+        )
     }
 
     /// What Linux adds to probe and reordering timeouts, where its clock ticks: 2 ms.

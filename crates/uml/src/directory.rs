@@ -4,7 +4,7 @@
 //! `outcome.json` or `failure.json` at the end. These two get their names when they are complete.
 
 use crate::outcome;
-use firstlight_lab::spec::{OverrideValue, SpecError};
+use firstlight_lab::spec::{OverrideValue, Request, SpecError};
 use firstlight_lab::{LabError, Outcome, Spec};
 use firstlight_linux::Plan;
 use firstlight_version::version;
@@ -94,12 +94,13 @@ impl RunDirectory {
         let overrides = run["overrides"].as_object().into_iter().flatten();
         let overrides: Vec<_> = overrides.map(|(key, value)| (key.clone(), override_value(value))).collect();
         let sweep = run["sweep"].as_bool().unwrap_or(false);
-        let spec = Spec::read_with(&self.text("experiment.toml")?, text("path")?, &overrides, sweep)?;
+        let request = Request::read(&self.text("experiment.toml")?, text("path")?, &overrides, sweep)?;
+        let Request::Network(spec) = request else { return Err(LabError::NoLinuxHosts.into()) };
         let plan: Plan =
             serde_json::from_str(&self.text("plan.json")?).map_err(|error| self.content("plan.json", error))?;
         self.check_version("plan.json", &plan.version)?;
         self.check_plan(&plan, &spec)?;
-        Ok(RunOrder { spec, overrides, plan, capture: run["capture"].as_str().map(PathBuf::from) })
+        Ok(RunOrder { spec: *spec, overrides, plan, capture: run["capture"].as_str().map(PathBuf::from) })
     }
 
     fn check_version(&self, name: &str, theirs: &str) -> Result<(), SessionError> {

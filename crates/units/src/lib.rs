@@ -6,8 +6,12 @@
 
 mod parse;
 mod rate;
+#[cfg(feature = "spec")]
+mod schema;
+mod setting;
 mod time;
 
 pub use parse::UnitError;
 pub use rate::{Bytes, Rate};
+pub use setting::SettingError;
 pub use time::{Span, Time};

@@ -17,7 +17,7 @@ pub(crate) const RATES: Units =
 pub(crate) const BYTES: Units =
     &[("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
 /// Read, never written.
-const BINARY_BYTES: Units = &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+pub(crate) const BINARY_BYTES: Units = &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// Why a text is not a quantity. The message says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

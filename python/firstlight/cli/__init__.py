@@ -1,5 +1,5 @@
 """The command line: ``firstlight run | sweep | compare | schedule | goal | reproduce | list | report |
-inspect | kernel | doctor``.
+inspect | schema | kernel | doctor``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import click
 
 from firstlight import core
-from firstlight.cli.experiments import compare, inspect, run, sweep
+from firstlight.cli.experiments import compare, inspect, run, schema, sweep
 from firstlight.cli.goal import goal
 from firstlight.cli.linux import doctor, kernel
 from firstlight.cli.reproductions import list_, report, reproduce
@@ -25,7 +25,20 @@ def app() -> None:
     """A laboratory for datacenter transport: how will this transport behave on that fabric?"""
 
 
-for command in (run, sweep, compare, reproduce, list_, report, inspect, schedule, goal, kernel, doctor):
+for command in (
+    run,
+    sweep,
+    compare,
+    reproduce,
+    list_,
+    report,
+    inspect,
+    schema,
+    schedule,
+    goal,
+    kernel,
+    doctor,
+):
     app.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""The commands ``firstlight run | sweep | compare | inspect``."""
+"""The commands ``firstlight run | sweep | compare | inspect | schema``."""
 
 import json
 from pathlib import Path
@@ -39,14 +39,11 @@ def run(
     patience: float,
 ) -> None:
     """Run the experiment in FILE and print its summary."""
-    overrides = parse_settings(settings, hosts)
-    spec = core.Spec.read(file, overrides)
-    name = core.inspect(spec).get("name") or file.stem
-    target = out or Path("results") / "runs" / f"{name}-{runs.key(spec)[:8]}"
+    experiment = core.Spec.read(file, parse_settings(settings, hosts)).check()
+    name = experiment.name
+    target = out or Path("results") / "runs" / f"{name}-{runs.key(experiment)[:8]}"
     with Tracker(f"running {name}") as tracker:
-        result = runs.run(
-            file, overrides, out=target, capture=capture, progress=tracker.on_fraction, patience=patience
-        )
+        result = runs.run_into(target, experiment, capture, tracker.on_fraction, patience)
     print_summary(console(), result)
     click.echo(f"stored in {target}")
     if result.invalid:
@@ -69,19 +66,14 @@ def sweep(
     patience: float,
 ) -> None:
     """Run FILE at every point of its [sweep] table; finished points are not run again."""
-    overrides = parse_settings(settings, hosts)
-    spec = core.Spec.read(file, overrides, sweep=True)
-    points = sweeps.points_of(spec, sweeps.axes_of(spec))
-    directory = runs.directory_of(out, runs.name_of(spec))
-    todo = pool.pending(points, directory / sweeps.STORE)
-    click.echo(f"{len(points)} points, {len(points) - len(todo)} of them finished before", err=True)
+    plan = sweeps.plan(file, parse_settings(settings, hosts), out=out)
+    todo = pool.pending(plan.points, plan.path / sweeps.STORE)
+    click.echo(f"{len(plan.points)} points, {len(plan.points) - len(todo)} of them finished before", err=True)
     with Tracker.of_points("sweeping", todo) as tracker:
-        done = sweeps.sweep(
-            file, overrides, out=directory, jobs=jobs, listener=tracker.on_point, patience=patience
-        )
+        done = sweeps.run_plan(plan, jobs=jobs, listener=tracker.on_point, patience=patience)
     columns = [*done.axes, *(c for c in sweeps.SHOWN if c in done.frame)]
     click.echo(done.frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
-    click.echo(f"stored in {directory} (table: {directory / sweeps.TABLE})")
+    click.echo(f"stored in {plan.path} (table: {plan.path / sweeps.TABLE})")
 
 
 @click.command()
@@ -98,16 +90,18 @@ def compare(
     """Run FILE on simulated and on Linux hosts and show both with their differences."""
     from firstlight.pages import report
 
-    overrides = parse_settings(settings)
-    spec = core.Spec.read(file, overrides)
-    directory = runs.directory_of(out, comparisons.FOLDER, runs.name_of(spec))
-    todo = pool.pending(comparisons.points_of(spec), directory / comparisons.STORE)
+    plan = comparisons.plan(file, parse_settings(settings), out=out)
+    todo = pool.pending(plan.points, plan.path / comparisons.STORE)
     with Tracker.of_points("comparing", todo) as tracker:
-        done = comparisons.compare(
-            file, overrides, out=directory, jobs=jobs, listener=tracker.on_point, patience=patience
-        )
+        done = comparisons.run_plan(plan, jobs=jobs, listener=tracker.on_point, patience=patience)
     print_comparison(console(), done)
     click.echo(f"page: {report.write_comparison(done)}")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of experiments, for editors that complete and check them."""
+    click.echo(core.schema())
 
 
 @click.command()

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstlight import _core, core
-from firstlight.errors import RunError, SpecError
+from firstlight import core
+from firstlight.errors import RunError
 from firstlight.linux import installed, launch, outcome
 from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
 from firstlight.linux.processes import end, own_cpu
@@ -41,26 +41,26 @@ ANSWER_S = 2.0
 
 
 def execute(
-    spec: core.Spec,
-    resolved: dict[str, Any],
+    experiment: core.Experiment,
     progress: Callable[[float], None] | None = None,
     capture: str | Path | None = None,
     *,
     patience: float = core.PATIENCE,
     logs: Path | None = None,
 ) -> core.Output:
-    """Run ``spec`` (which ``resolved`` is, with all defaults) in a kernel.
+    """Run ``experiment`` in a kernel.
 
     ``patience`` is how many seconds virtual time may stand still before the run is ended. The logs of a
     failed run are kept as ``logs``, else in a new temporary directory; the error names it. Nothing that was
     started is left, whatever ends this.
     """
+    resolved = experiment.resolved
     kernel = installed.kernel_of(resolved)
-    text = plan_of(spec)
+    text = experiment.linux_plan()
     plan = json.loads(text)
     memory = memory_mb(plan)
     with RunDirectory(memory // 2) as run, own_cpu() as cpu:
-        prepare(run, spec, resolved, text, capture)
+        prepare(run, experiment, text, capture)
         words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
         try:
             with started(run, words, cpu) as process:
@@ -71,14 +71,6 @@ def execute(
     if logs is not None:
         forget_logs(logs)
     return output
-
-
-def plan_of(spec: core.Spec) -> str:
-    """The plan of the kernel's hosts, as JSON."""
-    try:
-        return _core.linux_plan(spec.text, spec.path, spec.overrides, allow_sweep=spec.sweep)
-    except _core.SpecError as e:
-        raise SpecError(str(e)) from None
 
 
 def memory_mb(plan: dict[str, Any]) -> int:
@@ -93,12 +85,12 @@ def memory_mb(plan: dict[str, Any]) -> int:
 
 def prepare(
     run: RunDirectory,
-    spec: core.Spec,
-    resolved: dict[str, Any],
+    experiment: core.Experiment,
     plan: str,
     capture: str | Path | None,
 ) -> None:
     """Write the files that the engine and the guest program read."""
+    spec = experiment.spec
     run.write("experiment.toml", spec.text)
     run.link("experiment", Path(spec.path).absolute().parent)
     run.write("plan.json", plan)
@@ -108,7 +100,7 @@ def prepare(
         "overrides": spec.overrides,
         "sweep": spec.sweep,
         "capture": None if capture is None else str(Path(capture).absolute()),
-        "seed": resolved["seed"],
+        "seed": experiment.resolved["seed"],
     }
     run.write("run.json", json.dumps(described))
 

@@ -33,8 +33,7 @@ def _present(file: Path, what: str) -> Path:
 
 
 def has_linux_hosts(resolved: dict[str, Any]) -> bool:
-    """Whether the experiment, as :func:`firstlight.core.inspect` resolves it, has hosts with a kernel's
-    stack."""
+    """Whether the experiment, with all its defaults, has hosts with a kernel's stack."""
     flows = resolved.get("flows", [])
     return bool(
         resolved.get("hosts", {}).get("kind") == "linux"

@@ -16,7 +16,7 @@ from firstlight.numbers import minus, rounded
 from firstlight.runs import pool
 from firstlight.runs.divergence import Divergence, divergences
 from firstlight.runs.result import Result, load
-from firstlight.runs.run import HOSTS, Hosts, directory_of, name_of
+from firstlight.runs.run import HOSTS, Hosts, directory_of
 from firstlight.runs.staging import replace_text
 
 INDEX = "compare.json"
@@ -121,6 +121,23 @@ def points_of(spec: Spec) -> list[pool.Point]:
     return pool.checked([pool.Point(on_hosts(spec, kind), f"{kind} hosts") for kind in HOSTS])
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A comparison before it is run: its two points, both checked, and the directory of its results."""
+
+    name: str
+    points: list[pool.Point]
+    path: Path
+
+
+def plan(path: str | Path, overrides: Overrides | None = None, *, out: str | Path | None = None) -> Plan:
+    """The comparison of the experiment in ``path``; see :func:`compare`."""
+    spec = Spec.read(path, overrides)
+    points = points_of(spec)
+    name = spec.check().name
+    return Plan(name, points, directory_of(out, FOLDER, name))
+
+
 def compare(
     path: str | Path,
     overrides: Overrides | None = None,
@@ -135,11 +152,19 @@ def compare(
     Both results are stored in ``out`` (default ``results/compare/<name>``). A result that is already there is
     not run again.
     """
-    spec = Spec.read(path, overrides)
-    points = points_of(spec)
-    directory = directory_of(out, FOLDER, name_of(spec))
-    results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener, patience=patience)
-    return _stored(name_of(spec), results, directory)
+    return run_plan(plan(path, overrides, out=out), jobs=jobs, listener=listener, patience=patience)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    jobs: int | None = None,
+    listener: pool.Listener | None = None,
+    patience: float = PATIENCE,
+) -> Comparison:
+    """Run the points of ``plan`` that have no result yet; see :func:`compare`."""
+    results = pool.run_all(plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience)
+    return _stored(plan.name, results, plan.path)
 
 
 def _stored(name: str, results: Sequence[Result], directory: Path) -> Comparison:

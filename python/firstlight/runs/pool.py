@@ -20,10 +20,10 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal
 
-from firstlight import core, errors
+from firstlight import errors
 from firstlight.core import PATIENCE, Spec
 from firstlight.runs.result import Result, is_result, load
-from firstlight.runs.run import key
+from firstlight.runs.run import key_of
 
 Event = Literal["progress", "done"]
 Listener = Callable[["Point", Event, float], None]
@@ -38,9 +38,19 @@ class Point:
     weight: float = 1.0
 
     @functools.cached_property
+    def known(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The experiment with its defaults, and hashes of its files; what else the core has read is not kept.
+        Raises :class:`SpecError` with the point's label for a wrong experiment."""
+        try:
+            experiment = self.spec.check()
+        except errors.SpecError as e:
+            raise errors.SpecError(f"{self.label}: {e}") from None
+        return experiment.resolved, experiment.inputs
+
+    @functools.cached_property
     def key(self) -> str:
         """Identity of the run."""
-        return key(self.spec)
+        return key_of(self.spec, *self.known)
 
     def target(self, store: Path) -> Path:
         """The result's directory in ``store``."""
@@ -51,10 +61,7 @@ def checked(points: Sequence[Point]) -> list[Point]:
     """The points, each checked by the core; raises :class:`SpecError` with the label of the first wrong
     one."""
     for point in points:
-        try:
-            core.inspect(point.spec)
-        except errors.SpecError as e:
-            raise errors.SpecError(f"{point.label}: {e}") from None
+        _ = point.known
     return list(points)
 
 

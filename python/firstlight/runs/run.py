@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from firstlight import core
-from firstlight.core import Overrides, Spec
-from firstlight.errors import ResultError, SpecError
+from firstlight.core import Experiment, Overrides, Spec
+from firstlight.errors import ResultError
 from firstlight.linux import guest, installed
 from firstlight.runs.result import CAPTURE, MANIFEST, Result, load
 from firstlight.runs.staging import Staging, check_target
@@ -20,8 +20,7 @@ HOSTS: tuple[Hosts, ...] = get_args(Hosts)
 def inspect(path: str | Path, overrides: Overrides | None = None) -> dict[str, Any]:
     """What the experiment in ``path`` would build: hosts, rates, week, bandwidth-delay products, flows.
     Nothing is run."""
-    spec = Spec.read(path, overrides)
-    return core.inspect(Spec(spec.text, spec.path, spec.overrides, "sweep" in spec.document()))
+    return Spec.read(path, overrides, sweep=True).check().inspect()
 
 
 def run(
@@ -42,32 +41,42 @@ def run(
     error says. Raises :class:`SpecError` for a wrong experiment; Ctrl-C raises ``KeyboardInterrupt`` and
     stores nothing.
     """
-    spec = Spec.read(path, overrides)
     if out is None:
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
-        known = asked(spec)
-        output = execute(spec, progress, patience=patience)
+        experiment = Spec.read(path, overrides).check()
+        known = asked(experiment)
+        output = execute(experiment, progress, patience=patience)
         return Result({**output.manifest, **known}, output.tables, programs=output.programs)
-    target = Path(out)
+    return run_into(Path(out), Spec.read(path, overrides).check(), capture, progress, patience)
+
+
+def run_into(
+    target: Path,
+    experiment: Experiment,
+    capture: bool = False,
+    progress: Callable[[float], None] | None = None,
+    patience: float = core.PATIENCE,
+) -> Result:
+    """Run ``experiment``, store its result as ``target``, completely or not at all, and return it."""
     check_target(target, MANIFEST)
-    store(spec, target, capture, progress, patience)
+    store(experiment, target, capture, progress, patience)
     return load(target)
 
 
 def store(
-    spec: Spec,
+    experiment: Experiment,
     target: Path,
     capture: bool,
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
 ) -> None:
-    """Run ``spec`` and store its result as ``target``, completely or not at all."""
+    """Run ``experiment`` and store its result as ``target``, completely or not at all."""
     with Staging(target) as staging:
-        known = asked(spec)
-        wanted = capture or _wants_capture(spec)
+        known = asked(experiment)
+        wanted = capture or experiment.resolved.get("measure", {}).get("capture")
         output = execute(
-            spec,
+            experiment,
             progress,
             staging.path / CAPTURE if wanted else None,
             patience=patience,
@@ -76,15 +85,10 @@ def store(
         staging.commit(Result({**output.manifest, **known}, output.tables, programs=output.programs))
 
 
-def asked(spec: Spec) -> dict[str, Any]:
+def asked(experiment: Experiment) -> dict[str, Any]:
     """The manifest's entries that are known before the run: its key, its overrides, and the files that the
     experiment names."""
-    return {"key": key(spec), "overrides": spec.overrides, "inputs": spec.inputs()}
-
-
-def name_of(spec: Spec) -> str:
-    """The experiment's name, else its file's."""
-    return str(spec.document().get("name") or Path(spec.path).stem)
+    return {"key": key(experiment), "overrides": experiment.spec.overrides, "inputs": experiment.inputs}
 
 
 def directory_of(out: str | Path | None, *default: str) -> Path:
@@ -95,42 +99,34 @@ def directory_of(out: str | Path | None, *default: str) -> Path:
     return directory
 
 
-def key(spec: Spec) -> str:
+def key(experiment: Experiment) -> str:
+    """Identity of a run, 32 hex digits; see :func:`key_of`."""
+    return key_of(experiment.spec, experiment.resolved, experiment.inputs)
+
+
+def key_of(spec: Spec, resolved: dict[str, Any], inputs: dict[str, str]) -> str:
     """Identity of a run, 32 hex digits: a hash of the experiment's text, the overrides, the files that it
     names and the core's build; on Linux hosts also of the kernel."""
-    identity = [core.build(), spec.text, sorted(spec.overrides.items()), spec.inputs(), *_kernel_of(spec)]
+    kernel = installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
+    identity = [core.build(), spec.text, sorted(spec.overrides.items()), inputs, *kernel]
     return core.hash_of(json.dumps(identity, default=str).encode())
 
 
-def _kernel_of(spec: Spec) -> list[str]:
-    """Identity of the kernel; empty for simulated hosts and for wrong experiments."""
-    try:
-        resolved = core.inspect(spec)["spec"]
-    except SpecError:
-        return []
-    return installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
-
-
-def _wants_capture(spec: Spec) -> bool:
-    """Whether the experiment itself asks for a packet capture (``measure.capture``)."""
-    return bool(core.inspect(spec)["spec"].get("measure", {}).get("capture"))
-
-
 def execute(
-    spec: Spec,
+    experiment: Experiment,
     progress: Callable[[float], None] | None = None,
     capture: str | Path | None = None,
     *,
     patience: float = core.PATIENCE,
     logs: Path | None = None,
 ) -> core.Output:
-    """Run ``spec`` to its end, on the hosts that it asks for. ``progress`` gets the fraction done; Ctrl-C
-    raises ``KeyboardInterrupt`` at once.
+    """Run ``experiment`` to its end, on the hosts that it asks for.
+
+    ``progress`` gets the fraction done; Ctrl-C raises ``KeyboardInterrupt`` at once.
 
     On Linux hosts a run ends with an error when virtual time stands still for ``patience`` seconds. The logs
     of a failed run are kept as ``logs``, else in a temporary directory that the error names.
     """
-    resolved = core.inspect(spec)["spec"]
-    if installed.has_linux_hosts(resolved):
-        return guest.execute(spec, resolved, progress, capture, patience=patience, logs=logs)
-    return core.simulate(spec, progress, capture)
+    if installed.has_linux_hosts(experiment.resolved):
+        return guest.execute(experiment, progress, capture, patience=patience, logs=logs)
+    return core.simulate(experiment, progress, capture)

@@ -14,7 +14,7 @@ from firstlight.core import Overrides, Spec
 from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import Result, load
-from firstlight.runs.run import directory_of, name_of
+from firstlight.runs.run import directory_of
 from firstlight.runs.staging import replace_text
 
 INDEX = "sweep.json"
@@ -100,8 +100,31 @@ def label(setting: Mapping[str, Any]) -> str:
 
 def points_of(spec: Spec, axes: Axes) -> list[pool.Point]:
     """The points. All are checked before any is run."""
-    core.inspect(spec)
     return pool.checked([pool.Point(spec.with_overrides(s), label(s)) for s in combinations(axes)])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep before it is run: its points, all of them checked, and the directory of its results."""
+
+    name: str
+    axes: dict[str, list[Any]]
+    points: list[pool.Point]
+    path: Path
+
+
+def plan(
+    path: str | Path,
+    overrides: Overrides | None = None,
+    axes: Axes | None = None,
+    *,
+    out: str | Path | None = None,
+) -> Plan:
+    """The sweep of the experiment in ``path``; see :func:`sweep`."""
+    spec = Spec.read(path, overrides, sweep=True)
+    table = axes_of(spec) if axes is None else check_axes(axes, "axes")
+    name = spec.check().name
+    return Plan(name, table, points_of(spec, table), directory_of(out, name))
 
 
 def sweep(
@@ -120,12 +143,19 @@ def sweep(
     the text names, and build. A result that is already there is not run again, so an interrupted sweep
     continues. ``jobs`` processes run in parallel (default: all cores); their number does not change a result.
     """
-    spec = Spec.read(path, overrides, sweep=True)
-    table = axes_of(spec) if axes is None else check_axes(axes, "axes")
-    points = points_of(spec, table)
-    directory = directory_of(out, name_of(spec))
-    results = pool.run_all(points, directory / STORE, jobs=jobs, listener=listener, patience=patience)
-    answer = Sweep(name_of(spec), table, combinations(table), results, directory)
+    return run_plan(plan(path, overrides, axes, out=out), jobs=jobs, listener=listener, patience=patience)
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    jobs: int | None = None,
+    listener: pool.Listener | None = None,
+    patience: float = core.PATIENCE,
+) -> Sweep:
+    """Run the points of ``plan`` that have no result yet; see :func:`sweep`."""
+    results = pool.run_all(plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience)
+    answer = Sweep(plan.name, plan.axes, combinations(plan.axes), results, plan.path)
     _store(answer)
     return answer
 

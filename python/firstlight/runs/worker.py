@@ -55,7 +55,7 @@ def main() -> None:
         task = json.loads(tasks.get())
         spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
         try:
-            store(spec, Path(task["target"]), task["capture"], report.progress, task["patience"])
+            store(spec.check(), Path(task["target"]), task["capture"], report.progress, task["patience"])
         except FirstlightError as e:
             report.send(error=str(e), kind=type(e).__name__)
         except Exception as e:

@@ -6,10 +6,10 @@
 //! Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
 
 use crate::error::LabError;
-use crate::spec::{CaptureSide, Network, Spec};
 use firstlight_formats::capture::{CaptureInterface, CaptureNetwork, CaptureWriter};
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_sim::{CaptureSink, FlowReport, World};
+use firstlight_spec::{CaptureSide, Network, Spec};
 use firstlight_units::Time;
 use std::path::Path;
 
@@ -65,7 +65,7 @@ impl Capture {
         let mut receivers: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.dst, flow.dport)).collect();
         senders.sort_unstable();
         receivers.sort_unstable();
-        Capture { writer, side: spec.measure.side, senders, receivers, time_scale: u64::from(spec.time_scale) }
+        Capture { writer, side: spec.measure.capture_side, senders, receivers, time_scale: u64::from(spec.time_scale) }
     }
 
     /// Whether the packet passes the wanted end of its flow.

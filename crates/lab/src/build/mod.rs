@@ -7,8 +7,8 @@ pub use capture::start_capture;
 pub use plan::plan;
 
 use crate::error::LabError;
-use crate::spec::{Flow, HostKind, Network, Probe, Spec};
-use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, World};
+use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, SeriesConfig, WatchConfig, World};
+use firstlight_spec::{Flow, HostKind, Network, Probe, Spec};
 use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 
 /// Most changes of rates that a result keeps for all hosts together.
@@ -32,11 +32,11 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
         Network::Graph(graph) => Fabric::graph(graph)?,
         Network::Hybrid(hybrid) => Fabric::hybrid(hybrid)?,
     };
-    if let Some(pair) = spec.measure.pair {
-        fabric.set_meter(&MeterConfig { pair, series: spec.measure.series.clone() })?;
+    if let Some(pair) = spec.pair {
+        fabric.set_meter(&MeterConfig { pair, series: series(spec) })?;
     }
-    if !spec.measure.queues.ports.is_empty() {
-        fabric.watch(&spec.measure.queues)?;
+    if let Some(ports) = spec.measure.queues.clone() {
+        fabric.watch(&WatchConfig { ports, every: spec.measure.queue_samples })?;
     }
     if spec.measure.rate_limiters {
         fabric.keep_rate_changes(changes_of_each(spec.hosts()));
@@ -44,6 +44,11 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
     let flows = spec.flows.iter().map(|flow| flow_config(spec, flow)).collect();
     let probes = spec.probes.iter().map(|probe| probe_config(spec, probe)).collect();
     World::with(fabric, flows, probes, &spec.messages, spec.seed)
+}
+
+/// The folded series of the measured pair, if it is wanted.
+fn series(spec: &Spec) -> Option<SeriesConfig> {
+    spec.measure.series.map(|every| SeriesConfig { every, fold: spec.measure.fold })
 }
 
 fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {

@@ -2,11 +2,11 @@
 
 use super::build;
 use crate::error::LabError;
-use crate::spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
 use firstlight_formats::capture::address;
 use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan};
 use firstlight_net::HostId;
 use firstlight_sim::FlowReport;
+use firstlight_spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
 use firstlight_units::{Bytes, Span};
 use firstlight_version::version;
 

@@ -9,12 +9,14 @@
 //! Little's law the two make a window together. That is the paper's burst error: stamps that are taken before the
 //! queue tell its changes as delay. The receiver answers every other packet.
 
+mod outcome;
 mod path;
 mod report;
 
+pub use outcome::run;
 pub use report::{ChainReport, Spread};
 
-use firstlight_net::interface::{ChainConfig, ClockConfig, Remedies, StackConfig};
+use firstlight_net::interface::{ChainConfig, ClockConfig, StackConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use path::Path;
 
@@ -61,18 +63,6 @@ impl MeasurementChain {
             window: Bytes::new(512 << 10),
         }
     }
-}
-
-/// The stages of Fig. 6, from the kernel's stamps to all that is done, in software and in hardware.
-pub fn stages() -> [(&'static str, ChainConfig); 6] {
-    [
-        ("kernel", ChainConfig::Kernel(StackConfig::default())),
-        ("software", ChainConfig::software(Remedies::NONE)),
-        ("software, token bucket", ChainConfig::software(Remedies::BUCKET)),
-        ("software, token bucket, calibration", ChainConfig::software(Remedies::ALL)),
-        ("hardware, token bucket", ChainConfig::hardware(Remedies::BUCKET)),
-        ("hardware, token bucket, calibration", ChainConfig::hardware(Remedies::ALL)),
-    ]
 }
 
 /// Sends so many packets and tells what the stamps say; the first two windows are left out. `seed` decides all noise;

@@ -1,5 +1,6 @@
 use super::*;
-use firstlight_net::interface::PollConfig;
+use firstlight_net::interface::{PollConfig, Remedies};
+use firstlight_spec::Stage;
 
 const PACKETS: u64 = 20_000;
 
@@ -48,7 +49,7 @@ fn a_window_without_noise_shows_each_packets_place_in_its_burst() {
 
 #[test]
 fn each_stage_takes_its_error_away() {
-    let [kernel, bare, bucket, software, card, calibrated] = stages().map(|(_, chain)| deviation_us(chain));
+    let [kernel, bare, bucket, software, card, calibrated] = Stage::ALL.map(|stage| deviation_us(stage.chain()));
     assert!(kernel > bare && bare > 10.0 * bucket, "the burst is the driver's largest error: {bare} {bucket}");
     // Three waits for a round of a loop, of 1.303 us each: before t1, t2 and t4. An ACK's t3 seldom waits.
     assert!((bucket - 1.303 * 3f64.sqrt()).abs() < 0.1, "{bucket}");
@@ -90,4 +91,20 @@ fn spread_by_hand() {
     assert_eq!((spread.lower_quartile, spread.median, spread.upper_quartile), (1, 2, 3));
     assert_eq!((spread.mean, spread.deviation), (2.5, 1.25f64.sqrt()));
     assert_eq!(Spread::of(&[]), None);
+}
+
+#[test]
+fn a_summary_by_hand() {
+    let report = ChainReport {
+        rtt_ns: vec![1000, 2000, 3000, 6000],
+        tx_gaps_ns: vec![1199, 1200],
+        rx_gaps_ns: vec![1, 1],
+        busy: 0.5,
+        ..ChainReport::default()
+    };
+    let summary = outcome::summary(&report);
+    let found = |metric: &str| crate::measure::metric(&summary, metric).unwrap();
+    assert_eq!(found("rtt_deviation_us"), 3.5f64.sqrt());
+    assert_eq!(["rtt_min_us", "rtt_max_us", "rtt_range_us", "rtt_middle_us"].map(found), [1.0, 6.0, 5.0, 2.0]);
+    assert_eq!(["tx_gaps_below_pct", "rx_gaps_below_pct", "busy_pct"].map(found), [50.0, 100.0, 50.0]);
 }

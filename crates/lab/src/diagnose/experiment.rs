@@ -2,10 +2,9 @@
 
 use super::lossless::circles;
 use super::thresholds::out_of_reach;
-use crate::spec::{Flow, Network, Spec};
 use firstlight_linux::Sysctl;
-use firstlight_net::Marking;
 use firstlight_sim::{HybridConfig, SwitchConfig};
+use firstlight_spec::{Flow, Network, Spec};
 
 /// Weeks after which the start of the run has no effect on results.
 const WARM_WEEKS: u64 = 3;
@@ -26,7 +25,7 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
     if let Network::Hybrid(hybrid) = &spec.network {
         marks(spec, hybrid, &mut notes);
         weeks(spec, hybrid, &mut notes);
-        if let Some((src, dst)) = spec.measure.pair
+        if let Some((src, dst)) = spec.pair
             && hybrid.control.is_none()
             && hybrid.week.time_of(src, dst).is_zero()
         {
@@ -64,7 +63,7 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
     if dctcp && !voq.marks() {
         notes.push("DCTCP flows never see a mark: VOQs have no ECN threshold; set voq.ecn_small".into());
     }
-    if voq.marks() && !matches!(voq.discipline.marking, Marking::Red(_)) && !dctcp && !negotiates_ecn(spec) {
+    if voq.marks() && voq.discipline.red.is_none() && !dctcp && !negotiates_ecn(spec) {
         notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }
@@ -99,8 +98,8 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
 /// Does the same as `ecn` for the queues of a packet fabric.
 fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
-    let any = queues.iter().any(|queue| queue.marking != Marking::None);
-    let red = queues.iter().any(|queue| matches!(queue.marking, Marking::Red(_)));
+    let any = queues.iter().any(|queue| queue.marking().next().is_some());
+    let red = queues.iter().any(|queue| queue.red.is_some());
     let dctcp = uses(spec, "dctcp");
     if dctcp && !any {
         notes.push("DCTCP flows never see a mark: queues of switches have no ECN threshold; set switch.ecn".into());
@@ -160,8 +159,8 @@ fn weeks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
              weeks, {week}"
         ));
     }
-    if let Some(series) = &spec.measure.series {
-        let fold = week * u64::from(series.fold);
+    if spec.measure.series.is_some() {
+        let fold = week * u64::from(spec.measure.fold);
         if measured < fold {
             notes.push(format!(
                 "table series stays empty: the measured time, {measured}, is shorter than one fold, {fold}"

@@ -1,9 +1,9 @@
 //! Warnings on lossless links: ports that may wait for each other in a circle, deadlocks, and losses.
 
 use crate::run::Counters;
-use crate::spec::Spec;
 use firstlight_net::topology::{Routes, circular_wait};
 use firstlight_sim::GraphConfig;
+use firstlight_spec::Spec;
 
 /// Ports that may wait for each other in a circle.
 pub(crate) struct CircularWait {

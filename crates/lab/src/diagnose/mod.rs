@@ -11,7 +11,7 @@ pub(crate) use lossless::{CircularWait, circular_waits};
 pub(crate) use reasons::{marking, no_notification, no_pause, pausing, unmarked};
 
 use crate::run::Counters;
-use crate::spec::{Network, Spec};
+use firstlight_spec::{Network, Spec};
 
 /// Warnings on an experiment and its run.
 pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {

@@ -2,15 +2,14 @@
 
 use super::experiment::may_be_marked;
 use crate::run::Counters;
-use crate::spec::{Network, Spec};
-use firstlight_net::Marking;
 use firstlight_sim::{PauseReport, PausedPort, PortKind, PortReport, QcnReport};
+use firstlight_spec::{Network, Spec};
 
 /// Whether ports of this kind have a queue that marks.
 fn marks(spec: &Spec, kind: PortKind) -> bool {
     match (&spec.network, kind) {
         (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
-            graph.switch.queues().iter().any(|queue| queue.marking != Marking::None)
+            graph.switch.queues().iter().any(|queue| queue.marking().next().is_some())
         }
         (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.marks(),
         _ => false,

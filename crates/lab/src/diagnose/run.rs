@@ -2,13 +2,13 @@
 
 use super::reasons::no_notification;
 use crate::run::{Counters, LinuxCounters, ProgramEnd};
-use crate::spec::{HostKind, Linux, Spec};
 use firstlight_linux::Frames;
 use firstlight_sim::{HybridConfig, MeterReport, QcnReport};
+use firstlight_spec::{HostKind, Linux, Spec};
 use firstlight_units::Span;
 
 pub(super) fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {
-    let Some((src, dst)) = spec.measure.pair else { return };
+    let Some((src, dst)) = spec.pair else { return };
     if meter.circuit.packets + meter.packet.packets == 0 {
         notes.push(format!("the measured pair {src}->{dst} had no data traffic"));
     } else if meter.circuit.packets == 0 && !hybrid.week.time_of(src, dst).is_zero() {

@@ -1,8 +1,8 @@
 //! Warnings on thresholds that a queue never reaches, because it is full before.
 
-use crate::spec::{Network, Spec};
-use firstlight_net::{Band, Length, Limit, Marking};
+use firstlight_net::Length;
 use firstlight_sim::{SwitchConfig, VoqConfig};
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Bytes;
 
 /// One warning for each threshold that is never exceeded.
@@ -15,45 +15,37 @@ pub fn out_of_reach(spec: &Spec) -> Vec<String> {
 }
 
 fn voq(voq: &VoqConfig, mtu: u64) -> Vec<String> {
-    let (small, large) = (voq.discipline.limit, voq.resize.as_ref());
-    let own = match voq.discipline.marking {
-        Marking::Threshold(mark) => never("voq.ecn_small", mark, small, mtu),
-        Marking::Red(red) => never("voq.red.min", least(red.band), large.map_or(small, |resize| resize.limit), mtu),
-        _ => None,
-    };
-    let enlarged = large.and_then(|resize| never("voq.ecn_large", resize.threshold?, resize.limit, mtu));
-    own.into_iter().chain(enlarged).collect()
+    let (discipline, resize) = (&voq.discipline, voq.resize.as_ref());
+    let largest = resize.map_or(discipline.queue, |resize| resize.limit);
+    let fixed = [
+        ("voq.ecn_small", discipline.ecn, discipline.queue),
+        ("voq.ecn_large", resize.and_then(|resize| resize.threshold), largest),
+        ("voq.red.min", discipline.red.map(|red| red.band.min), largest),
+    ];
+    fixed.into_iter().filter_map(|(key, mark, limit)| never(key, mark?, limit?, mtu)).collect()
 }
 
 fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<String> {
     let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
     let unreached = |queue: &firstlight_net::Discipline| {
-        let mark = match queue.marking {
-            Marking::Threshold(mark) => never("switch.ecn", mark, queue.limit, mtu),
-            Marking::Red(red) => never("switch.red.min", least(red.band), queue.limit, mtu),
-            _ => None,
-        };
-        let qeq = set_point.and_then(|point| never("qcn.qeq", Length::Bytes(point), queue.limit, mtu));
-        [qeq, mark]
+        let limit = queue.queue?;
+        let mark = queue.ecn.and_then(|mark| never("switch.ecn", mark, limit, mtu));
+        let red = queue.red.and_then(|red| never("switch.red.min", red.band.min, limit, mtu));
+        let qeq = set_point.and_then(|point| never("qcn.qeq", Length::Bytes(point), limit, mtu));
+        Some([qeq, mark, red])
     };
-    queues.iter().flat_map(unreached).flatten().collect()
-}
-
-/// The average length below which RED marks nothing.
-fn least(band: Band) -> Length {
-    match band {
-        Band::Packets { min, .. } => Length::Packets(min),
-        Band::Bytes { min, .. } => Length::Bytes(min),
-    }
+    queues.iter().filter_map(unreached).flatten().flatten().collect()
 }
 
 /// The warning that a queue with this limit never exceeds the threshold; `None` where packets smaller than the MTU
 /// could.
-fn never(key: &str, threshold: Length, limit: Limit, mtu: u64) -> Option<String> {
+fn never(key: &str, threshold: Length, limit: Length, mtu: u64) -> Option<String> {
     let (threshold, beyond, limit) = match (threshold, limit) {
-        (Length::Packets(mark), Limit::Packets(limit)) => (mark.to_string(), mark >= limit, format!("{limit} packets")),
-        (Length::Bytes(mark), Limit::Bytes(limit)) => (mark.to_string(), mark >= limit, limit.to_string()),
-        (Length::Bytes(mark), Limit::Packets(limit)) => {
+        (Length::Packets(mark), Length::Packets(limit)) => {
+            (mark.to_string(), mark >= limit, format!("{limit} packets"))
+        }
+        (Length::Bytes(mark), Length::Bytes(limit)) => (mark.to_string(), mark >= limit, limit.to_string()),
+        (Length::Bytes(mark), Length::Packets(limit)) => {
             // The limit does not count the packet in service.
             let most = (u64::from(limit) + 1) * mtu;
             (mark.to_string(), mark.get() >= most, format!("{limit} packets of {mtu} bytes"))

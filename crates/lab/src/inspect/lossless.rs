@@ -2,11 +2,11 @@
 //! wait for each other, congestion points and their parameters.
 
 use crate::diagnose;
-use crate::spec::{Network, Spec};
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Node, Topology};
 use firstlight_net::{CLASSES, qcn::QcnConfig};
 use firstlight_sim::{AdapterConfig, GraphConfig, ReceiveConfig};
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Rate;
 use serde_json::{Map, Value as Json, json};
 

@@ -4,16 +4,32 @@ mod lossless;
 
 use crate::diagnose;
 use crate::measure::matching_text;
-use crate::spec::{HostKind, Network, Spec};
 use firstlight_circuits::Week;
 use firstlight_net::HostId;
 use firstlight_net::topology::{Node, Routes, Topology};
 use firstlight_sim::{GraphConfig, HostLinks, HybridConfig};
+use firstlight_spec::{HostKind, Network, Request, Spec};
 use firstlight_units::{Bytes, Rate, Span};
 use serde_json::{Value as Json, json};
 
 /// Most flows that are listed; all are counted.
 const MOST_FLOWS: usize = 1000;
+
+/// A description of what a file asks for.
+pub fn inspect_request(request: &Request) -> Json {
+    match request {
+        Request::Network(spec) => inspect(spec),
+        Request::Chain(chain) => json!({
+            "name": chain.name,
+            "seed": chain.seed,
+            "stage": chain.stage,
+            "packets": chain.packets,
+            "hosts": "2, back to back at 10 Gb/s",
+            "inputs": {},
+            "spec": chain.resolved,
+        }),
+    }
+}
 
 /// A description of what would be built.
 pub fn inspect(spec: &Spec) -> Json {
@@ -165,7 +181,7 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
         "packet": product(spec, hybrid.packet.rate, hosts + hybrid.packet.delay * links),
         "circuit": product(spec, hybrid.circuit.rate, hosts + hybrid.circuit.delay),
     });
-    if let Some((src, dst)) = spec.measure.pair.filter(|_| hybrid.control.is_none()) {
+    if let Some((src, dst)) = spec.pair.filter(|_| hybrid.control.is_none()) {
         let mtu = Bytes::new(spec.tcp.mtu.into());
         let day = hybrid.week.days().iter().find(|day| day.matching.destination(src) == Some(dst));
         let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(mtu).as_ps());
@@ -176,7 +192,7 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
 }
 
 fn flows(spec: &Spec) -> Json {
-    let flow = |flow: &crate::spec::Flow| {
+    let flow = |flow: &firstlight_spec::Flow| {
         json!({
             "entry": flow.entry.to_string(), "src": flow.src.0, "dst": flow.dst.0, "hosts": flow.hosts.name(),
             "cc": flow.cc.name(), "size": flow.size.map(|size| size.to_string()),
@@ -189,7 +205,7 @@ fn flows(spec: &Spec) -> Json {
 }
 
 fn workloads(spec: &Spec) -> Json {
-    let one = |workload: &crate::spec::Workload| {
+    let one = |workload: &firstlight_spec::ExpandedWorkload| {
         json!({
             "name": workload.name, "kind": workload.kind, "flows": workload.flows, "asked": workload.asked,
             "mean_size_bytes": workload.mean_size, "messages": workload.messages, "jobs": workload.jobs,
@@ -199,7 +215,7 @@ fn workloads(spec: &Spec) -> Json {
 }
 
 fn probes(spec: &Spec) -> Json {
-    let one = |probe: &crate::spec::Probe| {
+    let one = |probe: &firstlight_spec::Probe| {
         json!({
             "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0,
             "packet": probe.packet.to_string(), "interval_us": probe.interval.as_us_f64(), "count": probe.count,
@@ -212,7 +228,7 @@ fn probes(spec: &Spec) -> Json {
 
 /// What runs on Linux hosts, and on which kernel; null when all hosts are simulated.
 fn linux(spec: &Spec) -> Json {
-    let hosts = |linux: &crate::spec::Linux| {
+    let hosts = |linux: &firstlight_spec::Linux| {
         let programs: Vec<&str> = linux.programs.iter().map(|program| program.name.as_str()).collect();
         json!({
             "tick_ms": linux.tick.as_us_f64() * 1e-3,
@@ -227,12 +243,12 @@ fn linux(spec: &Spec) -> Json {
 
 fn measure(spec: &Spec) -> Json {
     json!({
-        "pair": spec.measure.pair.map(|(src, dst)| [src.0, dst.0]),
-        "series_us": spec.measure.series.as_ref().map(|series| series.every.as_us_f64()),
-        "fold": spec.measure.series.as_ref().map(|series| series.fold),
+        "pair": spec.pair.map(|(src, dst)| [src.0, dst.0]),
+        "series_us": spec.measure.series.map(Span::as_us_f64),
+        "fold": spec.measure.series.map(|_| spec.measure.fold),
         "tcp_info_us": spec.measure.tcp_info.map(Span::as_us_f64),
-        "queues": spec.measure.queues.ports,
-        "queue_samples_us": spec.measure.queues.every.map(Span::as_us_f64),
+        "queues": spec.measure.queues.as_deref().unwrap_or_default(),
+        "queue_samples_us": spec.measure.queue_samples.map(Span::as_us_f64),
         "throughput_us": spec.measure.throughput.map(Span::as_us_f64),
         "probes": spec.measure.probes,
         "capture": spec.measure.capture,

@@ -6,7 +6,7 @@
 //! depends on are complete at its start.
 
 use super::ideal::Ideal;
-use crate::spec::Spec;
+use firstlight_spec::Spec;
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 

@@ -4,9 +4,9 @@
 use super::numbers;
 use crate::diagnose::marking;
 use crate::run::Counters;
-use crate::spec::Spec;
 use crate::table::{Column, Table};
 use firstlight_circuits::{Matching, Week};
+use firstlight_spec::Spec;
 
 /// One row for each port, link and queue.
 pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {

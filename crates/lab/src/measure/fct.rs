@@ -16,8 +16,8 @@ use super::ideal::Ideal;
 use super::numbers;
 use crate::quantile::quantile;
 use crate::run::Counters;
-use crate::spec::Spec;
 use crate::table::{Column, Table};
+use firstlight_spec::Spec;
 use firstlight_units::Bytes;
 
 /// Standard deviations that contain 95 % of a normal distribution.

@@ -6,9 +6,9 @@
 use super::ideal::Ideal;
 use super::numbers;
 use crate::run::Counters;
-use crate::spec::{HostKind, Spec};
 use crate::table::{Column, Table};
 use firstlight_sim::FlowReport;
+use firstlight_spec::{HostKind, Spec};
 use firstlight_units::{Span, Time};
 
 /// Table `flows`.
@@ -43,19 +43,26 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .count("dport", "receiver's port", rows, |f| u64::from(f.dport))
         .text("cc", "congestion control", &spec.flows, |flow| flow.cc.name().to_string())
         .count("class", "traffic class of its packets", &spec.flows, |flow| u64::from(flow.class))
-        .count("messages", "messages that it carries; 0: it sends all its bytes from its start on", &spec.flows, |flow| {
+        .count("messages", "messages that it carries; 0: it sends all its bytes from its start", &spec.flows, |flow| {
             u64::from(flow.messages)
         })
         .number("start_us", "when it connected; NaN if none of its messages was due", rows, |f| {
             if f.start == Time::MAX { f64::NAN } else { spec.own_time(f.start).as_us_f64() }
         })
+        .number(
+            "established_us",
+            "from start until the connection was established; NaN: never, or not reported",
+            rows,
+            |f| f.sender.established.map_or(f64::NAN, |at| since_start(spec, f, at).as_us_f64()),
+        )
         .with("size_bytes", "how much it was to send; -1: until the end", Column::Integer(sizes))
         .number("fct_us", "from start until the receiver had all bytes in order; NaN if it never had", rows, |f| {
             completion(spec, f).map_or(f64::NAN, Span::as_us_f64)
         })
         .with(
             "slowdown",
-            "fct_us over the least that the empty fabric allows; NaN where that is not known, and with several messages",
+            "fct_us over the least that the empty fabric allows; NaN where that is not known, and with several \
+             messages",
             numbers(rows.iter().zip(&spec.flows).map(|(reported, asked)| {
                 let slowdown = ideal.slowdown(spec, reported).filter(|_| asked.is_timed());
                 slowdown.unwrap_or(f64::NAN)
@@ -87,5 +94,10 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
 
 /// Completion time of a sized flow in the experiment's own time.
 pub(super) fn completion(spec: &Spec, flow: &FlowReport) -> Option<Span> {
-    flow.finish.map(|finish| spec.own_time(finish).saturating_sub(spec.own_time(flow.start)))
+    flow.finish.map(|finish| since_start(spec, flow, finish))
+}
+
+/// Time from a flow's start until `at`, in the experiment's own time.
+fn since_start(spec: &Spec, flow: &FlowReport, at: Time) -> Span {
+    spec.own_time(at).saturating_sub(spec.own_time(flow.start))
 }

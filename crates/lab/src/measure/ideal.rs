@@ -14,10 +14,10 @@
 //! twice the handshake's (60 h / rate + delays), then (52 + N MTU) / rate + h L / rate + delays, if L is not much
 //! smaller than the MTU: a small last segment waits behind a full one at each link.
 
-use crate::spec::{Network, Spec};
 use firstlight_net::HostId;
 use firstlight_net::topology::Routes;
 use firstlight_sim::{FlowReport, GraphConfig};
+use firstlight_spec::{Network, Spec};
 use firstlight_transport::TcpConfig;
 use firstlight_units::{Bytes, Rate, Span};
 

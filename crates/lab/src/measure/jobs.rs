@@ -5,9 +5,9 @@
 use super::critical_path::least_times;
 use super::numbers;
 use crate::run::Counters;
-use crate::spec::{Job, Spec};
 use crate::table::{Column, Table};
 use firstlight_messages::JobReport;
+use firstlight_spec::{Job, Spec};
 use firstlight_units::Span;
 
 /// Table `jobs`.

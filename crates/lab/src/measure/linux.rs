@@ -3,8 +3,8 @@
 
 use super::numbers;
 use crate::run::{LinuxCounters, ProgramEnd, TcpInfoSample};
-use crate::spec::{Program, Spec};
 use crate::table::{Column, Table};
+use firstlight_spec::{Program, Spec};
 
 /// Names of the states of congestion control, by the kernel's number.
 const CA_STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];

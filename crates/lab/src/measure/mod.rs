@@ -20,8 +20,8 @@ mod summary;
 mod throughput;
 
 use crate::run::Counters;
-use crate::spec::{Flow, Network, Spec};
 use crate::table::{Column, Table};
+use firstlight_spec::{Flow, Network, Spec};
 
 /// The name of the summary among the tables.
 pub(crate) const SUMMARY: &str = "summary";
@@ -37,7 +37,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     }
     if !counters.queues.is_empty() {
         tables.extend([queues::table(&counters.queues), queues::waits(&counters.queues)]);
-        if spec.measure.queues.every.is_some() {
+        if spec.measure.queue_samples.is_some() {
             tables.push(queues::samples(&counters.queues));
         }
     }

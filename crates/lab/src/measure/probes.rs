@@ -3,9 +3,9 @@
 
 use super::numbers;
 use crate::quantile::histogram_quantile_us;
-use crate::spec::{Probe, Spec};
 use crate::table::Table;
 use firstlight_sim::{ProbeReport, ProbeSample};
+use firstlight_spec::{Probe, Spec};
 
 /// One row for each probe.
 pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {

@@ -4,16 +4,16 @@
 //! over the pair's flows. `voq_packets` is the packets in the pair's VOQ. `day` is true while the pair's circuit is up.
 
 use super::numbers;
-use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
 use firstlight_circuits::{RackId, Week};
 use firstlight_sim::SeriesReport;
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Span;
 
 /// One row for each sample.
 pub(super) fn table(spec: &Spec, series: &SeriesReport) -> Table {
     let times: Vec<Span> = (0..series.sequence.len() as u64).map(|index| series.every * index).collect();
-    let day = |at: &Span| match (&spec.network, spec.measure.pair) {
+    let day = |at: &Span| match (&spec.network, spec.pair) {
         (Network::Hybrid(hybrid), Some(pair)) => is_day(&hybrid.week, pair, *at),
         _ => false,
     };

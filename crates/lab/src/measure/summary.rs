@@ -10,11 +10,11 @@ use super::{numbers, queues};
 use crate::diagnose::{no_notification, no_pause, unmarked};
 use crate::quantile::{histogram_quantile_us, quantile};
 use crate::run::Counters;
-use crate::spec::{Network, Spec};
 use crate::table::{Column, Table};
 use firstlight_sim::{
     HybridConfig, MeterReport, NetworkReport, PairReport, PauseReport, PausedPort, PortKind, QcnReport, QueueReport,
 };
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Span;
 
 /// The quantiles of latency.
@@ -152,7 +152,7 @@ fn rate(network: &NetworkReport, elapsed: Span) -> f64 {
 
 /// The part of its circuit's capacity that the measured pair used; `None` when the pair has no day.
 fn utilization(spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &MeterReport) -> Option<f64> {
-    let (src, dst) = spec.measure.pair?;
+    let (src, dst) = spec.pair?;
     let up = match hybrid.control {
         None => {
             let share = hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64();
@@ -339,7 +339,8 @@ fn fabric(rows: &mut Rows, spec: &Spec, counters: &Counters) {
         "queue_peak_packets",
         "packets",
         peaks.max().unwrap_or(0) as f64,
-        "most packets that waited in any VOQ, or on a packet fabric at any port of a switch, since the start of the run",
+        "most packets that waited in any VOQ, or on a packet fabric at any port of a switch, since the start of the \
+         run",
     );
     rows.add(
         "dropped_packets",

@@ -2,8 +2,8 @@
 
 use super::numbers;
 use crate::run::Counters;
-use crate::spec::Spec;
 use crate::table::{Column, Table};
+use firstlight_spec::Spec;
 use firstlight_units::Span;
 
 /// One row for each flow in each whole interval in which it received something.

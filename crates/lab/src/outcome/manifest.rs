@@ -2,9 +2,9 @@
 
 use crate::diagnose;
 use crate::run::Counters;
-use crate::spec::{HostKind, OverrideValue, Overrides, Spec};
 use crate::table::Table;
 use firstlight_linux::Frames;
+use firstlight_spec::{HostKind, OverrideValue, Overrides, Spec};
 use firstlight_version::version;
 use serde_json::{Map, Value as Json, json};
 
@@ -77,12 +77,12 @@ fn delivered_data_packets(spec: &Spec, counters: &Counters) -> u64 {
 }
 
 /// The meaning of each table's columns.
-fn columns(tables: &[Table]) -> Json {
+pub(crate) fn columns(tables: &[Table]) -> Json {
     let fields = |table: &Table| table.fields.iter().map(|field| (field.name.into(), field.doc.into())).collect();
     Json::Object(tables.iter().map(|table| (table.name.into(), Json::Object(fields(table)))).collect())
 }
 
-fn overrides_json(overrides: &Overrides) -> Json {
+pub(crate) fn overrides_json(overrides: &Overrides) -> Json {
     Json::Object(overrides.iter().map(|(key, value)| (key.clone(), override_json(value))).collect::<Map<_, _>>())
 }
 

@@ -8,8 +8,10 @@ pub use describe::describe;
 use crate::error::LabError;
 use crate::measure;
 use crate::run::{Counters, Progress, simulate};
-use crate::spec::{Overrides, Spec};
 use crate::table::Table;
+use firstlight_spec::{Overrides, Spec};
+pub(crate) use manifest::{columns, overrides_json};
+
 use manifest::manifest;
 use serde_json::Value as Json;
 use std::path::Path;

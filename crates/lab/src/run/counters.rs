@@ -2,13 +2,13 @@
 
 use super::LinuxCounters;
 use crate::error::LabError;
-use crate::spec::Spec;
 use firstlight_messages::JobReport;
 use firstlight_sim::{
     CircuitReport, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport, QueueReport,
     Totals, World,
 };
-use firstlight_units::{Span, Time};
+use firstlight_spec::Spec;
+use firstlight_units::Span;
 
 /// The counters of a run.
 #[derive(Clone, Debug)]
@@ -86,12 +86,5 @@ impl Counters {
             digest: world.fabric().digest(),
             linux: None,
         })
-    }
-}
-
-impl Spec {
-    /// A moment of the engine's clock as a span of the experiment's own time since the start.
-    pub fn own_time(&self, at: Time) -> Span {
-        Span::from_ps(at.as_ps() / u64::from(self.time_scale))
     }
 }

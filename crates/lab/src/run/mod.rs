@@ -11,8 +11,8 @@ pub use linux::{LinuxCounters, ProgramEnd, TcpInfoSample};
 
 use crate::build::{build, start_capture};
 use crate::error::LabError;
-use crate::spec::Spec;
 use firstlight_sim::World;
+use firstlight_spec::Spec;
 use firstlight_units::Span;
 use std::ops::ControlFlow;
 use std::path::Path;

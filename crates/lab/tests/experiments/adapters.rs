@@ -104,7 +104,7 @@ fn buffers_that_are_too_small_are_refused() {
             (
                 "drain = \"2Gbps\"\n",
                 "",
-                "x.toml:35:18: adapter.receive_buffer: a host takes in at once what arrives, so nothing waits: give adapter.drain, or take this out",
+                "x.toml:35:18: adapter.receive_buffer: a host takes what arrives at once, so nothing waits: give adapter.drain, or take this out",
             ),
         ],
     );

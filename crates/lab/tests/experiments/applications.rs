@@ -63,8 +63,8 @@ fn a_query_asks_every_other_host_of_a_random_rack() {
     assert_eq!(inspect(&open)["workloads"][0]["jobs"], 24);
 }
 
-/// Five links of time: the request over four links, that to the worker over two, and their replies; what follows an arrival waits for
-/// its ACK of 52 B at the host's link, unless it is computed first.
+/// Five links of time: the request over four links, that to the worker over two, and their replies; what follows an
+/// arrival waits for its ACK of 52 B at the host's link, unless it is computed first.
 #[test]
 fn the_time_of_a_query_by_hand() {
     let text =
@@ -189,8 +189,8 @@ fn datagrams_are_lost_where_a_link_is_full() {
     assert!((10.0..10.2).contains(&rates), "{rates}");
 }
 
-/// By hand on a star: 2 us of computation, a handshake and ten segments, 3 us of computation, a handshake and one segment; the
-/// computation of 100 us starts with rank 1.
+/// By hand on a star: 2 us of computation, a handshake and ten segments, 3 us of computation, a handshake and one
+/// segment; the computation of 100 us starts with rank 1.
 #[test]
 fn a_schedule_is_replayed() {
     let text = on(STAR, "kind = \"goal\"\nfile = \"tests/specs/pair.goal\"");
@@ -245,7 +245,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nsend_buffer = \"64kB\""), "x.toml:14:15: workload.0.send_buffer: has no effect on TCP: take it out, or add rate for datagrams");
     assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nfrom = \"host1\"\nto = \"host1\""), "x.toml:15:6: workload.0.to: a sender would send to itself: name other hosts");
     let udp = |more: &str| star(&format!("kind = \"udp\"\nto = \"host0\"\n{more}"));
-    assert_eq!(udp(""), "x.toml:11:1: workload.0.rate: missing: write for example rate = \"1Gbps\" in [[workload]]");
+    assert_eq!(udp(""), "x.toml:11:1: workload.0.rate: missing: write for example rate = \"10Gbps\" in [[workload]]");
     assert_eq!(udp("rate = \"11Gbps\""), "x.toml:14:8: workload.0.rate: the host's link of 10Gbps does not carry it: 1500B take 1200ns, and come every 1090910ps");
     assert_eq!(udp("rate = \"1Gbps\"\non = \"1ms\""), "x.toml:11:1: workload.0.off: missing: write for example off = \"1ms\" in [[workload]]");
     assert_eq!(udp("rate = \"1Gbps\"\nexponential = true"), "x.toml:11:1: workload.0.on: missing: write for example on = \"1ms\" in [[workload]]");

@@ -10,8 +10,6 @@ mod packet_fabrics;
 mod qcn;
 mod slowdowns;
 mod workloads;
-mod wrong_fabrics;
-mod wrong_input;
 
 use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Column, Outcome, Spec, run};

@@ -44,8 +44,8 @@ fn a_lone_flow_takes_the_ideal_time_on_each_fabric() {
     }
 }
 
-/// By hand, on the leaf-spine: SYN and SYN-ACK of 60 B over two links of 10 Gb/s, two of 40 Gb/s and 4 us each, then 52 B and ten
-/// packets of 1500 B on the first link, the last of which crosses three more.
+/// By hand, on the leaf-spine: SYN and SYN-ACK of 60 B over two links of 10 Gb/s, two of 40 Gb/s and 4 us each, then 52
+/// B and ten packets of 1500 B on the first link, the last of which crosses three more.
 #[test]
 fn the_ideal_time_by_hand() {
     let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host5\"\nsize = \"14480B\"";
@@ -53,11 +53,19 @@ fn the_ideal_time_by_hand() {
     let handshake = 2.0 * (2.0 * 0.048 + 2.0 * 0.012 + 4.0);
     let data = (52.0 + 15_000.0) * 0.8e-3 + 2.0 * 0.3 + 1.2 + 4.0;
     assert!((numbers(&outcome, "flows", "fct_us")[0] - handshake - data).abs() < 1e-6);
+    assert!((numbers(&outcome, "flows", "established_us")[0] - handshake).abs() < 1e-6);
     // Three packets in turn wait for both stacks: it takes that much longer, and is no slower for it.
     let behind_stacks = result(&on(KINDS[2].0, flow), &STACKS);
     let time = numbers(&behind_stacks, "flows", "fct_us")[0];
     assert!((time - handshake - data - 3.0 * 53.0).abs() < 1e-6, "{time}");
     assert!((numbers(&behind_stacks, "flows", "slowdown")[0] - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_connection_without_an_answer_is_never_established() {
+    let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"1kB\"\nstart = \"9us\"";
+    let outcome = result(&on(KINDS[0].0, flow), &[("duration", "10us")]);
+    assert!(numbers(&outcome, "flows", "established_us")[0].is_nan());
 }
 
 #[test]
@@ -208,8 +216,8 @@ fn a_shared_buffer_is_full_and_no_fuller() {
         (metric(&outcome, "dropped_packets"), metric(&outcome, "queue_peak_packets"), peak)
     };
     assert_eq!(run("").0, 0.0);
-    // A packet is taken in while with it the port holds at most alpha (45 kB - what it held before): 23,250 or 41,333 bytes, of
-    // which the last one waits behind 15 or 27 whole packets at most.
+    // A packet is taken in while with it the port holds at most alpha (45 kB - what it held before): 23,250 or 41,333
+    // bytes, of which the last one waits behind 15 or 27 whole packets at most.
     for (alpha, most) in [(1, 15.0), (8, 27.0)] {
         let (dropped, peak, _) = run(&format!("[switch]\nbuffer = \"45kB\"\nalpha = {alpha}\n"));
         assert!(

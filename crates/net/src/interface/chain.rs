@@ -37,12 +37,22 @@ pub enum ChainConfig {
 
 /// What is done against errors of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Remedies {
-    /// A token bucket at the link's rate: packets wait in it, and not in the interface where they have a stamp
-    /// already.
+    /// Packets wait in a token bucket at the link's rate, and not in the interface where they have a timestamp already.
+    #[cfg_attr(feature = "spec", serde(default = "Remedies::on"))]
     pub token_bucket: bool,
-    /// Stamps that are nearer than the link allows are moved apart.
+    /// Timestamps nearer than the link allows are moved apart.
+    #[cfg_attr(feature = "spec", serde(default = "Remedies::on"))]
     pub calibration: bool,
+}
+
+#[cfg(feature = "spec")]
+impl Remedies {
+    /// The default of each key.
+    fn on() -> bool {
+        true
+    }
 }
 
 impl Remedies {

@@ -48,11 +48,7 @@ pub struct CongestionPoint {
 
 impl CongestionPoint {
     /// Of an empty queue; `seed` seeds the intervals' jitter.
-    ///
-    /// # Panics
-    /// When [`QcnConfig::check`] fails.
     pub fn new(config: &QcnConfig, seed: u64) -> Self {
-        config.check().unwrap_or_else(|error| panic!("QCN is checked before it is used: {error}"));
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let sample = config.sample.get();
         CongestionPoint {
@@ -66,8 +62,8 @@ impl CongestionPoint {
         }
     }
 
-    /// A packet of `size` bytes has been queued, with which the queue holds `queue`. Returns the feedback, 1 to 63, that
-    /// its sender is to get.
+    /// A packet of `size` bytes has been queued, with which the queue holds `queue`. Returns the feedback, 1 to 63,
+    /// that its sender is to get.
     #[inline]
     pub fn on_queued(&mut self, size: u16, queue: Bytes) -> Option<u8> {
         if let Some(left @ 1..) = self.left.checked_sub(u64::from(size)) {

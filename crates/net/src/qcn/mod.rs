@@ -1,10 +1,10 @@
 //! QCN: quantized congestion notification. Switches tell senders' interfaces how long queues are; these limit rates.
 //!
-//! IEEE 802.1Qau-2010 (clauses 30 to 32 of 802.1Q), and Alizadeh et al., "Data Center Transport Mechanisms: Congestion Control
-//! Theory and IEEE Standardization", Allerton 2008: the [congestion point](CongestionPoint) samples a queue and computes
-//! feedback, the [reaction point](ReactionPoint) slows a flow down and speeds it up again. [`RateLimiters`] are a host's
-//! interface with a reaction point for each flow that was told of congestion. The equations and constants of the standard are
-//! written from published descriptions and have not been compared with its own text.
+//! IEEE 802.1Qau-2010 (clauses 30 to 32 of 802.1Q), and Alizadeh et al., "Data Center Transport Mechanisms: Congestion
+//! Control Theory and IEEE Standardization", Allerton 2008: the [congestion point](CongestionPoint) samples a queue and
+//! computes feedback, the [reaction point](ReactionPoint) slows a flow down and speeds it up again. [`RateLimiters`]
+//! are a host's interface with a reaction point for each flow that was told of congestion. The equations and constants
+//! of the standard are written from published descriptions and have not been compared with its own text.
 
 mod congestion_point;
 mod rate_limiters;
@@ -14,7 +14,6 @@ pub use congestion_point::{CongestionCounts, CongestionPoint};
 pub use rate_limiters::{FlowKey, LimiterCounts, RateChange, RateLimiters};
 pub use reaction_point::ReactionPoint;
 
-use crate::discipline::{DisciplineError, ensure};
 use crate::interface::uniform;
 use firstlight_units::{Bytes, Rate, Span};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -22,38 +21,48 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The largest feedback: six bits.
 pub const MOST_FEEDBACK: u8 = 63;
 
-/// Parameters of both points.
+/// QCN (IEEE 802.1Qau): switches' queues, or VOQs, notify senders' interfaces of congestion, and these limit flows. The
+/// table's presence turns it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct QcnConfig {
-    /// Q_eq: the queue that a congestion point aims at.
+    /// Q_eq: the queue at which switches aim, in bytes not yet sent.
+    #[cfg_attr(feature = "spec", serde(rename = "qeq"), schemars(extend("x-most" = "1099511627776B")))]
     pub set_point: Bytes,
-    /// w: how much the queue's growth counts beside its length; 0 to 100.
+    /// w: how much the growth of a queue counts beside its length.
+    #[cfg_attr(feature = "spec", serde(rename = "w"), schemars(range(min = 0, max = 100)))]
     pub weight: f64,
-    /// G_d: the largest feedback slows a flow down by this share; above 0, below 1.
+    /// G_d: the largest feedback takes this share of a flow's rate.
+    #[cfg_attr(feature = "spec", serde(rename = "gd"), schemars(range(min = 0.001, max = 0.999)))]
     pub gain: f64,
-    /// A queue is sampled after so many bytes, sooner while feedback is high.
+    /// A queue is sampled after so many bytes, up to eight times sooner while feedback is high.
+    #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1099511627776B")))]
     pub sample: Bytes,
-    /// Bytes of a cycle of a flow's byte counter.
+    /// Bytes in a cycle of the byte counter of a limited flow.
+    #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1099511627776B")))]
     pub byte_limit: Bytes,
-    /// A cycle of a flow's timer.
+    /// Duration of a cycle of the timer of a limited flow.
+    #[cfg_attr(feature = "spec", schemars(extend("x-least" = "1us")))]
     pub timer: Span,
-    /// Cycles of fast recovery.
+    /// Cycles of either counter in which the rate returns half the way to what it was. Later cycles are half as long.
+    #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 1000), extend("x-of" = "cycles")))]
     pub fast_recovery: u32,
-    /// What the target rate grows by in active increase,
+    /// What each later cycle adds to the target rate.
     pub active_increase: Rate,
-    /// and in hyper-active increase.
+    /// The same when both counters are past fast recovery, times the number of cycles since then.
     pub hyper_increase: Rate,
-    /// No flow is slower.
+    /// No flow is made slower than this.
     pub min_rate: Rate,
-    /// No feedback makes a rate a smaller part of what it was; 0 to 1.
+    /// No feedback makes a rate less than this share of what it was.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub min_decrease: f64,
-    /// Feedback within a flow's first cycle leaves the target rate as it is.
+    /// Feedback that arrives before the byte counter has ended a cycle leaves the target rate as it is.
     pub extra_fast_recovery: bool,
 }
 
 impl Default for QcnConfig {
-    /// The parameters of "Cross-Layer Flow and Congestion Control for Datacenter Networks" (slides, simulation parameters),
-    /// with its smaller set point.
+    /// The parameters of "Cross-Layer Flow and Congestion Control for Datacenter Networks" (slides, simulation
+    /// parameters), with its smaller set point.
     fn default() -> Self {
         QcnConfig {
             set_point: Bytes::new(20_000),
@@ -69,26 +78,6 @@ impl Default for QcnConfig {
             min_decrease: 0.5,
             extra_fast_recovery: true,
         }
-    }
-}
-
-impl QcnConfig {
-    /// # Errors
-    /// When a parameter is out of its range.
-    pub fn check(&self) -> Result<(), DisciplineError> {
-        let bytes = |bytes: Bytes| (1..=1 << 40).contains(&bytes.get());
-        let rate = |rate: Rate| (1..=1 << 50).contains(&rate.as_bps());
-        ensure(bytes(self.set_point), "qcn.qeq", "is not between 1 B and 2^40 B")?;
-        ensure((0.0..=100.0).contains(&self.weight), "qcn.w", "is not between 0 and 100")?;
-        ensure(self.gain > 0.0 && self.gain < 1.0, "qcn.gd", "is not above 0 and below 1")?;
-        ensure(bytes(self.sample), "qcn.sample", "is not between 1 B and 2^40 B")?;
-        ensure(bytes(self.byte_limit), "qcn.byte_limit", "is not between 1 B and 2^40 B")?;
-        ensure(self.timer >= Span::from_us(1), "qcn.timer", "is shorter than 1us")?;
-        ensure((1..=1000).contains(&self.fast_recovery), "qcn.fast_recovery", "is not between 1 and 1000")?;
-        ensure(rate(self.active_increase), "qcn.active_increase", "is no rate")?;
-        ensure(rate(self.hyper_increase), "qcn.hyper_increase", "is no rate")?;
-        ensure(rate(self.min_rate), "qcn.min_rate", "is no rate: a flow would stand still")?;
-        ensure((0.0..=1.0).contains(&self.min_decrease), "qcn.min_decrease", "is not between 0 and 1")
     }
 }
 

@@ -147,7 +147,7 @@ impl Core {
         let mut core = Core {
             events: EventSet::new(&all),
             arena: Arena::default(),
-            interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed)?,
+            interfaces: Interfaces::new(links.iter().map(|link| link.0), config, scale, seed),
             adapters: Adapters::new(config, hosts, scale)?,
             nics: links.into_iter().map(nic).collect(),
             pausable: PausableNics::default(),

@@ -22,8 +22,7 @@ use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use crate::stream::stream;
 use firstlight_net::topology::{Node, Port, PortId, Routes, SwitchId, Topology};
 use firstlight_net::{
-    ClassPort, Discipline, DisciplineError, FifoPort, HostId, Limit, PacketId, PauseControl, Serializer, SharedBuffer,
-    SwitchPort,
+    ClassPort, Discipline, FifoPort, HostId, PacketId, PauseControl, Serializer, SharedBuffer, SwitchPort,
 };
 use firstlight_units::{Span, Time};
 use rand_xoshiro::rand_core::RngCore;
@@ -98,7 +97,6 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
         config: &GraphConfig,
         link_layer: impl FnOnce(&mut Core) -> L,
     ) -> Result<(Core, GraphFabric<P, L>), BuildError> {
-        check(&config.switch)?;
         let (topology, scale, interface) = (&config.topology, config.time_scale, &config.interface);
         let links =
             topology.nics().iter().map(|nic| Ok((serializer("topology.nics", nic.wire.rate, scale)?, nic.wire.delay)));
@@ -343,16 +341,4 @@ fn points(config: &GraphConfig) -> CongestionPoints {
     };
     let queues = (0..topology.ports().len()).flat_map(of_port);
     CongestionPoints::new(config.interface.qcn.as_ref(), config.seed, queues)
-}
-
-fn check(config: &SwitchConfig) -> Result<(), BuildError> {
-    let problem = |field| move |error: DisciplineError| BuildError::field(field, error.to_string());
-    for discipline in config.queues() {
-        discipline.check().map_err(problem("switch.discipline"))?;
-        if discipline.limit == Limit::Packets(0) {
-            let problem = "a queue of 0 packets drops all that wait";
-            return Err(BuildError::field("switch.discipline.limit", problem));
-        }
-    }
-    config.buffer.iter().try_for_each(|buffer| buffer.check().map_err(problem("switch.buffer")))
 }

@@ -23,7 +23,7 @@ use crate::events::{Event, EventKind};
 use crate::meter::Carrier;
 use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use firstlight_circuits::Demand;
-use firstlight_net::{Limit, Line, Marking, PacketId, Serializer, SwitchPort};
+use firstlight_net::{Length, Line, PacketId, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
 
 /// The fabric, with links of one kind.
@@ -295,11 +295,11 @@ fn check_voq(config: &HybridConfig) -> Result<(), BuildError> {
     let fail = |field, problem: String| Err(BuildError::field(field, problem));
     let (discipline, week) = (&config.voq.discipline, config.week.length());
     discipline.check().or_else(|error| fail("voq.discipline", error.to_string()))?;
-    if discipline.limit == Limit::Packets(0) {
-        return fail("voq.discipline.limit", "a VOQ of 0 packets drops all packets".into());
+    if discipline.queue == Some(Length::Packets(0)) {
+        return fail("voq.discipline.queue", "a VOQ of 0 packets drops all packets".into());
     }
-    if matches!(discipline.marking, Marking::Phantom(_)) {
-        return fail("voq.discipline.marking", "a phantom queue is at a link's exit, and a VOQ has no link".into());
+    if discipline.phantom.is_some() {
+        return fail("voq.discipline.phantom", "a phantom queue is at a link's exit, and a VOQ has no link".into());
     }
     match &config.voq.resize {
         Some(resize) if resize.advance > week => {

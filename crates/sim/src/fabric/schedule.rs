@@ -9,11 +9,11 @@ use crate::config::HybridConfig;
 use crate::events::EventKind;
 use crate::report::CircuitReport;
 use firstlight_circuits::{Action, Calendar, Demand, Operation, RackId, Week};
-use firstlight_net::{Length, Limit, Marking};
+use firstlight_net::Length;
 use firstlight_units::{Span, Time};
 
 /// How much a VOQ holds, and from where on it marks.
-type VoqSize = (Limit, Option<Length>);
+type VoqSize = (Option<Length>, Option<Length>);
 
 /// The calendar on the engine's clock, and what its days do to the VOQs.
 pub(super) struct CircuitSchedule {
@@ -39,16 +39,12 @@ impl CircuitSchedule {
         let scale = u64::from(config.time_scale);
         let week = config.week.scaled(config.time_scale);
         let (discipline, resize) = (&config.voq.discipline, config.voq.resize.as_ref());
-        let threshold = match discipline.marking {
-            Marking::Threshold(threshold) => Some(threshold),
-            _ => None,
-        };
         let calendar = if config.control.is_some() { Calendar::planned } else { Calendar::new };
         let enlarge = resize.map(|resize| resize.advance * scale);
         CircuitSchedule {
             calendar: calendar(week, enlarge, config.marks.map(|advance| advance * scale)),
             scale: config.time_scale,
-            small: (discipline.limit, threshold),
+            small: (discipline.queue, discipline.ecn),
             large: resize.map(|resize| (resize.limit, resize.threshold)),
             marks: config.marks.is_some(),
             record: config.control.is_some().then(Box::default),

@@ -1,16 +1,17 @@
 //! CUBIC (RFC 9438), with HyStart.
 //!
-//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's: the Reno-friendly
-//! estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section 4.3 then sets it
-//! to 1), as in RFC 8312; and a window of two packets is the least to fall to.
+//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's: the
+//! Reno-friendly estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section
+//! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
 //!
 //! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
 //! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the pace found
 //! last. On wide-area paths that cannot be seen. On a path of 100 us a window can stand still for 300 round trips, and
-//! one that is about to grow goes on at the pace of its first packet for the rest of the tick: 10 round trips at HZ=1000.
+//! one that is about to grow goes on at the pace of its first packet for the rest of the tick: 10 round trips at
+//! HZ=1000.
 
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, Window};
 use firstlight_units::{Span, Time};
 
 /// Section 5.1: how fast the cubic grows, in packets per second cubed.
@@ -22,22 +23,43 @@ const STANDSTILL: u32 = 100;
 /// The slowest pace (packets per packet) before the first congestion, when the plateau is not known.
 const PROBING: u32 = 20;
 
-/// Parameters of CUBIC.
+/// CUBIC (RFC 9438).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct CubicConfig {
-    /// The window's factor at congestion (section 4.6: 0.7).
+    /// The factor of the window at congestion (section 4.6).
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub beta: f64,
     /// Give up bandwidth faster when the window shrinks from one congestion to the next (section 4.7).
     pub fast_convergence: bool,
     /// Leave slow start by HyStart.
     pub hystart: bool,
-    /// Evaluate the curve as coarsely as Linux does; off: at every ACK, exactly.
+    /// Evaluate the curve as coarsely as Linux does, once per `tcp.tick`. `false`: at every ACK, as in RFC 9438.
+    #[cfg_attr(feature = "spec", schemars(extend("x-when" = "simulated flow")))]
     pub coarse: bool,
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
         CubicConfig { beta: 0.7, fast_convergence: true, hystart: true, coarse: true }
+    }
+}
+
+impl ControllerConfig for CubicConfig {
+    const LINUX: Option<&'static str> = Some("cubic");
+
+    fn parameters(&self) -> Vec<ModuleParameter> {
+        const MODULE: &str = "tcp_cubic";
+        let beta = match (self.beta * 1024.0).round() as u32 {
+            // The kernel divides by 1 - beta.
+            1024.. => Err("a Linux host takes less than 1: use at most 0.999".into()),
+            beta => Ok(beta),
+        };
+        vec![
+            ModuleParameter { value: beta, ..ModuleParameter::new(MODULE, "beta", 0u32) },
+            ModuleParameter::new(MODULE, "fast_convergence", self.fast_convergence),
+            ModuleParameter::new(MODULE, "hystart", self.hystart),
+        ]
     }
 }
 

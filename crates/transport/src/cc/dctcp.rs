@@ -4,21 +4,45 @@
 //! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5), as in Linux also when a reduction for a
 //! mark is under way. M is counted in packets, as the window is.
 
-use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use super::{
+    Ack, CongestionControl, ControllerConfig, EcnUse, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window,
+};
 use firstlight_units::Span;
 
-/// Parameters of DCTCP.
+/// DCTCP (RFC 8257).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct DctcpConfig {
-    /// Gain of the moving average (RFC 8257, section 4.2: 1/16).
+    /// Gain of the moving average of the marked share (section 4.2).
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub g: f64,
-    /// The estimate before the first window (section 4.2: 1).
+    /// Estimate of the marked share before the first window (section 4.2).
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub initial_alpha: f64,
 }
 
 impl Default for DctcpConfig {
     fn default() -> Self {
         DctcpConfig { g: 1.0 / 16.0, initial_alpha: 1.0 }
+    }
+}
+
+impl ControllerConfig for DctcpConfig {
+    const LINUX: Option<&'static str> = Some("dctcp");
+
+    fn parameters(&self) -> Vec<ModuleParameter> {
+        const MODULE: &str = "tcp_dctcp";
+        let shift = (0..=10u32).find(|shift| self.g == 1.0 / f64::from(1 << shift)).ok_or_else(|| {
+            format!(
+                "a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not {}: write for example 0.0625",
+                self.g
+            )
+        });
+        let alpha = Ok((self.initial_alpha * 1024.0).round() as u32);
+        vec![
+            ModuleParameter { key: "g", module: MODULE, name: "dctcp_shift_g", value: shift },
+            ModuleParameter { key: "initial_alpha", module: MODULE, name: "dctcp_alpha_on_init", value: alpha },
+        ]
     }
 }
 

@@ -1,44 +1,52 @@
-//! DX: the window follows the queueing delay, measured one way and without synchronized clocks (Lee, Park, Jang, Moon and
-//! Han, "Accurate Latency-based Congestion Feedback for Datacenters", USENIX ATC 2015).
+//! DX: the window follows the queueing delay, measured one way and without synchronized clocks (Lee, Park, Jang, Moon
+//! and Han, "Accurate Latency-based Congestion Feedback for Datacenters", USENIX ATC 2015).
 //!
 //! Once per round trip, with Q the average queueing delay of the round's samples (equation 1): cwnd + 1 if Q is zero,
-//! cwnd (1 - Q / V) if not, where V = R W* / (W* - 1) (equation 8) with the base round-trip time R and the window W* before the
-//! decrease. Q below the headroom counts as zero (section 4.2). Queueing delay is one-way delay less the base, which is
-//! the one of the packet with the smallest round-trip time, taken anew whenever that is undercut or seen again
-//! (section 2), because a base that is kept drifts away with the clocks. The average is taken of the one-way delays, then the base is
-//! subtracted, and what drift or noise makes negative is less than any headroom.
+//! cwnd (1 - Q / V) if not, where V = R W* / (W* - 1) (equation 8) with the base round-trip time R and the window W*
+//! before the decrease. Q below the headroom counts as zero (section 4.2). Queueing delay is one-way delay less the
+//! base, which is the one of the packet with the smallest round-trip time, taken anew whenever that is undercut or seen
+//! again (section 2), because a base that is kept drifts away with the clocks. The average is taken of the one-way
+//! delays, then the base is subtracted, and what drift or noise makes negative is less than any headroom.
 //!
 //! Where the paper is silent:
-//! - *Seen again* means within half the headroom, which is no queueing by section 4.2: under the noise of real stamps the very
-//!   smallest comes too seldom, and a base that is not taken anew drifts. It means at least within 84 ns: four timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40
-//!   ns per ms for 80 more over the longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is
-//!   1200 ns. Under noise that is larger, the smallest is seen again less often; the base is then older, as in the paper.
-//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the same
-//!   moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
-//! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the larger
-//!   window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After an increase
-//!   by one packet they are not, so that the window grows by one each round trip.
+//! - *Seen again* means within half the headroom, which is no queueing by section 4.2: under the noise of real stamps
+//!   the very smallest comes too seldom, and a base that is not taken anew drifts. It means at least within 84 ns: four
+//!   timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40 ns per ms for 80 more over the
+//!   longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is 1200 ns. Under noise that is
+//!   larger, the smallest is seen again less often; the base is then older, as in the paper.
+//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the
+//!   same moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
+//! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the
+//!   larger window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After
+//!   an increase by one packet they are not, so that the window grows by one each round trip.
 //! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where.
 //! - *Loss* halves the window as in Reno, and the round it falls in is left out. Two packets are the least window.
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, Latency, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
-use firstlight_units::Span;
+use super::{Ack, CongestionControl, ControllerConfig, Latency, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use firstlight_units::{Bytes, Rate, Span};
 
 /// Round-trip times this close are always the same.
 const SAME_RTT: Span = Span::from_ns(84);
 
-/// Parameters of DX.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The headroom where no link is known: what a packet of 1,500 bytes takes at 10 Gb/s.
+const HEADROOM: Span = Span::from_ns(1200);
+
+/// DX (USENIX ATC'15). Its times are of the hosts' own clocks: `time_scale` does not stretch them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct DxConfig {
-    /// Average queueing delay below this counts as none, on the host's clock.
-    pub headroom: Span,
+    /// An average queueing delay below this counts as none.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "what a packet of `hosts.mtu` takes at `hosts.rate`")))]
+    pub headroom: Option<Span>,
 }
 
-impl Default for DxConfig {
-    fn default() -> Self {
-        DxConfig { headroom: Span::from_ns(1200) }
+impl ControllerConfig for DxConfig {
+    const LINUX: Option<&'static str> = None;
+
+    fn on_link(self, rate: Rate, mtu: Bytes) -> Self {
+        DxConfig { headroom: self.headroom.or_else(|| Some(rate.tx_time(mtu))) }
     }
 }
 
@@ -81,9 +89,10 @@ pub struct Dx {
 impl Dx {
     /// A controller for one connection.
     pub fn new(config: DxConfig, tick: Span) -> Self {
+        let headroom = config.headroom.unwrap_or(HEADROOM);
         Dx {
-            headroom: nanoseconds(config.headroom),
-            same_rtt: SAME_RTT.max(config.headroom / 2),
+            headroom: nanoseconds(headroom),
+            same_rtt: SAME_RTT.max(headroom / 2),
             exact: Exact::new(),
             base: None,
             round: Round::default(),
@@ -196,7 +205,8 @@ mod tests {
         Dx::new(DxConfig::default(), Span::ZERO)
     }
 
-    /// ACKs that make a round: queueing delays in ns, over a base of 20 us one way (and a clock that is off) and 40 us there and back.
+    /// ACKs that make a round: queueing delays in ns, over a base of 20 us one way (and a clock that is off) and 40 us
+    /// there and back.
     fn round(dx: &mut Dx, window: &mut Window, queueing: &[i32]) {
         let una = dx.round_end + 1;
         for (i, &q) in queueing.iter().enumerate() {
@@ -213,9 +223,11 @@ mod tests {
 
     #[test]
     fn equations_1_and_8_by_hand() {
-        // W* = 11, R = 40 us: V = 44 us. Q = 4 us: 11 (1 - 4 / 44) = 10: one packet less, of the 11 that were one too many.
+        // W* = 11, R = 40 us: V = 44 us. Q = 4 us: 11 (1 - 4 / 44) = 10: one packet less, of the 11 that were one too
+        // many.
         assert!((decreased(11.0, 4_000.0, 40_000.0) - 10.0).abs() < 1e-9);
-        // Section 3's own case: C R = 100 packets, N = 5 flows, W* = 105 / 5 = 21, Q = N D = 5 R / 100: all 105 become 100.
+        // Section 3's own case: C R = 100 packets, N = 5 flows, W* = 105 / 5 = 21, Q = N D = 5 R / 100: all 105 become
+        // 100.
         assert!((5.0 * decreased(21.0, 2_000.0, 40_000.0) - 100.0).abs() < 1e-9);
         assert_eq!(decreased(1.0, 4_000.0, 40_000.0), 1.0);
     }
@@ -227,7 +239,8 @@ mod tests {
         assert_eq!(window.cwnd, 12, "no queue: one more");
         round(&mut dx, &mut window, &[0, 1_000, 2_000]);
         assert_eq!(window.cwnd, 13, "1 us on average is below the headroom");
-        // 3 us on average: 13 - 12 * 3 / 40 = 12.1; then a round of packets from before; then 12.1 - 11.1 * 2 / 40 = 11.545.
+        // 3 us on average: 13 - 12 * 3 / 40 = 12.1; then a round of packets from before; then 12.1 - 11.1 * 2 / 40 =
+        // 11.545.
         round(&mut dx, &mut window, &[0, 6_000, 3_000]);
         assert!((dx.exact.last() - 12.1).abs() < 1e-9, "{}", dx.exact.last());
         assert_eq!(window.cwnd, 12);
@@ -276,9 +289,10 @@ mod tests {
         assert!(window.cwnd < 10);
     }
 
-    /// Two clocks, 5 s apart and drifting by 40 ns per ms each in opposite directions, so that every wrap is crossed. Every
-    /// 500 us a packet meets no queue. What is taken for queueing delay is the true one, within what the clocks drift apart
-    /// until the base is taken anew (80 ns per ms for 0.5 ms), the timestamps' 1 ns and the tolerance (half the headroom).
+    /// Two clocks, 5 s apart and drifting by 40 ns per ms each in opposite directions, so that every wrap is crossed.
+    /// Every 500 us a packet meets no queue. What is taken for queueing delay is the true one, within what the clocks
+    /// drift apart until the base is taken anew (80 ns per ms for 0.5 ms), the timestamps' 1 ns and the tolerance (half
+    /// the headroom).
     #[test]
     fn queueing_delay_through_drifting_clocks() {
         let (sender, receiver) = (|t: f64| t * (1.0 - 40e-6) + 5e9, |t: f64| t * (1.0 + 40e-6));

@@ -1,4 +1,5 @@
-//! Congestion control: one file per algorithm, one line per algorithm in the registry below.
+//! Congestion control: one file per algorithm, one line per algorithm in the registry below. Names, dispatch, the
+//! tables of an experiment and what Linux hosts are told derive from that line.
 //!
 //! A controller owns no clock and no packets. The endpoint tells it of every ACK ([`CongestionControl::on_ack`]), asks
 //! it to raise the window when that is allowed ([`CongestionControl::grow`]) and what to fall to when there was
@@ -10,6 +11,7 @@ mod dctcp;
 mod dx;
 mod exact;
 mod hystart;
+mod name;
 mod newreno;
 mod retcp;
 #[cfg(test)]
@@ -18,16 +20,9 @@ mod swift;
 mod timely;
 mod vegas;
 
-pub use cubic::{Cubic, CubicConfig};
-pub use dctcp::{Dctcp, DctcpConfig};
-pub use dx::{Dx, DxConfig};
-pub use newreno::{NewReno, NewRenoConfig};
-pub use retcp::{ReTcp, ReTcpConfig};
-pub use swift::{Swift, SwiftConfig};
-pub use timely::{Timely, TimelyConfig};
-pub use vegas::{Vegas, VegasConfig};
+pub use name::{CcName, ControllerConfig, LinuxControl, ModuleParameter};
 
-use firstlight_units::{Bytes, Span, Time};
+use firstlight_units::{Bytes, Rate, Span, Time};
 
 /// No controller shrinks the window below this many packets, but for Swift, which paces below one.
 pub const MIN_SSTHRESH: u32 = 2;
@@ -62,7 +57,8 @@ impl Window {
         acked - step
     }
 
-    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one packet.
+    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one
+    /// packet.
     pub fn additive_increase(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
         if self.credit >= per {
@@ -77,16 +73,16 @@ impl Window {
     }
 }
 
-/// What the network interfaces' timestamps tell of one full-sized data packet and of the ACK that answers it. With t1 and t2
-/// for when the packet left and came, t3 and t4 for the ACK ("Accurate Latency-based Congestion Feedback for Datacenters",
-/// USENIX ATC 2015, section 2 and figure 2):
+/// What the network interfaces' timestamps tell of one full-sized data packet and of the ACK that answers it. With t1
+/// and t2 for when the packet left and came, t3 and t4 for the ACK ("Accurate Latency-based Congestion Feedback for
+/// Datacenters", USENIX ATC 2015, section 2 and figure 2):
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// t2 - t1 in nanoseconds: the delay of the way there, and by how much the receiver's clock is ahead, modulo 2^32. Only
-    /// the difference of two of them means anything, and that is to be taken with `wrapping_sub`.
+    /// t2 - t1 in nanoseconds: the delay of the way there, and by how much the receiver's clock is ahead, modulo 2^32.
+    /// Only the difference of two of them means anything, and that is to be taken with `wrapping_sub`.
     pub one_way: i32,
-    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Of two spans, each on one
-    /// clock, so that only drift, not offset, is in it.
+    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Of two spans, each
+    /// on one clock, so that only drift, not offset, is in it.
     pub rtt: Span,
 }
 
@@ -161,42 +157,97 @@ pub trait CongestionControl {
         false
     }
 
-    /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero: only
-    /// the window holds it back.
+    /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero:
+    /// only the window holds it back.
     fn pace(&mut self, _bytes: Bytes) -> Span {
         Span::ZERO
     }
 }
 
-/// Declares the algorithms: the name that users write, the controller, its configuration.
+/// Declares the algorithms: the module, which has the name that users write, the controller, its configuration.
 macro_rules! registry {
-    ($($name:literal => $Controller:ident, $Config:ident;)*) => {
+    ($($module:ident: $Controller:ident, $Config:ident;)*) => {
+        $(pub use $module::{$Controller, $Config};)*
+
         /// The configuration of a congestion controller, and the factory of its controllers.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum CcConfig {
-            $(#[doc = concat!("`", $name, "`")] $Controller($Config),)*
+            $(#[doc = concat!("The controller `", stringify!($module), "`.")] $Controller($Config),)*
+        }
+
+        /// The parameters of all controllers: a table of the experiment for each.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+        #[cfg_attr(feature = "spec", serde(default))]
+        #[expect(missing_docs, reason = "the type of a table says what the table is")]
+        pub struct CcTables {
+            $(
+                #[cfg_attr(feature = "spec", schemars(extend("x-when" = concat!("uses ", stringify!($module)))))]
+                pub $module: $Config,
+            )*
+        }
+
+        impl CcTables {
+            /// The controller that simulated hosts have under that name, on a host whose link has `rate` by the host's
+            /// own clock and takes packets of up to `mtu`.
+            pub fn config(&self, name: CcName, rate: Rate, mtu: Bytes) -> Option<CcConfig> {
+                let name = name.simulated()?;
+                $(if name == stringify!($module) {
+                    return Some(CcConfig::$Controller(self.$module.on_link(rate, mtu)));
+                })*
+                None
+            }
+
+            /// What the controller that Linux calls `name` needs of a kernel; `None` if the controller has no table
+            /// here.
+            pub fn linux(&self, name: &str) -> Option<LinuxControl> {
+                $(if $Config::LINUX == Some(name) {
+                    return Some(LinuxControl {
+                        table: stringify!($module),
+                        module: $Config::MODULE,
+                        sysctls: $Config::SYSCTLS,
+                        parameters: self.$module.parameters(),
+                    });
+                })*
+                None
+            }
         }
 
         impl CcConfig {
             /// The names of all controllers.
-            pub const NAMES: &'static [&'static str] = &[$($name),*];
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($module)),*];
 
             /// The controller of that name with its default parameters.
             pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(CcConfig::$Controller($Config::default())),)*
-                    _ => None,
-                }
+                $(if name == stringify!($module) {
+                    return Some(CcConfig::$Controller($Config::default()));
+                })*
+                None
+            }
+
+            /// What Linux calls the controller of that name; `None` where no kernel has it.
+            pub(crate) fn linux_name(name: &str) -> Option<&'static str> {
+                $(if name == stringify!($module) {
+                    return $Config::LINUX;
+                })*
+                None
             }
 
             /// The name by which users know it.
             pub const fn name(&self) -> &'static str {
-                match self { $(CcConfig::$Controller(_) => $name,)* }
+                match self { $(CcConfig::$Controller(_) => stringify!($module),)* }
+            }
+
+            /// How the controller uses ECN.
+            pub fn ecn(&self) -> EcnUse {
+                self.build(Span::ZERO).ecn()
             }
 
             /// A new controller for one connection on a host whose clock has this tick.
             pub(crate) fn build(&self, tick: Span) -> Controller {
-                match self { $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config, tick)),)* }
+                match self {
+                    $(CcConfig::$Controller(config) => Controller::$Controller($Controller::new(*config, tick)),)*
+                }
             }
         }
 
@@ -245,12 +296,30 @@ macro_rules! registry {
 }
 
 registry! {
-    "newreno" => NewReno, NewRenoConfig;
-    "cubic" => Cubic, CubicConfig;
-    "dctcp" => Dctcp, DctcpConfig;
-    "retcp" => ReTcp, ReTcpConfig;
-    "dx" => Dx, DxConfig;
-    "vegas" => Vegas, VegasConfig;
-    "timely" => Timely, TimelyConfig;
-    "swift" => Swift, SwiftConfig;
+    newreno: NewReno, NewRenoConfig;
+    cubic: Cubic, CubicConfig;
+    dctcp: Dctcp, DctcpConfig;
+    retcp: ReTcp, ReTcpConfig;
+    dx: Dx, DxConfig;
+    vegas: Vegas, VegasConfig;
+    timely: Timely, TimelyConfig;
+    swift: Swift, SwiftConfig;
 }
+
+/// Controllers that Linux has and simulated hosts lack. One that is written here leaves this list.
+const KERNEL_ONLY: &[&str] = &[
+    "bbr",
+    "bic",
+    "cdg",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "veno",
+    "westwood",
+    "yeah",
+];

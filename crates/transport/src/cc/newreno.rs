@@ -2,12 +2,17 @@
 //!
 //! Loss recovery itself is the endpoint's and uses SACK; what is left of NewReno here is how the window moves.
 
-use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
 use firstlight_units::Span;
 
 /// NewReno has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct NewRenoConfig {}
+
+impl ControllerConfig for NewRenoConfig {
+    const LINUX: Option<&'static str> = Some("reno");
+}
 
 /// The state of NewReno: none but the window.
 #[derive(Clone, Debug)]

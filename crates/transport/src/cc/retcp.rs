@@ -4,24 +4,55 @@
 //! The switch sets ECN-Echo on ACKs while a circuit is up (or about to come up) for the data's direction. reTCP is an
 //! edge detector on that bit: it multiplies the window by alpha when marks begin and by beta when they end, and is
 //! NewReno otherwise. ECN is not negotiated: the bit means only this. The paper leaves open what happens to the slow
-//! start threshold; here it stays, so that a raised window goes on in congestion avoidance. During a reduction the window is
-//! the endpoint's: there the factor goes to the threshold, which is the window that the reduction ends with.
+//! start threshold; here it stays, so that a raised window goes on in congestion avoidance. During a reduction the
+//! window is the endpoint's: there the factor goes to the threshold, which is the window that the reduction ends with.
 
-use super::{Ack, CongestionControl, EcnUse, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use super::{
+    Ack, CongestionControl, ControllerConfig, EcnUse, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window,
+};
 use firstlight_units::Span;
 
-/// Parameters of reTCP.
+/// Largest factor that the kernel's module takes, in percent.
+const MOST_PERCENT: f64 = 10_000.0;
+
+/// reTCP (Etalon, NSDI'20, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct ReTcpConfig {
-    /// The window's factor when a circuit is announced; at least 1.
+    /// The factor of the window when a circuit is announced.
+    #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 1000)))]
     pub alpha: f64,
-    /// The window's factor when it ends; between 0 and 1.
+    /// The factor of the window when the circuit ends.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub beta: f64,
 }
 
 impl Default for ReTcpConfig {
     fn default() -> Self {
         ReTcpConfig { alpha: 2.0, beta: 0.5 }
+    }
+}
+
+impl ControllerConfig for ReTcpConfig {
+    const LINUX: Option<&'static str> = Some("retcp");
+    const MODULE: Option<&'static str> = Some("retcp.ko");
+    /// A circuit's marks come as ECN-Echo, which a kernel heeds only where ECN was negotiated, a lost SYN or not.
+    const SYSCTLS: &'static [(&'static str, &'static str)] =
+        &[("net.ipv4.tcp_ecn", "1"), ("net.ipv4.tcp_ecn_fallback", "0")];
+
+    fn parameters(&self) -> Vec<ModuleParameter> {
+        let percent = |key, factor: f64| {
+            let percent = factor * 100.0;
+            let value = if percent > MOST_PERCENT {
+                Err(format!("a Linux host takes at most {}", MOST_PERCENT / 100.0))
+            } else if (percent - percent.round()).abs() > 1e-9 {
+                Err(format!("a Linux host takes whole hundredths, not {factor}"))
+            } else {
+                Ok(percent.round() as u32)
+            };
+            ModuleParameter { key, module: "retcp", name: key, value }
+        };
+        vec![percent("alpha", self.alpha), percent("beta", self.beta)]
     }
 }
 

@@ -1,22 +1,23 @@
-//! Swift: the window keeps the fabric's delay at a target (Kumar et al., "Swift: Delay is Simple and Effective for Congestion
-//! Control in the Datacenter", SIGCOMM 2020, section 3 and algorithm 1).
+//! Swift: the window keeps the fabric's delay at a target (Kumar et al., "Swift: Delay is Simple and Effective for
+//! Congestion Control in the Datacenter", SIGCOMM 2020, section 3 and algorithm 1).
 //!
-//! The delay is the round trip of the interfaces' timestamps. Below the target the window grows by ai / cwnd for each packet
-//! acknowledged (by ai where it is below one packet); else, at most once per round trip, it becomes cwnd max(1 - beta (delay -
-//! target) / delay, 1 - max_mdf). A fast recovery and a timeout cost max_mdf; timeouts that repeat lead to the least window. A window
-//! below one packet is one packet, and the next one waits for RTT / cwnd.
+//! The delay is the round trip of the interfaces' timestamps. Below the target the window grows by ai / cwnd for each
+//! packet acknowledged (by ai where it is below one packet); else, at most once per round trip, it becomes cwnd max(1 -
+//! beta (delay - target) / delay, 1 - max_mdf). A fast recovery and a timeout cost max_mdf; timeouts that repeat lead
+//! to the least window. A window below one packet is one packet, and the next one waits for RTT / cwnd.
 //!
-//! The target grows for flows with small windows (section 3.5): base + max(0, min(a / sqrt(cwnd) + b, fs_range)) with a = fs_range / (1 /
-//! sqrt(fs_min_cwnd) - 1 / sqrt(fs_max_cwnd)) and b = -a / sqrt(fs_max_cwnd). Its part for the path's hops is in the base: an endpoint
-//! here does not know its path.
+//! The target grows for flows with small windows (section 3.5): base + max(0, min(a / sqrt(cwnd) + b, fs_range)) with a
+//! = fs_range / (1 / sqrt(fs_min_cwnd) - 1 / sqrt(fs_max_cwnd)) and b = -a / sqrt(fs_max_cwnd). Its part for the path's
+//! hops is in the base: an endpoint here does not know its path.
 //!
-//! Left out: the window for the end host's delay (hosts take no time here beside what the fabric's interfaces model). Where the
-//! algorithm is for another stack than TCP: the window grows only while it limits; after a timeout the endpoint begins
-//! with one packet and comes back as in slow start to the window that the algorithm names, and there is no slow
-//! start else; the count of timeouts for the least window (5) is ours. Loss is measured against the last ACK's time.
+//! Left out: the window for the end host's delay (hosts take no time here beside what the fabric's interfaces model).
+//! Where the algorithm is for another stack than TCP: the window grows only while it limits; after a timeout the
+//! endpoint begins with one packet and comes back as in slow start to the window that the algorithm names, and there is
+//! no slow start else; the count of timeouts for the least window (5) is ours. Loss is measured against the last ACK's
+//! time.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
 use firstlight_units::{Bytes, Span, Time};
 
 /// The least window in packets.
@@ -24,22 +25,30 @@ const LEAST: f64 = 0.001;
 /// Timeouts in a row that lead there.
 const RESET_AFTER: u32 = 5;
 
-/// Parameters of Swift. Times are of the host's clock.
+/// Swift (SIGCOMM'20). Its times are of the hosts' own clocks: `time_scale` does not stretch them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct SwiftConfig {
-    /// Target of a flow with a large window.
+    /// Target of the round-trip time in the fabric for a large window. Give more than the empty path takes, hops
+    /// included: windows fall below a packet otherwise.
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub base_target: Span,
-    /// What is added to it at most for a small one.
+    /// The most by which the target grows for small windows.
     pub fs_range: Span,
-    /// The window (packets) at which all of it is,
+    /// The window in packets at which the target has grown by all of `swift.fs_range`.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0.001, max = 1)))]
     pub fs_min_cwnd: f64,
-    /// and from which on nothing.
+    /// The window in packets below which the target grows.
+    #[cfg_attr(feature = "spec", schemars(range(min = 2, max = 1_000_000)))]
     pub fs_max_cwnd: f64,
-    /// Additive increase, packets per round trip.
+    /// Additive increase of the window in packets per round trip.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 100)))]
     pub ai: f64,
-    /// Weight of the excess in a decrease.
+    /// Factor of decreases.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub beta: f64,
-    /// Largest decrease, as a share of the window.
+    /// Largest share of the window that one decrease takes.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub max_mdf: f64,
 }
 
@@ -55,6 +64,10 @@ impl Default for SwiftConfig {
             max_mdf: 0.5,
         }
     }
+}
+
+impl ControllerConfig for SwiftConfig {
+    const LINUX: Option<&'static str> = None;
 }
 
 /// The state of Swift.
@@ -241,8 +254,8 @@ mod tests {
         assert!((us(4.0) - 38.062).abs() < 1e-3, "{}", us(4.0));
     }
 
-    /// With a window of 4 the target is 38.06 us: at 50 us 4 (1 - 0.8 * 11.94 / 50) = 3.236; not again within 50 us; at 500 us
-    /// the half, 500 us later; and below the target an ACK adds 1 / cwnd.
+    /// With a window of 4 the target is 38.06 us: at 50 us 4 (1 - 0.8 * 11.94 / 50) = 3.236; not again within 50 us; at
+    /// 500 us the half, 500 us later; and below the target an ACK adds 1 / cwnd.
     #[test]
     fn decreases_and_increases_by_hand() {
         let (mut swift, mut window) = (swift(), Window::new(4));

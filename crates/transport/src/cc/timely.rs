@@ -1,21 +1,22 @@
-//! TIMELY: a rate that follows the gradient of the round-trip time (Mittal et al., "TIMELY: RTT-based Congestion Control for
-//! the Datacenter", SIGCOMM 2015, section 4 and algorithm 1).
+//! TIMELY: a rate that follows the gradient of the round-trip time (Mittal et al., "TIMELY: RTT-based Congestion
+//! Control for the Datacenter", SIGCOMM 2015, section 4 and algorithm 1).
 //!
 //! Data go out in segments of 16 to 64 KB, each as a burst, as far apart as the rate says. When a segment is complete,
-//! with its RTT: the differences of consecutive RTTs are averaged, rtt_diff = (1 - alpha) rtt_diff + alpha (RTT - previous RTT), and
-//! gradient = rtt_diff / minRTT. Below T_low the rate grows by delta; above T_high it becomes rate (1 - beta (1 - T_high / RTT));
-//! else it grows by N delta where the gradient is not positive, N being 5 from the fifth such completion in a row on and 1
-//! before, and becomes rate (1 - beta gradient) where it is.
+//! with its RTT: the differences of consecutive RTTs are averaged, rtt_diff = (1 - alpha) rtt_diff + alpha (RTT -
+//! previous RTT), and gradient = rtt_diff / minRTT. Below T_low the rate grows by delta; above T_high it becomes rate
+//! (1 - beta (1 - T_high / RTT)); else it grows by N delta where the gradient is not positive, N being 5 from the fifth
+//! such completion in a row on and 1 before, and becomes rate (1 - beta gradient) where it is.
 //!
-//! RTT is the network's, of the interfaces' timestamps, of the packet that completes the segment. delta = 10 Mb/s, beta =
-//! 0.8, T_low = 50 us and T_high = 500 us are the paper's; alpha = 0.875 and minRTT = 20 us, a constant, are what the
+//! RTT is the network's, of the interfaces' timestamps, of the packet that completes the segment. delta = 10 Mb/s, beta
+//! = 0.8, T_low = 50 us and T_high = 500 us are the paper's; alpha = 0.875 and minRTT = 20 us, a constant, are what the
 //! authors of "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY" (CoNEXT 2016, table 2) took for it.
 //!
 //! Where the paper is silent, or this is a TCP: the rate starts at the line's (the paper divides that by the flows of a
-//! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no window; here the window
-//! grows as in slow start without an end and only bounds what a flow can have in flight. Loss halves the rate.
+//! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no
+//! window; here the window grows as in slow start without an end and only bounds what a flow can have in flight. Loss
+//! halves the rate.
 
-use super::{Ack, CongestionControl, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// Completions with a gradient that is not positive, before the rate grows fast,
@@ -23,31 +24,40 @@ const PATIENCE: u32 = 5;
 /// and by how many steps then.
 const FAST: f64 = 5.0;
 
-/// Parameters of TIMELY. Times and rates are of the host's clock.
+/// The largest rate where no link is known.
+const LINE_RATE: Rate = Rate::from_gbps(10);
+
+/// TIMELY (SIGCOMM'15). Its times and rates are of the hosts' own clocks: `time_scale` does not stretch them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct TimelyConfig {
-    /// The first rate, and the largest.
-    pub line_rate: Rate,
-    /// Additive step, delta.
+    /// The first rate, and the largest one.
+    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "`hosts.rate`, by the hosts' clocks")))]
+    pub line_rate: Option<Rate>,
+    /// Additive step of the rate (delta), and the smallest rate.
     pub step: Rate,
     /// Factor of decreases.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub beta: f64,
-    /// Weight of the newest difference.
+    /// Weight of the newest difference between round-trip times.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub alpha: f64,
-    /// Below this round-trip time the rate always grows,
+    /// Below this round-trip time the rate always grows.
     pub t_low: Span,
-    /// and above this it always shrinks.
+    /// Above this round-trip time the rate always shrinks.
     pub t_high: Span,
-    /// What the gradient is relative to.
+    /// The round-trip time to which the gradient is relative.
+    #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub min_rtt: Span,
-    /// What goes out at once.
+    /// How much is sent at once.
+    #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1048576B")))]
     pub segment: Bytes,
 }
 
 impl Default for TimelyConfig {
     fn default() -> Self {
         TimelyConfig {
-            line_rate: Rate::from_gbps(10),
+            line_rate: None,
             step: Rate::from_bps(10_000_000),
             beta: 0.8,
             alpha: 0.875,
@@ -59,11 +69,21 @@ impl Default for TimelyConfig {
     }
 }
 
+impl ControllerConfig for TimelyConfig {
+    const LINUX: Option<&'static str> = None;
+
+    fn on_link(self, rate: Rate, _mtu: Bytes) -> Self {
+        TimelyConfig { line_rate: self.line_rate.or(Some(rate)), ..self }
+    }
+}
+
 /// The state of TIMELY.
 #[derive(Clone, Debug)]
 pub struct Timely {
     config: TimelyConfig,
-    /// Bits per second.
+    /// The largest rate in bits per second.
+    line: f64,
+    /// The rate in bits per second.
     rate: f64,
     previous: Option<Span>,
     /// The averaged difference in picoseconds.
@@ -81,9 +101,11 @@ pub struct Timely {
 impl Timely {
     /// A controller for one connection.
     pub fn new(config: TimelyConfig, _tick: Span) -> Self {
+        let line = config.line_rate.unwrap_or(LINE_RATE).as_bps() as f64;
         Timely {
             config,
-            rate: config.line_rate.as_bps() as f64,
+            line,
+            rate: line,
             previous: None,
             difference: 0.0,
             calm: 0,
@@ -94,8 +116,7 @@ impl Timely {
     }
 
     fn bounded(&self, rate: f64) -> f64 {
-        let line = self.config.line_rate.as_bps() as f64;
-        rate.max(self.step()).min(line)
+        rate.max(self.step()).min(self.line)
     }
 
     fn step(&self) -> f64 {
@@ -181,7 +202,8 @@ mod tests {
         assert_eq!(rate_after(40), 5.01, "below T_low");
         // The difference is 0.875 * 60 = 52.5 us, the gradient 2.625, the decrease more than all.
         assert_eq!(rate_after(100), 0.01, "not below a step");
-        // 0.125 * 52.5 = 6.5625 us, gradient 0.328: stays at the floor. Then 0.125 * 6.5625 - 0.875 * 10 < 0, five times.
+        // 0.125 * 52.5 = 6.5625 us, gradient 0.328: stays at the floor. Then 0.125 * 6.5625 - 0.875 * 10 < 0, five
+        // times.
         assert_eq!(rate_after(100), 0.01);
         assert_eq!([90, 90, 90, 90, 90].map(&mut rate_after), [0.02, 0.03, 0.04, 0.05, 0.1], "the fifth counts five");
         assert_eq!(rate_after(90), 0.15);

@@ -1,32 +1,47 @@
-//! Vegas: the window keeps a few packets in the queue (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a
-//! Global Internet", IEEE JSAC 13(8), 1995, section III).
+//! Vegas: the window keeps a few packets in the queue (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance
+//! on a Global Internet", IEEE JSAC 13(8), 1995, section III).
 //!
-//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT, diff = (expected - actual) BaseRTT = cwnd (1 - BaseRTT /
-//! RTT), the packets of this flow that wait somewhere. Below alpha the window grows by one packet, above beta it shrinks by one.
-//! Slow start doubles the window every other round trip, stands still in between for a valid comparison, and ends when
-//! diff exceeds gamma.
+//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT, diff = (expected - actual) BaseRTT = cwnd (1 -
+//! BaseRTT / RTT), the packets of this flow that wait somewhere. Below alpha the window grows by one packet, above beta
+//! it shrinks by one. Slow start doubles the window every other round trip, stands still in between for a valid
+//! comparison, and ends when diff exceeds gamma.
 //!
-//! Deviations: the paper counts what was sent in the round trip of one distinguished segment; here that is the window (which moves only
-//! while it is what limits). RTT is the smallest of the round and not that of one segment, so that one delayed ACK is not
-//! taken for a queue. Loss is Reno's: the paper's own timeouts on duplicate ACKs are what RACK does today.
+//! Deviations: the paper counts what was sent in the round trip of one distinguished segment; here that is the window
+//! (which moves only while it is what limits). RTT is the smallest of the round and not that of one segment, so that
+//! one delayed ACK is not taken for a queue. Loss is Reno's: the paper's own timeouts on duplicate ACKs are what RACK
+//! does today.
 
-use super::{Ack, CongestionControl, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
 
-/// Parameters of Vegas, in packets that wait in queues.
+/// TCP Vegas (Brakmo and Peterson, 1995).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct VegasConfig {
-    /// With fewer the window grows.
+    /// The window grows while fewer packets of the flow wait in queues.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 16_777_216), extend("x-of" = "packets")))]
     pub alpha: u32,
-    /// With more it shrinks.
+    /// The window shrinks while more packets of the flow wait in queues.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 16_777_216), extend("x-of" = "packets")))]
     pub beta: u32,
-    /// With more slow start ends.
+    /// Slow start ends when more packets of the flow wait in queues.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 16_777_216), extend("x-of" = "packets")))]
     pub gamma: u32,
 }
 
 impl Default for VegasConfig {
     fn default() -> Self {
         VegasConfig { alpha: 2, beta: 4, gamma: 1 }
+    }
+}
+
+impl ControllerConfig for VegasConfig {
+    const LINUX: Option<&'static str> = Some("vegas");
+
+    fn parameters(&self) -> Vec<ModuleParameter> {
+        [("alpha", self.alpha), ("beta", self.beta), ("gamma", self.gamma)]
+            .map(|(key, packets)| ModuleParameter::new("tcp_vegas", key, packets))
+            .to_vec()
     }
 }
 

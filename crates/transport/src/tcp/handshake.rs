@@ -127,6 +127,7 @@ impl Connection {
 
     fn establish(&mut self, now: Time) {
         self.state = State::Established;
+        self.sender.stats.established = Some(now);
         self.due = Due::Nothing;
         self.sender.una = 1;
         self.sender.next = 1;

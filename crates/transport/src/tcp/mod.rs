@@ -72,6 +72,8 @@ pub struct Stats {
     pub reorderings: u64,
     /// SYN and SYN-ACK packets sent again.
     pub syn_retransmits: u64,
+    /// The time on the host's clock at which the connection was established; `None` before.
+    pub established: Option<Time>,
 }
 
 /// A packet that is to be sent besides data and acknowledgements of data.

@@ -210,8 +210,9 @@ impl Wire {
         self.run(until)
     }
 
+    /// What the sender counted.
     fn stats(&self) -> Stats {
-        *self.ends[0].stats()
+        Stats { established: None, ..*self.ends[0].stats() }
     }
 
     fn received_packets(&self) -> u64 {
@@ -255,8 +256,9 @@ fn the_handshake_has_a_packet_of_its_own() {
     assert!(sent[0].contains("#0 seq 1001") && sent[1].contains("#1 seq 1001"), "{sent:?}");
 }
 
-/// As measured on Linux (docs/models/tcp.md): the window of a host that tunes it starts at seven jumbo packets and grows
-/// by two for each in order, and those are acknowledged one by one; then it is twice what arrives in a round trip.
+/// As measured on Linux (docs/models/tcp.md): the window of a host that tunes it starts at seven jumbo packets and
+/// grows by two for each in order, and those are acknowledged one by one; then it is twice what arrives in a round
+/// trip.
 #[test]
 fn the_receive_window_is_tuned() {
     let mut wire = Wire::new("newreno", TcpConfig::default()).send(u64::MAX / 100_000);
@@ -312,8 +314,8 @@ fn new_data_go_out_in_bursts() {
     assert!(whole * 3 > late.len() * 2, "{late:?}");
 }
 
-/// Slow start by hand: of 7 packets (see above) the last came alone and without a push, so that its ACK waits: 6 raise 10
-/// to 16.
+/// Slow start by hand: of 7 packets (see above) the last came alone and without a push, so that its ACK waits: 6 raise
+/// 10 to 16.
 #[test]
 fn slow_start_adds_what_is_acknowledged() {
     let mut wire = Wire::new("newreno", TcpConfig::default());
@@ -562,7 +564,8 @@ fn the_receive_window_is_respected() {
     }
 }
 
-/// At most the buffer's whole segments are unacknowledged, all of it is used, and what is held back so does not let the window grow.
+/// At most the buffer's whole segments are unacknowledged, all of it is used, and what is held back so does not let the
+/// window grow.
 #[test]
 fn the_send_buffer_is_respected() {
     for bursts in [true, false] {
@@ -604,8 +607,9 @@ fn apart(mut wire: Wire) -> Wire {
     wire
 }
 
-/// What every sample of a run must be: of a full-sized packet, each at most once, its true time on the way behind the clocks, and
-/// a round trip with 50 us more, within the resolution and what clocks drift apart while a packet is under way and an ACK waits.
+/// What every sample of a run must be: of a full-sized packet, each at most once, its true time on the way behind the
+/// clocks, and a round trip with 50 us more, within the resolution and what clocks drift apart while a packet is under
+/// way and an ACK waits.
 fn check_samples(wire: &Wire) {
     let mss = wire.ends[0].terms.mss;
     let mut seen = BTreeSet::new();
@@ -665,8 +669,8 @@ fn the_controller_sees_true_delays() {
     assert!(wire.stats().retransmits >= 3);
 }
 
-/// Of two packets that one ACK answers the second is measured. An ACK that waits a while is a measure all the same, one that
-/// waits for long is none.
+/// Of two packets that one ACK answers the second is measured. An ACK that waits a while is a measure all the same, one
+/// that waits for long is none.
 #[test]
 fn delayed_acks_discard_samples() {
     let told = |delayed_ack| {
@@ -730,11 +734,11 @@ fn departures(wire: &Wire) -> Vec<Time> {
 
 fn timely(rate: Rate, segment: u64) -> CcConfig {
     let segment = Bytes::new(segment);
-    CcConfig::Timely(TimelyConfig { line_rate: rate, step: rate, segment, ..TimelyConfig::default() })
+    CcConfig::Timely(TimelyConfig { line_rate: Some(rate), step: rate, segment, ..TimelyConfig::default() })
 }
 
-/// 9000 B at 1 Gb/s are 72 us: whatever the window allows, through losses and their repair, no packet leaves earlier, and where there is
-/// something to send none leaves later.
+/// 9000 B at 1 Gb/s are 72 us: whatever the window allows, through losses and their repair, no packet leaves earlier,
+/// and where there is something to send none leaves later.
 #[test]
 fn a_paced_sender_keeps_its_distance() {
     for lose in [vec![], vec![20, 21, 40, 41, 42, 99, 100]] {
@@ -755,7 +759,8 @@ fn a_paced_sender_keeps_its_distance() {
     assert!(left.windows(3).step_by(2).all(|three| three[2] - three[1] >= US * 144), "{left:?}");
 }
 
-/// Timers that come due while everything waits for the pacer do nothing: neither probes nor timeouts, however slow it is.
+/// Timers that come due while everything waits for the pacer do nothing: neither probes nor timeouts, however slow it
+/// is.
 #[test]
 fn a_slow_pacer_is_not_a_loss() {
     let tcp = TcpConfig { rto_min: MS, tick: Span::ZERO, ..TcpConfig::default() };

@@ -1,0 +1,274 @@
+//! The conditions under which keys and tables have an effect: a closed set, by name, as the schema has them in
+//! `x-when`.
+
+use crate::error::{Problem, SpecError};
+use crate::host_kind::HostKind;
+use crate::model::{self, Key, Shape, Table, When, Without, join};
+use crate::places::{Places, all_or};
+use crate::tables::{Experiment, Fabric};
+use crate::walk::NO_EFFECT;
+use firstlight_transport::cc::CcName;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// A condition of the whole experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The fabric has circuits.
+    Hybrid,
+    /// The fabric has none.
+    PacketFabric,
+    /// The links are given by keys, not by a file.
+    Regular,
+    /// The fabric has links between switches.
+    SwitchLinks,
+    /// The fabric has core switches.
+    CoreSwitches,
+    /// A control loop computes the weeks.
+    ComputedSchedule,
+    /// A connection may use that controller of simulated hosts, or its like on Linux hosts.
+    Uses(String),
+    /// A flow names no `cc` of its own.
+    DefaultCc,
+    /// A flow or program leaves it to `hosts.kind` whose hosts it has.
+    DefaultHosts,
+    /// `hosts.kind = "linux"`.
+    LinuxDefault,
+    /// A flow or a program has Linux hosts.
+    Linux,
+    /// A flow has Linux hosts.
+    LinuxFlow,
+    /// A flow has simulated hosts.
+    SimulatedFlow,
+    /// A workload sends datagrams.
+    Datagrams,
+    /// There is a `[qcn]`.
+    Qcn,
+}
+
+/// The conditions without a parameter, by name.
+const NAMES: [(&str, Condition); 14] = [
+    ("hybrid fabric", Condition::Hybrid),
+    ("packet fabric", Condition::PacketFabric),
+    ("regular fabric", Condition::Regular),
+    ("links between switches", Condition::SwitchLinks),
+    ("core switches", Condition::CoreSwitches),
+    ("computed schedule", Condition::ComputedSchedule),
+    ("default cc", Condition::DefaultCc),
+    ("default hosts", Condition::DefaultHosts),
+    ("default hosts are Linux", Condition::LinuxDefault),
+    ("Linux hosts", Condition::Linux),
+    ("Linux flow", Condition::LinuxFlow),
+    ("simulated flow", Condition::SimulatedFlow),
+    ("datagrams", Condition::Datagrams),
+    ("qcn", Condition::Qcn),
+];
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if let Some(cc) = name.strip_prefix("uses ") {
+            return Ok(Condition::Uses(cc.into()));
+        }
+        let found = NAMES.iter().find(|(known, _)| *known == name).map(|(_, condition)| condition.clone());
+        found.ok_or_else(|| format!("there is no condition '{name}'"))
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Condition::Hybrid => "fabric.kind = \"hybrid\"",
+            Condition::PacketFabric => "fabric.kind is not \"hybrid\"",
+            Condition::Regular => "fabric.kind is not \"graph\"",
+            Condition::SwitchLinks => "the fabric's kind has links between switches",
+            Condition::CoreSwitches => "the fabric's kind has core switches",
+            Condition::ComputedSchedule => "the schedule is computed from demand",
+            Condition::Uses(cc) => return write!(f, "a flow uses {cc}"),
+            Condition::DefaultCc => "a flow names no cc of its own",
+            Condition::DefaultHosts => "a flow names no hosts of its own",
+            Condition::LinuxDefault => "hosts.kind = \"linux\"",
+            Condition::Linux => "there are Linux hosts",
+            Condition::LinuxFlow => "a flow has Linux hosts",
+            Condition::SimulatedFlow => "a flow has simulated hosts",
+            Condition::Datagrams => "there is a probe, or UDP",
+            Condition::Qcn => "there is a [qcn]",
+        })
+    }
+}
+
+/// What decides the conditions of one experiment.
+pub(crate) struct Conditions<'a> {
+    experiment: &'a Experiment,
+    /// The congestion controls that connections may use.
+    controllers: BTreeSet<CcName>,
+    /// Whether a flow or a program uses `tcp.cc`.
+    default_cc: bool,
+    /// Whether a flow or a program is on hosts of the default kind.
+    default_hosts: bool,
+    linux_flow: bool,
+    simulated_flow: bool,
+    datagrams: bool,
+}
+
+impl<'a> Conditions<'a> {
+    pub fn of(experiment: &'a Experiment) -> Self {
+        let programs = !experiment.program.is_empty();
+        // What each entry that has flows says of their congestion control and hosts.
+        let flows = experiment.flows.iter().map(|flows| &flows.connections);
+        let workloads = experiment.workload.iter().filter_map(|workload| workload.get().connections());
+        let entries: Vec<_> = flows.chain(workloads).collect();
+        let default_cc = programs || entries.iter().any(|entry| entry.cc.is_none());
+        let of_hosts = experiment.linux.hosts.iter().filter_map(|hosts| hosts.cc);
+        let named = entries.iter().filter_map(|entry| entry.cc).chain(of_hosts);
+        let kind = experiment.hosts.kind;
+        let has = |hosts| entries.iter().any(|entry| entry.hosts.unwrap_or(kind) == hosts);
+        Conditions {
+            controllers: named.chain(default_cc.then_some(experiment.tcp.cc)).collect(),
+            default_cc,
+            default_hosts: programs || entries.iter().any(|entry| entry.hosts.is_none()),
+            linux_flow: has(HostKind::Linux),
+            simulated_flow: has(HostKind::Simulated),
+            datagrams: experiment.workload.iter().any(|workload| workload.get().connections().is_none()),
+            experiment,
+        }
+    }
+
+    pub fn holds(&self, condition: &Condition) -> bool {
+        let Experiment { fabric, schedule, hosts, .. } = self.experiment;
+        match condition {
+            Condition::Hybrid => fabric.is_hybrid(),
+            Condition::PacketFabric => !fabric.is_hybrid(),
+            Condition::Regular => !matches!(fabric, Fabric::Graph(_)),
+            Condition::SwitchLinks => fabric.switch_tiers() > 1,
+            Condition::CoreSwitches => fabric.switch_tiers() > 2,
+            Condition::ComputedSchedule => {
+                fabric.is_hybrid() && schedule.as_ref().is_some_and(|schedule| schedule.computed().is_some())
+            }
+            Condition::Uses(name) => self.controllers.iter().any(|cc| cc.as_str() == name),
+            Condition::DefaultCc => self.default_cc,
+            Condition::DefaultHosts => self.default_hosts,
+            Condition::LinuxDefault => hosts.kind == HostKind::Linux,
+            Condition::Linux => self.linux(),
+            Condition::LinuxFlow => self.linux_flow,
+            Condition::SimulatedFlow => self.simulated_flow,
+            Condition::Datagrams => self.datagrams,
+            Condition::Qcn => self.experiment.qcn.is_some(),
+        }
+    }
+
+    /// The congestion controls that connections may use.
+    pub fn controllers(&self) -> impl Iterator<Item = CcName> {
+        self.controllers.iter().copied()
+    }
+
+    /// Whether anything is on Linux hosts.
+    pub fn linux(&self) -> bool {
+        let programs = !self.experiment.program.is_empty();
+        self.linux_flow || (programs && self.experiment.hosts.kind == HostKind::Linux)
+    }
+
+    /// Whether a flow is on simulated hosts.
+    pub fn simulated(&self) -> bool {
+        self.simulated_flow
+    }
+
+    /// Why the condition does not hold.
+    pub fn found(&self, condition: &Condition) -> String {
+        match condition {
+            Condition::Hybrid
+            | Condition::PacketFabric
+            | Condition::Regular
+            | Condition::SwitchLinks
+            | Condition::CoreSwitches => format!("it is \"{}\"", self.experiment.fabric.kind()),
+            Condition::ComputedSchedule => "its days are given".into(),
+            Condition::Uses(_) => {
+                let used: Vec<&str> = self.controllers.iter().map(|cc| cc.as_str()).collect();
+                format!("the flows use {}", used.join(", "))
+            }
+            Condition::DefaultCc | Condition::DefaultHosts => "every flow names its own".into(),
+            Condition::LinuxDefault => format!("it is \"{}\"", self.experiment.hosts.kind.name()),
+            Condition::Linux => "all hosts are simulated".into(),
+            Condition::LinuxFlow => "none has".into(),
+            Condition::SimulatedFlow => "all flows have Linux hosts".into(),
+            Condition::Datagrams | Condition::Qcn => "there is none".into(),
+        }
+    }
+}
+
+/// Checks that every key that is needed is there, and that every key that is there has an effect. `missing` and `idle`
+/// are what the walk has found of both.
+pub(crate) fn check(
+    conditions: &Conditions<'_>,
+    places: &Places,
+    mut missing: Vec<Problem>,
+    mut idle: Vec<Problem>,
+) -> Result<(), SpecError> {
+    let experiment = conditions.experiment;
+    conditions.missing(model::network(), "", places, &mut missing);
+    if experiment.flows.len() + experiment.workload.len() + experiment.program.len() == 0 {
+        let write = "no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\"";
+        missing.push(places.problem("flows", write));
+    }
+    all_or(missing)?;
+    idle.extend(conditions.idle(places));
+    all_or(idle)
+}
+
+impl Conditions<'_> {
+    /// Keys of the table at `path` that are needed under a condition which holds.
+    fn missing(&self, keys: &[Key], path: &str, places: &Places, problems: &mut Vec<Problem>) {
+        for key in keys {
+            let own = join(path, &key.name);
+            let absent = !places.has(&own) && !places.tables.contains_key(&own);
+            let needed = key.without == Without::Needed && self.no_effect(key, path, places).is_none();
+            match &key.shape {
+                // What is missing of a table that is not there are the keys that it must have.
+                Shape::Table(table) if needed && absent => {
+                    let keys = match &table.kind {
+                        None => &table.variants[0].keys[..],
+                        Some(kind) => std::slice::from_ref(&**kind),
+                    };
+                    let required = keys.iter().filter(|key| key.without == Without::Required);
+                    problems.extend(required.map(|key| places.missing(key, &own)));
+                }
+                Shape::Table(Table { kind: None, variants, .. }) => {
+                    self.missing(&variants[0].keys, &own, places, problems);
+                }
+                Shape::Value(_) if needed && absent => problems.push(places.missing(key, path)),
+                _ => {}
+            }
+        }
+    }
+
+    /// What is given and has no effect: one problem for each table that is idle as a whole, and for each key that is
+    /// idle in another.
+    fn idle(&self, places: &Places) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = vec![];
+        for path in places.tables.keys().chain(places.keys.keys()) {
+            let inside = |whole: &Problem| path.strip_prefix(&whole.key).is_some_and(|rest| rest.starts_with('.'));
+            let Some(key) = model::key_at(path).filter(|_| !problems.iter().any(inside)) else { continue };
+            let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);
+            problems.extend(self.no_effect(key, parent, places).map(|text| places.problem(path, text)));
+        }
+        problems
+    }
+
+    /// Why a key of the table at `path` has no effect, if it has none.
+    pub fn no_effect(&self, key: &Key, path: &str, places: &Places) -> Option<String> {
+        let (when, found) = match key.when.as_ref()? {
+            When::Condition(condition) if self.holds(condition) => return None,
+            When::Condition(condition) => (condition.to_string(), self.found(condition)),
+            When::With(other) => {
+                let other = join(path, other);
+                if places.has(&other) || places.tables.contains_key(&other) {
+                    return None;
+                }
+                (format!("{other} is given"), "it is not".into())
+            }
+        };
+        Some(format!("{NO_EFFECT} {when}, but {found}; take it out"))
+    }
+}

@@ -1,0 +1,59 @@
+//! The congestion control of a connection, on either kind of hosts.
+
+use crate::host_kind::HostKind;
+use crate::tables::Experiment;
+use firstlight_transport::CcConfig;
+use firstlight_transport::cc::CcName;
+use firstlight_units::Rate;
+
+/// A connection's congestion control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Control {
+    /// A controller of simulated hosts.
+    Simulated(CcConfig),
+    /// A kernel's controller, by its name there.
+    Linux(&'static str),
+}
+
+impl Control {
+    /// The name by which its hosts know it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Control::Simulated(config) => config.name(),
+            Control::Linux(name) => name,
+        }
+    }
+
+    /// The configuration on simulated hosts.
+    pub const fn simulated(&self) -> Option<&CcConfig> {
+        match self {
+            Control::Simulated(config) => Some(config),
+            Control::Linux(_) => None,
+        }
+    }
+
+    /// The controller of that name for such hosts, whose link has the rate `link`.
+    pub(crate) fn of(experiment: &Experiment, name: CcName, hosts: HostKind, link: Rate) -> Result<Self, String> {
+        if hosts == HostKind::Linux {
+            return kernel_name(name).map(Control::Linux);
+        }
+        // The hosts' own clocks are not stretched.
+        let rate = Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1));
+        let config = experiment.cc.config(name, rate, experiment.hosts.mtu);
+        config.map(Control::Simulated).ok_or_else(|| only_kernels(name))
+    }
+}
+
+/// What a kernel calls the controller.
+pub(crate) fn kernel_name(name: CcName) -> Result<&'static str, String> {
+    let name_text = name.as_str();
+    name.linux().ok_or_else(|| {
+        format!("no kernel has {name_text}, and these hosts are Linux hosts: use another, or simulated hosts")
+    })
+}
+
+fn only_kernels(name: CcName) -> String {
+    let ours = CcConfig::NAMES.join(", ");
+    let name = name.as_str();
+    format!("{name} is a kernel's, and these hosts are simulated: use one of {ours}, or hosts.kind = \"linux\"")
+}

@@ -1,0 +1,164 @@
+//! The TOML of an experiment as a tree in which every key and value has its place in the file.
+
+use crate::error::{Place, Problem, SpecError};
+use crate::model::join;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct TomlNode {
+    pub value: TomlValue,
+    pub origin: Origin,
+}
+
+/// A TOML value, not yet checked against its key.
+#[derive(Clone, Debug)]
+pub(crate) enum TomlValue {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Flag(bool),
+    /// A date or time of TOML. No key takes one.
+    Date(String),
+    List(Vec<TomlNode>),
+    Table(Vec<TomlEntry>),
+}
+
+/// A key of a table with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct TomlEntry {
+    pub name: String,
+    /// Where the key itself stands.
+    pub origin: Origin,
+    pub node: TomlNode,
+}
+
+/// Where something was written.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// Byte offset in the experiment's file.
+    File(usize),
+    /// The override of this key.
+    Set(String),
+}
+
+/// The parsed file with what is needed to name places in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    pub path: String,
+    text: String,
+    pub root: Vec<TomlEntry>,
+}
+
+impl Document {
+    /// Reads TOML; a syntax error names its place.
+    pub fn parse(text: &str, path: &str) -> Result<Self, SpecError> {
+        let at = |offset: Option<usize>| Document { path: path.into(), text: text.into(), root: vec![] }.place(offset);
+        let table = DeTable::parse(text).map_err(|error| {
+            let place = at(Some(error.span().map_or(0, |span| span.start)));
+            let problem = format!("this is not TOML: {}", error.message().replace('\n', "; "));
+            SpecError::from(Problem { key: String::new(), place, problem })
+        })?;
+        let root = convert_table(table.get_ref(), "")
+            .map_err(|(key, span, problem)| SpecError::from(Problem { key, place: at(Some(span.start)), problem }))?;
+        Ok(Document { path: path.into(), text: text.into(), root })
+    }
+
+    /// The place of an origin, for a message.
+    pub fn place_of(&self, origin: &Origin) -> Place {
+        match origin {
+            Origin::File(offset) => self.place(Some(*offset)),
+            Origin::Set(key) => Place::Set { path: self.path.clone(), key: key.clone() },
+        }
+    }
+
+    /// The place of a byte offset; the file as a whole without one.
+    pub fn place(&self, offset: Option<usize>) -> Place {
+        let Some(offset) = offset else { return Place::File { path: self.path.clone() } };
+        let before = &self.text[..offset.min(self.text.len())];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::Line {
+            path: self.path.clone(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+impl TomlValue {
+    /// What it is, in words.
+    pub fn describe(&self) -> String {
+        match self {
+            TomlValue::Text(text) => format!("the text \"{text}\""),
+            TomlValue::Integer(n) => format!("the number {n}"),
+            TomlValue::Float(x) => format!("the number {x}"),
+            TomlValue::Flag(flag) => format!("{flag}"),
+            TomlValue::Date(date) => format!("the date {date}"),
+            TomlValue::List(_) => "a list".into(),
+            TomlValue::Table(_) => "a table".into(),
+        }
+    }
+
+    /// Reads one TOML value, as typed after `--set key=`.
+    pub fn parse(text: &str, origin: &Origin) -> Option<TomlValue> {
+        let value = DeValue::parse(text).ok()?;
+        let mut raw = convert(value.get_ref(), value.span(), "").ok()?.value;
+        raw.replace_origin(origin);
+        Some(raw)
+    }
+
+    fn replace_origin(&mut self, origin: &Origin) {
+        match self {
+            TomlValue::List(items) => {
+                for item in items {
+                    item.origin = origin.clone();
+                    item.value.replace_origin(origin);
+                }
+            }
+            TomlValue::Table(entries) => {
+                for entry in entries {
+                    entry.origin = origin.clone();
+                    entry.node.origin = origin.clone();
+                    entry.node.value.replace_origin(origin);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Key, place and text of what no tree can hold.
+type Refused = (String, Range<usize>, String);
+
+fn convert_table(table: &DeTable<'_>, path: &str) -> Result<Vec<TomlEntry>, Refused> {
+    let entry = |(key, value): (&toml::Spanned<toml::de::DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {
+        let name = key.get_ref().to_string();
+        let node = convert(value.get_ref(), value.span(), &join(path, &name))?;
+        Ok(TomlEntry { name, origin: Origin::File(key.span().start), node })
+    };
+    table.iter().map(entry).collect()
+}
+
+fn convert(value: &DeValue<'_>, span: Range<usize>, path: &str) -> Result<TomlNode, Refused> {
+    let refuse = |problem: String| (path.to_string(), span.clone(), problem);
+    let raw = match value {
+        DeValue::String(text) => TomlValue::Text(text.to_string()),
+        DeValue::Integer(n) => TomlValue::Integer(
+            i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| refuse(format!("the number {n} is too large")))?,
+        ),
+        DeValue::Float(x) => {
+            TomlValue::Float(x.as_str().parse().map_err(|_| refuse(format!("the number {x} cannot be read")))?)
+        }
+        DeValue::Boolean(flag) => TomlValue::Flag(*flag),
+        DeValue::Datetime(date) => TomlValue::Date(date.to_string()),
+        DeValue::Array(items) => {
+            let item = |(index, item): (usize, &toml::Spanned<DeValue<'_>>)| {
+                convert(item.get_ref(), item.span(), &join(path, &index.to_string()))
+            };
+            TomlValue::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => TomlValue::Table(convert_table(table, path)?),
+    };
+    Ok(TomlNode { value: raw, origin: Origin::File(span.start) })
+}

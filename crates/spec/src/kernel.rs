@@ -1,0 +1,215 @@
+//! What `[tcp]` and the controllers' tables mean to a Linux kernel: settings of its network namespaces, attributes of
+//! routes, parameters of modules and of our driver. Only what an experiment gives explicitly is set; the rest is the
+//! kernel's own.
+
+use crate::error::Problem;
+use crate::places::Places;
+use crate::settings::{RouteAttributes, set_sysctl};
+use crate::tables::Experiment;
+use firstlight_linux::{Parameter, Sysctl};
+use firstlight_transport::TcpConfig;
+use firstlight_transport::cc::LinuxControl;
+use firstlight_units::Span;
+
+/// The ticks of the kernels that there are: 1/HZ.
+const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)];
+/// Bytes of memory that a kernel counts for a received packet beside its payload (measured: 850 to 930 on Linux 7.2,
+/// for MTUs of 1500 to 65535 B). It offers the part of its receive buffer that payload can fill.
+const BESIDE_PAYLOAD: u64 = 890;
+/// The receive buffer that a kernel starts with.
+const UNTUNED_BUFFER: u64 = 131_072;
+/// Headers of IP and TCP in a packet, with timestamps.
+const HEADERS: u64 = 52;
+
+/// What is set on every Linux host: nothing of an earlier connection's end is used by a later one, and buffers are what
+/// a kernel with ample memory gives itself, however little this one has.
+const ALWAYS: [(&str, &str); 3] = [
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+];
+
+/// The keys that are meant for all Linux hosts, as their kernel has them.
+#[derive(Debug)]
+pub(crate) struct Kernel<'a> {
+    tcp: &'a TcpConfig,
+    places: &'a Places,
+    /// Whether there are simulated hosts, which take the keys that no kernel has.
+    simulated: bool,
+    /// In the order they are set.
+    pub sysctls: Vec<Sysctl>,
+    pub route: RouteAttributes,
+    pub parameters: Vec<Parameter>,
+    pub problems: Vec<Problem>,
+}
+
+impl<'a> Kernel<'a> {
+    /// `controls` are what the congestion controls in use need.
+    pub fn of(experiment: &'a Experiment, places: &'a Places, simulated: bool, controls: &[LinuxControl]) -> Self {
+        let mut kernel = Kernel {
+            tcp: &experiment.tcp.tcp,
+            places,
+            simulated,
+            sysctls: vec![],
+            route: RouteAttributes::default(),
+            parameters: vec![],
+            problems: vec![],
+        };
+        ALWAYS.iter().for_each(|(name, value)| set_sysctl(&mut kernel.sysctls, name, value));
+        kernel.tick();
+        kernel.windows(experiment.hosts.mtu.get());
+        kernel.timeouts();
+        kernel.acks();
+        kernel.switches();
+        controls.iter().for_each(|control| kernel.control(control));
+        kernel
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.places.has(&format!("tcp.{key}"))
+    }
+
+    fn wrong(&mut self, key: &str, text: impl Into<String>) {
+        self.problems.push(self.places.problem(&format!("tcp.{key}"), text));
+    }
+
+    /// A key that kernels do not have: an error where no simulated host takes it.
+    fn cannot(&mut self, key: &str, why: &str) {
+        if self.has(key) && !self.simulated {
+            self.wrong(key, format!("a Linux kernel has no such setting: {why}; take it out"));
+        }
+    }
+
+    fn sysctl(&mut self, name: &str, value: impl ToString) {
+        set_sysctl(&mut self.sysctls, &format!("net.ipv4.{name}"), &value.to_string());
+    }
+
+    fn parameter(&mut self, module: &str, name: &str, value: impl ToString) {
+        self.parameters.push(Parameter { module: module.into(), name: name.into(), value: value.to_string() });
+    }
+
+    fn tick(&mut self) {
+        let tick = self.tcp.tick;
+        if !TICKS.contains(&tick) {
+            let text = format!("there is no kernel with a tick of {tick}: use 1ms, 4ms or 10ms (HZ=1000, 250, 100)");
+            self.wrong("tick", text);
+        }
+    }
+
+    fn windows(&mut self, mtu: u64) {
+        if self.has("initial_window") {
+            self.route.set("initcwnd", &self.tcp.initial_window.to_string());
+        }
+        let window = self.tcp.receive_window;
+        if self.has("receive_window") {
+            let (window, payload) = (window.get(), mtu - HEADERS);
+            let buffer = (window + window * BESIDE_PAYLOAD / payload).min(i32::MAX as u64);
+            let first = if self.tcp.autotune { buffer.min(UNTUNED_BUFFER) } else { buffer };
+            self.sysctl("tcp_rmem", format!("4096 {first} {buffer}"));
+        } else if !self.tcp.autotune {
+            self.sysctl("tcp_rmem", "4096 6291456 6291456");
+        }
+        // Less than the peer's window is in flight without a send buffer, too.
+        let window = self.has("receive_window").then_some(window);
+        if self.tcp.send_buffer.zip(window).is_none_or(|(buffer, window)| window > buffer) {
+            self.cannot(
+                "send_buffer",
+                "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 \
+                 524288\", or a tcp.receive_window that is not larger",
+            );
+        }
+    }
+
+    fn timeouts(&mut self) {
+        self.least_timeout();
+        if self.has("rto_max") {
+            match milliseconds(self.tcp.rto_max) {
+                Some(ms @ 1000..=120_000) => self.sysctl("tcp_rto_max_ms", ms),
+                _ => self.wrong("rto_max", "a Linux host takes whole milliseconds from 1s to 120s"),
+            }
+        }
+        self.constant("rto_initial", self.tcp.rto_initial, "timeout_init_ms", 60_000);
+    }
+
+    /// A kernel has one floor, the route's `rto_min`, under the variance term. Where that is as high as the timeout's
+    /// own, the latter is never reached.
+    fn least_timeout(&mut self) {
+        let TcpConfig { rto_min: least, rto_variance: variance, .. } = *self.tcp;
+        let (key, floor) = match variance {
+            Some(variance) if variance >= least => ("rto_variance", Some(variance)),
+            _ => ("rto_min", self.has("rto_min").then_some(least)),
+        };
+        if variance.is_some_and(|variance| variance < least) {
+            let why =
+                format!("its floor under the variance term is that of the timeout too, tcp.rto_min, here {least}");
+            self.cannot("rto_variance", &why);
+        }
+        match floor.map(milliseconds) {
+            Some(Some(ms)) => self.route.set("rto_min", &format!("{ms}ms")),
+            Some(None) => self.wrong(key, "a Linux host counts it in whole milliseconds: write \"1ms\" or more"),
+            None => {}
+        }
+    }
+
+    /// A constant of Linux that our driver makes a parameter, in milliseconds.
+    fn constant(&mut self, key: &str, value: Span, name: &str, most: u64) {
+        if !self.has(key) {
+            return;
+        }
+        match milliseconds(value) {
+            Some(ms) if ms <= most => self.parameter("firstlight", name, ms),
+            _ => self.wrong(key, format!("a Linux host takes whole milliseconds from 1ms to {most}ms")),
+        }
+    }
+
+    fn acks(&mut self) {
+        if self.has("delayed_ack") && self.tcp.delayed_ack.is_zero() {
+            self.route.set("quickack", "1");
+        } else {
+            // A kernel begins with a delay of 40 ms.
+            self.constant("delayed_ack", self.tcp.delayed_ack, "delack_max_ms", 40);
+        }
+        self.cannot(
+            "quick_acks",
+            "it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them",
+        );
+    }
+
+    fn switches(&mut self) {
+        let TcpConfig { ecn, frto, tail_loss_probe, compress_sacks, sack, timestamps, .. } = *self.tcp;
+        let switches = [
+            ("ecn", ecn, "tcp_ecn", ["0", "1"]),
+            ("frto", frto, "tcp_frto", ["0", "2"]),
+            ("tail_loss_probe", tail_loss_probe, "tcp_early_retrans", ["0", "3"]),
+            ("compress_sacks", compress_sacks, "tcp_comp_sack_nr", ["0", "44"]),
+            ("sack", sack, "tcp_sack", ["0", "1"]),
+            ("timestamps", timestamps, "tcp_timestamps", ["0", "1"]),
+        ];
+        for (key, on, name, settings) in switches {
+            if self.has(key) {
+                self.sysctl(name, settings[usize::from(on)]);
+            }
+        }
+    }
+
+    /// Parameters of a module of Linux's own are set where their keys are given; those of ours always.
+    fn control(&mut self, control: &LinuxControl) {
+        for parameter in &control.parameters {
+            let path = format!("{}.{}", control.table, parameter.key);
+            if control.module.is_none() && !self.places.has(&path) {
+                continue;
+            }
+            match &parameter.value {
+                Ok(value) => self.parameter(parameter.module, parameter.name, value),
+                Err(text) => self.problems.push(self.places.problem(&path, text.clone())),
+            }
+        }
+    }
+}
+
+/// Whole milliseconds, at least one.
+fn milliseconds(span: Span) -> Option<u64> {
+    let millisecond = Span::from_ms(1).as_ps();
+    let whole = span.as_ps().is_multiple_of(millisecond) && !span.is_zero();
+    whole.then(|| span.as_ps() / millisecond)
+}

@@ -1,0 +1,299 @@
+//! An experiment's keys: what a file can say, and the experiment as a checked value. Everything that can be wrong with
+//! a file is found here, before anything is built.
+//!
+//! A key is defined once, on a field of its table's struct ([`tables`], [`workload`](WorkloadTable), and the
+//! configurations of algorithms in their own crates). From these structs comes the JSON Schema ([`schema()`]), from the
+//! schema the reading, the reference and the suggestions ([`model`]).
+//!
+//! Reading goes in stages; each reports all that it finds, with its place, before the next begins: TOML with the places
+//! of its keys (`document`), overrides laid over it, one walk along the schema (`walk`), conditions under which keys
+//! have an effect (`conditions`), what tables find wrong with themselves and rules between tables (`rules`), then the
+//! network and all that is sent over it.
+
+mod conditions;
+mod control;
+mod document;
+mod error;
+mod expander;
+mod host_directory;
+mod host_kind;
+mod host_name;
+mod kernel;
+mod kind;
+mod linux_hosts;
+pub mod model;
+mod network;
+mod overrides;
+mod places;
+mod reference;
+mod renamed;
+mod resolved;
+mod rules;
+mod schema;
+mod settings;
+pub mod tables;
+mod text_form;
+mod walk;
+mod workload;
+
+pub use control::Control;
+pub use error::{Place, Problem, SpecError};
+pub use expander::{Flow, TrafficEntry};
+pub use host_kind::HostKind;
+pub use host_name::HostName;
+pub use kind::{Class, Kind, TextForm};
+pub use linux_hosts::{Linux, LinuxHost};
+pub use network::Network;
+pub use overrides::{OverrideValue, Overrides};
+pub use reference::reference;
+pub use schema::schema;
+pub use settings::{KernelVersion, RouteAttributes, SysctlText};
+pub use tables::{CaptureSide, MeasureTable, Program, Stage, WorkloadTable};
+pub use text_form::Format;
+pub use workload::{ExpandedWorkload, Job, Probe};
+
+use conditions::Conditions;
+use document::Document;
+use expander::Traffic;
+use firstlight_circuits::RackId;
+use firstlight_messages::Messages;
+use firstlight_transport::TcpConfig;
+use firstlight_units::{Span, Time};
+use host_directory::HostDirectory;
+use linux_hosts::HostEntries;
+use network::ImportedNetwork;
+use places::{Places, all_or};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tables::{ChainExperiment, Experiment, expand_programs};
+use walk::Walked;
+
+/// What a file asks for.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// An experiment on a network.
+    Network(Box<Spec>),
+    /// An experiment on the measurement chain.
+    Chain(ChainSpec),
+}
+
+/// A checked experiment on the measurement chain.
+#[derive(Clone, Debug)]
+pub struct ChainSpec {
+    /// The name of the experiment.
+    pub name: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The stage whose timestamps are taken.
+    pub stage: Stage,
+    /// How many data packets are sent.
+    pub packets: u64,
+    /// The experiment with all its defaults, as nested tables.
+    pub resolved: Json,
+    /// The keys to sweep with their values, when that was allowed.
+    pub sweep: Vec<(String, Vec<Json>)>,
+}
+
+/// A checked experiment on a network. Its spans are the experiment's own, not stretched by `time_scale`.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The name of the experiment.
+    pub name: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// How long the network runs, warm-up included.
+    pub duration: Span,
+    /// The part at the start that is not measured.
+    pub warmup: Span,
+    /// How much the fabric's times are stretched against the hosts' clocks.
+    pub time_scale: u32,
+    /// The network.
+    pub network: Network,
+    /// Whether lossless classes may lose packets.
+    pub allow_loss: bool,
+    /// Hosts in each rack; all of them where there are no racks.
+    pub hosts_per_rack: usize,
+    /// What the network's file has that is not modelled.
+    pub notes: Vec<String>,
+    /// The files that were read besides the experiment's own: the name that it has for each, and its path.
+    pub inputs: BTreeMap<String, String>,
+    /// The hosts' TCP.
+    pub tcp: TcpConfig,
+    /// One entry for each connection.
+    pub flows: Vec<Flow>,
+    /// One entry for each `[[workload]]`; its flows are among the others.
+    pub workloads: Vec<ExpandedWorkload>,
+    /// Packets at a constant rate, without TCP.
+    pub probes: Vec<Probe>,
+    /// What the flows that carry messages send, and which messages depend on which.
+    pub messages: Messages,
+    /// The jobs of messages, by number.
+    pub jobs: Vec<Job>,
+    /// The hosts that run Linux, with their programs.
+    pub linux: Option<Linux>,
+    /// What is recorded.
+    pub measure: MeasureTable,
+    /// The measured pair of racks; `None` on a packet fabric, or when no flow leaves its rack.
+    pub pair: Option<(RackId, RackId)>,
+    /// The experiment with all its defaults, as nested tables.
+    pub resolved: Json,
+    /// The keys to sweep with their values, when that was allowed.
+    pub sweep: Vec<(String, Vec<Json>)>,
+}
+
+impl Request {
+    /// Reads a file's text; `path` is for messages and the place of other files. `allow_sweep`: a `[sweep]` table is
+    /// checked and handed over, else it is an error.
+    ///
+    /// # Errors
+    /// Everything that one stage of reading finds wrong.
+    pub fn read(text: &str, path: &str, overrides: &Overrides, allow_sweep: bool) -> Result<Self, SpecError> {
+        let mut document = Document::parse(text, path)?;
+        document.apply(overrides)?;
+        let walked = walk::walk(document, allow_sweep)?;
+        if walked.json.get("chain").is_some() {
+            return ChainSpec::of(walked).map(Request::Chain);
+        }
+        Spec::of(walked).map(|spec| Request::Network(Box::new(spec)))
+    }
+}
+
+impl Request {
+    /// The name of the experiment.
+    pub fn name(&self) -> &str {
+        match self {
+            Request::Network(spec) => &spec.name,
+            Request::Chain(spec) => &spec.name,
+        }
+    }
+
+    /// The experiment with all its defaults, as nested tables.
+    pub fn resolved(&self) -> &Json {
+        match self {
+            Request::Network(spec) => &spec.resolved,
+            Request::Chain(spec) => &spec.resolved,
+        }
+    }
+}
+
+impl ChainSpec {
+    fn of(walked: Walked) -> Result<Self, SpecError> {
+        let Walked { json, sweep, places, missing, idle } = walked;
+        all_or(missing)?;
+        all_or(idle)?;
+        let experiment: ChainExperiment = tables_of(&json);
+        let name = name(experiment.name.as_deref(), &places);
+        let resolved = resolved::chain(&experiment, &name);
+        let ChainExperiment { seed, chain, .. } = experiment;
+        Ok(ChainSpec { name, seed, stage: chain.stage, packets: chain.packets, resolved, sweep })
+    }
+}
+
+impl Spec {
+    /// Reads an experiment on a network from its text, without `[sweep]`; see [`Request::read`].
+    ///
+    /// # Errors
+    /// Everything that one stage of reading finds wrong; and when the file asks for the measurement chain.
+    pub fn read(text: &str, path: &str, overrides: &Overrides) -> Result<Spec, SpecError> {
+        match Request::read(text, path, overrides, false)? {
+            Request::Network(spec) => Ok(*spec),
+            Request::Chain(_) => {
+                let (key, place) = ("chain".into(), Place::File { path: path.into() });
+                Err(Problem { key, place, problem: "an experiment on a network has no such table".into() }.into())
+            }
+        }
+    }
+
+    fn of(walked: Walked) -> Result<Spec, SpecError> {
+        let Walked { json, sweep, places, missing, idle } = walked;
+        let mut experiment: Experiment = tables_of(&json);
+        let conditions = Conditions::of(&experiment);
+        conditions::check(&conditions, &places, missing, idle)?;
+        let week = {
+            let own = rules::check(&experiment, &json, &places, &conditions);
+            drop(conditions);
+            own?
+        };
+        experiment.fill_in(&places);
+        let conditions = Conditions::of(&experiment);
+        let imported = ImportedNetwork::of(&experiment, &places, week)?;
+        let directory = HostDirectory::of(&experiment.fabric, &imported);
+        let entries = HostEntries::of(&experiment, &places, &directory)?;
+        let traffic = expander::expand(&experiment, &places, &directory, &entries)?;
+        rules::intervals(&experiment, &places, traffic.flows.len())?;
+        let programs = expand_programs(&experiment.program, experiment.duration, &directory, &places)?;
+        let flows = &traffic.flows;
+        let linux = linux_hosts::expand(&experiment, &places, &conditions, &directory, &entries, flows, programs)?;
+        let name = name(experiment.name.as_deref(), &places);
+        let pair = measured_pair(&experiment, &imported.network, &traffic.flows);
+        let resolved = resolved::network(&experiment, &conditions, &places, &name, pair);
+        let Traffic { flows, workloads, probes, messages, jobs } = traffic;
+        let ImportedNetwork { network, notes, .. } = imported;
+        Ok(Spec {
+            name,
+            seed: experiment.seed,
+            duration: experiment.duration,
+            warmup: experiment.warmup,
+            time_scale: experiment.time_scale,
+            network,
+            allow_loss: experiment.pfc.as_ref().is_some_and(|pfc| pfc.allow_loss),
+            hosts_per_rack: directory.per_rack(),
+            notes,
+            inputs: places.inputs(),
+            tcp: experiment.tcp.tcp,
+            flows,
+            workloads,
+            probes,
+            messages,
+            jobs,
+            linux,
+            measure: experiment.measure,
+            pair,
+            resolved,
+            sweep,
+        })
+    }
+
+    /// The name in tables of the entry that a flow comes from.
+    pub fn workload_name(&self, entry: TrafficEntry) -> &str {
+        match entry {
+            TrafficEntry::Flows(_) => workload::FLOWS,
+            TrafficEntry::Workload(index) => &self.workloads[index].name,
+        }
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.network.hosts()
+    }
+
+    /// A moment of the engine's clock as a span of the experiment's own time since the start.
+    pub fn own_time(&self, at: Time) -> Span {
+        Span::from_ps(at.as_ps() / u64::from(self.time_scale))
+    }
+
+    /// The part of the run that is measured.
+    pub fn measured(&self) -> Span {
+        self.duration.saturating_sub(self.warmup)
+    }
+}
+
+/// The tables that a walked document gives. The walk has checked every key by the schema of these very tables.
+fn tables_of<'j, T: Deserialize<'j>>(json: &'j Json) -> T {
+    T::deserialize(json)
+        .unwrap_or_else(|error| panic!("the walk lets through what the tables refuse: {error}\n{json:#}"))
+}
+
+/// The name of an experiment: its own, else that of its file.
+fn name(own: Option<&str>, places: &Places) -> String {
+    let stem = Path::new(&places.document.path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    own.map(String::from).or(stem).unwrap_or_else(|| "experiment".into())
+}
+
+fn measured_pair(experiment: &Experiment, network: &Network, flows: &[Flow]) -> Option<(RackId, RackId)> {
+    let Network::Hybrid(hybrid) = network else { return None };
+    let given = experiment.measure.pair.map(|pair| pair.racks());
+    given.or_else(|| flows.iter().find_map(|flow| flow.racks(hybrid.hosts_per_rack)))
+}

@@ -1,0 +1,218 @@
+//! The Linux hosts of an experiment: which there are, what is set on each, and the programs on them.
+
+use crate::conditions::Conditions;
+use crate::control::kernel_name;
+use crate::error::{Problem, SpecError};
+use crate::expander::Flow;
+use crate::host_directory::HostDirectory;
+use crate::host_kind::HostKind;
+use crate::kernel::Kernel;
+use crate::places::{Places, all_or};
+use crate::rules;
+use crate::settings::set_sysctl;
+use crate::tables::{Experiment, LinuxHostTable, Program};
+use firstlight_linux::{Parameter, Sysctl};
+use firstlight_net::HostId;
+use firstlight_transport::cc::LinuxControl;
+use firstlight_units::{Bytes, Span};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most hosts of one kernel.
+const MOST_HOSTS: usize = 2048;
+/// Most flows of one kernel: each has two threads.
+const MOST_FLOWS: usize = 10_000;
+
+/// The Linux hosts of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linux {
+    /// The tick of their kernel: 1/HZ.
+    pub tick: Span,
+    /// Those that take part, in the order of their numbers.
+    pub hosts: Vec<LinuxHost>,
+    /// Files of the modules that the kernel is to load.
+    pub modules: Vec<String>,
+    /// Parameters of the kernel's parts.
+    pub parameters: Vec<Parameter>,
+    /// What runs on the hosts.
+    pub programs: Vec<Program>,
+}
+
+/// One Linux host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinuxHost {
+    /// Which one.
+    pub host: HostId,
+    /// The names of the host, the one over the whole fabric first.
+    pub names: Vec<String>,
+    /// Largest IP packet.
+    pub mtu: u16,
+    /// Attributes of the host's route, as `ip route` takes them.
+    pub route: String,
+    /// The host's settings, in the order they are set.
+    pub sysctls: Vec<Sysctl>,
+}
+
+/// The `[[linux.hosts]]` entries: the hosts that each is about.
+pub(crate) struct HostEntries(Vec<BTreeSet<usize>>);
+
+impl HostEntries {
+    pub fn of(experiment: &Experiment, places: &Places, directory: &HostDirectory) -> Result<Self, SpecError> {
+        let (mut entries, mut problems) = (vec![], vec![]);
+        for (index, table) in experiment.linux.hosts.iter().enumerate() {
+            match directory.hosts(table.on) {
+                Ok(hosts) => entries.push(hosts.into_iter().collect()),
+                Err(text) => problems.push(places.problem(&format!("linux.hosts.{index}.on"), text)),
+            }
+        }
+        all_or(problems).map(|()| HostEntries(entries))
+    }
+
+    /// The entries that are about a host, in their order, each with its number.
+    fn of_host<'e>(
+        &'e self,
+        experiment: &'e Experiment,
+        host: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'e LinuxHostTable)> {
+        experiment.linux.hosts.iter().enumerate().filter(move |(entry, _)| self.0[*entry].contains(&host))
+    }
+
+    /// The congestion control of a host's connections that name none, by the kernel's name.
+    pub fn cc(&self, experiment: &Experiment, places: &Places, host: usize) -> Result<&'static str, Box<Problem>> {
+        let own = self.of_host(experiment, host).rev().find_map(|(n, entry)| Some((n, entry.cc?)));
+        let (key, name) = match own {
+            Some((entry, name)) => (format!("linux.hosts.{entry}.cc"), name),
+            None => ("tcp.cc".into(), experiment.tcp.cc),
+        };
+        kernel_name(name).map_err(|text| Box::new(places.problem(&key, text)))
+    }
+}
+
+/// The Linux hosts of the experiment; none when all are simulated.
+pub(crate) fn expand(
+    experiment: &Experiment,
+    places: &Places,
+    conditions: &Conditions<'_>,
+    directory: &HostDirectory,
+    entries: &HostEntries,
+    flows: &[Flow],
+    programs: Vec<Program>,
+) -> Result<Option<Linux>, SpecError> {
+    if !conditions.linux() {
+        return Ok(None);
+    }
+    let linux_flows = || flows.iter().filter(|flow| flow.hosts == HostKind::Linux);
+    let ends = linux_flows().flat_map(|flow| [flow.src.index(), flow.dst.index()]);
+    let taking_part: BTreeSet<usize> =
+        ends.chain(programs.iter().flat_map(|program| program.hosts(directory))).collect();
+
+    // What each host's connections may use: its flows' controls, and its default one where programs are.
+    let mut used: BTreeMap<usize, BTreeSet<&'static str>> = BTreeMap::new();
+    for flow in linux_flows() {
+        for end in [flow.src, flow.dst] {
+            used.entry(end.index()).or_default().insert(flow.cc.name());
+        }
+    }
+    if !programs.is_empty() {
+        for &host in &taking_part {
+            let cc = entries.cc(experiment, places, host).map_err(|problem| *problem)?;
+            used.entry(host).or_default().insert(cc);
+        }
+    }
+    let all: BTreeSet<&str> = used.values().flatten().copied().collect();
+    let controls: Vec<LinuxControl> = all.iter().filter_map(|name| experiment.cc.linux(name)).collect();
+    let kernel = Kernel::of(experiment, places, conditions.simulated(), &controls);
+    let with_programs = !programs.is_empty();
+    let settings = HostSettings { experiment, places, directory, entries, kernel: &kernel, with_programs };
+    let hosts: Vec<LinuxHost> = taking_part.iter().map(|&host| settings.host(host, &used[&host])).collect();
+
+    let mut problems = kernel.problems.clone();
+    problems.extend(idle(places, entries, &taking_part));
+    problems.extend(wide(experiment, places));
+    problems.extend(crowded(places, "hosts.kind", "hosts", taking_part.len(), MOST_HOSTS));
+    problems.extend(crowded(places, "flows", "flows", linux_flows().count(), MOST_FLOWS));
+    problems.extend(rules::tcp_info_samples(experiment, places, linux_flows().count()));
+    all_or(problems)?;
+    let modules = controls.iter().filter_map(|control| control.module).map(String::from).collect();
+    Ok(Some(Linux { tick: experiment.tcp.tcp.tick, hosts, modules, parameters: kernel.parameters, programs }))
+}
+
+/// What is set on hosts.
+struct HostSettings<'a> {
+    experiment: &'a Experiment,
+    places: &'a Places,
+    directory: &'a HostDirectory,
+    entries: &'a HostEntries,
+    kernel: &'a Kernel<'a>,
+    /// Whether there are programs, whose connections use the host's own congestion control.
+    with_programs: bool,
+}
+
+impl HostSettings<'_> {
+    fn host(&self, host: usize, controls: &BTreeSet<&str>) -> LinuxHost {
+        LinuxHost {
+            host: HostId(host as u16),
+            names: self.directory.names(host),
+            mtu: self.mtu(host),
+            route: self.route(host),
+            sysctls: self.sysctls(host, controls),
+        }
+    }
+
+    fn of_host(&self, host: usize) -> impl DoubleEndedIterator<Item = &LinuxHostTable> {
+        self.entries.of_host(self.experiment, host).map(|(_, table)| table)
+    }
+
+    fn mtu(&self, host: usize) -> u16 {
+        let own = self.of_host(host).rev().find_map(|table| table.mtu);
+        own.map_or(self.experiment.hosts.mtu(), |mtu| u16::try_from(mtu.get()).expect("the schema bounds the MTU"))
+    }
+
+    fn route(&self, host: usize) -> String {
+        let mut route = self.kernel.route.clone();
+        let own = self.of_host(host).filter_map(|table| table.route.as_ref());
+        self.experiment.linux.route.iter().chain(own).for_each(|attributes| route.extend(attributes));
+        route.to_string()
+    }
+
+    fn sysctls(&self, host: usize, controls: &BTreeSet<&str>) -> Vec<Sysctl> {
+        let mut sysctls = self.kernel.sysctls.clone();
+        let needed = controls.iter().filter_map(|name| self.experiment.cc.linux(name)).flat_map(|cc| cc.sysctls);
+        needed.for_each(|(name, value)| set_sysctl(&mut sysctls, name, value));
+        if self.with_programs {
+            let cc = self.entries.cc(self.experiment, self.places, host).expect("it was asked for before");
+            set_sysctl(&mut sysctls, "net.ipv4.tcp_congestion_control", cc);
+        }
+        let own = self.of_host(host).flat_map(|table| &table.sysctls);
+        let given = self.experiment.linux.sysctls.iter().chain(own);
+        given.for_each(|setting| set_sysctl(&mut sysctls, &setting.0.name, &setting.0.value));
+        sysctls
+    }
+}
+
+/// Entries that are about no host that takes part.
+fn idle(places: &Places, entries: &HostEntries, taking_part: &BTreeSet<usize>) -> Vec<Problem> {
+    let without = entries.0.iter().enumerate().filter(|(_, hosts)| hosts.is_disjoint(taking_part));
+    let problem = |(index, _)| {
+        let text = "has no effect: no flow with Linux hosts and no program is on any of these; take it out";
+        places.problem(&format!("linux.hosts.{index}.on"), text)
+    };
+    without.map(problem).collect()
+}
+
+/// MTUs that the fabric is not made for.
+fn wide(experiment: &Experiment, places: &Places) -> Vec<Problem> {
+    let most: Bytes = experiment.hosts.mtu;
+    let own = experiment.linux.hosts.iter().enumerate().filter_map(|(index, table)| Some((index, table.mtu?)));
+    let problem = |(index, mtu)| {
+        places.problem(
+            &format!("linux.hosts.{index}.mtu"),
+            format!("{mtu} is more than hosts.mtu, {most}: use at most that"),
+        )
+    };
+    own.filter(|(_, mtu)| *mtu > most).map(problem).collect()
+}
+
+fn crowded(places: &Places, path: &str, what: &str, count: usize, most: usize) -> Option<Problem> {
+    let text = || format!("{count} Linux {what} are too many for one kernel: use at most {most}");
+    (count > most).then(|| places.problem(path, text()))
+}

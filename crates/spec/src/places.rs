@@ -1,0 +1,98 @@
+//! Where the keys of an experiment stand, which of them are given, and the files that they name.
+
+use crate::document::{Document, Origin};
+use crate::error::{Place, Problem, SpecError};
+use crate::model::{self, Key};
+use firstlight_formats::ImportError;
+use firstlight_units::SettingError;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The places of all keys and tables that a file and its overrides give.
+#[derive(Debug)]
+pub(crate) struct Places {
+    pub document: Document,
+    /// Where the value of each key stands, by the key's path: `flows.0.cc`.
+    pub keys: BTreeMap<String, Origin>,
+    /// Where each table stands, by its path, even if it is empty.
+    pub tables: BTreeMap<String, Origin>,
+    /// The files that were read: the name that the experiment has for each, and its path.
+    inputs: RefCell<BTreeMap<String, String>>,
+}
+
+impl Places {
+    pub fn of(document: Document) -> Self {
+        Places { document, keys: BTreeMap::new(), tables: BTreeMap::new(), inputs: RefCell::default() }
+    }
+
+    /// Whether the key at `path` is given.
+    pub fn has(&self, path: &str) -> bool {
+        debug_assert!(model::key_at(path).is_some(), "{path} is no key");
+        self.keys.contains_key(path)
+    }
+
+    /// A problem with the key or table at `path`, at its place.
+    pub fn problem(&self, path: &str, problem: impl Into<String>) -> Problem {
+        debug_assert!(model::key_at(path).is_some(), "{path} is no key");
+        Problem { key: path.into(), place: self.place(path), problem: problem.into() }
+    }
+
+    /// The key of the table at `path` is missing.
+    pub fn missing(&self, key: &Key, path: &str) -> Problem {
+        let header = match path.rsplit_once('.') {
+            _ if path.is_empty() => "at the top".into(),
+            Some((list, index)) if index.bytes().all(|b| b.is_ascii_digit()) => format!("in [[{list}]]"),
+            _ => format!("in [{path}]"),
+        };
+        let text = format!("missing: write for example {} = {} {header}", key.name, key.example());
+        self.problem(&model::join(path, &key.name), text)
+    }
+
+    /// A problem that the table at `table` has found with itself.
+    pub fn setting(&self, table: &str, error: SettingError) -> Problem {
+        self.problem(&model::join(table, &error.key), error.problem)
+    }
+
+    /// Where the value at `path` stands; else the nearest table around it; else the file.
+    fn place(&self, path: &str) -> Place {
+        if let Some(origin) = self.keys.get(path) {
+            return self.document.place_of(origin);
+        }
+        let mut around = Some(path);
+        while let Some(table) = around {
+            if let Some(origin) = self.tables.get(table) {
+                return self.document.place_of(origin);
+            }
+            around = table.rsplit_once('.').map(|(parent, _)| parent);
+        }
+        self.document.place(None)
+    }
+
+    /// Reads a file that the key at `path` names, relative to the experiment's folder: its path, and what it holds.
+    pub fn read_file(&self, path: &str, name: &str) -> Result<(String, String), Problem> {
+        let folder = Path::new(&self.document.path).parent().unwrap_or(Path::new(""));
+        let file = folder.join(name);
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| self.problem(path, format!("cannot read {}: {error}", file.display())))?;
+        let file = file.display().to_string();
+        self.inputs.borrow_mut().insert(name.into(), file.clone());
+        Ok((file, text))
+    }
+
+    /// What is wrong with a file that the key at `key` names, at its place there.
+    pub fn imported(&self, key: &str, error: ImportError) -> Problem {
+        let ImportError { file: path, line, column, problem } = error;
+        Problem { key: key.into(), place: Place::Line { path, line, column }, problem }
+    }
+
+    /// The files that were read: the name that the experiment has for each, and its path.
+    pub fn inputs(&self) -> BTreeMap<String, String> {
+        self.inputs.borrow().clone()
+    }
+}
+
+/// Problems, unless there are none.
+pub(crate) fn all_or(problems: Vec<Problem>) -> Result<(), SpecError> {
+    if problems.is_empty() { Ok(()) } else { Err(SpecError { problems }) }
+}

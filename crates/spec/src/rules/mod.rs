@@ -1,0 +1,117 @@
+//! Rules between tables: values that are right each by itself, and wrong together. What one table can check by itself
+//! stands on its struct.
+
+mod circuits;
+mod clock;
+mod lossless;
+mod recording;
+
+pub(crate) use clock::slow_links;
+pub(crate) use lossless::{adapters, lossless_hybrid, lossless_switches};
+pub(crate) use recording::{intervals, tcp_info_samples, watched_ports};
+
+use crate::conditions::Conditions;
+use crate::error::{Problem, SpecError};
+use crate::places::{Places, all_or};
+use crate::tables::{Experiment, Fabric, PauseKind};
+use firstlight_circuits::Week;
+use firstlight_transport::CcConfig;
+use firstlight_transport::cc::EcnUse;
+use serde_json::Value as Json;
+
+/// Checks what needs no network; gives the week of a hybrid fabric.
+pub(crate) fn check(
+    experiment: &Experiment,
+    json: &Json,
+    places: &Places,
+    conditions: &Conditions<'_>,
+) -> Result<Option<Week>, SpecError> {
+    let own = experiment.check().into_iter().map(|error| places.setting("", error)).collect();
+    let mut rules = Rules { experiment, json, places, problems: own };
+    rules.run_length();
+    rules.loss();
+    rules.one_meaning_of_ece(conditions);
+    rules.clock();
+    rules.slowest_packet();
+    rules.qcn();
+    rules.shared_buffer();
+    rules.queue_samples();
+    let week = if let Fabric::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
+    all_or(rules.problems).map(|()| week)
+}
+
+/// Whether links can be paused.
+fn is_paused(experiment: &Experiment) -> bool {
+    experiment.pfc.as_ref().is_some_and(|pfc| pfc.kind != PauseKind::Off)
+}
+
+struct Rules<'a> {
+    experiment: &'a Experiment,
+    json: &'a Json,
+    places: &'a Places,
+    problems: Vec<Problem>,
+}
+
+impl Rules<'_> {
+    fn wrong(&mut self, path: &str, text: impl Into<String>) {
+        self.problems.push(self.places.problem(path, text));
+    }
+
+    fn run_length(&mut self) {
+        let Experiment { warmup, duration, .. } = self.experiment;
+        if warmup >= duration {
+            self.wrong("warmup", format!("{warmup} leaves nothing to measure of a duration of {duration}: use less"));
+        }
+    }
+
+    fn loss(&mut self) {
+        if self.experiment.hosts.loss >= 1.0 {
+            self.wrong("hosts.loss", "at 1 nothing ever arrives: use less than 1");
+        }
+    }
+
+    /// A controller to which ECE means something else does not go with queues that mark.
+    fn one_meaning_of_ece(&mut self, conditions: &Conditions<'_>) {
+        let of_its_own =
+            |name: &str| CcConfig::from_name(name).is_some_and(|config| config.ecn() == EcnUse::OwnMeaning);
+        let names = conditions.controllers().filter_map(|cc| cc.simulated());
+        let Some(name) = names.into_iter().find(|name| of_its_own(name)) else { return };
+        let Experiment { voq, switch, .. } = self.experiment;
+        let of_voqs = [
+            ("voq.ecn_small", voq.ecn_small.is_some()),
+            ("voq.ecn_large", voq.ecn_large.is_some()),
+            ("voq.red", voq.red.is_some()),
+        ];
+        let mut paths: Vec<String> =
+            of_voqs.into_iter().filter(|(_, given)| *given).map(|(path, _)| path.to_string()).collect();
+        paths.extend(switch.discipline.marking().map(|key| format!("switch.{key}")));
+        for (class, queue) in switch.classes.iter().enumerate() {
+            paths.extend(queue.marking().map(|key| format!("switch.classes.{class}.{key}")));
+        }
+        let text = format!(
+            "the receivers of marked packets set ECE, which {name} takes for a circuit: take it out, or use no {name}"
+        );
+        paths.iter().for_each(|path| self.wrong(path, text.clone()));
+    }
+
+    /// A limit on flows' rates limits them below their links' rate.
+    fn qcn(&mut self) {
+        let Some((qcn, link)) = self.experiment.qcn.as_ref().zip(self.experiment.hosts.rate) else { return };
+        let least = qcn.min_rate;
+        if least >= link {
+            let text =
+                format!("{least} is no less than the hosts' links have, {link}: no flow would be limited; use less");
+            self.wrong("qcn.min_rate", text);
+        }
+    }
+
+    /// A shared buffer holds a packet at some port.
+    fn shared_buffer(&mut self) {
+        let (alpha, mtu) = (self.experiment.switch.alpha, self.experiment.hosts.mtu);
+        let Some(size) = self.experiment.switch.buffer else { return };
+        if size.get() as f64 * alpha.min(1.0) < mtu.get() as f64 {
+            let text = format!("{size} with alpha = {alpha} hold no packet of {mtu} at any port: use more");
+            self.wrong("switch.buffer", text);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `[hosts]`: the links of hosts, and what is between their TCP and their links.
+
+use crate::host_kind::HostKind;
+use firstlight_net::interface::ClockConfig;
+use firstlight_units::{Bytes, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The hosts' links, and what may pass them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HostsTable {
+    /// Whose TCP the hosts run, where a flow or program names none.
+    #[schemars(extend("x-when" = "default hosts"))]
+    pub kind: HostKind,
+    /// Rate of each host's link.
+    #[schemars(extend("x-when" = "regular fabric", "x-needed" = true))]
+    pub rate: Option<Rate>,
+    /// Rate of each host's link in the direction to the host.
+    #[schemars(extend("x-when" = "regular fabric", "x-without" = "the same as `hosts.rate`"))]
+    pub receive_rate: Option<Rate>,
+    /// Propagation delay of each host's link.
+    #[schemars(extend("x-when" = "regular fabric"))]
+    pub delay: Span,
+    /// How long a packet takes through the sending host's stack.
+    pub send_delay: Span,
+    /// How long a packet takes through the receiving host's stack.
+    pub receive_delay: Span,
+    /// Largest IP packet. Links are charged for IP bytes, without Ethernet overhead.
+    #[schemars(extend("x-least" = "100B", "x-most" = "65535B"))]
+    pub mtu: Bytes,
+    /// Probability that a packet is lost on its way into the network (fault injection); less than 1.
+    #[schemars(range(min = 0, max = 1))]
+    pub loss: f64,
+    /// Each host's clock, by which its interface stamps packets, is off by up to this at the start, to either side.
+    pub clock_offset: Span,
+    /// Each such clock goes too fast or too slow by up to this many millionths; 40 are 40 ns per ms.
+    #[schemars(range(min = 0, max = 1000))]
+    pub clock_drift_ppm: f64,
+}
+
+impl Default for HostsTable {
+    fn default() -> Self {
+        let ClockConfig { offset, drift } = ClockConfig::default();
+        HostsTable {
+            kind: HostKind::Simulated,
+            rate: None,
+            receive_rate: None,
+            delay: Span::ZERO,
+            send_delay: Span::ZERO,
+            receive_delay: Span::ZERO,
+            mtu: Bytes::new(9000),
+            loss: 0.0,
+            clock_offset: offset,
+            clock_drift_ppm: f64::from(drift) / 1000.0,
+        }
+    }
+}
+
+impl HostsTable {
+    /// The MTU in bytes.
+    pub(crate) fn mtu(&self) -> u16 {
+        u16::try_from(self.mtu.get()).expect("the schema bounds the MTU")
+    }
+
+    /// From what range the hosts' clocks are drawn.
+    pub(crate) fn clock(&self) -> ClockConfig {
+        ClockConfig { offset: self.clock_offset, drift: (self.clock_drift_ppm * 1000.0).round() as u32 }
+    }
+}

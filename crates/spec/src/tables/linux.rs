@@ -1,0 +1,45 @@
+//! `[linux]`: settings of Linux hosts.
+
+use crate::host_name::HostName;
+use crate::settings::{KernelVersion, RouteAttributes, SysctlText};
+use firstlight_transport::cc::CcName;
+use firstlight_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of all Linux hosts. What is given explicitly under `[tcp]` and the controllers' tables is set before them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LinuxTable {
+    /// Version of their kernel: `6.12` is any 6.12, `6.12.117` this one. `firstlight kernel list` shows what is built.
+    #[schemars(extend("x-without" = "the newest that is built"))]
+    pub version: Option<KernelVersion>,
+    /// Settings of the kernel in each host's network namespace, set in this order.
+    #[schemars(extend("x-type" = "a list of settings", "x-without" = "none"))]
+    pub sysctls: Vec<SysctlText>,
+    /// Attributes of the route to the other hosts, as `ip route` takes them.
+    #[schemars(extend("x-without" = "none"))]
+    pub route: Option<RouteAttributes>,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    pub hosts: Vec<LinuxHostTable>,
+}
+
+/// Settings of some Linux hosts. A later entry is set after an earlier one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinuxHostTable {
+    /// Which hosts: `host3`, `rack0.host3`, `rack0` (each of its hosts) or `all`.
+    pub on: HostName,
+    /// Settings as in `linux.sysctls`, set after those.
+    #[serde(default)]
+    #[schemars(extend("x-type" = "a list of settings", "x-without" = "none more"))]
+    pub sysctls: Vec<SysctlText>,
+    /// Attributes as in `linux.route`. An attribute replaces the same one there.
+    #[schemars(extend("x-without" = "none more"))]
+    pub route: Option<RouteAttributes>,
+    /// Largest IP packet that these hosts send.
+    #[schemars(extend("x-least" = "100B", "x-most" = "65535B", "x-without" = "`hosts.mtu`"))]
+    pub mtu: Option<Bytes>,
+    /// Congestion control of flows that these hosts send and that name none, and of programs' connections.
+    #[schemars(extend("x-without" = "`tcp.cc`"))]
+    pub cc: Option<CcName>,
+}

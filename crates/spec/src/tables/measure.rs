@@ -1,0 +1,128 @@
+//! `[measure]`: what is recorded.
+
+use firstlight_circuits::RackId;
+use firstlight_units::{Bytes, SettingError, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// What is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MeasureTable {
+    /// The pair of racks whose latency, circuit utilization and series are measured.
+    #[schemars(extend("x-when" = "hybrid fabric", "x-without" = "that of the first flow between racks"))]
+    pub pair: Option<RackPair>,
+    /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`.
+    #[schemars(extend(
+        "x-when" = "packet fabric",
+        "x-type" = "a list of texts",
+        "examples" = [["host2.port"]],
+        "x-without" = "none"
+    ))]
+    pub queues: Option<Vec<String>>,
+    /// Sample the watched queues this often.
+    #[schemars(extend("x-with" = "queues", "x-above" = "0s", "x-without" = "no samples"))]
+    pub queue_samples: Option<Span>,
+    /// Record what each flow received in each interval of this length.
+    #[schemars(extend("x-above" = "0s", "x-without" = "no such table"))]
+    pub throughput: Option<Span>,
+    /// Record each packet of a probe, and not their numbers alone.
+    #[schemars(extend("x-when" = "datagrams"))]
+    pub probes: bool,
+    /// Record each change of a rate that QCN limits.
+    #[schemars(extend("x-when" = "qcn"))]
+    pub rate_limiters: bool,
+    /// Sample the pair's sequence numbers and the length of its VOQ this often.
+    #[schemars(extend("x-when" = "hybrid fabric", "x-above" = "0s", "x-without" = "no series"))]
+    pub series: Option<Span>,
+    /// How many weeks the series covers; averaged over all repetitions.
+    #[schemars(range(min = 1, max = 1000), extend("x-of" = "weeks", "x-with" = "series"))]
+    pub fold: u32,
+    /// Sample each Linux flow's `TCP_INFO` (window, RTT, retransmissions) this often.
+    #[schemars(extend("x-when" = "Linux flow", "x-above" = "0s", "x-without" = "no samples"))]
+    pub tcp_info: Option<Span>,
+    /// Flow sizes at which the groups of completion times begin, in growing order. The first group begins at 0.
+    #[schemars(extend("x-type" = "a list of sizes", "examples" = [["10kB", "1MB"]]))]
+    pub fct_groups: Vec<Bytes>,
+    /// Write a packet capture (pcapng).
+    pub capture: bool,
+    /// At which end of each flow packets are captured.
+    pub capture_side: CaptureSide,
+}
+
+impl Default for MeasureTable {
+    fn default() -> Self {
+        MeasureTable {
+            pair: None,
+            queues: None,
+            queue_samples: None,
+            throughput: None,
+            probes: false,
+            rate_limiters: false,
+            series: None,
+            fold: 3,
+            tcp_info: None,
+            fct_groups: [10_000, 100_000, 10_000_000].map(Bytes::new).to_vec(),
+            capture: false,
+            capture_side: CaptureSide::Sender,
+        }
+    }
+}
+
+impl MeasureTable {
+    /// Checks that lists hold something, in order.
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
+        let empty = self.queues.as_ref().is_some_and(Vec::is_empty);
+        SettingError::unless(!empty, "queues", "an empty list watches nothing: name ports, or take it out")?;
+        let mut before = Bytes::new(0);
+        for &size in &self.fct_groups {
+            let problem = format!("{size} is not larger than what is before it: write sizes that grow, from above 0B");
+            SettingError::unless(size > before, "fct_groups", problem)?;
+            before = size;
+        }
+        Ok(())
+    }
+}
+
+/// At which end of a flow packets are captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureSide {
+    /// At the host that sends the data, as tcpdump there would.
+    #[default]
+    Sender,
+    /// At the host that receives the data.
+    Receiver,
+    /// At both: every packet is seen twice.
+    Both,
+}
+
+/// Source and destination rack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RackPair(pub u16, pub u16);
+
+impl RackPair {
+    /// The two racks.
+    pub const fn racks(self) -> (RackId, RackId) {
+        (RackId(self.0), RackId(self.1))
+    }
+}
+
+impl JsonSchema for RackPair {
+    fn schema_name() -> Cow<'static, str> {
+        "RackPair".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 65_535 },
+            "minItems": 2, "maxItems": 2,
+            "examples": [[0, 1]], "x-type": "a pair of racks, source and destination",
+        })
+    }
+}

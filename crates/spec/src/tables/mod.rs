@@ -1,0 +1,50 @@
+//! The tables of an experiment: one struct each, in a file of the table's name. A struct's fields are the table's keys;
+//! their doc comments, types, ranges and defaults are the reference, the JSON Schema and the reading.
+//!
+//! The tables of algorithms stand with the algorithms: congestion controls in `firstlight-transport`, queue
+//! disciplines, the pacer, QCN and PFC in `firstlight-net`.
+
+mod adapter;
+mod chain;
+mod control;
+mod experiment;
+mod fabric;
+mod flows;
+mod hosts;
+mod links;
+mod linux;
+mod marks;
+mod measure;
+mod pfc;
+mod program;
+mod schedule;
+mod stamps;
+mod switch;
+mod tcp;
+mod voq;
+
+pub use adapter::AdapterTable;
+pub use chain::{ChainTable, Stage};
+pub use control::ControlTable;
+pub use experiment::{ChainExperiment, Experiment, Root};
+pub use fabric::{
+    Dumbbell, Fabric, FabricFormat, FatTree, GraphFile, LeafSpineRacks, Racks, Routed, Star, ThreeTierRacks,
+};
+pub use flows::{Connections, FlowsTable};
+pub use hosts::HostsTable;
+pub use links::LinksTable;
+pub use linux::{LinuxHostTable, LinuxTable};
+pub use marks::MarksTable;
+pub use measure::{CaptureSide, MeasureTable, RackPair};
+pub use pfc::{PauseKind, PfcTable};
+pub use program::{FileName, Program, ProgramTable};
+pub use schedule::{ComputedWeek, EqualDays, ListedDays, Schedule, ScheduledDay, StandIn};
+pub use stamps::Stamps;
+pub use switch::SwitchTable;
+pub use tcp::TcpTable;
+pub use voq::VoqTable;
+
+pub(crate) use fabric::MOST_HOSTS;
+pub(crate) use program::expand as expand_programs;
+
+pub use crate::workload::{PacedStep, WorkloadTable};
