@@ -221,7 +221,7 @@ impl CongestionControl for Cubic {
         ((cwnd * self.config.beta) as u32).max(MIN_SSTHRESH)
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         // Section 4.8: the first epoch after a timeout has its plateau where it starts.
         self.w_max = 0.0;
         self.epoch = None;

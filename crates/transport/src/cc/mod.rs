@@ -4,7 +4,8 @@
 //! A controller owns no clock and no packets. The endpoint tells it of every ACK ([`CongestionControl::on_ack`]), asks
 //! it to raise the window when that is allowed ([`CongestionControl::grow`]) and what to fall to when there was
 //! congestion ([`CongestionControl::ssthresh`]); how the window gets there (proportional rate reduction) is the
-//! endpoint's. A controller's configuration is its factory.
+//! endpoint's. A controller that sets window and pace by itself is given delivery rates instead
+//! ([`CongestionControl::on_delivery`]). A controller's configuration is its factory.
 
 mod cubic;
 mod dctcp;
@@ -93,6 +94,8 @@ pub struct Ack {
     pub now: Time,
     /// Packets that it newly reports as delivered, cumulatively or by SACK.
     pub delivered: u32,
+    /// Packets that it acknowledges cumulatively, whether reported before by SACK or not.
+    pub advanced: u32,
     /// Round-trip time of the newest packet that it acknowledges, if that was sent once.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time.
@@ -103,12 +106,53 @@ pub struct Ack {
     pub ece: bool,
     /// A reduction is under way: the endpoint moves the window to the threshold.
     pub reducing: bool,
+    /// Nothing was lost or out of order before this ACK, and no reduction was under way.
+    pub open: bool,
     /// Everything before this stream offset is acknowledged.
     pub una: u64,
     /// The next stream offset to be sent.
     pub next: u64,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
+    /// Its timestamps (RFC 7323) in milliseconds: the peer's clock, and the echo of this host's clock.
+    pub timestamps: [u32; 2],
+}
+
+/// What is known when a connection is established, at the first end to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The host's clock.
+    pub now: Time,
+    /// The round-trip time of the handshake, if it is known.
+    pub srtt: Option<Span>,
+    /// A full-sized data packet, headers included.
+    pub packet: Bytes,
+    /// A number that differs between connections, for controllers that draw random numbers.
+    pub seed: u64,
+}
+
+/// How fast packets were delivered, for controllers that ask for it (draft-cheng-iccrg-delivery-rate-estimation-00).
+/// The sample is that of the newest packet that an ACK reports as delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Packets delivered since the connection's start.
+    pub total: u64,
+    /// Value of `total` when the sample's packet was sent.
+    pub total_before: u64,
+    /// The longer of the times in which the sample's packets were sent and acknowledged; `None` without a sample.
+    pub interval: Option<Span>,
+    /// The sender had too little data while the sample was taken, so that the sample may be too low.
+    pub limited: bool,
+    /// Packets in flight when the sample's packet had been sent, that packet included.
+    pub flight_at_send: u32,
+    /// Packets in flight before this ACK.
+    pub flight_before: u32,
+    /// Packets in flight after this ACK.
+    pub in_flight: u32,
+    /// Packets that were found lost at this ACK.
+    pub lost: u32,
+    /// Losses are being repaired: in a recovery, or after a timeout.
+    pub repairing: bool,
 }
 
 /// How a controller uses ECN.
@@ -136,8 +180,25 @@ pub trait CongestionControl {
     /// Losses are to be repaired by a recovery. `ssthresh` was asked before, unless a reduction was under way.
     fn on_recovery(&mut self, _window: &mut Window) {}
 
+    /// The handshake is complete.
+    fn on_established(&mut self, _window: &mut Window, _start: &Start) {}
+
+    /// What an ACK told of the delivery rate, for controllers that ask for it ([`CongestionControl::wants_delivery`]),
+    /// after the endpoint has found what is lost. True: the controller has set the window, and the endpoint leaves it.
+    fn on_delivery(&mut self, _window: &mut Window, _ack: &Ack, _delivery: &Delivery) -> bool {
+        false
+    }
+
+    /// Whether the controller asks for a reduction such as a mark causes. Asked after each ACK.
+    fn backs_off(&mut self) -> bool {
+        false
+    }
+
+    /// A reduction is over, and the window has become the threshold.
+    fn on_reduced(&mut self, _window: &mut Window) {}
+
     /// The retransmission timer expired; `ssthresh` was asked before.
-    fn on_timeout(&mut self) {}
+    fn on_timeout(&mut self, _window: &mut Window) {}
 
     /// It expired once more, with no ACK in between and without a question.
     fn on_repeated_timeout(&mut self) {}
@@ -157,10 +218,21 @@ pub trait CongestionControl {
         false
     }
 
+    /// Whether it is told of delivery rates ([`CongestionControl::on_delivery`]); each packet in flight then has a
+    /// record.
+    fn wants_delivery(&self) -> bool {
+        false
+    }
+
     /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero:
     /// only the window holds it back.
     fn pace(&mut self, _bytes: Bytes) -> Span {
         Span::ZERO
+    }
+
+    /// Bytes that may leave at once where packets are paced; the next burst waits for all of them.
+    fn burst(&self) -> Bytes {
+        Bytes::new(0)
     }
 }
 
@@ -272,8 +344,21 @@ macro_rules! registry {
             fn on_recovery(&mut self, window: &mut Window) {
                 match self { $(Controller::$Controller(c) => c.on_recovery(window),)* }
             }
-            fn on_timeout(&mut self) {
-                match self { $(Controller::$Controller(c) => c.on_timeout(),)* }
+            fn on_established(&mut self, window: &mut Window, start: &Start) {
+                match self { $(Controller::$Controller(c) => c.on_established(window, start),)* }
+            }
+            fn on_delivery(&mut self, window: &mut Window, ack: &Ack, delivery: &Delivery) -> bool {
+                match self { $(Controller::$Controller(c) => c.on_delivery(window, ack, delivery),)* }
+            }
+            #[inline]
+            fn backs_off(&mut self) -> bool {
+                match self { $(Controller::$Controller(c) => c.backs_off(),)* }
+            }
+            fn on_reduced(&mut self, window: &mut Window) {
+                match self { $(Controller::$Controller(c) => c.on_reduced(window),)* }
+            }
+            fn on_timeout(&mut self, window: &mut Window) {
+                match self { $(Controller::$Controller(c) => c.on_timeout(window),)* }
             }
             fn on_repeated_timeout(&mut self) {
                 match self { $(Controller::$Controller(c) => c.on_repeated_timeout(),)* }
@@ -287,9 +372,15 @@ macro_rules! registry {
             fn wants_stamps(&self) -> bool {
                 match self { $(Controller::$Controller(c) => c.wants_stamps(),)* }
             }
+            fn wants_delivery(&self) -> bool {
+                match self { $(Controller::$Controller(c) => c.wants_delivery(),)* }
+            }
             #[inline]
             fn pace(&mut self, bytes: Bytes) -> Span {
                 match self { $(Controller::$Controller(c) => c.pace(bytes),)* }
+            }
+            fn burst(&self) -> Bytes {
+                match self { $(Controller::$Controller(c) => CongestionControl::burst(c),)* }
             }
         }
     };

@@ -190,7 +190,7 @@ impl CongestionControl for Swift {
         (cwnd as u32).clamp(MIN_SSTHRESH, window.cwnd.max(MIN_SSTHRESH))
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         // A timeout is longer than any round trip, whatever the last ACK's time says.
         let (cwnd, cut) = self.left;
         let cwnd = if cut { cwnd } else { self.cut(cwnd) };
@@ -288,7 +288,7 @@ mod tests {
             (1, 0.25),
             "at the target's top: the delay cannot decrease it again"
         );
-        swift.on_timeout();
+        swift.on_timeout(&mut window);
         (0..4).for_each(|_| swift.on_repeated_timeout());
         assert_eq!(swift.pace(Bytes::new(1500)), Span::from_us(1_000_000));
         ack(&mut swift, &mut window, 10_000, 20);
@@ -300,7 +300,7 @@ mod tests {
         let (mut swift, mut window) = (swift(), Window::new(20));
         ack(&mut swift, &mut window, 1_000, 20);
         swift.ssthresh(&window, false);
-        swift.on_timeout();
+        swift.on_timeout(&mut window);
         window.cwnd = 1;
         let half = f64::midpoint(20.0, 0.05);
         (0..9).for_each(|i| ack(&mut swift, &mut window, 2_000 + i, 20));

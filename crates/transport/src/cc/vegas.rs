@@ -126,7 +126,7 @@ impl CongestionControl for Vegas {
         self.reno.ssthresh(window, marked)
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         self.doubling = true;
     }
 }

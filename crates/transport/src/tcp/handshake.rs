@@ -6,9 +6,9 @@ use super::teardown::RESET_HEADER;
 use super::terms::Announcement;
 use super::timer::{Purpose, Timer};
 use super::{Connection, Due, Echo};
-use crate::cc::{CongestionControl, EcnUse};
+use crate::cc::{CongestionControl, EcnUse, Start};
 use firstlight_net::{Packet, TcpFlags, TcpHeader, TcpSegment};
-use firstlight_units::Time;
+use firstlight_units::{Bytes, Time};
 
 impl Connection {
     /// Starts the handshake.
@@ -140,6 +140,9 @@ impl Connection {
             self.sender.rtt.on_sample(rtt, &self.terms);
             self.sender.rtt.on_min_sample(rtt);
         }
+        let (srtt, packet) = (self.sender.rtt.smoothed(), Bytes::new(u64::from(self.terms.mss) + u64::from(self.terms.header)));
+        let seed = u64::from(self.sender.map.wire(0));
+        self.sender.cc.on_established(&mut self.sender.window, &Start { now, srtt, packet, seed });
         if self.sender.fin {
             self.state = State::FinWait1;
         }

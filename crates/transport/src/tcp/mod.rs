@@ -10,6 +10,7 @@ mod ack_policy;
 mod burst;
 #[cfg(test)]
 mod closing_tests;
+mod delivery;
 mod handshake;
 mod info;
 mod latency;

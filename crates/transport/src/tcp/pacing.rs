@@ -18,11 +18,13 @@ pub(crate) struct Pacer {
     pub(crate) next: Time,
     /// Something waits until then; [`Time::MAX`] when nothing does.
     pub(crate) wake: Time,
+    /// When the current burst began, and its bytes.
+    burst: (Time, u64),
 }
 
 impl Default for Pacer {
     fn default() -> Self {
-        Pacer { next: Time::ZERO, wake: Time::MAX }
+        Pacer { next: Time::ZERO, wake: Time::MAX, burst: (Time::ZERO, 0) }
     }
 }
 
@@ -32,8 +34,17 @@ impl Sender {
     pub(crate) fn pace(&mut self, len: u32, now: Time, terms: &Terms) {
         let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(terms.header)));
         if !wait.is_zero() {
-            self.pacer.next = now + wait;
+            self.pacer.next = self.pacer.next.max(now) + wait;
+            let (began, bytes) = self.pacer.burst;
+            self.pacer.burst = (now, u64::from(len) + if began == now { bytes } else { 0 });
         }
+    }
+
+    /// Whether data have to wait for the pacer: it is not yet time, and no burst that began now has room.
+    #[inline]
+    pub(crate) fn is_held_back(&self, now: Time) -> bool {
+        let (began, bytes) = self.pacer.burst;
+        self.pacer.next > now && (began != now || bytes >= self.cc.burst().get())
     }
 
     /// It is not yet time for data: asks to be woken if there are some.

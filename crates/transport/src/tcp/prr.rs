@@ -44,6 +44,7 @@ impl Sender {
     pub(crate) fn end_reduction(&mut self) {
         if self.window.ssthresh < u32::MAX && (self.phase == Phase::Reduced || self.undo_from.is_some()) {
             self.window.cwnd = self.window.ssthresh;
+            self.cc.on_reduced(&mut self.window);
         }
     }
 }

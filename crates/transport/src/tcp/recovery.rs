@@ -22,6 +22,10 @@ struct News {
     advanced: bool,
     /// Packets newly known to be delivered.
     delivered: u32,
+    /// Packets acknowledged cumulatively.
+    packets: u32,
+    /// Packets found lost.
+    lost: u32,
     /// Some of these by SACK.
     sacked: bool,
     /// A duplicate was reported.
@@ -73,6 +77,7 @@ impl Sender {
         }
         let prior_una = self.una;
         let prior_lost = self.board.lost();
+        let prior_flight = self.board.in_flight();
         let ece = p.flags().has(TcpFlags::ECE);
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
         self.rack_begin_ack();
@@ -92,10 +97,23 @@ impl Sender {
         self.rack_end_ack(terms.mss);
         let rtt = self.sample_rtt(&news, p.tsecr(), now, terms);
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
-        let (delivered, srtt, una, next) = (news.delivered, self.rtt.smoothed(), self.una, self.next);
-        let reducing = self.in_reduction();
-        let told = Ack { now, delivered, rtt, srtt, latency, ece, reducing, una, next, mss: terms.mss };
+        let told = Ack {
+            now,
+            delivered: news.delivered,
+            advanced: news.packets,
+            rtt,
+            srtt: self.rtt.smoothed(),
+            latency,
+            ece,
+            reducing: self.in_reduction(),
+            open: self.phase == Phase::Open,
+            una: self.una,
+            next: self.next,
+            mss: terms.mss,
+            timestamps: [p.tsval(), p.tsecr()],
+        };
         self.cc.on_ack(&mut self.window, &told);
+        news.marked |= self.cc.backs_off();
         if self.probe_end.is_some() {
             self.on_probe_answer(ack, &news);
         }
@@ -106,6 +124,9 @@ impl Sender {
         }
         if news.arm {
             self.arm_from = now;
+        }
+        if self.delivery_rate.is_some() && self.tell_delivery(&told, prior_flight, news.lost) {
+            return;
         }
         if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost);
@@ -150,12 +171,16 @@ impl Sender {
             self.board.pop();
             let marks = segment.marks;
             self.queue.release(u64::from(segment.len) - u64::from(marks.has(Mark::FIN)), marks.has(Mark::BURST_END));
+            news.packets += 1;
             let sacked = segment.marks.has(Mark::SACKED);
             if segment.marks.has(Mark::EVER_RETRANSMITTED) {
                 news.retransmitted = true;
             } else if !sacked {
                 widen(&mut news.acked_sent, segment.sent);
                 news.original |= segment.end() <= self.phase_end;
+            }
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.on_popped(!sacked, now);
             }
             if !sacked {
                 news.delivered += 1;
@@ -211,6 +236,9 @@ impl Sender {
                 continue;
             }
             self.board.mark_sacked(i);
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.on_delivered(i, now);
+            }
             self.rack_delivered(&segment, now);
             news.delivered += 1;
             news.sacked = true;
@@ -327,7 +355,7 @@ impl Sender {
         if !terms.sack {
             return self.detect_without_sack(news.advanced);
         }
-        self.rack_detect(now, terms);
+        news.lost += self.rack_detect(now, terms);
         if self.timer.purpose == Purpose::Reorder {
             news.arm = false;
         }
@@ -492,7 +520,7 @@ impl Sender {
             self.prior_ssthresh = Some(self.current_ssthresh());
             self.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.cc.ssthresh(&self.window, false);
-            self.cc.on_timeout();
+            self.cc.on_timeout(&mut self.window);
             self.watch_for_undo();
         } else if self.retries > 0 {
             self.cc.on_repeated_timeout();

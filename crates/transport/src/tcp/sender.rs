@@ -1,5 +1,6 @@
 //! The sending half: what is in flight, what may be sent next, and the timer.
 
+use super::delivery::DeliveryRate;
 use super::info::{Limited, Limits};
 use super::pacing::Pacer;
 use super::queue::SendQueue;
@@ -140,6 +141,8 @@ pub(crate) struct Sender {
     /// When the timer first expired since an ACK last advanced.
     pub(crate) silent_since: Option<Time>,
     pub(crate) limits: Limits,
+    /// What the controller is told of delivery rates, if it asks for them.
+    pub(crate) delivery_rate: Option<Box<DeliveryRate>>,
     pub(crate) stats: Stats,
 }
 
@@ -153,6 +156,7 @@ impl Sender {
             fin: false,
             closes: false,
             queue: SendQueue::new(terms),
+            delivery_rate: cc.wants_delivery().then(Box::default),
             window_end: 0,
             peer_window: 0,
             window_scale: terms.scale(),
@@ -295,7 +299,7 @@ impl Sender {
 
     fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
-        if self.pacer.next > now {
+        if self.is_held_back(now) {
             self.hold_back();
             return None;
         }
@@ -326,7 +330,11 @@ impl Sender {
         {
             return Some(self.retransmit(i, now, terms));
         }
-        self.send_new(room, now, terms)
+        let sent = self.send_new(room, now, terms);
+        if sent.is_none() && self.next == self.written {
+            self.record_idle();
+        }
+        sent
     }
 
     pub(crate) fn has_new_data(&self) -> bool {
@@ -357,6 +365,7 @@ impl Sender {
             len += u64::from(marks.has(Mark::FIN) && self.queue.end > start);
         }
         self.board.push(Segment { start, sent: now, len: len as u32, marks });
+        self.record_sent(self.board.len() as usize - 1, now);
         self.next += len;
         if self.in_reduction() {
             self.prr_out += 1;
@@ -387,6 +396,7 @@ impl Sender {
 
     pub(crate) fn retransmit(&mut self, i: usize, now: Time, terms: &Terms) -> Outgoing {
         self.board.mark_retransmitted(i, now);
+        self.record_sent(i, now);
         if self.first_retransmit_ts == 0 {
             self.first_retransmit_ts = timestamp(now);
         }
