@@ -7,19 +7,35 @@
 //! endpoint's. A controller that sets window and pace by itself is given delivery rates instead
 //! ([`CongestionControl::on_delivery`]). A controller's configuration is its factory.
 
+mod bandwidth;
+mod bbr;
+mod bic;
+mod cdg;
 mod cubic;
 mod dctcp;
+mod draw;
 mod dx;
 mod exact;
+mod highspeed;
+mod htcp;
+mod hybla;
 mod hystart;
+mod illinois;
+mod lp;
 mod name;
 mod newreno;
+mod nv;
 mod retcp;
+mod round;
+mod scalable;
 #[cfg(test)]
 mod suite;
 mod swift;
 mod timely;
 mod vegas;
+mod veno;
+mod westwood;
+mod yeah;
 
 pub use name::{CcName, ControllerConfig, LinuxControl, ModuleParameter};
 
@@ -395,22 +411,20 @@ registry! {
     vegas: Vegas, VegasConfig;
     timely: Timely, TimelyConfig;
     swift: Swift, SwiftConfig;
+    bbr: Bbr, BbrConfig;
+    bic: Bic, BicConfig;
+    cdg: Cdg, CdgConfig;
+    highspeed: HighSpeed, HighSpeedConfig;
+    htcp: Htcp, HtcpConfig;
+    hybla: Hybla, HyblaConfig;
+    illinois: Illinois, IllinoisConfig;
+    lp: Lp, LpConfig;
+    nv: Nv, NvConfig;
+    scalable: Scalable, ScalableConfig;
+    veno: Veno, VenoConfig;
+    westwood: Westwood, WestwoodConfig;
+    yeah: Yeah, YeahConfig;
 }
 
-/// Controllers that Linux has and simulated hosts lack. One that is written here leaves this list.
-const KERNEL_ONLY: &[&str] = &[
-    "bbr",
-    "bic",
-    "cdg",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "reno",
-    "scalable",
-    "veno",
-    "westwood",
-    "yeah",
-];
+/// Names that only Linux uses: its `reno` is our `newreno`.
+const KERNEL_ONLY: &[&str] = &["reno"];

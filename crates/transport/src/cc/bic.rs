@@ -1,0 +1,119 @@
+//! BIC: binary search for the window at which packets were last lost (Xu, Harfoush and Rhee, "Binary Increase
+//! Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM 2004, section III).
+//!
+//! Below the last maximum W the window grows by a share of the distance to it per round trip (binary search increase),
+//! by at most S_max (additive increase), and slowly close to W; above W it looks for a new maximum, slowly at first.
+//! Congestion leaves beta cwnd, and W is the window then, or cwnd (1 + beta) / 2 where the window has not come back to
+//! W (fast convergence). Windows of up to 14 packets are Reno's.
+//!
+//! The paper leaves open how windows grow close to W and above it, and its constants are not those of Linux. Parameters
+//! here are Linux's (`/sys/module/tcp_bic`: beta 819/1024, S_max 16 packets, low window 14, smooth part 20), and the
+//! increase per round trip as measured on Linux 7.2, for each packet per ACK:
+//! - below W: (W - cwnd) / 4 in whole packets, at most 16; where that is 1 or less: 4/20 of a packet;
+//! - from W on: 4/20 of a packet up to W + 4, then (cwnd - W) / 3, from W + 48 on 16.
+//!
+//! All of these are multiplied by the average number of packets that an ACK acknowledges (weight of the newest ACK:
+//! 1/16), so that delayed ACKs do not slow the search down; the increase counts packets, so that they double it.
+
+use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use firstlight_units::Span;
+
+/// The factor of a window at congestion.
+const BETA: f64 = 819.0 / 1024.0;
+/// Up to this window BIC is Reno.
+const LOW_WINDOW: u32 = 14;
+/// The largest increase in packets per round trip, S_max.
+const S_MAX: u32 = 16;
+/// The divisor of the binary search.
+const B: u32 = 4;
+/// Round trips in which the window grows by B packets close to W.
+const SMOOTH: u32 = 20;
+/// Weight of the newest ACK in the average of packets per ACK.
+const ACK_GAIN: f64 = 1.0 / 16.0;
+
+/// BIC (Xu, Harfoush and Rhee, 2004).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+pub struct BicConfig {}
+
+impl ControllerConfig for BicConfig {
+    const LINUX: Option<&'static str> = Some("bic");
+}
+
+/// The state of BIC.
+#[derive(Clone, Debug)]
+pub struct Bic {
+    /// The last maximum, W; 0 when there was none.
+    last_max: u32,
+    /// W before the last congestion, for undo.
+    last_max_before: u32,
+    /// Average number of packets that an ACK acknowledges.
+    packets_per_ack: f64,
+}
+
+impl Bic {
+    /// A controller for one connection.
+    pub fn new(_config: BicConfig, _tick: Span) -> Self {
+        Bic { last_max: 0, last_max_before: 0, packets_per_ack: 2.0 }
+    }
+
+    /// Packets acknowledged for each packet of growth, if ACKs acknowledge one each.
+    fn per_packet(&self, cwnd: u32) -> f64 {
+        let (window, smooth) = (f64::from(cwnd), f64::from(SMOOTH) / f64::from(B));
+        let fastest = f64::from(S_MAX);
+        if cwnd < self.last_max {
+            let step = (self.last_max - cwnd) / B;
+            return match step {
+                0..=1 => window * smooth,
+                _ => window / f64::from(step.min(S_MAX)),
+            };
+        }
+        let above = cwnd - self.last_max;
+        if above < B { window * smooth } else { window / (f64::from(above) / f64::from(B - 1)).min(fastest) }
+    }
+}
+
+impl CongestionControl for Bic {
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        if ack.advanced > 0 && !ack.reducing {
+            self.packets_per_ack += (f64::from(ack.advanced) - self.packets_per_ack) * ACK_GAIN;
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        let mut acked = ack.delivered;
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+        }
+        if acked == 0 {
+            return;
+        }
+        let per = if window.cwnd <= LOW_WINDOW {
+            window.cwnd
+        } else {
+            // At most 1.5 times the window in a round trip.
+            ((self.per_packet(window.cwnd) / self.packets_per_ack) as u32).max(2)
+        };
+        window.additive_increase(per, acked);
+    }
+
+    fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
+        let cwnd = f64::from(window.cwnd);
+        self.last_max_before = self.last_max;
+        let converging = window.cwnd < self.last_max;
+        self.last_max = if converging { (cwnd * (1.0 + BETA) / 2.0) as u32 } else { window.cwnd };
+        if window.cwnd <= LOW_WINDOW {
+            return (window.cwnd / 2).max(MIN_SSTHRESH);
+        }
+        ((cwnd * BETA) as u32).max(MIN_SSTHRESH)
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window) {
+        self.last_max = 0;
+    }
+
+    fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
+        self.last_max = self.last_max_before;
+        window.cwnd.max(prior_cwnd)
+    }
+}
