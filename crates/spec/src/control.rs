@@ -40,7 +40,7 @@ impl Control {
         // The hosts' own clocks are not stretched.
         let rate = Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1));
         let config = experiment.cc.config(name, rate, experiment.hosts.mtu);
-        config.map(Control::Simulated).ok_or_else(|| only_kernels(name))
+        Ok(Control::Simulated(config.expect("each name is of a controller of simulated hosts")))
     }
 }
 
@@ -50,10 +50,4 @@ pub(crate) fn kernel_name(name: CcName) -> Result<&'static str, String> {
     name.linux().ok_or_else(|| {
         format!("no kernel has {name_text}, and these hosts are Linux hosts: use another, or simulated hosts")
     })
-}
-
-fn only_kernels(name: CcName) -> String {
-    let ours = CcConfig::NAMES.join(", ");
-    let name = name.as_str();
-    format!("{name} is a kernel's, and these hosts are simulated: use one of {ours}, or hosts.kind = \"linux\"")
 }

@@ -231,12 +231,6 @@ fn wrong_keys() {
                 "x.toml:16:11: pfc.classes: has no effect: pfc.kind = \"pause\" stops all classes of a link; take it out, or use \"pfc\"",
             ),
             ("xoff = \"60kB\"", "kind = \"off\"\nclasses = [0]", "accepted"),
-            // Three entries of flows have it, and it is told once.
-            (
-                "[pfc]",
-                "[tcp]\ncc = \"veno\"\n[pfc]",
-                "x.toml:15:6: tcp.cc: veno is a kernel's, and these hosts are simulated: use one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, or hosts.kind = \"linux\"",
-            ),
         ],
     );
 }

@@ -426,5 +426,5 @@ registry! {
     yeah: Yeah, YeahConfig;
 }
 
-/// Names that only Linux uses: its `reno` is our `newreno`.
-const KERNEL_ONLY: &[&str] = &["reno"];
+/// Other names that experiments may write: Linux calls `newreno` by the name `reno`.
+const ALIASES: &[&str] = &["reno"];

@@ -3,7 +3,7 @@
 //! A name means the same on simulated and on Linux hosts where both have it. Linux calls NewReno `reno`: either name
 //! does on either kind of hosts.
 
-use super::{CcConfig, KERNEL_ONLY};
+use super::{ALIASES, CcConfig};
 use firstlight_units::{Bytes, Rate};
 
 /// The name of a congestion control: one of [`CcName::all`].
@@ -14,9 +14,9 @@ impl CcName {
     /// The congestion control of flows that name none.
     pub const CUBIC: CcName = CcName("cubic");
 
-    /// All names: controllers of simulated hosts, then those that only kernels have.
+    /// All names: those of the controllers, then their other names.
     pub fn all() -> impl Iterator<Item = CcName> {
-        CcConfig::NAMES.iter().chain(KERNEL_ONLY).map(|name| CcName(name))
+        CcConfig::NAMES.iter().chain(ALIASES).map(|name| CcName(name))
     }
 
     /// The name as a text.
@@ -24,7 +24,7 @@ impl CcName {
         self.0
     }
 
-    /// The name of the controller on simulated hosts; `None` where only kernels have it.
+    /// The name of the controller on simulated hosts.
     pub fn simulated(self) -> Option<&'static str> {
         let name = if self.0 == "reno" { "newreno" } else { self.0 };
         CcConfig::NAMES.iter().copied().find(|known| *known == name)
@@ -32,7 +32,7 @@ impl CcName {
 
     /// The name of the controller in Linux; `None` where no kernel has it.
     pub fn linux(self) -> Option<&'static str> {
-        if KERNEL_ONLY.contains(&self.0) { Some(self.0) } else { CcConfig::linux_name(self.0) }
+        if ALIASES.contains(&self.0) { Some(self.0) } else { CcConfig::linux_name(self.0) }
     }
 }
 

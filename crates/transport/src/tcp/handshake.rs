@@ -140,7 +140,8 @@ impl Connection {
             self.sender.rtt.on_sample(rtt, &self.terms);
             self.sender.rtt.on_min_sample(rtt);
         }
-        let (srtt, packet) = (self.sender.rtt.smoothed(), Bytes::new(u64::from(self.terms.mss) + u64::from(self.terms.header)));
+        let (srtt, packet) =
+            (self.sender.rtt.smoothed(), Bytes::new(u64::from(self.terms.mss) + u64::from(self.terms.header)));
         let seed = u64::from(self.sender.map.wire(0));
         self.sender.cc.on_established(&mut self.sender.window, &Start { now, srtt, packet, seed });
         if self.sender.fin {

@@ -126,9 +126,8 @@ impl Sender {
             self.arm_from = now;
         }
         if self.delivery_rate.is_some() && self.tell_delivery(&told, prior_flight, news.lost) {
-            return;
-        }
-        if self.in_reduction() {
+            // The controller has set the window.
+        } else if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost);
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
             self.cc.grow(&mut self.window, &told);
