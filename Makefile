@@ -21,9 +21,12 @@ PACKAGES := $(VENV)/.packages
 CORE := python/firstlight/_core.abi3.so
 ENGINE := python/firstlight/libfirstlight_uml.so
 GUEST := python/firstlight/firstlight-guest
+DILATED := python/firstlight/firstlight-dilated
+LIBVT := python/firstlight/libvt.so
+LIBADU := python/firstlight/libadu.so
 HADOOP := hadoop/target/class-path
-DEBIAN := bc bison bpftool build-essential ca-certificates clang default-jdk-headless flex iproute2 iputils-ping \
-  libbpf-dev libelf-dev libssl-dev maven python3-venv xz-utils
+DEBIAN := bc bison bpftool build-essential ca-certificates clang default-jdk-headless flex iperf3 iproute2 \
+  iputils-ping libbpf-dev libelf-dev libssl-dev maven python3-venv xz-utils
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -34,7 +37,7 @@ ifneq ($(shell cat $(MADE) 2>/dev/null && $(PY) -c 'print("works")' 2>/dev/null)
 $(shell rm -f $(MADE))
 endif
 
-setup: $(CORE) $(ENGINE) $(GUEST)
+setup: $(CORE) $(ENGINE) $(GUEST) $(DILATED) $(LIBVT) $(LIBADU)
 
 $(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -62,6 +65,18 @@ $(ENGINE) $(GUEST) &: $(PACKAGES) $(RUST)
 	cargo build --quiet --locked --profile guest -p firstlight-uml -p firstlight-guest
 	@install -m 755 $(BUILT)/guest/libfirstlight_uml.so $(ENGINE).part && mv $(ENGINE).part $(ENGINE)
 	@install -m 755 $(BUILT)/guest/firstlight-guest $(GUEST).part && mv $(GUEST).part $(GUEST)
+
+# The engine of hosts in dilated time, after the core: both are of one profile and share what is compiled.
+$(DILATED): $(PACKAGES) $(RUST) | $(CORE)
+	cargo build --quiet --locked --release -p firstlight-dilated
+	@install -m 755 $(BUILT)/release/firstlight-dilated $@.part && mv $@.part $@
+
+# What stands before the C library of programs on hosts in dilated time.
+$(LIBVT): $(wildcard linux/libvt/*.[ch])
+$(LIBADU): $(wildcard linux/libadu/*.[ch])
+$(LIBVT) $(LIBADU):
+	cc -O2 -std=gnu11 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared -o $@.part $(filter %.c,$^) -ldl
+	@mv $@.part $@
 
 packages:
 	$(SUDO) apt-get update -q
@@ -104,4 +119,5 @@ docs: setup
 	$(PY) docs/refresh.py
 
 clean:
-	rm -rf $(VENV) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST)
+	rm -rf $(VENV) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST) \
+	  $(DILATED) $(LIBVT) $(LIBADU)

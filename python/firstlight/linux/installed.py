@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import platform
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from firstlight.linux.kernels import Kernel
 HERE = Path(__file__).resolve().parents[1]
 ENGINE = HERE / "libfirstlight_uml.so"
 GUEST = HERE / "firstlight-guest"
+DILATED_ENGINE = HERE / "firstlight-dilated"
+LIBVT = HERE / "libvt.so"
+LIBADU = HERE / "libadu.so"
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 
@@ -26,6 +30,21 @@ def guest() -> Path:
     return _present(GUEST, "the program that sets up a kernel's hosts")
 
 
+def dilated_engine() -> Path:
+    """The engine of hosts in dilated time."""
+    return _present(DILATED_ENGINE, "the engine of hosts in dilated time")
+
+
+def libvt() -> Path:
+    """The library that gives programs dilated time."""
+    return _present(LIBVT, "the library that gives programs dilated time")
+
+
+def libadu() -> Path:
+    """The library that counts what programs write."""
+    return _present(LIBADU, "the library that counts what programs write")
+
+
 def _present(file: Path, what: str) -> Path:
     if not file.is_file():
         raise RunError(f"{file}: {what} is missing; `make setup` in the checkout builds it")
@@ -36,10 +55,15 @@ def has_linux_hosts(resolved: dict[str, Any]) -> bool:
     """Whether the experiment, with all its defaults, has hosts with a kernel's stack."""
     flows = resolved.get("flows", [])
     return bool(
-        resolved.get("hosts", {}).get("kind") == "linux"
+        resolved.get("hosts", {}).get("kind") in ("linux", "dilated")
         or any(flow.get("hosts") == "linux" for flow in flows)
         or resolved.get("program")
     )
+
+
+def is_dilated(resolved: dict[str, Any]) -> bool:
+    """Whether the experiment's Linux hosts have this machine's kernel, in dilated time."""
+    return bool(resolved.get("hosts", {}).get("kind") == "dilated")
 
 
 def hz_of(resolved: dict[str, Any]) -> int:
@@ -59,6 +83,9 @@ def kernel_of(resolved: dict[str, Any]) -> Kernel:
 def identity(resolved: dict[str, Any]) -> list[str]:
     """Hashes of what decides a result besides the experiment: the kernel, the engine and the guest
     program."""
+    if is_dilated(resolved):
+        files = (guest(), dilated_engine(), libvt(), libadu())
+        return [platform.release(), *(file_hash(file) for file in files)]
     kernel = kernel_of(resolved)
     return [str(kernel.manifest.get("hash")), str(kernel.version), str(kernel.seccomp), *builds()]
 
@@ -66,8 +93,9 @@ def identity(resolved: dict[str, Any]) -> list[str]:
 @functools.cache
 def builds() -> tuple[str, str]:
     """Hashes of the engine and of the guest program."""
-    return _hash(engine()), _hash(guest())
+    return file_hash(engine()), file_hash(guest())
 
 
-def _hash(file: Path) -> str:
+def file_hash(file: Path) -> str:
+    """The first 12 hex digits of a file's SHA-256."""
     return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
