@@ -3,6 +3,7 @@
 use crate::failure::{Context, Failure};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time;
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,25 @@ pub fn sleep(nanoseconds: u64) {
     if nanoseconds > 0 {
         thread::sleep(Duration::from_nanos(nanoseconds));
     }
+}
+
+/// The clocks that LibVT dilates, in its order.
+const CLOCKS: [time::ClockId; 5] = [
+    time::ClockId::CLOCK_REALTIME,
+    time::ClockId::CLOCK_MONOTONIC,
+    time::ClockId::CLOCK_MONOTONIC_RAW,
+    time::ClockId::CLOCK_BOOTTIME,
+    time::ClockId::CLOCK_TAI,
+];
+
+/// The variable that tells LibVT that dilated time begins now: all clocks in nanoseconds.
+pub fn start_of_virtual_time() -> Result<(String, String), Failure> {
+    let now = |clock: &time::ClockId| {
+        let now = clock.now().context(|| "cannot read a clock".into())?;
+        Ok(Duration::from(now).as_nanos().to_string())
+    };
+    let all: Result<Vec<String>, Failure> = CLOCKS.iter().map(now).collect();
+    Ok(("LIBVT_START".into(), all?.join(":")))
 }
 
 /// The expiry of a stopwatch's timer, in nanoseconds: 146 years.

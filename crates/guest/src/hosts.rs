@@ -2,19 +2,27 @@
 
 use crate::failure::{Context, Failure};
 use crate::netlink::Netlink;
-use firstlight_linux::{HostPlan, Metric, Plan, Sysctl};
-use nix::mount::{MsFlags, mount};
+use firstlight_linux::{DilatedHost, Dilation, HostPlan, Metric, Plan, Sysctl};
+use nix::mount::{MsFlags, mount, umount};
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use std::fs::{self, File};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Folder in which `ip netns` looks for namespaces by name.
 const NAMESPACES: &str = "/run/netns";
 /// The network namespace of the thread that opens it.
 const OWN: &str = "/proc/thread-self/ns/net";
+/// Where the devices of a namespace are looked at.
+const DEVICES: &str = "/run/devices";
+/// The setting of a namespace's own congestion control.
+const CONTROL: &str = "net.ipv4.tcp_congestion_control";
+/// Settings that keep a namespace from talking IPv6, which the fabric does not carry.
+const NO_IPV6: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
+/// Packets that a device keeps waiting, as by default.
+const QUEUED: u32 = 1000;
 /// Name of a host's device in its namespace.
 const DEVICE: &str = "eth0";
 /// Threads allowed beside those of flows and programs.
@@ -37,7 +45,9 @@ const TCP_PAGES: u64 = 1 << 40;
 pub struct GuestHost {
     /// The host's first name.
     pub name: String,
-    namespace: File,
+    /// The file that a process writes its number to, to be one of the host's control group.
+    pub group: Option<PathBuf>,
+    pub(crate) namespace: File,
 }
 
 impl GuestHost {
@@ -49,7 +59,32 @@ impl GuestHost {
 }
 
 /// Sets up all hosts in the plan's order. The calling thread returns to its own namespace.
-pub fn set_up(plans: &[HostPlan]) -> Result<Vec<GuestHost>, Failure> {
+pub fn set_up(plans: &[HostPlan], dilation: Option<&Dilation>) -> Result<Vec<GuestHost>, Failure> {
+    let Some(dilation) = dilation else { return set_up_alike(plans) };
+    let plans: Vec<HostPlan> = plans.iter().cloned().map(of_shared_kernel).collect();
+    let mut hosts = set_up_alike(&plans)?;
+    let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
+    for ((host, plan), dilated) in hosts.iter_mut().zip(&plans).zip(&dilation.hosts) {
+        host.enter()?;
+        dilate(plan, dilated, &dilation.processors).context(|| host.name.clone())?;
+        host.group.clone_from(&dilated.group);
+    }
+    setns(&home, CloneFlags::CLONE_NEWNET).context(|| "cannot go back to the first namespace".into())?;
+    Ok(hosts)
+}
+
+/// The plan for hosts that share the machine's kernel. A namespace's own congestion control must be allowed on the
+/// whole machine; a route's need not be.
+fn of_shared_kernel(plan: HostPlan) -> HostPlan {
+    let (chosen, mut sysctls): (Vec<Sysctl>, Vec<Sysctl>) =
+        plan.sysctls.into_iter().partition(|sysctl| sysctl.name == CONTROL);
+    sysctls.extend(NO_IPV6.map(|name| Sysctl { name: name.into(), value: "1".into() }));
+    let control = chosen.last().map(|sysctl| format!(" congctl {}", sysctl.value)).unwrap_or_default();
+    HostPlan { sysctls, route: plan.route + &control, ..plan }
+}
+
+/// What a kernel of their own and the machine's have in common.
+fn set_up_alike(plans: &[HostPlan]) -> Result<Vec<GuestHost>, Failure> {
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
     fs::create_dir_all(NAMESPACES).context(|| format!("cannot make {NAMESPACES}"))?;
@@ -81,7 +116,7 @@ fn set_up_one(
         .move_device(number, namespace.as_fd(), DEVICE)
         .context(|| failed(&format!("give it the device {device}")))?;
 
-    let host = GuestHost { name: name.clone(), namespace };
+    let host = GuestHost { name: name.clone(), group: None, namespace };
     host.enter()?;
     let inside = Netlink::open().context(|| failed("open a netlink socket"))?;
     let index_of = |device: &str| if_nametoindex(device).context(|| failed(&format!("find {device}")));
@@ -104,6 +139,36 @@ fn set_up_one(
     Ok(host)
 }
 
+/// Makes the device of the current namespace take packets at its link's rate, and what arrives be handled on the hosts'
+/// processors, whichever hands it over.
+fn dilate(plan: &HostPlan, dilated: &DilatedHost, processors: &[usize]) -> Result<(), Failure> {
+    let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
+    let device = if_nametoindex(DEVICE).context(|| format!("cannot find {DEVICE}"))?;
+    netlink
+        .shape(device, dilated.rate, plan.mtu, QUEUED)
+        .context(|| format!("cannot limit {DEVICE} to {} B/s (CONFIG_NET_SCH_TBF)", dilated.rate))?;
+    steer(processors).context(|| "cannot choose processors for what arrives (CONFIG_RPS)".into())
+}
+
+/// Writes the processors to the file system of the current namespace's devices, which is mounted for that alone.
+fn steer(processors: &[usize]) -> std::io::Result<()> {
+    fs::create_dir_all(DEVICES)?;
+    mount(Some("sysfs"), DEVICES, Some("sysfs"), MsFlags::empty(), None::<&str>)?;
+    let file = format!("{DEVICES}/class/net/{DEVICE}/queues/rx-0/rps_cpus");
+    let done = fs::write(file, mask(processors));
+    umount(DEVICES)?;
+    done
+}
+
+/// Processors as the kernel writes sets of them: hexadecimal words of 32 bits, the highest first.
+fn mask(processors: &[usize]) -> String {
+    let words = processors.iter().max().map_or(1, |most| most / 32 + 1);
+    let word = |index: usize| {
+        processors.iter().filter(|one| **one / 32 == index).fold(0u32, |word, one| word | 1 << (one % 32))
+    };
+    (0..words).rev().map(|index| format!("{:08x}", word(index))).collect::<Vec<_>>().join(",")
+}
+
 /// Gives the current namespace a name for `ip netns`.
 fn give_name(name: &str) -> std::io::Result<()> {
     let path = Path::new(NAMESPACES).join(name);
@@ -123,10 +188,15 @@ fn set_sysctl(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
     fs::write(&path, value).context(|| format!("{host}: cannot set {name} to '{value}'"))
 }
 
+/// Raises the limit of open files for all flows.
+pub fn raise_open_files(plan: &Plan) -> Result<(), Failure> {
+    let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
+    setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))
+}
+
 /// Raises limits for all flows that a kernel of little memory sets low: open files, threads, TCP's buffers.
 pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
-    let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
-    setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))?;
+    raise_open_files(plan)?;
     let threads = THREADS + 2 * plan.flows.len() + 2 * plan.programs.len();
     let limits = [
         ("kernel/threads-max", threads.to_string()),
@@ -137,4 +207,34 @@ pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
     limits.iter().try_for_each(|(name, value)| {
         fs::write(format!("/proc/sys/{name}"), value).context(|| format!("cannot set {name} to {value}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_congestion_control_goes_to_the_route_where_the_kernel_is_shared() {
+        let sysctl = |name: &str, value: &str| Sysctl { name: name.into(), value: value.into() };
+        let plan = HostPlan {
+            host: 0,
+            names: vec![],
+            address: [10, 0, 0, 1].into(),
+            mtu: 9000,
+            bursts: true,
+            route: "initcwnd 5".into(),
+            sysctls: vec![sysctl(CONTROL, "retcp"), sysctl("net.ipv4.tcp_ecn", "1")],
+        };
+        let shared = of_shared_kernel(plan);
+        assert_eq!(shared.route, "initcwnd 5 congctl retcp");
+        assert_eq!((shared.sysctls.len(), &shared.sysctls[0]), (3, &sysctl("net.ipv4.tcp_ecn", "1")));
+    }
+
+    #[test]
+    fn processors_as_the_kernel_writes_them() {
+        assert_eq!(
+            [&[0, 1][..], &[3], &[], &[0, 33]].map(mask),
+            ["00000003", "00000008", "00000000", "00000002,00000001"]
+        );
+    }
 }

@@ -1,14 +1,16 @@
 //! The first program of a kernel in virtual time: it sets up the hosts, sends and receives the flows, runs the
-//! programs.
+//! programs. It does the same in namespaces of the machine's own kernel, where hosts run in dilated time.
 //!
 //! The plan in the run's directory (`FIRSTLIGHT_RUN`) says what to do; the program reports to the engine through a
-//! device. It never reads the clock, which stands still while it computes: it sleeps and waits.
+//! device or a socket. It never reads the clock, which stands still in virtual time while it computes: it sleeps and
+//! waits.
 
 mod clock;
 mod engine_device;
 mod failure;
 mod flows;
 mod hosts;
+mod machine;
 mod message_relay;
 mod modules;
 mod mounts;
@@ -22,6 +24,7 @@ use engine_device::EngineDevice;
 use failure::{Context, Failure};
 use firstlight_linux::Plan;
 use firstlight_version::version;
+use machine::Machine;
 use std::path::{Path, PathBuf};
 
 /// Name of the plan in the run's directory.
@@ -30,37 +33,32 @@ const PLAN: &str = "plan.json";
 fn main() {
     if std::process::id() != 1 {
         eprintln!(
-            "firstlight-guest is the first program of a kernel in virtual time: `firstlight run` starts it there"
+            "firstlight-guest is the first program of a kernel or of its own namespaces: `firstlight run` starts it there"
         );
         std::process::exit(2);
     }
-    mounts::devices();
-    let engine = EngineDevice::open();
-    power::off_on_panic(&engine);
-    if let Err(failure) = work(&engine) {
+    let (machine, engine) = Machine::find();
+    machine.end_on_panic(&engine);
+    if let Err(failure) = work(machine, &engine) {
         engine.report_failure(&failure);
     }
-    power::off();
+    machine.end();
 }
 
-fn work(engine: &EngineDevice) -> Result<(), Failure> {
-    mounts::system()?;
+fn work(machine: Machine, engine: &EngineDevice) -> Result<(), Failure> {
     let directory = environment("FIRSTLIGHT_RUN")?;
-    mounts::uncover(&directory, PLAN)?;
+    machine.mount(&directory, PLAN)?;
     let plan = plan(&directory)?;
     clock::tighten()?;
-    hosts::raise_limits(&plan)?;
-    modules::load(&plan)?;
-    modules::allow_controls()?;
+    let dilation = machine.prepare(&plan, &directory)?;
     mounts::names(&plan.hosts)?;
-    let hosts = hosts::set_up(&plan.hosts)?;
-    run::run(&plan, hosts, &directory, engine)
+    let hosts = hosts::set_up(&plan.hosts, dilation.as_ref())?;
+    run::run(&plan, hosts, dilation, &directory, engine)
 }
 
 fn environment(name: &str) -> Result<PathBuf, Failure> {
-    let value = std::env::var_os(name).ok_or_else(|| {
-        Failure::new(format!("the kernel's command line lacks {name}=: start it by `firstlight run`"))
-    })?;
+    let value = std::env::var_os(name)
+        .ok_or_else(|| Failure::new(format!("the environment lacks {name}: start this program by `firstlight run`")))?;
     Ok(value.into())
 }
 

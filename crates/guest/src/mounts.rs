@@ -4,7 +4,8 @@ use crate::failure::{Context, Failure};
 use firstlight_linux::HostPlan;
 use nix::mount::{MsFlags, mount};
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -46,6 +47,20 @@ pub fn system() -> Result<(), Failure> {
         let _ = symlink(target, link);
     }
     Ok(())
+}
+
+/// Gives this program a view of the machine's files of its own: `/proc` with its processes, empty `/run` and
+/// `/dev/shm`, and the run's directory in its place.
+pub fn apart(directory: &Path) -> Result<(), Failure> {
+    let apart = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(None::<&str>, "/", None::<&str>, apart, None::<&str>).context(|| "cannot make mounts private".into())?;
+    let kept = File::open(directory).context(|| format!("cannot open {}", directory.display()))?;
+    ["/run", "/dev/shm"].iter().try_for_each(|place| mount_one("tmpfs", place))?;
+    mount_one("proc", "/proc")?;
+    let from = format!("/proc/self/fd/{}", kept.as_raw_fd());
+    let what = || format!("cannot see {}", directory.display());
+    fs::create_dir_all(directory).context(what)?;
+    mount(Some(from.as_str()), directory, None::<&str>, MsFlags::MS_BIND, None::<&str>).context(what)
 }
 
 fn mount_one(kind: &str, target: &str) -> Result<(), Failure> {

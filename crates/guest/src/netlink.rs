@@ -13,6 +13,7 @@ const ERROR: u16 = 2;
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
+const NEW_QUEUE: u16 = 36;
 // Flags of messages.
 const REQUEST: u16 = 0x1;
 const ACK: u16 = 0x4;
@@ -29,6 +30,16 @@ const ROUTE_TO: u16 = 1;
 const ROUTE_DEVICE: u16 = 4;
 const ROUTE_SOURCE: u16 = 7;
 const ROUTE_METRICS: u16 = 8;
+// Attributes of a queueing discipline, and of a token bucket filter.
+const QUEUE_KIND: u16 = 1;
+const QUEUE_OPTIONS: u16 = 2;
+const BUCKET: u16 = 1;
+const BUCKET_RATE: u16 = 4;
+const BUCKET_BURST: u16 = 6;
+/// The place of a device's own discipline.
+const ROOT: u32 = u32::MAX;
+/// The kernel counts packets as they are.
+const ETHERNET_LAYER: u8 = 1;
 
 const INET: u8 = libc::AF_INET as u8;
 const UP: u32 = libc::IFF_UP as u32;
@@ -100,6 +111,23 @@ impl Netlink {
         self.request(message)
     }
 
+    /// Limits a device to `rate` bytes a second by a token bucket filter (tc-tbf(8)) that holds one packet of `mtu`
+    /// bytes. Up to `packets` such packets wait.
+    pub fn shape(&self, index: u32, rate: u64, mtu: u16, packets: u32) -> Result<(), Errno> {
+        let narrow = u32::try_from(rate).unwrap_or(u32::MAX);
+        // Two rates of: cell's size, layer, overhead, alignment, smallest packet, rate; limit, bucket, peak's bucket.
+        let rates = [&[0, ETHERNET_LAYER, 0, 0, 0, 0, 0, 0][..], &narrow.to_ne_bytes(), &[0; 12]].concat();
+        let limit = u32::from(mtu).saturating_mul(packets).to_ne_bytes();
+        let options = NetlinkMessage::default()
+            .attribute(BUCKET, &[&rates[..], &limit, &[0; 8]].concat())
+            .attribute(BUCKET_RATE, &rate.to_ne_bytes())
+            .attribute(BUCKET_BURST, &u32::from(mtu).to_ne_bytes());
+        // Family, index, handle, parent, info.
+        let body = [&[0; 4][..], &index.to_ne_bytes(), &[0; 4], &ROOT.to_ne_bytes(), &[0; 4]].concat();
+        let message = NetlinkMessage::new(NEW_QUEUE, CREATE | REPLACE).body(&body);
+        self.request(message.attribute(QUEUE_KIND, b"tbf\0").attribute(QUEUE_OPTIONS, &options.bytes))
+    }
+
     /// Sends a request and waits for the kernel's answer.
     fn request(&self, message: NetlinkMessage) -> Result<(), Errno> {
         sendto(self.socket.as_raw_fd(), &message.finish(), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
@@ -163,7 +191,15 @@ mod tests {
     use std::process::Command;
 
     fn ip(arguments: &str) -> String {
-        let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip is installed");
+        output_of("ip", arguments)
+    }
+
+    fn ip_tc(arguments: &str) -> String {
+        output_of("tc", arguments)
+    }
+
+    fn output_of(tool: &str, arguments: &str) -> String {
+        let output = Command::new(tool).args(arguments.split(' ')).output().expect("iproute2 is installed");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
@@ -192,6 +228,7 @@ mod tests {
         let (inside, device) = (Netlink::open().unwrap(), if_nametoindex("eth0").unwrap());
         inside.switch_on(device, Some(9000)).unwrap();
         inside.limit_segments(device, 1).unwrap();
+        inside.shape(device, 62_500_000, 9000, 1000).unwrap();
         let address = Ipv4Addr::new(10, 0, 3, 4);
         inside.add_address(device, address).unwrap();
         let metrics =
@@ -199,6 +236,8 @@ mod tests {
         inside.set_metrics(device, address, &metrics).unwrap();
         let link = ip("-o -d link show eth0");
         assert!(link.contains("mtu 9000") && link.contains("gso_max_segs 1 "), "{link}");
+        let queue = ip_tc("-d qdisc show dev eth0");
+        assert!(queue.contains("tbf") && queue.contains("rate 500Mbit burst 9000b"), "{queue}");
         assert!(ip("-o addr show eth0").contains("inet 10.0.3.4/8"), "{}", ip("-o addr show eth0"));
         let routes = ip("route show");
         assert_eq!(routes.lines().count(), 1, "{routes}");

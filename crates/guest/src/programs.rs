@@ -13,11 +13,13 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// The `PATH` of programs, unless the kernel's command line has one.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Script of a shell that joins the control group whose file is the first argument, and then runs the second one.
+const JOIN_GROUP: &str = r#"echo $$ > "$1" && exec /bin/sh -c "$2""#;
 /// Stack of a thread that starts a program and waits for it, in bytes.
 const STACK: usize = 128 * 1024;
 /// Nanoseconds between two checks whether programs have ended after SIGTERM.
@@ -32,6 +34,8 @@ const LAST_LINES: usize = 5;
 pub struct Programs {
     /// The folder `programs` in the run's directory.
     folder: PathBuf,
+    /// Variables of programs' environment besides the usual ones; known when the run begins.
+    environment: Arc<OnceLock<Vec<(String, String)>>>,
     /// The process groups of programs that run.
     running: Arc<Mutex<Vec<Pid>>>,
 }
@@ -40,7 +44,13 @@ impl Programs {
     pub fn new(directory: &Path) -> Result<Self, Failure> {
         let folder = directory.join("programs");
         fs::create_dir_all(&folder).context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Programs { folder, running: Arc::default() })
+        Ok(Programs { folder, environment: Arc::default(), running: Arc::default() })
+    }
+
+    /// Sets the variables of programs that start from now on. They are set once.
+    pub fn set_environment(&self, environment: Vec<(String, String)>) {
+        // A second time changes nothing.
+        let _ = self.environment.set(environment);
     }
 
     /// Starts a thread for each program; the threads wait for `start`.
@@ -81,7 +91,7 @@ impl Programs {
     ) -> Result<(), Failure> {
         host.enter()?;
         let mut child =
-            self.spawn(plan, &host.name).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
+            self.spawn(plan, host).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
         let group = Pid::from_raw(child.id() as i32);
         self.with_running(|running| running.push(group));
         let status = child.wait().context(|| format!("cannot wait for program {}", plan.name))?;
@@ -97,19 +107,24 @@ impl Programs {
         engine.report(GuestMessage::ProgramEnded { program: index, code })
     }
 
-    fn spawn(&self, plan: &ProgramPlan, host: &str) -> std::io::Result<Child> {
+    fn spawn(&self, plan: &ProgramPlan, host: &GuestHost) -> std::io::Result<Child> {
         let output = |end: &str| File::create(self.folder.join(format!("{}.{end}", plan.name)));
         let place = self.folder.join(&plan.name);
         fs::create_dir_all(&place)?;
         let inherited = |name: &str, otherwise: &str| std::env::var_os(name).unwrap_or_else(|| otherwise.into());
-        Command::new("/bin/sh")
-            .args(["-c", &plan.command])
+        let mut command = Command::new("/bin/sh");
+        match &host.group {
+            Some(group) => command.args(["-c", JOIN_GROUP, "sh"]).arg(group).arg(&plan.command),
+            None => command.args(["-c", &plan.command]),
+        };
+        command
             .env_clear()
             .env("PATH", inherited("PATH", PATH))
             .env("HOME", inherited("HOME", "/"))
             .env("LANG", "C.UTF-8")
-            .env("FIRSTLIGHT_HOST", host)
+            .env("FIRSTLIGHT_HOST", &host.name)
             .env("FIRSTLIGHT_EXPERIMENT", self.folder.with_file_name("experiment"))
+            .envs(self.environment.get().into_iter().flatten().map(|(name, value)| (name, value)))
             .current_dir(place)
             .stdin(Stdio::null())
             .stdout(output("out")?)
@@ -231,6 +246,31 @@ mod tests {
         assert_eq!([0, 3 << 8, 15].map(|status| code(ExitStatus::from_raw(status))), [0, 3, 143]);
     }
 
+    fn host() -> GuestHost {
+        GuestHost { name: "host3".into(), group: None, namespace: File::open("/proc/self/ns/net").unwrap() }
+    }
+
+    /// A program is in its host's control group before it does anything, and has the variables that were set.
+    #[test]
+    fn programs_have_their_group_and_their_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = Programs::new(folder.path()).unwrap();
+        programs.set_environment(vec![("LIBVT_TDF".into(), "20".into())]);
+        let group = folder.path().join("group");
+        let plan = ProgramPlan {
+            name: "p".into(),
+            on: 0,
+            command: format!("cat {}; echo $$ $LIBVT_TDF", group.display()),
+            start: 0,
+            server: false,
+        };
+        let host = GuestHost { group: Some(group), ..host() };
+        assert!(programs.spawn(&plan, &host).unwrap().wait().unwrap().success());
+        let said = fs::read_to_string(folder.path().join("programs/p.out")).unwrap();
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines[1], format!("{} 20", lines[0]));
+    }
+
     /// One program ends on SIGTERM, the other ignores it; both are ended.
     #[test]
     fn end_ends_all_programs() {
@@ -239,7 +279,7 @@ mod tests {
         let started = |command: &str| {
             let plan =
                 ProgramPlan { name: command.len().to_string(), on: 0, command: command.into(), start: 0, server: true };
-            let child = programs.spawn(&plan, "host3").unwrap();
+            let child = programs.spawn(&plan, &host()).unwrap();
             programs.with_running(|running| running.push(Pid::from_raw(child.id() as i32)));
             child
         };

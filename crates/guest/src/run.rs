@@ -7,7 +7,7 @@ use crate::flows::{self, GuestFlow};
 use crate::hosts::GuestHost;
 use crate::message_relay::MessageRelay;
 use crate::programs::Programs;
-use firstlight_linux::{GuestMessage, Plan, ReportTime};
+use firstlight_linux::{Dilation, GuestMessage, Plan, ReportTime};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
@@ -53,7 +53,13 @@ impl RunEvents {
 }
 
 /// Carries out the plan.
-pub fn run(plan: &Plan, hosts: Vec<GuestHost>, directory: &Path, engine: &EngineDevice) -> Result<(), Failure> {
+pub fn run(
+    plan: &Plan,
+    hosts: Vec<GuestHost>,
+    dilation: Option<Dilation>,
+    directory: &Path,
+    engine: &EngineDevice,
+) -> Result<(), Failure> {
     let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
     let programs = Programs::new(directory)?;
     let (sender, receiver) = channel();
@@ -81,8 +87,13 @@ pub fn run(plan: &Plan, hosts: Vec<GuestHost>, directory: &Path, engine: &Engine
     let own = Arc::clone(&relay);
     spawn(&start, &events, move || own.run())?;
 
-    clock::settle();
+    if dilation.is_none() {
+        clock::settle();
+    }
     engine.report(GuestMessage::Start)?;
+    if let Some(dilation) = dilation {
+        programs.set_environment([dilation.environment, vec![clock::start_of_virtual_time()?]].concat());
+    }
     relay.start()?;
     start.wait();
     wait_for_end(plan, &receiver)?;

@@ -1,15 +1,17 @@
 //! What the engine and the program inside a Linux kernel say to each other.
 //!
 //! [`Plan`] says what a kernel's hosts do; the guest program carries it out inside that kernel and reports to the
-//! engine by [`GuestMessage`]s, [`TcpInfo`] among them. [`Frames`] counts the packets that the hosts sent. The crate
-//! does not know the engine: the guest program links it too.
+//! engine by [`GuestMessage`]s, [`TcpInfo`] among them. [`Dilation`] adds what hosts in dilated time need. [`Frames`]
+//! counts the packets that the hosts sent. The crate does not know the engine: the guest program links it too.
 
+mod dilation;
 mod frames;
 mod guest_message;
 mod metric;
 mod plan;
 mod tcp_info;
 
+pub use dilation::{DILATION, DilatedHost, Dilation};
 pub use frames::Frames;
 pub use guest_message::{GuestMessage, MalformedMessage, ReportTime};
 pub use metric::Metric;
