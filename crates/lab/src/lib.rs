@@ -11,6 +11,7 @@ mod table;
 mod build;
 pub mod chain;
 mod diagnose;
+pub mod fidelity;
 mod inspect;
 pub mod measure;
 mod outcome;
@@ -18,6 +19,7 @@ mod run;
 
 pub use build::{build, plan, start_capture};
 pub use error::LabError;
+pub use fidelity::{Fidelity, Lateness};
 pub use firstlight_spec::{self as spec, Spec, SpecError};
 pub use inspect::{inspect, inspect_request};
 pub use outcome::{Outcome, describe, run};

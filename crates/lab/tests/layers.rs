@@ -21,12 +21,13 @@ const CRATES: [(&str, &[&str]); 15] = [
     ("spec", &["units", "net", "circuits", "transport", "messages", "formats", "linux"]),
     ("lab", &["units", "version", "net", "circuits", "transport", "messages", "formats", "linux", "sim", "spec"]),
     ("uml", &["units", "version", "net", "formats", "linux", "sim", "lab"]),
+    ("dilated", &["net", "linux", "lab", "uml"]),
     ("py", &["units", "version", "circuits", "formats", "spec", "lab"]),
 ];
 
 /// The modules of this crate: each uses only those before it.
-const MODULES: [&str; 10] =
-    ["error", "quantile", "table", "build", "run", "diagnose", "measure", "inspect", "outcome", "chain"];
+const MODULES: [&str; 11] =
+    ["error", "quantile", "table", "build", "fidelity", "run", "diagnose", "measure", "inspect", "outcome", "chain"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is one of several").into()

@@ -19,21 +19,43 @@ const CALLS_PER_UPDATE: u32 = 1000;
 
 /// Why there is no run, or no result.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SessionError {
+pub enum SessionError {
     /// The kernel has another version of the interface.
     #[error(
         "the kernel has version {kernel} of the interface, this engine has {engine}: run `firstlight kernel build`"
     )]
-    Abi { kernel: u32, engine: u32 },
+    Abi {
+        /// Version of the kernel.
+        kernel: u32,
+        /// Version of the engine.
+        engine: u32,
+    },
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A file has wrong content.
     #[error("{path}: {problem}")]
-    Content { path: PathBuf, problem: String },
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the content.
+        problem: String,
+    },
     /// Another version of Firstlight wrote the directory.
     #[error("{path} is of Firstlight {theirs}, this engine is of {ours}: build both from one source")]
-    Version { path: PathBuf, theirs: String, ours: String },
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version that wrote the file.
+        theirs: String,
+        /// The version of this engine.
+        ours: String,
+    },
     /// The experiment is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -42,7 +64,12 @@ pub(crate) enum SessionError {
     Lab(#[from] LabError),
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
-    Write { path: PathBuf, source: io::Error },
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The guest program reported that the run cannot go on.
     #[error("{0}")]
     Guest(String),
@@ -62,20 +89,30 @@ pub(crate) struct RunOrder {
 
 /// A run's directory.
 #[derive(Clone, Debug)]
-pub(crate) struct RunDirectory(PathBuf);
+pub struct RunDirectory(PathBuf);
 
 impl RunDirectory {
+    /// The directory at this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        RunDirectory(path.into())
+    }
+
     /// The directory at the path that the kernel's command line gives as bytes.
-    pub fn of_bytes(path: &[u8]) -> Self {
+    pub(crate) fn of_bytes(path: &[u8]) -> Self {
         use std::os::unix::ffi::OsStrExt;
         RunDirectory(Path::new(std::ffi::OsStr::from_bytes(path)).into())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// Path of a file in the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn text(&self, name: &str) -> Result<String, SessionError> {
+    /// The text of a file in the directory.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn text(&self, name: &str) -> Result<String, SessionError> {
         let path = self.path(name);
         std::fs::read_to_string(&path).map_err(|source| SessionError::Read { path, source })
     }
@@ -85,7 +122,7 @@ impl RunDirectory {
     }
 
     /// Reads what to run, and checks that it was written for this version of the engine.
-    pub fn read(&self) -> Result<RunOrder, SessionError> {
+    pub(crate) fn read(&self) -> Result<RunOrder, SessionError> {
         let run: Json = serde_json::from_str(&self.text("run.json")?).map_err(|e| self.content("run.json", e))?;
         let text = |key: &str| {
             run[key].as_str().ok_or_else(|| self.content("run.json", format!("the key {key} is missing or is no text")))
@@ -130,11 +167,14 @@ impl RunDirectory {
     }
 
     /// Writes the result.
-    pub fn write_outcome(&self, outcome: &Outcome) -> Result<(), SessionError> {
+    pub(crate) fn write_outcome(&self, outcome: &Outcome) -> Result<(), SessionError> {
         self.write("outcome.json", |file| outcome::write(outcome, file))
     }
 
     /// Writes why there is no result.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
     pub fn write_failure(&self, why: &str) -> Result<(), SessionError> {
         self.write("failure.json", |file| serde_json::to_writer(file, &json!({"error": why})).map_err(Into::into))
     }
@@ -209,7 +249,7 @@ impl ProgressFile {
 
 impl SessionError {
     /// The errno value that the guest program's write returns.
-    pub fn errno(&self) -> i32 {
+    pub(crate) fn errno(&self) -> i32 {
         match self {
             SessionError::Write { source, .. } | SessionError::Read { source, .. } | SessionError::Thread(source) => {
                 source.raw_os_error().unwrap_or(libc::EIO)

@@ -7,6 +7,7 @@
 //! for its turn. The warm-up and the run end at their exact picosecond.
 
 use crate::frame::{HostAddresses, Refusal, read_frame};
+use firstlight_lab::Fidelity;
 use firstlight_linux::Frames;
 use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegment};
 use firstlight_sim::{ExternalHosts, FlowReport, World};
@@ -37,6 +38,11 @@ pub trait KernelCalls {
 
     /// A device whose interface was full may send again.
     fn room(&mut self, device: u32);
+
+    /// How closely the run followed the clock, for a kernel in dilated time.
+    fn fidelity(&mut self) -> Option<Fidelity> {
+        None
+    }
 }
 
 /// A host of the kernel.

@@ -6,7 +6,9 @@ use crate::flow_state;
 use crate::large_stack::on_large_stack;
 use firstlight_formats::capture::CaptureWriter;
 use firstlight_lab::spec::HostKind;
-use firstlight_lab::{Counters, LabError, LinuxCounters, Outcome, ProgramEnd, TcpInfoSample, build, start_capture};
+use firstlight_lab::{
+    Counters, LabError, LinuxCounters, Outcome, ProgramEnd, Spec, TcpInfoSample, build, start_capture,
+};
 use firstlight_linux::{GuestMessage, MalformedMessage, Plan, ReportTime, TcpInfo};
 use firstlight_net::HostId;
 use firstlight_units::Span;
@@ -14,27 +16,35 @@ use std::net::SocketAddrV4;
 
 /// Why a message of the guest program is refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RefusedMessage {
+pub enum RefusedMessage {
+    /// The bytes are not a message.
     #[error(transparent)]
     Malformed(#[from] MalformedMessage),
+    /// The run starts a second time.
     #[error("the run has begun already")]
     Started,
+    /// The message comes after the run's end.
     #[error("the run is over already")]
     Over,
+    /// The flow is not one of Linux hosts.
     #[error("flow {0} is not a flow of Linux hosts")]
     Flow(u32),
+    /// No message of the flow was sent.
     #[error("flow {0} has no message in flight")]
     Message(u32),
+    /// The plan has no such program.
     #[error("there is no program {0}")]
     Program(u32),
+    /// The TCP_INFO is too short.
     #[error("the state of flow {0} has too few bytes")]
     Info(u32),
+    /// The run failed.
     #[error(transparent)]
     Failed(#[from] SessionError),
 }
 
 impl RefusedMessage {
-    /// The errno value that the guest program's write returns.
+    /// The errno value that the guest program gets.
     pub fn errno(&self) -> i32 {
         match self {
             RefusedMessage::Started => libc::EALREADY,
@@ -46,7 +56,7 @@ impl RefusedMessage {
 }
 
 /// One run.
-pub(crate) struct Session<K> {
+pub struct Session<K> {
     directory: RunDirectory,
     order: RunOrder,
     driver: KernelDriver<K>,
@@ -61,6 +71,9 @@ pub(crate) struct Session<K> {
 
 impl<K: KernelCalls + Send> Session<K> {
     /// Reads a run's directory and builds its experiment.
+    ///
+    /// # Errors
+    /// When a file is missing or wrong, or the experiment cannot be built.
     pub fn open(directory: RunDirectory, kernel: K) -> Result<Box<Self>, SessionError> {
         // Boxed: the kernel's stack is too small to return a session by value.
         on_large_stack(|| Self::build(directory, kernel).map(Box::new)).map_err(SessionError::Thread)?
@@ -85,6 +98,31 @@ impl<K: KernelCalls + Send> Session<K> {
         self.order.plan.hosts.len() as u32
     }
 
+    /// The experiment.
+    pub fn spec(&self) -> &Spec {
+        &self.order.spec
+    }
+
+    /// What the experiment's hosts do.
+    pub fn plan(&self) -> &Plan {
+        &self.order.plan
+    }
+
+    /// The kernel.
+    pub fn kernel(&mut self) -> &mut K {
+        self.driver.kernel()
+    }
+
+    /// Whether the fabric's time has begun and not ended.
+    pub fn is_running(&self) -> bool {
+        self.driver.is_running()
+    }
+
+    /// Whether the result has been written, or never will be.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// As [`KernelDriver::send`].
     #[inline]
     pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) -> bool {
@@ -107,6 +145,9 @@ impl<K: KernelCalls + Send> Session<K> {
     }
 
     /// Takes a message of the guest program.
+    ///
+    /// # Errors
+    /// When the message is wrong, or reports that the run failed.
     pub fn control(&mut self, message: &[u8], now: u64) -> Result<(), RefusedMessage> {
         let message = GuestMessage::decode(message)?;
         self.driver.run(now);
@@ -246,6 +287,7 @@ impl<K: KernelCalls + Send> Session<K> {
         }
         let RunOrder { spec, overrides, .. } = &self.order;
         self.linux.frames = self.driver.frames();
+        self.linux.fidelity = self.driver.kernel().fidelity();
         let warm = self.driver.warm().unwrap_or_default().to_vec();
         let linux = Some(std::mem::take(&mut self.linux));
         let received = std::mem::take(&mut self.received);

@@ -40,5 +40,7 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
 /// Why the results of a run are invalid; empty for a valid run.
 pub fn invalid(spec: &Spec, counters: &Counters) -> Vec<String> {
     let lost = counters.pauses.as_ref().map_or(0, |report| report.lost);
-    lossless::loss(lost, spec.allow_loss).into_iter().collect()
+    let fidelity = counters.linux.as_ref().and_then(|linux| linux.fidelity.as_ref());
+    let strayed = fidelity.map(|fidelity| fidelity.problems(spec)).unwrap_or_default();
+    lossless::loss(lost, spec.allow_loss).into_iter().chain(strayed).collect()
 }

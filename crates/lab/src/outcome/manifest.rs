@@ -67,6 +67,9 @@ fn hosts(spec: &Spec, counters: &Counters) -> Json {
             "malformed": malformed,
             "elsewhere": elsewhere,
         });
+        if let Some(fidelity) = &reported.fidelity {
+            hosts["fidelity"] = fidelity.json(spec);
+        }
     }
     hosts
 }

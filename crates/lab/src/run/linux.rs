@@ -1,5 +1,6 @@
 //! What a run's Linux hosts reported, beside what the network counted.
 
+use crate::fidelity::Fidelity;
 use firstlight_linux::{Frames, TcpInfo};
 use firstlight_units::Time;
 
@@ -12,6 +13,8 @@ pub struct LinuxCounters {
     pub samples: Vec<TcpInfoSample>,
     /// How each program of the experiment ended; `None` for a program that ran until the end.
     pub ended: Vec<Option<ProgramEnd>>,
+    /// How closely the run followed the clock, if hosts ran in dilated time.
+    pub fidelity: Option<Fidelity>,
 }
 
 /// The state of a flow's sender at one time.

@@ -1,0 +1,41 @@
+//! Why a run in dilated time is not possible, or ended.
+
+use firstlight_uml::SessionError;
+use std::io;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The run's directory or its experiment.
+    #[error(transparent)]
+    Run(#[from] SessionError),
+    /// The system refused something: what was tried, and what it said.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The machine does not have what is needed.
+    #[error("{0}")]
+    Machine(String),
+    /// The program that runs the hosts has gone.
+    #[error("the program that runs the hosts ended before the run: see guest.log")]
+    Guest,
+    /// Somebody ended the run.
+    #[error("the run was ended by a signal")]
+    Signal,
+}
+
+/// Says what was tried when the system refused it.
+pub trait Context<T> {
+    /// `what` begins the sentence; the system's answer ends it.
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> Context<T> for Result<T, E> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|error| Error::System { what: what(), source: error.into() })
+    }
+}

@@ -1,0 +1,128 @@
+//! Measures how well the engine follows the machine's clock.
+
+use firstlight_lab::{Fidelity, Lateness};
+use hdrhistogram::Histogram;
+
+/// Digits to which times are kept, and the longest, in nanoseconds.
+const DIGITS: u8 = 2;
+const LONGEST: u64 = 100_000_000_000;
+
+/// Times by which something was late.
+#[derive(Clone)]
+pub struct Late(Histogram<u64>);
+
+impl Late {
+    pub fn new() -> Self {
+        Late(Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("the bounds and digits are possible"))
+    }
+
+    #[inline]
+    pub fn record(&mut self, nanoseconds: u64) {
+        self.0.saturating_record(nanoseconds);
+    }
+
+    pub fn add(&mut self, other: &Late) {
+        self.0.add(&other.0).expect("both have the same bounds");
+    }
+
+    /// Number, percentiles and maximum; what exceeds `bound` nanoseconds was late.
+    pub fn lateness(&self, bound: u64) -> Lateness {
+        let all = self.0.len();
+        let late = all - self.0.count_between(0, bound);
+        Lateness {
+            count: all,
+            median: self.0.value_at_quantile(0.5),
+            p99: self.0.value_at_quantile(0.99),
+            most: self.0.max(),
+            share: if all == 0 { 0.0 } else { late as f64 / all as f64 },
+        }
+    }
+}
+
+/// What the engine measures of itself while the fabric's time runs.
+pub struct Meter {
+    /// Whether it does.
+    pub running: bool,
+    delivered: Late,
+    taken: Late,
+    rounds: Late,
+    /// Nanoseconds in which there was work, and all.
+    busy: u64,
+    all: u64,
+    /// Packets that a host's device did not take, or lost on their way to the engine.
+    pub lost: u64,
+}
+
+impl Meter {
+    pub fn new() -> Self {
+        let late = Late::new();
+        let (delivered, taken, rounds) = (late.clone(), late.clone(), late);
+        Meter { running: false, delivered, taken, rounds, busy: 0, all: 0, lost: 0 }
+    }
+
+    /// A packet was taken in that may have waited so long.
+    #[inline]
+    pub fn on_taken(&mut self, nanoseconds: u64) {
+        if self.running {
+            self.taken.record(nanoseconds);
+        }
+    }
+
+    /// A packet was handed over so late.
+    #[inline]
+    pub fn on_delivered(&mut self, nanoseconds: u64) {
+        if self.running {
+            self.delivered.record(nanoseconds);
+        }
+    }
+
+    /// A round of the engine's took so long; there was work in it, or not.
+    #[inline]
+    pub fn on_round(&mut self, nanoseconds: u64, worked: bool) {
+        if self.running {
+            self.rounds.record(nanoseconds);
+            self.all += nanoseconds;
+            self.busy += if worked { nanoseconds } else { 0 };
+        }
+    }
+
+    /// All of it. `timers` are those of the hosts' processors, `stolen` the part of its time that the machine lost.
+    pub fn fidelity(&self, bound: u64, timers: &Late, stolen: f64) -> Fidelity {
+        Fidelity {
+            delivered: self.delivered.lateness(bound),
+            taken: self.taken.lateness(bound),
+            timers: timers.lateness(bound),
+            rounds: self.rounds.lateness(bound),
+            load: if self.all == 0 { 0.0 } else { self.busy as f64 / self.all as f64 },
+            stolen,
+            lost: self.lost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_later_than_the_bound_is_a_share() {
+        let mut late = Late::new();
+        (1..=100).for_each(|n| late.record(n * 1000));
+        let found = late.lateness(90_000);
+        assert_eq!(found.count, 100);
+        assert!((found.share - 0.1).abs() < 0.021, "{found:?}");
+        assert!((found.median.abs_diff(50_000) < 1000) && found.p99.abs_diff(99_000) < 1000, "{found:?}");
+        assert_eq!(Late::new().lateness(5).share, 0.0);
+    }
+
+    #[test]
+    fn load_counts_rounds_with_work_while_time_runs() {
+        let mut meter = Meter::new();
+        meter.on_round(1000, true);
+        meter.running = true;
+        meter.on_round(300, true);
+        meter.on_round(100, false);
+        let found = meter.fidelity(250, &Late::new(), 0.5);
+        assert_eq!((found.load, found.rounds.count, found.rounds.share, found.stolen), (0.75, 2, 0.5, 0.5));
+    }
+}

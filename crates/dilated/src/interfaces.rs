@@ -1,0 +1,208 @@
+//! The hosts' interfaces: a TUN device each, whose other end is in the host's namespace.
+//!
+//! A packet that a host sends is read into a slot and passes the fabric as a record. It is then written to the device
+//! of the receiving host. Checksums are left to the interface on both sides, so that none is computed.
+
+use crate::clock;
+use crate::error::{Context, Error};
+use crate::fidelity::Meter;
+use crate::marks;
+use crate::processors::Watches;
+use firstlight_lab::Fidelity;
+use firstlight_uml::{CE, Cookie, ECE, KernelCalls};
+use nix::sys::uio::{readv, writev};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use tun_rs::{DeviceBuilder, Layer, SyncDevice};
+
+/// Before each packet: what the kernel says of its checksum and segments (`struct virtio_net_hdr`).
+const OFFLOAD: usize = 10;
+/// Its first byte: a checksum that is still to be computed.
+const CHECKSUM_LEFT: u8 = 1;
+/// TUNSETOFFLOAD: checksums, but no segments of more than one packet.
+const CHECKSUMS_ONLY: libc::c_ulong = 1;
+/// An Ethernet header, which the engine expects before a packet; its last two bytes say IPv4 or IPv6.
+const ETHERNET: usize = 14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+/// Bytes of a frame that hold all of its headers.
+const HEADERS: usize = 134;
+
+nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>()));
+
+/// A packet's bytes while it is in the fabric.
+struct Slot {
+    offload: [u8; OFFLOAD],
+    /// Bytes of the IP packet.
+    length: usize,
+    /// An Ethernet header and the packet.
+    frame: Box<[u8]>,
+}
+
+/// All interfaces of a run, and the packets that the fabric has.
+pub struct Interfaces {
+    devices: Vec<SyncDevice>,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    /// Largest IP packet.
+    mtu: usize,
+    /// When what the engine does now was due.
+    pub due: u64,
+    pub meter: Meter,
+    /// Nanoseconds by which things may be late.
+    bound: u64,
+    /// The hosts' processors.
+    processors: Vec<usize>,
+    /// What is looked at from outside while the fabric's time runs.
+    watches: Option<Watches>,
+}
+
+/// The headers of a packet that a host has sent.
+pub struct Taken {
+    pub cookie: Cookie,
+    headers: [u8; HEADERS],
+    /// Bytes of the frame.
+    pub length: usize,
+}
+
+impl Taken {
+    /// The frame's first bytes.
+    pub fn headers(&self) -> &[u8] {
+        &self.headers[..self.length.min(HEADERS)]
+    }
+
+    /// The packet's first bytes.
+    pub fn packet(&self) -> &[u8] {
+        &self.headers()[ETHERNET..]
+    }
+}
+
+impl Interfaces {
+    /// None yet; the hosts are on these processors.
+    pub fn new(processors: &[usize]) -> Self {
+        Interfaces {
+            devices: vec![],
+            slots: vec![],
+            free: vec![],
+            mtu: 0,
+            due: 0,
+            meter: Meter::new(),
+            bound: u64::MAX,
+            processors: processors.to_vec(),
+            watches: None,
+        }
+    }
+
+    /// Makes the devices `fl0`, `fl1` and so on in the current namespace, for packets of up to `mtu` bytes. Packets are
+    /// late after more than `bound` nanoseconds.
+    pub fn open(&mut self, count: usize, mtu: u16, bound: u64) -> Result<(), Error> {
+        self.mtu = mtu.into();
+        self.bound = bound;
+        self.devices = (0..count).map(device).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// The fabric's time begins.
+    pub fn begin(&mut self) {
+        self.watches = Some(Watches::start(&self.processors));
+    }
+
+    /// The devices' files, to be waited for.
+    pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.devices.iter().map(file)
+    }
+
+    /// The next packet that a host has sent; `None` when there is none.
+    #[inline]
+    pub fn take(&mut self, device: usize) -> Option<Taken> {
+        let index = self.free.pop().unwrap_or_else(|| self.add_slot());
+        let slot = &mut self.slots[index];
+        let (head, packet) = slot.frame.split_at_mut(ETHERNET);
+        let mut parts = [IoSliceMut::new(&mut slot.offload), IoSliceMut::new(packet)];
+        let read = readv(file(&self.devices[device]), &mut parts);
+        let Some(length) = read.ok().filter(|length| *length > OFFLOAD) else {
+            self.free.push(index);
+            return None;
+        };
+        slot.length = length - OFFLOAD;
+        head[ETHERNET - 2..].copy_from_slice(if packet[0] >> 4 == 6 { &IPV6 } else { &IPV4 });
+        let length = ETHERNET + slot.length;
+        let mut headers = [0; HEADERS];
+        let known = length.min(HEADERS);
+        headers[..known].copy_from_slice(&slot.frame[..known]);
+        Some(Taken { cookie: cookie_of(index), headers, length })
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> usize {
+        let frame = vec![0; ETHERNET + self.mtu].into_boxed_slice();
+        self.slots.push(Slot { offload: [0; OFFLOAD], length: 0, frame });
+        self.slots.len() - 1
+    }
+}
+
+fn cookie_of(index: usize) -> Cookie {
+    Cookie::new(index + 1).expect("one more than something")
+}
+
+fn index_of(cookie: Cookie) -> usize {
+    cookie.get() - 1
+}
+
+fn device(index: usize) -> Result<SyncDevice, Error> {
+    let name = format!("fl{index}");
+    let what = || format!("cannot make the network device {name} (CONFIG_TUN, /dev/net/tun)");
+    let made = DeviceBuilder::new().name(&name).layer(Layer::L3).offload(true).enable(false).build_sync();
+    let device = made.context(what)?;
+    device.set_nonblocking(true).context(what)?;
+    // SAFETY: the descriptor is the device's, and the call takes a number.
+    #[allow(unsafe_code)]
+    unsafe { set_offload(device.as_raw_fd(), CHECKSUMS_ONLY as libc::c_int) }.context(what)?;
+    Ok(device)
+}
+
+/// The device's file.
+fn file(device: &SyncDevice) -> BorrowedFd<'_> {
+    // SAFETY: the descriptor is open as long as the device is, which is borrowed.
+    #[allow(unsafe_code)]
+    unsafe {
+        BorrowedFd::borrow_raw(device.as_raw_fd())
+    }
+}
+
+impl KernelCalls for Interfaces {
+    fn deliver(&mut self, device: u32, packet: Cookie, marks: u32) {
+        let index = index_of(packet);
+        let slot = &mut self.slots[index];
+        let ip = &mut slot.frame[ETHERNET..ETHERNET + slot.length];
+        if marks & CE != 0 {
+            marks::set_ce(ip);
+        }
+        if marks & ECE != 0 {
+            marks::set_ece(ip, slot.offload[0] & CHECKSUM_LEFT != 0);
+        }
+        let written = writev(file(&self.devices[device as usize]), &[IoSlice::new(&slot.offload), IoSlice::new(ip)]);
+        if written.is_err() {
+            self.meter.lost += 1;
+        }
+        self.meter.on_delivered(clock::now().saturating_sub(self.due));
+        self.free.push(index);
+    }
+
+    #[inline]
+    fn drop(&mut self, packet: Cookie) {
+        self.free.push(index_of(packet));
+    }
+
+    /// The kernel has given the packet's memory back long ago: a link's rate is kept by the device's queue.
+    #[inline]
+    fn sent(&mut self, _: Cookie) {}
+
+    /// A device is never stopped: what does not fit waits in its own queue.
+    fn room(&mut self, _: u32) {}
+
+    fn fidelity(&mut self) -> Option<Fidelity> {
+        let (timers, stolen) = self.watches.take()?.end();
+        Some(self.meter.fidelity(self.bound, &timers, stolen))
+    }
+}

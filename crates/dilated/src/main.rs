@@ -1,0 +1,126 @@
+//! Hosts in dilated time: the machine's own kernel and real programs, on a fabric slower than the clock.
+//!
+//! `firstlight run` starts this program with a run's directory, the same as that of a kernel in virtual time. It holds
+//! the experiment and the plan, and in the end `outcome.json` or `failure.json`. The program makes namespaces and
+//! devices, starts the program that sets the hosts up ([`guest`]), and follows the machine's clock ([`pace`]).
+
+mod adu;
+mod clock;
+mod error;
+mod fidelity;
+mod groups;
+mod guest;
+mod interfaces;
+mod marks;
+mod pace;
+mod processors;
+mod settings;
+
+use adu::Adu;
+use error::{Context, Error};
+use firstlight_lab::fidelity::bound;
+use firstlight_linux::{DILATION, DilatedHost, Dilation, HostPlan};
+use firstlight_net::HostId;
+use firstlight_uml::{RunDirectory, Session};
+use groups::Groups;
+use guest::Guest;
+use interfaces::Interfaces;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use pace::Pace;
+use processors::Processors;
+use settings::Settings;
+use std::fs;
+use std::process::ExitCode;
+
+/// The table of what programs write, in the run's directory.
+const TABLE: &str = "adu";
+
+fn main() -> ExitCode {
+    let Some(directory) = std::env::args_os().nth(1) else {
+        eprintln!("firstlight-dilated is started by `firstlight run`, with the directory of a run");
+        return ExitCode::from(2);
+    };
+    let directory = RunDirectory::new(directory);
+    report_panics(&directory);
+    match run(&directory) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            // There may be one already that says more.
+            if !directory.path("failure.json").exists() {
+                let _ = directory.write_failure(&error.to_string());
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes a panic a failure of the run like any other. All is cleaned up as the stack unwinds.
+fn report_panics(directory: &RunDirectory) {
+    let directory = directory.clone();
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let _ = directory.write_failure(&format!("a defect of the engine, please report it: {panic}"));
+        before(panic);
+    }));
+}
+
+fn run(directory: &RunDirectory) -> Result<(), Error> {
+    let settings = Settings::read(directory)?;
+    let processors = Processors::find()?;
+    let signals = catch_signals()?;
+    guest::enter_namespaces()?;
+    let mut session = Session::open(directory.clone(), Interfaces::new(&processors.hosts))?;
+    let (hosts, bound) = (session.plan().hosts.clone(), bound(session.spec()).as_ps() / 1000);
+    let mtu = hosts.iter().map(|host| host.mtu).max().unwrap_or(0);
+    session.kernel().open(hosts.len(), mtu, bound)?;
+    let factor = session.spec().time_scale;
+    let groups = Groups::make(hosts.len(), settings.cores, factor)?;
+    let adu = session.needs_writes().then(|| Adu::make(&directory.path(TABLE))).transpose()?;
+    write(directory, &dilation(&session, directory, &settings, &processors, &groups))?;
+    let guest = Guest::start(&settings.guest, directory)?;
+    processors::stay_on(processors.engine)?;
+    processors::go_first();
+    Pace::new(session, guest, adu, &signals)?.run()
+}
+
+/// From now on those signals that end a run are waited for.
+fn catch_signals() -> Result<SignalFd, Error> {
+    let what = || "cannot wait for signals".into();
+    let ends = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    ends.thread_block().context(what)?;
+    SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context(what)
+}
+
+/// What the guest program needs besides the plan.
+fn dilation(
+    session: &Session<Interfaces>,
+    directory: &RunDirectory,
+    settings: &Settings,
+    processors: &Processors,
+    groups: &Groups,
+) -> Dilation {
+    let spec = session.spec();
+    let factor = u64::from(spec.time_scale);
+    let rate = |host: &HostPlan| spec.network.host_rate(HostId(host.host)).as_bps() / 8 / factor;
+    let mut libraries = settings.libvt.display().to_string();
+    let mut environment = vec![("LIBVT_TDF", factor.to_string())];
+    if session.needs_writes() {
+        libraries = format!("{libraries}:{}", settings.libadu.display());
+        environment.push(("LIBADU", directory.path(TABLE).display().to_string()));
+    }
+    environment.push(("LD_PRELOAD", libraries));
+    let group = |(host, group)| DilatedHost { rate: rate(host), group: Some(group) };
+    Dilation {
+        processors: processors.hosts.clone(),
+        environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        hosts: session.plan().hosts.iter().zip(groups.files()).map(group).collect(),
+    }
+}
+
+fn write(directory: &RunDirectory, dilation: &Dilation) -> Result<(), Error> {
+    let path = directory.path(DILATION);
+    let text = serde_json::to_string(dilation).expect("it has nothing that JSON has not");
+    fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
+}

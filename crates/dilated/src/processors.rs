@@ -1,0 +1,145 @@
+//! Processors: one for the engine, the others for the hosts.
+
+use crate::clock;
+use crate::error::{Context, Error};
+use crate::fidelity::Late;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The kernel's priority from -20 to 19: this one goes before all ordinary programs.
+const FIRST: i32 = -20;
+/// How often timers are looked at.
+const PERIOD: u64 = 1_000_000;
+
+/// Which processor has which work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processors {
+    /// The engine's.
+    pub engine: usize,
+    /// The hosts'.
+    pub hosts: Vec<usize>,
+}
+
+impl Processors {
+    /// Divides the processors that this process may use: the last one is the engine's.
+    pub fn find() -> Result<Self, Error> {
+        let set = sched_getaffinity(Pid::from_raw(0)).context(|| "cannot ask for this process's processors".into())?;
+        let allowed = (0..CpuSet::count()).filter(|processor| set.is_set(*processor).unwrap_or(false));
+        Self::divide(allowed.collect())
+    }
+
+    fn divide(mut allowed: Vec<usize>) -> Result<Self, Error> {
+        match allowed.pop() {
+            Some(engine) if !allowed.is_empty() => Ok(Processors { engine, hosts: allowed }),
+            _ => Err(Error::Machine(
+                "hosts in dilated time need two processors, one for the engine alone: this process may use one".into(),
+            )),
+        }
+    }
+}
+
+/// Keeps the calling thread on one processor.
+pub fn stay_on(processor: usize) -> Result<(), Error> {
+    let mut set = CpuSet::new();
+    let chosen = set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    chosen.context(|| format!("cannot stay on processor {processor}"))
+}
+
+/// Lets the calling thread go before all ordinary programs, where the system permits it.
+pub fn go_first() {
+    // SAFETY: the call has no memory for an argument; 0 is the calling thread.
+    #[allow(unsafe_code)]
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, FIRST) };
+}
+
+/// Threads that measure how late timers expire, one on each of the hosts' processors. Also measures how much time a
+/// virtual machine loses to its own host meanwhile.
+pub struct Watches {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Late>>,
+    stolen: [u64; 2],
+}
+
+impl Watches {
+    pub fn start(processors: &[usize]) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let watch = |processor: usize| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || watch(processor, &over))
+        };
+        Watches { threads: processors.iter().map(|processor| watch(*processor)).collect(), over, stolen: stolen() }
+    }
+
+    /// Ends them: how late timers were, and the part of all time that was taken away.
+    pub fn end(self) -> (Late, f64) {
+        self.over.store(true, Ordering::Relaxed);
+        let mut all = Late::new();
+        for thread in self.threads {
+            if let Ok(late) = thread.join() {
+                all.add(&late);
+            }
+        }
+        let now = stolen();
+        let [stolen, passed] = [0, 1].map(|index| now[index].saturating_sub(self.stolen[index]));
+        (all, if passed == 0 { 0.0 } else { stolen as f64 / passed as f64 })
+    }
+}
+
+fn watch(processor: usize, over: &AtomicBool) -> Late {
+    let mut late = Late::new();
+    if stay_on(processor).is_err() {
+        return late;
+    }
+    let _ = nix::sys::prctl::set_timerslack(1);
+    go_first();
+    while !over.load(Ordering::Relaxed) {
+        let due = clock::now() + PERIOD;
+        std::thread::sleep(Duration::from_nanos(PERIOD));
+        late.record(clock::now().saturating_sub(due));
+    }
+    late
+}
+
+/// Time that a virtual machine lost to its own host, and all time of all processors, in ticks since the machine began.
+fn stolen() -> [u64; 2] {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    stolen_in(&text)
+}
+
+/// The eighth number of the line of all processors; the first eight are all time.
+fn stolen_in(stat: &str) -> [u64; 2] {
+    let line = stat.lines().next().unwrap_or_default();
+    let numbers: Vec<u64> = line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
+    [numbers.get(7).copied().unwrap_or(0), numbers.iter().sum()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_processor_is_the_engines() {
+        assert_eq!(Processors::divide(vec![0, 2, 5]).unwrap(), Processors { engine: 5, hosts: vec![0, 2] });
+        let alone = Processors::divide(vec![3]).unwrap_err().to_string();
+        assert!(alone.starts_with("hosts in dilated time need two processors"), "{alone}");
+    }
+
+    #[test]
+    fn stolen_time_is_the_eighth_number() {
+        assert_eq!(stolen_in("cpu  10 1 20 300 4 0 5 60 7 0\ncpu0 1 2\n"), [60, 400]);
+        assert_eq!(stolen_in(""), [0, 0]);
+    }
+
+    #[test]
+    fn watches_see_timers() {
+        let processors = Processors::find().unwrap();
+        let watches = Watches::start(&processors.hosts);
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(watches.end().0.lateness(u64::MAX >> 8).count > 0);
+    }
+}

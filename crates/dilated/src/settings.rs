@@ -1,0 +1,35 @@
+//! Settings of a run in dilated time besides its experiment: an object `dilated` in the run's `run.json`.
+
+use crate::error::Error;
+use firstlight_uml::{RunDirectory, SessionError};
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// Programs and libraries of the run, and the hosts' share of the machine.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Settings {
+    /// The program that runs the hosts.
+    pub guest: PathBuf,
+    /// The library that dilates programs' time.
+    pub libvt: PathBuf,
+    /// The library that counts what programs write.
+    pub libadu: PathBuf,
+    /// Cores that each host has in its own time; none for an equal share of what there is.
+    pub cores: Option<f64>,
+}
+
+impl Settings {
+    /// Reads them.
+    pub fn read(directory: &RunDirectory) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Run {
+            dilated: Settings,
+        }
+        let run: Result<Run, _> = serde_json::from_str(&directory.text("run.json")?);
+        let wrong = |error: serde_json::Error| SessionError::Content {
+            path: directory.path("run.json"),
+            problem: error.to_string(),
+        };
+        Ok(run.map_err(wrong)?.dilated)
+    }
+}

@@ -1,0 +1,221 @@
+//! How true a run in dilated time was: how late packets were handed over, and how busy the machine.
+//!
+//! A fabric in virtual time is exact. In dilated time the engine follows the machine's clock as well as it can. What it
+//! could not keep up with is measured, and a run that strayed too far is invalid.
+
+use crate::spec::{Network, Spec};
+use firstlight_units::Span;
+use serde_json::{Value as Json, json};
+
+/// Lateness is judged against this part of a night, or of the shortest round trip where there are no circuits.
+const PART: u64 = 10;
+/// What may be later than that, of packets and of timers.
+const LATE_SHARE: f64 = 0.01;
+/// The load of the engine's processor, above which it may be behind at any moment.
+const MOST_LOAD: f64 = 0.9;
+/// The load that a slower fabric is suggested for.
+const GOOD_LOAD: f64 = 0.7;
+/// Links that delay nothing are judged as if they were this long.
+const LEAST_DELAY: Span = Span::from_ns(250);
+
+/// Times by which something was late, in nanoseconds of the machine's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lateness {
+    /// How often it was looked at.
+    pub count: u64,
+    /// The median.
+    pub median: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The largest.
+    pub most: u64,
+    /// The share that was later than the run's bound, 0 to 1.
+    pub share: f64,
+}
+
+/// How true a run in dilated time was.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fidelity {
+    /// Packets that left the fabric: from when they were due until the host had them.
+    pub delivered: Lateness,
+    /// Packets that entered it: from when the engine had last looked until it took them in. They waited less.
+    pub taken: Lateness,
+    /// Timers on the hosts' processors.
+    pub timers: Lateness,
+    /// The engine's rounds.
+    pub rounds: Lateness,
+    /// Part of the time in which the engine had work, 0 to 1.
+    pub load: f64,
+    /// Part of the machine's time that its own host took away, 0 to 1 (steal time); only virtual machines lose some.
+    pub stolen: f64,
+    /// Packets that were lost between a host and the engine, which no queue of the fabric dropped.
+    pub lost: u64,
+}
+
+impl Fidelity {
+    /// What may be late, and no more than [`LATE_SHARE`] of it by more than [`bound`].
+    fn parts(&self) -> [(&'static str, &'static str, Lateness); 3] {
+        [
+            ("packets_delivered", "packets were delivered", self.delivered),
+            ("packets_taken", "packets were taken in", self.taken),
+            ("timers", "timers on the hosts' processors went off", self.timers),
+        ]
+    }
+
+    /// Why the run's figures are not those of the experiment; nothing for a true run.
+    pub fn problems(&self, spec: &Spec) -> Vec<String> {
+        let bound = bound(spec).as_us_f64();
+        let mut problems: Vec<String> = (self.parts().iter())
+            .filter(|(_, _, lateness)| lateness.share > LATE_SHARE)
+            .map(|(_, what, lateness)| {
+                format!(
+                    "{:.1} % of {what} more than {bound:.0} us late (p99: {:.0} us)",
+                    lateness.share * 100.0,
+                    lateness.p99 as f64 / 1e3
+                )
+            })
+            .collect();
+        if self.load > MOST_LOAD {
+            problems.push(format!("the engine's processor was busy for {:.0} % of the time", self.load * 100.0));
+        }
+        if self.lost > 0 {
+            problems.push(format!("{} packets were lost between hosts and engine", self.lost));
+        }
+        if let Some(last) = problems.last_mut() {
+            last.push_str(&self.advice(spec));
+        }
+        problems
+    }
+
+    /// Which TDF would do, by what was measured at this one.
+    fn advice(&self, spec: &Spec) -> String {
+        let bound = bound(spec).as_ps() as f64 / 1e3;
+        let late = self.parts().iter().map(|part| part.2.p99 as f64 / bound).fold(1.0, f64::max);
+        let needed = (f64::from(spec.time_scale) * late.max(self.load / GOOD_LOAD)).ceil();
+        let idle = "or leave the machine to this run alone";
+        if needed > f64::from(spec.time_scale) {
+            return format!("; time_scale = {needed} would do on this machine as it was, {idle}");
+        }
+        format!("; use a larger time_scale, {idle}")
+    }
+
+    /// For the manifest, in microseconds of the machine's clock.
+    pub fn json(&self, spec: &Spec) -> Json {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let lateness = |lateness: &Lateness| {
+            json!({
+                "count": lateness.count,
+                "median_us": us(lateness.median),
+                "p99_us": us(lateness.p99),
+                "max_us": us(lateness.most),
+                "late_share": lateness.share,
+            })
+        };
+        let mut json =
+            json!({"tdf": spec.time_scale, "bound_us": bound(spec).as_us_f64(), "late_share_allowed": LATE_SHARE});
+        for (name, _, part) in self.parts() {
+            json[name] = lateness(&part);
+        }
+        json["rounds"] = lateness(&self.rounds);
+        json["load"] = json!(self.load);
+        json["stolen"] = json!(self.stolen);
+        json["packets_lost"] = json!(self.lost);
+        json
+    }
+}
+
+/// How late something may be on the machine's clock: a tenth of a night, stretched by the TDF.
+pub fn bound(spec: &Spec) -> Span {
+    let grain = match &spec.network {
+        Network::Hybrid(hybrid) => {
+            let nights = hybrid.week.days().iter().map(|day| day.night);
+            let control = hybrid.control.iter().map(|control| control.night);
+            nights.chain(control).filter(|night| !night.is_zero()).min().unwrap_or(hybrid.links.delay * 4)
+        }
+        // There and back over two links.
+        Network::Graph(graph) => {
+            let delays = graph.topology.nics().iter().map(|nic| nic.wire.delay);
+            delays.min().unwrap_or(LEAST_DELAY).max(LEAST_DELAY) * 4
+        }
+    };
+    Span::from_ps(grain.as_ps() / PART) * u64::from(spec.time_scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = r#"
+duration = "10ms"
+time_scale = 20
+[fabric]
+kind = "hybrid"
+racks = 3
+hosts_per_rack = 2
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+[packet]
+rate = "10Gbps"
+delay = "5us"
+[circuit]
+rate = "80Gbps"
+delay = "30us"
+[voq]
+small = 16
+[schedule]
+kind = "strobe"
+day = "180us"
+night = "20us"
+[[flows]]
+from = "rack0"
+to = "rack1"
+"#;
+
+    fn spec() -> Spec {
+        Spec::read(HYBRID, "t.toml", &[]).unwrap()
+    }
+
+    fn late(share: f64, p99_us: u64) -> Lateness {
+        Lateness { count: 1000, median: 1000, p99: p99_us * 1000, most: p99_us * 2000, share }
+    }
+
+    #[test]
+    fn the_bound_is_a_tenth_of_a_night_on_the_machines_clock() {
+        assert_eq!(bound(&spec()), Span::from_us(40));
+    }
+
+    #[test]
+    fn a_run_that_kept_up_is_valid() {
+        let fidelity = Fidelity { delivered: late(0.0099, 39), load: 0.5, ..Fidelity::default() };
+        assert!(fidelity.problems(&spec()).is_empty());
+    }
+
+    #[test]
+    fn late_packets_make_it_invalid_and_a_larger_factor_is_named() {
+        let fidelity = Fidelity { delivered: late(0.02, 100), taken: late(0.011, 41), ..Fidelity::default() };
+        assert_eq!(
+            fidelity.problems(&spec()),
+            [
+                "2.0 % of packets were delivered more than 40 us late (p99: 100 us)",
+                "1.1 % of packets were taken in more than 40 us late (p99: 41 us); \
+                 time_scale = 50 would do on this machine as it was, or leave the machine to this run alone",
+            ]
+        );
+        let json = fidelity.json(&spec());
+        assert_eq!((&json["bound_us"], &json["packets_delivered"]["late_share"]), (&json!(40.0), &json!(0.02)));
+    }
+
+    #[test]
+    fn a_busy_engine_and_lost_packets_make_it_invalid() {
+        let fidelity = Fidelity { load: 0.95, lost: 3, ..Fidelity::default() };
+        assert_eq!(
+            fidelity.problems(&spec()),
+            [
+                "the engine's processor was busy for 95 % of the time",
+                "3 packets were lost between hosts and engine; \
+                 time_scale = 28 would do on this machine as it was, or leave the machine to this run alone",
+            ]
+        );
+    }
+}
