@@ -3,7 +3,7 @@
 //! A fabric in virtual time is exact. In dilated time the engine follows the machine's clock as well as it can. What it
 //! could not keep up with is measured, and a run that strayed too far is invalid.
 
-use crate::spec::{Network, Spec};
+use firstlight_spec::{Network, Spec};
 use firstlight_units::Span;
 use serde_json::{Value as Json, json};
 

@@ -273,7 +273,7 @@ fn what_cannot_be() {
     let cases: &[Case<'_>] = &[
         ("[linux]\n", &[], &format!("x.toml:43:2: linux: {none}")),
         ("[[linux.hosts]]\non = \"all\"\n", &[], &format!("x.toml:43:3: linux: {none}")),
-        ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}", only("hosts.kind = \"linux\"", "it is \"simulated\""))),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}", only("hosts.kind = \"linux\" or \"dilated\"", "it is \"simulated\""))),
         ("", &[("measure.tcp_info", "1ms")], &format!("x.toml, from --set measure.tcp_info: measure.tcp_info: {}", only("a flow has Linux hosts", "none has"))),
         ("", &[LINUX, ("flows.0.hosts", "simulated")], &format!("x.toml, from --set hosts.kind: hosts.kind: {}", only("a flow names no hosts of its own", "every flow names its own"))),
         ("", &[LINUX, ("cubic.coarse", "true")], &format!("x.toml, from --set cubic.coarse: cubic.coarse: {}", only("a flow has simulated hosts", "all flows have Linux hosts"))),

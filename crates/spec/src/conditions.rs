@@ -2,7 +2,7 @@
 //! `x-when`.
 
 use crate::error::{Problem, SpecError};
-use crate::host_kind::HostKind;
+use crate::host_kind::{DefaultHosts, HostKind};
 use crate::model::{self, Key, Shape, Table, When, Without, join};
 use crate::places::{Places, all_or};
 use crate::tables::{Experiment, Fabric};
@@ -33,7 +33,7 @@ pub enum Condition {
     DefaultCc,
     /// A flow or program leaves it to `hosts.kind` whose hosts it has.
     DefaultHosts,
-    /// `hosts.kind = "linux"`.
+    /// `hosts.kind` is `linux` or `dilated`.
     LinuxDefault,
     /// A flow or a program has Linux hosts.
     Linux,
@@ -89,7 +89,7 @@ impl fmt::Display for Condition {
             Condition::Uses(cc) => return write!(f, "a flow uses {cc}"),
             Condition::DefaultCc => "a flow names no cc of its own",
             Condition::DefaultHosts => "a flow names no hosts of its own",
-            Condition::LinuxDefault => "hosts.kind = \"linux\"",
+            Condition::LinuxDefault => "hosts.kind = \"linux\" or \"dilated\"",
             Condition::Linux => "there are Linux hosts",
             Condition::LinuxFlow => "a flow has Linux hosts",
             Condition::SimulatedFlow => "a flow has simulated hosts",
@@ -123,7 +123,7 @@ impl<'a> Conditions<'a> {
         let default_cc = programs || entries.iter().any(|entry| entry.cc.is_none());
         let of_hosts = experiment.linux.hosts.iter().filter_map(|hosts| hosts.cc);
         let named = entries.iter().filter_map(|entry| entry.cc).chain(of_hosts);
-        let kind = experiment.hosts.kind;
+        let kind = experiment.hosts.kind.kind();
         let has = |hosts| entries.iter().any(|entry| entry.hosts.unwrap_or(kind) == hosts);
         Conditions {
             controllers: named.chain(default_cc.then_some(experiment.tcp.cc)).collect(),
@@ -149,8 +149,11 @@ impl<'a> Conditions<'a> {
             }
             Condition::Uses(name) => self.controllers.iter().any(|cc| cc.as_str() == name),
             Condition::DefaultCc => self.default_cc,
-            Condition::DefaultHosts => self.default_hosts,
-            Condition::LinuxDefault => hosts.kind == HostKind::Linux,
+            Condition::DefaultHosts => {
+                // Flows that name Linux hosts are dilated, too.
+                self.default_hosts || (hosts.kind == DefaultHosts::Dilated && self.linux_flow)
+            }
+            Condition::LinuxDefault => hosts.kind.kind() == HostKind::Linux,
             Condition::Linux => self.linux(),
             Condition::LinuxFlow => self.linux_flow,
             Condition::SimulatedFlow => self.simulated_flow,
@@ -167,7 +170,7 @@ impl<'a> Conditions<'a> {
     /// Whether anything is on Linux hosts.
     pub fn linux(&self) -> bool {
         let programs = !self.experiment.program.is_empty();
-        self.linux_flow || (programs && self.experiment.hosts.kind == HostKind::Linux)
+        self.linux_flow || (programs && self.experiment.hosts.kind.kind() == HostKind::Linux)
     }
 
     /// Whether a flow is on simulated hosts.

@@ -205,7 +205,7 @@ impl Expander<'_> {
 
     /// Whose TCP connections with these keys have.
     pub fn host_kind(&self, connections: &Connections) -> HostKind {
-        connections.hosts.unwrap_or(self.experiment.hosts.kind)
+        connections.hosts.unwrap_or(self.experiment.hosts.kind.kind())
     }
 
     /// The hosts that the value of a key names.

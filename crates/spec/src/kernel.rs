@@ -3,6 +3,7 @@
 //! kernel's own.
 
 use crate::error::Problem;
+use crate::host_kind::DefaultHosts;
 use crate::places::Places;
 use crate::settings::{RouteAttributes, set_sysctl};
 use crate::tables::Experiment;
@@ -56,7 +57,10 @@ impl<'a> Kernel<'a> {
             problems: vec![],
         };
         ALWAYS.iter().for_each(|(name, value)| set_sysctl(&mut kernel.sysctls, name, value));
-        kernel.tick();
+        match experiment.hosts.kind {
+            DefaultHosts::Dilated => kernel.of_machine(),
+            _ => kernel.tick(),
+        }
         kernel.windows(experiment.hosts.mtu.get());
         kernel.timeouts();
         kernel.acks();
@@ -86,6 +90,15 @@ impl<'a> Kernel<'a> {
 
     fn parameter(&mut self, module: &str, name: &str, value: impl ToString) {
         self.parameters.push(Parameter { module: module.into(), name: name.into(), value: value.to_string() });
+    }
+
+    /// Refuses keys that choose a kernel: hosts in dilated time have the machine's.
+    fn of_machine(&mut self) {
+        let chosen = [("tcp.tick", !self.simulated), ("linux.version", true)];
+        for (path, _) in chosen.into_iter().filter(|(path, idle)| *idle && self.places.has(path)) {
+            let text = "has no effect: hosts in dilated time have this machine's kernel; take it out";
+            self.problems.push(self.places.problem(path, text));
+        }
     }
 
     fn tick(&mut self) {

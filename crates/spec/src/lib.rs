@@ -39,7 +39,7 @@ mod workload;
 pub use control::Control;
 pub use error::{Place, Problem, SpecError};
 pub use expander::{Flow, TrafficEntry};
-pub use host_kind::HostKind;
+pub use host_kind::{DefaultHosts, HostKind};
 pub use host_name::HostName;
 pub use kind::{Class, Kind, TextForm};
 pub use linux_hosts::{Linux, LinuxHost};

@@ -5,7 +5,7 @@ use crate::control::kernel_name;
 use crate::error::{Problem, SpecError};
 use crate::expander::Flow;
 use crate::host_directory::HostDirectory;
-use crate::host_kind::HostKind;
+use crate::host_kind::{DefaultHosts, HostKind};
 use crate::kernel::Kernel;
 use crate::places::{Places, all_or};
 use crate::rules;
@@ -25,7 +25,9 @@ const MOST_FLOWS: usize = 10_000;
 /// The Linux hosts of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linux {
-    /// The tick of their kernel: 1/HZ.
+    /// Whether the hosts have the machine's own kernel, in dilated time.
+    pub dilated: bool,
+    /// The tick of a kernel in virtual time: 1/HZ.
     pub tick: Span,
     /// Those that take part, in the order of their numbers.
     pub hosts: Vec<LinuxHost>,
@@ -133,7 +135,8 @@ pub(crate) fn expand(
     problems.extend(rules::tcp_info_samples(experiment, places, linux_flows().count()));
     all_or(problems)?;
     let modules = controls.iter().filter_map(|control| control.module).map(String::from).collect();
-    Ok(Some(Linux { tick: experiment.tcp.tcp.tick, hosts, modules, parameters: kernel.parameters, programs }))
+    let (dilated, tick) = (experiment.hosts.kind == DefaultHosts::Dilated, experiment.tcp.tcp.tick);
+    Ok(Some(Linux { dilated, tick, hosts, modules, parameters: kernel.parameters, programs }))
 }
 
 /// What is set on hosts.

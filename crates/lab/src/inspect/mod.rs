@@ -231,7 +231,8 @@ fn linux(spec: &Spec) -> Json {
     let hosts = |linux: &firstlight_spec::Linux| {
         let programs: Vec<&str> = linux.programs.iter().map(|program| program.name.as_str()).collect();
         json!({
-            "tick_ms": linux.tick.as_us_f64() * 1e-3,
+            "dilated": linux.dilated,
+            "tick_ms": (!linux.dilated).then(|| linux.tick.as_us_f64() * 1e-3),
             "hosts": linux.hosts.len(),
             "flows": spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count(),
             "programs": programs,

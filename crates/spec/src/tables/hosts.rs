@@ -1,6 +1,6 @@
 //! `[hosts]`: the links of hosts, and what is between their TCP and their links.
 
-use crate::host_kind::HostKind;
+use crate::host_kind::DefaultHosts;
 use firstlight_net::interface::ClockConfig;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct HostsTable {
     /// Whose TCP the hosts run, where a flow or program names none.
     #[schemars(extend("x-when" = "default hosts"))]
-    pub kind: HostKind,
+    pub kind: DefaultHosts,
     /// Rate of each host's link.
     #[schemars(extend("x-when" = "regular fabric", "x-needed" = true))]
     pub rate: Option<Rate>,
@@ -43,7 +43,7 @@ impl Default for HostsTable {
     fn default() -> Self {
         let ClockConfig { offset, drift } = ClockConfig::default();
         HostsTable {
-            kind: HostKind::Simulated,
+            kind: DefaultHosts::Simulated,
             rate: None,
             receive_rate: None,
             delay: Span::ZERO,
