@@ -78,9 +78,10 @@ def list_(as_json: bool) -> None:
 @json_option
 def doctor(as_json: bool) -> None:
     """Show what this machine can run; for what it cannot run, why and what to do."""
+    from firstlight.dilated import machine
     from firstlight.linux import doctor as doctors
 
-    checks = doctors.examine()
+    checks = [*doctors.examine(), *machine.examine()]
     if as_json:
         click.echo(json.dumps(doctors.as_json(checks), indent=2))
         return

@@ -7,7 +7,7 @@ import click
 
 from firstlight.core import PATIENCE
 from firstlight.errors import SpecError
-from firstlight.runs.run import HOSTS
+from firstlight.runs.run import DILATED, HOSTS
 
 File = click.Path(path_type=Path)
 set_option = click.option(
@@ -19,7 +19,7 @@ set_option = click.option(
 )
 hosts_option = click.option(
     "--hosts",
-    type=click.Choice(HOSTS),
+    type=click.Choice([*HOSTS, DILATED]),
     help="Whose TCP the hosts run; the same as --set hosts.kind=...",
 )
 patience_option = click.option(

@@ -1,10 +1,8 @@
 """Checks what this machine can run; for what it cannot run, why and what to do."""
 
-import ctypes
 import os
 import platform
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ SIMULATED = "simulated hosts"
 VIRTUAL = "Linux hosts, virtual time"
 STRUCT_OPS = "reTCP on this kernel (BPF)"
 HDFS = "HDFS on Linux hosts"
-DILATED = "Linux hosts, dilated time"
 RUN_MEMORY = 1_000_000_000
 """Bytes that one run needs, of memory and of a file system in memory."""
 
@@ -39,8 +36,8 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """All checks."""
-    return [*simulated(), *virtual(), *hdfs(), *struct_ops(), *dilated()]
+    """All checks of simulated hosts and of Linux hosts in virtual time."""
+    return [*simulated(), *virtual(), *hdfs(), *struct_ops()]
 
 
 def able(checks: list[Check]) -> dict[str, bool]:
@@ -221,41 +218,10 @@ def struct_ops() -> Iterator[Check]:
     yield root(STRUCT_OPS)
 
 
-def dilated() -> Iterator[Check]:
-    """Paced by real time."""
-    yield Check(DILATED, "engine", False, "not a part of this version yet", "use virtual time")
-    yield root(DILATED)
-    spaces = may_unshare()
-    yield Check(
-        DILATED,
-        "network namespaces",
-        spaces,
-        "can be made" if spaces else "cannot be made",
-        "" if spaces else "be root",
-    )
-
-
 def root(way: str) -> Check:
     """Whether this process runs as root."""
     is_root = os.geteuid() == 0
     return Check(way, "root", is_root, "yes" if is_root else "no", "" if is_root else "run it with sudo")
-
-
-def may_unshare() -> bool:
-    """Whether a child process can have a network namespace of its own."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            clone_newnet = 0x40000000
-            code = int(ctypes.CDLL(None).unshare(clone_newnet) != 0)
-        finally:
-            os._exit(code)
-    try:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        raise
 
 
 def gigabytes(count: int) -> str:

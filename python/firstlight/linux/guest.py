@@ -65,7 +65,7 @@ def execute(
         try:
             with started(run, words, cpu) as process:
                 watch(process, run, plan["duration"], progress, patience)
-            output = outcome.read(run, kernel)
+            output = outcome.read(run, outcome.described(kernel))
         except RunError as e:
             raise RunError(f"{e}; {run.keep(logs)}") from None
     if logs is not None:

@@ -12,11 +12,11 @@ from firstlight.linux.directory import PROGRAMS, RunDirectory
 from firstlight.linux.kernels import Kernel
 
 
-def read(run: RunDirectory, kernel: Kernel) -> Output:
+def read(run: RunDirectory, kernel: dict[str, Any]) -> Output:
     """The manifest with the kernel, the tables, and the programs' outputs."""
     found = run.json("outcome.json")
     try:
-        manifest = {**found["manifest"], "kernel": described(kernel)}
+        manifest = {**found["manifest"], "kernel": kernel}
         tables = {table["name"]: columns(table) for table in found["tables"]}
         time_scale = int(manifest["time_scale"])
     except (KeyError, TypeError, ValueError) as e:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from firstlight import core
 from firstlight.core import Experiment, Overrides, Spec
+from firstlight.dilated import run as dilated
 from firstlight.errors import ResultError
 from firstlight.linux import guest, installed
 from firstlight.runs.result import CAPTURE, MANIFEST, Result, load
@@ -15,6 +16,8 @@ from firstlight.runs.staging import Staging, check_target
 Hosts = Literal["simulated", "linux"]
 """The kinds of hosts: simulated, with our TCP, or Linux, with a kernel's."""
 HOSTS: tuple[Hosts, ...] = get_args(Hosts)
+DILATED = "dilated"
+"""Linux hosts with this machine's kernel, in real time: for single runs and sweeps."""
 
 
 def inspect(path: str | Path, overrides: Overrides | None = None) -> dict[str, Any]:
@@ -127,6 +130,8 @@ def execute(
     On Linux hosts a run ends with an error when virtual time stands still for ``patience`` seconds. The logs
     of a failed run are kept as ``logs``, else in a temporary directory that the error names.
     """
+    if installed.is_dilated(experiment.resolved):
+        return dilated.execute(experiment, progress, capture, patience=patience, logs=logs)
     if installed.has_linux_hosts(experiment.resolved):
         return guest.execute(experiment, progress, capture, patience=patience, logs=logs)
     return core.simulate(experiment, progress, capture)

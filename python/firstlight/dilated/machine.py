@@ -1,0 +1,113 @@
+"""What hosts in dilated time need of a machine: each thing is tried, in a process that is gone afterwards."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from firstlight.linux import installed, tools
+from firstlight.linux.doctor import Check
+
+DILATED = "Linux hosts, dilated time"
+NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
+TUN = Path("/dev/net/tun")
+MOUNTS = Path("/proc/self/mounts")
+
+
+def examine() -> Iterator[Check]:
+    """All checks of hosts in dilated time."""
+    yield processors()
+    for name, file in (
+        ("engine", installed.DILATED_ENGINE),
+        ("LibVT", installed.LIBVT),
+        ("LibADU", installed.LIBADU),
+    ):
+        there = file.is_file()
+        yield _check(name, there, file.name if there else "missing", "" if there else "make setup")
+    yield namespaces()
+    yield devices()
+    yield queues()
+    yield shell()
+    yield groups()
+
+
+def processors() -> Check:
+    """One for the engine, the others for the hosts."""
+    count = len(os.sched_getaffinity(0))
+    return _check("processors", count > 1, f"{count}", "" if count > 1 else "2 or more are needed")
+
+
+def namespaces() -> Check:
+    """Network namespaces, of root's or of an own user namespace."""
+    ok = in_child(lambda: None)
+    who = "as root" if os.geteuid() == 0 else "in a user namespace"
+    return _check("network namespaces", ok, who if ok else "cannot be made", "" if ok else "run it with sudo")
+
+
+def devices() -> Check:
+    """TUN devices."""
+    ok = in_child(lambda: os.close(os.open(TUN, os.O_RDWR)))
+    todo = f"run it with sudo, or let this user open {TUN} (CONFIG_TUN)"
+    return _check("TUN devices", ok, str(TUN) if ok else f"{TUN} cannot be opened", "" if ok else todo)
+
+
+def queues() -> Check:
+    """The kernel's token bucket filter, tried on a loopback device."""
+    tool = shutil.which("tc", path=tools.PATH)
+    if not tool:
+        return _check("token bucket filter", True, "not tried: tc is missing", tools.install(["iproute2"]))
+    words = [tool, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1mbit", "burst", "9k", "limit", "90k"]
+    ok = in_child(lambda: os.execv(tool, words))
+    return _check("token bucket filter", ok, "there" if ok else "missing", "" if ok else "CONFIG_NET_SCH_TBF")
+
+
+def shell() -> Check:
+    """Programs are started by a shell that LibVT can stand before."""
+    given = {**os.environ, "LD_PRELOAD": str(installed.LIBVT), "LIBVT_TDF": "2"}
+    command = ["/bin/sh", "-c", "exec date +%s"]
+    done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    ok = done.returncode == 0 and not done.stderr  # the loader only warns of a library that is missing
+    said = done.stderr.strip().splitlines()[-1:] or ["it does not run programs"]
+    return Check(
+        DILATED,
+        "shell",
+        ok,
+        "dilated" if ok else said[0],
+        "" if ok else "use a shell that is linked with glibc",
+    )
+
+
+def groups() -> Check:
+    """Control groups for processors."""
+    rows = [line.split() for line in MOUNTS.read_text().splitlines()]
+    one = [row[1] for row in rows if row[2] == "cgroup" and "cpu" in row[3].split(",")]
+    two = [row[1] for row in rows if row[2] == "cgroup2"]
+    place = next(iter(one + two), None)
+    if place is None:
+        return _check("control groups", False, "not mounted", "mount -t cgroup2 none /sys/fs/cgroup")
+    ok = os.access(place, os.W_OK)
+    return _check(
+        "control groups", ok, f"version {1 if one else 2}, {place}", "" if ok else "run it with sudo"
+    )
+
+
+def _check(name: str, ok: bool, found: str, todo: str) -> Check:
+    return Check(DILATED, name, ok, found, todo)
+
+
+def in_child(work: Callable[[], object]) -> bool:
+    """Whether ``work`` succeeds in a network namespace of its own."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            flags = NEW_NETWORK | (0 if os.geteuid() == 0 else NEW_USER)
+            if ctypes.CDLL(None).unshare(flags) == 0:
+                work()
+                code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,140 @@
+"""One run on hosts in dilated time: the engine's process is started, watched and ended.
+
+The engine reads the same run directory as a kernel in virtual time, and leaves the same ``outcome.json`` or
+``failure.json``. Everything that it makes in the system ends with it.
+"""
+
+import contextlib
+import gzip
+import json
+import os
+import platform
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from firstlight import core
+from firstlight.dilated import controls
+from firstlight.errors import RunError
+from firstlight.linux import guest, installed, launch, outcome
+from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
+from firstlight.linux.processes import end
+
+MEMORY_MB = 64
+"""Room for a run's files."""
+CLAIM = "\0firstlight-dilated"
+"""A name that only one socket of the machine can have: runs in dilated time disturb each other."""
+WAIT_S = 0.2
+ENDING_S = 12.0
+"""How long an engine may take to clean up when it is asked to end."""
+
+
+def execute(
+    experiment: core.Experiment,
+    progress: Callable[[float], None] | None = None,
+    capture: str | Path | None = None,
+    *,
+    patience: float = core.PATIENCE,
+    logs: Path | None = None,
+) -> core.Output:
+    """Run ``experiment`` on this machine's kernel, when no other such run goes on. As
+    :func:`firstlight.linux.guest.execute` otherwise."""
+    text = experiment.linux_plan()
+    plan = json.loads(text)
+    with RunDirectory(MEMORY_MB) as run, alone(), controls.ready(plan):
+        guest.prepare(run, experiment, text, capture)
+        run.write("run.json", json.dumps({**run.json("run.json"), "dilated": settings()}))
+        try:
+            with started(run) as process:
+                guest.watch(process, run, plan["duration"], progress, patience)
+            output = outcome.read(run, described())
+        except RunError as e:
+            raise RunError(f"{e}; {run.keep(logs)}") from None
+    if logs is not None:
+        forget_logs(logs)
+    return output
+
+
+def settings() -> dict[str, Any]:
+    """What the engine has to know besides the experiment."""
+    return {
+        "guest": str(installed.guest()),
+        "libvt": str(installed.libvt()),
+        "libadu": str(installed.libadu()),
+        "cores": None,
+    }
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other run in dilated time goes on, and keep others waiting."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        while True:
+            try:
+                claim.bind(CLAIM)
+            except OSError:
+                time.sleep(WAIT_S)
+                continue
+            yield
+            return
+
+
+@contextlib.contextmanager
+def started(run: RunDirectory) -> "Iterator[subprocess.Popen[bytes]]":
+    """The engine's process, which ends with this one; it and all that it started are gone on exit."""
+    engine = installed.dilated_engine()
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        launch.__file__,
+        str(os.getpid()),
+        "-1",
+        str(engine),
+        str(run.path),
+    ]
+    environment = {"PATH": guest.PATH, "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
+    with (run.path / CONSOLE).open("wb") as console:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            cwd=run.path,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(ENDING_S)
+        end(process)
+
+
+CONFIGURATIONS = (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}"))
+"""Where a Linux kernel's configuration may be read."""
+
+
+def hz() -> int | None:
+    """Ticks per second of this machine's kernel; None where its configuration cannot be read."""
+    for file in CONFIGURATIONS:
+        with contextlib.suppress(OSError):
+            content = file.read_bytes()
+            text = gzip.decompress(content) if file.suffix == ".gz" else content
+            if found := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
+                return int(found[1])
+    return None
+
+
+def described() -> dict[str, Any]:
+    """This machine's kernel, for a manifest."""
+    return {"version": platform.release(), "hz": hz(), "source": "the machine's own", "mode": "dilated"}

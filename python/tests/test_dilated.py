@@ -1,0 +1,282 @@
+"""Hosts in dilated time: real programs on this machine's kernel, at factors that a busy machine can keep."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import firstlight as fl
+import pandas as pd
+import pytest
+from etalon import LOOP, fabric
+from firstlight.dilated import controls, machine
+from firstlight.errors import RunError
+from marked_wire import unfit
+
+lacking = [f"{check.name}: {check.found}" for check in machine.examine() if check.needed and not check.ok]
+pytestmark = pytest.mark.skipif(bool(lacking), reason=f"`firstlight doctor` says why: {', '.join(lacking)}")
+
+STAR = """
+duration = "{duration}"
+time_scale = {factor}
+[fabric]
+kind = "star"
+hosts = 3
+[hosts]
+kind = "dilated"
+rate = "10Gbps"
+delay = "100us"
+[switch]
+queue = 100
+"""
+
+
+def experiment(folder: Path, more: str, *, duration: str = "20ms", factor: int = 50) -> Path:
+    file = folder / f"{folder.name}.toml"
+    file.write_text(STAR.format(duration=duration, factor=factor) + more)
+    return file
+
+
+def program(name: str, command: str, on: str = "host0", more: str = "") -> str:
+    return f'[[program]]\non = "{on}"\nname = "{name}"\nrun = """{command}"""\n{more}\n'
+
+
+def test_a_round_trip_takes_what_its_links_take(tmp_path: Path) -> None:
+    """Four links of 100 us: no more than the machine adds, divided by the factor, and never less."""
+    result = fl.run(experiment(tmp_path, program("ping", "ping -c 5 -i 0.002 host1")))
+    output = result.programs["ping"]
+    times = [float(line.split("time=")[1].split()[0]) for line in output.splitlines() if "time=" in line]
+    assert len(times) == 5 and all(0.4 <= time < 20 for time in times), output
+    assert result.manifest["conservation"]["ok"]
+    assert result.manifest["hosts"]["fidelity"]["tdf"] == 50
+
+
+def test_flows_carry_their_bytes(tmp_path: Path) -> None:
+    flows = """
+[[flows]]
+from = "host0"
+to = "host2"
+cc = "cubic"
+size = "2MB"
+[[flows]]
+from = "host1"
+to = "host2"
+cc = "reno"
+size = "1MB"
+start = "1ms"
+"""
+    result = fl.run(experiment(tmp_path, flows, duration="200ms"))
+    assert result.manifest["finished"]
+    assert list(result.table("flows")["bytes_received"]) == [2_000_000, 1_000_000]
+    # No flow is faster than its link, of which headers take a part.
+    assert (result.table("flows")["fct_us"] > [1600, 800]).all()
+
+
+def test_retcp_comes_and_goes_with_a_run(tmp_path: Path) -> None:
+    """A congestion control that the kernel does not have, on two hosts that negotiate ECN."""
+    if unfit_for_bpf := unfit():
+        pytest.skip(unfit_for_bpf)
+    flow = '[[flows]]\nfrom = "host0"\nto = "host1"\ncc = "retcp"\nsize = "200kB"\n'
+    look = program("look", "cat /proc/sys/net/ipv4/tcp_available_congestion_control")
+    result = fl.run(experiment(tmp_path, flow + look, duration="200ms"))
+    assert result.manifest["finished"] and "retcp" in result.programs["look"].split()
+    assert "retcp" not in controls.available()
+
+
+def test_a_congestion_control_that_the_machine_lacks_is_named(tmp_path: Path) -> None:
+    flow = '[[flows]]\nfrom = "host0"\nto = "host1"\ncc = "cdg"\nsize = "200kB"\n'
+    if "cdg" in controls.available():
+        pytest.skip("this machine's kernel has every congestion control")
+    with pytest.raises(RunError, match=r"no congestion control 'cdg', but .*reno.*: use one of them"):
+        fl.run(experiment(tmp_path, flow))
+
+
+def test_programs_live_in_dilated_time_on_their_own_hosts(tmp_path: Path) -> None:
+    """A program sees its clock, the hosts' names, and its own devices alone."""
+    commands = program("clock", "date +%s%N; sleep 0.005; date +%s%N") + program(
+        "place", "getent hosts host1; ip -o link"
+    )
+    result = fl.run(experiment(tmp_path, commands))
+    before, after = (int(line) for line in result.programs["clock"].split())
+    assert 5_000_000 <= after - before < 20_000_000
+    place = result.programs["place"]
+    assert "10.0.0.2" in place and "eth0" in place and place.count("link/") == 2, place
+
+
+def test_a_program_that_cannot_be_dilated_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "static.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["cc", "-static", "-o", tmp_path / "static", tmp_path / "static.c"], check=True)
+    file = experiment(tmp_path, program("static", str(tmp_path / "static")))
+    with pytest.raises(RunError, match=r"(?s)program static on host0 .* is linked statically, so that LibVT"):
+        fl.run(file)
+    assert fl.run(file, {"time_scale": 1}).programs["static"] == "", "no time, nothing to refuse"
+
+
+def test_a_run_that_strays_is_stored_and_marked(tmp_path: Path) -> None:
+    """Links of no length: their round trip is a microsecond, of which no machine keeps a tenth."""
+    file = experiment(tmp_path, program("ping", "ping -c 20 -i 0.0002 host1"), factor=1)
+    result = fl.run(file, {"hosts.delay": "0s"})
+    assert result.invalid and "late (p99: " in result.invalid[0], result.invalid
+    assert "would do on this machine as it was" in result.invalid[-1]
+
+
+# ---- What is left behind: nothing ----
+
+
+def engines() -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (entry / "comm").read_text().strip().startswith(("firstlight-dil", "firstlight-gue")):
+                found.append(int(entry.name))
+    return found
+
+
+def groups() -> list[Path]:
+    return [path for path in Path("/sys/fs/cgroup").glob("**/firstlight-*") if path.is_dir()]
+
+
+LONG = program("long", "exec sleep 1000", more="server = true") + program(
+    "daemon",
+    "setsid sh -c 'trap : TERM INT HUP; while :; do sleep 0.001; done' & sleep 1000",
+    more="server = true",
+)
+
+
+@contextlib.contextmanager
+def started(file: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A run in a process of its own, under way."""
+    words = [sys.executable, "-c", "import sys, firstlight; firstlight.run(sys.argv[1])", str(file)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not any("sleep 0.001" in line for line in commands()):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.02)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def commands() -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def gone(within: float = 20) -> bool:
+    deadline = time.monotonic() + within
+    while engines() or any("sleep 0.001" in line for line in commands()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_a_run_that_is_ended(tmp_path: Path, ending: signal.Signals) -> None:
+    file = experiment(tmp_path, LONG, duration="10s")
+    with started(file) as process:
+        assert groups() and engines()
+        process.send_signal(ending)
+        process.wait(30)
+        assert gone()
+    if ending != signal.SIGINT:
+        fl.run(experiment(tmp_path, program("true", "true")))  # the next one clears what could not be cleared
+    assert groups() == []
+
+
+def test_nothing_is_left_of_an_engine_that_is_killed(tmp_path: Path) -> None:
+    file = experiment(tmp_path, LONG, duration="10s")
+    with started(file) as process:
+        for engine in engines():
+            os.kill(engine, signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+        assert "SIGKILL" in errors and gone()
+    fl.run(experiment(tmp_path, program("true", "true")))
+    assert groups() == []
+
+
+# ---- Demand ----
+
+WRITES = """
+duration = "90ms"
+time_scale = {factor}
+{fabric}
+[[program]]
+on = "rack1.host0"
+name = "sink1"
+server = true
+run = "python3 {folder}/sink.py"
+[[program]]
+on = "rack0.host1"
+name = "sink0"
+server = true
+run = "python3 {folder}/sink.py"
+[[program]]
+on = "host0"
+name = "blocked"
+run = "python3 {folder}/blocked.py"
+[[program]]
+on = "rack2.host3"
+name = "partial"
+run = "python3 {folder}/partial.py"
+"""
+SINK = """
+import socket
+listener = socket.create_server(("", 7000))
+connection, _ = listener.accept()
+while connection.recv(1 << 20): pass
+"""
+WRITER = """
+import socket, struct, time
+begun = time.monotonic()
+def at(seconds): time.sleep(begun + seconds - time.monotonic())
+connection = socket.create_connection(("{to}", 7000))
+at(0.015)
+"""
+BLOCKED = "connection.sendall(bytes(4_000_000))\nat(0.088)"
+PARTIAL = """
+connection.setblocking(False)
+print(connection.send(bytes(50_000_000)))
+at(0.025)
+connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+connection.close()
+"""
+MSS = 8948
+
+
+def told(result: fl.Result) -> pd.Series:
+    """Demand in bytes by week, sending and receiving rack."""
+    key = ["week", "src", "dst"]
+    return result.table("circuits").drop_duplicates(key).set_index(key)["demand_bytes"]
+
+
+def test_programs_declare_the_same_demand_as_in_virtual_time(tmp_path: Path) -> None:
+    """Counted by the library here and by the kernel's driver there: a write that blocks, one that is not
+    taken whole, and a connection that is given up."""
+    for name, code in {
+        "sink": SINK,
+        "blocked": WRITER.format(to="rack1.host0") + BLOCKED,
+        "partial": WRITER.format(to="rack0.host1") + PARTIAL,
+    }.items():
+        (tmp_path / f"{name}.py").write_text(code)
+    slow: dict[str, object] = {"packet.rate": "10Mbps", "schedule.week": "20ms"}
+    demand = {}
+    for factor in (1, 100):
+        file = tmp_path / f"writes{factor}.toml"
+        file.write_text(WRITES.format(factor=factor, fabric=fabric() + LOOP, folder=tmp_path))
+        result = fl.run(file, {**slow, "hosts.kind": "linux" if factor == 1 else "dilated"})
+        heard = told(result)
+        taken = int(result.programs["partial"])
+        assert heard[2, 2, 0] == taken - MSS
+        assert heard.get((3, 2, 0), 0) == 0
+        demand[factor] = heard[2, 0, 1]
+    assert demand[1] == demand[100] == 4_000_000 - MSS
