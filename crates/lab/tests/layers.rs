@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of this workspace that it may use.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("version", &[]),
     ("net", &["units", "circuits"]),

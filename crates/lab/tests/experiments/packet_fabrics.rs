@@ -175,7 +175,7 @@ fn staggered_flows_stop_and_throughput_adds_up() {
         assert!(
             own().all(|row| time[row] >= start && time[row] <= stop + 4e3),
             "flow {id}: {:?}",
-            own().map(|row| time[row]).last()
+            own().map(|row| time[row]).next_back()
         );
         assert!(own().count() >= 8, "flow {id}");
     }
