@@ -163,10 +163,10 @@ def test_reports_of_a_run_and_of_a_sweep(small: Path, command: Command, tmp_path
         assert opens_offline(tmp_path / name / "report.html").figures == figures
 
 
-def test_linux_hosts_run_every_variant_and_simulated_hosts_their_own() -> None:
+def test_both_kinds_of_hosts_run_every_variant() -> None:
     fig04, fig10 = (next(c for c in ETALON if c.figure == f) for f in ("4", "10"))
-    assert [at[0] for at in fig04.ats("quick")] == ["cubic", "dctcp", "reno"]
-    assert len(fig04.ats("quick", "linux")) == 17
+    assert len(fig04.ats("quick")) == 17
+    assert fig04.ats("quick") == fig04.ats("quick", "linux")
     static = {p.key for k, p in reproduce.plan([fig04], "quick").items()}
     fig10_runs = reproduce.plan([fig10], "quick").items()
     based = {p.key for (_, (_, curve, _)), p in fig10_runs if curve == "static"}
