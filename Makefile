@@ -2,7 +2,7 @@
 # make packages   the Debian packages that tests and Linux hosts need (apt-get, with sudo unless root)
 # make kernel     set up, then the kernel of Linux hosts, unless it is there already
 # make hadoop     Hadoop for HDFS on Linux hosts, by Maven; the hash of each artifact is compared
-# make reproduce  set up, then the quick set of all papers' figures: verdict table and results/report.html
+# make reproduce  set up, then the quick set of all papers' figures: scoreboard and results/report.html
 # make test       set up, the kernel if it can be built here, then every test and check
 # make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
 # make lock       pin the Python packages anew from pyproject.toml

@@ -1,8 +1,10 @@
 """Writes what the documents say that is measured: run by `make docs`.
 
 - the output of README's Python lines, and its picture;
-- the table of each reproduction's README, from the reproduction in the folder named on the command line
-  (default: results), and those that the page of its paper has, ``<!-- table NAME METRIC -->``;
+- the verdicts and the table of each reproduction's README, from the reproduction in the folder named on the
+  command line (default: results), and the tables that the page of its paper has,
+  ``<!-- table NAME METRIC -->``;
+- the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs;
 - the reference of experiment keys.
 """
 
@@ -19,14 +21,19 @@ from firstlight import _core
 from firstlight.claims.agreement import agreements
 from firstlight.claims.form import Measure
 from firstlight.claims.outcome import Outcome
+from firstlight.claims.read import find
 from firstlight.claims.reproduce import load_reproduction
 from firstlight.claims.rows import rows
+from firstlight.claims.verdict import judge
+from firstlight.pages import verdicts
 from firstlight.pages.lines import columns_of, grid, lines_of
+from firstlight.runs.run import HOSTS
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
-PICTURES = ("fig09-dynamic-voq/fig09a.png", "fig10-variants-dynamic/fig10.png")
+PICTURES = ("etalon/fig09-dynamic-voq/fig09a.png", "etalon/fig10-variants-dynamic/fig10.png")
 MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
+SCOREBOARD = re.compile(r"(<!-- scoreboard -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table (\S+) (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -46,12 +53,34 @@ def refresh_readme() -> None:
     readme.write_text(text[: match.start(2)] + output_of(match[1]) + text[match.end(2) :])
 
 
+def how(outcome: Outcome) -> str:
+    """The command that measured a reproduction, and the version."""
+    hosts = " --hosts linux" if "linux" in outcome.hosts else ""
+    command = f"firstlight reproduce {outcome.claim.folder.name} --{outcome.mode}{hosts}"
+    return f"`{command}`, version {fl.__version__}"
+
+
+def with_verdicts(text: str, outcome: Outcome) -> str:
+    """A README with the verdicts on the hosts that were run, and on those that cannot be judged."""
+    for hosts in HOSTS:
+        judgement = judge(outcome, hosts)
+        place = verdicts.block(hosts)
+        assert place.search(text), f"{outcome.claim.name} has no place for verdicts on {hosts} hosts"
+        if judgement.verdict != "not run" or not place.search(text)[2]:
+            text = place.sub(lambda m, j=judgement: m[1] + verdicts.record(j, how(outcome)) + m[3], text)
+    return text
+
+
+def refresh_scoreboard() -> None:
+    """Write the scoreboard of all claims."""
+    page = ROOT / "experiments" / "README.md"
+    page.write_text(SCOREBOARD.sub(lambda m: m[1] + verdicts.scoreboard(find()) + m[3], page.read_text()))
+
+
 def measured(outcome: Outcome) -> str:
     """A reproduction's summary and table as Markdown."""
     claim, found = outcome.claim, list(rows(outcome))
-    hosts = " --hosts linux" if "linux" in outcome.hosts else ""
-    command = f"firstlight reproduce {claim.folder.name} --{outcome.mode}{hosts}"
-    lines = [f"`{command}`, version {fl.__version__}:", ""]
+    lines = [f"{how(outcome)}:", ""]
     lines += [f"- {agreement}" for agreement in agreements(outcome, found)]
     if claim.options.table == "curves":
         return "\n".join([*lines, "", *(curves_of(outcome, measure) for measure in claim.measures)])
@@ -97,7 +126,8 @@ def refresh_claims(results: Path) -> None:
     refresh_pages(outcomes)
     for outcome in outcomes:
         readme = outcome.claim.folder / "README.md"
-        text, count = MEASURED.subn(lambda m, o=outcome: m[1] + measured(o) + m[2], readme.read_text())
+        text = with_verdicts(readme.read_text(), outcome)
+        text, count = MEASURED.subn(lambda m, o=outcome: m[1] + measured(o) + m[2], text)
         assert count == 1, f"{readme} has no place for what was measured"
         readme.write_text(text)
     for picture in PICTURES:
@@ -112,6 +142,7 @@ def main() -> None:
     refresh_readme()
     if results.is_dir():
         refresh_claims(results)
+    refresh_scoreboard()
 
 
 if __name__ == "__main__":

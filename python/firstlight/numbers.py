@@ -20,6 +20,13 @@ def minus(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a - b
 
 
+def number(value: float | None) -> str:
+    """Three to four digits; a dash where there is no number."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
 def rounded(value: float | None) -> float | None:
     """A number with six significant digits."""
     return None if value is None else float(f"{value:.6g}")

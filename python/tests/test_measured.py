@@ -70,20 +70,15 @@ figure = "7a"
 label = "mean wait"
 unit = "us"
 
-[[facts]]
-metric = "queue_wait_mean_us"
-curve = "A"
-by = "B"
-at = { senders = 2 }
-paper = 4.0
+[[statements]]
 quote = "A is four times better than B."
+checks = [
+  { metric = "queue_wait_mean_us", at = { senders = 2 }, ratio = ["B", "A"], paper = 4.0, within_pct = 10 },
+]
 
-[[facts]]
-metric = "queue_wait_mean_us"
-curve = "A"
-over = "largest"
-paper = 8.0
+[[statements]]
 quote = "at most eight"
+checks = [{ metric = "queue_wait_mean_us", curves = ["A"], over = "largest", paper = 8.0, within_pct = 10 }]
 
 [[figures]]
 name = "fig07a"
@@ -187,7 +182,7 @@ def rows_of(outcome: Outcome) -> list[Row]:
 def test_rows_are_means_over_repetitions_beside_the_paper_s(folder: Path) -> None:
     rows = {r.point: r for r in rows_of(filled(read(folder)))}
     a = rows["2 hosts, A"]
-    assert (a.figure, a.ours, a.paper, a.difference, a.curve) == ("7a", 11.0, 9.0, 2.0, "A")
+    assert (a.figure, a.ours, a.paper, a.difference, a.curve) == ("someone 7a", 11.0, 9.0, 2.0, "A")
     assert a.interval == pytest.approx(12.706 * np.sqrt(2) / np.sqrt(2))  # s = sqrt 2, n = 2
     assert a.percent == pytest.approx(22.22, abs=0.01)
     assert rows["3 hosts, A"].paper is None
@@ -210,7 +205,7 @@ def test_linux_hosts_have_rows_of_their_own(folder: Path) -> None:
     real = rows["2 hosts, Linux, A"]
     assert (real.hosts, real.ours, real.paper, rows["2 hosts, A"].ours) == ("linux", 22.0, 9.0, 11.0)
     assert not any("Linux" in point and "B" in point for point in rows if "/" not in point)
-    assert rows["largest of 2 points, Linux, A"].ours == 42.0
+    assert rows["largest of 2 points, A, Linux"].ours == 42.0
     assert [line[:3] for line in grid(outcome, outcome.claim.measures[0])] == [
         ("senders", "A", "B"),
         ("2 hosts", "11.0", "44.0"),
@@ -319,8 +314,8 @@ def test_agreement_is_with_every_number_of_the_text(folder: Path) -> None:
 
 def test_wrong_plans_are_named(folder: Path) -> None:
     for old, new, named in (
-        ('by = "B"', 'by = "D"', "there is no curve 'D'"),
-        ("at = { senders = 2 }\npaper", "at = { senders = 7 }\npaper", "senders = 7"),
+        ('ratio = ["B", "A"]', 'ratio = ["D", "A"]', "there is no curve 'D'"),
+        ("at = { senders = 2 }, ratio", "at = { senders = 7 }, ratio", "senders = 7"),
         ("only = { senders = [3] }", "only = { hosts = [3] }", "hosts = 3"),
         ('over = "largest"', 'over = "biggest"', "over = 'biggest'"),
         ('label = "mean wait"', 'lable = "mean wait"', r"\[\[measures\]\]: unknown key 'lable'"),
@@ -391,9 +386,12 @@ def test_a_measured_claim_from_runs_to_report(
     assert page.count("<figure") == 3
     assert lines.SEEDS in page
     assert lines.ALONE not in page
-    shown = command("reproduce", "fig07", "--quick", "--out", "out").stdout
+    shown = command("reproduce", "fig07", "--quick", "--table", "--out", "out").stdout
     assert "±" in shown
     assert "against the text: 4 numbers" in shown
+    short = command("reproduce", "fig07", "--quick", "--out", "out").stdout
+    assert "someone Fig. 7" in short
+    assert "±" not in short, "rows are shown only when asked for"
 
 
 def test_figures_repeat(folder: Path) -> None:

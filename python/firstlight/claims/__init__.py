@@ -4,7 +4,7 @@ Each folder of ``experiments/<paper>/`` that has a ``claim.toml`` is one claim. 
 ``experiment.toml``, and the numbers to compare with as CSV files whose first lines (``#``) say where they
 come from: ``expected.csv`` with the paper's, ``linux.csv`` with what Linux stacks gave before. Their columns
 are axes, ``curve``, ``time_scale`` and metrics; a column that is not there stands for all.
-``experiments/<paper>/paper.toml`` says which paper it is.
+``experiments/<paper>/paper.toml`` says which paper it is; ``paper = "talk.toml"`` names another file there.
 
 A claim is run at every *point*, a combination of its axes' values, for every *curve*, on every *platform*: a
 kind of hosts at a time scale. The keys of ``claim.toml`` are those of the dataclasses in
@@ -20,11 +20,12 @@ at each point only the smallest value counts whose metric reaches that much on a
 value is a metric itself, named as the axis; where no value reaches it there is no number. ``[[curves]]``
 :class:`~firstlight.claims.form.Curve`. ``cases = [{at = {rate_gbps = 1}, set = {...}}]``: keys that it sets
 at some values of axes; ``only = {rate_gbps = [10]}``: where it is run. Without this table there is one curve.
-``[[measures]]`` :class:`~firstlight.claims.form.Measure`: a row for every point of every curve. ``[[facts]]``
-:class:`~firstlight.claims.form.Fact`: a number that the text states. Of a single point it is the paper's
-number in the measure's row; else it has a row of its own: ``over`` says which of several points count, ``by =
-"DCTCP"`` divides that curve's value by this one's. ``[[figures]]`` :class:`~firstlight.claims.form.Plot`; the
-kinds are described in :mod:`firstlight.figures.gallery`. ``[options]``
-:class:`~firstlight.claims.form.Options`. ``table = "curves"``: the README has a table for each measure, with
-a row for each point and a column for each curve.
+``[[measures]]`` :class:`~firstlight.claims.form.Measure`: a row for every point of every curve.
+``[[statements]]`` :class:`~firstlight.claims.statement.Statement`: a quoted sentence and its ``checks``
+(:class:`~firstlight.claims.statement.Check`). The number of a check stands in the paper's column at its
+points; a ratio, or a number over several points, has a row of its own. Instead of statements
+``not_comparable`` says why there is nothing to judge. ``[[figures]]``
+:class:`~firstlight.claims.form.Plot`; the kinds are described in :mod:`firstlight.figures.gallery`.
+``[options]`` :class:`~firstlight.claims.form.Options`. ``table = "curves"``: the README has a table for
+each measure, with a row for each point and a column for each curve.
 """

@@ -12,8 +12,6 @@ from firstlight.runs.result import UTILIZATION
 from firstlight.runs.run import HOSTS, Hosts
 
 TAILS = ("p99_all_us", "p99_circuit_us", "p99_packet_us")
-AIMS: dict[Hosts, tuple[float, float]] = {"simulated": (5.0, 8.0), "linux": (3.0, 5.0)}
-"""The mean absolute differences that are aimed at: of utilization in points, of p99 in percent."""
 Reference = Literal["the text", "paper", "Linux"]
 
 
@@ -24,11 +22,9 @@ class Part:
     name: str
     difference: float
     unit: str
-    aim: float | None = None
 
     def __str__(self) -> str:
-        aim = "" if self.aim is None else f" (aim {self.aim:g})"
-        return f"{self.name} {self.difference:.1f} {self.unit}{aim}"
+        return f"{self.name} {self.difference:.1f} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -42,20 +38,13 @@ class Agreement:
     numbers: int = 0
     """How many numbers the text states, where it is the reference."""
 
-    @property
-    def met(self) -> bool | None:
-        """Whether every aim is met; ``None`` where there is none."""
-        aimed = [part.difference <= part.aim for part in self.parts if part.aim is not None]
-        return all(aimed) if aimed else None
-
     def __str__(self) -> str:
         hosts = f"{self.figure}, {self.platform.kind} hosts"
         if self.against == "the text":
             apart = [f"mean absolute difference {part.difference:.0f} %" for part in self.parts]
             return f"{hosts}, against the text: {self.numbers} numbers, {(apart or ['none measured'])[0]}"
         which = f"{hosts}, {self.platform.scale}, against {self.against}"
-        verdict = {True: ": aim met", False: ": aim missed", None: ""}[self.met]
-        return f"{which}: mean absolute difference {', '.join(map(str, self.parts))}{verdict}"
+        return f"{which}: mean absolute difference {', '.join(map(str, self.parts))}"
 
 
 def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
@@ -70,9 +59,8 @@ def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
     for hosts, against, scale in product(HOSTS[::-1], references, claim.time_scales):
         if against == "paper" and scale != testbed:
             continue
-        aims = AIMS[hosts] if claim.options.aim and (against, scale) != ("Linux", testbed) else None
         chosen = [r for r in rows if r.platform == (hosts, scale) and r.ours is not None]
-        if parts := _parts(chosen, against, aims):
+        if parts := _parts(chosen, against):
             found.append(Agreement(claim.display, Platform(hosts, scale), against, parts))
     return found
 
@@ -85,7 +73,7 @@ def _with_text(figure: str, hosts: Hosts, rows: Sequence[Row]) -> list[Agreement
     return [Agreement(figure, platform, "the text", parts, len(stated))] if stated else []
 
 
-def _parts(rows: Sequence[Row], against: Reference, aims: tuple[float, float] | None) -> tuple[Part, ...]:
+def _parts(rows: Sequence[Row], against: Reference) -> tuple[Part, ...]:
     """Utilization in points and p99 in percent, as far as the reference has them."""
     points: list[float] = []
     percent: list[float] = []
@@ -97,8 +85,4 @@ def _parts(rows: Sequence[Row], against: Reference, aims: tuple[float, float] | 
             elif row.metric in TAILS:
                 percent.append(100 * abs(row.ours - reference) / reference)
     kinds = (("utilization", points, "points"), ("p99", percent, "%"))
-    return tuple(
-        Part(name, sum(found) / len(found), unit, aims and aims[i])
-        for i, (name, found, unit) in enumerate(kinds)
-        if found
-    )
+    return tuple(Part(name, sum(found) / len(found), unit) for name, found, unit in kinds if found)

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from firstlight.claims.form import Axis, Curve, Fact, Measure, Mode, Options, Plot, Value, table
+from firstlight.claims.form import Axis, Curve, Measure, Mode, Options, Plot, Value, table
+from firstlight.claims.statement import Check, Statement
 from firstlight.core import Spec
 from firstlight.runs.pool import Point
 from firstlight.runs.run import Hosts
@@ -73,22 +74,35 @@ class Claim:
     paper: pd.DataFrame
     linux: pd.DataFrame
     measures: tuple[Measure, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    not_comparable: str = ""
+    """Why there is nothing to judge: the paper says nothing of this, or nothing that can be checked."""
     plots: tuple[Plot, ...] = ()
+    paper_file: str = "paper.toml"
+    """The file beside the folder that says which paper it is."""
     options: Options = field(default_factory=Options)
 
     @property
     def source(self) -> Paper:
         """The paper."""
-        file = self.folder.parent / "paper.toml"
+        file = self.folder.parent / self.paper_file
         if not file.is_file():
             return Paper(self.folder.parent.name)
         return table(Paper, tomllib.loads(file.read_text(encoding="utf-8")), str(file))
 
     @property
     def display(self) -> str:
-        """``Fig. 8``; claims of the text have a name of their own."""
-        return f"Fig. {self.figure}" if self.figure[0].isdigit() else self.figure
+        """``Etalon Fig. 8``; claims of the text have a name of their own: ``Talk ADU``."""
+        return self.of_paper(f"Fig. {self.figure}" if self.figure[0].isdigit() else self.figure)
+
+    def of_paper(self, figure: str) -> str:
+        """A figure's name with that of its paper."""
+        return f"{self.source.name} {figure}"
+
+    @property
+    def checks(self) -> list[Check]:
+        """The checks of all statements."""
+        return [check for statement in self.statements for check in statement.checks]
 
     @property
     def dilated(self) -> bool:
@@ -102,10 +116,6 @@ class Claim:
     def point_of(self, at: At) -> dict[str, Value]:
         """The values of the axes that vary, by name."""
         return {axis.name: value for axis, value in zip(self.axes, at, strict=True) if axis.varies}
-
-    def is_single(self, fact: Fact) -> bool:
-        """Whether a fact is the paper's number at one point, and not a ratio or a number over points."""
-        return not fact.by and set(fact.at) == {axis.name for axis in self.axes if axis.varies}
 
     def is_whole(self, hosts: Hosts) -> bool:
         """Whether all points can be run on ``hosts``: else a number over points is not the paper's."""

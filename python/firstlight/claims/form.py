@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from firstlight.runs.run import HOSTS, Hosts
 
 Mode = Literal["quick", "full"]
-Over = Literal["mean", "least", "largest"]
 PlotKind = Literal[
     "bars",
     "cdf",
@@ -53,8 +52,6 @@ class Axis:
     """What the keys are set to, one for each value, where a pattern does not say it."""
     quick: tuple[Value, ...] | None = None
     """The values of the quick set; all of them if ``None``."""
-    simulated: tuple[Value, ...] | None = None
-    """The values that simulated hosts can run; all of them if ``None``."""
     linux: tuple[Value, ...] | None = None
     """The values that run on Linux hosts; all of them if ``None``."""
     repeat: bool = False
@@ -83,7 +80,7 @@ class Axis:
 
     def of(self, mode: Mode, hosts: Hosts) -> tuple[Value, ...]:
         """The values of ``mode`` on ``hosts``."""
-        chosen = [self.quick if mode == "quick" else None, self.linux if hosts == "linux" else self.simulated]
+        chosen = [self.quick if mode == "quick" else None, self.linux if hosts == "linux" else None]
         return tuple(v for v in self.values if all(some is None or v in some for some in chosen))
 
 
@@ -142,22 +139,6 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A number that stands in the paper's text."""
-
-    metric: str
-    paper: float
-    quote: str
-    curve: str = ""
-    by: str = ""
-    """A curve whose value is divided by that of ``curve``."""
-    at: Mapping[str, Any] = field(default_factory=dict)
-    over: Over = "mean"
-    figure: str = ""
-    unit: str = ""
-
-
-@dataclass(frozen=True)
 class Plot:
     """A figure that the claim has."""
 
@@ -198,10 +179,6 @@ class Options:
     """How a claim is shown and planned."""
 
     table: Literal["numbers", "curves"] = "numbers"
-    aim: bool = False
-    """Whether the project aims at a certain agreement with the paper."""
-    headline: str = ""
-    """The claim's part in the headline ratios."""
     cost_quick: float = 1.0
     cost_full: float = 1.0
     """What a run costs, relative to those of other claims."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from firstlight.claims.claim import At, Claim, Platform, RunKey
-from firstlight.claims.form import Axis, Curve, Fact, Mode, Value
+from firstlight.claims.form import Axis, Curve, Mode, Value
 from firstlight.claims.measures import interval, value
 from firstlight.claims.measures.fct import ratio_interval
 from firstlight.runs.result import Result
@@ -19,6 +19,8 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 """Student's t for a two-sided 95 % interval, with 1 to 10 degrees of freedom."""
 Point = Mapping[str, Value]
 """Values of the axes that vary, by name."""
+Place = tuple[Curve, Point]
+"""A curve at a point."""
 
 
 class Estimate(NamedTuple):
@@ -155,40 +157,24 @@ class Measured:
         ends = self._single(curve, point, metric)
         return found if ends is None else Estimate(found.value, half(*ends), alone=True)
 
-    def ratio(self, curve: Curve, by: Curve, point: Point, metric: str) -> Estimate:
-        """A metric of ``by`` divided by that of ``curve``, run by run."""
-        above, below = self.values(by, point, metric), self.values(curve, point, metric)
-        if not above or not below or not np.mean(below):
+    def ratio(self, above: Place, below: Place, metric: str, under: str) -> Estimate:
+        """``metric`` at one place divided by ``under`` at another, run by run."""
+        over_line, under_line = self.values(*above, metric), self.values(*below, under)
+        if not over_line or not under_line or not np.mean(under_line):
             return Estimate()
-        ratio = float(np.mean(above) / np.mean(below))
-        ends = [self._single(c, point, metric) for c in (by, curve)]
+        ratio = float(np.mean(over_line) / np.mean(under_line))
+        ends = self._single(*above, metric), self._single(*below, under)
         if ends[0] and ends[1]:
-            return Estimate(ratio, half(*ratio_interval(above[0], ends[0], below[0], ends[1])), alone=True)
-        over_runs = summarized([a / b for a, b in zip(above, below, strict=False) if b])
+            found = ratio_interval(over_line[0], ends[0], under_line[0], ends[1])
+            return Estimate(ratio, half(*found), alone=True)
+        over_runs = summarized([a / b for a, b in zip(over_line, under_line, strict=False) if b])
         return Estimate(ratio, over_runs.interval)
 
-    def stated(self, fact: Fact) -> tuple[list[Point], Estimate]:
-        """The points that a fact is about, and our number; only that of a single point has an interval."""
-        curve, by = self.curves[fact.curve], self.curves[fact.by or fact.curve]
-        points = [p for p in self.points() if fact.at.items() <= p.items()]
-        points = [p for p in points if self.has(curve, p) and self.has(by, p)]
-        if fact.by:
-            found = [self.ratio(curve, by, p, fact.metric) for p in points]
-        else:
-            found = [self.estimate(curve, p, fact.metric) for p in points]
-        known = [e.value for e in found if e.value is not None]
-        if not known or len(known) < len(points):
-            return points, Estimate()
-        over = {"mean": float(np.mean(known)), "least": min(known), "largest": max(known)}[fact.over]
-        return points, found[0] if len(points) == 1 else Estimate(over)
-
     def paper(self, curve: Curve, point: Point, metric: str) -> float | None:
-        """The paper's number: of the text if a fact states it for this point alone, else of
-        ``expected.csv``."""
-        wanted = metric, curve.name, point
-        for fact in self.claim.facts:
-            if self.claim.is_single(fact) and (fact.metric, fact.curve, fact.at) == wanted:
-                return fact.paper
+        """The paper's number: of the text if it states one for this point, else of ``expected.csv``."""
+        for check in self.claim.checks:
+            if check.metric == metric and check.states(curve.name, point):
+                return check.paper
         return self.expected("paper", curve, point, metric)
 
     def expected(

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from firstlight.claims.claim import Claim
-from firstlight.claims.form import Axis, Case, Curve, Fact, Least, Measure, Options, Plot, table
+from firstlight.claims.form import Axis, Case, Curve, Least, Measure, Options, Plot, table
+from firstlight.claims.statement import CURVE, Check, statement
 from firstlight.core import Spec
 from firstlight.errors import PlanError
 from firstlight.runs.run import HOSTS, Hosts
@@ -17,7 +18,7 @@ from firstlight.runs.run import HOSTS, Hosts
 REQUIRED = ("figure", "title", "section", "claim", "quick", "full")
 OPTIONAL = (
     *("time_scales", "hosts", "linux", "axes", "curves"),
-    *("measures", "facts", "figures", "options"),
+    *("paper", "measures", "statements", "not_comparable", "figures", "options"),
 )
 """The keys of a ``claim.toml``."""
 
@@ -72,6 +73,8 @@ def _claim(folder: Path, plan: Mapping[str, Any]) -> Claim:
     if unknown := sorted(set(plan) - {*REQUIRED, *OPTIONAL}):
         raise ValueError(f"unknown key '{unknown[0]}'; known: {', '.join((*REQUIRED, *OPTIONAL))}")
     hosts = _hosts(plan, HOSTS)
+    if ("statements" in plan) == ("not_comparable" in plan):
+        raise ValueError("write [[statements]], or not_comparable with the reason")
     return Claim(
         name=f"{folder.parent.name}/{folder.name}",
         folder=folder,
@@ -84,7 +87,9 @@ def _claim(folder: Path, plan: Mapping[str, Any]) -> Claim:
         paper=_expected(folder / "expected.csv"),
         linux=_expected(folder / "linux.csv"),
         measures=tuple(table(Measure, m, "[[measures]]") for m in plan.get("measures", [])),
-        facts=tuple(table(Fact, f, "[[facts]]") for f in plan.get("facts", [])),
+        statements=tuple(statement(s) for s in plan.get("statements", [])),
+        not_comparable=plan.get("not_comparable", ""),
+        paper_file=plan.get("paper", "paper.toml"),
         plots=tuple(table(Plot, p, "[[figures]]") for p in plan.get("figures", [])),
         options=table(Options, plan.get("options", {}), "[options]"),
     )
@@ -122,7 +127,7 @@ def unknown_names(claim: Claim) -> Iterator[str]:
             if name not in axes or v not in axes[name].values:
                 yield f"{place}: {name} = {v} is no value of an axis"
     for axis in axes.values():
-        for some in (axis.quick, axis.simulated, axis.linux):
+        for some in (axis.quick, axis.linux):
             if stray := [v for v in some or () if v not in axis.values]:
                 yield f"the axis {axis.name}: {stray[0]} is not among its values"
         if axis.settings and len(axis.settings) != len(axis.values):
@@ -134,8 +139,8 @@ Place = tuple[str, Sequence[str], Mapping[str, Any]]
 
 
 def _places(claim: Claim) -> Iterator[Place]:
-    for fact in claim.facts:
-        yield f"the fact on {fact.metric}", [fact.curve, *([fact.by] if fact.by else [])], fact.at
+    for check in claim.checks:
+        yield from _places_of(check)
     for measure in claim.measures:
         named = [*measure.curves, *([measure.minus] if measure.minus else [])]
         yield f"the measure {measure.metric}", named, {}
@@ -146,3 +151,14 @@ def _places(claim: Claim) -> Iterator[Place]:
             yield f"the curve {curve.name}", [], case.at
         for name, values in curve.only.items():
             yield from ((f"the curve {curve.name}", [], {name: v}) for v in values)
+
+
+def _places_of(check: Check) -> Iterator[Place]:
+    """What a check names: curves, values of axes, and what it goes along."""
+    place, compared = f"the check of {check.metric}", (*check.ratio, *check.order)
+    yield place, check.curves, {}
+    yield from ((place, [], {name: v}) for name, values in check.allowed().items() for v in values)
+    if check.along == CURVE:
+        yield place, [str(v) for v in compared], {}
+    else:
+        yield from ((place, [], {check.along: v}) for v in compared)

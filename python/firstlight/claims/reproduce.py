@@ -13,10 +13,10 @@ from firstlight.claims import rows
 from firstlight.claims.agreement import Agreement, agreements
 from firstlight.claims.claim import Claim, Paper, Platform, RunKey
 from firstlight.claims.form import Mode
-from firstlight.claims.headline import headline
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.read import find
 from firstlight.claims.rows import Row
+from firstlight.claims.scoreboard import Score, scores
 from firstlight.errors import ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import load
@@ -54,9 +54,9 @@ class Reproduction:
         return [list(rows.rows(o)) for o in self.outcomes]
 
     @cached_property
-    def headline(self) -> list[Row]:
-        """The headline ratios."""
-        return headline(self.outcomes)
+    def scores(self) -> list[Score]:
+        """The verdict on each claim."""
+        return scores(self.outcomes)
 
     @cached_property
     def agreements(self) -> list[Agreement]:
@@ -116,8 +116,7 @@ def _store(reproduction: Reproduction) -> None:
 
 def as_json(reproduction: Reproduction) -> str:
     """The rows as ``--json`` prints them: a list of objects."""
-    every = [*chain.from_iterable(reproduction.rows), *reproduction.headline]
-    return json.dumps([row.as_dict() for row in every], indent=1) + "\n"
+    return json.dumps([row.as_dict() for row in chain.from_iterable(reproduction.rows)], indent=1) + "\n"
 
 
 def load_reproduction(directory: Path) -> Reproduction:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstlight.claims.claim import Platform
-from firstlight.claims.form import Curve, Fact, Measure
+from firstlight.claims.form import Curve, Measure
 from firstlight.claims.outcome import Estimate, Measured, Outcome, Point
+from firstlight.claims.quantity import compared, quantities
+from firstlight.claims.statement import Check
 from firstlight.numbers import minus, rounded
 from firstlight.runs.run import Hosts
 
@@ -89,10 +91,10 @@ def rows(outcome: Outcome) -> Iterator[Row]:
         for point in outcome.points():
             yield from (_row(v, measure, c, point) for v in views for c in curves if v.has(c, point))
     known = {m.metric: m for m in claim.measures}
-    for fact in claim.facts:
-        if fact.metric not in known or not claim.is_single(fact):
-            stated = [_stated(view, fact, known.get(fact.metric)) for view in views]
-            yield from (row for row in stated if row is not None)
+    for check in claim.checks:
+        at_points = check.metric in known and check.is_plain and check.over == "each"
+        if check.paper is not None and not at_points:
+            yield from (row for view in views for row in _stated(view, check, known.get(check.metric)))
 
 
 def _row(view: Measured, measure: Measure, curve: Curve, point: Point) -> Row:
@@ -104,7 +106,7 @@ def _row(view: Measured, measure: Measure, curve: Curve, point: Point) -> Row:
     return _filled(
         view,
         view.estimate(curve, point, measure.metric),
-        figure=measure.figure,
+        figure=view.claim.of_paper(measure.figure),
         point=_words(view.name(point), _suffix(view), curve.name) or WHOLE,
         metric=measure.metric,
         unit=measure.unit,
@@ -116,28 +118,26 @@ def _row(view: Measured, measure: Measure, curve: Curve, point: Point) -> Row:
     )
 
 
-def _stated(view: Measured, fact: Fact, measure: Measure | None) -> Row | None:
-    """A number of the text; ``None`` where it is about runs that these hosts do not have."""
-    points, ours = view.stated(fact)
-    if not points:
-        return None
-    claim, real = view.claim, view.linux
-    whole = claim.is_whole(view.platform.hosts)
-    where = view.name(points[0]) if len(points) == 1 else f"{fact.over} of {len(points)} points"
-    names = f"{fact.by} / {fact.curve}" if fact.by else fact.curve
-    label = measure.label if measure else fact.metric
-    return _filled(
-        view,
-        ours,
-        figure=fact.figure or (measure.figure if measure else claim.figure),
-        point=_words(where, _suffix(view), names),
-        metric=fact.metric,
-        unit=fact.unit or ("x" if fact.by else measure.unit if measure else ""),
-        paper=fact.paper if whole or len(points) == 1 else None,
-        linux=real.stated(fact)[1].value if real and whole and claim.is_whole("linux") else None,
-        curve=fact.curve,
-        label=f"{label}, ratio" if fact.by else label,
-    )
+def _stated(view: Measured, check: Check, measure: Measure | None) -> Iterator[Row]:
+    """A number of the text that is no measure at a point; nothing where these hosts have no runs of it."""
+    claim, hosts = view.claim, view.platform.hosts
+    whole = check.over == "each" or claim.is_whole(hosts)
+    real = {q.place: q.estimate.value for q in quantities(view.linux, check)} if view.linux and whole else {}
+    label = measure.label if measure else check.metric
+    names = " / ".join(compared(claim, check, check.ratio))
+    for place, ours, paper in quantities(view, check):
+        yield _filled(
+            view,
+            ours,
+            figure=claim.of_paper(check.figure or (measure.figure if measure else claim.figure)),
+            point=_words(place, names, _suffix(view)),
+            metric=check.metric,
+            unit="x" if check.ratio else measure.unit if measure else "",
+            paper=paper if whole else None,
+            linux=real.get(place),
+            curve=check.curves[0] if check.curves else "",
+            label=f"{label}, ratio" if check.ratio else label,
+        )
 
 
 def _filled(view: Measured, found: Estimate, **fields: Any) -> Row:

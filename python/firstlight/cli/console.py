@@ -1,23 +1,24 @@
 """Output of commands: a run's summary, a comparison, a reproduction's rows, what an experiment builds."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from firstlight.claims.reproduce import Reproduction
+from firstlight.claims.scoreboard import COLUMNS
+from firstlight.numbers import number
 from firstlight.pages.lines import (
     NUMBER_COLUMNS,
     SCALE_COLUMNS,
     SCALE_NOTE,
     Line,
     lines_of,
-    number,
     number_note,
-    scale_lines,
 )
 from firstlight.runs.compare import Comparison
 from firstlight.runs.result import Result
@@ -31,11 +32,24 @@ def console(*, wide: bool = False) -> Console:
     return out
 
 
-def print_verdict(console: Console, done: Reproduction) -> None:
-    """Print the rows of all claims as two tables, the headline ratios, and a line for each figure."""
+COLORS = {"holds": "green", "partly": "yellow", "contradicted": "red"}
+
+
+def print_scoreboard(console: Console, done: Reproduction) -> None:
+    """Print a line for each claim, by paper: its verdict on each kind of hosts."""
+    table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
+    for _, scores in groupby(done.scores, key=lambda score: score.claim.source):
+        for score in scores:
+            verdicts = [Text(str(j), style=COLORS.get(j.verdict, "dim")) for j in score.judgements.values()]
+            table.add_row(*score.cells[:2], *verdicts)
+        table.add_section()
+    console.print(table)
+
+
+def print_rows(console: Console, done: Reproduction) -> None:
+    """Print the rows of all claims as two tables, and a line for each figure."""
     both = list(zip((o.claim for o in done.outcomes), done.rows, strict=True))
     scaled = [line for claim, rows in both if claim.dilated for line in lines_of(claim, rows)]
-    scaled += scale_lines(done.headline)
     if scaled:
         _print_lines(console, SCALE_COLUMNS, scaled)
         console.print(f"{SCALE_NOTE}\n", style="dim")
@@ -44,8 +58,7 @@ def print_verdict(console: Console, done: Reproduction) -> None:
         note = number_note(chain.from_iterable(rows for claim, rows in both if not claim.dilated))
         console.print(f"{note}\n", style="dim")
     for agreement in done.agreements:
-        color = {True: "green", False: "yellow", None: "default"}[agreement.met]
-        console.print(str(agreement), style=color)
+        console.print(str(agreement))
 
 
 def _print_lines(console: Console, columns: Sequence[str], lines: Sequence[Line]) -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from firstlight.claims import read
 from firstlight.claims import reproduce as reproductions
 from firstlight.claims.form import Mode
-from firstlight.cli.console import console, print_verdict
+from firstlight.cli.console import console, print_rows, print_scoreboard
 from firstlight.cli.options import File, jobs_option, patience_option
 from firstlight.cli.progress import Tracker
 from firstlight.runs import pool
@@ -26,7 +26,8 @@ from firstlight.runs.sweep import STORE
     default=True,
     help="Short runs (default), or the paper's lengths and all points.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print every number as JSON instead of the scoreboard.")
+@click.option("--table", is_flag=True, help="Print every number as a table before the scoreboard.")
 @click.option(
     "--out",
     type=File,
@@ -47,13 +48,14 @@ def reproduce(
     names: tuple[str, ...],
     quick: bool,
     as_json: bool,
+    table: bool,
     out: Path,
     hosts: str,
     jobs: int | None,
     patience: float,
 ) -> None:
-    """Reproduce published figures (all, or those named as in `firstlight list`) and compare them with the
-    paper."""
+    """Reproduce published figures (all, or those named as in `firstlight list`) and judge what the papers say
+    of them."""
     from firstlight.pages import report
 
     started = time.monotonic()
@@ -73,7 +75,9 @@ def reproduce(
     if as_json:
         click.echo(reproductions.as_json(done), nl=False)
     else:
-        print_verdict(console(wide=True), done)
+        if table:
+            print_rows(console(wide=True), done)
+        print_scoreboard(console(wide=True), done)
     click.echo(f"\nreport: {page} ({time.monotonic() - started:.0f} s)", err=as_json)
 
 
@@ -85,7 +89,7 @@ def list_() -> None:
         table.add_column(column, no_wrap=column != "what")
     for claim in read.find():
         counts = ["/".join(str(len(claim.runs(mode, [h]))) for mode in get_args(Mode)) for h in HOSTS]
-        table.add_row(claim.name, claim.figure, claim.section, *counts, claim.title)
+        table.add_row(claim.name, claim.display, claim.section, *counts, claim.title)
     console(wide=True).print(table)
 
 

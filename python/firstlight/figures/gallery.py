@@ -3,7 +3,7 @@
 ``lines``: ``metrics`` against an axis. ``columns``, ``dots``: the first of ``metrics`` at each point, as
 columns or on rows. ``bars``: ``metrics``, a panel each, by curve, at the first point. ``heat_map``: the first
 of ``metrics`` by curve and first axis, a panel for each value of the second. ``cdf``: distribution of a
-table's ``column``, a panel for each point. ``ratios``: the first of ``metrics``, by the facts that have
+table's ``column``, a panel for each point. ``ratios``: the first of ``metrics``, by the ratios that have
 ``by``, beside the paper's. ``throughput``: flows over time, a panel for each curve. ``overload``: all flows
 together and the first watched queue over time. ``fct_groups``: completion times by flow size. ``weeks``,
 ``day``: sequence numbers and VOQ of a hybrid fabric. ``ladder``: measured delay and queue over time.

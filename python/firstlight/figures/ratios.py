@@ -9,12 +9,13 @@ from firstlight.figures.style import BLUE, VERMILION, Figure, draw, legend_above
 
 def ratios(measured: Measured, plot: Plot) -> Figure:
     """A mark for each point, with bars for the 95 % interval over repetitions, and a shade over the range of
-    the facts in the paper's text."""
-    facts = [f for f in measured.claim.facts if f.by and f.metric == plot.metrics[0]]
-    stated = [f.paper for f in facts]
+    the numbers in the paper's text."""
+    metric = plot.metrics[0]
+    checks = [c for c in measured.claim.checks if c.ratio and c.metric == metric]
+    stated = [c.paper for c in checks if c.paper is not None]
     points = measured.points()
-    curve, by = measured.curves[facts[0].curve], measured.curves[facts[0].by]
-    ours = [measured.ratio(curve, by, point, plot.metrics[0]) for point in points]
+    above, below = (measured.curves[str(name)] for name in checks[0].ratio)
+    ours = [measured.ratio((above, point), (below, point), metric, metric) for point in points]
     known = [(i, e.value, e.interval or 0.0) for i, e in enumerate(ours) if e.value is not None]
 
     def paint(canvas: Canvas) -> None:

@@ -6,7 +6,7 @@ from firstlight.claims.claim import Claim, Platform
 from firstlight.claims.form import Curve, Measure
 from firstlight.claims.outcome import Measured, Outcome, Point
 from firstlight.claims.rows import Row
-from firstlight.numbers import minus
+from firstlight.numbers import minus, number
 
 Line = tuple[str, ...]
 SCALE_COLUMNS = (
@@ -25,13 +25,6 @@ SEEDS = "95 %: half of the interval of the mean over seeds"
 NONE = Row("", "", "", "", None, None, 1)
 """Stands for a platform that was not run."""
 ALONE = "95 %, with *: half of the interval that the flows of a single run give"
-
-
-def number(value: float | None) -> str:
-    """Three to four digits; a dash where there is no number."""
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def signed(value: float | None) -> str:

@@ -11,6 +11,7 @@ from firstlight import core
 from firstlight.claims import reproduce as reproductions
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.rows import Row
+from firstlight.claims.scoreboard import Score
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
 from firstlight.figures.circuits import circuits_figure
@@ -24,7 +25,9 @@ from firstlight.figures.single import (
     sweep_figure,
 )
 from firstlight.figures.style import Figure
-from firstlight.pages.lines import Line, columns_of, lines_of, note_of, number, signed
+from firstlight.numbers import number
+from firstlight.pages import verdicts
+from firstlight.pages.lines import Line, columns_of, lines_of, note_of
 from firstlight.runs import compare, sweep
 from firstlight.runs.pauses import trees, written
 from firstlight.runs.result import Result, is_result, load
@@ -73,26 +76,27 @@ def write(directory: Path) -> Path:
 def write_reproduction(done: reproductions.Reproduction) -> Path:
     """Write the report of a reproduction, and its figures as SVG and PNG."""
     sections = []
+    judged = {score.claim.name: score for score in done.scores}
     for outcome, rows in zip(done.outcomes, done.rows, strict=True):
         drawn = figures(outcome)
         for figure in drawn:
-            figure.save(done.path / "figures" / outcome.claim.folder.name)
-        sections.append(_section(outcome, rows, drawn))
+            figure.save(done.path / "figures" / outcome.claim.name)
+        sections.append(_section(outcome, rows, drawn, judged[outcome.claim.name]))
     return _render(
         done.path,
         "reproduction.html",
         title=" and ".join(f"{p.name}'s" for p in done.papers) + " figures, reproduced",
         papers=done.papers,
         mode=done.mode,
-        agreements=[(str(a), a.met) for a in done.agreements],
-        headline=_headline_table(done.headline),
+        scoreboard=done.scores,
+        agreements=done.agreements,
         sections=sections,
         runs=sum(len(o.results) for o in done.outcomes),
         hosts=" and ".join(h.title() if h == "linux" else h for h in done.hosts),
     )
 
 
-def _section(outcome: Outcome, rows: Sequence[Row], drawn: Sequence[Figure]) -> dict[str, Any]:
+def _section(outcome: Outcome, rows: Sequence[Row], drawn: Sequence[Figure], score: Score) -> dict[str, Any]:
     claim = outcome.claim
     lines = lines_of(claim, rows, detail=True)
     runs = [
@@ -105,23 +109,12 @@ def _section(outcome: Outcome, rows: Sequence[Row], drawn: Sequence[Figure]) -> 
     return {
         "claim": claim,
         "figures": drawn,
+        "verdicts": Table(verdicts.COLUMNS, verdicts.lines(score), "Statements"),
         "note": note_of(claim, rows),
         "table": Table(columns_of(claim), lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
         "digests": Table((*columns, "digest", "seed"), digests, "Runs and their digests", folded=True),
         "warnings": Table((*columns, "warning"), warnings, "Warnings of the runs", folded=True),
     }
-
-
-def _headline_table(rows: Sequence[Row]) -> Table | None:
-    """A line for each ratio, two columns for each platform."""
-    lines: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        line = lines.setdefault((row.point, row.metric), [number(row.paper)])
-        line += [number(row.ours), signed(row.difference)]
-    columns = dict.fromkeys(f"{row.platform.kind} x{row.time_scale}" for row in rows)
-    named = [text for column in columns for text in (column, "diff")]
-    table = [(*key, *values) for key, values in lines.items()]
-    return Table(("comparison", "ratio", "paper", *named), table) if lines else None
 
 
 def write_sweep(done: sweep.Sweep) -> Path:

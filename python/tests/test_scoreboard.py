@@ -1,0 +1,41 @@
+"""Verdicts are those that the READMEs of claims record: the whole quick set is run on simulated hosts."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from firstlight import core
+from firstlight.claims import reproduce
+from firstlight.claims.read import find
+from firstlight.claims.scoreboard import Score
+from firstlight.pages import verdicts
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "target" / "quick"
+"""Where the runs lie: those of the same build are not run again."""
+CLAIMS = find()
+
+
+@pytest.fixture(scope="session")
+def scores() -> dict[str, Score]:
+    """The scoreboard of all claims, by name."""
+    index = OUT / reproduce.INDEX
+    if index.is_file() and json.loads(index.read_text())["build"] != core.build():
+        shutil.rmtree(OUT)
+    done = reproduce.run(CLAIMS, "quick", reproduce.plan(CLAIMS, "quick"), OUT)
+    return {score.claim.name: score for score in done.scores}
+
+
+@pytest.mark.parametrize("name", [claim.name for claim in CLAIMS])
+def test_verdicts_are_those_in_the_readme(scores: dict[str, Score], name: str) -> None:
+    score = scores[name]
+    text = (score.claim.folder / "README.md").read_text()
+    found = verdicts.in_short(score.judgements["simulated"])
+    assert verdicts.recorded(text, "simulated") == found, (
+        "a verdict has changed: `firstlight reproduce --quick`, `make docs`, CHANGELOG's 'Results changed'"
+    )
+
+
+def test_the_scoreboard_is_of_the_readmes() -> None:
+    assert verdicts.scoreboard(CLAIMS) in (ROOT / "experiments" / "README.md").read_text(), "`make docs`"
