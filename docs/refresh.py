@@ -4,6 +4,7 @@
 - the verdicts and the table of each reproduction's README, from the reproduction in the folder named on the
   command line (default: results), and the tables that the page of its paper has,
   ``<!-- table NAME METRIC -->``;
+- the list of numbers in a README's prose that have a row in its table, ``<!-- rows``;
 - the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs;
 - the reference of experiment keys.
 """
@@ -16,7 +17,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import firstlight as fl
 from firstlight import _core
 from firstlight.claims.agreement import agreements
 from firstlight.claims.form import Measure
@@ -25,9 +25,9 @@ from firstlight.claims.read import find
 from firstlight.claims.reproduce import load_reproduction
 from firstlight.claims.rows import rows
 from firstlight.claims.verdict import judge
-from firstlight.pages import verdicts
+from firstlight.pages import prose, verdicts
 from firstlight.pages.lines import columns_of, grid, lines_of
-from firstlight.runs.run import HOSTS
+from firstlight.runs.run import HOSTS, Hosts
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
@@ -53,11 +53,23 @@ def refresh_readme() -> None:
     readme.write_text(text[: match.start(2)] + output_of(match[1]) + text[match.end(2) :])
 
 
-def how(outcome: Outcome) -> str:
-    """The command that measured a reproduction, and the version."""
-    hosts = " --hosts linux" if "linux" in outcome.hosts else ""
-    command = f"firstlight reproduce {outcome.claim.folder.name} --{outcome.mode}{hosts}"
-    return f"`{command}`, version {fl.__version__}"
+def how(outcome: Outcome, hosts: Sequence[Hosts] = HOSTS) -> str:
+    """The command that measured a reproduction on ``hosts``, and the versions that ran it."""
+    ran = [h for h in hosts if h in outcome.hosts]
+    command = f"firstlight reproduce {outcome.claim.folder.name} --{outcome.mode}"
+    versions = {version_on(outcome, h) for h in ran}
+    apart = [f"{verdicts.NAMES[h]} hosts {version_on(outcome, h)}" for h in ran]
+    return f"`{command}{' --hosts linux' * ('linux' in ran)}`, version " + (
+        versions.pop() if len(versions) == 1 else ", ".join(apart)
+    )
+
+
+def version_on(outcome: Outcome, hosts: Hosts) -> str:
+    """The version that ran a reproduction on one kind of hosts; of several versions, each."""
+    found = {
+        r.manifest["version"] for (platform, _, _), r in outcome.results.items() if platform.hosts == hosts
+    }
+    return " and ".join(sorted(found))
 
 
 def with_verdicts(text: str, outcome: Outcome) -> str:
@@ -67,7 +79,9 @@ def with_verdicts(text: str, outcome: Outcome) -> str:
         place = verdicts.block(hosts)
         assert place.search(text), f"{outcome.claim.name} has no place for verdicts on {hosts} hosts"
         if judgement.verdict != "not run" or not place.search(text)[2]:
-            text = place.sub(lambda m, j=judgement: m[1] + verdicts.record(j, how(outcome)) + m[3], text)
+            text = place.sub(
+                lambda m, j=judgement, h=hosts: m[1] + verdicts.record(j, how(outcome, [h])) + m[3], text
+            )
     return text
 
 
@@ -75,6 +89,12 @@ def refresh_scoreboard() -> None:
     """Write the scoreboard of all claims."""
     page = ROOT / "experiments" / "README.md"
     page.write_text(SCOREBOARD.sub(lambda m: m[1] + verdicts.scoreboard(find()) + m[3], page.read_text()))
+
+
+def table_of_claim(match: re.Match[str], outcome: Outcome) -> str:
+    """A reproduction's place in its README; a quick one leaves the numbers of the full set."""
+    kept = "--full" in match[0].split("\n")[1] and outcome.mode == "quick"
+    return match[0] if kept else match[1] + measured(outcome) + match[2]
 
 
 def measured(outcome: Outcome) -> str:
@@ -127,9 +147,9 @@ def refresh_claims(results: Path) -> None:
     for outcome in outcomes:
         readme = outcome.claim.folder / "README.md"
         text = with_verdicts(readme.read_text(), outcome)
-        text, count = MEASURED.subn(lambda m, o=outcome: m[1] + measured(o) + m[2], text)
+        text, count = MEASURED.subn(lambda m, o=outcome: table_of_claim(m, o), text)
         assert count == 1, f"{readme} has no place for what was measured"
-        readme.write_text(text)
+        readme.write_text(prose.with_links(text))
     for picture in PICTURES:
         if (file := results / "figures" / picture).is_file():
             shutil.copy(file, ROOT / "docs" / "images" / file.name)

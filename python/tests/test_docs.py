@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from firstlight.pages import prose
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -30,3 +31,65 @@ def test_readme_s_lines_print_what_it_shows(
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     for target in re.findall(r"\]\((?!https://)([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_tables_have_their_rows_on_lines_of_their_own(page: Path) -> None:
+    for line in page.read_text().splitlines():
+        assert not re.search(r"\|:?--+:?\|", line) or re.fullmatch(r" *[|:-]+", line), f"{page}: {line}"
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("experiments/*/*/README.md")), ids=lambda p: p.parent.name)
+def test_numbers_in_prose_are_those_of_their_rows(page: Path) -> None:
+    assert prose.problems(page.read_text()) == []
+
+
+README = """\
+# X
+
+Ours is 81.0 %, the paper's 76.7; the queue holds 8.1 packets, and 4.44 s are ideal (`--set x=81.0`).
+
+<!-- measured -->
+| figure | point | metric | paper | ours | diff |
+|---|---|---|--:|--:|--:|
+| 8a | 32 packets | utilization (%) | 76.7 | 80.96 | +4.44 |
+
+Mean wait (us):
+
+| tcp | Base | PFC |
+|---|--:|--:|
+| reno | 12.3 | - |
+<!-- end -->
+"""
+
+
+def test_numbers_in_prose_are_found_and_compared_with_their_rows() -> None:
+    assert prose.cells(README) == {
+        "8a | 32 packets | utilization (%) | paper": "76.7",
+        "8a | 32 packets | utilization (%) | ours": "80.96",
+        "Mean wait (us) | reno | Base": "12.3",
+        "Mean wait (us) | reno | PFC": "-",
+    }
+    assert prose.problems(README) == [
+        "81.0 has rows that the comment does not list: `make docs`",
+        "76.7 has rows that the comment does not list: `make docs`",
+    ]
+    linked = prose.with_links(README)
+    assert "<!-- rows\n81.0 = 8a | 32 packets | utilization (%) | ours\n76.7 = 8a" in linked
+    assert prose.problems(linked) == []
+    assert prose.with_links(linked) == linked
+
+
+def test_numbers_in_prose_fail_when_their_rows_have_changed() -> None:
+    linked = prose.with_links(README)
+    wanted = "81.0 is no longer the row's: 8a | 32 packets | utilization (%) | ours is 79.10"
+    assert prose.problems(linked.replace("80.96", "79.10")) == [wanted]
+    assert prose.problems(prose.with_links(linked.replace("80.96", "79.10"))) == [wanted], "a link stays"
+    gone = linked.replace("| 8a | 32", "| 8a | 64")
+    assert (
+        "81.0 is no longer the row's: 8a | 32 packets | utilization (%) | ours is no row"
+        in prose.problems(gone)
+    )
+    cut = linked.replace("81.0 %, the", "large, the")
+    assert prose.problems(cut) == ["81.0 is listed and stands nowhere in the prose: `make docs`"]
+    assert "81.0" not in prose.linked(prose.with_links(cut))

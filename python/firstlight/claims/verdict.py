@@ -106,7 +106,9 @@ def findings(view: Measured, check: Check) -> Iterator[Finding]:
     else:
         for quantity in quantities(view, check):
             value = quantity.estimate.value
-            measured = f"{number(value)} off" if check.is_of_table else number(value)
+            measured = number(value)
+            if check.is_of_table:
+                measured += " off" if check.within_pct is None else " % off"
             yield Finding(check, quantity.place, measured, value is not None and _passes(check, value))
 
 

@@ -1,0 +1,105 @@
+"""Numbers in the prose of a claim's README that have a row in its tables: they are compared with the row.
+
+A comment at the README's end, ``<!-- rows ... -->``, has a line for each: the number as the prose has it, and
+the places in the tables that it may be of. :func:`found` makes these lines from a README whose prose is true.
+"""
+
+import re
+
+GENERATED = re.compile(r"<!-- (?:measured|verdicts \w+) -->.*?<!-- end -->", re.DOTALL)
+MEASURED = re.compile(r"<!-- measured -->\n(.*?)<!-- end -->", re.DOTALL)
+ROWS = re.compile(r"<!-- rows\n(.*?)-->\n?", re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.+-])\d+\.\d+(?![\w.]*\d)")
+DIGITS = 3
+"""A number with fewer digits is as likely of something else."""
+PLACES = 4
+"""A number that stands in more places of the tables says of none."""
+
+
+def cells(readme: str) -> dict[str, str]:
+    """The numbers of the measured tables by their places: ``8a | 32 packets | ... | Linux x20``. Of a table
+    by curve: ``mean wait (us) | newreno | Base``."""
+    found: dict[str, str] = {}
+    block = MEASURED.search(readme)
+    head: list[str] = []
+    title = ""
+    for line in block[1].splitlines() if block else []:
+        if not line.startswith("|"):
+            head, title = [], line.rstrip(":") or title
+        elif not head:
+            head = _split(line)
+        elif not set(line) <= set("|-: "):
+            found |= _row(head, _split(line), title)
+    return found
+
+
+def _split(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _row(head: list[str], row: list[str], title: str) -> dict[str, str]:
+    """The numbers of a table's line; not the differences, which derive from them."""
+    keys = row[:3] if head[0] == "figure" else [title, row[0]]
+    first = 3 if head[0] == "figure" else 1
+    columns = zip(head[first:], row[first:], strict=True)
+    return {" | ".join([*keys, name]): cell for name, cell in columns if not name.startswith(("diff", "95"))}
+
+
+def prose(readme: str) -> str:
+    """What a person wrote: without generated parts, tables, code and quotations of the command line."""
+    text = ROWS.sub("", GENERATED.sub("", readme))
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    return re.sub(r"`[^`]*`", "", text)
+
+
+def found(readme: str) -> dict[str, list[str]]:
+    """The numbers of the prose that have rows, with their places."""
+    every = cells(readme)
+    long = [n for n in NUMBER.findall(prose(readme)) if len(n.replace(".", "").lstrip("0")) >= DIGITS]
+    places = {n: [place for place, cell in every.items() if _equal(n, cell)] for n in dict.fromkeys(long)}
+    return {n: its for n, its in places.items() if 0 < len(its) <= PLACES}
+
+
+def _equal(number: str, cell: str) -> bool:
+    """Whether a number of the prose is a cell's, rounded."""
+    half = 0.5 * 10 ** -len(number.partition(".")[2]) + 1e-9
+    return bool(re.fullmatch(r"[\d.]+", cell)) and abs(float(cell) - float(number)) <= half
+
+
+def linked(readme: str) -> dict[str, list[str]]:
+    """The numbers that the comment lists, with their places."""
+    block = ROWS.search(readme)
+    lines = [line.partition(" = ") for line in block[1].splitlines()] if block else []
+    links: dict[str, list[str]] = {}
+    for number, _, place in lines:
+        links.setdefault(number, []).append(place)
+    return links
+
+
+def comment(links: dict[str, list[str]]) -> str:
+    """The comment that lists numbers with their places."""
+    lines = [f"{number} = {place}\n" for number, places in links.items() for place in places]
+    return f"<!-- rows\n{''.join(lines)}-->\n" if lines else ""
+
+
+def with_links(readme: str) -> str:
+    """A README whose comment lists the numbers that it listed, and those that have rows now."""
+    known = {n: places for n, places in linked(readme).items() if n in NUMBER.findall(prose(readme))}
+    text = ROWS.sub("", readme).rstrip("\n") + "\n"
+    more = comment({**found(readme), **known})
+    return f"{text}\n{more}" if more else text
+
+
+def problems(readme: str) -> list[str]:
+    """What of a README's prose is not as its tables have it, each in a sentence."""
+    every, numbers, links = cells(readme), NUMBER.findall(prose(readme)), linked(readme)
+    wrong = [
+        f"{n} has rows that the comment does not list: `make docs`" for n in found(readme) if n not in links
+    ]
+    for number, places in links.items():
+        values = [every.get(place, "no row") for place in places]
+        if number not in numbers:
+            wrong.append(f"{number} is listed and stands nowhere in the prose: `make docs`")
+        elif not any(_equal(number, value) for value in values):
+            wrong.append(f"{number} is no longer the row's: {places[0]} is {values[0]}")
+    return wrong
