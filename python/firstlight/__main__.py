@@ -1,5 +1,27 @@
-"""``python -m firstlight`` is the ``firstlight`` command."""
+"""The ``firstlight`` command, and ``python -m firstlight``.
 
-from firstlight.cli import main
+It imports the rest only after it has taken care of Ctrl-C, which may come in the first half second.
+"""
 
-main()
+import signal
+import sys
+
+
+def main() -> None:
+    """Entry point of the ``firstlight`` command."""
+    signal.signal(signal.SIGINT, _leave)
+    from firstlight import cli
+
+    cli.main()
+
+
+def _leave(*_: object) -> None:
+    sys.stderr.write("interrupted; nothing was begun\n")
+    sys.stderr.flush()
+    import os
+
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

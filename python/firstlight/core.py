@@ -10,12 +10,48 @@ from pathlib import Path
 from typing import Any
 
 from firstlight import _core
-from firstlight.errors import RunError, SpecError
+from firstlight.errors import PlanError, RunError, SpecError
 
 Overrides = Mapping[str, Any]
 """Keys of the experiment in dotted form, and the values that replace the file's: ``{"voq.large": 50}``."""
 PATIENCE = 60.0
 """Seconds for which the virtual time of Linux hosts may stand still."""
+LARGEST_TEXT = 1 << 26
+"""Bytes of an experiment's file at most."""
+
+
+def text_of(file: Path) -> str:
+    """The content of a text file without a byte order mark; raises :class:`SpecError` when it is missing, not
+    UTF-8 or too large."""
+    name = named(file)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_TEXT + 1)
+        if len(content) > LARGEST_TEXT:
+            raise SpecError(f"{name}: larger than {LARGEST_TEXT >> 20} MiB; no such file has to be")
+        return content.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise SpecError(f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise SpecError(f"{name}: is a directory; name the experiment's .toml file") from None
+    except OSError as e:
+        raise SpecError(f"{name}: cannot be read: {e.strerror}") from None
+    except ValueError as e:  # not UTF-8, or a name with a NUL
+        raise SpecError(f"{name}: cannot be read as text: {e}; save it as UTF-8") from None
+
+
+def named(path: str | Path) -> str:
+    """A path for a message: printable whatever its bytes are, and shortened when it is very long."""
+    text = str(path).encode("utf-8", errors="surrogateescape").decode("utf-8", errors="backslashreplace")
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= 300 else f"{text[:150]}...{text[-100:]}"
+
+
+def check_patience(patience: float) -> float:
+    """``patience``, if it is a number of seconds; raises :class:`PlanError`."""
+    if not patience > 0:
+        raise PlanError(f"patience = {patience}: write a number of seconds above 0, such as 60")
+    return patience
 
 
 @dataclass(frozen=True)
@@ -32,14 +68,11 @@ class Spec:
     def read(cls, path: str | Path, overrides: Overrides | None = None, *, sweep: bool = False) -> "Spec":
         """Read an experiment file; raises :class:`SpecError` when it is missing or not text."""
         file = Path(path)
+        text = text_of(file)
         try:
-            text = file.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise SpecError(f"{file}: no such file") from None
-        except IsADirectoryError:
-            raise SpecError(f"{file}: is a directory; name the experiment's .toml file") from None
-        except (OSError, UnicodeDecodeError) as e:
-            raise SpecError(f"{file}: cannot be read as text: {e}") from None
+            str(file).encode()
+        except UnicodeEncodeError:
+            raise SpecError(f"{named(file)}: its path is not UTF-8; rename it") from None
         return cls(text, str(file), dict(overrides or {}), sweep)
 
     def with_overrides(self, more: Overrides) -> "Spec":
@@ -50,14 +83,14 @@ class Spec:
         """The parsed file, overrides not applied."""
         try:
             return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as e:
+        except (tomllib.TOMLDecodeError, RecursionError) as e:
             raise SpecError(f"{self.path}: {e}") from None
 
     def check(self) -> "Experiment":
         """Read, check and expand the experiment; raises :class:`SpecError` with all that is wrong."""
         try:
             read = _core.Experiment(self.text, self.path, self.overrides, allow_sweep=self.sweep)
-        except _core.SpecError as e:
+        except (_core.SpecError, TypeError, ValueError) as e:
             raise SpecError(str(e)) from None
         return Experiment(self, read)
 

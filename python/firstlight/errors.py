@@ -18,7 +18,7 @@ class ResultError(FirstlightError):
 
 
 class PlanError(FirstlightError):
-    """The plan of a reproduction (``claim.toml``) or a ``[sweep]`` table is wrong."""
+    """The plan of a reproduction (``claim.toml``), a ``[sweep]`` table, or an argument of a call is wrong."""
 
 
 class RunError(FirstlightError):

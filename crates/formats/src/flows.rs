@@ -1,7 +1,7 @@
 //! Flow lists as HPCC's ns-3 fork and those after it read them (`simulation/mix/flow.txt`, github.com/alibaba-edu/
 //! High-Precision-Congestion-Control): the first line counts the flows; each line after it is one flow, `source
-//! destination priority-group destination-port bytes start-in-seconds`. Lines after the counted flows are not read, as
-//! in the fork.
+//! destination priority-group destination-port bytes start-in-seconds`. More lines than that are an error, as
+//! fewer are: the fork would not read them.
 //!
 //! Hosts have the numbers of the network's file, or on a fabric without a file their own. The priority group becomes
 //! the flow's traffic class. The port is not used: hosts choose ports themselves. The starts may be in any order.
@@ -24,8 +24,12 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
     let [count] = first.columns(["number of flows"])?;
     let count: usize = count.whole("how many flows follow", 1, 1 << 30)?;
     let mut flows = vec![];
-    for line in lines.take(count) {
+    for line in lines.by_ref().take(count) {
         flows.push(flow(&line, hosts)?);
+    }
+    if lines.next().is_some() {
+        let problem = format!("{count} flows are announced, and {} follow: count them anew", count + 1 + lines.count());
+        return Err(first.words[0].error(problem));
     }
     if flows.len() < count {
         let problem = format!("{count} flows are announced, and {} follow: count them anew", flows.len());

@@ -249,7 +249,7 @@ proptest! {
         let (from, to) = (at.min(text.len()), (at + length).min(text.len()));
         text.splice(from..to, put.chars());
         let text: String = text.into_iter().collect();
-        reads_and_runs(&text, &[("duration".into(), OverrideValue::Text("100us".into())), ("warmup".into(), OverrideValue::Remove)])?;
+        reads_and_runs(&text, &[("duration".into(), OverrideValue::Text("100us".into())), ("warmup".into(), OverrideValue::Text("0s".into()))])?;
     }
 }
 
@@ -278,7 +278,7 @@ fn every_edge_of_every_range_is_refused_or_runs() {
             for text in [PAIR, INCAST, RACKS] {
                 let mut set = setting(&key);
                 set.push(("duration".into(), OverrideValue::Text("3ms".into())));
-                set.push(("warmup".into(), OverrideValue::Remove));
+                set.push(("warmup".into(), OverrideValue::Text("0s".into())));
                 set.push((key.path.replace('*', "0"), value.clone()));
                 reads_and_runs(text, &set).unwrap_or_else(|error| panic!("{} = {value:?}: {error}", key.path));
             }

@@ -25,11 +25,13 @@ fn override_value(key: &str, value: &Bound<'_, PyAny>) -> PyResult<OverrideValue
     } else if value.is_instance_of::<PyBool>() {
         value.extract().map(OverrideValue::Flag)
     } else if value.is_instance_of::<PyInt>() {
-        value.extract().map(OverrideValue::Integer)
+        let whole = value.extract().map(OverrideValue::Integer);
+        whole.map_err(|_| PyTypeError::new_err(format!("override {key}: the number {value} is too large")))
     } else if value.is_instance_of::<PyFloat>() {
         value.extract().map(OverrideValue::Float)
     } else if value.is_instance_of::<PyString>() {
-        value.extract().map(OverrideValue::Text)
+        let text = value.extract().map(OverrideValue::Text);
+        text.map_err(|_| PyTypeError::new_err(format!("override {key}: the text is not Unicode")))
     } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items = value.try_iter()?.map(|item| override_value(key, &item?));
         items.collect::<PyResult<_>>().map(OverrideValue::List)

@@ -51,11 +51,30 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problem = shown(&self.problem);
         match self.key.as_str() {
-            "" => write!(f, "{}: {}", self.place, self.problem),
-            key => write!(f, "{}: {key}: {}", self.place, self.problem),
+            "" => write!(f, "{}: {problem}", shown(&self.place.to_string())),
+            key => write!(f, "{}: {}: {problem}", shown(&self.place.to_string()), shown(key)),
         }
     }
+}
+
+/// Characters of a part of a message, and those that are left at each end of a longer one.
+const LONGEST: usize = 2000;
+const KEPT: usize = 400;
+
+/// A text on one line: control characters are escaped, and what is too long to be read is left out in the middle.
+fn shown(text: &str) -> String {
+    let escaped: String = match text.contains(char::is_control) {
+        true => text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() }).collect(),
+        false => text.into(),
+    };
+    let count = escaped.chars().count();
+    if count <= LONGEST {
+        return escaped;
+    }
+    let (start, end) = (escaped.chars().take(KEPT), escaped.chars().skip(count - KEPT));
+    format!("{} ... {}", start.collect::<String>(), end.collect::<String>())
 }
 
 /// Why an experiment cannot be read: at least one problem, all of the same stage of reading.

@@ -103,7 +103,12 @@ impl Kind {
         {
             return self.check_value(&value);
         }
-        self.check_value(&node.value)
+        self.check_value(&node.value).map_err(|problem| {
+            let (TomlValue::Text(text), Origin::Set(key)) = (&node.value, &node.origin) else { return problem };
+            unquoted(text).map_or(problem.clone(), |bare| {
+                format!("{problem}; the quotes are part of the value: write {key}={bare} without them")
+            })
+        })
     }
 
     fn check_value(&self, value: &TomlValue) -> Result<Json, String> {
@@ -251,6 +256,12 @@ impl TextForm {
             _ => format!("{text} is out of range: use at most {}", self.most.as_deref().unwrap_or_default()),
         })
     }
+}
+
+/// What stands in the quotes of a text that begins and ends with one.
+fn unquoted(text: &str) -> Option<&str> {
+    let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\''))
 }
 
 /// What else a value can be.

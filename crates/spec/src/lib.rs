@@ -48,7 +48,7 @@ pub use overrides::{OverrideValue, Overrides};
 pub use reference::reference;
 pub use schema::schema;
 pub use settings::{KernelVersion, RouteAttributes, SysctlText};
-pub use tables::{CaptureSide, MeasureTable, Program, Stage, WorkloadTable};
+pub use tables::{CaptureSide, ExperimentName, MeasureTable, Program, Stage, WorkloadTable};
 pub use text_form::Format;
 pub use workload::{ExpandedWorkload, Job, Probe};
 
@@ -66,6 +66,7 @@ use places::{Places, all_or};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use tables::{ChainExperiment, Experiment, expand_programs};
 use walk::Walked;
@@ -184,7 +185,7 @@ impl ChainSpec {
         all_or(missing)?;
         all_or(idle)?;
         let experiment: ChainExperiment = tables_of(&json);
-        let name = name(experiment.name.as_deref(), &places);
+        let name = name(experiment.name.as_ref(), &places)?;
         let resolved = resolved::chain(&experiment, &name);
         let ChainExperiment { seed, chain, .. } = experiment;
         Ok(ChainSpec { name, seed, stage: chain.stage, packets: chain.packets, resolved, sweep })
@@ -226,7 +227,7 @@ impl Spec {
         let programs = expand_programs(&experiment.program, experiment.duration, &directory, &places)?;
         let flows = &traffic.flows;
         let linux = linux_hosts::expand(&experiment, &places, &conditions, &directory, &entries, flows, programs)?;
-        let name = name(experiment.name.as_deref(), &places);
+        let name = name(experiment.name.as_ref(), &places)?;
         let pair = measured_pair(&experiment, &imported.network, &traffic.flows);
         let resolved = resolved::network(&experiment, &conditions, &places, &name, pair);
         let Traffic { flows, workloads, probes, messages, jobs } = traffic;
@@ -287,9 +288,15 @@ fn tables_of<'j, T: Deserialize<'j>>(json: &'j Json) -> T {
 }
 
 /// The name of an experiment: its own, else that of its file.
-fn name(own: Option<&str>, places: &Places) -> String {
-    let stem = Path::new(&places.document.path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    own.map(String::from).or(stem).unwrap_or_else(|| "experiment".into())
+fn name(own: Option<&ExperimentName>, places: &Places) -> Result<String, Problem> {
+    if let Some(own) = own {
+        return Ok(own.to_string());
+    }
+    let stem = Path::new(&places.document.path).file_stem().map_or("experiment".into(), OsStr::to_string_lossy);
+    let found: Result<ExperimentName, String> = stem.parse();
+    found.map(|name| name.to_string()).map_err(|problem| {
+        places.problem("name", format!("the experiment has none, and that of its file will not do: {problem}"))
+    })
 }
 
 fn measured_pair(experiment: &Experiment, network: &Network, flows: &[Flow]) -> Option<(RackId, RackId)> {

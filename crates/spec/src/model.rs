@@ -5,6 +5,7 @@ use crate::conditions::Condition;
 use crate::kind::Kind;
 use crate::schema::schema;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// A table.
@@ -277,13 +278,17 @@ pub(crate) fn key_at(path: &str) -> Option<&'static Key> {
 
 /// What the values of the key at `path` are, one for each kind of its table that has it; `None` if there is no such
 /// key.
-pub(crate) fn find(path: &str) -> Option<Vec<&'static Kind>> {
+pub(crate) fn find(path: &str) -> Option<&'static [&'static Kind]> {
+    static KINDS: OnceLock<BTreeMap<String, Vec<&'static Kind>>> = OnceLock::new();
+    let kinds = KINDS.get_or_init(|| {
+        let mut kinds = BTreeMap::<String, Vec<&Kind>>::new();
+        for KeyPath { path, key, .. } in keys() {
+            if let Shape::Value(kind) = &key.shape {
+                kinds.entry(path).or_default().push(kind);
+            }
+        }
+        kinds
+    });
     let steps = path.split('.').map(|step| if step.bytes().all(|b| b.is_ascii_digit()) { "*" } else { step });
-    let pattern = steps.collect::<Vec<_>>().join(".");
-    let of = |key: KeyPath| match &key.key.shape {
-        Shape::Value(kind) if key.path == pattern => Some(kind),
-        _ => None,
-    };
-    let kinds: Vec<&Kind> = keys().into_iter().filter_map(of).collect();
-    (!kinds.is_empty()).then_some(kinds)
+    kinds.get(&steps.collect::<Vec<_>>().join(".")).map(Vec::as_slice)
 }

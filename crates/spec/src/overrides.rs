@@ -81,7 +81,10 @@ fn set(
     let found = entries.iter().position(|entry| entry.name == step);
     match (rest, found, value) {
         ([], Some(index), OverrideValue::Remove) => drop(entries.remove(index)),
-        (_, None, OverrideValue::Remove) => {}
+        (_, None, OverrideValue::Remove) => {
+            let path = join(parent, step);
+            return Err(format!("the file has no {path}, so there is nothing to take away: leave the override out"));
+        }
         ([], Some(index), _) => entries[index].node = value.node(origin),
         ([], None, _) => {
             entries.push(TomlEntry { name: step.into(), origin: origin.clone(), node: value.node(origin) });

@@ -7,7 +7,11 @@ use firstlight_formats::ImportError;
 use firstlight_units::SettingError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
+
+/// Bytes of a file that an experiment names, at most.
+const LARGEST: u64 = 1 << 28;
 
 /// The places of all keys and tables that a file and its overrides give.
 #[derive(Debug)]
@@ -73,8 +77,8 @@ impl Places {
     pub fn read_file(&self, path: &str, name: &str) -> Result<(String, String), Problem> {
         let folder = Path::new(&self.document.path).parent().unwrap_or(Path::new(""));
         let file = folder.join(name);
-        let text = std::fs::read_to_string(&file)
-            .map_err(|error| self.problem(path, format!("cannot read {}: {error}", file.display())))?;
+        let text =
+            read_text(&file).map_err(|error| self.problem(path, format!("cannot read {}: {error}", file.display())))?;
         let file = file.display().to_string();
         self.inputs.borrow_mut().insert(name.into(), file.clone());
         Ok((file, text))
@@ -90,6 +94,16 @@ impl Places {
     pub fn inputs(&self) -> BTreeMap<String, String> {
         self.inputs.borrow().clone()
     }
+}
+
+/// The content of a text file without its byte order mark.
+fn read_text(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(file)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(std::io::Error::other(format!("it is larger than {} MiB: use a smaller one", LARGEST >> 20)));
+    }
+    Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
 }
 
 /// Problems, unless there are none.

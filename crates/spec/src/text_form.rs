@@ -2,7 +2,7 @@
 
 use crate::host_name::HostName;
 use crate::settings::{KernelVersion, RouteAttributes, SysctlText};
-use crate::tables::{FileName, PacedStep};
+use crate::tables::{ExperimentName, FileName, PacedStep};
 use firstlight_units::{Bytes, Rate, Span};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -43,6 +43,7 @@ const FORMATS: &[Format] = &[
     plain("sysctl", "a text", |text| read::<SysctlText>(text).map(|_| 0)),
     plain("route", "attributes of a route", |text| read::<RouteAttributes>(text).map(|_| 0)),
     plain("kernel-version", "a version of Linux, as a text", |text| read::<KernelVersion>(text).map(|_| 0)),
+    plain("name", "a text", |text| read::<ExperimentName>(text).map(|_| 0)),
     plain("file-name", "a text", |text| read::<FileName>(text).map(|_| 0)),
     plain("paced-step", "a text", |text| read::<PacedStep>(text).map(|_| 0)),
 ];

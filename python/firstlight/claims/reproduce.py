@@ -84,7 +84,13 @@ def run(
     """Reproduce ``claims`` (planned as ``points``) into ``out``; points that lie there already are not run
     again."""
     results = pool.run_all(
-        list(points.values()), out / STORE, jobs=jobs, listener=listener, patience=patience
+        list(points.values()),
+        out / STORE,
+        jobs=jobs,
+        listener=listener,
+        patience=patience,
+        index=INDEX,
+        files=(STORE, VERDICT, "figures", "report.html"),
     )
     outcomes = {c.name: Outcome(c, mode) for c in claims}
     for (name, key), result in zip(points, results, strict=True):
@@ -124,15 +130,19 @@ def load_reproduction(directory: Path) -> Reproduction:
     try:
         index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
         entries = [(entry["name"], dict(map(_run_of, entry["results"]))) for entry in index["claims"]]
-    except (OSError, ValueError, KeyError) as e:
-        raise ResultError(f"{directory}: not a reproduction of this version ({e!r}); run it again") from None
+        mode = index["mode"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
+        file = directory / INDEX
+        raise ResultError(
+            f"{file}: not the index of a reproduction of this version ({e!r}); run it again"
+        ) from None
     claims, outcomes = {c.name: c for c in find()}, []
     for name, keys in entries:
         if name not in claims:
             raise ResultError(f"{directory}: the claim {name} is no longer among the experiments")
         results = {run: load(directory / STORE / key) for run, key in keys.items()}
-        outcomes.append(Outcome(claims[name], index["mode"], results))
-    return Reproduction(index["mode"], outcomes, directory)
+        outcomes.append(Outcome(claims[name], mode, results))
+    return Reproduction(mode, outcomes, directory)
 
 
 def _run_of(entry: dict[str, Any]) -> tuple[RunKey, str]:

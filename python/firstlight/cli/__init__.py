@@ -2,9 +2,13 @@
 inspect | schema | kernel | doctor``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
-run failed; 130: Ctrl-C.
+run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
 """
 
+import contextlib
+import io
+import os
+import signal
 import sys
 from collections.abc import Callable
 
@@ -46,6 +50,7 @@ def guarded(command: Callable[[], object]) -> int:
     """Run ``command``; an error becomes one line on standard error and an exit code, never a traceback."""
     try:
         command()
+        sys.stdout.flush()
     except click.exceptions.Exit as e:
         return e.exit_code
     except click.ClickException as e:
@@ -60,12 +65,54 @@ def guarded(command: Callable[[], object]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; what was finished is kept", err=True)
         return 130
+    except Ended as e:
+        click.echo(f"ended by {e.signal.name}; what was finished is kept", err=True)
+        return 128 + e.signal
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except OSError as e:
+        click.echo(f"error: {core.named(e.filename or 'standard output')}: {e.strerror or e}", err=True)
+        return 1
     return 0
 
 
+class Ended(BaseException):
+    """A signal asked the command to end; what it has begun is cleaned up on the way out."""
+
+    def __init__(self, which: int) -> None:
+        super().__init__()
+        self.signal = signal.Signals(which)
+
+
+def _end(which: int, _: object) -> None:
+    for later in ENDING:
+        signal.signal(later, signal.SIG_IGN)  # once is enough: a second one must not stop the cleaning
+    raise Ended(which)
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command as Ctrl-C does."""
+
+
 def main() -> None:
-    """Entry point of the ``firstlight`` command."""
-    sys.exit(guarded(lambda: app(standalone_mode=False)))
+    """Run the command that the arguments name, and exit with its code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for one in ENDING:
+        if signal.getsignal(one) != signal.SIG_IGN:  # nohup
+            signal.signal(one, _end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    code = guarded(lambda: app(standalone_mode=False))
+    _discard_unwritten()
+    sys.exit(code)
+
+
+def _discard_unwritten() -> None:
+    """What could not be written to standard output is not tried again at exit."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -25,8 +25,9 @@ from firstlight.runs.result import Result
 
 
 def console(*, wide: bool = False) -> Console:
-    """Standard output; with ``wide``, tables keep their width where it is not a terminal."""
-    out = Console(highlight=False)
+    """Standard output, where text is never markup; with ``wide``, tables keep their width where it is not a
+    terminal."""
+    out = Console(highlight=False, markup=False, emoji=False)
     if not out.is_terminal and wide:
         out.width = 160
     return out

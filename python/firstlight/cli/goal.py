@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from firstlight.goal import CLASSES, NAMES, generate
+from firstlight.runs.staging import real, replace_text, unwritable
 
 
 @click.group()
@@ -44,6 +45,10 @@ def write(
     if out is None:
         click.echo(text, nl=False)
         return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text)
+    place = real(out)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise unwritable(out, e) from None
+    replace_text(place, text)
     click.echo(f"stored in {out}", err=True)

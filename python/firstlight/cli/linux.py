@@ -4,6 +4,7 @@ import json
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from firstlight.cli.console import console
 from firstlight.cli.options import json_option
@@ -87,15 +88,14 @@ def doctor(as_json: bool) -> None:
         return
     out = console(wide=True)
     for way, works in doctors.able(checks).items():
-        out.print(f"[bold]{way}[/]: {'[green]yes[/]' if works else '[red]no[/]'}")
+        out.print(Text.assemble((way, "bold"), ": ", ("yes", "green") if works else ("no", "red")))
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         table.add_column(width=4)
         table.add_column(no_wrap=True, min_width=24)
         table.add_column(overflow="fold")
         table.add_column(overflow="fold")
         for check in (c for c in checks if c.way == way):
-            bad = "[red]no[/]" if check.needed else "[yellow]-[/]"
-            table.add_row(
-                "  +" if check.ok else f"  {bad}", check.name, check.found, check.todo and f"-> {check.todo}"
-            )
+            bad = ("no", "red") if check.needed else ("-", "yellow")
+            sign = Text.assemble("  ", "+" if check.ok else bad)
+            table.add_row(sign, check.name, check.found, check.todo and f"-> {check.todo}")
         out.print(table)

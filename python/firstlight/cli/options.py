@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from firstlight.core import PATIENCE
+from firstlight.core import PATIENCE, check_patience
 from firstlight.errors import SpecError
 from firstlight.runs.run import DILATED, HOSTS
 
@@ -22,9 +22,16 @@ hosts_option = click.option(
     type=click.Choice([*HOSTS, DILATED]),
     help="Whose TCP the hosts run; the same as --set hosts.kind=...",
 )
+
+
+def _seconds(_: click.Context, __: click.Parameter, value: float) -> float:
+    return check_patience(value)
+
+
 patience_option = click.option(
     "--patience",
-    type=click.FloatRange(min=0, min_open=True),
+    type=float,
+    callback=_seconds,
     default=PATIENCE,
     show_default=True,
     metavar="SECONDS",

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from firstlight import _core
+from firstlight.cli.console import console
 from firstlight.errors import SpecError
 
 ALL = "all"
@@ -55,13 +55,13 @@ def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **
     )
     with Staging(target) as staging:
         staging.commit(study)
-    console = Console(highlight=False)
+    out_console = console()
     if len(study.schedules) == 1:
-        tables.print_calendar(console, study.schedules[0])
+        tables.print_calendar(out_console, study.schedules[0])
     else:
-        tables.print_comparison(console, study.schedules)
-    tables.print_refused(console, study.refused)
-    tables.print_run_times(console, study.schedules)
+        tables.print_comparison(out_console, study.schedules)
+    tables.print_refused(out_console, study.refused)
+    tables.print_run_times(out_console, study.schedules)
     click.echo(f"stored in {target}")
 
 

@@ -17,7 +17,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure as Canvas
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter
+
+from firstlight.runs.staging import replace_bytes, replace_text, unwritable
 
 BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
 INK = "#1c2321"
@@ -70,10 +75,13 @@ class Figure:
     """SVG without prolog or addresses, for a page; its ink is ``currentColor``."""
 
     def save(self, folder: Path) -> None:
-        """Write ``name.svg`` and ``name.png``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
-        (folder / f"{self.name}.png").write_bytes(self.png)
+        """Write ``name.svg`` and ``name.png``; raises :class:`ResultError` when they cannot be written."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise unwritable(folder, e) from None
+        replace_text(folder / f"{self.name}.svg", self.svg)
+        replace_bytes(folder / f"{self.name}.png", self.png)
 
 
 @contextmanager
@@ -89,12 +97,28 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ca
     with style(name):
         canvas = Canvas(figsize=size, layout="constrained")
         paint(canvas)
+        _take_literally(canvas)
         svg = io.StringIO()
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
         png = io.BytesIO()
         canvas.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
     text = svg.getvalue()
     return Figure(name, caption, _on_white(text), png.getvalue(), _inline(text, caption))
+
+
+def _take_literally(canvas: Canvas) -> None:
+    """Draw names as they are: a dollar sign begins no formula, except in labels that matplotlib computes."""
+    fixed = (FixedFormatter, StrCategoryFormatter)
+    computed = {
+        label
+        for axes in canvas.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        if not isinstance(axis.get_major_formatter(), fixed)
+        for label in axis.get_ticklabels(which="both")
+    }
+    for text in canvas.findobj(Text):
+        if isinstance(text, Text) and text not in computed:
+            text.set_parse_math(False)
 
 
 def _on_white(svg: str) -> str:

@@ -38,8 +38,11 @@ class RunDirectory:
         parent = place(self._memory_mb)
         clear_leftovers(parent)
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        # Locked before it has its name: a lock that can be found and taken belongs to no process.
+        unnamed = self.path / "lock.new"
+        self._lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        unnamed.rename(self.path / "lock")
         (self.path / PROGRAMS).mkdir()
         return self
 
@@ -143,10 +146,13 @@ def clear_leftovers(parent: Path) -> None:
         with contextlib.suppress(OSError):
             if path.stat().st_uid != os.getuid():
                 continue
+            if not (path / "lock").exists():
+                if time.time() - path.stat().st_mtime > NEWBORN:
+                    shutil.rmtree(path, ignore_errors=True)
+                continue
             lock = os.open(path / "lock", os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if time.time() - path.stat().st_mtime > NEWBORN:
-                    shutil.rmtree(path, ignore_errors=True)
+                shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(lock)

@@ -67,6 +67,9 @@ def virtual() -> Iterator[Check]:
         VIRTUAL, "machine", right, f"{sys.platform} {machine}", "" if right else "Linux on x86_64 is needed"
     )
     yield kernel()
+    for problem in kernels.broken():
+        found, _, todo = problem.partition("; ")
+        yield Check(VIRTUAL, "damaged kernel", False, found, todo, needed=False)
     yield build_tools()
     for name, file in (("engine for kernels", installed.ENGINE), ("guest program", installed.GUEST)):
         there = file.is_file()

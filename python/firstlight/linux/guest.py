@@ -234,6 +234,10 @@ def standstill(
     return f"{where}; the processor runs '{name}' (pid {pid}): {why} (a longer wait: --patience)"
 
 
+FULL = re.compile(r"Out of memory|invoked oom-killer|deadlocked on memory|oom-kill:")
+"""What a kernel's console says when its memory is full."""
+
+
 def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns: int) -> str:
     """Why the kernel ended without an outcome, by its console output."""
     code = process.returncode
@@ -246,6 +250,10 @@ def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns
     when = "before the hosts were set up"
     if at is not None:
         when = f"at {at / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
+    if any(FULL.search(line) for line in lines):
+        said = ["the hosts' memory is full: let programs use less of it, and write less into files"]
+    elif code == 0:
+        said = ["a program switched the hosts off: leave out what calls poweroff, halt or reboot"]
     if code == -signal.SIGBUS:
         said = [f"no memory left on {run.path.parent}"]
     return f"the kernel ended {how} {when}" + (f": {said[0]}" if said else ", and printed nothing")

@@ -4,6 +4,7 @@ Each has a directory of its own, ``kernels/<version>-hz<HZ>-<hash>``, which appe
 hash is over all that we add to Linux, so that a kernel of an older checkout is not used by mistake.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -100,9 +101,27 @@ def source_hash(hz: int, linux: Path | None = None) -> str:
 
 
 def built() -> list[Kernel]:
-    """All kernels in the cache, newest version first."""
-    found = [read(f.parent) for f in folder().glob(f"[!.]*/{MANIFEST}")]
+    """All kernels in the cache, newest version first, without those of :func:`broken`."""
+    found = []
+    for path in _folders():
+        with contextlib.suppress(KernelError):
+            found.append(read(path))
     return sorted(found, key=lambda k: (number(k.version), k.version, -k.hz, k.hash), reverse=True)
+
+
+def broken() -> list[str]:
+    """What is wrong with kernels in the cache whose description cannot be read."""
+    problems = []
+    for path in _folders():
+        try:
+            read(path)
+        except KernelError as e:
+            problems.append(str(e))
+    return problems
+
+
+def _folders() -> list[Path]:
+    return sorted(f.parent for f in folder().glob(f"[!.]*/{MANIFEST}"))
 
 
 def read(path: Path) -> Kernel:

@@ -163,7 +163,9 @@ def run_plan(
     patience: float = PATIENCE,
 ) -> Comparison:
     """Run the points of ``plan`` that have no result yet; see :func:`compare`."""
-    results = pool.run_all(plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience)
+    results = pool.run_all(
+        plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience, index=INDEX
+    )
     return _stored(plan.name, results, plan.path)
 
 
@@ -179,8 +181,8 @@ def load_comparison(directory: str | Path) -> Comparison:
     path = Path(directory)
     try:
         index = json.loads((path / INDEX).read_text(encoding="utf-8"))
-        keys = index["keys"]
-        simulated, linux = (load(path / STORE / keys[kind]) for kind in HOSTS)
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise ResultError(f"{path}: not a comparison ({e})") from None
-    return Comparison(str(index["name"]), simulated, linux, path)
+        name, keys = str(index["name"]), [str(index["keys"][kind]) for kind in HOSTS]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
+        raise ResultError(f"{path / INDEX}: not the index of a comparison ({e!r}); compare again") from None
+    simulated, linux = (load(path / STORE / key) for key in keys)
+    return Comparison(name, simulated, linux, path)

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,9 +20,11 @@ from queue import Queue
 from typing import Any, Literal
 
 from firstlight import errors
-from firstlight.core import PATIENCE, Spec
-from firstlight.runs.result import Result, is_result, load
-from firstlight.runs.run import key_of
+from firstlight.core import PATIENCE, Spec, check_patience
+from firstlight.runs import leftovers
+from firstlight.runs.result import Result, is_sound, load
+from firstlight.runs.run import Surroundings, key_of, surroundings
+from firstlight.runs.staging import claim, unwritable
 
 Event = Literal["progress", "done"]
 Listener = Callable[["Point", Event, float], None]
@@ -36,21 +37,24 @@ class Point:
     spec: Spec
     label: str
     weight: float = 1.0
+    surroundings: Surroundings | None = None
+    """What decides the result besides the experiment, where that is known."""
 
     @functools.cached_property
-    def known(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """The experiment with its defaults, and hashes of its files; what else the core has read is not kept.
-        Raises :class:`SpecError` with the point's label for a wrong experiment."""
+    def known(self) -> Surroundings:
+        """What decides the result besides the experiment. Raises :class:`SpecError` with the point's label for
+        a wrong experiment."""
+        if self.surroundings is not None:
+            return self.surroundings
         try:
-            experiment = self.spec.check()
+            return surroundings(self.spec.check())
         except errors.SpecError as e:
             raise errors.SpecError(f"{self.label}: {e}") from None
-        return experiment.resolved, experiment.inputs
 
     @functools.cached_property
     def key(self) -> str:
         """Identity of the run."""
-        return key_of(self.spec, *self.known)
+        return key_of(self.spec, self.known)
 
     def target(self, store: Path) -> Path:
         """The result's directory in ``store``."""
@@ -71,9 +75,9 @@ def cores() -> int:
 
 
 def pending(points: Sequence[Point], store: Path) -> list[Point]:
-    """The points that have no result in ``store`` yet, each run once."""
+    """The points that have no sound result in ``store`` yet, each run once."""
     unique = {p.key: p for p in points}
-    return [p for p in unique.values() if not is_result(p.target(store))]
+    return [p for p in unique.values() if not is_sound(p.target(store))]
 
 
 def run_all(
@@ -84,40 +88,30 @@ def run_all(
     listener: Listener | None = None,
     capture: bool = False,
     patience: float = PATIENCE,
+    index: str = "",
+    files: Sequence[str] = (),
 ) -> list[Result]:
     """Results of ``points``, in their order; points that have a result in ``store`` are not run again.
 
+    With ``index`` the directory that ``store`` is in is claimed first
+    (:func:`~firstlight.runs.staging.claim`), ``files`` being what else is written there.
+
     On an error or Ctrl-C all workers are killed and partly written results removed; finished points stay.
     """
+    check_patience(patience)
+    if jobs is not None and jobs < 1:
+        raise errors.PlanError(f"jobs = {jobs}: write a number of processes from 1")
     try:
+        if index:
+            claim(store.parent, index, files)
         store.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise errors.ResultError(f"{store}: cannot be written: {e.strerror}") from None
+        raise unwritable(store, e) from None
     todo = pending(points, store)
     if todo:
-        sweep_leftovers(store)
+        leftovers.clear(store)
         _Workers(todo, store, capture, listener, patience).run(min(jobs or cores(), len(todo)))
     return [load(p.target(store)) for p in points]
-
-
-def sweep_leftovers(store: Path) -> None:
-    """Remove partly written results of processes that no longer exist (after a power failure or a kill
-    -9)."""
-    for path in store.glob(".*.*.*"):
-        pid = path.name.split(".")[2]
-        if pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    state = Path(f"/proc/{pid}/stat")
-    return not (state.is_file() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 class _Workers:
@@ -145,7 +139,7 @@ class _Workers:
                 worker.end()
             for worker in workers:
                 worker.close()
-            sweep_leftovers(self.store)
+            leftovers.clear(self.store)
 
     def feed(self, worker: "_Worker") -> None:
         """Give ``worker`` the next point, if there is one."""

@@ -2,10 +2,14 @@
 
 On disk a result is a directory with ``manifest.json`` (resolved spec, seed, version, digest, conservation,
 warnings), one Parquet file per table and, if asked for, ``capture.pcapng``. It is written to a temporary
-directory that is then renamed, so a result's directory is always complete.
+directory that is then renamed, so a result's directory is always complete. The manifest has the size and the
+hash of every file, and as its last entry its own hash: what was damaged or edited afterwards is noticed.
 """
 
+import functools
+import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +17,21 @@ from typing import Any
 
 import pandas as pd
 
+from firstlight.core import hash_of
 from firstlight.errors import ResultError
-from firstlight.runs.staging import Staging, check_target
+from firstlight.runs.staging import Staging, check_target, real
 
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
 PROGRAMS = "programs"
 UTILIZATION = "circuit_utilization_pct"
 """A metric of the summary: the share of the circuit's capacity that carried TCP payload."""
+FILES = "files"
+"""The manifest's entry with the size and the hash of every other file of the result."""
+OWN_HASH = re.compile(rb',\n  "hash": "([0-9a-f]{32})"\n}\n\Z')
+"""How a manifest ends: its own hash, of all that stands before."""
+SMALL = 1 << 26
+"""Bytes of a file up to which its hash is compared when a result is searched for damage."""
 
 
 class Result:
@@ -55,8 +66,26 @@ class Result:
         if name in self._tables:
             return pd.DataFrame(dict(self._tables[name]))
         if self.path is not None and (file := self.path / f"{name}.parquet").is_file():
-            return pd.read_parquet(file)
+            return _read_parquet(file, self._intact(file))
         raise ResultError(f"this result has no table '{name}'; it has: {', '.join(self.tables)}")
+
+    def _intact(self, file: Path) -> bytes:
+        """The content of a file of the result; raises :class:`ResultError` when it is not what was stored."""
+        try:
+            content = file.read_bytes()
+        except OSError as e:
+            raise ResultError(f"{file}: cannot be read: {e.strerror}") from None
+        entry = self._entry(file)
+        if entry is not None and entry.get("hash") != hash_of(content):
+            raise ResultError(f"{file}: damaged or edited after the run; run the experiment again")
+        return content
+
+    def _entry(self, file: Path) -> dict[str, Any] | None:
+        """The manifest's entry of a file; ``None`` in results that have none."""
+        assert self.path is not None
+        files = self.manifest.get(FILES)
+        entry = files.get(str(file.relative_to(self.path))) if isinstance(files, dict) else None
+        return entry if isinstance(entry, dict) else None
 
     @property
     def tables(self) -> list[str]:
@@ -64,7 +93,7 @@ class Result:
         stored = [] if self.path is None else [f.stem for f in self.path.glob("*.parquet")]
         return sorted({*self._tables, *stored})
 
-    @property
+    @functools.cached_property
     def summary(self) -> dict[str, float]:
         """Metric -> value for the measured pair and the whole run; units are in ``table("summary")``."""
         frame = self.table("summary")
@@ -175,7 +204,7 @@ class Result:
     def save(self, directory: str | Path) -> "Result":
         """Write the result as ``directory``, completely or not at all; an earlier result there is
         replaced."""
-        target = Path(directory)
+        target = real(Path(directory))
         check_target(target, MANIFEST)
         with Staging(target) as staging:
             if self.capture is not None:
@@ -195,26 +224,90 @@ class Result:
         for name, output in self._outputs().items():
             (directory / PROGRAMS).mkdir(exist_ok=True)
             (directory / PROGRAMS / name).write_bytes(output)
-        text = json.dumps(self.manifest, indent=2, sort_keys=False)
-        (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        files = {
+            str(f.relative_to(directory)): _described(f) for f in sorted(directory.rglob("*")) if f.is_file()
+        }
+        (directory / MANIFEST).write_bytes(_sealed({**self.manifest, FILES: files}))
+
+
+def _described(file: Path) -> dict[str, Any]:
+    """A file's entry in the manifest."""
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+        return {"bytes": stream.tell(), "hash": digest}
+
+
+def _sealed(manifest: dict[str, Any]) -> bytes:
+    """A manifest as its file has it, with its own hash as the last entry."""
+    entries = {k: v for k, v in manifest.items() if k != "hash"}
+    body = json.dumps(entries, indent=2).encode().removesuffix(b"\n}")
+    return body + f',\n  "hash": "{hash_of(body)}"\n}}\n'.encode()
+
+
+def _read_parquet(file: Path, content: bytes) -> pd.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        frame: pd.DataFrame = pq.read_table(pa.BufferReader(content)).to_pandas()
+    except (pa.ArrowException, OSError, ValueError, KeyError) as e:
+        reason = str(e).splitlines()[0] if str(e) else type(e).__name__
+        raise ResultError(f"{file}: damaged: {reason}; run the experiment again") from None
+    return frame
 
 
 def load(directory: str | Path) -> Result:
-    """Open the result stored in ``directory``; its tables are read when first asked for."""
+    """Open the result stored in ``directory``; its tables are read when first asked for. Raises
+    :class:`ResultError` when there is none, or its manifest is not the one that was stored."""
     path = Path(directory)
+    file = path / MANIFEST
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        content = file.read_bytes()
+        manifest = json.loads(content)
     except FileNotFoundError:
         raise ResultError(f"{path}: not a result (it has no {MANIFEST})") from None
     except NotADirectoryError:
         raise ResultError(f"{path}: not a directory; name a result's directory") from None
-    except (OSError, ValueError) as e:
-        raise ResultError(f"{path / MANIFEST}: cannot be read: {e}") from None
+    except (OSError, ValueError, RecursionError) as e:
+        raise ResultError(f"{file}: cannot be read: {e}") from None
     if not isinstance(manifest, dict) or "digest" not in manifest:
-        raise ResultError(f"{path / MANIFEST}: not the manifest of a result (it has no digest)")
+        raise ResultError(f"{file}: not the manifest of a result (it has no digest)")
+    if "hash" in manifest:
+        end = OWN_HASH.search(content)
+        if end is None or end[1].decode() != hash_of(content[: end.start()]):
+            raise ResultError(f"{file}: edited or damaged after the run; run the experiment again")
+        _check_files(path, manifest)
     return Result(manifest, path=path)
 
 
+def _check_files(path: Path, manifest: dict[str, Any]) -> None:
+    """Raise :class:`ResultError` unless every file is there in its size."""
+    for name, entry in manifest.get(FILES, {}).items():
+        file = path / name
+        try:
+            size = file.stat().st_size
+        except OSError as e:
+            raise ResultError(f"{file}: cannot be read: {e.strerror}; run the experiment again") from None
+        if size != entry["bytes"]:
+            raise ResultError(
+                f"{file}: damaged: {size} bytes instead of {entry['bytes']}; run the experiment again"
+            )
+
+
 def is_result(path: Path) -> bool:
-    """Whether ``path`` holds a result."""
+    """Whether ``path`` holds a result, sound or not."""
     return (path / MANIFEST).is_file()
+
+
+def is_sound(path: Path) -> bool:
+    """Whether ``path`` holds a result of which nothing is missing, damaged or edited. Of files larger than
+    :data:`SMALL` only the size is compared."""
+    try:
+        result = load(path)
+        files: dict[str, dict[str, Any]] = result.manifest.get(FILES, {})
+        for name, entry in files.items():
+            if entry["bytes"] <= SMALL:
+                result._intact(path / name)
+    except ResultError:
+        return False
+    return True

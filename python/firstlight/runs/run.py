@@ -10,8 +10,9 @@ from firstlight.core import Experiment, Overrides, Spec
 from firstlight.dilated import run as dilated
 from firstlight.errors import ResultError
 from firstlight.linux import guest, installed
-from firstlight.runs.result import CAPTURE, MANIFEST, Result, load
-from firstlight.runs.staging import Staging, check_target
+from firstlight.runs import leftovers
+from firstlight.runs.result import CAPTURE, MANIFEST, Result, is_sound, load
+from firstlight.runs.staging import Staging, check_target, real
 
 Hosts = Literal["simulated", "linux"]
 """The kinds of hosts: simulated, with our TCP, or Linux, with a kernel's."""
@@ -62,7 +63,9 @@ def run_into(
     patience: float = core.PATIENCE,
 ) -> Result:
     """Run ``experiment``, store its result as ``target``, completely or not at all, and return it."""
+    target = real(target)
     check_target(target, MANIFEST)
+    leftovers.clear(target.parent)
     store(experiment, target, capture, progress, patience)
     return load(target)
 
@@ -73,9 +76,12 @@ def store(
     capture: bool,
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
+    *,
+    shared: bool = False,
 ) -> None:
-    """Run ``experiment`` and store its result as ``target``, completely or not at all."""
-    with Staging(target) as staging:
+    """Run ``experiment`` and store its result as ``target``, completely or not at all. On a ``shared`` target
+    a sound result of another process stays."""
+    with Staging(target, keep=is_sound if shared else lambda _: False) as staging:
         known = asked(experiment)
         wanted = capture or experiment.resolved.get("measure", {}).get("capture")
         output = execute(
@@ -97,21 +103,31 @@ def asked(experiment: Experiment) -> dict[str, Any]:
 def directory_of(out: str | Path | None, *default: str) -> Path:
     """The directory ``out``, else the default one in ``results``; raises :class:`ResultError` for a file."""
     directory = Path(out) if out is not None else Path("results", *default)
-    if directory.is_file():
+    if real(directory).is_file():
         raise ResultError(f"{directory}: is a file; name a directory")
     return directory
 
 
 def key(experiment: Experiment) -> str:
     """Identity of a run, 32 hex digits; see :func:`key_of`."""
-    return key_of(experiment.spec, experiment.resolved, experiment.inputs)
+    return key_of(experiment.spec, surroundings(experiment))
 
 
-def key_of(spec: Spec, resolved: dict[str, Any], inputs: dict[str, str]) -> str:
-    """Identity of a run, 32 hex digits: a hash of the experiment's text, the overrides, the files that it
-    names and the core's build; on Linux hosts also of the kernel."""
+Surroundings = list[Any]
+"""What decides a run besides the experiment's text, the overrides and the core's build: the files that it names,
+and on Linux hosts the kernel."""
+
+
+def surroundings(experiment: Experiment) -> Surroundings:
+    """Hashes of the files that ``experiment`` names, and on Linux hosts of the kernel."""
+    resolved = experiment.resolved
     kernel = installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
-    identity = [core.build(), spec.text, sorted(spec.overrides.items()), inputs, *kernel]
+    return [experiment.inputs, *kernel]
+
+
+def key_of(spec: Spec, known: Surroundings) -> str:
+    """Identity of a run, 32 hex digits: a hash of all that decides its result."""
+    identity = [core.build(), spec.text, sorted(spec.overrides.items()), *known]
     return core.hash_of(json.dumps(identity, default=str).encode())
 
 
@@ -130,6 +146,7 @@ def execute(
     On Linux hosts a run ends with an error when virtual time stands still for ``patience`` seconds. The logs
     of a failed run are kept as ``logs``, else in a temporary directory that the error names.
     """
+    core.check_patience(patience)
     if installed.is_dilated(experiment.resolved):
         return dilated.execute(experiment, progress, capture, patience=patience, logs=logs)
     if installed.has_linux_hosts(experiment.resolved):

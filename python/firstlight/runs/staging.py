@@ -1,28 +1,107 @@
-"""Writes files and directories completely or not at all."""
+"""Writes files and directories completely or not at all, and only where they belong."""
 
+import contextlib
+import ctypes
+import errno
 import os
-import secrets
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from firstlight.core import named
 from firstlight.errors import ResultError
+from firstlight.runs import leftovers
+
+MARK = ".firstlight"
+"""A file that marks a directory of results: what Firstlight wrote there may be written anew."""
+ATTEMPTS = 100
+"""How often a directory that other processes replace at the same time is tried to be replaced."""
+
+
+def unwritable(path: Path, error: OSError) -> ResultError:
+    """The error that says that ``path`` cannot be written, and why."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return ResultError(f"{named(path)}: cannot be written: {why}; name another place or make room")
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    """Write a file completely or not at all; raises :class:`ResultError` when it cannot be written."""
+    replace_bytes(file, text.encode("utf-8", errors="backslashreplace"))
+
+
+def replace_bytes(file: Path, content: bytes) -> None:
+    """Write a file completely or not at all; raises :class:`ResultError` when it cannot be written."""
+    part = file.with_name(leftovers.new_name())
+    try:
+        try:
+            with part.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(file)
+            sync(file.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as e:
+        raise unwritable(file, e) from None
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a directory's names, lie on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as e:
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that cannot do it for directories
+            raise
+    finally:
+        os.close(handle)
+
+
+def real(target: Path) -> Path:
+    """The place that ``target`` means, links followed; raises :class:`ResultError` when nothing can be
+    there."""
+    try:
+        found = target.resolve()
+        _ = found.exists()
+    except (OSError, RuntimeError, ValueError) as e:
+        why = os.strerror(e.errno) if isinstance(e, OSError) and e.errno else str(e)
+        raise ResultError(f"{named(target)}: no place for a result: {why}; name another directory") from None
+    return found
 
 
 def check_target(target: Path, mark: str) -> None:
     """Raise :class:`ResultError` unless ``target`` is free, an empty directory, or an earlier result, which
     has a file ``mark``."""
-    if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
-        return
+    target = real(target)
+    try:
+        if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
+            return
+    except OSError as e:
+        raise unwritable(target, e) from None
     if target.exists():
         raise ResultError(f"{target}: exists and is not a result; name a new directory")
+
+
+def claim(directory: Path, index: str, files: Sequence[str] = ()) -> None:
+    """Make ``directory`` one of many results and mark it so.
+
+    It may be new, empty, or marked by an earlier call or by the file ``index``. Where ``files`` are given it
+    may hold anything but these. Raises :class:`ResultError` for any other directory.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not any((directory / mark).is_file() for mark in (MARK, index)):
+            names = [entry.name for entry in directory.iterdir()]
+            if taken := [name for name in names if not files or name in files]:
+                found = sorted(taken)[0]
+                raise ResultError(
+                    f"{directory}: holds {found}, which Firstlight did not write; name a new directory"
+                )
+            replace_text(directory / MARK, f"Results of Firstlight ({index}): they may be written anew.\n")
+    except OSError as e:
+        raise unwritable(directory, e) from None
 
 
 class Stored(Protocol):
@@ -34,21 +113,22 @@ class Stored(Protocol):
 
 class Staging:
     """A temporary directory beside ``target`` that :meth:`commit` renames to ``target``; without a commit it
-    is removed."""
+    is removed. What another process has stored there meanwhile stays if ``keep`` finds it good."""
 
-    def __init__(self, target: Path) -> None:
-        self.target = target
+    def __init__(self, target: Path, *, keep: Callable[[Path], bool] = lambda _: False) -> None:
+        self.target = real(target)
         self.path = Path()
+        self._keep = keep
 
     def __enter__(self) -> "Staging":
-        parent = self.target.absolute().parent
+        parent = self.target.parent
         # Named before it is made: an interruption in between leaves nothing, and `with` knows of none yet.
-        self.path = parent / f".{self.target.name}.{os.getpid()}.{secrets.token_hex(4)}"
+        self.path = parent / leftovers.new_name()
         try:
             parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir(0o755)
         except OSError as e:
-            raise ResultError(f"{self.target}: cannot be written: {e.strerror}") from None
+            raise unwritable(self.target, e) from None
         except BaseException:
             self.__exit__()
             raise
@@ -59,16 +139,44 @@ class Staging:
         removed. Raises :class:`ResultError` when there is no room."""
         try:
             result.write(self.path)
+            for folder, _, files in os.walk(self.path):
+                for name in files:
+                    sync(Path(folder, name))
+                sync(Path(folder))
+            self._replace()
+            sync(self.target.parent)
         except OSError as e:
-            why = os.strerror(e.errno) if e.errno else e
-            raise ResultError(f"{self.target}: cannot be written: {why}") from None
-        if self.target.exists():
-            old = self.path.with_name(self.path.name + ".old")
-            self.target.rename(old)
-            self.path.rename(self.target)
+            raise unwritable(self.target, e) from None
+
+    def _replace(self) -> None:
+        """Rename the directory to ``target``. Other processes may do the same at the same time."""
+        for _ in range(ATTEMPTS):
+            try:
+                self.path.rename(self.target)
+                return
+            except OSError as e:
+                if e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            if self._keep(self.target) or exchanged(self.path, self.target):
+                return  # what is left here is removed on exit
+            old = self.path.with_name(leftovers.new_name())
+            with contextlib.suppress(FileNotFoundError):  # another process was faster
+                self.target.rename(old)
             shutil.rmtree(old, ignore_errors=True)
-        else:
-            self.path.rename(self.target)
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def exchanged(one: Path, other: Path) -> bool:
+    """Exchange two directories in one step, so that at no moment either is missing; ``False`` where the file
+    system cannot do it."""
+    with contextlib.suppress(OSError, AttributeError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
+    return False

@@ -4,9 +4,12 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from firstlight import core
@@ -32,7 +35,7 @@ SHOWN = (
     "retransmits",
 )
 """The metrics that the command prints; the CSV has all."""
-Axes = Mapping[str, Sequence[Any]]
+Axes = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Sweep:
     results: list[Result]
     path: Path
 
-    @property
+    @cached_property
     def frame(self) -> pd.DataFrame:
         """One row per point: the axes' values, then every summary metric, then the digest."""
         return pd.DataFrame(
@@ -77,14 +80,16 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
     """The axes, checked: each is a non-empty list of different plain values."""
     checked: dict[str, list[Any]] = {}
-    for key, values in axes.items():
+    for key, given in axes.items():
+        values = given.tolist() if isinstance(given, np.ndarray | pd.Series | pd.Index) else given
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise PlanError(f"{place}: {key} = {values!r}: a list of values is needed, such as [8, 16]")
+        values = [v.item() if isinstance(v, np.generic) else v for v in values]
         if wrong := [v for v in values if not isinstance(v, bool | int | float | str)]:
             raise PlanError(f"{place}: {key}: {wrong[0]!r} is not a number, a text or true/false")
         if len({repr(v) for v in values}) < len(values):
-            raise PlanError(f"{place}: {key}: a value is named twice in {list(values)!r}")
-        checked[key] = list(values)
+            raise PlanError(f"{place}: {key}: a value is named twice in {values!r}")
+        checked[key] = values
     return checked
 
 
@@ -154,7 +159,9 @@ def run_plan(
     patience: float = core.PATIENCE,
 ) -> Sweep:
     """Run the points of ``plan`` that have no result yet; see :func:`sweep`."""
-    results = pool.run_all(plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience)
+    results = pool.run_all(
+        plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience, index=INDEX
+    )
     answer = Sweep(plan.name, plan.axes, combinations(plan.axes), results, plan.path)
     _store(answer)
     return answer
@@ -179,7 +186,8 @@ def load_sweep(directory: str | Path) -> Sweep:
     path = Path(directory)
     try:
         index = json.loads((path / INDEX).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
-        raise ResultError(f"{path}: not a finished sweep ({e})") from None
-    results = [load(path / STORE / p["key"]) for p in index["points"]]
-    return Sweep(index["name"], index["axes"], [p["set"] for p in index["points"]], results, path)
+        name, axes = str(index["name"]), dict(index["axes"])
+        settings, keys = zip(*((dict(p["set"]), str(p["key"])) for p in index["points"]), strict=True)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
+        raise ResultError(f"{path / INDEX}: not the index of a finished sweep ({e!r}); sweep again") from None
+    return Sweep(name, axes, list(settings), [load(path / STORE / key) for key in keys], path)

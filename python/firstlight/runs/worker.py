@@ -11,12 +11,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from firstlight import core
 from firstlight.errors import FirstlightError
+from firstlight.runs.result import is_sound
 from firstlight.runs.run import store
 
 
@@ -45,6 +47,14 @@ def read_tasks(tasks: "SimpleQueue[str]") -> None:
     os._exit(0)
 
 
+def run_point(
+    spec: core.Spec, target: Path, capture: bool, progress: Callable[[float], None] | None, patience: float
+) -> None:
+    """Run a point, unless another process has stored its result meanwhile."""
+    if not is_sound(target):
+        store(spec.check(), target, capture, progress, patience, shared=True)
+
+
 def main() -> None:
     """Serve tasks until the input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -55,7 +65,7 @@ def main() -> None:
         task = json.loads(tasks.get())
         spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
         try:
-            store(spec.check(), Path(task["target"]), task["capture"], report.progress, task["patience"])
+            run_point(spec, Path(task["target"]), task["capture"], report.progress, task["patience"])
         except FirstlightError as e:
             report.send(error=str(e), kind=type(e).__name__)
         except Exception as e:

@@ -3,7 +3,7 @@
 use super::reasons::no_notification;
 use crate::run::{Counters, LinuxCounters, ProgramEnd};
 use firstlight_linux::Frames;
-use firstlight_sim::{HybridConfig, MeterReport, QcnReport};
+use firstlight_sim::{FlowReport, HybridConfig, MeterReport, QcnReport};
 use firstlight_spec::{HostKind, Linux, Spec};
 use firstlight_units::Span;
 
@@ -30,7 +30,8 @@ pub(super) fn qcn(spec: &Spec, report: &QcnReport, notes: &mut Vec<String>) {
 pub(super) fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
     let rows = &counters.flows;
     let begun = |start: Span| start < counters.elapsed;
-    let silent = rows.iter().filter(|flow| flow.bytes_acked == 0 && begun(spec.own_time(flow.start)));
+    let unheard = |flow: &FlowReport| flow.bytes_acked == 0 && flow.finish.is_none();
+    let silent = rows.iter().filter(|flow| unheard(flow) && begun(spec.own_time(flow.start)));
     say(notes, silent.count(), rows.len(), "never had data acknowledged");
     let lost_syns = rows.iter().filter(|flow| flow.sender.syn_retransmits + flow.receiver.syn_retransmits > 0);
     say(notes, lost_syns.count(), rows.len(), "retransmitted a SYN or SYN-ACK");

@@ -1,8 +1,8 @@
 //! The experiment: the keys at the top of a file, and all its tables.
 
 use super::{
-    AdapterTable, ChainTable, ControlTable, Fabric, FlowsTable, HostsTable, LinksTable, LinuxTable, MarksTable,
-    MeasureTable, PfcTable, ProgramTable, Schedule, Stamps, SwitchTable, TcpTable, VoqTable, WorkloadTable,
+    AdapterTable, ChainTable, ControlTable, ExperimentName, Fabric, FlowsTable, HostsTable, LinksTable, LinuxTable,
+    MarksTable, MeasureTable, PfcTable, ProgramTable, Schedule, Stamps, SwitchTable, TcpTable, VoqTable, WorkloadTable,
 };
 use crate::places::Places;
 use firstlight_net::fabric::{CircuitConfig, PacketConfig};
@@ -30,7 +30,7 @@ pub enum Root {
 pub struct Experiment {
     /// Name of the experiment, in tables and reports.
     #[schemars(extend("x-without" = "the name of the file"))]
-    pub name: Option<String>,
+    pub name: Option<ExperimentName>,
     /// Seed of every random stream.
     #[serde(default = "one")]
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
@@ -105,7 +105,7 @@ pub struct Experiment {
 pub struct ChainExperiment {
     /// Name of the experiment, in tables and reports.
     #[schemars(extend("x-without" = "the name of the file"))]
-    pub name: Option<String>,
+    pub name: Option<ExperimentName>,
     /// Seed of every random stream.
     #[serde(default = "one")]
     #[schemars(range(min = 0, max = 4_611_686_018_427_387_904_u64))]

@@ -8,6 +8,7 @@ mod adapter;
 mod chain;
 mod control;
 mod experiment;
+mod experiment_name;
 mod fabric;
 mod flows;
 mod hosts;
@@ -27,6 +28,7 @@ pub use adapter::AdapterTable;
 pub use chain::{ChainTable, Stage};
 pub use control::ControlTable;
 pub use experiment::{ChainExperiment, Experiment, Root};
+pub use experiment_name::ExperimentName;
 pub use fabric::{
     Dumbbell, Fabric, FabricFormat, FatTree, GraphFile, LeafSpineRacks, Racks, Routed, Star, ThreeTierRacks,
 };

@@ -110,6 +110,15 @@ pub(crate) fn expand(
             problems.push(problem("name", text));
             break;
         }
+        let output_of = |name: &str| {
+            let of = name.strip_suffix(".out").or_else(|| name.strip_suffix(".err"))?;
+            names.contains(of).then(|| of.to_string())
+        };
+        if let Some((name, of)) = names.iter().find_map(|name| Some((name, output_of(name)?))) {
+            let text = format!("'{name}' is the file of what program '{of}' prints: give one of them another name");
+            problems.push(problem("name", text));
+            break;
+        }
         if programs.len() > MOST {
             let text = format!("{} programs and more are too many: use at most {MOST}", programs.len());
             problems.push(problem("on", text));

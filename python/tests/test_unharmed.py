@@ -1,0 +1,422 @@
+"""Nothing harms what is there: foreign directories, links, signals, damage, several sweeps at once."""
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import firstlight as fl
+import numpy as np
+import pytest
+from conftest import SMALL, Command, argv, environment
+from firstlight.linux import directory, doctor, guest, kernels
+from firstlight.runs import leftovers, staging
+from firstlight.runs.result import is_sound
+
+SHORT = SMALL.replace('"24ms"', '"12ms"')
+
+
+@pytest.fixture
+def short(small: Path) -> Path:
+    small.write_text(SHORT)
+    return small
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+# Directories
+
+
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "a/b", "a\\u0000b", "n" * 5000])
+def test_a_name_never_leaves_the_directory_of_results(small: Path, command: Command, name: str) -> None:
+    small.write_text(SHORT.replace('"small"', f'"{name}"'))
+    done = command("run", small)
+    assert done.returncode == 2
+    assert "name" in done.stderr and len(done.stderr) < 1500
+    assert [p.name for p in small.parent.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize("words", [["sweep", "small.toml"], ["reproduce", "timers"]])
+def test_a_foreign_directory_is_left_as_it_is(short: Path, command: Command, words: list[str]) -> None:
+    short.write_text(f"{SHORT}\n[sweep]\nseed = [1]\n" if words[0] == "sweep" else SHORT)
+    foreign = short.parent / "mine"
+    foreign.mkdir()
+    for name in ("sweep.csv", "report.html", "verdict.json"):
+        (foreign / name).write_text("precious")
+    before = tree(foreign)
+    done = command(*words, "--out", "mine")
+    assert done.returncode == 2
+    assert "which Firstlight did not write" in done.stderr
+    assert tree(foreign) == before
+
+
+def test_a_sweep_into_the_root_is_refused(short: Path, command: Command) -> None:
+    short.write_text(f"{SHORT}\n[sweep]\nseed = [1]\n")
+    done = command("sweep", short, "--out", "/")
+    assert done.returncode == 2
+    assert not Path("/points").exists() and not Path("/sweep.json").exists()
+
+
+def test_a_link_stays_and_what_it_means_is_written(short: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for name, target in (("link", "there"), ("dangling", "new")):
+        (tmp_path / name).symlink_to(target)
+        fl.run(short, out=tmp_path / name)
+        assert (tmp_path / name).is_symlink()
+        assert fl.load(tmp_path / target).name == "small"
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(fl.ResultError, match="round"):
+        fl.run(short, out=tmp_path / "round")
+
+
+@pytest.mark.parametrize("out", ["x" * 300, "a\0b", "d/" * 3000])
+def test_impossible_places_are_refused_before_the_run(short: Path, out: str) -> None:
+    with pytest.raises(fl.ResultError) as error:
+        fl.run(short, {"duration": "2000s"}, out=out)
+    assert len(str(error.value)) < 700
+
+
+# Signals
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_leaves_nothing(short: Path, which: signal.Signals) -> None:
+    run = start(short, "run", "small.toml", "--set", "duration=2000s", "--out", "r", "--capture")
+    wait_for(lambda: len(list(short.parent.iterdir())) == 2)
+    run.send_signal(which)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 128 + which
+    assert errors.splitlines()[-1].startswith(f"ended by {which.name}")
+    assert [p.name for p in short.parent.iterdir()] == ["small.toml"]
+
+
+def test_a_sweep_that_is_ended_leaves_its_finished_points(short: Path) -> None:
+    short.write_text(f'{SHORT}\n[sweep]\nduration = ["12ms", "2000s"]\n')
+    sweep = start(short, "sweep", "small.toml", "--out", "s", "--jobs", "2")
+    points = short.parent / "s" / "points"
+    wait_for(lambda: points.is_dir() and len(list(points.glob("[!.]*/manifest.json"))) >= 1)
+    sweep.send_signal(signal.SIGTERM)
+    sweep.communicate(timeout=60)
+    assert sweep.returncode == 143
+    assert [is_sound(p) for p in points.iterdir()] == [True]
+
+
+def test_the_next_run_clears_what_a_killed_one_left(short: Path) -> None:
+    run = start(short, "run", "small.toml", "--set", "duration=2000s", "--out", "r", "--capture")
+    wait_for(lambda: len(list(short.parent.iterdir())) == 2)
+    run.kill()
+    run.communicate()
+    assert len(list(leftovers.left_in(short.parent))) == 1
+    other = short.parent / f"{leftovers.PREFIX}{'0' * 8}-{'0' * 8}-1-{'0' * 8}"  # of another machine
+    other.mkdir()
+    fl.run(short, out=short.parent / "r")
+    assert sorted(p.name for p in short.parent.iterdir()) == sorted([other.name, "r", "small.toml"])
+
+
+def test_ctrl_c_at_any_moment_of_the_start_shows_no_traceback(short: Path) -> None:
+    for delay in (0.03, 0.06, 0.1, 0.2, 0.4):
+        run = start(short, "run", "small.toml", "--set", "duration=2000s", "--out", "r")
+        time.sleep(delay)
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=60)
+        assert not re.search('File ".*/firstlight/', errors), (delay, errors)
+        assert not (short.parent / "r").exists()
+
+
+# Damage
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "truncated": lambda content: content[: len(content) // 2],
+    "flipped": lambda content: content[:40] + bytes([content[40] ^ 1]) + content[41:],
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("name", ["summary.parquet", "flows.parquet", "manifest.json"])
+def test_damage_is_named_and_a_damaged_point_is_run_again(
+    short: Path, tmp_path: Path, name: str, how: str
+) -> None:
+    done = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
+    point = done.results[0].path
+    assert point is not None
+    file = point / name
+    file.write_bytes(DAMAGES[how](file.read_bytes()))
+    with pytest.raises(fl.ResultError, match=name):
+        fl.load(point).table(name.removesuffix(".parquet"))
+    again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
+    assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
+
+
+def test_an_edited_digest_is_noticed(short: Path, tmp_path: Path) -> None:
+    digest = fl.run(short, out=tmp_path / "r").digest
+    manifest = tmp_path / "r" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(digest, "0" * len(digest)))
+    with pytest.raises(fl.ResultError, match="edited or damaged"):
+        fl.load(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '"x"', "null", "{}", '{"points": 3}', '{"claims": [1]}', "[" * 100_000]
+)
+@pytest.mark.parametrize("name", ["sweep.json", "compare.json", "reproduction.json", "manifest.json"])
+def test_json_of_another_shape_is_one_error(tmp_path: Path, name: str, content: str) -> None:
+    from firstlight.pages import report
+
+    (tmp_path / name).write_text(content)
+    with pytest.raises(fl.ResultError, match=name):
+        report.write(tmp_path)
+
+
+def test_a_write_that_fails_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "f").write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(fl.ResultError, match="No space left"):
+        staging.replace_text(tmp_path / "f", "new")
+    assert tree(tmp_path) == {"f": b"old"}
+
+
+def test_results_reach_the_disk_before_they_count(
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(staging, "sync", lambda path: synced.append(path))
+    result = fl.run(short, out=tmp_path / "r")
+    assert result.path is not None
+    assert {p.name for p in synced} >= {*(p.name for p in result.path.iterdir())}
+    assert synced[-1] == tmp_path
+
+
+def test_goal_and_report_say_in_one_line_where_they_cannot_write(
+    short: Path, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    done = command("goal", "generate", "halo", "--ranks", "4", "--out", "file/x.goal")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    done = command("goal", "generate", "halo", "--ranks", "4", "--out", "/proc/x.goal")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+# Several at once
+
+
+def test_sweeps_at_once_in_one_directory_agree(short: Path) -> None:
+    short.write_text(f"{SHORT}\n[sweep]\nseed = [1, 2, 3, 4, 5, 6]\n")
+    sweeps = [start(short, "sweep", "small.toml", "--out", "s", "--jobs", "2") for _ in range(3)]
+    ends = [(s.communicate(timeout=300), s.returncode) for s in sweeps]
+    assert [code for _, code in ends] == [0, 0, 0], ends
+    assert len({out for (out, _), _ in ends}) == 1
+    folder = short.parent / "s"
+    assert sorted(p.name for p in folder.iterdir()) == [".firstlight", "points", "sweep.csv", "sweep.json"]
+    assert len(list((folder / "points").iterdir())) == 6
+
+
+def test_directories_replaced_by_many_at_once_are_whole(tmp_path: Path) -> None:
+    class One:
+        def write(self, directory: Path) -> None:
+            for name in "abc":
+                (directory / name).write_text("x")
+
+    def replace() -> None:
+        for _ in range(30):
+            with staging.Staging(tmp_path / "t") as stage:
+                stage.commit(One())
+
+    threads = [threading.Thread(target=replace) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tree(tmp_path) == {f"t/{name}": b"x" for name in "abc"}
+
+
+# Texts and numbers
+
+
+def test_brackets_in_names_are_no_markup(short: Path, command: Command, tmp_path: Path) -> None:
+    short.write_text(SHORT.replace('"small"', '"[red]a[/b] :smile:"'))
+    done = command("run", short, "--out", "r")
+    assert done.returncode == 0, done.stderr
+    assert "[red]a[/b] :smile:" in done.stdout
+
+
+def test_dollars_in_names_are_no_formulas(short: Path, tmp_path: Path) -> None:
+    from firstlight.pages import report
+
+    short.write_text(SHORT.replace('"small"', r"'$\frac{$ $x_$'"))
+    axes: dict[str, list[object]] = {"seed": [1, 2], "tcp.cc": ["cubic", "dctcp"]}
+    done = fl.sweep(short, axes=axes, out=tmp_path / "s")
+    assert report.write_sweep(done).is_file()
+
+
+def test_output_that_cannot_be_written_is_one_line(command: Command) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            argv(["schema"]), stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment()
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["error: standard output: No space left on device"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_any_locale_will_do(short: Path, encoding: str) -> None:
+    short.write_text(SHORT.replace('"small"', '"\u00b5\u2192"'), encoding="utf-8")
+    done = subprocess.run(
+        argv(["run", short, "--out", short.parent / "r"]),
+        capture_output=True,
+        check=False,
+        env={**environment(), "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_file_names_that_are_no_text_are_named(short: Path) -> None:
+    wrong = os.fsencode(short.parent) + b"/a\xff.toml"
+    os.rename(short, wrong)
+    done = subprocess.run(
+        [*argv(["run"]), wrong], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert done.returncode == 2
+    assert "not UTF-8" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_byte_order_mark_is_accepted(short: Path, tmp_path: Path) -> None:
+    plain = fl.run(short).digest
+    short.write_text(SHORT, encoding="utf-8-sig")
+    assert fl.run(short).digest == plain
+
+
+def test_endless_files_are_refused(short: Path) -> None:
+    with pytest.raises(fl.SpecError, match="larger than"):
+        fl.run("/dev/zero")
+    short.write_text(f'{SHORT}[[workload]]\nkind = "file"\nfile = "/dev/zero"\n')
+    with pytest.raises(fl.SpecError, match="larger than"):
+        fl.run(short)
+
+
+def test_numpy_s_numbers_are_values_of_axes(short: Path, tmp_path: Path) -> None:
+    done = fl.sweep(short, axes={"seed": np.arange(1, 3), "voq.small": [np.int64(8)]}, out=tmp_path / "s")
+    assert list(done.frame["seed"]) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"seed": 2**70}, "seed: the number 1180591620717411303424 is too large"),
+        ({"seed": None, "warmup": "0s", "tcp.frto": None}, "the file has no tcp.frto"),
+        ({"seed": object()}, "override seed: expected"),
+        ({"name": "\udcff"}, "not Unicode"),
+        ({"duration": '"1ms"'}, "write duration=1ms without them"),
+    ],
+)
+def test_wrong_overrides_are_errors_of_the_experiment(
+    short: Path, overrides: dict[str, object], said: str
+) -> None:
+    with pytest.raises(fl.SpecError, match=said):
+        fl.run(short, overrides)
+
+
+def test_wrong_arguments_are_named(short: Path, tmp_path: Path, command: Command) -> None:
+    for jobs in (0, -1):
+        with pytest.raises(fl.PlanError, match="jobs"):
+            fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=jobs)
+    for patience in (0.0, -1.0, float("nan")):
+        with pytest.raises(fl.PlanError, match="patience"):
+            fl.run(short, patience=patience)
+    done = command("run", short, "--patience", "nan")
+    assert done.returncode == 2 and "patience" in done.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_completed_flow_is_not_said_to_be_silent(short: Path) -> None:
+    short.write_text(
+        SHORT.replace('jitter = "100us"', 'size = "1kB"').replace('warmup = "4800us"', 'warmup = "0s"')
+    )
+    result = fl.run(short)
+    assert np.isfinite(result.flows["fct_us"]).all()
+    assert not [w for w in result.warnings if "never had data acknowledged" in w]
+
+
+def test_programs_whose_outputs_have_one_name_are_refused(short: Path) -> None:
+    programs = "".join(
+        f'[[program]]\non = "host0"\nrun = "true"\nname = "{name}"\n' for name in ("a", "a.out")
+    )
+    short.write_text(f"{SHORT}\n{programs}")
+    with pytest.raises(fl.SpecError, match=r"'a\.out' is the file of what program 'a' prints"):
+        fl.inspect(short, {"hosts.kind": "linux"})
+
+
+def test_a_broken_kernel_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name, text in (("broken", "{"), ("other", '{"version": 3}')):
+        (kernels.folder() / name).mkdir(parents=True)
+        (kernels.folder() / name / kernels.MANIFEST).write_text(text)
+    assert kernels.built() == []
+    assert len(kernels.broken()) == 2
+    damaged = [c for c in doctor.virtual() if c.name == "damaged kernel"]
+    assert len(damaged) == 2 and all("remove" in c.todo for c in damaged)
+
+
+def test_a_run_directory_of_a_killed_process_is_cleared_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "place", lambda _: tmp_path)
+    left = tmp_path / f"{directory.PREFIX}x"
+    left.mkdir()
+    (left / "lock").touch()
+    newborn = tmp_path / f"{directory.PREFIX}y"
+    newborn.mkdir()
+    with directory.RunDirectory(1) as one, directory.RunDirectory(1) as other:
+        assert not left.exists() and newborn.exists()
+        assert one.path.exists() and other.path.exists()
+    assert list(tmp_path.iterdir()) == [newborn]
+
+
+@pytest.mark.parametrize(
+    ("code", "console", "said"),
+    [
+        (0, "[ 1.0] reboot: Power down", "a program switched the hosts off"),
+        (134, "Out of memory: Killed process 7\nKernel panic - not syncing", "the hosts' memory is full"),
+        (134, "Kernel panic - not syncing: Attempted to kill init!\nx", "Attempted to kill init"),
+    ],
+)
+def test_the_end_of_a_guest_is_explained(tmp_path: Path, code: int, console: str, said: str) -> None:
+    run = directory.RunDirectory(1)
+    run.path = tmp_path
+    (tmp_path / directory.CONSOLE).write_text(console)
+    process = subprocess.Popen(["sh", "-c", f"exit {code}"])
+    process.wait()
+    assert said in guest.early_end(process, run, 10**9)
+
+
+# Tools
+
+
+def start(file: Path, *words: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        argv(words),
+        cwd=file.parent,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "waited two minutes in vain"
+        time.sleep(0.02)
