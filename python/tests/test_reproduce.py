@@ -150,7 +150,7 @@ def test_reproduce_from_rows_to_report(short: Path, command: Command) -> None:
     assert (short / "out" / "figures" / "etalon" / "fig08-static-voq" / "fig08a.png").stat().st_size > 1000
 
     again = command("reproduce", "fig08", "--out", "out")
-    assert "12 finished before" in again.stderr
+    assert "12 of them finished before" in again.stderr
     assert "Etalon Fig. 8" in again.stdout
     assert "not run" in again.stdout
     assert command("report", "out").returncode == 0

@@ -116,7 +116,7 @@ def test_a_failing_point_is_named_and_the_others_kept(small: Path, tmp_path: Pat
     bad = pool.checked([pool.Point(fl.core.Spec.read(late), "the bad one")])[0]
     flows.unlink()
     with pytest.raises(fl.SpecError, match="the bad one"):
-        pool.run_all([good, bad], store, jobs=1)
+        pool.run_all([good, bad], store, pool.Means(jobs=1))
     assert [p.name for p in store.iterdir()] == [good.key]
 
 

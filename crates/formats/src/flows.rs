@@ -1,7 +1,7 @@
 //! Flow lists as HPCC's ns-3 fork and those after it read them (`simulation/mix/flow.txt`, github.com/alibaba-edu/
 //! High-Precision-Congestion-Control): the first line counts the flows; each line after it is one flow, `source
-//! destination priority-group destination-port bytes start-in-seconds`. More lines than that are an error, as
-//! fewer are: the fork would not read them.
+//! destination priority-group destination-port bytes start-in-seconds`. More flows than that are an error, as
+//! fewer are: the fork would not read them. Other text may follow, as in the published files.
 //!
 //! Hosts have the numbers of the network's file, or on a fabric without a file their own. The priority group becomes
 //! the flow's traffic class. The port is not used: hosts choose ports themselves. The starts may be in any order.
@@ -27,8 +27,9 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
     for line in lines.by_ref().take(count) {
         flows.push(flow(&line, hosts)?);
     }
-    if lines.next().is_some() {
-        let problem = format!("{count} flows are announced, and {} follow: count them anew", count + 1 + lines.count());
+    let more = lines.filter(is_flow).count();
+    if more > 0 {
+        let problem = format!("{count} flows are announced, and {} follow: count them anew", count + more);
         return Err(first.words[0].error(problem));
     }
     if flows.len() < count {
@@ -36,6 +37,11 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
         return Err(first.words[0].error(problem));
     }
     Ok(flows)
+}
+
+/// Whether a line has as many numbers as a flow.
+fn is_flow(line: &TextLine<'_>) -> bool {
+    line.words.len() == COLUMNS.len() && line.words.iter().all(|word| word.text.parse::<f64>().is_ok())
 }
 
 fn flow(line: &TextLine<'_>, hosts: &[u32]) -> Result<ListedFlow, ImportError> {
@@ -76,7 +82,7 @@ mod tests {
     #[test]
     fn published_lists_are_read() {
         let text =
-            "2\n2 1 3 100 200000000 2\n3 1 0 100 5000 2.000000001\n0 1 3 100 9 2\n\nFirst line: # of flows\n...\n";
+            "2\n2 1 3 100 200000000 2\n3 1 0 100 5000 2.000000001\n\nFirst line: # of flows\n...\n";
         let flows = read(text, "flows.txt", &[0, 1, 2, 3]).unwrap();
         let ends: Vec<_> = flows.iter().map(|flow| (flow.src, flow.dst, flow.class)).collect();
         assert_eq!(ends, [(HostId(2), HostId(1), Some(3)), (HostId(3), HostId(1), Some(0))]);
@@ -95,6 +101,10 @@ mod tests {
             "flows.txt:1:1: expected how many flows follow, found 'two': write a whole number from 1 to 1073741824"
         );
         assert_eq!(error("2\n0 1 3 100 5 2\n"), "flows.txt:1:1: 2 flows are announced, and 1 follow: count them anew");
+        assert_eq!(
+            error("1\n0 1 3 100 5 2\n\n1 0 3 100 5 2\nand so on\n2 0 3 100 5 2\n"),
+            "flows.txt:1:1: 1 flows are announced, and 3 follow: count them anew"
+        );
         assert_eq!(error("1\n0 1 3 100 5\n"), format!("flows.txt:2:12: start in seconds is missing: {all}"));
         assert_eq!(error("1\n0 1 3 100 5 2 9\n"), format!("flows.txt:2:15: '9' is one word too many: {all}"));
         assert_eq!(

@@ -21,11 +21,15 @@ from firstlight.errors import ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import load
 from firstlight.runs.run import HOSTS, Hosts
+from firstlight.runs.shards import Shard, same_build
+from firstlight.runs.staging import claim as claim_directory
 from firstlight.runs.staging import replace_text
 from firstlight.runs.sweep import STORE
 
 INDEX = "reproduction.json"
 VERDICT = "verdict.json"
+FILES = (STORE, VERDICT, "figures", "report.html")
+"""What a reproduction writes besides its index."""
 Plan = dict[tuple[str, RunKey], pool.Point]
 """The runs of some claims, by the claim's name."""
 
@@ -72,32 +76,25 @@ def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulat
 
 
 def run(
-    claims: Sequence[Claim],
-    mode: Mode,
-    points: Plan,
-    out: Path,
-    *,
-    jobs: int | None = None,
-    listener: pool.Listener | None = None,
-    patience: float = core.PATIENCE,
+    claims: Sequence[Claim], mode: Mode, points: Plan, out: Path, means: pool.Means | None = None
 ) -> Reproduction:
     """Reproduce ``claims`` (planned as ``points``) into ``out``; points that lie there already are not run
     again."""
-    results = pool.run_all(
-        list(points.values()),
-        out / STORE,
-        jobs=jobs,
-        listener=listener,
-        patience=patience,
-        index=INDEX,
-        files=(STORE, VERDICT, "figures", "report.html"),
-    )
+    claim_directory(out, INDEX, FILES)
+    results = pool.run_all(list(points.values()), out / STORE, means)
     outcomes = {c.name: Outcome(c, mode) for c in claims}
     for (name, key), result in zip(points, results, strict=True):
         outcomes[name].results[key] = result
     reproduction = Reproduction(mode, list(outcomes.values()), out)
     _store(reproduction)
     return reproduction
+
+
+def run_shard(points: Plan, out: Path, shard: Shard, means: pool.Means) -> None:
+    """Run the points of one shard that have no result yet."""
+    claim_directory(out, INDEX, FILES)
+    same_build(out)
+    pool.run_missing(shard.of(list(points.values())), out / STORE, means)
 
 
 def _store(reproduction: Reproduction) -> None:

@@ -13,12 +13,14 @@ from firstlight.cli.options import (
     jobs_option,
     json_option,
     parse_settings,
+    part_of,
     patience_option,
     set_option,
+    shard_options,
 )
 from firstlight.cli.progress import Tracker
 from firstlight.runs import compare as comparisons
-from firstlight.runs import pool
+from firstlight.runs import pool, shards
 from firstlight.runs import run as runs
 from firstlight.runs import sweep as sweeps
 
@@ -56,6 +58,7 @@ def run(
 @hosts_option
 @click.option("--out", type=File, help="Directory of the points and the table (default: results/<name>).")
 @jobs_option
+@shard_options
 @patience_option
 def sweep(
     file: Path,
@@ -63,14 +66,27 @@ def sweep(
     hosts: str | None,
     out: Path | None,
     jobs: int | None,
+    shard: str | None,
+    status: bool,
+    collect: bool,
     patience: float,
 ) -> None:
     """Run FILE at every point of its [sweep] table; finished points are not run again."""
+    part = part_of(shard, status, collect)
     plan = sweeps.plan(file, parse_settings(settings, hosts), out=out)
-    todo = pool.pending(plan.points, plan.path / sweeps.STORE)
-    click.echo(f"{len(plan.points)} points, {len(plan.points) - len(todo)} of them finished before", err=True)
-    with Tracker.of_points("sweeping", todo) as tracker:
-        done = sweeps.run_plan(plan, jobs=jobs, listener=tracker.on_point, patience=patience)
+    if status:
+        click.echo(shards.status(plan.points, plan.store))
+        return
+    if collect:
+        shards.collected(plan.points, plan.store)
+    points = part.of(plan.points) if part else plan.points
+    with Tracker.of_points("sweeping", points, plan.store) as tracker:
+        means = pool.Means(jobs, listener=tracker.on_point, patience=patience)
+        if part:
+            sweeps.run_shard(plan, part, means)
+            click.echo(f"shard {shard}: {len(points)} of {len(plan.points)} points are in {plan.store}")
+            return
+        done = sweeps.run_plan(plan, means)
     columns = [*done.axes, *(c for c in sweeps.SHOWN if c in done.frame)]
     click.echo(done.frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
     click.echo(f"stored in {plan.path} (table: {plan.path / sweeps.TABLE})")
@@ -91,9 +107,9 @@ def compare(
     from firstlight.pages import report
 
     plan = comparisons.plan(file, parse_settings(settings), out=out)
-    todo = pool.pending(plan.points, plan.path / comparisons.STORE)
-    with Tracker.of_points("comparing", todo) as tracker:
-        done = comparisons.run_plan(plan, jobs=jobs, listener=tracker.on_point, patience=patience)
+    with Tracker.of_points("comparing", plan.points, plan.path / comparisons.STORE) as tracker:
+        means = pool.Means(jobs, listener=tracker.on_point, patience=patience)
+        done = comparisons.run_plan(plan, means)
     print_comparison(console(), done)
     click.echo(f"page: {report.write_comparison(done)}")
 

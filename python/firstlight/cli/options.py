@@ -1,13 +1,15 @@
 """Options that several commands have."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from firstlight.core import PATIENCE, check_patience
-from firstlight.errors import SpecError
+from firstlight.errors import PlanError, SpecError
 from firstlight.runs.run import DILATED, HOSTS
+from firstlight.runs.shards import Shard
 
 File = click.Path(path_type=Path)
 set_option = click.option(
@@ -40,6 +42,28 @@ patience_option = click.option(
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs side by side (default: all cores)."
 )
+
+
+def shard_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options ``--shard``, ``--status`` and ``--collect`` of commands that run many points."""
+    for option in (
+        click.option("--collect", is_flag=True, help="Only put together what shards have left."),
+        click.option("--status", is_flag=True, help="Only say how many points are finished."),
+        click.option(
+            "--shard", metavar="I/N", help="Run only the I-th of N parts, for batch systems; then --collect."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def part_of(shard: str | None, status: bool, collect: bool) -> Shard | None:
+    """The shard to run, if one is asked for; raises :class:`PlanError` when more than one thing is."""
+    if (shard is not None) + status + collect > 1:
+        raise PlanError("--shard, --status and --collect are three things to do: give one of them")
+    return None if shard is None else Shard.parse(shard)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 

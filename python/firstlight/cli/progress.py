@@ -3,8 +3,10 @@
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 
+import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -15,10 +17,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from firstlight.runs.pool import Event, Point
+from firstlight.runs.grid import CHECKED
+from firstlight.runs.pool import Event, Point, pending
 
 QUIET_PERIOD = 5.0
 """Seconds between progress lines where standard error is not a terminal."""
+TELLING = 0.02
+"""The share of the work after which the time that is left is told."""
 
 
 class Tracker:
@@ -32,8 +37,8 @@ class Tracker:
         self.finished = 0
         self._running: dict[str, float] = {}
         self._complete = 0.0
-        self._started = time.monotonic()
-        self._spoke = self._started
+        self._spoke = time.monotonic()
+        self._first: tuple[float, float] | None = None
         console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -49,9 +54,16 @@ class Tracker:
         self._task = self._bar.add_task(title, total=self.total)
 
     @classmethod
-    def of_points(cls, title: str, points: Sequence[Point]) -> "Tracker":
-        """A tracker of the points that are still to be run."""
-        return cls(title, sum(p.weight for p in points), len(points))
+    def of_points(cls, title: str, points: Sequence[Point], store: Path) -> "Tracker":
+        """A tracker of the points that have no result in ``store`` yet. Of a large sweep all points count: to
+        look for every result takes long."""
+        if len(points) > CHECKED:
+            print(f"{len(points)} points; finished ones are passed over", file=sys.stderr)
+            return cls(title, float(len(points)), len(points))
+        todo = pending(points, store)
+        before = len({p.key for p in points}) - len(todo)
+        print(f"{len(points)} points, {before} of them finished before", file=sys.stderr)
+        return cls(title, sum(p.weight for p in todo), len(todo))
 
     def __enter__(self) -> "Tracker":
         self._bar.start()
@@ -84,9 +96,13 @@ class Tracker:
         if self._bar.disable and (now := time.monotonic()) - self._spoke >= QUIET_PERIOD:
             self._spoke = now
             share = min(work / self.total, 1.0)
-            left = (now - self._started) * (1 - share) / max(share, 1e-3)
-            print(
-                f"{self.title}{counts}: {share:.0%} done, about {left:.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
+            click.echo(f"{self.title}{counts}: {share:.0%} done{self._left(now, share)}", err=True)
+
+    def _left(self, now: float, share: float) -> str:
+        """How long the rest takes, once a part is done that tells: processes need time to start."""
+        if self._first is None:
+            self._first = now, share
+        began, done = self._first
+        if share - done < TELLING or now - began < 1:
+            return ""
+        return f", about {(now - began) * (1 - share) / (share - done):.0f} s left"

@@ -11,9 +11,9 @@ from firstlight.claims import read
 from firstlight.claims import reproduce as reproductions
 from firstlight.claims.form import Mode
 from firstlight.cli.console import console, print_rows, print_scoreboard
-from firstlight.cli.options import File, jobs_option, patience_option
+from firstlight.cli.options import File, jobs_option, part_of, patience_option, shard_options
 from firstlight.cli.progress import Tracker
-from firstlight.runs import pool
+from firstlight.runs import pool, shards
 from firstlight.runs.run import HOSTS
 from firstlight.runs.sweep import STORE
 
@@ -43,6 +43,7 @@ from firstlight.runs.sweep import STORE
     help="linux: on Linux hosts too, beside the simulated ones.",
 )
 @jobs_option
+@shard_options
 @patience_option
 def reproduce(
     names: tuple[str, ...],
@@ -52,6 +53,9 @@ def reproduce(
     out: Path,
     hosts: str,
     jobs: int | None,
+    shard: str | None,
+    status: bool,
+    collect: bool,
     patience: float,
 ) -> None:
     """Reproduce published figures (all, or those named as in `firstlight list`) and judge what the papers say
@@ -59,18 +63,25 @@ def reproduce(
     from firstlight.pages import report
 
     started = time.monotonic()
+    part = part_of(shard, status, collect)
     mode: Mode = "quick" if quick else "full"
     chosen = read.select(read.find(), names)
     points = reproductions.plan(chosen, mode, HOSTS if hosts == "linux" else ("simulated",))
-    todo = pool.pending(list(points.values()), out / STORE)
-    click.echo(
-        f"{len(chosen)} reproductions, {len(points)} runs, {len(points) - len(todo)} finished before",
-        err=True,
-    )
-    with Tracker.of_points(f"reproducing ({mode})", todo) as tracker:
-        done = reproductions.run(
-            chosen, mode, points, out, jobs=jobs, listener=tracker.on_point, patience=patience
-        )
+    every, store = list(points.values()), out / STORE
+    if status:
+        click.echo(shards.status(every, store))
+        return
+    if collect:
+        shards.collected(every, store)
+    click.echo(f"{len(chosen)} reproductions, {len(points)} runs", err=True)
+    mine = part.of(every) if part else every
+    with Tracker.of_points(f"reproducing ({mode})", mine, store) as tracker:
+        means = pool.Means(jobs, listener=tracker.on_point, patience=patience)
+        if part:
+            reproductions.run_shard(points, out, part, means)
+            click.echo(f"shard {shard}: {len(mine)} of {len(every)} points are in {store}")
+            return
+        done = reproductions.run(chosen, mode, points, out, means)
     page = report.write_reproduction(done)
     if as_json:
         click.echo(reproductions.as_json(done), nl=False)

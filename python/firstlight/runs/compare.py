@@ -17,7 +17,7 @@ from firstlight.runs import pool
 from firstlight.runs.divergence import Divergence, divergences
 from firstlight.runs.result import Result, load
 from firstlight.runs.run import HOSTS, Hosts, directory_of
-from firstlight.runs.staging import replace_text
+from firstlight.runs.staging import claim, replace_text
 
 INDEX = "compare.json"
 STORE = "points"
@@ -152,21 +152,13 @@ def compare(
     Both results are stored in ``out`` (default ``results/compare/<name>``). A result that is already there is
     not run again.
     """
-    return run_plan(plan(path, overrides, out=out), jobs=jobs, listener=listener, patience=patience)
+    return run_plan(plan(path, overrides, out=out), pool.Means(jobs, listener=listener, patience=patience))
 
 
-def run_plan(
-    plan: Plan,
-    *,
-    jobs: int | None = None,
-    listener: pool.Listener | None = None,
-    patience: float = PATIENCE,
-) -> Comparison:
+def run_plan(plan: Plan, means: pool.Means) -> Comparison:
     """Run the points of ``plan`` that have no result yet; see :func:`compare`."""
-    results = pool.run_all(
-        plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience, index=INDEX
-    )
-    return _stored(plan.name, results, plan.path)
+    claim(plan.path, INDEX)
+    return _stored(plan.name, pool.run_all(plan.points, plan.path / STORE, means), plan.path)
 
 
 def _stored(name: str, results: Sequence[Result], directory: Path) -> Comparison:

@@ -7,13 +7,14 @@ under the run's key; a finished point is not run again.
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -24,10 +25,12 @@ from firstlight.core import PATIENCE, Spec, check_patience
 from firstlight.runs import leftovers
 from firstlight.runs.result import Result, is_sound, load
 from firstlight.runs.run import Surroundings, key_of, surroundings
-from firstlight.runs.staging import claim, unwritable
+from firstlight.runs.staging import unwritable
 
 Event = Literal["progress", "done"]
 Listener = Callable[["Point", Event, float], None]
+AHEAD = 2
+"""Points that a worker is given at a time: it begins the next without waiting for its parent."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Point:
 
     @functools.cached_property
     def known(self) -> Surroundings:
-        """What decides the result besides the experiment. Raises :class:`SpecError` with the point's label for
-        a wrong experiment."""
+        """What decides the result besides the experiment. Raises :class:`SpecError` with the point's label
+        for a wrong experiment."""
         if self.surroundings is not None:
             return self.surroundings
         try:
@@ -74,65 +77,87 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def pending(points: Sequence[Point], store: Path) -> list[Point]:
-    """The points that have no sound result in ``store`` yet, each run once."""
-    unique = {p.key: p for p in points}
-    return [p for p in unique.values() if not is_sound(p.target(store))]
+def missing(points: Iterable[Point], store: Path) -> Iterator[Point]:
+    """The points that have no sound result in ``store`` yet, each once."""
+    seen: set[str] = set()
+    for point in points:
+        if point.key not in seen:
+            seen.add(point.key)
+            if not is_sound(point.target(store)):
+                yield point
 
 
-def run_all(
-    points: Sequence[Point],
-    store: Path,
-    *,
-    jobs: int | None = None,
-    listener: Listener | None = None,
-    capture: bool = False,
-    patience: float = PATIENCE,
-    index: str = "",
-    files: Sequence[str] = (),
-) -> list[Result]:
-    """Results of ``points``, in their order; points that have a result in ``store`` are not run again.
+def pending(points: Iterable[Point], store: Path) -> list[Point]:
+    """The points that have no sound result in ``store`` yet, each once."""
+    return list(missing(points, store))
 
-    With ``index`` the directory that ``store`` is in is claimed first
-    (:func:`~firstlight.runs.staging.claim`), ``files`` being what else is written there.
+
+@dataclass(frozen=True)
+class Means:
+    """How points are run: by processes of this machine, or by an executor."""
+
+    jobs: int | None = None
+    """Processes that run side by side; ``None``: one for each core."""
+    executor: Executor | None = None
+    """Anything with the protocol of :mod:`concurrent.futures`, such as Dask's ``Client.get_executor()``."""
+    listener: Listener | None = None
+    patience: float = PATIENCE
+    """Seconds for which the virtual time of Linux hosts may stand still."""
+    capture: bool = False
+
+    def __post_init__(self) -> None:
+        check_patience(self.patience)
+        if self.jobs is not None and self.jobs < 1:
+            raise errors.PlanError(f"jobs = {self.jobs}: write a number of processes from 1")
+        if self.jobs is not None and self.executor is not None:
+            raise errors.PlanError("jobs and executor: an executor has its own workers; leave jobs out")
+
+
+def run_missing(points: Iterable[Point], store: Path, means: Means) -> None:
+    """Run the points that have no result in ``store`` yet.
 
     On an error or Ctrl-C all workers are killed and partly written results removed; finished points stay.
     """
-    check_patience(patience)
-    if jobs is not None and jobs < 1:
-        raise errors.PlanError(f"jobs = {jobs}: write a number of processes from 1")
     try:
-        if index:
-            claim(store.parent, index, files)
         store.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise unwritable(store, e) from None
-    todo = pending(points, store)
-    if todo:
-        leftovers.clear(store)
-        _Workers(todo, store, capture, listener, patience).run(min(jobs or cores(), len(todo)))
+    leftovers.clear(store)
+    todo = missing(points, store)
+    first = list(itertools.islice(todo, means.jobs or cores()))
+    if not first:
+        return
+    every = itertools.chain(first, todo)
+    if means.executor is None:
+        _Workers(every, store, means).run(len(first))
+    else:
+        from firstlight.runs.remote import Remote
+
+        Remote(means.executor, every, store, means).run()
+
+
+def run_all(points: Sequence[Point], store: Path, means: Means | None = None) -> list[Result]:
+    """Results of ``points``, in their order; points that have a result in ``store`` are not run again."""
+    run_missing(points, store, means or Means())
     return [load(p.target(store)) for p in points]
 
 
 class _Workers:
     """The workers of one call, and the points that they share."""
 
-    def __init__(
-        self, todo: list[Point], store: Path, capture: bool, listener: Listener | None, patience: float
-    ) -> None:
-        self.todo = deque(todo)
+    def __init__(self, todo: Iterator[Point], store: Path, means: Means) -> None:
+        self.todo = todo
         self.store = store
-        self.capture = capture
-        self.listener = listener
-        self.patience = patience
+        self.means = means
         self.inbox: Queue[tuple[_Worker, dict[str, Any]]] = Queue()
 
     def run(self, jobs: int) -> None:
         workers = [_Worker(self.inbox) for _ in range(jobs)]
         try:
-            for worker in workers:
-                self.feed(worker)
-            while any(w.point for w in workers):
+            for _ in range(AHEAD):
+                for worker in workers:
+                    self.feed(worker)
+            while any(w.points for w in workers):
                 self.handle(*self.inbox.get())
         finally:
             for worker in workers:
@@ -143,17 +168,19 @@ class _Workers:
 
     def feed(self, worker: "_Worker") -> None:
         """Give ``worker`` the next point, if there is one."""
-        worker.point = self.todo.popleft() if self.todo else None
-        if worker.point:
-            worker.start(worker.point, self.store, self.capture, self.patience)
+        if point := next(self.todo, None):
+            worker.start(point, self.store, self.means)
 
     def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
-        point = worker.point
-        if point is None:
+        if "number" not in message:  # the process has ended
+            if worker.points:
+                raise errors.RunError(f"{next(iter(worker.points.values())).label}: {message['error']}")
             return
+        point = worker.points[message["number"]]
         if "progress" in message:
             self.report(point, "progress", float(message["progress"]))
         elif "done" in message:
+            del worker.points[message["number"]]
             self.report(point, "done", 1.0)
             self.feed(worker)
         else:
@@ -161,15 +188,16 @@ class _Workers:
             raise kind(f"{point.label}: {message['error']}")
 
     def report(self, point: Point, event: Event, fraction: float) -> None:
-        if self.listener:
-            self.listener(point, event, fraction)
+        if self.means.listener:
+            self.means.listener(point, event, fraction)
 
 
 class _Worker:
     """One child process, and the thread that reads its messages."""
 
     def __init__(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
-        self.point: Point | None = None
+        self.points: dict[int, Point] = {}
+        self._numbers = itertools.count()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "firstlight.runs.worker"],
             stdin=subprocess.PIPE,
@@ -186,17 +214,20 @@ class _Worker:
             inbox.put((self, json.loads(line)))
         inbox.put((self, {"error": f"the worker process ended (exit code {self.process.wait()})"}))
 
-    def start(self, point: Point, store: Path, capture: bool, patience: float) -> None:
+    def start(self, point: Point, store: Path, means: Means) -> None:
         """Send a point to the process."""
         spec = point.spec
+        number = next(self._numbers)
+        self.points[number] = point
         task = {
+            "number": number,
             "text": spec.text,
             "path": spec.path,
             "overrides": spec.overrides,
             "sweep": spec.sweep,
             "target": str(point.target(store)),
-            "capture": capture,
-            "patience": patience,
+            "capture": means.capture,
+            "patience": means.patience,
         }
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died: its listener says so
@@ -205,7 +236,7 @@ class _Worker:
 
     def end(self) -> None:
         """Kill the process."""
-        self.point = None
+        self.points.clear()
         self.process.kill()
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """One experiment: inspect it, run it, store its result."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -81,7 +82,21 @@ def store(
 ) -> None:
     """Run ``experiment`` and store its result as ``target``, completely or not at all. On a ``shared`` target
     a sound result of another process stays."""
-    with Staging(target, keep=is_sound if shared else lambda _: False) as staging:
+    computed(experiment, target, capture, progress, patience, shared=shared)()
+
+
+def computed(
+    experiment: Experiment,
+    target: Path,
+    capture: bool,
+    progress: Callable[[float], None] | None = None,
+    patience: float = core.PATIENCE,
+    *,
+    shared: bool = False,
+) -> Callable[[], None]:
+    """Run ``experiment`` as :func:`store` does; return what stores its result, in any thread, once."""
+    with contextlib.ExitStack() as stack:
+        staging = stack.enter_context(Staging(target, keep=is_sound if shared else lambda _: False))
         known = asked(experiment)
         wanted = capture or experiment.resolved.get("measure", {}).get("capture")
         output = execute(
@@ -91,7 +106,14 @@ def store(
             patience=patience,
             logs=target.with_name(f"{target.name}.failed"),
         )
-        staging.commit(Result({**output.manifest, **known}, output.tables, programs=output.programs))
+        result = Result({**output.manifest, **known}, output.tables, programs=output.programs)
+        rest = stack.pop_all()
+
+    def finish() -> None:
+        with rest:
+            staging.commit(result)
+
+    return finish
 
 
 def asked(experiment: Experiment) -> dict[str, Any]:
@@ -114,8 +136,8 @@ def key(experiment: Experiment) -> str:
 
 
 Surroundings = list[Any]
-"""What decides a run besides the experiment's text, the overrides and the core's build: the files that it names,
-and on Linux hosts the kernel."""
+"""What decides a run besides the experiment's text, the overrides and the core's build: the files that it
+names, and on Linux hosts the kernel."""
 
 
 def surroundings(experiment: Experiment) -> Surroundings:

@@ -1,8 +1,8 @@
 """Runs one experiment at every combination of some keys' values, on all cores. A sweep can be resumed."""
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,11 @@ from firstlight import core
 from firstlight.core import Overrides, Spec
 from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
+from firstlight.runs.grid import CHECKED, Grid
 from firstlight.runs.result import Result, load
 from firstlight.runs.run import directory_of
-from firstlight.runs.staging import replace_text
+from firstlight.runs.shards import Shard, same_build
+from firstlight.runs.staging import claim, replace_text
 
 INDEX = "sweep.json"
 TABLE = "sweep.csv"
@@ -93,29 +95,19 @@ def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
     return checked
 
 
-def combinations(axes: Axes) -> list[dict[str, Any]]:
-    """Every combination of the axes' values."""
-    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-
-
-def label(setting: Mapping[str, Any]) -> str:
-    """A point as a person names it: ``voq.small=16 voq.large=50``."""
-    return " ".join(f"{k}={v}" for k, v in setting.items()) or "as in the file"
-
-
-def points_of(spec: Spec, axes: Axes) -> list[pool.Point]:
-    """The points. All are checked before any is run."""
-    return pool.checked([pool.Point(spec.with_overrides(s), label(s)) for s in combinations(axes)])
-
-
 @dataclass(frozen=True)
 class Plan:
     """A sweep before it is run: its points, all of them checked, and the directory of its results."""
 
     name: str
     axes: dict[str, list[Any]]
-    points: list[pool.Point]
+    points: Grid
     path: Path
+
+    @property
+    def store(self) -> Path:
+        """The directory of the points' results."""
+        return self.path / STORE
 
 
 def plan(
@@ -129,7 +121,10 @@ def plan(
     spec = Spec.read(path, overrides, sweep=True)
     table = axes_of(spec) if axes is None else check_axes(axes, "axes")
     name = spec.check().name
-    return Plan(name, table, points_of(spec, table), directory_of(out, name))
+    points = Grid(spec, table)
+    if len(points) <= CHECKED:
+        pool.checked(points)
+    return Plan(name, table, points, directory_of(out, name))
 
 
 def sweep(
@@ -139,6 +134,7 @@ def sweep(
     *,
     out: str | Path | None = None,
     jobs: int | None = None,
+    executor: Executor | None = None,
     listener: pool.Listener | None = None,
     patience: float = core.PATIENCE,
 ) -> Sweep:
@@ -147,24 +143,28 @@ def sweep(
     Results are stored in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that
     the text names, and build. A result that is already there is not run again, so an interrupted sweep
     continues. ``jobs`` processes run in parallel (default: all cores); their number does not change a result.
+
+    ``executor`` runs the points elsewhere: anything with the protocol of :mod:`concurrent.futures`, such as
+    Dask's ``Client.get_executor()``. Where its workers see ``out``, results are stored there by them.
     """
-    return run_plan(plan(path, overrides, axes, out=out), jobs=jobs, listener=listener, patience=patience)
+    means = pool.Means(jobs, executor, listener, patience)
+    return run_plan(plan(path, overrides, axes, out=out), means)
 
 
-def run_plan(
-    plan: Plan,
-    *,
-    jobs: int | None = None,
-    listener: pool.Listener | None = None,
-    patience: float = core.PATIENCE,
-) -> Sweep:
+def run_plan(plan: Plan, means: pool.Means) -> Sweep:
     """Run the points of ``plan`` that have no result yet; see :func:`sweep`."""
-    results = pool.run_all(
-        plan.points, plan.path / STORE, jobs=jobs, listener=listener, patience=patience, index=INDEX
-    )
-    answer = Sweep(plan.name, plan.axes, combinations(plan.axes), results, plan.path)
+    claim(plan.path, INDEX)
+    results = pool.run_all(plan.points, plan.store, means)
+    answer = Sweep(plan.name, plan.axes, list(plan.points.settings()), results, plan.path)
     _store(answer)
     return answer
+
+
+def run_shard(plan: Plan, shard: Shard, means: pool.Means) -> None:
+    """Run the points of one shard that have no result yet. The index is written when all are collected."""
+    claim(plan.path, INDEX)
+    same_build(plan.path)
+    pool.run_missing(shard.of(plan.points), plan.store, means)
 
 
 def _store(sweep: Sweep) -> None:

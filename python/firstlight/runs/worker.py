@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from firstlight import core
 from firstlight.errors import FirstlightError
 from firstlight.runs.result import is_sound
-from firstlight.runs.run import store
+from firstlight.runs.run import computed
 
 
 class Reporter:
@@ -27,17 +28,19 @@ class Reporter:
 
     def __init__(self) -> None:
         self._next = 0.0
+        self._lock = threading.Lock()
 
     def send(self, **message: Any) -> None:
         """Write one message as one line."""
-        sys.stdout.write(json.dumps(message) + "\n")
-        sys.stdout.flush()
+        with self._lock:
+            sys.stdout.write(json.dumps(message) + "\n")
+            sys.stdout.flush()
 
-    def progress(self, fraction: float) -> None:
+    def progress(self, fraction: float, number: int) -> None:
         """Report the fraction done of the present point."""
         if (now := time.monotonic()) >= self._next:
             self._next = now + 0.1
-            self.send(progress=fraction)
+            self.send(progress=fraction, number=number)
 
 
 def read_tasks(tasks: "SimpleQueue[str]") -> None:
@@ -47,12 +50,59 @@ def read_tasks(tasks: "SimpleQueue[str]") -> None:
     os._exit(0)
 
 
-def run_point(
-    spec: core.Spec, target: Path, capture: bool, progress: Callable[[float], None] | None, patience: float
-) -> None:
+class Storing:
+    """Stores results in a thread of its own, so that the next point runs while the last reaches the disk."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self._thread = ThreadPoolExecutor(1)
+        self._last: Future[None] | None = None
+
+    def add(self, number: int, finish: Callable[[], None]) -> None:
+        """Store a result and say so; at most two results wait."""
+        last, self._last = self._last, self._thread.submit(self._finish, number, finish)
+        if last:
+            last.result()
+
+    def wait(self) -> None:
+        """Wait until all results are stored."""
+        if self._last:
+            self._last.result()
+
+    def _finish(self, number: int, finish: Callable[[], None]) -> None:
+        with told(self._report, number):
+            finish()
+            self._report.send(done=True, number=number)
+
+
+@contextlib.contextmanager
+def told(report: Reporter, number: int, before: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Report an error to the parent instead of raising it; ``before`` is done first, since the parent then
+    ends this process."""
+    try:
+        yield
+    except FirstlightError as e:
+        before()
+        report.send(error=str(e), kind=type(e).__name__, number=number)
+    except Exception as e:
+        before()
+        report.send(error=f"{type(e).__name__}: {e}", kind="RunError", number=number)
+
+
+def serve(task: dict[str, Any], report: Reporter, storing: Storing) -> None:
     """Run a point, unless another process has stored its result meanwhile."""
-    if not is_sound(target):
-        store(spec.check(), target, capture, progress, patience, shared=True)
+    number, target = task["number"], Path(task["target"])
+    with told(report, number, storing.wait):
+        if is_sound(target):
+            report.send(done=True, number=number)
+            return
+        spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
+
+        def progress(fraction: float) -> None:
+            report.progress(fraction, number)
+
+        finish = computed(spec.check(), target, task["capture"], progress, task["patience"], shared=True)
+        storing.add(number, finish)
 
 
 def main() -> None:
@@ -61,17 +111,9 @@ def main() -> None:
     tasks: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=read_tasks, args=(tasks,), daemon=True).start()
     report = Reporter()
+    storing = Storing(report)
     while True:
-        task = json.loads(tasks.get())
-        spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
-        try:
-            run_point(spec, Path(task["target"]), task["capture"], report.progress, task["patience"])
-        except FirstlightError as e:
-            report.send(error=str(e), kind=type(e).__name__)
-        except Exception as e:
-            report.send(error=f"{type(e).__name__}: {e}", kind="RunError")
-        else:
-            report.send(done=True)
+        serve(json.loads(tasks.get()), report, storing)
 
 
 if __name__ == "__main__":
