@@ -153,6 +153,8 @@ def find(hz: int, version: str = "") -> Kernel:
     build = f"`firstlight kernel build --hz {hz}" + (f" --source {version}`" if version else "`")
     same = [k for k in built() if k.hz == hz and is_of(k.version, version)]
     which = f"a tick of {milliseconds(hz)}" + (f" and version {version}" if version else "")
+    if not same and (problems := broken()):
+        raise KernelError(problems[0])
     if not same:
         raise KernelError(f"no kernel with {which} is built: run {build} (about 5 minutes, once)")
     wanted = source_hash(hz)
