@@ -3,13 +3,18 @@
 It imports the rest only after it has taken care of Ctrl-C, which may come in the first half second.
 """
 
-import signal
+import os
 import sys
 
 
 def main() -> None:
     """Entry point of the ``firstlight`` command."""
-    signal.signal(signal.SIGINT, _leave)
+    try:
+        import signal
+
+        signal.signal(signal.SIGINT, _leave)
+    except KeyboardInterrupt:
+        _leave()
     from firstlight import cli
 
     cli.main()
@@ -18,8 +23,6 @@ def main() -> None:
 def _leave(*_: object) -> None:
     sys.stderr.write("interrupted; nothing was begun\n")
     sys.stderr.flush()
-    import os
-
     os._exit(130)
 
 

@@ -244,10 +244,10 @@ def test_directories_replaced_by_many_at_once_are_whole(tmp_path: Path) -> None:
 
 
 def test_brackets_in_names_are_no_markup(short: Path, command: Command, tmp_path: Path) -> None:
-    short.write_text(SHORT.replace('"small"', '"[red]a[/b] :smile:"'))
+    short.write_text(SHORT.replace('"small"', '"[red]a[bold] :smile: [link=x]"'))
     done = command("run", short, "--out", "r")
     assert done.returncode == 0, done.stderr
-    assert "[red]a[/b] :smile:" in done.stdout
+    assert "[red]a[bold] :smile: [link=x]" in done.stdout
 
 
 def test_dollars_in_names_are_no_formulas(short: Path, tmp_path: Path) -> None:
