@@ -13,7 +13,7 @@
 //! instantaneous queue would exceed the threshold with it; others pass unmarked up to the limit.
 
 use crate::phantom::{Phantom, PhantomConfig};
-use crate::red::{Red, RedConfig};
+use crate::red::{Drops, Red, RedConfig};
 use crate::{Ecn, Serializer};
 use firstlight_units::{Bytes, SettingError, Span, Time};
 
@@ -92,6 +92,15 @@ impl Discipline {
     pub fn marking(&self) -> impl Iterator<Item = &'static str> {
         let ways = [("ecn", self.ecn.is_some()), ("red", self.red.is_some()), ("phantom", self.phantom.is_some())];
         ways.into_iter().filter_map(|(key, given)| given.then_some(key))
+    }
+
+    /// The keys by which packets are dropped, each with what is wrong with that in a class that may lose none. RED drops
+    /// there only where that is written.
+    pub fn dropping(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let beyond = self.red.as_ref().is_some_and(|red| red.drops == Drops::Beyond);
+        let queue = self.queue.map(|_| ("queue", "a queue's limit drops packets of a lossless class"));
+        let text = "RED drops packets of a lossless class; without this key it only marks there";
+        queue.into_iter().chain(beyond.then_some(("red.drop_beyond", text)))
     }
 
     /// Checks the parameters against each other. Each by itself is in the range of its key.

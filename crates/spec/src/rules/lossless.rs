@@ -138,14 +138,11 @@ fn other_limits(switch: &SwitchConfig, config: &PfcConfig) -> Wrong {
         let text = format!("the shared buffer drops packets of lossless classes: {RIGHT}");
         return Some(("switch.buffer".into(), text));
     }
-    let classes = || (0..switch.queues().len()).filter(|class| config.has(*class));
-    if let Some(class) = classes().find(|class| switch.queues()[*class].queue.is_some()) {
-        let text = format!("a queue's limit drops packets of a lossless class: {RIGHT}");
-        return Some((format!("{}.queue", table(switch, class)), text));
-    }
-    let class = classes().find(|class| drops_beyond(switch.queues()[*class].red.as_ref()))?;
-    let text = format!("RED drops packets of a lossless class; without this key it only marks there: {RIGHT}");
-    Some((format!("{}.red.drop_beyond", table(switch, class)), text))
+    let mut classes = (0..switch.queues().len()).filter(|class| config.has(*class));
+    classes.find_map(|class| {
+        let (key, text) = switch.queues()[class].dropping().next()?;
+        Some((format!("{}.{key}", table(switch, class)), format!("{text}: {RIGHT}")))
+    })
 }
 
 /// The link whose buffer lacks most.
