@@ -10,7 +10,8 @@
 //! and the phantom queue (`phantom.rs`) see it all the same.
 //!
 //! The threshold is DCTCP's (Alizadeh et al., SIGCOMM'10, section 3.1): an ECN-capable packet is marked when the
-//! instantaneous queue would exceed the threshold with it; others pass unmarked up to the limit.
+//! instantaneous queue would exceed the threshold with it; others pass unmarked up to the limit, or are dropped there
+//! with `drop_non_ect`, as by the WRED of switches (Judd, NSDI'15).
 
 use crate::phantom::{Phantom, PhantomConfig};
 use crate::red::{Drops, Red, RedConfig};
@@ -66,6 +67,9 @@ pub struct Discipline {
     /// Mark ECN-capable packets when the queue would exceed this (DCTCP).
     #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no marks")))]
     pub ecn: Option<Length>,
+    /// Drop packets that are not ECN-capable where `ecn` marks those that are. `false`: they pass unmarked.
+    #[cfg_attr(feature = "spec", schemars(extend("x-with" = "ecn")))]
+    pub drop_non_ect: bool,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
     pub red: Option<RedConfig>,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
@@ -100,7 +104,8 @@ impl Discipline {
         let beyond = self.red.as_ref().is_some_and(|red| red.drops == Drops::Beyond);
         let queue = self.queue.map(|_| ("queue", "a queue's limit drops packets of a lossless class"));
         let text = "RED drops packets of a lossless class; without this key it only marks there";
-        queue.into_iter().chain(beyond.then_some(("red.drop_beyond", text)))
+        let non_ect = self.drop_non_ect.then_some(("drop_non_ect", "this drops packets of a lossless class"));
+        queue.into_iter().chain(beyond.then_some(("red.drop_beyond", text))).chain(non_ect)
     }
 
     /// Checks the parameters against each other. Each by itself is in the range of its key.
@@ -162,7 +167,15 @@ struct PerPacketRules {
     limit: Span,
     /// Mark beyond that.
     mark: Span,
+    /// What becomes of packets beyond a threshold that cannot be marked.
+    non_ect: Verdict,
     aqm: Aqm,
+}
+
+impl Default for PerPacketRules {
+    fn default() -> Self {
+        PerPacketRules { limit: Span::MAX, mark: Span::MAX, non_ect: Verdict::Pass, aqm: Aqm::None }
+    }
 }
 
 /// Active queue management.
@@ -181,12 +194,15 @@ impl Policer {
             Discipline { phantom: Some(phantom), .. } => Aqm::Phantom(Phantom::new(phantom, serializer)),
             _ => Aqm::None,
         };
-        Policer::with(discipline.queue, discipline.ecn, aqm, serializer)
+        let non_ect = if discipline.drop_non_ect { Verdict::Drop } else { Verdict::Pass };
+        let rules = PerPacketRules { non_ect, aqm, ..PerPacketRules::default() };
+        Policer::with(discipline.queue, discipline.ecn, rules, serializer)
     }
 
-    fn with(limit: Option<Length>, threshold: Option<Length>, aqm: Aqm, serializer: &Serializer) -> Self {
+    /// A policer with these rules, but for the limit and the threshold.
+    fn with(limit: Option<Length>, threshold: Option<Length>, rules: PerPacketRules, serializer: &Serializer) -> Self {
         let mut policer = Policer { limit: u32::MAX, mark: u32::MAX, rules: None };
-        let mut rules = PerPacketRules { limit: Span::MAX, mark: Span::MAX, aqm };
+        let mut rules = PerPacketRules { limit: Span::MAX, mark: Span::MAX, ..rules };
         match limit {
             None => {}
             Some(Length::Packets(limit)) => policer.limit = limit,
@@ -197,15 +213,16 @@ impl Policer {
             Some(Length::Packets(mark)) => policer.mark = mark,
             Some(Length::Bytes(mark)) => rules.mark = serializer.time_of(mark),
         }
-        let needed = rules.limit < Span::MAX || rules.mark < Span::MAX || !matches!(rules.aqm, Aqm::None);
+        let by_time = rules.limit < Span::MAX || rules.mark < Span::MAX;
+        let needed = by_time || rules.non_ect == Verdict::Drop || !matches!(rules.aqm, Aqm::None);
         policer.rules = needed.then(|| Box::new(rules));
         policer
     }
 
-    /// Changes how much the queue holds and from where on it marks. RED and the phantom queue go on as they are.
+    /// Changes how much the queue holds and from where on it marks. All else goes on as it is.
     pub(crate) fn resize(&mut self, limit: Option<Length>, threshold: Option<Length>, serializer: &Serializer) {
-        let aqm = self.rules.take().map_or(Aqm::None, |rules| rules.aqm);
-        *self = Policer::with(limit, threshold, aqm, serializer);
+        let rules = self.rules.take().map_or_else(PerPacketRules::default, |rules| *rules);
+        *self = Policer::with(limit, threshold, rules, serializer);
     }
 
     /// Whether the policer needs to see every packet; otherwise only those that find [`Policer::calm`] packets or more.
@@ -256,7 +273,13 @@ impl Policer {
         if let Some(PerPacketRules { aqm: Aqm::Red(red), .. }) = self.rules.as_deref_mut() {
             return red.judge(ecn);
         }
-        if !state.at_once && self.is_beyond(state) { congestion(ecn) } else { Verdict::Pass }
+        if state.at_once || !self.is_beyond(state) {
+            return Verdict::Pass;
+        }
+        match &self.rules {
+            Some(rules) if ecn == Ecn::NotEct => rules.non_ect,
+            _ => congestion(ecn),
+        }
     }
 
     #[inline]

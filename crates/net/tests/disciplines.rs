@@ -106,7 +106,11 @@ fn discipline() -> impl Strategy<Value = Discipline> {
     let phantom = (0.3f64..1.0, 0u64..5000);
     let marking = prop_oneof![
         Just(Discipline::default()),
-        length().prop_map(|ecn| Discipline { ecn: Some(ecn), ..Discipline::default() }),
+        (length(), any::<bool>()).prop_map(|(ecn, drop_non_ect)| Discipline {
+            ecn: Some(ecn),
+            drop_non_ect,
+            ..Discipline::default()
+        }),
         red,
         phantom.prop_map(|(drain, n)| Discipline::phantom(PhantomConfig { drain, threshold: Bytes::new(n) })),
     ];
@@ -155,8 +159,9 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
         packet.set_class(step.class);
         let id = records.len() as u32;
         let got = port.offer(PacketId(id), &mut packet, time);
-        let Discipline { queue, ecn, red, .. } = disciplines[class];
-        let full = !at_once && exceeds(queue, load, step.size);
+        let Discipline { queue, ecn, drop_non_ect, red, .. } = disciplines[class];
+        let unwanted = drop_non_ect && step.ecn == Ecn::NotEct && exceeds(ecn, load, step.size);
+        let full = !at_once && (exceeds(queue, load, step.size) || unwanted);
         match red {
             Some(_) => prop_assert!(got.is_err() || !full),
             None => prop_assert_eq!(got.is_err(), full),
@@ -303,4 +308,29 @@ fn red_marks_what_its_formula_says() {
     // Of 105,000 packets 10,000 are marked, with a deviation of sqrt(10,000) * 5.77 / 10.5 = 55.
     let marks = share(105_000);
     assert!(marks.abs_diff(10_000) < 4 * 55, "{marks} marks");
+}
+
+/// Two may wait unmarked: the first packet is in service, and the third that waits is the first beyond the threshold.
+#[test]
+fn a_threshold_drops_what_it_cannot_mark() {
+    let queue = Some(Length::Packets(4));
+    let fate = |ecn: Length, drop_non_ect: bool| {
+        let discipline = Discipline { queue, ecn: Some(ecn), drop_non_ect, ..Discipline::default() };
+        let arrivals = [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ect0];
+        verdicts(FifoPort::new(serializer(), DELAY, &discipline, 0), &arrivals.map(at_once))
+    };
+    let at_once_and_below = [(true, Ecn::NotEct), (true, Ecn::NotEct), (true, Ecn::Ect0)];
+    // Beyond it ECT is queued and marked, non-ECT is dropped and takes no room; the fifth that would wait finds four.
+    let dropping = [(false, Ecn::NotEct), (true, Ecn::Ce), (false, Ecn::NotEct), (true, Ecn::Ce), (false, Ecn::Ect0)];
+    let passing = [(true, Ecn::NotEct), (true, Ecn::Ce), (false, Ecn::NotEct), (false, Ecn::Ect1), (false, Ecn::Ect0)];
+    // In bytes the packet in service counts as well: three of 1,000.
+    for ecn in [Length::Packets(2), Length::Bytes(Bytes::new(3000))] {
+        assert_eq!(fate(ecn, true), [&at_once_and_below[..], &dropping].concat(), "{ecn}");
+        assert_eq!(fate(ecn, false), [&at_once_and_below[..], &passing].concat(), "{ecn}");
+    }
+}
+
+/// A packet of 1,000 bytes that comes with the one before it.
+fn at_once(ecn: Ecn) -> Step {
+    Step { gap_ns: 0, size: 1000, class: 0, ecn }
 }

@@ -26,6 +26,9 @@ fn queues_in_packets_or_in_data() {
         ("[switch]\nqueue = \"9\"", "x.toml:14:9: switch.queue: '9' has no unit: write for example \"9B\""),
         ("[switch]\nqueue = true", "x.toml:14:9: switch.queue: expected a number of packets or a size, found true: write for example 100"),
         ("[switch]\necn = 0", "x.toml:14:7: switch.ecn: 0 packets is out of range: use 1 to 16777216, or a size"),
+        ("[switch]\necn = 9\ndrop_non_ect = true", "accepted"),
+        ("[switch]\ndrop_non_ect = true", "x.toml:14:16: switch.drop_non_ect: has no effect: it counts only when switch.ecn is given, but it is not; take it out"),
+        ("[switch]\necn = 9\ndrop_non_ect = true\n[pfc]", "x.toml:15:16: switch.drop_non_ect: this drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true"),
     ]);
 }
 
