@@ -15,7 +15,7 @@
 //! All of these are multiplied by the average number of packets that an ACK acknowledges (weight of the newest ACK:
 //! 1/16), so that delayed ACKs do not slow the search down; the increase counts packets, so that they double it.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::Span;
 
 /// The factor of a window at congestion.
@@ -103,9 +103,9 @@ impl CongestionControl for Bic {
         let converging = window.cwnd < self.last_max;
         self.last_max = if converging { (cwnd * (1.0 + BETA) / 2.0) as u32 } else { window.cwnd };
         if window.cwnd <= LOW_WINDOW {
-            return (window.cwnd / 2).max(MIN_SSTHRESH);
+            return (window.cwnd / 2).max(window.floor);
         }
-        ((cwnd * BETA) as u32).max(MIN_SSTHRESH)
+        ((cwnd * BETA) as u32).max(window.floor)
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {

@@ -19,7 +19,7 @@
 use super::draw::Draw;
 use super::hystart::HyStart;
 use super::round::Round;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, NewReno, NewRenoConfig, Start, Window};
+use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
 use firstlight_units::Span;
 
 /// The window's factor at a backoff.
@@ -136,7 +136,7 @@ impl CongestionControl for Cdg {
             self.hystart.on_ack(window, ack);
         }
         if self.round.ends(ack) {
-            self.end_round(!slow_start && ack.open && window.cwnd > MIN_SSTHRESH);
+            self.end_round(!slow_start && ack.open && window.cwnd > window.floor);
         }
     }
 
@@ -155,10 +155,10 @@ impl CongestionControl for Cdg {
         if std::mem::take(&mut self.backs_off) {
             self.just_backed_off = true;
             self.shadow = shadow;
-            return ((cwnd * BETA) as u32).max(MIN_SSTHRESH);
+            return ((cwnd * BETA) as u32).max(window.floor);
         }
         self.shadow = shadow / 2.0;
-        (self.shadow.min(cwnd) as u32).max(MIN_SSTHRESH)
+        (self.shadow.min(cwnd) as u32).max(window.floor)
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
@@ -191,7 +191,7 @@ mod tests {
     /// lag.
     #[test]
     fn backoffs_are_as_far_apart_as_their_probability_says() {
-        let window = Window { cwnd: 200, ssthresh: 2, credit: 0 };
+        let window = Window { cwnd: 200, ssthresh: 2, ..Window::new(1) };
         let mut rounds = 0;
         for seed in 0..1000 {
             let mut cdg = Cdg::new(CdgConfig {}, Span::ZERO);

@@ -11,7 +11,7 @@
 //! HZ=1000.
 
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, Window};
+use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, Window};
 use firstlight_units::{Span, Time};
 
 /// Section 5.1: how fast the cubic grows, in packets per second cubed.
@@ -218,7 +218,7 @@ impl CongestionControl for Cubic {
         let w_max = if shrunk { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
         self.w_max = if self.config.coarse { w_max.trunc() } else { w_max };
         self.epoch = None;
-        ((cwnd * self.config.beta) as u32).max(MIN_SSTHRESH)
+        ((cwnd * self.config.beta) as u32).max(window.floor)
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn returns_to_the_plateau_after_k() {
         let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() }, Span::ZERO);
-        let mut window = Window { cwnd: 1000, ssthresh: 500, credit: 0 };
+        let mut window = Window { cwnd: 1000, ssthresh: 500, ..Window::new(1) };
         window.ssthresh = cubic.ssthresh(&window, false);
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 700);
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn small_windows_grow_as_reno_would_at_this_beta() {
         let mut cubic = Cubic::new(CubicConfig { coarse: false, ..CubicConfig::default() }, Span::ZERO);
-        let mut window = Window { cwnd: 10, ssthresh: 5, credit: 0 };
+        let mut window = Window { cwnd: 10, ssthresh: 5, ..Window::new(1) };
         window.ssthresh = cubic.ssthresh(&window, false);
         window.cwnd = window.ssthresh;
         // 100 round trips of 100 us: the cubic has not moved; alpha = 0.529 packets per round trip.
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_window_at_its_plateau_stands_still() {
         let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(4));
-        let mut window = Window { cwnd: 2, ssthresh: 2, credit: 0 };
+        let mut window = Window { cwnd: 2, ssthresh: 2, ..Window::new(1) };
         window.ssthresh = cubic.ssthresh(&window, true);
         let mut now = Time::ZERO + Span::from_ms(8);
         for _ in 0..199 {
@@ -306,8 +306,8 @@ mod tests {
     fn fast_convergence_lowers_the_plateau() {
         let config = CubicConfig { coarse: false, ..CubicConfig::default() };
         let mut cubic = Cubic::new(config, Span::from_ms(1));
-        cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, credit: 0 }, false);
-        cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, credit: 0 }, false);
+        cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, ..Window::new(1) }, false);
+        cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, ..Window::new(1) }, false);
         assert!((cubic.w_max - 68.0).abs() < 1e-9);
     }
 }

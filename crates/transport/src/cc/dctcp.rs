@@ -4,9 +4,7 @@
 //! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5), as in Linux also when a reduction for a
 //! mark is under way. M is counted in packets, as the window is.
 
-use super::{
-    Ack, CongestionControl, ControllerConfig, EcnUse, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window,
-};
+use super::{Ack, CongestionControl, ControllerConfig, EcnUse, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
 
 /// DCTCP (RFC 8257).
@@ -97,7 +95,7 @@ impl CongestionControl for Dctcp {
             return self.reno.ssthresh(window, marked);
         }
         let cwnd = f64::from(window.cwnd);
-        ((cwnd - cwnd * self.alpha / 2.0) as u32).max(MIN_SSTHRESH)
+        ((cwnd - cwnd * self.alpha / 2.0) as u32).max(window.floor)
     }
 
     fn on_recovery(&mut self, window: &mut Window) {
@@ -130,9 +128,9 @@ mod tests {
         let expected = 15.0 / 16.0 * (1.0 - 1.0 / 16.0) + 0.4 / 16.0;
         assert!((dctcp.alpha - expected).abs() < 1e-12);
         assert_eq!(
-            dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, credit: 0 }, true),
+            dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, true),
             (100.0 - 50.0 * expected) as u32
         );
-        assert_eq!(dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, credit: 0 }, false), 50);
+        assert_eq!(dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, false), 50);
     }
 }

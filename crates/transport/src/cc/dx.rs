@@ -24,7 +24,7 @@
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, ControllerConfig, Latency, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Latency, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// Round-trip times this close are always the same.
@@ -138,10 +138,10 @@ impl Dx {
             return;
         }
         let cwnd = self.exact.of(window);
-        let least = f64::from(MIN_SSTHRESH).min(cwnd);
+        let least = f64::from(window.floor).min(cwnd);
         self.exact.set(window, decreased(cwnd, q, nanoseconds(base.rtt)).max(least));
         // Slow start is over for good: below an old threshold it would begin again.
-        window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
+        window.ssthresh = window.cwnd.max(window.floor);
         self.stale = true;
     }
 }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_window_by_hand() {
-        let (mut dx, mut window) = (dx(), Window { cwnd: 11, ssthresh: 8, credit: 0 });
+        let (mut dx, mut window) = (dx(), Window { cwnd: 11, ssthresh: 8, ..Window::new(1) });
         round(&mut dx, &mut window, &[0]);
         assert_eq!(window.cwnd, 12, "no queue: one more");
         round(&mut dx, &mut window, &[0, 1_000, 2_000]);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn slow_start_does_not_begin_again() {
-        let (mut dx, mut window) = (dx(), Window { cwnd: 70, ssthresh: 70, credit: 0 });
+        let (mut dx, mut window) = (dx(), Window { cwnd: 70, ssthresh: 70, ..Window::new(1) });
         round(&mut dx, &mut window, &[0]);
         round(&mut dx, &mut window, &[20_000]);
         // 71 - 70 / 2 = 36; then a round that is left out, then one without a queue: one packet more.
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_loss_halves_and_spoils_its_round() {
-        let (mut dx, mut window) = (dx(), Window { cwnd: 20, ssthresh: 8, credit: 0 });
+        let (mut dx, mut window) = (dx(), Window { cwnd: 20, ssthresh: 8, ..Window::new(1) });
         round(&mut dx, &mut window, &[0]);
         window.ssthresh = dx.ssthresh(&window, false);
         window.cwnd = window.ssthresh;

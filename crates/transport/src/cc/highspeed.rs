@@ -9,7 +9,7 @@
 //! congestion avoidance (measured: 268 packets grow by one in 0.46 windows acknowledged where a(w) = 4 and the receiver
 //! acknowledges every second packet), which this does too.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::Span;
 
 /// Section 5: Low_Window, up to which TCP's own response function holds.
@@ -121,7 +121,7 @@ impl CongestionControl for HighSpeed {
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         let kept = f64::from(window.cwnd) * (1.0 - self.row.decrease);
-        (kept as u32).max(MIN_SSTHRESH)
+        (kept as u32).max(window.floor)
     }
 }
 

@@ -16,7 +16,7 @@
 //!   acknowledged.
 
 use super::round::{Round, in_ticks};
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Start, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Start, Window};
 use firstlight_units::{Span, Time};
 
 /// The time after a congestion for which the increase is TCP's, in seconds.
@@ -148,7 +148,7 @@ impl CongestionControl for Htcp {
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         self.find_beta();
         self.congestion = self.now;
-        ((f64::from(window.cwnd) * self.beta) as u32).max(MIN_SSTHRESH)
+        ((f64::from(window.cwnd) * self.beta) as u32).max(window.floor)
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn backoff_adapts_to_a_steady_throughput() {
         let mut htcp = Htcp::new(HtcpConfig {}, Span::from_ms(4));
-        let window = Window { cwnd: 272, ssthresh: 2, credit: 0 };
+        let window = Window { cwnd: 272, ssthresh: 2, ..Window::new(1) };
         (htcp.min_rtt, htcp.max_rtt, htcp.throughput) = (Span::from_ms(20), Span::from_ms(33), 8000.0);
         let seen = [(); 3].map(|()| htcp.ssthresh(&window, false));
         assert_eq!(seen, [136, 136, 150]);

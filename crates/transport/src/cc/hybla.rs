@@ -12,7 +12,7 @@
 //! - In congestion avoidance an ACK adds whole 128ths of a packet, but at least 1 / cwnd: at 60 ms 2/128 up to a window
 //!   of 361 packets, then 1/128.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, Start, Window};
+use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, Start, Window};
 use firstlight_units::Span;
 
 /// The fraction of a packet in which windows grow in congestion avoidance.
@@ -106,6 +106,6 @@ impl CongestionControl for Hybla {
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        (window.cwnd / 2).max(MIN_SSTHRESH)
+        (window.cwnd / 2).max(window.floor)
     }
 }

@@ -14,7 +14,7 @@
 //! alpha and beta back to those of small windows.
 
 use super::round::Round;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::Span;
 
 /// Bounds of alpha, in packets per round trip.
@@ -151,7 +151,7 @@ impl CongestionControl for Illinois {
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         let lost = (f64::from(window.cwnd) * self.beta) as u32;
-        (window.cwnd - lost).max(MIN_SSTHRESH)
+        (window.cwnd - lost).max(window.floor)
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {

@@ -10,7 +10,7 @@
 //! windows as with NewReno at each of 19,999 samples; of 16 flows in a hybrid fabric a few are seen to halve their
 //! windows. `lp.early = false`, the default, is Linux's LP; `true` is the paper's.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Span, Time};
 
 /// Weight of the newest sample in the smoothed one-way delay, gamma.
@@ -85,7 +85,7 @@ impl CongestionControl for Lp {
             return;
         }
         window.cwnd = if inferring { 1 } else { (window.cwnd / 2).max(1) };
-        window.ssthresh = window.ssthresh.min(window.cwnd.max(MIN_SSTHRESH));
+        window.ssthresh = window.ssthresh.min(window.cwnd.max(window.floor));
         self.inference_end = ack.now + phase;
     }
 
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn early_congestion_halves_and_then_leaves_one_packet() {
         let (mut lp, mut window) =
-            (Lp::new(LpConfig { early: true }, Span::ZERO), Window { cwnd: 40, ssthresh: 20, credit: 0 });
+            (Lp::new(LpConfig { early: true }, Span::ZERO), Window { cwnd: 40, ssthresh: 20, ..Window::new(1) });
         (1..10).for_each(|i| _ = ack(&mut lp, &mut window, i, 0));
         assert_eq!(ack(&mut lp, &mut window, 20, 20), 40, "sd = 2.5 ms is below 3 ms");
         assert_eq!(ack(&mut lp, &mut window, 21, 20), 20, "sd = 4.7 ms: half");
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn linux_s_lp_is_reno() {
         let (mut lp, mut window) =
-            (Lp::new(LpConfig::default(), Span::ZERO), Window { cwnd: 40, ssthresh: 20, credit: 0 });
+            (Lp::new(LpConfig::default(), Span::ZERO), Window { cwnd: 40, ssthresh: 20, ..Window::new(1) });
         (1..=80).for_each(|i| _ = ack(&mut lp, &mut window, i, i as u32));
         assert_eq!(window.cwnd, 41);
     }

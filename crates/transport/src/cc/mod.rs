@@ -41,9 +41,6 @@ pub use name::{CcName, ControllerConfig, LinuxControl, ModuleParameter};
 
 use firstlight_units::{Bytes, Rate, Span, Time};
 
-/// No controller shrinks the window below this many packets, but for Swift, which paces below one.
-pub const MIN_SSTHRESH: u32 = 2;
-
 /// The congestion window, in packets as Linux counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -53,12 +50,14 @@ pub struct Window {
     pub ssthresh: u32,
     /// Packets acknowledged towards the next increase of `cwnd` in congestion avoidance.
     pub credit: u32,
+    /// No controller sets the threshold below this many packets, or shrinks the window below it. Swift paces below one.
+    pub floor: u32,
 }
 
 impl Window {
-    /// A window at the start of a connection.
+    /// A window at the start of a connection, with Linux's floor of two packets.
     pub const fn new(initial: u32) -> Self {
-        Window { cwnd: initial, ssthresh: u32::MAX, credit: 0 }
+        Window { cwnd: initial, ssthresh: u32::MAX, credit: 0, floor: 2 }
     }
 
     /// True below the threshold.

@@ -2,7 +2,7 @@
 //!
 //! Loss recovery itself is the endpoint's and uses SACK; what is left of NewReno here is how the window moves.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::Span;
 
 /// NewReno has no parameters.
@@ -37,6 +37,6 @@ impl CongestionControl for NewReno {
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        (window.cwnd / 2).max(MIN_SSTHRESH)
+        (window.cwnd / 2).max(window.floor)
     }
 }

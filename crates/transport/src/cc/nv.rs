@@ -16,7 +16,7 @@
 
 use super::draw::Draw;
 use super::round::Round;
-use super::{Ack, CongestionControl, ControllerConfig, Delivery, MIN_SSTHRESH, NewReno, NewRenoConfig, Start, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Delivery, NewReno, NewRenoConfig, Start, Window};
 use firstlight_units::{Span, Time};
 
 /// Packets that may wait in queues.
@@ -107,8 +107,8 @@ impl Nv {
             self.may_grow |= self.acks >= ENOUGH_TO_GROW;
         } else if cwnd > most && self.acks >= enough {
             self.may_grow = false;
-            window.cwnd = ((cwnd - (CUT * (cwnd - most)).max(1.0)) as u32).max(MIN_SSTHRESH);
-            window.ssthresh = (most as u32).clamp(MIN_SSTHRESH, window.cwnd);
+            window.cwnd = ((cwnd - (CUT * (cwnd - most)).max(1.0)) as u32).max(window.floor);
+            window.ssthresh = (most as u32).clamp(window.floor, window.cwnd);
         }
         if self.acks >= enough {
             (self.rate, self.acks) = (0.0, 0);
@@ -140,7 +140,7 @@ impl CongestionControl for Nv {
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         self.may_grow = false;
-        ((f64::from(window.cwnd) * LOSS) as u32).max(MIN_SSTHRESH)
+        ((f64::from(window.cwnd) * LOSS) as u32).max(window.floor)
     }
 
     fn wants_delivery(&self) -> bool {
@@ -167,18 +167,24 @@ mod tests {
     /// 200 packets at twice the smallest RTT: W = 100, and the window loses 0.3 of the 90 packets above W + 10.
     #[test]
     fn window_is_what_the_rate_fills_and_ten_packets() {
-        let (mut nv, mut window) = (Nv::new(NvConfig {}, Span::ZERO), Window { cwnd: 200, ssthresh: 100, credit: 0 });
+        let (mut nv, mut window) =
+            (Nv::new(NvConfig {}, Span::ZERO), Window { cwnd: 200, ssthresh: 100, ..Window::new(1) });
         nv.reset = Time::MAX;
         nv.halfway = Time::MAX;
         nv.min_rtt = Span::from_us(1000);
         (0..2).for_each(|_| round(&mut nv, &mut window, 2000));
         assert_eq!((window.cwnd, window.ssthresh), (173, 110));
-        assert_eq!(nv.ssthresh(&Window { cwnd: 160, ssthresh: 100, credit: 0 }, false), 127, "measured on Linux");
+        assert_eq!(
+            nv.ssthresh(&Window { cwnd: 160, ssthresh: 100, ..Window::new(1) }, false),
+            127,
+            "measured on Linux"
+        );
     }
 
     #[test]
     fn window_stops_ten_packets_above_the_path() {
-        let (mut nv, mut window) = (Nv::new(NvConfig {}, Span::ZERO), Window { cwnd: 90, ssthresh: 80, credit: 0 });
+        let (mut nv, mut window) =
+            (Nv::new(NvConfig {}, Span::ZERO), Window { cwnd: 90, ssthresh: 80, ..Window::new(1) });
         nv.reset = Time::MAX;
         nv.halfway = Time::MAX;
         // A path of 100 packets in 1 ms.

@@ -7,9 +7,7 @@
 //! start threshold; here it stays, so that a raised window goes on in congestion avoidance. During a reduction the
 //! window is the endpoint's: there the factor goes to the threshold, which is the window that the reduction ends with.
 
-use super::{
-    Ack, CongestionControl, ControllerConfig, EcnUse, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window,
-};
+use super::{Ack, CongestionControl, ControllerConfig, EcnUse, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
 
 /// Largest factor that the kernel's module takes, in percent.
@@ -78,9 +76,10 @@ impl CongestionControl for ReTcp {
         }
         self.circuit = ack.ece;
         let factor = if ack.ece { self.config.alpha } else { self.config.beta };
+        let floor = window.floor;
         let moved = if ack.reducing { &mut window.ssthresh } else { &mut window.cwnd };
         // A float-to-integer cast saturates, so that no alpha overflows the window.
-        *moved = ((f64::from(*moved) * factor) as u32).max(MIN_SSTHRESH);
+        *moved = ((f64::from(*moved) * factor) as u32).max(floor);
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn a_reduction_takes_the_factor_into_its_end() {
         let mut retcp = ReTcp::new(ReTcpConfig::default(), Span::from_ms(4));
-        let mut window = Window { cwnd: 7, ssthresh: 5, credit: 0 };
+        let mut window = Window { cwnd: 7, ssthresh: 5, ..Window::new(1) };
         let mut edge = |ece, reducing| {
             let ack = Ack { delivered: 1, ece, reducing, ..Ack::default() };
             retcp.on_ack(&mut window, &ack);

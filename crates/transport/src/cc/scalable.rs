@@ -8,7 +8,7 @@
 //! as in Linux (measured: one packet more per window of packets acknowledged below 100, per 100 packets acknowledged
 //! above).
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::Span;
 
 /// Packets acknowledged for each packet of growth, 1/a.
@@ -48,6 +48,6 @@ impl CongestionControl for Scalable {
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        (window.cwnd - window.cwnd / DECREASE).max(MIN_SSTHRESH)
+        (window.cwnd - window.cwnd / DECREASE).max(window.floor)
     }
 }

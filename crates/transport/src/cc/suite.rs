@@ -126,14 +126,15 @@ fn one_way() -> impl Strategy<Value = i32> {
 }
 
 /// The least window that an ACK may leave, for controllers that shrink it by what it tells.
-fn least_after(name: &str, cwnd: u32) -> u32 {
+fn least_after(name: &str, window: &Window) -> u32 {
+    let Window { cwnd, floor, .. } = *window;
     match name {
-        "dx" => cwnd.min(MIN_SSTHRESH),
-        "vegas" if cwnd > MIN_SSTHRESH => cwnd - 1,
+        "dx" => cwnd.min(floor),
+        "vegas" if cwnd > floor => cwnd - 1,
         // At most by half, and to the whole packets of that. An ACK that follows a loss can find a smaller one.
-        "swift" if cwnd > MIN_SSTHRESH => cwnd / 2,
+        "swift" if cwnd > floor => cwnd / 2,
         "swift" => 1,
-        "cdg" | "nv" | "yeah" => (cwnd / 2).max(cwnd.min(MIN_SSTHRESH)),
+        "cdg" | "nv" | "yeah" => (cwnd / 2).max(cwnd.min(floor)),
         _ => cwnd,
     }
 }
@@ -155,9 +156,10 @@ fn op() -> impl Strategy<Value = Op> {
 
 proptest! {
     #[test]
-    fn holds_for_every_controller(ops in prop::collection::vec(op(), 1..200)) {
+    fn holds_for_every_controller(ops in prop::collection::vec(op(), 1..200), floor in 1u32..3) {
         for name in CcConfig::NAMES {
             let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
+            driver.window.floor = floor;
             for &op in &ops {
                 let before = driver.window;
                 driver.apply(op);
@@ -165,16 +167,16 @@ proptest! {
                 prop_assert!(wait <= Span::from_secs(5), "{name}: the next packet waits for {wait}");
                 let after = driver.window;
                 prop_assert!(after.cwnd >= 1, "{name}: a window of nothing after {op:?}");
-                prop_assert!(after.ssthresh >= MIN_SSTHRESH, "{name}: threshold {} after {op:?}", after.ssthresh);
+                prop_assert!(after.ssthresh >= floor, "{name}: threshold {} after {op:?}", after.ssthresh);
                 match op {
                     Op::Ack { packets, may_grow, .. } if !sets_its_window(name) => {
                         let most = if may_grow { before.cwnd + packets } else { before.cwnd };
                         prop_assert!(after.cwnd <= most, "{name}: faster than slow start: {before:?} {after:?} {op:?}");
-                        let least = least_after(name, before.cwnd);
+                        let least = least_after(name, &before);
                         prop_assert!(after.cwnd >= least, "{name}: an ACK shrinks {} to {}", before.cwnd, after.cwnd);
                     }
                     Op::Congestion { .. } | Op::Timeout if !matches!(*name, "bbr" | "westwood") => {
-                        let most = before.cwnd.max(MIN_SSTHRESH);
+                        let most = before.cwnd.max(floor);
                         prop_assert!(after.ssthresh <= most, "{name}: {before:?} rises to {after:?} at congestion");
                     }
                     Op::Undo => prop_assert!(after.cwnd >= before.cwnd, "{name}: an undo shrinks the window"),
@@ -216,7 +218,7 @@ fn golden_windows() {
     ];
     for (name, config, rtt_us, marked, expected, settles) in golden {
         let mut driver = Driver::new(config);
-        driver.window = Window { cwnd: 30, ssthresh: 15, credit: 0 };
+        driver.window = Window { cwnd: 30, ssthresh: 15, ..Window::new(1) };
         let peaks: Vec<u32> = (0..12)
             .map(|_| {
                 for round in 0..20 {
@@ -262,7 +264,7 @@ fn golden_windows_of_variants() {
     let mut seen = vec![];
     for (name, _, settles) in golden.clone() {
         let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
-        driver.window = Window { cwnd: 300, ssthresh: 15, credit: 0 };
+        driver.window = Window { cwnd: 300, ssthresh: 15, ..Window::new(1) };
         let peaks: Vec<u32> = (0..12)
             .map(|_| {
                 (0..20)
@@ -292,7 +294,7 @@ fn golden_windows_of_delay() {
     ];
     for (name, expected, settles) in golden {
         let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
-        driver.window = Window { cwnd: 14, ssthresh: 10, credit: 0 };
+        driver.window = Window { cwnd: 14, ssthresh: 10, ..Window::new(1) };
         let (mut windows, mut sent) = (Vec::new(), 14u32);
         for _ in 0..40 {
             // What a round's ACKs tell is of the window of the round before.

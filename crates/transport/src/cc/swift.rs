@@ -17,7 +17,7 @@
 //! time.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::{Bytes, Span, Time};
 
 /// The least window in packets.
@@ -139,7 +139,7 @@ impl Swift {
     /// The window that a loss left, where that is too small for the endpoint's threshold.
     fn keep_small(&mut self, window: &mut Window) {
         if let Some(small) = self.small
-            && window.cwnd <= MIN_SSTHRESH
+            && window.cwnd <= window.floor
         {
             self.exact.set(window, small);
         }
@@ -152,7 +152,7 @@ impl CongestionControl for Swift {
         self.timeouts = 0;
         self.keep_small(window);
         if window.ssthresh == u32::MAX {
-            window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
+            window.ssthresh = window.cwnd.max(window.floor);
         }
         let Some(latency) = ack.latency else { return };
         self.rtt = ack.rtt.unwrap_or(latency.rtt);
@@ -186,15 +186,15 @@ impl CongestionControl for Swift {
         }
         self.left = (cwnd, cut);
         self.regrow = None;
-        self.small = (cwnd < f64::from(MIN_SSTHRESH)).then_some(cwnd);
-        (cwnd as u32).clamp(MIN_SSTHRESH, window.cwnd.max(MIN_SSTHRESH))
+        self.small = (cwnd < f64::from(window.floor)).then_some(cwnd);
+        (cwnd as u32).clamp(window.floor, window.cwnd.max(window.floor))
     }
 
-    fn on_timeout(&mut self, _window: &mut Window) {
+    fn on_timeout(&mut self, window: &mut Window) {
         // A timeout is longer than any round trip, whatever the last ACK's time says.
         let (cwnd, cut) = self.left;
         let cwnd = if cut { cwnd } else { self.cut(cwnd) };
-        self.small = (cwnd < f64::from(MIN_SSTHRESH)).then_some(cwnd);
+        self.small = (cwnd < f64::from(window.floor)).then_some(cwnd);
         self.regrow = Some(cwnd).filter(|_| self.small.is_none());
         self.on_repeated_timeout();
     }
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(swift.pace(Bytes::new(1500)), Span::from_us(2_000));
         // A loss leaves a quarter, though the endpoint's threshold is 2, and a fifth timeout the least.
         swift.now += Span::from_us(1_000);
-        assert_eq!(swift.ssthresh(&window, false), MIN_SSTHRESH);
+        assert_eq!(swift.ssthresh(&window, false), window.floor);
         assert_eq!(swift.pace(Bytes::new(1500)), Span::from_us(4_000));
         window.cwnd = 2;
         ack(&mut swift, &mut window, 2_001, 1_000);

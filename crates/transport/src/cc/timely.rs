@@ -16,7 +16,7 @@
 //! window; here the window grows as in slow start without an end and only bounds what a flow can have in flight. Loss
 //! halves the rate.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// Completions with a gradient that is not positive, before the rate grows fast,
@@ -166,7 +166,7 @@ impl CongestionControl for Timely {
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         self.rate = self.bounded(self.rate / 2.0);
         self.calm = 0;
-        window.cwnd.max(MIN_SSTHRESH)
+        window.cwnd.max(window.floor)
     }
 
     fn wants_stamps(&self) -> bool {

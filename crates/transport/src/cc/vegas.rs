@@ -11,7 +11,7 @@
 //! one delayed ACK is not taken for a queue. Loss is Reno's: the paper's own timeouts on duplicate ACKs are what RACK
 //! does today.
 
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, ModuleParameter, NewReno, NewRenoConfig, Window};
+use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
 
 /// TCP Vegas (Brakmo and Peterson, 1995).
@@ -85,11 +85,11 @@ impl Vegas {
         if window.in_slow_start() {
             self.doubling = !self.doubling;
             if diff > f64::from(self.config.gamma) {
-                window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
+                window.ssthresh = window.cwnd.max(window.floor);
             }
         } else if diff < f64::from(self.config.alpha) {
             self.raise = true;
-        } else if diff > f64::from(self.config.beta) && window.cwnd > MIN_SSTHRESH {
+        } else if diff > f64::from(self.config.beta) && window.cwnd > window.floor {
             window.cwnd -= 1;
             // Below an old threshold slow start would begin again.
             window.ssthresh = window.ssthresh.min(window.cwnd);
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn keeps_between_alpha_and_beta() {
         let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
-        let mut window = Window { cwnd: 20, ssthresh: 10, credit: 0 };
+        let mut window = Window { cwnd: 20, ssthresh: 10, ..Window::new(1) };
         let mut after = |rtt_us| round(&mut vegas, &mut window, rtt_us);
         // The first ACK of a round ends the one before, so that the smaller of the two counts.
         assert_eq!(after(100), 21, "nothing waits");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn slow_start_does_not_begin_again() {
         let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
-        let mut window = Window { cwnd: 40, ssthresh: 40, credit: 0 };
+        let mut window = Window { cwnd: 40, ssthresh: 40, ..Window::new(1) };
         assert_eq!([100, 200, 200, 200].map(|rtt_us| round(&mut vegas, &mut window, rtt_us))[1..], [42, 41, 40]);
         assert!(!window.in_slow_start());
     }

@@ -11,7 +11,7 @@
 //! as in Reno.
 
 use super::round::RoundRtt;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, NewReno, NewRenoConfig, Window};
+use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
 
 /// With fewer packets in queues the path is not congested.
@@ -86,7 +86,7 @@ impl CongestionControl for Veno {
 
     fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
         if self.waiting < BETA {
-            return (window.cwnd * 4 / 5).max(MIN_SSTHRESH);
+            return (window.cwnd * 4 / 5).max(window.floor);
         }
         self.reno.ssthresh(window, marked)
     }
@@ -97,7 +97,8 @@ mod tests {
     use super::*;
 
     fn veno(queueing_us: u64, cwnd: u32) -> (Veno, Window) {
-        let (mut veno, mut window) = (Veno::new(VenoConfig {}, Span::ZERO), Window { cwnd, ssthresh: 2, credit: 0 });
+        let (mut veno, mut window) =
+            (Veno::new(VenoConfig {}, Span::ZERO), Window { cwnd, ssthresh: 2, ..Window::new(1) });
         let mut ack = |us: u64| {
             let rtt = Some(Span::from_us(us));
             let ack = Ack { delivered: 1, rtt, srtt: rtt, open: true, ..Ack::default() };

@@ -17,7 +17,7 @@
 //!   16 flows on a hybrid fabric every third packet is dropped.
 
 use super::round::in_ticks;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, NewReno, NewRenoConfig, Start, Window};
+use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
 use firstlight_units::{Span, Time};
 
 /// The shortest time over which bandwidth is measured.
@@ -66,9 +66,9 @@ impl Westwood {
     }
 
     /// B RTTmin in whole packets.
-    fn bandwidth_delay(&self) -> u32 {
-        let Some((_, bandwidth)) = self.bandwidth else { return MIN_SSTHRESH };
-        ((bandwidth * in_ticks(self.min_rtt, self.tick).as_secs_f64()) as u32).max(MIN_SSTHRESH)
+    fn bandwidth_delay(&self, window: &Window) -> u32 {
+        let Some((_, bandwidth)) = self.bandwidth else { return window.floor };
+        ((bandwidth * in_ticks(self.min_rtt, self.tick).as_secs_f64()) as u32).max(window.floor)
     }
 
     fn end_sample(&mut self, now: Time) {
@@ -112,12 +112,12 @@ impl CongestionControl for Westwood {
     }
 
     fn on_reduced(&mut self, window: &mut Window) {
-        window.ssthresh = self.bandwidth_delay();
+        window.ssthresh = self.bandwidth_delay(window);
         window.cwnd = window.ssthresh;
     }
 
     fn on_timeout(&mut self, window: &mut Window) {
-        window.ssthresh = self.bandwidth_delay();
+        window.ssthresh = self.bandwidth_delay(window);
         self.renew = true;
     }
 }

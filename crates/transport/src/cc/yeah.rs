@@ -17,7 +17,7 @@
 
 use super::round::{Round, RoundRtt};
 use super::scalable::PER_PACKET;
-use super::{Ack, CongestionControl, ControllerConfig, MIN_SSTHRESH, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::Span;
 
 /// The longest queue in packets, Q_max.
@@ -77,12 +77,12 @@ impl Yeah {
     }
 
     fn slow_round(&mut self, queue: f64, window: &mut Window) {
-        let reno = self.reno.map_or((window.cwnd / 2).max(MIN_SSTHRESH), |reno| reno + 1);
+        let reno = self.reno.map_or((window.cwnd / 2).max(window.floor), |reno| reno + 1);
         self.reno = Some(reno);
         self.slow += 1;
         if queue > MAX_QUEUE && window.cwnd > reno {
             window.cwnd = (window.cwnd - self.queue.min(window.cwnd / 2)).max(reno);
-            window.ssthresh = window.cwnd.max(MIN_SSTHRESH);
+            window.ssthresh = window.cwnd.max(window.floor);
         }
     }
 
@@ -118,8 +118,8 @@ impl CongestionControl for Yeah {
         let half = window.cwnd / 2;
         let decrease = if self.slow < RHO { self.queue.clamp(window.cwnd / DELTA, half.max(1)) } else { half };
         self.fast = 0;
-        self.reno = self.reno.map(|reno| (reno / 2).max(MIN_SSTHRESH));
-        window.cwnd.saturating_sub(decrease).max(MIN_SSTHRESH)
+        self.reno = self.reno.map(|reno| (reno / 2).max(window.floor));
+        window.cwnd.saturating_sub(decrease).max(window.floor)
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn queue_decides_the_mode() {
         let (mut yeah, mut window) =
-            (Yeah::new(YeahConfig {}, Span::ZERO), Window { cwnd: 200, ssthresh: 2, credit: 0 });
+            (Yeah::new(YeahConfig {}, Span::ZERO), Window { cwnd: 200, ssthresh: 2, ..Window::new(1) });
         (0..3).for_each(|_| round(&mut yeah, &mut window, 10_000));
         assert_eq!(window.cwnd, 206, "Scalable TCP: a packet for each 100");
         assert_eq!(yeah.ssthresh(&window, false), 206 - 25, "an eighth");
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn long_queue_is_drained_before_it_overflows() {
         let (mut yeah, mut window) =
-            (Yeah::new(YeahConfig {}, Span::ZERO), Window { cwnd: 500, ssthresh: 2, credit: 0 });
+            (Yeah::new(YeahConfig {}, Span::ZERO), Window { cwnd: 500, ssthresh: 2, ..Window::new(1) });
         (0..2).for_each(|_| round(&mut yeah, &mut window, 10_000));
         round(&mut yeah, &mut window, 12_000);
         let before = window.cwnd;
