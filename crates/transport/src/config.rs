@@ -30,6 +30,13 @@ pub struct TcpConfig {
     /// Initial congestion window (RFC 6928).
     #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets")))]
     pub initial_window: u32,
+    /// Floor of the congestion window after losses and marks. A timeout leaves a window of one packet whatever this
+    /// says, and Swift and BBR have floors of their own. The floor of Linux hosts is the kernel's constant: two.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(range(min = 1, max = 2), extend("x-of" = "packets", "x-when" = "simulated flow"))
+    )]
+    pub min_window: u32,
     /// Largest receive window. Where it is given, it is not tuned unless `tcp.autotune = true` is written.
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
@@ -173,6 +180,7 @@ impl Default for TcpConfig {
         TcpConfig {
             mtu: 9000,
             initial_window: 10,
+            min_window: 2,
             receive_window: Bytes::new(6 << 20),
             autotune: true,
             send_buffer: None,

@@ -391,6 +391,16 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
 }
 
 #[test]
+fn the_least_window_is_one_of_simulated_hosts() {
+    assert_eq!(told(STAR, "", "[tcp]\nmin_window = 1\n"), "accepted");
+    let range = "x.toml:14:14: tcp.min_window: 0 packets is out of range: use 1 to 2";
+    assert_eq!(told(STAR, "", "[tcp]\nmin_window = 0\n"), range);
+    let idle = "x.toml:15:14: tcp.min_window: has no effect: it counts only when a flow has simulated hosts, but all flows \
+                have Linux hosts; take it out";
+    assert_eq!(told(STAR, "to = \"host0\"\n", "to = \"host0\"\nhosts = \"linux\"\n[tcp]\nmin_window = 1\n"), idle);
+}
+
+#[test]
 #[rustfmt::skip]
 fn keys_of_other_workloads() {
     let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when kind = {kinds}, but this one's is \"{kind}\"; take it out");

@@ -489,6 +489,19 @@ fn marks_reduce_once_per_window() {
     assert!(wire.history.iter().filter(|line| line.contains('W') && line.contains("seq")).count() <= 3, "CWR once");
 }
 
+/// Where each packet is marked, DCTCP halves its window until the floor.
+#[test]
+fn marks_shrink_the_window_to_its_floor() {
+    for min_window in [1, 2] {
+        let tcp = TcpConfig { min_window, delayed_ack: MS, ..TcpConfig::default() };
+        let mut wire = Wire::new("dctcp", tcp).send(10_000);
+        wire.mark.extend(0..10_000);
+        let wire = wire.run(after_ms(100));
+        assert_eq!((wire.ends[0].cwnd(), wire.ends[0].ssthresh()), (min_window, Some(min_window)));
+        assert_eq!((wire.stats().retransmits, wire.stats().timeouts), (0, 0));
+    }
+}
+
 #[test]
 fn without_ecn_nothing_is_marked() {
     let mut wire = Wire::new("newreno", TcpConfig::default()).send(1000);
