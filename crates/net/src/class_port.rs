@@ -1,7 +1,8 @@
-//! A port with strict priorities: a queue for each traffic class, one transmitter, one link.
+//! A port with traffic classes: a queue for each of them, one transmitter, one link.
 //!
-//! When the transmitter comes free it takes the oldest packet of the highest class that has one; what it has begun it
-//! finishes. A higher number goes first, as with the class selectors of DSCP (RFC 2474, section 4.2.2, and RFC 4594).
+//! When the transmitter comes free it takes the oldest packet of the class that is next by the port's [`ClassOrder`]
+//! ([`order`]); what it has begun it finishes. With strict priorities a higher number goes first, as with the class
+//! selectors of DSCP (RFC 2474, section 4.2.2, and RFC 4594). With weights the classes share the link.
 //! Each class has a [`Discipline`] of its own, which sees that class's queue alone; a class's packet in service counts
 //! for its class.
 //!
@@ -12,8 +13,10 @@
 //! A [`PausablePort`] is the same port on lossless Ethernet ([`pausable`]): classes can be paused, pause frames go out
 //! before all packets, and the end of each transmission is an event of its own.
 
+mod order;
 mod pausable;
 
+pub use order::{ClassOrder, StrictPriority, Weighted};
 pub use pausable::PausablePort;
 
 use crate::discipline::{Discipline, Policer, QueueState, Verdict};
@@ -39,12 +42,13 @@ struct ClassQueue {
 
 /// The port; what pauses need costs nothing where it is [`Unpausable`].
 #[derive(Clone, Debug)]
-pub struct ClassPort<C = Unpausable> {
+pub struct ClassPort<C = Unpausable, O = StrictPriority> {
     line: Line,
     serializer: Serializer,
     /// Bit c: class c has packets waiting.
     ready: u8,
     control: C,
+    order: O,
     classes: Box<[ClassQueue]>,
     /// Packets on the link that are to be marked, in their order.
     to_mark: Ring<PacketId>,
@@ -53,14 +57,28 @@ pub struct ClassPort<C = Unpausable> {
     peak: u32,
 }
 
-impl<C: PauseControl> ClassPort<C> {
+impl<C: PauseControl, O: ClassOrder> ClassPort<C, O> {
     /// A port with this serialization, this (already stretched) propagation delay and one class for each discipline,
     /// class 0 first. Packets of a higher class than there is belong to the highest. `seed` seeds the disciplines'
-    /// random numbers.
+    /// random numbers. All weights are equal.
     ///
     /// # Panics
     /// When there are not 1 to 8 classes, or [`Discipline::check`] fails.
     pub fn new(serializer: Serializer, delay: Span, disciplines: &[Discipline], seed: u64) -> Self {
+        ClassPort::with_weights(serializer, delay, disciplines, &[], seed)
+    }
+
+    /// The same with a weight for each class, where classes are [`Weighted`].
+    ///
+    /// # Panics
+    /// As [`ClassPort::new`].
+    pub fn with_weights(
+        serializer: Serializer,
+        delay: Span,
+        disciplines: &[Discipline],
+        weights: &[u32],
+        seed: u64,
+    ) -> Self {
         assert!((1..=CLASSES).contains(&disciplines.len()), "a port has 1 to 8 classes, not {}", disciplines.len());
         let class = |(class, discipline)| ClassQueue {
             queue: PolicedQueue::new(Policer::new(discipline, &serializer, seed.wrapping_add(class as u64))),
@@ -72,6 +90,7 @@ impl<C: PauseControl> ClassPort<C> {
             serializer,
             ready: 0,
             control: C::default(),
+            order: O::new(weights),
             classes: disciplines.iter().enumerate().map(class).collect(),
             to_mark: Ring::with_capacity(16),
             pending: None,
@@ -85,7 +104,7 @@ impl<C: PauseControl> ClassPort<C> {
         if self.control.pause_frame_waits() {
             return None;
         }
-        self.control.unpaused(self.ready).checked_ilog2().map(|class| class as usize)
+        self.order.next(self.control.unpaused(self.ready))
     }
 
     /// Lets the transmitter take a packet, or a pause frame, if it is free and one waits.
@@ -110,6 +129,7 @@ impl<C: PauseControl> ClassPort<C> {
     fn start(&mut self, class: usize, packet: QueuedPacket, now: Time) {
         self.line.send(packet.id, packet.size, now);
         self.control.begin(packet.id);
+        self.order.begin(class, packet.size);
         let own = &mut self.classes[class];
         own.served = self.line.free_at();
         own.queue.counts.sent += 1;
@@ -179,7 +199,7 @@ impl<C: PauseControl> ClassPort<C> {
     }
 }
 
-impl<C: PauseControl> SwitchPort for ClassPort<C> {
+impl<C: PauseControl, O: ClassOrder> SwitchPort for ClassPort<C, O> {
     fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
         // Where ends of transmissions are events, the next one begins at such an event only.
         if !C::ENDS_ARE_EVENTS {
@@ -281,7 +301,10 @@ mod tests {
     }
 
     /// Steps the port until it is empty. Returns the arrivals with their times, and the marked packets.
-    fn drain(port: &mut ClassPort, mut next: Option<Time>) -> (Vec<(u32, u64)>, Vec<u32>) {
+    fn drain<O: ClassOrder>(
+        port: &mut ClassPort<Unpausable, O>,
+        mut next: Option<Time>,
+    ) -> (Vec<(u32, u64)>, Vec<u32>) {
         let (mut arrivals, mut marks) = (Vec::new(), Vec::new());
         while let Some(now) = next {
             let (id, then) = port.step(now, |id| marks.push(id.0));
@@ -307,6 +330,21 @@ mod tests {
         let (arrivals, _) = drain(&mut port, Some(ns(1200)));
         assert_eq!(arrivals, [(0, 2200), (3, 3400), (4, 4600), (2, 5800), (1, 7000)]);
         assert_eq!((port.counts(7).sent, port.counts(0).sent, port.counts(5).offered), (2, 2, 0));
+    }
+
+    /// Three packets of class 0 for one of class 1, begun with the higher class; a class alone has the whole link.
+    #[test]
+    fn weights_share_the_link() {
+        let (link, delay) = (Serializer::new(Rate::from_gbps(10), 1), Span::from_us(1));
+        let queues = [Discipline::default(); 2];
+        let mut port = ClassPort::<Unpausable, Weighted>::with_weights(link, delay, &queues, &[3, 1], 1);
+        let mut next = None;
+        for id in 0..12 {
+            next = port.offer(PacketId(id), &mut packet(u8::from(id >= 8)), ns(0)).unwrap().or(next);
+        }
+        let (arrivals, _) = drain(&mut port, next);
+        assert_eq!(arrivals.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [0, 8, 1, 2, 9, 3, 4, 5, 10, 6, 7, 11]);
+        assert_eq!(arrivals[11].1, 12 * 1200 + 1000);
     }
 
     #[test]

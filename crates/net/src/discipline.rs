@@ -17,6 +17,8 @@ use crate::phantom::{Phantom, PhantomConfig};
 use crate::red::{Drops, Red, RedConfig};
 use crate::{Ecn, Serializer};
 use firstlight_units::{Bytes, SettingError, Span, Time};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// A queue's length: see the [module](self) for what counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,9 +69,10 @@ pub struct Discipline {
     /// Mark ECN-capable packets when the queue would exceed this (DCTCP).
     #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no marks")))]
     pub ecn: Option<Length>,
-    /// Drop packets that are not ECN-capable where `ecn` marks those that are. `false`: they pass unmarked.
-    #[cfg_attr(feature = "spec", schemars(extend("x-with" = "ecn")))]
-    pub drop_non_ect: bool,
+    /// Probability with which packets that are not ECN-capable are dropped where `ecn` marks those that are; 1 is the
+    /// WRED of switches (Judd, NSDI'15). The others pass unmarked.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1), extend("x-with" = "ecn")))]
+    pub drop_non_ect: f64,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
     pub red: Option<RedConfig>,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
@@ -104,7 +107,7 @@ impl Discipline {
         let beyond = self.red.as_ref().is_some_and(|red| red.drops == Drops::Beyond);
         let queue = self.queue.map(|_| ("queue", "a queue's limit drops packets of a lossless class"));
         let text = "RED drops packets of a lossless class; without this key it only marks there";
-        let non_ect = self.drop_non_ect.then_some(("drop_non_ect", "this drops packets of a lossless class"));
+        let non_ect = (self.drop_non_ect > 0.0).then_some(("drop_non_ect", "this drops packets of a lossless class"));
         queue.into_iter().chain(beyond.then_some(("red.drop_beyond", text))).chain(non_ect)
     }
 
@@ -167,14 +170,29 @@ struct PerPacketRules {
     limit: Span,
     /// Mark beyond that.
     mark: Span,
-    /// What becomes of packets beyond a threshold that cannot be marked.
-    non_ect: Verdict,
+    /// What becomes of packets beyond a threshold that cannot be marked; `None`: they pass.
+    non_ect: Option<NonEctDrops>,
     aqm: Aqm,
 }
 
 impl Default for PerPacketRules {
     fn default() -> Self {
-        PerPacketRules { limit: Span::MAX, mark: Span::MAX, non_ect: Verdict::Pass, aqm: Aqm::None }
+        PerPacketRules { limit: Span::MAX, mark: Span::MAX, non_ect: None, aqm: Aqm::None }
+    }
+}
+
+/// Drops of packets that cannot be marked.
+#[derive(Clone, Debug)]
+struct NonEctDrops {
+    probability: f64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl NonEctDrops {
+    fn judge(&mut self) -> Verdict {
+        // A number from 0 to 1, without 1: a probability of 1 always drops.
+        let drawn = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        if drawn < self.probability { Verdict::Drop } else { Verdict::Pass }
     }
 }
 
@@ -194,7 +212,10 @@ impl Policer {
             Discipline { phantom: Some(phantom), .. } => Aqm::Phantom(Phantom::new(phantom, serializer)),
             _ => Aqm::None,
         };
-        let non_ect = if discipline.drop_non_ect { Verdict::Drop } else { Verdict::Pass };
+        let non_ect = (discipline.drop_non_ect > 0.0).then(|| NonEctDrops {
+            probability: discipline.drop_non_ect,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        });
         let rules = PerPacketRules { non_ect, aqm, ..PerPacketRules::default() };
         Policer::with(discipline.queue, discipline.ecn, rules, serializer)
     }
@@ -214,7 +235,7 @@ impl Policer {
             Some(Length::Bytes(mark)) => rules.mark = serializer.time_of(mark),
         }
         let by_time = rules.limit < Span::MAX || rules.mark < Span::MAX;
-        let needed = by_time || rules.non_ect == Verdict::Drop || !matches!(rules.aqm, Aqm::None);
+        let needed = by_time || rules.non_ect.is_some() || !matches!(rules.aqm, Aqm::None);
         policer.rules = needed.then(|| Box::new(rules));
         policer
     }
@@ -276,8 +297,8 @@ impl Policer {
         if state.at_once || !self.is_beyond(state) {
             return Verdict::Pass;
         }
-        match &self.rules {
-            Some(rules) if ecn == Ecn::NotEct => rules.non_ect,
+        match self.rules.as_deref_mut().and_then(|rules| rules.non_ect.as_mut()) {
+            Some(drops) if ecn == Ecn::NotEct => drops.judge(),
             _ => congestion(ecn),
         }
     }

@@ -6,10 +6,12 @@
 use crate::interface::{ChainConfig, ClockConfig};
 use crate::pfc::PfcConfig;
 use crate::qcn::QcnConfig;
-use crate::topology::Topology;
+use crate::topology::{PortId, Topology};
 use crate::{Discipline, Length, PacerConfig, SharedBufferConfig};
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_units::{Bytes, Rate, Span};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The links between hosts and their switch.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,9 +82,12 @@ impl ReceiveConfig {
 pub struct SwitchConfig {
     /// The queue discipline of each output port.
     pub discipline: Discipline,
-    /// The queue discipline of each traffic class, from 0 on, in strict priority; empty for one queue, with
-    /// `discipline`.
+    /// The queue discipline of each traffic class, from 0 on; empty for one queue, with `discipline`.
     pub classes: Vec<Discipline>,
+    /// The weight of each class; empty for strict priorities.
+    pub weights: Vec<u32>,
+    /// Ports whose queues have another discipline each than all others, by number.
+    pub exceptions: BTreeMap<PortId, Discipline>,
     /// A buffer that all ports of a switch share.
     pub buffer: Option<SharedBufferConfig>,
     /// PFC: links can be paused, those of hosts too, and switches have an account of each; `None` for lossy links.
@@ -90,9 +95,22 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// The queue disciplines of a port, the lowest class's first. All ports have the same.
+    /// The queue disciplines of a port that is no exception, the lowest class's first.
     pub fn queues(&self) -> &[Discipline] {
         if self.classes.is_empty() { std::slice::from_ref(&self.discipline) } else { &self.classes }
+    }
+
+    /// The queue disciplines of a port, the lowest class's first.
+    pub fn queues_at(&self, port: PortId) -> Cow<'_, [Discipline]> {
+        match self.exceptions.get(&port) {
+            Some(discipline) => vec![*discipline; self.queues().len()].into(),
+            None => self.queues().into(),
+        }
+    }
+
+    /// The queue disciplines that any port has.
+    pub fn disciplines(&self) -> impl Iterator<Item = &Discipline> {
+        self.queues().iter().chain(self.exceptions.values())
     }
 }
 

@@ -27,7 +27,7 @@ mod switch_port;
 pub mod topology;
 mod voq;
 
-pub use class_port::{CLASSES, ClassPort, PausablePort};
+pub use class_port::{CLASSES, ClassOrder, ClassPort, PausablePort, StrictPriority, Weighted};
 pub use direction::Direction;
 pub use discipline::{Discipline, Length};
 pub use line::Line;

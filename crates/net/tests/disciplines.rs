@@ -108,7 +108,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         Just(Discipline::default()),
         (length(), any::<bool>()).prop_map(|(ecn, drop_non_ect)| Discipline {
             ecn: Some(ecn),
-            drop_non_ect,
+            drop_non_ect: f64::from(u8::from(drop_non_ect)),
             ..Discipline::default()
         }),
         red,
@@ -160,7 +160,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
         let id = records.len() as u32;
         let got = port.offer(PacketId(id), &mut packet, time);
         let Discipline { queue, ecn, drop_non_ect, red, .. } = disciplines[class];
-        let unwanted = drop_non_ect && step.ecn == Ecn::NotEct && exceeds(ecn, load, step.size);
+        let unwanted = drop_non_ect == 1.0 && step.ecn == Ecn::NotEct && exceeds(ecn, load, step.size);
         let full = !at_once && (exceeds(queue, load, step.size) || unwanted);
         match red {
             Some(_) => prop_assert!(got.is_err() || !full),
@@ -314,7 +314,7 @@ fn red_marks_what_its_formula_says() {
 #[test]
 fn a_threshold_drops_what_it_cannot_mark() {
     let queue = Some(Length::Packets(4));
-    let fate = |ecn: Length, drop_non_ect: bool| {
+    let fate = |ecn: Length, drop_non_ect: f64| {
         let discipline = Discipline { queue, ecn: Some(ecn), drop_non_ect, ..Discipline::default() };
         let arrivals = [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ect0];
         verdicts(FifoPort::new(serializer(), DELAY, &discipline, 0), &arrivals.map(at_once))
@@ -325,12 +325,22 @@ fn a_threshold_drops_what_it_cannot_mark() {
     let passing = [(true, Ecn::NotEct), (true, Ecn::Ce), (false, Ecn::NotEct), (false, Ecn::Ect1), (false, Ecn::Ect0)];
     // In bytes the packet in service counts as well: three of 1,000.
     for ecn in [Length::Packets(2), Length::Bytes(Bytes::new(3000))] {
-        assert_eq!(fate(ecn, true), [&at_once_and_below[..], &dropping].concat(), "{ecn}");
-        assert_eq!(fate(ecn, false), [&at_once_and_below[..], &passing].concat(), "{ecn}");
+        assert_eq!(fate(ecn, 1.0), [&at_once_and_below[..], &dropping].concat(), "{ecn}");
+        assert_eq!(fate(ecn, 0.0), [&at_once_and_below[..], &passing].concat(), "{ecn}");
     }
 }
 
 /// A packet of 1,000 bytes that comes with the one before it.
 fn at_once(ecn: Ecn) -> Step {
     Step { gap_ns: 0, size: 1000, class: 0, ecn }
+}
+
+/// 10,000 packets beyond the threshold, a quarter of them dropped: four standard deviations are 173.
+#[test]
+fn a_threshold_drops_with_its_probability() {
+    let discipline = Discipline { ecn: Some(Length::Packets(1)), drop_non_ect: 0.25, ..Discipline::default() };
+    let steps = vec![at_once(Ecn::NotEct); 10_002];
+    let fates = verdicts(FifoPort::new(serializer(), DELAY, &discipline, 7), &steps);
+    let dropped = fates.iter().filter(|(taken, _)| !taken).count();
+    assert!(dropped.abs_diff(2500) < 173, "{dropped}");
 }

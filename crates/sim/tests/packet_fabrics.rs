@@ -4,7 +4,7 @@
 mod harness;
 
 use firstlight_net::interface::ClockConfig;
-use firstlight_net::topology::{Cable, LeafSpine, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
+use firstlight_net::topology::{Cable, LeafSpine, PortId, ThreeTier, Topology, TreeCables, dumbbell, fat_tree, star};
 use firstlight_net::{
     Band, Direction, Discipline, Drops, Ecn, FlowTuple, HostId, Length, PacerConfig, Packet, PhantomConfig, RedConfig,
     SharedBufferConfig, Stamps,
@@ -60,15 +60,17 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         drops,
         ..RedConfig::new(Band::packets(min, min + more))
     });
-    let marking = prop_oneof![
-        Just(Discipline::default()),
-        length(10, 30_000).prop_map(|ecn| Discipline { ecn: Some(ecn), ..Discipline::default() }),
-        red.prop_map(Discipline::red),
-        (0.5f64..1.0, 1u64..9000).prop_map(|(drain, threshold)| Discipline::phantom(PhantomConfig {
-            drain,
-            threshold: Bytes::new(threshold)
-        })),
-    ];
+    let marking =
+        prop_oneof![
+            Just(Discipline::default()),
+            (length(10, 30_000), prop::sample::select(vec![0.0, 0.5, 1.0]))
+                .prop_map(|(ecn, drop_non_ect)| Discipline { ecn: Some(ecn), drop_non_ect, ..Discipline::default() }),
+            red.prop_map(Discipline::red),
+            (0.5f64..1.0, 1u64..9000).prop_map(|(drain, threshold)| Discipline::phantom(PhantomConfig {
+                drain,
+                threshold: Bytes::new(threshold)
+            })),
+        ];
     (prop::option::of(length(30, 90_000)), marking).prop_map(|(queue, marking)| Discipline { queue, ..marking })
 }
 
@@ -77,6 +79,8 @@ prop_compose! {
         topology in topology(),
         discipline in discipline(),
         classes in prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(discipline(), 1..4)],
+        weights in prop::option::of(prop::collection::vec(1u32..10, 4)),
+        exceptions in prop::collection::btree_map((0u32..30).prop_map(PortId), discipline(), 0..4),
         buffer in prop::option::weighted(0.3, (10_000u64..200_000, 0.1f64..8.0)),
         loss in prop_oneof![3 => Just(0.0), 1 => 0.0..0.3],
         pacer in prop::bool::weighted(0.3),
@@ -87,13 +91,15 @@ prop_compose! {
         time_scale in prop_oneof![Just(1u32), Just(20)],
         seed in any::<u64>(),
     ) -> GraphConfig {
+        let weights = weights.map_or(vec![], |weights| weights[..classes.len()].to_vec());
         let buffer = buffer.map(|(size, alpha)| SharedBufferConfig { size: Bytes::new(size), alpha });
         let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
         let qcn = qcn.then(nervous);
         let receive_config = |(drain, buffer)| ReceiveConfig { drain: Rate::from_bps(drain), buffer: Bytes::new(buffer) };
         let adapter = AdapterConfig { receive: adapter.map(receive_config), ..AdapterConfig::default() };
         let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, qcn, adapter, ..InterfaceConfig::default() };
-        GraphConfig { topology, interface, switch: SwitchConfig { discipline, classes, buffer, pfc: None }, spray, time_scale, seed }
+        let switch = SwitchConfig { discipline, classes, weights, exceptions, buffer, pfc: None };
+        GraphConfig { topology, interface, switch, spray, time_scale, seed }
     }
 }
 
@@ -155,9 +161,9 @@ proptest! {
         prop_assert_eq!(totals.held, 0, "all is quiet at the end");
         prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
         prop_assert_eq!(totals.exited + totals.taken_in + totals.dropped + totals.lost, totals.injected + totals.notified);
-        let drops = |queue: &Discipline| queue.queue.is_some() || queue.red.is_some();
-        let SwitchConfig { discipline, classes, buffer, pfc: _ } = &config.switch;
-        let any = if classes.is_empty() { drops(discipline) } else { classes.iter().any(drops) };
+        let drops = |queue: &Discipline| queue.queue.is_some() || queue.red.is_some() || queue.drop_non_ect > 0.0;
+        let SwitchConfig { buffer, .. } = &config.switch;
+        let any = config.switch.disciplines().any(drops);
         let adapters = config.interface.adapter.receive.is_some();
         prop_assert!(totals.dropped == 0 || any || buffer.is_some() || adapters, "{:?}", totals);
         prop_assert!(totals.lost == 0 || config.interface.loss > 0.0);
@@ -193,7 +199,7 @@ proptest! {
         let mut watched = Fabric::graph(&config).unwrap();
         let seen = Arc::new(Mutex::new([0; 2]));
         watched.set_capture(Box::new(Seen(seen.clone())));
-        let ports = (0..2.min(config.topology.ports().len() as u32)).map(|port| config.topology.queue_name(firstlight_net::topology::PortId(port)));
+        let ports = (0..2.min(config.topology.ports().len() as u32)).map(|port| config.topology.queue_name(PortId(port)));
         watched.watch(&WatchConfig { ports: ports.collect(), every: Some(us(7)) }).unwrap();
         let mut again = vec![];
         let mut rest = &sends[..];

@@ -252,11 +252,6 @@ impl Expander<'_> {
     /// A flow for each pair, which starts at once and sends until the end.
     pub fn between(&self, connections: &Connections, class: u8, pairs: &[HostPair]) -> Result<Vec<Flow>, Box<Problem>> {
         let hosts = self.host_kind(connections);
-        if hosts == HostKind::Linux && class != 0 {
-            let text = "a Linux host's packets have the class that its programs give them: take it out, or use hosts = \
-                        \"simulated\"";
-            return Err(self.problem("class", text));
-        }
         let controls = self.controls(connections, pairs)?;
         let flow = |(&(src, dst), &cc): (&HostPair, &Control)| Flow {
             entry: self.entry,

@@ -52,6 +52,8 @@ pub use tables::{CaptureSide, ExperimentName, MeasureTable, Program, Stage, Work
 pub use text_form::Format;
 pub use workload::{ExpandedWorkload, Job, Probe};
 
+pub use firstlight_transport::EctSyn;
+
 use conditions::Conditions;
 use document::Document;
 use expander::Traffic;

@@ -7,7 +7,7 @@ use crate::tables::{Experiment, Fabric, FabricFormat, GraphFile, Racks, Routed};
 use firstlight_circuits::Week;
 use firstlight_formats::topology as import;
 use firstlight_net::HostId;
-use firstlight_net::fabric::{ControlConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig};
+use firstlight_net::fabric::{ControlConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, SwitchConfig};
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Cable, Topology, TreeCables, Wire};
 use firstlight_units::Rate;
@@ -156,7 +156,9 @@ fn from_file(experiment: &Experiment, places: &Places, fabric: &GraphFile) -> Re
 
 fn graph(experiment: &Experiment, places: &Places, topology: Topology) -> Result<GraphConfig, SpecError> {
     rules::watched_ports(experiment, places, &topology)?;
-    let switch = rules::lossless_switches(experiment, places, &topology, experiment.switch.config())?;
+    let exceptions = rules::special_ports(experiment, places, &topology)?;
+    let switch = SwitchConfig { exceptions, ..experiment.switch.config() };
+    let switch = rules::lossless_switches(experiment, places, &topology, switch)?;
     Ok(GraphConfig {
         topology,
         interface: interface(experiment),

@@ -73,6 +73,12 @@ pub struct TcpConfig {
     pub tick: Span,
     /// Negotiate ECN (RFC 3168). DCTCP negotiates it whatever this says.
     pub ecn: bool,
+    /// Which packets of a handshake that negotiates ECN are ECN-capable.
+    #[cfg_attr(
+        feature = "spec",
+        schemars(extend("x-without" = "none on simulated hosts, as in RFC 3168; on Linux hosts both with `dctcp`, else none"))
+    )]
+    pub ect_syn: Option<EctSyn>,
     /// Detect spurious timeouts (F-RTO, RFC 5682).
     pub frto: bool,
     /// Send tail loss probes (RFC 8985, section 7).
@@ -94,6 +100,22 @@ pub struct TcpConfig {
     /// What experiments do not set.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub stack: StackConfig,
+}
+
+/// Which packets of a handshake are ECN-capable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "spec",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "snake_case")
+)]
+pub enum EctSyn {
+    /// Neither the SYN nor the SYN-ACK (RFC 3168, section 6.1.1).
+    None,
+    /// The SYN-ACK (ECN+; RFC 5562).
+    SynAck,
+    /// The SYN and the SYN-ACK (the DCTCP+ of Judd, NSDI'15, section 7.3).
+    Both,
 }
 
 /// Settings of a host's stack that experiments leave as a Linux kernel has them. Tests of the endpoint change them, as
@@ -194,6 +216,7 @@ impl Default for TcpConfig {
             bursts: true,
             tick: Span::from_ms(4),
             ecn: false,
+            ect_syn: None,
             frto: true,
             tail_loss_probe: true,
             sack: true,

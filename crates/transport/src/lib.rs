@@ -15,5 +15,5 @@ mod config;
 mod tcp;
 
 pub use cc::CcConfig;
-pub use config::{Endpoint, Memory, StackConfig, TcpConfig};
+pub use config::{EctSyn, Endpoint, Memory, StackConfig, TcpConfig};
 pub use tcp::{Announcement, CongestionState, Connection, Failure, Info, Refusals, Send, State, Stats, reset_for};

@@ -97,9 +97,8 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
 
 /// Does the same as `ecn` for the queues of a packet fabric.
 fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
-    let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
-    let any = queues.iter().any(|queue| queue.marking().next().is_some());
-    let red = queues.iter().any(|queue| queue.red.is_some());
+    let any = switch.disciplines().any(|queue| queue.marking().next().is_some());
+    let red = switch.disciplines().any(|queue| queue.red.is_some());
     let dctcp = uses(spec, "dctcp");
     if dctcp && !any {
         notes.push("DCTCP flows never see a mark: queues of switches have no ECN threshold; set switch.ecn".into());

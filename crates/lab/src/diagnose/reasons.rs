@@ -2,29 +2,37 @@
 
 use super::experiment::may_be_marked;
 use crate::run::Counters;
+use firstlight_net::topology::PortId;
 use firstlight_sim::{PauseReport, PausedPort, PortKind, PortReport, QcnReport};
 use firstlight_spec::{Network, Spec};
 
-/// Whether ports of this kind have a queue that marks.
-fn marks(spec: &Spec, kind: PortKind) -> bool {
+/// Whether a queue of a port of this kind marks; `number` counts the ports of a packet fabric's switches.
+fn marks(spec: &Spec, kind: PortKind, number: &mut u32) -> bool {
     match (&spec.network, kind) {
         (Network::Graph(graph), PortKind::HostPort | PortKind::SwitchPort) => {
-            graph.switch.queues().iter().any(|queue| queue.marking().next().is_some())
+            let queues = graph.switch.queues_at(PortId(*number));
+            *number += 1;
+            queues.iter().any(|queue| queue.marking().next().is_some())
         }
         (Network::Hybrid(hybrid), PortKind::Voq) => hybrid.voq.marks(),
         _ => false,
     }
 }
 
-/// Whether a port has marked, or why not: the values of column `marking`.
-pub(crate) fn marking(spec: &Spec, port: &PortReport) -> &'static str {
-    match port {
-        PortReport { marked: 1.., .. } => "marked",
-        PortReport { kind, .. } if !marks(spec, *kind) => "off",
-        PortReport { offered: 0, .. } => "no traffic",
-        _ if !may_be_marked(spec) => "not capable",
-        _ => "not reached",
-    }
+/// Whether each port has marked, or why not: the values of column `marking`.
+pub(crate) fn marking(spec: &Spec, ports: &[PortReport]) -> Vec<&'static str> {
+    let (mut number, capable) = (0, may_be_marked(spec));
+    let state = |port: &PortReport| {
+        let marks = marks(spec, port.kind, &mut number);
+        match port {
+            PortReport { marked: 1.., .. } => "marked",
+            _ if !marks => "off",
+            PortReport { offered: 0, .. } => "no traffic",
+            _ if !capable => "not capable",
+            _ => "not reached",
+        }
+    };
+    ports.iter().map(state).collect()
 }
 
 /// Why no queue marked a packet, if none has.
@@ -32,7 +40,7 @@ pub(crate) fn unmarked(spec: &Spec, counters: &Counters) -> Option<&'static str>
     if counters.totals.marked > 0 {
         return None;
     }
-    let states: Vec<&str> = counters.ports.iter().map(|port| marking(spec, port)).collect();
+    let states = marking(spec, &counters.ports);
     let found = |state: &str| states.contains(&state);
     Some(match () {
         () if found("not reached") => "no queue that marks was long enough",

@@ -26,7 +26,6 @@ fn voq(voq: &VoqConfig, mtu: u64) -> Vec<String> {
 }
 
 fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<String> {
-    let queues = if switch.classes.is_empty() { std::slice::from_ref(&switch.discipline) } else { &switch.classes[..] };
     let unreached = |queue: &firstlight_net::Discipline| {
         let limit = queue.queue?;
         let mark = queue.ecn.and_then(|mark| never("switch.ecn", mark, limit, mtu));
@@ -34,7 +33,7 @@ fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<Stri
         let qeq = set_point.and_then(|point| never("qcn.qeq", Length::Bytes(point), limit, mtu));
         Some([qeq, mark, red])
     };
-    queues.iter().filter_map(unreached).flatten().flatten().collect()
+    switch.disciplines().filter_map(unreached).flatten().flatten().collect()
 }
 
 /// The warning that a queue with this limit never exceeds the threshold; `None` where packets smaller than the MTU

@@ -11,6 +11,8 @@ use firstlight_spec::Spec;
 /// One row for each port, link and queue.
 pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
     let rows = &counters.ports;
+    let marking = marking(spec, rows);
+    let marking = Column::Text(marking.into_iter().map(String::from).collect());
     Table::new("ports", "one row for each port, link and queue, since the start of the run")
         .text(
             "name",
@@ -26,11 +28,10 @@ pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
         .count("dropped", "packets lost here", rows, |p| p.dropped)
         .count("held", "packets inside at the end: waiting, in service or in flight", rows, |p| p.held)
         .count("marked", "packets CE-marked here", rows, |p| p.marked)
-        .text(
+        .with(
             "marking",
             "marked; or why not: off (no queue here marks), no traffic, not capable (no flow negotiates ECN), not reached",
-            rows,
-            |p| marking(spec, p).into(),
+            marking,
         )
         .count("peak_queue", "most packets that ever waited", rows, |p| p.peak_queue)
         .number(

@@ -22,7 +22,7 @@ use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use crate::stream::stream;
 use firstlight_net::topology::{Node, Port, PortId, Routes, SwitchId, Topology};
 use firstlight_net::{
-    ClassPort, Discipline, FifoPort, HostId, PacketId, PauseControl, Serializer, SharedBuffer, SwitchPort,
+    ClassOrder, ClassPort, Discipline, FifoPort, HostId, PacketId, PauseControl, Serializer, SharedBuffer, SwitchPort,
 };
 use firstlight_units::{Span, Time};
 use rand_xoshiro::rand_core::RngCore;
@@ -74,20 +74,21 @@ pub(super) struct GraphFabric<P, L = Lossy> {
     pub(super) link_layer: L,
 }
 
-/// A port that can be made from its serialization, its link's delay, what each of its queues is to do, and a seed.
+/// A port that can be made from its serialization, its link's delay, what each of its queues is to do, the weights of
+/// these, and a seed.
 pub(super) trait GraphPort: SwitchPort + Send {
-    fn new(serializer: Serializer, delay: Span, queues: &[Discipline], seed: u64) -> Self;
+    fn new(serializer: Serializer, delay: Span, queues: &[Discipline], weights: &[u32], seed: u64) -> Self;
 }
 
 impl GraphPort for FifoPort {
-    fn new(serializer: Serializer, delay: Span, queues: &[Discipline], seed: u64) -> Self {
+    fn new(serializer: Serializer, delay: Span, queues: &[Discipline], _weights: &[u32], seed: u64) -> Self {
         FifoPort::new(serializer, delay, &queues[0], seed)
     }
 }
 
-impl<C: PauseControl + Send> GraphPort for ClassPort<C> {
-    fn new(serializer: Serializer, delay: Span, queues: &[Discipline], seed: u64) -> Self {
-        ClassPort::new(serializer, delay, queues, seed)
+impl<C: PauseControl + Send, O: ClassOrder + Send> GraphPort for ClassPort<C, O> {
+    fn new(serializer: Serializer, delay: Span, queues: &[Discipline], weights: &[u32], seed: u64) -> Self {
+        ClassPort::with_weights(serializer, delay, queues, weights, seed)
     }
 }
 
@@ -106,7 +107,8 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
             let delay = (port.wire.delay + stack) * u64::from(scale);
             let seed = stream(config.seed, &topology.port_name(PortId(index as u32)), "marking").next_u64();
             let serializer = serializer("topology.ports", port.wire.rate, scale)?;
-            Ok(GraphPort::new(serializer, delay, config.switch.queues(), seed))
+            let queues = config.switch.queues_at(PortId(index as u32));
+            Ok(GraphPort::new(serializer, delay, &queues, &config.switch.weights, seed))
         };
         let ports = topology.ports().iter().enumerate().map(port).collect::<Result<Vec<_>, BuildError>>()?;
         let pause_points = if config.switch.pfc.is_some() { topology.transmitters() } else { 0 };

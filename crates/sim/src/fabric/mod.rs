@@ -38,7 +38,7 @@ use self::core::{Core, Outbox};
 use crate::capture::CaptureSink;
 use crate::config::{BuildError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
 use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
-use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId};
+use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId, Unpausable, Weighted};
 use firstlight_units::{Span, Time};
 use graph::GraphFabric;
 use hybrid::HybridFabric;
@@ -76,6 +76,9 @@ impl Fabric {
         }
         if config.switch.classes.is_empty() {
             return Ok(Self::of(GraphFabric::<FifoPort>::build(config, |_| Lossy)?));
+        }
+        if !config.switch.weights.is_empty() {
+            return Ok(Self::of(GraphFabric::<ClassPort<Unpausable, Weighted>>::build(config, |_| Lossy)?));
         }
         Ok(Self::of(GraphFabric::<ClassPort>::build(config, |_| Lossy)?))
     }

@@ -27,7 +27,7 @@ pub(crate) fn lossless_switches(
     let limits = links(topology, &config).collect();
     let links = Links { limits, name: &|transmitter| topology.transmitter_name(transmitter) };
     let absent = absent_class(experiment, switch.queues().len());
-    check(experiment, places, &links, absent, other_limits(&switch, &config))?;
+    check(experiment, places, &links, absent, other_limits(experiment, &switch, &config))?;
     Ok(SwitchConfig { pfc: Some(config), ..switch })
 }
 
@@ -132,17 +132,26 @@ fn upside_down(links: &Links<'_>) -> Wrong {
 }
 
 /// A limit that drops packets of a lossless class, besides its buffer.
-fn other_limits(switch: &SwitchConfig, config: &PfcConfig) -> Wrong {
+fn other_limits(experiment: &Experiment, switch: &SwitchConfig, config: &PfcConfig) -> Wrong {
     const RIGHT: &str = "take it out, name other pfc.classes, or say pfc.allow_loss = true";
     if switch.buffer.is_some() {
         let text = format!("the shared buffer drops packets of lossless classes: {RIGHT}");
         return Some(("switch.buffer".into(), text));
     }
     let mut classes = (0..switch.queues().len()).filter(|class| config.has(*class));
-    classes.find_map(|class| {
+    let found = classes.clone().find_map(|class| {
         let (key, text) = switch.queues()[class].dropping().next()?;
         Some((format!("{}.{key}", table(switch, class)), format!("{text}: {RIGHT}")))
-    })
+    });
+    classes.next()?;
+    let special = || {
+        let mut entries = experiment.switch.ports.iter().enumerate();
+        entries.find_map(|(entry, ports)| {
+            let (key, text) = ports.discipline.dropping().next()?;
+            Some((format!("switch.ports.{entry}.{key}"), format!("{text}: {RIGHT}")))
+        })
+    };
+    found.or_else(special)
 }
 
 /// The link whose buffer lacks most.

@@ -4,10 +4,12 @@
 mod circuits;
 mod clock;
 mod lossless;
+mod ports;
 mod recording;
 
 pub(crate) use clock::slow_links;
 pub(crate) use lossless::{adapters, lossless_hybrid, lossless_switches};
+pub(crate) use ports::{port_names, port_of_name, special_ports};
 pub(crate) use recording::{intervals, tcp_info_samples, watched_ports};
 
 use crate::conditions::Conditions;
@@ -15,8 +17,8 @@ use crate::error::{Problem, SpecError};
 use crate::places::{Places, all_or};
 use crate::tables::{Experiment, Fabric, PauseKind};
 use firstlight_circuits::Week;
-use firstlight_transport::CcConfig;
-use firstlight_transport::cc::EcnUse;
+use firstlight_transport::cc::{CcName, EcnUse};
+use firstlight_transport::{CcConfig, EctSyn};
 use serde_json::Value as Json;
 
 /// Checks what needs no network; gives the week of a hybrid fabric.
@@ -35,6 +37,8 @@ pub(crate) fn check(
     rules.slowest_packet();
     rules.qcn();
     rules.shared_buffer();
+    rules.weights();
+    rules.ect_on_syn(conditions);
     rules.queue_samples();
     let week = if let Fabric::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
     all_or(rules.problems).map(|()| week)
@@ -85,8 +89,11 @@ impl Rules<'_> {
         let mut paths: Vec<String> =
             of_voqs.into_iter().filter(|(_, given)| *given).map(|(path, _)| path.to_string()).collect();
         paths.extend(switch.discipline.marking().map(|key| format!("switch.{key}")));
-        for (class, queue) in switch.classes.iter().enumerate() {
-            paths.extend(queue.marking().map(|key| format!("switch.classes.{class}.{key}")));
+        for (class, table) in switch.classes.iter().enumerate() {
+            paths.extend(table.discipline.marking().map(|key| format!("switch.classes.{class}.{key}")));
+        }
+        for (entry, table) in switch.ports.iter().enumerate() {
+            paths.extend(table.discipline.marking().map(|key| format!("switch.ports.{entry}.{key}")));
         }
         let text = format!(
             "the receivers of marked packets set ECE, which {name} takes for a circuit: take it out, or use no {name}"
@@ -112,6 +119,38 @@ impl Rules<'_> {
         if size.get() as f64 * alpha.min(1.0) < mtu.get() as f64 {
             let text = format!("{size} with alpha = {alpha} hold no packet of {mtu} at any port: use more");
             self.wrong("switch.buffer", text);
+        }
+    }
+
+    /// Pauses stop classes one by one, by their priority.
+    fn weights(&mut self) {
+        let with = self.experiment.switch.classes.iter().position(|class| class.weight.is_some());
+        if let Some(class) = with.filter(|_| is_paused(self.experiment)) {
+            let text = "classes of lossless Ethernet have strict priorities: take the weights out, or [pfc]";
+            self.wrong(&format!("switch.classes.{class}.weight"), text);
+        }
+    }
+
+    /// SYNs can be ECN-capable where connections negotiate ECN, and on Linux hosts where their kernel makes them so.
+    fn ect_on_syn(&mut self, conditions: &Conditions<'_>) {
+        const KEY: &str = "tcp.ect_syn";
+        let Some(ect) = self.experiment.tcp.tcp.ect_syn else { return };
+        let negotiates = |cc: CcName| {
+            let ecn = cc.simulated().and_then(CcConfig::from_name).map_or(EcnUse::Classic, |config| config.ecn());
+            ecn == EcnUse::Precise || (ecn == EcnUse::Classic && self.experiment.tcp.tcp.ecn)
+        };
+        if !conditions.controllers().any(negotiates) {
+            let text = "has no effect: no connection negotiates ECN; use dctcp, set tcp.ecn = true, or take it out";
+            return self.wrong(KEY, text);
+        }
+        let other = conditions.controllers().find(|cc| cc.as_str() != "dctcp" && negotiates(*cc));
+        if let Some(other) = other.filter(|_| conditions.linux() && ect != EctSyn::None) {
+            let text = format!(
+                "a Linux kernel sets ECT on SYNs of dctcp alone, not of {}: let all that negotiate ECN use dctcp, or \
+                 write \"none\"",
+                other.as_str()
+            );
+            self.wrong(KEY, text);
         }
     }
 }

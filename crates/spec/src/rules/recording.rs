@@ -1,11 +1,10 @@
 //! Rules about what is recorded: it exists, and fits in memory.
 
-use super::Rules;
+use super::{Rules, port_names, port_of_name};
 use crate::error::{Problem, SpecError};
 use crate::places::Places;
 use crate::tables::Experiment;
-use firstlight_formats::nearest;
-use firstlight_net::topology::{PortId, Topology};
+use firstlight_net::topology::Topology;
 
 /// Most samples of all watched queues, and numbers in all intervals of all flows.
 const MOST_CELLS: u64 = 50_000_000;
@@ -50,22 +49,14 @@ pub(crate) fn tcp_info_samples(experiment: &Experiment, places: &Places, flows: 
 pub(crate) fn watched_ports(experiment: &Experiment, places: &Places, topology: &Topology) -> Result<(), SpecError> {
     let wrong = |text: String| Err(places.problem("measure.queues", text).into());
     let Some(wanted) = &experiment.measure.queues else { return Ok(()) };
-    let all: Vec<String> = (0..topology.ports().len()).map(|port| topology.queue_name(PortId(port as u32))).collect();
+    let all = port_names(topology);
     for (index, name) in wanted.iter().enumerate() {
         if wanted[..index].contains(name) {
             return wrong(format!("'{name}' is there twice: name it once"));
         }
-        if all.contains(name) {
-            continue;
+        if let Err(text) = port_of_name(&all, name) {
+            return wrong(text);
         }
-        let examples = || {
-            let between = all.iter().find(|name| name.contains("->"));
-            let names: Vec<&str> = all.first().into_iter().chain(between).map(String::as_str).collect();
-            format!("ports are called {}", names.join(", "))
-        };
-        let near = nearest(name, all.iter().map(String::as_str));
-        let right = near.map_or_else(examples, |near| format!("did you mean {near}?"));
-        return wrong(format!("there is no port '{name}': {right}"));
     }
     Ok(())
 }

@@ -144,7 +144,10 @@ impl Experiment {
         fill(&mut self.voq.red, "voq.red.drop_beyond", 0);
         fill(&mut self.switch.discipline.red, "switch.red.drop_beyond", 0);
         for (class, queue) in self.switch.classes.iter_mut().enumerate() {
-            fill(&mut queue.red, &format!("switch.classes.{class}.red.drop_beyond"), class);
+            fill(&mut queue.discipline.red, &format!("switch.classes.{class}.red.drop_beyond"), class);
+        }
+        for (entry, ports) in self.switch.ports.iter_mut().enumerate() {
+            fill(&mut ports.discipline.red, &format!("switch.ports.{entry}.red.drop_beyond"), 0);
         }
     }
 

@@ -42,7 +42,7 @@ pub use pfc::{PauseKind, PfcTable};
 pub use program::{FileName, Program, ProgramTable};
 pub use schedule::{ComputedWeek, EqualDays, ListedDays, Schedule, ScheduledDay, StandIn};
 pub use stamps::Stamps;
-pub use switch::SwitchTable;
+pub use switch::{ClassTable, PortsTable, SwitchTable};
 pub use tcp::TcpTable;
 pub use voq::VoqTable;
 

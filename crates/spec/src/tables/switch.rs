@@ -5,6 +5,7 @@ use firstlight_net::{CLASSES, Discipline, SharedBufferConfig};
 use firstlight_units::{Bytes, SettingError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The switches and their ports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,14 +20,40 @@ pub struct SwitchTable {
     /// What every port does, if there are no `[[switch.classes]]`.
     #[serde(flatten)]
     pub discipline: Discipline,
-    /// What ports do with a traffic class: the first table is class 0's, each later class has priority over the earlier
-    /// ones. Without any, all packets share one queue.
-    pub classes: Vec<Discipline>,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    pub classes: Vec<ClassTable>,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    pub ports: Vec<PortsTable>,
+}
+
+/// What ports do with a traffic class: the first table is class 0's. Each later class has priority over the earlier
+/// ones, unless all have weights. Without any table, all packets share one queue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ClassTable {
+    /// Part of the link that the class gets while others have packets too: its weight over the sum of theirs. All
+    /// classes have one, or none has.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-without" = "strict priorities"))]
+    pub weight: Option<u32>,
+    /// The queue discipline.
+    #[serde(flatten)]
+    pub discipline: Discipline,
+}
+
+/// What some ports do instead, with each of their queues. A later entry replaces an earlier one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PortsTable {
+    /// Which ports: those of a tier of switches (`leaf`, `spine`, `tor`, `agg`, `core`, in a file its tiers), of a
+    /// switch (`spine1`), or one port (`leaf0->spine1`, `host3.port`).
+    pub on: String,
+    /// The queue discipline.
+    #[serde(flatten, default)]
+    pub discipline: Discipline,
 }
 
 impl Default for SwitchTable {
     fn default() -> Self {
-        SwitchTable { buffer: None, alpha: 1.0, discipline: Discipline::default(), classes: vec![] }
+        SwitchTable { buffer: None, alpha: 1.0, discipline: Discipline::default(), classes: vec![], ports: vec![] }
     }
 }
 
@@ -45,17 +72,41 @@ impl SwitchTable {
                            its own; take it out";
             return Err(SettingError::new(key, problem));
         }
-        let mut classes = self.classes.iter().enumerate();
-        classes.try_for_each(|(class, queue)| queue.check().map_err(|error| error.within(&format!("classes.{class}"))))
+        let disciplines = self.classes.iter().map(|class| &class.discipline);
+        check_each("classes", disciplines)?;
+        check_each("ports", self.ports.iter().map(|ports| &ports.discipline))?;
+        self.check_weights()
     }
 
-    /// The engine's configuration, without pauses.
+    /// Checks that all classes have weights, or none has.
+    fn check_weights(&self) -> Result<(), SettingError> {
+        let without = self.classes.iter().position(|class| class.weight.is_none());
+        let (Some(without), Some(with)) = (without, self.classes.iter().position(|class| class.weight.is_some()))
+        else {
+            return Ok(());
+        };
+        let problem = format!(
+            "class {without} has strict priority, since it has no weight: give each of [[switch.classes]] a weight, or \
+             none"
+        );
+        Err(SettingError::new(format!("classes.{with}.weight"), problem))
+    }
+
+    /// The engine's configuration, without pauses and exceptions.
     pub(crate) fn config(&self) -> SwitchConfig {
         SwitchConfig {
             discipline: self.discipline,
-            classes: self.classes.clone(),
+            classes: self.classes.iter().map(|class| class.discipline).collect(),
+            weights: self.classes.iter().filter_map(|class| class.weight).collect(),
+            exceptions: BTreeMap::new(),
             buffer: self.buffer.map(|size| SharedBufferConfig { size, alpha: self.alpha }),
             pfc: None,
         }
     }
+}
+
+/// Checks the disciplines of a list of tables.
+fn check_each<'a>(list: &str, disciplines: impl Iterator<Item = &'a Discipline>) -> Result<(), SettingError> {
+    let mut disciplines = disciplines.enumerate();
+    disciplines.try_for_each(|(n, queue)| queue.check().map_err(|error| error.within(&format!("{list}.{n}"))))
 }

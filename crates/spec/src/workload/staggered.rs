@@ -3,7 +3,6 @@
 use super::{Common, Expansion, Workload, after};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
-use crate::host_kind::HostKind;
 use crate::host_name::HostName;
 use crate::tables::Connections;
 use firstlight_units::Span;
@@ -49,10 +48,6 @@ impl Workload for Staggered {
         let pairs = expander.pairs(self.from, self.to)?;
         let start = self.common.start;
         expander.starts(start, Span::ZERO)?;
-        if self.hold.is_some() && expander.host_kind(&self.connections) == HostKind::Linux {
-            let text = "flows of Linux hosts cannot be stopped: take it out, or use hosts = \"simulated\"";
-            return Err(expander.problem("hold", text));
-        }
         let count = self.flows.map_or(pairs.len(), |flows| flows as usize);
         let last = after(start, self.interval, count as u64 - 1);
         if last >= expander.duration() {

@@ -26,9 +26,10 @@ fn queues_in_packets_or_in_data() {
         ("[switch]\nqueue = \"9\"", "x.toml:14:9: switch.queue: '9' has no unit: write for example \"9B\""),
         ("[switch]\nqueue = true", "x.toml:14:9: switch.queue: expected a number of packets or a size, found true: write for example 100"),
         ("[switch]\necn = 0", "x.toml:14:7: switch.ecn: 0 packets is out of range: use 1 to 16777216, or a size"),
-        ("[switch]\necn = 9\ndrop_non_ect = true", "accepted"),
-        ("[switch]\ndrop_non_ect = true", "x.toml:14:16: switch.drop_non_ect: has no effect: it counts only when switch.ecn is given, but it is not; take it out"),
-        ("[switch]\necn = 9\ndrop_non_ect = true\n[pfc]", "x.toml:15:16: switch.drop_non_ect: this drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true"),
+        ("[switch]\necn = 9\ndrop_non_ect = 0.5", "accepted"),
+        ("[switch]\necn = 9\ndrop_non_ect = 1.5", "x.toml:15:16: switch.drop_non_ect: 1.5 is out of range: use 0 to 1"),
+        ("[switch]\ndrop_non_ect = 1.0", "x.toml:14:16: switch.drop_non_ect: has no effect: it counts only when switch.ecn is given, but it is not; take it out"),
+        ("[switch]\necn = 9\ndrop_non_ect = 1.0\n[pfc]", "x.toml:15:16: switch.drop_non_ect: this drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true"),
     ]);
 }
 
@@ -68,12 +69,30 @@ fn classes_and_the_shared_buffer() {
         ("[[switch.classes]]\necn = 1\n[switch.classes.red]\nmin = 1\nmax = 2", "x.toml:15:17: switch.classes.0.red: there is ecn already, and a queue marks in one way: take one of them out"),
         ("[[switch.classes]]\n[switch.classes.red]\nmin = 2\nmax = 1", "x.toml:16:7: switch.classes.0.red.max: 1 packets is below min, 2 packets: use at least that"),
         ("[[switch.classes]]\nbuffer = \"1MB\"", "x.toml:14:1: switch.classes.0.buffer: unknown key: did you mean switch.buffer?"),
+        ("[[switch.classes]]\nweight = 3\n[[switch.classes]]\nweight = 1", "accepted"),
+        ("[[switch.classes]]\nweight = 0", "x.toml:14:10: switch.classes.0.weight: 0 is out of range: use 1 to 1000000"),
+        ("[[switch.classes]]\n[[switch.classes]]\nweight = 1", "x.toml:15:10: switch.classes.1.weight: class 0 has strict priority, since it has no weight: give each of [[switch.classes]] a weight, or none"),
+        ("[[switch.classes]]\nweight = 1\n[pfc]", "x.toml:14:10: switch.classes.0.weight: classes of lossless Ethernet have strict priorities: take the weights out, or [pfc]"),
         ("[switch]\nalpha = 2.0", "x.toml:14:9: switch.alpha: has no effect: it counts only when switch.buffer is given, but it is not; take it out"),
         ("[switch]\nbuffer = \"1MB\"\nalpha = 2", "accepted"),
         ("[switch]\nbuffer = \"1MB\"\nalpha = 0.0", "x.toml:15:9: switch.alpha: 0 is out of range: use 0.0000152587890625 to 65536"),
         ("[switch]\nbuffer = \"9kB\"", "accepted"),
         ("[switch]\nbuffer = \"8999B\"", &hold("8999B", "1")),
         ("[switch]\nbuffer = \"10kB\"\nalpha = 0.5", &hold("10kB", "0.5")),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn disciplines_of_some_ports() {
+    check(&[
+        ("[switch]\necn = 5\n[[switch.ports]]\non = \"host0.port\"\nqueue = 9", "accepted"),
+        ("[[switch.ports]]\non = \"switch\"\n[switch.ports.red]\nmin = 3\nmax = 5", "accepted"),
+        ("[[switch.ports]]\nqueue = 9", "x.toml:13:10: switch.ports.0.on: missing: write for example on = \"a text\" in [[switch.ports]]"),
+        ("[[switch.ports]]\non = \"spine\"", "x.toml:14:6: switch.ports.0.on: there is no tier and no switch 'spine' (tiers: switch), and there is no port 'spine': ports are called host0.port"),
+        ("[[switch.ports]]\non = \"host3.port\"", "x.toml:14:6: switch.ports.0.on: there is no tier and no switch 'host3.port' (tiers: switch), and there is no port 'host3.port': did you mean host0.port?"),
+        ("[[switch.ports]]\non = \"switch\"\necn = 3\n[switch.ports.phantom]", "x.toml:16:15: switch.ports.0.phantom: there is ecn already, and a queue marks in one way: take one of them out"),
+        ("[pfc]\n[[switch.ports]]\non = \"switch\"\nqueue = 3", "x.toml:16:9: switch.ports.0.queue: a queue's limit drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true"),
     ]);
 }
 

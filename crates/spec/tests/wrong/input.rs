@@ -355,7 +355,7 @@ fn workloads_that_cannot_be() {
     assert_eq!(poisson(&format!("load = 1\n{size}from = \"host3\"")), "x.toml:17:8: workload.0.from: there is no host3: the fabric has host0 to host2");
     assert_eq!(poisson(&format!("load = 1\n{size}start = \"1s\"")), "x.toml:17:9: workload.0.start: the flow may start after the run's end: start + jitter must be less than duration, 1s");
     assert_eq!(poisson(&format!("load = 1\n{size}class = 8")), "x.toml:17:9: workload.0.class: 8 is out of range: use 0 to 7");
-    assert_eq!(poisson(&format!("load = 0.1\n{size}hosts = \"linux\"\nflows = 1\nclass = 1")), "x.toml:19:9: workload.0.class: a Linux host's packets have the class that its programs give them: take it out, or use hosts = \"simulated\"");
+    assert_eq!(poisson(&format!("load = 0.1\n{size}hosts = \"linux\"\nflows = 1\nclass = 1")), "accepted");
     assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")), "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
     assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
@@ -381,7 +381,7 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
     assert_eq!(staggered(""), "x.toml:13:1: workload.0.interval: missing: write for example interval = \"180us\" in [[workload]]");
     assert_eq!(staggered("interval = \"1s\""), "x.toml:16:12: workload.0.interval: the last of 2 flows would start at 1s, after the run's end: use fewer, or a longer duration");
     assert_eq!(staggered("interval = \"1ms\"\nflows = 1001"), "x.toml:17:9: workload.0.flows: the last of 1001 flows would start at 1s, after the run's end: use fewer, or a longer duration");
-    assert_eq!(staggered("interval = \"1ms\"\nhosts = \"linux\"\nhold = \"1ms\""), "x.toml:18:8: workload.0.hold: flows of Linux hosts cannot be stopped: take it out, or use hosts = \"simulated\"");
+    assert_eq!(staggered("interval = \"1ms\"\nhosts = \"linux\"\nhold = \"1ms\""), "accepted");
     let probe = |keys: &str| workload("probe", &format!("to = \"host0\"\n{keys}"));
     assert_eq!(probe("interval = \"1ms\""), "accepted");
     assert_eq!(probe(""), "x.toml:13:1: workload.0.interval: missing: write for example interval = \"1ms\" in [[workload]]");
@@ -398,6 +398,20 @@ fn the_least_window_is_one_of_simulated_hosts() {
     let idle = "x.toml:15:14: tcp.min_window: has no effect: it counts only when a flow has simulated hosts, but all flows \
                 have Linux hosts; take it out";
     assert_eq!(told(STAR, "to = \"host0\"\n", "to = \"host0\"\nhosts = \"linux\"\n[tcp]\nmin_window = 1\n"), idle);
+}
+
+#[test]
+#[rustfmt::skip]
+fn ecn_capable_syns_need_ecn_and_a_host_that_sends_them() {
+    let idle = "x.toml:14:11: tcp.ect_syn: has no effect: no connection negotiates ECN; use dctcp, set tcp.ecn = true, or take it out";
+    let linux = "x.toml:15:11: tcp.ect_syn: a Linux kernel sets ECT on SYNs of dctcp alone, not of cubic: let all that negotiate ECN use dctcp, or write \"none\"";
+    let on = |hosts: &str, tcp: &str| told(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\n{hosts}[tcp]\n{tcp}"));
+    assert_eq!(on("", "ect_syn = \"both\"\n"), idle);
+    assert_eq!(on("", "ect_syn = \"both\"\necn = true\n"), "accepted");
+    assert_eq!(on("", "ect_syn = \"syn_ack\"\ncc = \"dctcp\"\n"), "accepted");
+    assert_eq!(on("hosts = \"linux\"\n", "ect_syn = \"both\"\necn = true\n"), linux);
+    assert_eq!(on("hosts = \"linux\"\n", "ect_syn = \"none\"\necn = true\n"), "accepted");
+    assert_eq!(on("hosts = \"linux\"\n", "ect_syn = \"both\"\ncc = \"dctcp\"\n"), "accepted");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use super::terms::Announcement;
 use super::timer::{Purpose, Timer};
 use super::{Connection, Due, Echo};
 use crate::cc::{CongestionControl, EcnUse, Start};
-use firstlight_net::{Packet, TcpFlags, TcpHeader, TcpSegment};
+use crate::config::EctSyn;
+use firstlight_net::{Ecn, Packet, TcpFlags, TcpHeader, TcpSegment};
 use firstlight_units::{Bytes, Time};
 
 impl Connection {
@@ -170,6 +171,7 @@ impl Connection {
     }
 
     fn write_syn(&mut self, p: &mut Packet, now: Time) {
+        let ect = self.is_ecn_capable_syn();
         let mut p = self.write_header(p, self.terms.syn_header(), 0, now);
         self.terms.announcement().write(&mut p);
         p.insert_flags(TcpFlags::SYN);
@@ -181,7 +183,19 @@ impl Connection {
         } else if self.wants_ecn() {
             p.insert_flags(TcpFlags::ECE | TcpFlags::CWR);
         }
+        if ect {
+            p.set_ecn(Ecn::Ect0);
+        }
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         p.set_window(self.receiver.offer.unscaled());
+    }
+
+    /// Whether the SYN, or the SYN-ACK, is ECN-capable.
+    fn is_ecn_capable_syn(&self) -> bool {
+        match self.terms.ect_syn {
+            Some(EctSyn::Both) if self.state == State::SynSent => self.wants_ecn(),
+            Some(EctSyn::Both | EctSyn::SynAck) => self.sender.ecn,
+            _ => false,
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! the history of its packets.
 
 use super::*;
+use crate::EctSyn;
 use crate::cc::{CcConfig, Controller, Latency, SwiftConfig, TimelyConfig};
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Rate};
@@ -487,6 +488,25 @@ fn marks_reduce_once_per_window() {
     let threshold = wire.ends[0].ssthresh().unwrap();
     assert!(cwnd >= threshold && threshold >= 10, "one halving: {cwnd} {threshold}");
     assert!(wire.history.iter().filter(|line| line.contains('W') && line.contains("seq")).count() <= 3, "CWR once");
+}
+
+#[test]
+fn handshakes_are_ecn_capable_where_asked_and_ecn_is_negotiated() {
+    let handshake = |cc: &str, ecn: bool, ect_syn| {
+        let mut wire = Wire::new(cc, TcpConfig { ecn, ect_syn, ..TcpConfig::default() });
+        let (_, (_, syn)) = wire.flying.pop_first().expect("a SYN");
+        wire.ends[1].on_segment(syn.tcp().unwrap(), wire.now);
+        let mut answer = Packet::default();
+        assert!(wire.ends[1].transmit(wire.now, &mut answer));
+        [syn, answer].map(|packet| packet.ecn() == Ecn::Ect0)
+    };
+    for (cc, ecn) in [("dctcp", false), ("newreno", true)] {
+        assert_eq!(handshake(cc, ecn, None), [false, false]);
+        assert_eq!(handshake(cc, ecn, Some(EctSyn::None)), [false, false]);
+        assert_eq!(handshake(cc, ecn, Some(EctSyn::SynAck)), [false, true]);
+        assert_eq!(handshake(cc, ecn, Some(EctSyn::Both)), [true, true]);
+    }
+    assert_eq!(handshake("newreno", false, Some(EctSyn::Both)), [false, false]);
 }
 
 /// Where each packet is marked, DCTCP halves its window until the floor.
