@@ -5,7 +5,7 @@
 //!
 //! No end ever closes its connection, so that the last packets carry data.
 
-use crate::clock;
+use crate::clock::{self, Stopwatch};
 use crate::engine_device::EngineDevice;
 use crate::failure::{Context, Failure};
 use crate::hosts::GuestHost;
@@ -13,8 +13,10 @@ use crate::message_relay::{Inboxes, MessageRelay};
 use crate::run::RunEvents;
 use crate::socket;
 use firstlight_linux::{FlowPlan, GuestMessage, HostPlan, ReportTime};
+use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{SockaddrIn, connect, setsockopt, sockopt};
+use nix::sys::time::{TimeVal, TimeValLike};
 use std::fs::{File, OpenOptions};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,6 +26,8 @@ use std::thread;
 
 /// Bytes that one call sends at most.
 const PIECE: u64 = 1 << 24;
+/// Bytes that one call sends at most where the flow is to stop.
+const SHORT: usize = 1 << 16;
 /// A file of zeros that senders send from: its pages go to the network uncopied, where a buffer would be copied.
 const ZEROS: &str = "/run/zeros";
 /// Bytes that one call receives at most.
@@ -54,13 +58,14 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[GuestHost], addresses: &[HostPlan]) 
         }
         host.enter()?;
         let address = addresses[index].address;
+        let bound = |plan: &FlowPlan, port: u16| socket::bound(SocketAddrV4::new(address, port), &plan.cc, plan.class);
         for (plan, (sender, listener)) in plans.iter().zip(senders.iter_mut().zip(&mut listeners)) {
             let named = |error: Failure| Failure::new(format!("flow {} on {}: {error}", plan.flow, host.name));
             if plan.from == index {
-                *sender = Some(socket::bound(SocketAddrV4::new(address, plan.from_port), &plan.cc).map_err(named)?);
+                *sender = Some(bound(plan, plan.from_port).map_err(named)?);
             }
             if plan.to == index {
-                let socket = socket::bound(SocketAddrV4::new(address, plan.to_port), &plan.cc).map_err(named)?;
+                let socket = bound(plan, plan.to_port).map_err(named)?;
                 socket::listen_for_one(&socket).map_err(named)?;
                 *listener = Some(socket);
             }
@@ -95,10 +100,11 @@ pub fn start(
         let [sender, receiver] = [flow.clone(), flow.clone()];
         let (zeros, engine, relay) = (Arc::clone(&zeros), engine.clone(), Arc::clone(relay));
         if let Some(at) = flow.plan.start {
-            spawn(start, events, move || sender.send(at, &zeros))?;
+            let of_sender = engine.clone();
+            spawn(start, events, move || sender.send(at, &zeros, &of_sender))?;
             spawn(start, events, move || receiver.receive(&engine))?;
         } else {
-            spawn(start, events, move || sender.send_messages(inboxes.sender, &zeros))?;
+            spawn(start, events, move || sender.send_messages(inboxes.sender, &zeros, &engine))?;
             spawn(start, events, move || receiver.receive_messages(inboxes.receiver, || relay.received(index)))?;
         }
     }
@@ -135,20 +141,28 @@ fn spawn(
 
 impl GuestFlow {
     /// Connects at `at` nanoseconds and sends all of the flow's bytes.
-    fn send(&self, at: u64, zeros: &File) -> Result<bool, Failure> {
-        clock::sleep(at);
-        self.connect()?;
-        self.write(zeros, self.plan.size.unwrap_or(u64::MAX))?;
+    fn send(&self, at: u64, zeros: &File, engine: &EngineDevice) -> Result<bool, Failure> {
+        if let Some(stop) = self.plan.stop {
+            let watch = Stopwatch::new()?;
+            watch.start()?;
+            clock::sleep(at);
+            self.connect(engine)?;
+            self.write_until(zeros, stop, &watch)?;
+        } else {
+            clock::sleep(at);
+            self.connect(engine)?;
+            self.write(zeros, self.plan.size.unwrap_or(u64::MAX))?;
+        }
         // Like a close: the last segment is sent though it is not full.
         self.flush()?;
         Ok(false)
     }
 
     /// Connects with the first message and sends each message as the inbox hands it over.
-    fn send_messages(&self, inbox: Receiver<u64>, zeros: &File) -> Result<bool, Failure> {
+    fn send_messages(&self, inbox: Receiver<u64>, zeros: &File, engine: &EngineDevice) -> Result<bool, Failure> {
         for (index, bytes) in inbox.into_iter().enumerate() {
             if index == 0 {
-                self.connect()?;
+                self.connect(engine)?;
                 self.flush()?;
             }
             self.write(zeros, bytes)?;
@@ -156,9 +170,11 @@ impl GuestFlow {
         Ok(false)
     }
 
-    fn connect(&self) -> Result<(), Failure> {
+    /// Connects, and reports when the connection is there.
+    fn connect(&self, engine: &EngineDevice) -> Result<(), Failure> {
         connect(self.sender.as_raw_fd(), &SockaddrIn::from(self.to))
-            .context(|| format!("{}: cannot connect to {}", self.route, self.to))
+            .context(|| format!("{}: cannot connect to {}", self.route, self.to))?;
+        engine.report(GuestMessage::FlowConnected { flow: self.plan.flow })
     }
 
     /// Sends segments that are not full from now on (TCP_NODELAY).
@@ -175,6 +191,22 @@ impl GuestFlow {
             left -= sent as u64;
         }
         Ok(())
+    }
+
+    /// Writes until the watch shows so many nanoseconds. What the socket's buffer holds then is still sent.
+    fn write_until(&self, zeros: &File, stop: u64, watch: &Stopwatch) -> Result<(), Failure> {
+        loop {
+            let left = stop.saturating_sub(watch.elapsed()?).div_ceil(1000);
+            if left == 0 {
+                return Ok(());
+            }
+            setsockopt(&self.sender, sockopt::SendTimeout, &TimeVal::microseconds(left as i64))
+                .context(|| format!("{}: cannot set a timeout", self.route))?;
+            match sendfile(&self.sender, zeros, Some(&mut 0), SHORT) {
+                Ok(_) | Err(Errno::EAGAIN) => {}
+                Err(error) => return Err(error).context(|| format!("{}: the sender's connection failed", self.route)),
+            }
+        }
     }
 
     /// Accepts the connection and receives all bytes of the flow. Returns true: the flow is complete.

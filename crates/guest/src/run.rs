@@ -197,8 +197,10 @@ mod tests {
             from_port: 1,
             to_port: 2,
             cc: "reno".into(),
+            class: 0,
             size: Some(1),
             start: Some(0),
+            stop: None,
         };
         let program = |server| ProgramPlan { name: "p".into(), on: 0, command: "true".into(), start: 0, server };
         Plan {

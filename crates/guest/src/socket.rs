@@ -10,14 +10,19 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Room for a `struct tcp_info` of any kernel, in bytes.
 const INFO_ROOM: usize = 512;
 
-/// Makes a TCP socket with this congestion control, bound to this address, in the current network namespace.
-pub fn bound(address: SocketAddrV4, cc: &str) -> Result<OwnedFd, Failure> {
+/// Makes a TCP socket with this congestion control, bound to this address, in the current network namespace. Its
+/// packets have this traffic class, the upper three bits of DSCP (RFC 2474, section 4.2.2).
+pub fn bound(address: SocketAddrV4, cc: &str, class: u8) -> Result<OwnedFd, Failure> {
     let socket = nix::sys::socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .context(|| "cannot make a socket".into())?;
     setsockopt(&socket, sockopt::TcpCongestion, &cc.into()).context(|| {
         let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
         format!("this kernel has no congestion control '{cc}': choose one of {}", known.trim())
     })?;
+    if class != 0 {
+        setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(class) << 5))
+            .context(|| format!("cannot set the traffic class {class}"))?;
+    }
     bind(socket.as_raw_fd(), &SockaddrIn::from(address)).context(|| format!("cannot bind to the address {address}"))?;
     Ok(socket)
 }
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn an_unknown_congestion_control_is_named() {
-        let error = bound("127.0.0.1:0".parse().unwrap(), "rno").unwrap_err().to_string();
+        let error = bound("127.0.0.1:0".parse().unwrap(), "rno", 0).unwrap_err().to_string();
         assert!(
             error.starts_with("this kernel has no congestion control 'rno': choose one of ") && error.contains("reno"),
             "{error}"

@@ -19,6 +19,11 @@ pub enum ReportTime {
 pub enum GuestMessage<'a> {
     /// The hosts are set up: the fabric's time begins now.
     Start,
+    /// A flow's sender has a connection.
+    FlowConnected {
+        /// The flow's number in the experiment.
+        flow: u32,
+    },
     /// A flow's receiver has all of its bytes.
     FlowComplete {
         /// The flow's number in the experiment.
@@ -81,6 +86,7 @@ impl<'a> GuestMessage<'a> {
             GuestMessage::Finish => vec![5],
             GuestMessage::MessageComplete { flow } => [&[6][..], &flow.to_le_bytes()].concat(),
             GuestMessage::Interval => vec![7],
+            GuestMessage::FlowConnected { flow } => [&[8][..], &flow.to_le_bytes()].concat(),
         }
     }
 
@@ -117,6 +123,7 @@ impl<'a> GuestMessage<'a> {
             (5, 0) => GuestMessage::Finish,
             (6, 4) => GuestMessage::MessageComplete { flow: number(0)? },
             (7, 0) => GuestMessage::Interval,
+            (8, 4) => GuestMessage::FlowConnected { flow: number(0)? },
             _ => return None,
         })
     }
@@ -131,6 +138,7 @@ mod tests {
     fn messages_survive_encoding() {
         let messages = [
             GuestMessage::Start,
+            GuestMessage::FlowConnected { flow: 70_002 },
             GuestMessage::FlowComplete { flow: 70_000 },
             GuestMessage::MessageComplete { flow: 70_001 },
             GuestMessage::FlowState { flow: 3, sender: true, when: ReportTime::WarmupEnd, info: &[1, 2, 3] },

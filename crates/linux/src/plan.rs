@@ -91,10 +91,14 @@ pub struct FlowPlan {
     pub to_port: u16,
     /// Congestion control of both ends, by its name in the kernel.
     pub cc: String,
+    /// Traffic class of both ends' packets, 0 to 7: the upper three bits of their DSCP.
+    pub class: u8,
     /// Bytes to send; `None` for a flow that sends until the end of the run.
     pub size: Option<u64>,
     /// When to connect; `None` for a flow of messages, which connects with the first one.
     pub start: Option<u64>,
+    /// When a flow without size has nothing more to send; `None` for never.
+    pub stop: Option<u64>,
 }
 
 /// One dependent message: see [`firstlight_messages::MessageConfig`].

@@ -8,6 +8,7 @@
 
 use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_lab::Fidelity;
+use firstlight_lab::spec::EctSyn;
 use firstlight_linux::Frames;
 use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegment};
 use firstlight_sim::{ExternalHosts, FlowReport, World};
@@ -77,6 +78,8 @@ pub struct KernelDriver<K> {
     end: Time,
     /// The flows when the measurement began.
     warm: Option<Vec<FlowReport>>,
+    /// Which packets of handshakes stay ECN-capable; `None`: those that the kernel makes so.
+    ect_syn: Option<EctSyn>,
 }
 
 /// The kernel, and its packets in the fabric.
@@ -121,7 +124,14 @@ impl<K: KernelCalls> KernelDriver<K> {
             warmup,
             end,
             warm: None,
+            ect_syn: None,
         }
+    }
+
+    /// From now on the fabric takes those SYNs and SYN-ACKs for not ECN-capable that this excludes. The receiving kernel
+    /// sees what the sending one wrote.
+    pub fn restrict_ect_on_syn(&mut self, ect_syn: EctSyn) {
+        self.ect_syn = Some(ect_syn);
     }
 
     /// Begins the fabric's time at `now`. Returns false when it has begun before.
@@ -219,7 +229,10 @@ impl<K: KernelCalls> KernelDriver<K> {
     }
 
     #[inline]
-    fn enter(&mut self, host: HostId, cookie: Cookie, packet: Packet) -> bool {
+    fn enter(&mut self, host: HostId, cookie: Cookie, mut packet: Packet) -> bool {
+        if self.ect_syn.is_some_and(|ect_syn| is_excluded(&packet, ect_syn)) {
+            packet.set_ecn(Ecn::NotEct);
+        }
         let Some(id) = self.world.inject(host, packet) else {
             self.edge.frames.dropped += 1;
             self.edge.kernel.drop(cookie);
@@ -318,6 +331,18 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// What became of the frames.
     pub fn frames(&self) -> Frames {
         self.edge.frames
+    }
+}
+
+/// Whether a packet is one of a handshake that is not to be ECN-capable.
+fn is_excluded(packet: &Packet, ect_syn: EctSyn) -> bool {
+    let Some(flags) = packet.tcp().map(|segment| segment.flags()).filter(|flags| flags.has(TcpFlags::SYN)) else {
+        return false;
+    };
+    match ect_syn {
+        EctSyn::None => true,
+        EctSyn::SynAck => !flags.has(TcpFlags::ACK),
+        EctSyn::Both => false,
     }
 }
 

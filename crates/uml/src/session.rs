@@ -88,7 +88,11 @@ impl<K: KernelCalls + Send> Session<K> {
         }
         let path = order.capture.as_deref();
         let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
-        let driver = KernelDriver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
+        let mut driver =
+            KernelDriver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
+        if let Some(ect_syn) = order.spec.tcp.ect_syn {
+            driver.restrict_ect_on_syn(ect_syn);
+        }
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
         Ok(Session { directory, order, driver, capture, linux, received: vec![], progress, over: false })
     }
@@ -154,6 +158,7 @@ impl<K: KernelCalls + Send> Session<K> {
         match message {
             GuestMessage::Start => self.start(now),
             _ if self.over => Err(RefusedMessage::Over),
+            GuestMessage::FlowConnected { flow } => self.flow_connected(flow),
             GuestMessage::FlowComplete { flow } => self.flow_complete(flow),
             GuestMessage::MessageComplete { flow } => self.message_complete(flow),
             GuestMessage::FlowState { flow, sender, when, info } => self.flow_state(flow, sender, when, info),
@@ -194,6 +199,15 @@ impl<K: KernelCalls + Send> Session<K> {
     fn flow(&self, flow: u32) -> Result<usize, RefusedMessage> {
         let known = self.order.spec.flows.get(flow as usize).filter(|flow| flow.hosts == HostKind::Linux);
         known.map(|_| flow as usize).ok_or(RefusedMessage::Flow(flow))
+    }
+
+    fn flow_connected(&mut self, flow: u32) -> Result<(), RefusedMessage> {
+        let flow = self.flow(flow)?;
+        if self.driver.is_running() {
+            let now = self.driver.world().now();
+            self.driver.world_mut().reported_mut(flow).sender.established = Some(now);
+        }
+        Ok(())
     }
 
     fn flow_complete(&mut self, flow: u32) -> Result<(), RefusedMessage> {

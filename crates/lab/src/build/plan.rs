@@ -24,7 +24,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
         hosts: linux.hosts.iter().map(|host| host_plan(spec, host)).collect(),
         modules: linux.modules.clone(),
         parameters: linux.parameters.clone(),
-        flows: flows().map(|(index, (flow, report))| flow_plan(linux, index, flow, report)).collect(),
+        flows: flows().map(|(index, (flow, report))| flow_plan(spec, linux, index, flow, report)).collect(),
         messages: message_plans(spec, flows().map(|(index, _)| index)),
         programs: linux.programs.iter().map(|program| program_plan(spec, linux, program)).collect(),
         warmup: nanoseconds(spec, spec.warmup),
@@ -65,7 +65,7 @@ fn host_plan(spec: &Spec, host: &LinuxHost) -> HostPlan {
     }
 }
 
-fn flow_plan(linux: &Linux, number: usize, flow: &Flow, report: &FlowReport) -> FlowPlan {
+fn flow_plan(spec: &Spec, linux: &Linux, number: usize, flow: &Flow, report: &FlowReport) -> FlowPlan {
     FlowPlan {
         flow: number as u32,
         from: index(linux, flow.src),
@@ -73,7 +73,9 @@ fn flow_plan(linux: &Linux, number: usize, flow: &Flow, report: &FlowReport) -> 
         from_port: report.sport,
         to_port: report.dport,
         cc: flow.cc.name().into(),
+        class: flow.class,
         size: flow.size.map(Bytes::get),
+        stop: flow.stop.map(|stop| nanoseconds(spec, stop)),
         start: (flow.messages == 0).then(|| report.start.as_ps().div_ceil(Span::from_ns(1).as_ps())),
     }
 }
