@@ -1,13 +1,23 @@
 """Metrics that are computed from a result's tables, beside those of its summary.
 
 Claims ask :func:`value`. A module here has ``MEASURES``, functions by the metric's name, or ``metrics``,
-which computes all of its metrics at once.
+which computes all of its metrics at once, or ``value``, whose metrics have parameters in their names.
 """
 
 from collections.abc import Callable
 from math import isfinite
 
-from firstlight.claims.measures import fct, hybrid, jobs, ladder, programs, queues, throughput
+from firstlight.claims.measures import (
+    connections,
+    fct,
+    hybrid,
+    jobs,
+    ladder,
+    phases,
+    programs,
+    queues,
+    throughput,
+)
 from firstlight.runs.result import Result
 
 MEASURES: dict[str, Callable[[Result], float]] = {
@@ -16,6 +26,7 @@ MEASURES: dict[str, Callable[[Result], float]] = {
     **throughput.MEASURES,
 }
 FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (
+    connections.metrics,
     fct.metrics,
     jobs.metrics,
     ladder.metrics,
@@ -31,6 +42,8 @@ def value(result: Result, name: str) -> float | None:
         found = MEASURES[name](result)
     if found is None:
         found = next((known[name] for known in (f(result) for f in FAMILIES) if name in known), None)
+    if found is None:
+        found = phases.value(result, name)
     return found if found is not None and isfinite(found) else None
 
 
