@@ -3,7 +3,6 @@
 use super::{Common, Expansion, Workload, after};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair, MOST_FLOWS};
-use crate::host_kind::HostKind;
 use crate::tables::Connections;
 use firstlight_formats::{ImportError, ListedFlow, connections, flows};
 use firstlight_units::Span;
@@ -50,7 +49,6 @@ impl Workload for FlowFile {
         let pairs: Vec<HostPair> = listed.iter().map(|flow| (flow.src.index(), flow.dst.index())).collect();
         let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
         expander.starts(self.common.start, Span::ZERO)?;
-        let simulated = expander.host_kind(&self.connections) == HostKind::Simulated;
         let own_class = expander.has("class");
         for (flow, listed) in flows.iter_mut().zip(listed) {
             let ListedFlow { size, start, class, place, .. } = listed;
@@ -64,7 +62,7 @@ impl Workload for FlowFile {
                 return Err(expander.imported("file", ImportError { file, line, column, problem }));
             }
             flow.size = *size;
-            if let (Some(class), true, false) = (class, simulated, own_class) {
+            if let (Some(class), false) = (class, own_class) {
                 flow.class = *class;
             }
         }

@@ -217,6 +217,11 @@ impl AckPolicy {
     /// An ACK is due, but not at once.
     pub(crate) fn delay(&mut self, now: Time, rtt: &RttEstimator, terms: &Terms) {
         self.scheduled = true;
+        if terms.delayed_ack.is_zero() && !terms.tick.is_zero() {
+            // A kernel's timer would wait for its tick; its route says `quickack 1`.
+            self.now = true;
+            return;
+        }
         let mut delay = self.interval();
         if delay > terms.delayed_ack {
             let most = terms.delayed_ack * LONGEST_DELAY;

@@ -509,6 +509,18 @@ fn handshakes_are_ecn_capable_where_asked_and_ecn_is_negotiated() {
     assert_eq!(handshake("newreno", false, Some(EctSyn::Both)), [false, false]);
 }
 
+/// Data packets beyond the first quick ACKs: two for an ACK, one without a delay, whatever the clock's tick.
+#[test]
+fn without_delay_each_packet_is_acknowledged() {
+    for (delayed_ack, acks) in [(MS, 520..600), (Span::ZERO, 1000..1010)] {
+        let tcp =
+            TcpConfig { delayed_ack, receive_window: Bytes::new(1 << 20), autotune: false, ..TcpConfig::default() };
+        let wire = Wire::new("newreno", tcp).send(1000).run(after_ms(100));
+        let sent = wire.history.iter().filter(|line| line.contains(" 1 #0 ")).count();
+        assert!(acks.contains(&sent), "{sent} ACKs with {delayed_ack}");
+    }
+}
+
 /// Where each packet is marked, DCTCP halves its window until the floor.
 #[test]
 fn marks_shrink_the_window_to_its_floor() {
