@@ -45,6 +45,7 @@ pub struct ClassTable {
 pub struct PortsTable {
     /// Which ports: those of a tier of switches (`leaf`, `spine`, `tor`, `agg`, `core`, in a file its tiers), of a
     /// switch (`spine1`), or one port (`leaf0->spine1`, `host3.port`).
+    #[schemars(extend("examples" = ["spine"]))]
     pub on: String,
     /// The queue discipline.
     #[serde(flatten, default)]

@@ -88,9 +88,9 @@ fn disciplines_of_some_ports() {
     check(&[
         ("[switch]\necn = 5\n[[switch.ports]]\non = \"host0.port\"\nqueue = 9", "accepted"),
         ("[[switch.ports]]\non = \"switch\"\n[switch.ports.red]\nmin = 3\nmax = 5", "accepted"),
-        ("[[switch.ports]]\nqueue = 9", "x.toml:13:10: switch.ports.0.on: missing: write for example on = \"a text\" in [[switch.ports]]"),
+        ("[[switch.ports]]\nqueue = 9", "x.toml:13:1: switch.ports.0.on: missing: write for example on = \"spine\" in [[switch.ports]]"),
         ("[[switch.ports]]\non = \"spine\"", "x.toml:14:6: switch.ports.0.on: there is no tier and no switch 'spine' (tiers: switch), and there is no port 'spine': ports are called host0.port"),
-        ("[[switch.ports]]\non = \"host3.port\"", "x.toml:14:6: switch.ports.0.on: there is no tier and no switch 'host3.port' (tiers: switch), and there is no port 'host3.port': did you mean host0.port?"),
+        ("[[switch.ports]]\non = \"host3.port\"", "x.toml:14:6: switch.ports.0.on: there is no tier and no switch 'host3.port' (tiers: switch), and there is no port 'host3.port': did you mean host2.port?"),
         ("[[switch.ports]]\non = \"switch\"\necn = 3\n[switch.ports.phantom]", "x.toml:16:15: switch.ports.0.phantom: there is ecn already, and a queue marks in one way: take one of them out"),
         ("[pfc]\n[[switch.ports]]\non = \"switch\"\nqueue = 3", "x.toml:16:9: switch.ports.0.queue: a queue's limit drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true"),
     ]);
