@@ -1,8 +1,8 @@
 //! The circuit switch's side of a hybrid fabric: demand, schedulers, matchings, schedules, and the calendar that plays
 //! them.
 //!
-//! Everything here is pure: time and demand go in, weeks and operations come out. The fabric that carries them out is in
-//! `sim`.
+//! Everything here is pure: time and demand go in, weeks and operations come out. The fabric that carries them out is
+//! in `sim`.
 
 mod calendar;
 mod demand;

@@ -1,10 +1,11 @@
 //! Runs packetdrill scripts, as they are, against the TCP endpoint of `firstlight-transport`. It serves tests alone.
 //!
-//! Packetdrill (Cardwell et al., USENIX ATC 2013) tests the TCP of an operating system by scripts that say which packets
-//! arrive, which calls a program makes, and which packets and results must follow. Here a host in virtual time takes the
-//! system's place: the endpoint behind a layer of sockets ([`host`], `calls.rs`), which knows the settings that a script's shell
-//! commands make (`shell.rs`, `sysctl.rs`). As in packetdrill several packets of one burst are compared as one, values of
-//! timestamps only where the script asks for it, and times with a tolerance of 4 ms or 12.5 %.
+//! Packetdrill (Cardwell et al., USENIX ATC 2013) tests the TCP of an operating system by scripts that say which
+//! packets arrive, which calls a program makes, and which packets and results must follow. Here a host in virtual time
+//! takes the system's place: the endpoint behind a layer of sockets ([`host`], `calls.rs`), which knows the settings
+//! that a script's shell commands make (`shell.rs`, `sysctl.rs`). As in packetdrill several packets of one burst are
+//! compared as one, values of timestamps only where the script asks for it, and times with a tolerance of 4 ms or 12.5
+//! %.
 
 mod calls;
 mod compare;

@@ -1,7 +1,7 @@
 //! Between the packets of a script and those of the endpoint.
 //!
-//! In a script both streams start at 0. The endpoint's own timestamps have other values than the script's: what the script
-//! calls a value when it is sent is what the endpoint gets back when the script echoes it.
+//! In a script both streams start at 0. The endpoint's own timestamps have other values than the script's: what the
+//! script calls a value when it is sent is what the endpoint gets back when the script echoes it.
 
 use crate::script::{PacketSpec, TcpOption};
 use firstlight_net::{FlowTuple, Packet, SackBlock, TcpFlags, TcpHeader, TcpSegment};

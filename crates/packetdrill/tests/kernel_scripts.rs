@@ -1,4 +1,5 @@
-//! Linux's own packetdrill scripts, unchanged, from the kernel's sources that `firstlight kernel build` keeps in the cache.
+//! Linux's own packetdrill scripts, unchanged, from the kernel's sources that `firstlight kernel build` keeps in the
+//! cache.
 //!
 //! Without sources nothing is run. `FIRSTLIGHT_PACKETDRILL` names another directory of scripts.
 

@@ -1,8 +1,8 @@
 //! Demand as circuit time: for how long a circuit would have to be up to carry what each pair has, in picoseconds.
 //!
 //! No entry is more than a circuit carries in the week, so that an endless flow weighs as much as a flow that fills the
-//! week. Nor is it more than 2^61 ps over the number of racks (9 minutes for 4096 racks, 10 hours for 64), so that no sum
-//! over racks overflows.
+//! week. Nor is it more than 2^61 ps over the number of racks (9 minutes for 4096 racks, 10 hours for 64), so that no
+//! sum over racks overflows.
 
 use super::Frame;
 use crate::{Demand, RackId};

@@ -2,15 +2,16 @@
 //! SIGMETRICS'16, section 4): the day that serves most for each unit of its time, night included, then the one that
 //! serves most of what is left, until the week is full.
 //!
-//! What a set of days serves is submodular, hence the guarantee: no schedule of the week serves more than 1 / (1 - 1/e^(1-x))
-//! times as much, where x is the part of the week that one night and the largest entry take: nothing is promised for
-//! entries as long as the week. On 3,000 demands of three and four racks with such entries 78 % of the best was the least.
+//! What a set of days serves is submodular, hence the guarantee: no schedule of the week serves more than 1 / (1 -
+//! 1/e^(1-x)) times as much, where x is the part of the week that one night and the largest entry take: nothing is
+//! promised for entries as long as the week. On 3,000 demands of three and four racks with such entries 78 % of the
+//! best was the least.
 //!
-//! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what is
-//! served for the time had a single peak; it may have several. What is served never falls as days get longer, and never
-//! rises more than in proportion. That bounds what is between two lengths, and a part of the range is left out when its
-//! bound is at most 1/16 better than the best day found. Mostly the first day between the ends is so much better than all
-//! bounds that the ends, of which the longest day is the dearest to find, need not be found at all.
+//! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what
+//! is served for the time had a single peak; it may have several. What is served never falls as days get longer, and
+//! never rises more than in proportion. That bounds what is between two lengths, and a part of the range is left out
+//! when its bound is at most 1/16 better than the best day found. Mostly the first day between the ends is so much
+//! better than all bounds that the ends, of which the longest day is the dearest to find, need not be found at all.
 
 use super::Frame;
 use super::circuit_time::CircuitTime;
@@ -84,8 +85,8 @@ impl<'a> Search<'a> {
         Search { lengths, night, heaviest, best: None, middle: None }
     }
 
-    /// The best day of one of the lengths. Mostly it is that of middle length, and bounds alone show that the search from
-    /// both ends would find no other.
+    /// The best day of one of the lengths. Mostly it is that of middle length, and bounds alone show that the search
+    /// from both ends would find no other.
     fn run(mut self) -> Option<Best> {
         if self.lengths.len() > 2 && self.middle_is_best() {
             return self.best;
@@ -102,8 +103,8 @@ impl<'a> Search<'a> {
         self.best
     }
 
-    /// Whether bounds tell that the search from both ends would choose the day of middle length, which becomes the best.
-    /// That search looks at it first between the ends, and takes it if it is clearly better than these.
+    /// Whether bounds tell that the search from both ends would choose the day of middle length, which becomes the
+    /// best. That search looks at it first between the ends, and takes it if it is clearly better than these.
     fn middle_is_best(&mut self) -> bool {
         let last = self.lengths.len() - 1;
         let middle = self.solve(last / 2);

@@ -1,10 +1,11 @@
 //! Edge colouring: the pairs with demand are split into matchings, as few as the largest number of partners that a rack
 //! has (Koenig, 1916).
 //!
-//! Pairs are coloured by falling demand with the first colour that both racks have left, so that large ones are together;
-//! where they have none in common, two colours change places along a path. The source is the theorem's usual proof. Days
-//! are then as long as their largest pair needs. When that is more than the week, what a day has above the least one is cut in
-//! proportion, and so many of the matchings with most demand get a day as together serve most: each costs a night.
+//! Pairs are coloured by falling demand with the first colour that both racks have left, so that large ones are
+//! together; where they have none in common, two colours change places along a path. The source is the theorem's usual
+//! proof. Days are then as long as their largest pair needs. When that is more than the week, what a day has above the
+//! least one is cut in proportion, and so many of the matchings with most demand get a day as together serve most: each
+//! costs a night.
 
 use super::Frame;
 use super::circuit_time::{CircuitTime, circuits};

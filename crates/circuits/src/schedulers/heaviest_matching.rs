@@ -2,11 +2,11 @@
 //! augmenting paths (Kuhn, 1955; Edmonds and Karp, 1972; Jonker and Volgenant, 1987), over the pairs with demand.
 //!
 //! Rows and columns have prices, none below zero, that for no pair add up to less than its weight; so no matching is
-//! heavier than all prices together. A pair whose prices are its weight is tight. A matching by tight pairs that leaves out
-//! only what has no price reaches the bound.
+//! heavier than all prices together. A pair whose prices are its weight is tight. A matching by tight pairs that leaves
+//! out only what has no price reaches the bound.
 //!
-//! A path ends at the nearest free column, so nothing further away is looked at. Over the pairs alone Eclipse took 20 to
-//! 50 ms for 256 racks where it took 0.5 s with the dense `kuhn_munkres` of `pathfinding` 4.16.
+//! A path ends at the nearest free column, so nothing further away is looked at. Over the pairs alone Eclipse took 20
+//! to 50 ms for 256 racks where it took 0.5 s with the dense `kuhn_munkres` of `pathfinding` 4.16.
 
 use super::circuit_time::{CircuitTime, circuits};
 use crate::Matching;
@@ -186,8 +186,8 @@ impl HeaviestMatching {
         }
     }
 
-    /// Paths by way of `row`, which is `base` away, if they are shorter than `idle` and than that to the nearest free column.
-    /// Returned is what the latter is then; of equal ones the first column is the nearest.
+    /// Paths by way of `row`, which is `base` away, if they are shorter than `idle` and than that to the nearest free
+    /// column. Returned is what the latter is then; of equal ones the first column is the nearest.
     fn relax(&mut self, row: usize, base: i64, idle: i64, mut free: (i64, usize)) -> (i64, usize) {
         let price = base + self.row_price[row];
         for &(column, ps) in &self.pairs[self.starts[row]..self.starts[row + 1]] {

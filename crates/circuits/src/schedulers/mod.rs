@@ -134,7 +134,8 @@ impl Scheduler {
     }
 }
 
-/// What a week does for a demand: how much of each pair's goes over circuits, if all of it is there at the week's start.
+/// What a week does for a demand: how much of each pair's goes over circuits, if all of it is there at the week's
+/// start.
 pub fn served(demand: &Demand, week: &Week, circuit: Rate) -> Demand {
     let mut served = Demand::zero(demand.racks());
     for (src, dst, bytes) in demand.pairs() {

@@ -1,8 +1,9 @@
 //! A perfect matching of rows and columns, kept while edges come and go: augmenting paths (Kuhn, 1955; Hopcroft and
 //! Karp, 1973) by breadth-first search on sets of bits.
 //!
-//! Successive slices of a demand differ in few edges, so that few paths have to be found anew. Measured for 256 racks: a
-//! Birkhoff-von Neumann split of a full demand takes 0.2 s, and 28 s with `petgraph` 0.8's matching, which starts afresh.
+//! Successive slices of a demand differ in few edges, so that few paths have to be found anew. Measured for 256 racks:
+//! a Birkhoff-von Neumann split of a full demand takes 0.2 s, and 28 s with `petgraph` 0.8's matching, which starts
+//! afresh.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,9 @@
 //! A stuffed demand in slices: perfect matchings with the time for which each is up, which sum to the demand.
 //!
 //! By Birkhoff's theorem a matrix of equal sums has a perfect matching among its entries above zero; take its smallest
-//! entry from all of them, and the sums are equal again. BigSlice of Solstice (Liu et al., CoNEXT'15, section 4.2) looks
-//! among the entries of at least a threshold, a power of two that is halved when there is no such matching, so that long
-//! slices come first.
+//! entry from all of them, and the sums are equal again. BigSlice of Solstice (Liu et al., CoNEXT'15, section 4.2)
+//! looks among the entries of at least a threshold, a power of two that is halved when there is no such matching, so
+//! that long slices come first.
 
 use super::circuit_time::{CircuitTime, circuits};
 use super::perfect_matching::PerfectMatching;

@@ -2,8 +2,8 @@
 //! then BigSlice, until the packet network can serve what is left.
 //!
 //! As Etalon has it (NSDI'20, section 4.2), the schedule serves as much as it can within a week and not all of it in
-//! unbounded time: it ends with the week at the latest. When it ends before, the days share the rest. A slice that would
-//! serve nothing but stuffing gets no day, and one below the least day is prolonged to it.
+//! unbounded time: it ends with the week at the latest. When it ends before, the days share the rest. A slice that
+//! would serve nothing but stuffing gets no day, and one below the least day is prolonged to it.
 
 use super::Frame;
 use super::circuit_time::CircuitTime;

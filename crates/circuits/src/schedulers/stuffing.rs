@@ -1,9 +1,9 @@
 //! Stuffing: a demand enlarged until all racks send and receive the same, so that it splits into perfect matchings
 //! (Birkhoff, 1946).
 //!
-//! QuickStuff of Solstice (Liu et al., CoNEXT'15, section 4.1): entries above zero grow first, which keeps the number of
-//! entries, and so of matchings, low; then those that are zero. Of these the diagonal comes first, since a rack that is
-//! its own partner is an idle one; the paper leaves the order open.
+//! QuickStuff of Solstice (Liu et al., CoNEXT'15, section 4.1): entries above zero grow first, which keeps the number
+//! of entries, and so of matchings, low; then those that are zero. Of these the diagonal comes first, since a rack that
+//! is its own partner is an idle one; the paper leaves the order open.
 
 use super::circuit_time::CircuitTime;
 

@@ -1,5 +1,5 @@
-//! The suite that every scheduler passes, on demands of all kinds in frames of all kinds; what is special to one of them
-//! is below.
+//! The suite that every scheduler passes, on demands of all kinds in frames of all kinds; what is special to one of
+//! them is below.
 
 use super::circuit_time::CircuitTime;
 use super::heaviest_matching::{FREE, HeaviestMatching};
@@ -226,8 +226,8 @@ fn solstice_gives_the_ring_the_first_day() {
     let week = Scheduler::Solstice.schedule(&ring(4, 8_000_000, 100_000), &frame).unwrap();
     assert_eq!((week.days().len(), week.days()[0].day), (1, Span::from_us(980)));
     assert_eq!(week.days()[0].matching, Matching::rotation(4, 1));
-    // Without it, the ring needs 600 us, and the two other rotations 50 us each, in any order. The nights are 60 us, and all
-    // days share what is left.
+    // Without it, the ring needs 600 us, and the two other rotations 50 us each, in any order. The nights are 60 us,
+    // and all days share what is left.
     let alone = Frame { packet: Rate::from_bps(0), ..frame };
     let week = Scheduler::Solstice.schedule(&ring(4, 6_000_000, 500_000), &alone).unwrap();
     let days: Vec<_> = week.days().iter().map(|day| day.day.as_us_f64().round()).collect();

@@ -93,8 +93,8 @@ fn path(links: usize) -> Vec<Hop> {
     vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1) }; links]
 }
 
-/// One block of one chunk: a call to the name node in the rack, four links to the second replica, two to the third. What
-/// follows an arrival waits for its ACK of 52 B at the host's link.
+/// One block of one chunk: a call to the name node in the rack, four links to the second replica, two to the third.
+/// What follows an arrival waits for its ACK of 52 B at the host's link.
 #[test]
 fn the_time_of_a_block_by_hand() {
     let set = [("workload.0.files", "1"), ("workload.0.name_node", "host1"), ("workload.0.chunk", "14480B")];

@@ -4,8 +4,8 @@ use crate::{metric, result};
 use proptest::prelude::*;
 use std::fmt::Write;
 
-/// A message of a schedule: from, how many ranks on, bytes, nanoseconds of computation before it, and whether it waits for
-/// all that its sender has got before.
+/// A message of a schedule: from, how many ranks on, bytes, nanoseconds of computation before it, and whether it waits
+/// for all that its sender has got before.
 type Message = (usize, usize, u64, u64, bool);
 
 /// As GOAL's text. Who waits, waits for messages that stand before its own, so no schedule waits for itself.
@@ -36,7 +36,8 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Two ranks make long chains on open connections, where an ideal that is a little too slow shows; six meet each other.
+    /// Two ranks make long chains on open connections, where an ideal that is a little too slow shows; six meet each
+    /// other.
     #[test]
     fn no_schedule_is_faster_than_its_ideal(
         ranks in prop_oneof![Just(2usize), 3usize..7], messages in messages(), send in 0u32..30, receive in 0u32..30,

@@ -280,11 +280,11 @@ fn golden_windows_of_variants() {
     assert_eq!(seen, golden.map(|(name, peaks, _)| (name, peaks.to_vec())));
 }
 
-/// The window at the end of every fourth round on a path of 24 us without a queue that holds 20 packets: each packet more
-/// waits for 1.2 us. Beside each golden row what explains where it settles. DX turns back when the queue is above the headroom of 1.2
-/// us, and an increase is answered two round trips later: up to three packets wait, and what is drained is a packet too
-/// many where a part of one counts for none. Vegas keeps 2 to 4. Swift stays where the
-/// target is: 25 us + 32.66 us / sqrt(cwnd) - 3.27 us = 24 us + 1.2 us (cwnd - 20) at a window of 23.6.
+/// The window at the end of every fourth round on a path of 24 us without a queue that holds 20 packets: each packet
+/// more waits for 1.2 us. Beside each golden row what explains where it settles. DX turns back when the queue is above
+/// the headroom of 1.2 us, and an increase is answered two round trips later: up to three packets wait, and what is
+/// drained is a packet too many where a part of one counts for none. Vegas keeps 2 to 4. Swift stays where the target
+/// is: 25 us + 32.66 us / sqrt(cwnd) - 3.27 us = 24 us + 1.2 us (cwnd - 20) at a window of 23.6.
 #[test]
 fn golden_windows_of_delay() {
     let golden = [

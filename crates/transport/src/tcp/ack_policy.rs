@@ -1,9 +1,10 @@
 //! When data are acknowledged (RFC 9293, section 3.8.6.3; RFC 5681, section 4.2).
 //!
-//! At once: what is more than a segment, where the window that would be offered does not move back; anything out of order and what fills a gap; the first packets of a
-//! connection and those after a duplicate or a silence (quick acknowledgements); and a segment that seems to be the end of what a program has
-//! written, when the program that reads has read it. All else waits for the interval at which data arrive, 40 ms at
-//! least. A program that answers what it reads acknowledges with its answers: quick acknowledgements are off then.
+//! At once: what is more than a segment, where the window that would be offered does not move back; anything out of
+//! order and what fills a gap; the first packets of a connection and those after a duplicate or a silence (quick
+//! acknowledgements); and a segment that seems to be the end of what a program has written, when the program that reads
+//! has read it. All else waits for the interval at which data arrive, 40 ms at least. A program that answers what it
+//! reads acknowledges with its answers: quick acknowledgements are off then.
 //!
 //! ACKs that would only report more of what lies beyond a gap are held back for a third of a round trip after the first
 //! three, as long as the SACK option has room for all that they would say (Linux's SACK compression; ip-sysctl,
@@ -124,8 +125,8 @@ impl AckPolicy {
         self.compression.until = Time::MAX;
     }
 
-    /// A segment of `len` bytes arrived; returns whether it is larger than those before. A small one, or a full one with
-    /// PSH, seems to be the end of a write. Two small ones of one size tell that the peer has small segments.
+    /// A segment of `len` bytes arrived; returns whether it is larger than those before. A small one, or a full one
+    /// with PSH, seems to be the end of a write. Two small ones of one size tell that the peer has small segments.
     #[inline]
     pub(crate) fn measure(&mut self, len: u32, pushed: bool) -> bool {
         if len >= self.segment {

@@ -1,15 +1,15 @@
 //! In what bursts new data go out.
 //!
 //! A host with segmentation offload hands data down in large pieces, which are cut into packets last of all. So the
-//! packets of a bulk flow leave in bursts of up to 64 KiB, and the last packet of a burst has PSH; a lone packet has none. A
-//! burst is at most half of the congestion window, so that there are two of them. Where the round trip is long, a burst
-//! is also at most what the sender would send in a millisecond. A sender with room for part of a burst waits for the next
-//! ACK, unless that part is a good share of the window or the next ACK is far. Linux documents the terms (ip-sysctl:
-//! `tcp_tso_win_divisor`, `tcp_tso_rtt_log`, `tcp_min_tso_segs`, `tcp_pacing_ss_ratio`); how they play together is
-//! measured, and tested by Linux's own scripts: docs/models/tcp.md.
+//! packets of a bulk flow leave in bursts of up to 64 KiB, and the last packet of a burst has PSH; a lone packet has
+//! none. A burst is at most half of the congestion window, so that there are two of them. Where the round trip is long,
+//! a burst is also at most what the sender would send in a millisecond. A sender with room for part of a burst waits
+//! for the next ACK, unless that part is a good share of the window or the next ACK is far. Linux documents the terms
+//! (ip-sysctl: `tcp_tso_win_divisor`, `tcp_tso_rtt_log`, `tcp_min_tso_segs`, `tcp_pacing_ss_ratio`); how they play
+//! together is measured, and tested by Linux's own scripts: docs/models/tcp.md.
 //!
-//! Part of a segment waits as Nagle's algorithm says (RFC 9293, section 3.7.4) in Minshall's variant, which looks only at
-//! small segments in flight. What the receiver's window allows is RFC 9293's (section 3.8.6.2.1).
+//! Part of a segment waits as Nagle's algorithm says (RFC 9293, section 3.7.4) in Minshall's variant, which looks only
+//! at small segments in flight. What the receiver's window allows is RFC 9293's (section 3.8.6.2.1).
 
 use super::info::Limited;
 use super::queue::{Attempt, Chunk, LARGEST};

@@ -2,19 +2,20 @@
 //! Datacenters", USENIX ATC 2015, sections 2 and 4).
 //!
 //! The option is 14 bytes on every packet, SYN and retransmissions included, padded to 16: a number, a length and three
-//! timestamps. Beside 12 bytes of RFC 7323's timestamps that leaves 12 of TCP's 40 bytes of options: one SACK block. The three
-//! are enough also for an ACK on a data packet of the other direction, for the packet's t1 is the ACK's t3. When a packet came
-//! (t2, t4) its receiver knows by itself. Both echoed timestamps zero: nothing is echoed.
+//! timestamps. Beside 12 bytes of RFC 7323's timestamps that leaves 12 of TCP's 40 bytes of options: one SACK block.
+//! The three are enough also for an ACK on a data packet of the other direction, for the packet's t1 is the ACK's t3.
+//! When a packet came (t2, t4) its receiver knows by itself. Both echoed timestamps zero: nothing is echoed.
 //!
 //! Which packet an ACK answers: the newest that has come since the last ACK, once. With packets in order that is the
 //! paper's rule, a map from the expected ACK number: delayed ACKs discard the samples of the others, and nothing is
-//! averaged as there is no receive offload. The paper leaves open what holds out of order, where ACK numbers stand still: the
-//! newest is then the packet that made the ACK, a copy as good as any, for its t1 is its own.
+//! averaged as there is no receive offload. The paper leaves open what holds out of order, where ACK numbers stand
+//! still: the newest is then the packet that made the ACK, a copy as good as any, for its t1 is its own.
 //!
 //! Only full-sized packets are measured. A short one (SYN, the end of a message) takes less time on every link that it
-//! crosses, by 1.2 us at 10 Gb/s with packets of 1500 bytes: its delay would be the minimum that no other packet ever comes near, and all of
-//! these would seem to have met a queue. The paper does not say. Nor does an ACK count that was kept for more than a
-//! millisecond: the two clocks drift apart by 80 ns meanwhile (section 2: 40 ns per ms each), which would be missing from the round trip.
+//! crosses, by 1.2 us at 10 Gb/s with packets of 1500 bytes: its delay would be the minimum that no other packet ever
+//! comes near, and all of these would seem to have met a queue. The paper does not say. Nor does an ACK count that was
+//! kept for more than a millisecond: the two clocks drift apart by 80 ns meanwhile (section 2: 40 ns per ms each),
+//! which would be missing from the round trip.
 
 use crate::cc::Latency;
 use firstlight_net::{Packet, Stamps};

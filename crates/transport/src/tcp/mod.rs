@@ -1,10 +1,10 @@
 //! TCP (RFC 9293), sans I/O.
 //!
 //! A [`Connection`] is driven: call [`Connection::connect`], [`Connection::write`], [`Connection::close`],
-//! [`Connection::on_segment`] or [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until it
-//! yields nothing (or [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to call
-//! `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`, the program's calls in `socket.rs`, the beginning
-//! in `handshake.rs` and the end in `teardown.rs`.
+//! [`Connection::on_segment`] or [`Connection::on_timeout`] when something happens, then [`Connection::transmit`] until
+//! it yields nothing (or [`Connection::has_output`] says that it would), then [`Connection::poll_timeout`] for when to
+//! call `on_timeout` next. The halves are in `sender.rs` and `receiver.rs`, the program's calls in `socket.rs`, the
+//! beginning in `handshake.rs` and the end in `teardown.rs`.
 
 mod ack_policy;
 mod burst;

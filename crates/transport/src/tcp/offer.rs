@@ -1,13 +1,13 @@
 //! The receive window that is offered (RFC 9293, section 3.8.6; RFC 7323), and the buffer behind it.
 //!
-//! The buffer counts memory: packets take more of it than their payload. What part of it is payload is not known before the first
-//! packet; half is assumed. So a peer that has shown nothing yet is offered half of the buffer, in whole segments, and two
-//! segments more for each packet that fits as well as it should. The window is never taken back, unless
-//! the stack is told to (`tcp_shrink_window`) or no memory is left at all.
+//! The buffer counts memory: packets take more of it than their payload. What part of it is payload is not known before
+//! the first packet; half is assumed. So a peer that has shown nothing yet is offered half of the buffer, in whole
+//! segments, and two segments more for each packet that fits as well as it should. The window is never taken back,
+//! unless the stack is told to (`tcp_shrink_window`) or no memory is left at all.
 //!
-//! The buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for twice
-//! what the program reads in a round trip, more while that grows, and for what lies beyond gaps. A round trip is at most
-//! the time in which a whole window arrives. The numbers are those of Linux 7.2: docs/models/tcp.md.
+//! The buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for
+//! twice what the program reads in a round trip, more while that grows, and for what lies beyond gaps. A round trip is
+//! at most the time in which a whole window arrives. The numbers are those of Linux 7.2: docs/models/tcp.md.
 
 use super::terms::Terms;
 use crate::config::Memory;

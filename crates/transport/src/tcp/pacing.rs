@@ -1,9 +1,9 @@
 //! Pacing: a controller may ask for a span between the packets, besides the window.
 //!
-//! What it holds back is all that carries data: new data, retransmissions and probes, and no ACKs. A packet that may not go yet
-//! sets the time of waking, which is exact as a kernel's high-resolution timers are, without ticks. What goes out in a burst
-//! (`burst.rs`) is decided before; its packets then leave one by one. A probe or a timeout that comes due while
-//! everything waits for the pacer is put off: there is nothing that could have been lost.
+//! What it holds back is all that carries data: new data, retransmissions and probes, and no ACKs. A packet that may
+//! not go yet sets the time of waking, which is exact as a kernel's high-resolution timers are, without ticks. What
+//! goes out in a burst (`burst.rs`) is decided before; its packets then leave one by one. A probe or a timeout that
+//! comes due while everything waits for the pacer is put off: there is nothing that could have been lost.
 
 use super::sender::Sender;
 use super::terms::Terms;
@@ -72,8 +72,9 @@ impl Sender {
         true
     }
 
-    /// A window of one packet, with a controller that lives with so small ones (as those that see delay do): nothing follows
-    /// for which its ACK should be delayed, so the packet pushes (RFC 9293, section 3.9.1.2, leaves that to the sender).
+    /// A window of one packet, with a controller that lives with so small ones (as those that see delay do): nothing
+    /// follows for which its ACK should be delayed, so the packet pushes (RFC 9293, section 3.9.1.2, leaves that to the
+    /// sender).
     pub(crate) fn goes_alone(&self) -> bool {
         self.window.cwnd == 1 && self.cc.wants_stamps()
     }

@@ -1,7 +1,7 @@
 //! The receiving half: which segments are acceptable, reassembly, and what an acknowledgement says.
 //!
-//! When to acknowledge is decided in `ack_policy.rs`, how large a window to offer in `offer.rs`. ECN is echoed as RFC 3168
-//! (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
+//! When to acknowledge is decided in `ack_policy.rs`, how large a window to offer in `offer.rs`. ECN is echoed as RFC
+//! 3168 (section 6.1.3) or, precisely, as RFC 8257 (section 3.2) has it.
 
 use super::ack_policy::AckPolicy;
 use super::latency::{self, Sample};
@@ -191,8 +191,8 @@ impl Receiver {
         p.is_data() && self.map.offset(p.seq(), self.stream.next()) + u64::from(p.payload()) > self.stream.next()
     }
 
-    /// Whether `p` is acceptable: not older than what has arrived (RFC 7323, section 5, PAWS), and in the window (RFC 9293,
-    /// section 3.10.7.4). What has arrived before is, for it must be acknowledged.
+    /// Whether `p` is acceptable: not older than what has arrived (RFC 7323, section 5, PAWS), and in the window (RFC
+    /// 9293, section 3.10.7.4). What has arrived before is, for it must be acknowledged.
     #[inline]
     pub(crate) fn admits(&mut self, p: TcpSegment<'_>, terms: &Terms) -> bool {
         if is_before(p.tsval(), self.ts_recent) && terms.timestamps && self.is_too_old(p) {

@@ -264,8 +264,8 @@ impl Sender {
         self.ecn && self.cc.ecn() != EcnUse::OwnMeaning
     }
 
-    /// Whether [`Sender::poll`] may yield a segment or change anything: not where all is sent and acknowledged, nor where the
-    /// window is full and known to be what limits us.
+    /// Whether [`Sender::poll`] may yield a segment or change anything: not where all is sent and acknowledged, nor
+    /// where the window is full and known to be what limits us.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         let done = self.next == self.written && self.board.is_empty();
@@ -415,8 +415,8 @@ impl Sender {
         Outgoing::new(segment.start, segment.len, true, segment.marks, push)
     }
 
-    /// Whether segment `i`, which is sent again, is the last of several of its burst that are sent again together: these are
-    /// a burst again, which ends with a push.
+    /// Whether segment `i`, which is sent again, is the last of several of its burst that are sent again together:
+    /// these are a burst again, which ends with a push.
     fn ends_copied_burst(&mut self, i: usize) -> bool {
         let Segment { start, marks, .. } = *self.board.get(i);
         if i == 0 || self.copied_upto != start || self.board.get(i - 1).marks.has(Mark::BURST_END) {

@@ -1,9 +1,9 @@
 //! Loss recovery where the peer does not send SACK: duplicate acknowledgements tell how much has arrived, not what
 //! (RFC 5681, section 3.2; RFC 6582, NewReno).
 //!
-//! Each duplicate takes a packet out of the network, so that new data follow (limited transmit, RFC 3042). Three of them
-//! make the first packet lost, and during recovery so does each partial acknowledgement. Recovery ends when something
-//! beyond it is acknowledged (RFC 6582, section 4.1, the careful variant).
+//! Each duplicate takes a packet out of the network, so that new data follow (limited transmit, RFC 3042). Three of
+//! them make the first packet lost, and during recovery so does each partial acknowledgement. Recovery ends when
+//! something beyond it is acknowledged (RFC 6582, section 4.1, the careful variant).
 
 use super::sender::{Phase, Sender};
 
