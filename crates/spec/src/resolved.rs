@@ -5,6 +5,7 @@ use crate::model::{self, Key, Shape, Table, Without, join};
 use crate::places::Places;
 use crate::tables::{ChainExperiment, Experiment};
 use firstlight_circuits::RackId;
+use firstlight_transport::cc::{CcName, CcTables};
 use serde_json::{Map, Value as Json, json};
 
 /// Every key that has an effect and a value, as nested tables. Where only kernels would take a key, a default of
@@ -78,11 +79,13 @@ impl Prune<'_> {
         }
     }
 
-    /// Whether only kernels take a key, which is not given: a key of TCP that has a default of the kernel's own.
+    /// Whether only kernels take a key, which is not given: a key of TCP, or of a controller of Linux's own, that has a
+    /// default of the kernel's own.
     fn is_kernels(&self, path: &str) -> bool {
         let chosen = ["tcp.cc", "tcp.tick"].contains(&path);
         let table = path.split_once('.').map_or("", |(table, _)| table);
-        let of_tcp = ["tcp", "cubic", "dctcp", "vegas"].contains(&table);
-        of_tcp && !chosen && !self.conditions.simulated() && !self.places.has(path)
+        let control = || CcTables::default().linux(table.parse::<CcName>().ok()?.linux()?);
+        let of_linux = || table == "tcp" || control().is_some_and(|control| control.module.is_none());
+        !chosen && !self.conditions.simulated() && !self.places.has(path) && of_linux()
     }
 }
