@@ -12,13 +12,24 @@ pub fn tighten() -> Result<(), Failure> {
     nix::sys::prctl::set_timerslack(1).context(|| "cannot set the timer slack".into())
 }
 
-/// Nanoseconds to wait before the run. A kernel's timers become exact at one of its first ticks. Some programs take a
-/// clock of zero seconds for one that they have not read yet: `ping` would send all its packets at once.
-const SETTLING_NS: u64 = 2_000_000_000;
+/// When the run begins on the kernel's clock, in nanoseconds. A kernel's timers become exact at one of its first ticks,
+/// and some programs take a clock of zero seconds for one that they have not read yet: `ping` would send all its
+/// packets at once. A kernel counts its ticks from 300 s before its start, and timers of many ticks expire at multiples
+/// of 8, 64 and 512 ticks ("Reinventing the timer wheel", LWN, 2015): at 3.04 s this count is a multiple of 512 at 100,
+/// 250 and 1000 Hz, so that the ticks of the run count from zero on each of them.
+const BEGIN_NS: u64 = 3_040_000_000;
+/// The least common multiple of 512 ticks at 100, 250 and 1000 Hz, in nanoseconds.
+const BEGIN_STEP_NS: u64 = 10_240_000_000;
 
-/// Waits until the kernel's timers are exact and its clock is not zero.
-pub fn settle() {
-    sleep(SETTLING_NS);
+/// Waits until the kernel's timers are exact, its clock is not zero, and its ticks count from zero.
+pub fn settle() -> Result<(), Failure> {
+    let clock = time::ClockId::CLOCK_MONOTONIC;
+    let now = Duration::from(clock.now().context(|| "cannot read a clock".into())?).as_nanos() as u64;
+    let late = now.saturating_sub(BEGIN_NS).div_ceil(BEGIN_STEP_NS);
+    let begin = TimeSpec::from_duration(Duration::from_nanos(BEGIN_NS + late * BEGIN_STEP_NS));
+    time::clock_nanosleep(clock, time::ClockNanosleepFlags::TIMER_ABSTIME, &begin)
+        .map(drop)
+        .context(|| "cannot wait for the beginning of the run".into())
 }
 
 /// Sleeps for so many nanoseconds.

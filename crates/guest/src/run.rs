@@ -88,7 +88,7 @@ pub fn run(
     spawn(&start, &events, move || own.run())?;
 
     if dilation.is_none() {
-        clock::settle();
+        clock::settle()?;
     }
     engine.report(GuestMessage::Start)?;
     if let Some(dilation) = dilation {
