@@ -325,11 +325,18 @@ impl World {
 
     /// A connection's timer goes off: a flow starts, a deadline has come, or it has moved back meanwhile.
     fn on_deadline(&mut self, endpoint: usize) {
-        match self.connections.get_mut(endpoint) {
-            Some(flow_end) => flow_end.connection.on_timeout(self.now),
-            None => self.start(endpoint),
-        }
-        let deadline = self.transmit(endpoint);
+        let (due, deadline) = match self.connections.get_mut(endpoint) {
+            Some(flow_end) => {
+                let connection = &mut flow_end.connection;
+                (connection.on_timeout(self.now), connection.poll_timeout())
+            }
+            None => {
+                self.start(endpoint);
+                (true, None)
+            }
+        };
+        // A sender that waits for more room goes on waiting when its deadline has moved back.
+        let deadline = if due { self.transmit(endpoint) } else { deadline };
         self.timers.set(deadline, EventKind::Timer, endpoint);
     }
 

@@ -124,7 +124,7 @@ rate = "10Gbps"
 
 [packet]
 rate = "72kbps"
-delay = "10us"
+delay = "2s"
 
 [circuit]
 rate = "10Gbps"
@@ -158,6 +158,7 @@ pair = [0, 1]
 capture = true
 capture_side = "sender"
 """
+"""Days, then a dark of 1.5 s in which no ACK arrives: the packet network takes longer."""
 
 PACKET = """
 duration = "{duration}"

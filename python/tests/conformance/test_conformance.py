@@ -5,6 +5,7 @@ far apart the two may be. The real stack is the reference: where they differ by 
 shown otherwise.
 """
 
+import statistics
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ from . import trace
 from .scenarios import FABRICS, SCENARIOS
 from .trace import ACK, CWR, ECE, SENDER, SYN
 
-Results = Callable[[str, str], Result]
+Results = Callable[..., Result]
 """The result of a scenario on one kind of hosts."""
 both = pytest.mark.parametrize("hosts", ["simulated", "linux"])
 everywhere = pytest.mark.parametrize("fabric", FABRICS)
@@ -29,21 +30,20 @@ MSS = 8948
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Results:
-    """The result of a scenario on one kind of hosts, each run once."""
+    """The result of a scenario on one kind of hosts, each run once for each seed."""
     folder = tmp_path_factory.mktemp("conformance")
-    done: dict[tuple[str, str], Result] = {}
+    done: dict[tuple[str, str, int], Result] = {}
 
-    def result(scenario: str, hosts: str) -> Result:
+    def result(scenario: str, hosts: str, seed: int = 1) -> Result:
         if hosts == "linux":
             request.getfixturevalue("kernel")
-        if (scenario, hosts) not in done:
+        if (scenario, hosts, seed) not in done:
             file = folder / f"{scenario.replace(' ', '-')}.toml"
             file.write_text(SCENARIOS[scenario], encoding="utf-8")
-            out = folder / f"{file.stem}-{hosts}"
-            done[scenario, hosts] = firstlight.run(
-                file, {"hosts.kind": hosts} if hosts == "linux" else {}, out=out
-            )
-        return done[scenario, hosts]
+            overrides = {"seed": seed} | ({"hosts.kind": hosts} if hosts == "linux" else {})
+            out = folder / f"{file.stem}-{hosts}-{seed}"
+            done[scenario, hosts, seed] = firstlight.run(file, overrides, out=out)
+        return done[scenario, hosts, seed]
 
     return result
 
@@ -63,6 +63,16 @@ def compare(results: Results, scenario: str, metric: str, points: float) -> None
     """Both kinds of hosts agree within ``points``."""
     ours, theirs = (results(scenario, hosts).summary[metric] for hosts in ("simulated", "linux"))
     assert abs(ours - theirs) <= points, f"{scenario}: {metric}: simulated {ours:.6g}, Linux {theirs:.6g}"
+
+
+def means(results: Results, scenario: str, figure: Callable[[Result], float]) -> tuple[float, float]:
+    """The mean of a figure over five seeds on simulated and on Linux hosts: one run of competing flows is a
+    matter of chance on either."""
+    ours, theirs = (
+        statistics.fmean(figure(results(scenario, hosts, seed)) for seed in range(1, 6))
+        for hosts in ("simulated", "linux")
+    )
+    return ours, theirs
 
 
 def conserves(result: Result) -> None:
@@ -324,11 +334,17 @@ def test_jobs_complete(scenario: str, jobs: int, hosts: str, results: Results) -
     conserves(result)
 
 
-@pytest.mark.parametrize(("scenario", "percent"), [("queries", 2), ("hdfs", 5), ("shuffle", 8)])
+@pytest.mark.parametrize(("scenario", "percent"), [("queries", 2), ("shuffle", 8)])
 def test_jobs_take_as_long_on_both(scenario: str, percent: float, results: Results) -> None:
     """Times of jobs agree, each job with itself, relative to the mean on Linux."""
     apart = divergence.jobs(*(results(scenario, hosts) for hosts in ("simulated", "linux")))
     assert apart is not None and apart <= percent
+
+
+def test_files_take_as_long_on_both(results: Results) -> None:
+    """The mean time to write a file agrees within 5 %."""
+    ours, theirs = means(results, "hdfs", lambda result: float(result.jobs["duration_us"].mean()))
+    assert ours == pytest.approx(theirs, rel=0.05)
 
 
 @both
@@ -481,17 +497,18 @@ def test_a_blackout_ends_in_backed_off_timeouts(hosts: str, results: Results) ->
 @both
 def test_the_floor_under_the_variance_term_is_the_timeouts(hosts: str, results: Results) -> None:
     """SRTT + max(4 RTTVAR, 140 ms), whose double is the first gap in the dark, in ticks of 4 ms; not the
-    timeout's own floor of 2 ms, nor the 200 ms that a kernel has by itself. A timer of 64 ticks and more is
-    rounded up to 8 ticks by a kernel."""
+    timeout's own floor of 2 ms, nor the 200 ms that a kernel has by itself. A timer of 63 ticks and more is
+    rounded up to 8 ticks."""
     gaps = timeouts_in_the_dark(results("shorter timeouts", hosts))
-    most = {"simulated": 312_000, "linux": 292_000 + 8 * 4_000}
-    assert 280_000 <= gaps[0] <= most[hosts]
+    assert 280_000 <= gaps[0] <= 312_000
 
 
-def test_timeouts_are_as_long_on_both(results: Results) -> None:
-    """The first two retransmissions of the dark, to within four ticks of 4 ms."""
-    ours, theirs = (timeouts_in_the_dark(results("blackout", hosts)) for hosts in ("simulated", "linux"))
-    assert ours[0] == pytest.approx(theirs[0], abs=16_000)
+@pytest.mark.parametrize("scenario", ["blackout", "shorter timeouts"])
+def test_timeouts_are_as_long_on_both(scenario: str, results: Results) -> None:
+    """All retransmissions of the dark leave at the same ticks of 4 ms."""
+    ours, theirs = (timeouts_in_the_dark(results(scenario, hosts)) for hosts in ("simulated", "linux"))
+    assert len(ours) >= 2
+    assert ours == pytest.approx(theirs, abs=100)
 
 
 @both
@@ -509,8 +526,9 @@ def test_a_week_is_as_full_and_as_slow_on_both(
     scenario: str, utilization: float, tail_us: float, results: Results
 ) -> None:
     """Circuit utilization in points, and the 99th percentile of latency."""
-    compare(results, scenario, "circuit_utilization_pct", utilization)
-    compare(results, scenario, "p99_all_us", tail_us)
+    for metric, bound in (("circuit_utilization_pct", utilization), ("p99_all_us", tail_us)):
+        ours, theirs = means(results, scenario, lambda result, metric=metric: result.summary[metric])
+        assert abs(ours - theirs) <= bound, f"{scenario}: {metric}: simulated {ours:.6g}, Linux {theirs:.6g}"
 
 
 def demand(result: Result) -> pd.Series:

@@ -146,19 +146,22 @@ impl Connection {
         }
     }
 
-    /// The time of [`Connection::poll_timeout`] has come. Earlier calls do nothing.
-    pub fn on_timeout(&mut self, now: Time) {
-        if self.receiver.deadline() <= now {
+    /// The time of [`Connection::poll_timeout`] has come. Returns whether a deadline had come, and [`Connection::transmit`]
+    /// is to be called; earlier calls do nothing.
+    pub fn on_timeout(&mut self, now: Time) -> bool {
+        let acknowledges = self.receiver.deadline() <= now;
+        if acknowledges {
             self.receiver.policy.on_timer(now, &self.sender.rtt, &self.terms);
         }
-        if self.sender.timer.at > now {
-            return;
+        let expires = self.sender.timer.at <= now;
+        if expires {
+            match self.state {
+                State::SynSent | State::SynReceived => self.on_syn_timeout(now),
+                State::FinWait2 | State::TimeWait => self.finish(),
+                _ => self.on_sender_timeout(now),
+            }
         }
-        match self.state {
-            State::SynSent | State::SynReceived => self.on_syn_timeout(now),
-            State::FinWait2 | State::TimeWait => self.finish(),
-            _ => self.on_sender_timeout(now),
-        }
+        acknowledges || expires || self.sender.pacer.wake <= now
     }
 
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.

@@ -14,7 +14,8 @@ impl Sender {
         if self.board.is_empty() { self.send_window_probe(now, terms) } else { self.send_tail_probe(now, terms) }
     }
 
-    /// RFC 8985, section 7.3: new data if there are any, else the last segment again.
+    /// RFC 8985, section 7.3: new data if there are any, else the last segment again. Measured: Linux sends a burst where
+    /// the window has room for one that waited for more, and one segment where it is full.
     fn send_tail_probe(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         if self.probe_end.is_some() {
             self.arm_retransmit(now, terms);
@@ -22,11 +23,12 @@ impl Sender {
         }
         self.stats.probes += 1;
         let attempt = std::mem::replace(&mut self.queue.attempt, Attempt::One);
-        let new = self.send_new(1, now, terms);
+        let room = self.window.cwnd.saturating_sub(self.board.in_flight()).max(1);
+        let new = self.send_new(room, now, terms);
         self.queue.attempt = attempt;
         self.probe_was_copy = new.is_none();
         let sent = new.unwrap_or_else(|| self.retransmit(self.board.len() as usize - 1, now, terms));
-        self.probe_end = Some(self.next);
+        self.probe_end = Some(if self.probe_was_copy { self.next } else { self.burst_end });
         self.arm_retransmit(now, terms);
         Some(sent)
     }

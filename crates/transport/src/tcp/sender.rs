@@ -496,8 +496,12 @@ impl Sender {
         };
     }
 
-    /// The timeout with its back-off (RFC 6298, section 5.5).
+    /// The timeout with its back-off (RFC 6298, section 5.5), which doubles whole ticks.
     pub(crate) fn timeout(&self, terms: &Terms) -> Span {
-        self.rtt.rto().saturating_mul(1 << self.backoff.min(16)).min(terms.rto_max)
+        let rto = self.rtt.rto();
+        if self.backoff == 0 {
+            return rto.min(terms.rto_max);
+        }
+        self.ticks.whole(rto).saturating_mul(1 << self.backoff.min(16)).min(terms.rto_max)
     }
 }

@@ -34,6 +34,11 @@ impl Ticks {
         Ticks { tick: tick.as_ps(), now: 0, floor: 0, span: 0, ceiling: 0, shift: 0 }
     }
 
+    /// A span in whole ticks: not less than it is.
+    pub(crate) const fn whole(&self, span: Span) -> Span {
+        if self.tick == 0 { span } else { Span::from_ps(span.as_ps().div_ceil(self.tick).saturating_mul(self.tick)) }
+    }
+
     /// When a timer set at `now` for `span` expires.
     pub(crate) fn after(&mut self, now: Time, span: Span) -> Time {
         if self.tick == 0 {
@@ -115,6 +120,14 @@ mod tests {
         // 201 ticks are more than 63: the next multiple of 8 ticks.
         assert_eq!(ticks.after(at(4_500), Span::from_us(200_300)), at(208_000));
         assert_eq!(Ticks::new(Span::ZERO).after(at(2_500), Span::from_us(2_300)), at(4_800));
+    }
+
+    #[test]
+    fn a_span_in_whole_ticks_is_never_shorter() {
+        let ticks = Ticks::new(Span::from_ms(4));
+        assert_eq!(ticks.whole(Span::from_us(140_100)), Span::from_ms(144));
+        assert_eq!(ticks.whole(Span::from_ms(144)), Span::from_ms(144));
+        assert_eq!(Ticks::new(Span::ZERO).whole(Span::from_us(140_100)), Span::from_us(140_100));
     }
 
     proptest! {
