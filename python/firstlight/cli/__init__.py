@@ -1,4 +1,4 @@
-"""The command line: ``firstlight run | sweep | compare | schedule | goal | reproduce | list | report |
+"""The command line: ``firstlight run | sweep | compare | diff | schedule | goal | reproduce | list | report |
 inspect | schema | kernel | doctor | cache | completion``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
@@ -16,7 +16,7 @@ import click
 
 from firstlight import core
 from firstlight.cli.completion import completion
-from firstlight.cli.experiments import compare, inspect, run, schema, sweep
+from firstlight.cli.experiments import compare, diff, inspect, run, schema, sweep
 from firstlight.cli.goal import goal
 from firstlight.cli.linux import cache, doctor, kernel
 from firstlight.cli.reproductions import list_, report, reproduce
@@ -34,6 +34,7 @@ for command in (
     run,
     sweep,
     compare,
+    diff,
     reproduce,
     list_,
     report,
