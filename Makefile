@@ -97,8 +97,8 @@ $(HADOOP): hadoop/build.py hadoop/artifacts.sha256 hadoop/pom.xml $(shell find h
 wheel: setup
 	@rm -rf $(SHARE) && mkdir -p $(SHARE)
 	@tar -c --exclude-vcs --exclude=__pycache__ --exclude='*.o' experiments linux | tar -x -C $(SHARE)
-	@trap 'rm -rf $(SHARE)' EXIT; rm -rf dist; $(VENV)/bin/maturin build --quiet --release --locked --out dist; \
-	  $(VENV)/bin/maturin sdist --quiet --out dist
+	@trap 'rm -rf $(SHARE)' EXIT; rm -rf dist; $(VENV)/bin/maturin build --release --locked --out dist; \
+	  $(VENV)/bin/maturin sdist --out dist
 
 reproduce: setup
 	$(VENV)/bin/firstlight reproduce --quick
