@@ -360,7 +360,7 @@ fn workloads_that_cannot_be() {
     assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
     assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
-    assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, ring, demand, shuffle, hdfs, partition_aggregate, paced, goal, background, file, probe, udp: did you mean \"poisson\"?");
+    assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, ring, demand, shuffle, hdfs, partition_aggregate, key_value, paced, goal, background, file, probe, udp: did you mean \"poisson\"?");
     assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
     assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"flows.txt\" in [[workload]]");
 }
@@ -419,8 +419,8 @@ fn ecn_capable_syns_need_ecn_and_a_host_that_sends_them() {
 fn keys_of_other_workloads() {
     let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when kind = {kinds}, but this one's is \"{kind}\"; take it out");
     assert_eq!(workload("permutation", "load = 0.5"), format!("x.toml:15:8: workload.0.load: {}", only("\"poisson\"", "permutation")));
-    assert_eq!(workload("all_to_all", "to = \"host1\""), format!("x.toml:15:6: workload.0.to: {}", only("\"poisson\" or \"incast\" or \"staggered\" or \"shuffle\" or \"paced\" or \"background\" or \"probe\" or \"udp\"", "all_to_all")));
-    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"ring\" or \"demand\" or \"shuffle\" or \"hdfs\" or \"partition_aggregate\" or \"paced\" or \"goal\" or \"background\" or \"file\"", "probe")));
+    assert_eq!(workload("all_to_all", "to = \"host1\""), format!("x.toml:15:6: workload.0.to: {}", only("\"poisson\" or \"incast\" or \"staggered\" or \"shuffle\" or \"key_value\" or \"paced\" or \"background\" or \"probe\" or \"udp\"", "all_to_all")));
+    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"ring\" or \"demand\" or \"shuffle\" or \"hdfs\" or \"partition_aggregate\" or \"key_value\" or \"paced\" or \"goal\" or \"background\" or \"file\"", "probe")));
     // A workload's controller counts as a flow's does, a probe has none.
     let dctcp = "[[workload]]\nkind = \"permutation\"\ncc = \"dctcp\"\n[dctcp]\ng = 0.1\n";
     assert_eq!(told(STAR, "", dctcp), "accepted");
