@@ -4,7 +4,7 @@ use firstlight_circuits::RackId;
 use firstlight_net::fabric::{HybridConfig, Resize, VoqConfig};
 use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
-use firstlight_transport::cc::{SwiftConfig, TimelyConfig, VegasConfig};
+use firstlight_transport::cc::{Drain, RoundTrip, SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -154,6 +154,9 @@ fn controllers_take_their_tables() {
     let span = |text: &str| text.parse::<Span>().unwrap();
     let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), ("dx.headroom", "3us")]) else { panic!() };
     assert_eq!(dx.headroom, Some(span("3us")));
+    assert_eq!((dx.round_trip, dx.drain), (RoundTrip::Interface, Drain::Queue));
+    let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), ("dx.round_trip", "host"), ("dx.drain", "excess")]) else { panic!() };
+    assert_eq!((dx.round_trip, dx.drain), (RoundTrip::Host, Drain::Excess));
     // 9000 B at 40 Gb/s, and by the clock of hosts that are stretched against the fabric.
     for (scale, headroom, line) in [("1", "1800ns", 40_000_000_000), ("20", "36us", 2_000_000_000)] {
         let scale = ("time_scale", scale);

@@ -12,7 +12,6 @@ mod file;
 mod goal;
 mod hdfs;
 mod incast;
-mod key_value;
 mod message_graph;
 mod paced;
 mod partition_aggregate;
@@ -81,7 +80,6 @@ workloads! {
     "shuffle" => Shuffle in shuffle;
     "hdfs" => Hdfs in hdfs;
     "partition_aggregate" => PartitionAggregate in partition_aggregate;
-    "key_value" => KeyValue in key_value;
     "paced" => Paced in paced;
     "goal" => Goal in goal;
     "background" => Background in background;

@@ -14,6 +14,10 @@
 //!   timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40 ns per ms for 80 more over the
 //!   longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is 1200 ns. Under noise that is
 //!   larger, the smallest is seen again less often; the base is then older, as in the paper.
+//! - *R* is the interfaces' round trip, of the four timestamps that the sender gets (section 4), or the one that the
+//!   windows fill, with the hosts' stacks (equation 2: the sum of W = C R): [`DxConfig::round_trip`].
+//! - *Q above the headroom* is drained whole, or as far as it exceeds the headroom ([`DxConfig::drain`]): section 5.3
+//!   has the queue grow with the headroom "by the same amount", which fits the second.
 //! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the
 //!   same moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
 //! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the
@@ -40,13 +44,41 @@ pub struct DxConfig {
     /// An average queueing delay below this counts as none.
     #[cfg_attr(feature = "spec", schemars(extend("x-without" = "what a packet of `hosts.mtu` takes at `hosts.rate`")))]
     pub headroom: Option<Span>,
+    /// The base round-trip time R of equation 8.
+    pub round_trip: RoundTrip,
+    /// The queueing delay Q by which equation 1 shrinks the window.
+    pub drain: Drain,
+}
+
+/// Which round-trip time DX's window is decreased by.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "spec", serde(rename_all = "lowercase"))]
+pub enum RoundTrip {
+    /// The least between the hosts' interfaces, of the timestamps that the queueing delay is of (section 4).
+    #[default]
+    Interface,
+    /// The least that TCP measures, the hosts' stacks included: what the windows fill (equation 2).
+    Host,
+}
+
+/// Which part of a queueing delay above the headroom DX drains.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "spec", serde(rename_all = "lowercase"))]
+pub enum Drain {
+    /// All of it.
+    #[default]
+    Queue,
+    /// What exceeds the headroom, so that a queue of the headroom stays.
+    Excess,
 }
 
 impl ControllerConfig for DxConfig {
     const LINUX: Option<&'static str> = None;
 
     fn on_link(self, rate: Rate, mtu: Bytes) -> Self {
-        DxConfig { headroom: self.headroom.or_else(|| Some(rate.tx_time(mtu))) }
+        DxConfig { headroom: self.headroom.or_else(|| Some(rate.tx_time(mtu))), ..self }
     }
 }
 
@@ -76,6 +108,10 @@ pub struct Dx {
     same_rtt: Span,
     exact: Exact,
     base: Option<Base>,
+    round_trip: RoundTrip,
+    drain: Drain,
+    /// The least round-trip time that TCP has measured.
+    host_rtt: Option<Span>,
     round: Round,
     /// The round ends when this stream offset is acknowledged.
     round_end: u64,
@@ -95,6 +131,9 @@ impl Dx {
             same_rtt: SAME_RTT.max(headroom / 2),
             exact: Exact::new(),
             base: None,
+            round_trip: config.round_trip,
+            drain: config.drain,
+            host_rtt: None,
             round: Round::default(),
             round_end: 0,
             stale: false,
@@ -119,6 +158,14 @@ impl Dx {
         self.round.add(one_way);
     }
 
+    /// R of equation 8 in nanoseconds.
+    fn round_trip(&self, base: Base) -> f64 {
+        nanoseconds(match self.round_trip {
+            RoundTrip::Interface => base.rtt,
+            RoundTrip::Host => self.host_rtt.unwrap_or(base.rtt),
+        })
+    }
+
     /// The round's average queueing delay in nanoseconds.
     fn queueing(&self) -> Option<f64> {
         let base = self.base?;
@@ -139,7 +186,11 @@ impl Dx {
         }
         let cwnd = self.exact.of(window);
         let least = f64::from(window.floor).min(cwnd);
-        self.exact.set(window, decreased(cwnd, q, nanoseconds(base.rtt)).max(least));
+        let drained = match self.drain {
+            Drain::Queue => q,
+            Drain::Excess => q - self.headroom,
+        };
+        self.exact.set(window, decreased(cwnd, drained, self.round_trip(base)).max(least));
         // Slow start is over for good: below an old threshold it would begin again.
         window.ssthresh = window.cwnd.max(window.floor);
         self.stale = true;
@@ -171,6 +222,7 @@ impl CongestionControl for Dx {
         if let Some(latency) = ack.latency {
             self.measure(latency);
         }
+        self.host_rtt = ack.rtt.map_or(self.host_rtt, |rtt| Some(self.host_rtt.map_or(rtt, |least| least.min(rtt))));
         if ack.una > self.round_end {
             self.round_end = ack.next;
             self.end_round(window);
@@ -251,6 +303,37 @@ mod tests {
         round(&mut dx, &mut window, &[2_000]);
         round(&mut dx, &mut window, &[0]);
         assert!((dx.exact.last() - 12.545).abs() < 1e-9, "the fraction is kept: {}", dx.exact.last());
+    }
+
+    /// Stacks that take 10 us of TCP's 50 us: V = 55 us instead of 44 us.
+    #[test]
+    fn the_host_s_round_trip_is_tcp_s_least() {
+        for (round_trip, cwnd) in [(RoundTrip::Interface, 10.0), (RoundTrip::Host, 10.2)] {
+            let mut dx = Dx::new(DxConfig { round_trip, ..DxConfig::default() }, Span::ZERO);
+            let mut window = Window { cwnd: 10, ssthresh: 8, ..Window::new(1) };
+            for q in [0, 4_000] {
+                let latency = Latency { one_way: 20_000 + q, rtt: Span::from_ns(40_000 + q as u64) };
+                let rtt = Some(Span::from_ns(50_000 + q as u64));
+                let una = dx.round_end + 1;
+                let ack = Ack { delivered: 1, rtt, latency: Some(latency), una, next: una + 10, ..Ack::default() };
+                dx.on_ack(&mut window, &ack);
+                dx.grow(&mut window, &ack);
+            }
+            // Eleven packets after the first round: 11 (1 - 4 / 44) or 11 (1 - 4 / 55).
+            assert!((dx.exact.last() - cwnd).abs() < 1e-9, "{round_trip:?}: {}", dx.exact.last());
+        }
+    }
+
+    /// 4 us of queue with 1.2 us of headroom: 11 (1 - 4 / 44) or 11 (1 - 2.8 / 44).
+    #[test]
+    fn what_exceeds_the_headroom_may_be_all_that_is_drained() {
+        for (drain, cwnd) in [(Drain::Queue, 10.0), (Drain::Excess, 10.3)] {
+            let mut dx = Dx::new(DxConfig { drain, ..DxConfig::default() }, Span::ZERO);
+            let mut window = Window { cwnd: 10, ssthresh: 8, ..Window::new(1) };
+            round(&mut dx, &mut window, &[0]);
+            round(&mut dx, &mut window, &[4_000]);
+            assert!((dx.exact.last() - cwnd).abs() < 1e-9, "{drain:?}: {}", dx.exact.last());
+        }
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod veno;
 mod westwood;
 mod yeah;
 
+pub use dx::{Drain, RoundTrip};
 pub use name::{CcName, ControllerConfig, LinuxControl, ModuleParameter};
 
 use firstlight_units::{Bytes, Rate, Span, Time};
