@@ -27,10 +27,7 @@ hosts_option = click.option(
 
 
 def _seconds(_: click.Context, __: click.Parameter, value: float) -> float:
-    try:
-        return check_patience(value)
-    except PlanError as e:
-        raise click.BadParameter(str(e)) from None
+    return check_patience(value)
 
 
 patience_option = click.option(
