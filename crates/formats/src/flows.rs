@@ -81,8 +81,7 @@ mod tests {
 
     #[test]
     fn published_lists_are_read() {
-        let text =
-            "2\n2 1 3 100 200000000 2\n3 1 0 100 5000 2.000000001\n\nFirst line: # of flows\n...\n";
+        let text = "2\n2 1 3 100 200000000 2\n3 1 0 100 5000 2.000000001\n\nFirst line: # of flows\n...\n";
         let flows = read(text, "flows.txt", &[0, 1, 2, 3]).unwrap();
         let ends: Vec<_> = flows.iter().map(|flow| (flow.src, flow.dst, flow.class)).collect();
         assert_eq!(ends, [(HostId(2), HostId(1), Some(3)), (HostId(3), HostId(1), Some(0))]);
