@@ -2,8 +2,10 @@
 # make packages   the Debian packages that tests and Linux hosts need (apt-get, with sudo unless root)
 # make kernel     set up, then the kernel of Linux hosts, unless it is there already
 # make hadoop     Hadoop for HDFS on Linux hosts, by Maven; the hash of each artifact is compared
+# make wheel      set up, then a wheel in dist/ that installs without Rust, and the source archive
 # make reproduce  set up, then the quick set of all papers' figures: scoreboard and results/report.html
 # make test       set up, the kernel if it can be built here, then every test and check
+# make soak       set up, then an hour of kills at random moments, many runs, and any text for every reader
 # make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
 # make lock       pin the Python packages anew from pyproject.toml
 # make docs       write into the documents what the code and results/ say
@@ -11,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup packages kernel hadoop reproduce test bench lock docs clean
+.PHONY: setup packages kernel hadoop wheel reproduce test soak bench lock docs clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,6 +26,7 @@ GUEST := python/firstlight/firstlight-guest
 DILATED := python/firstlight/firstlight-dilated
 LIBVT := python/firstlight/libvt.so
 LIBADU := python/firstlight/libadu.so
+SHARE := python/firstlight/share
 HADOOP := hadoop/target/class-path
 DEBIAN := bc bison bpftool build-essential ca-certificates clang default-jdk-headless flex iperf3 iproute2 \
   iputils-ping libbpf-dev libelf-dev libssl-dev maven python3-venv xz-utils
@@ -55,7 +58,7 @@ $(CORE): $(PACKAGES) $(RUST)
 	@command -v cargo >/dev/null || { \
 	  echo "error: cargo is missing: install a Rust toolchain (rustup, or Debian's rustup package)" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "error: a C linker is missing: apt install build-essential" >&2; exit 1; }
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked
+	PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked
 	@touch $@
 
 # What a kernel loads and what runs in it: one build, two files, each put in its place whole.
@@ -90,6 +93,13 @@ hadoop: $(HADOOP)
 $(HADOOP): hadoop/build.py hadoop/artifacts.sha256 hadoop/pom.xml $(shell find hadoop/src -name '*.java')
 	$(PYTHON) hadoop/build.py
 
+# A wheel has copies of the folders that a checkout has beside the package.
+wheel: setup
+	@rm -rf $(SHARE) && mkdir -p $(SHARE)
+	@tar -c --exclude-vcs --exclude=__pycache__ --exclude='*.o' experiments linux | tar -x -C $(SHARE)
+	@trap 'rm -rf $(SHARE)' EXIT; rm -rf dist; $(VENV)/bin/maturin build --release --locked --out dist; \
+	  $(VENV)/bin/maturin sdist --out dist
+
 reproduce: setup
 	$(VENV)/bin/firstlight reproduce --quick
 
@@ -106,7 +116,12 @@ test: setup
 	$(VENV)/bin/ruff format --check python benches docs hadoop
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
+	@$(MAKE) --no-print-directory wheel
 	$(PY) -m pytest
+
+soak: setup
+	PROPTEST_CASES=100000 cargo test --locked -p firstlight-lab --test any_text
+	$(PY) python/tests/soak.py
 
 bench: setup
 	$(PY) benches/bench.py
@@ -119,5 +134,5 @@ docs: setup
 	$(PY) docs/refresh.py
 
 clean:
-	rm -rf $(VENV) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST) \
+	rm -rf $(VENV) dist $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST) \
 	  $(DILATED) $(LIBVT) $(LIBADU)

@@ -15,6 +15,15 @@ def quantiles(values: npt.ArrayLike, parts: Sequence[float]) -> npt.NDArray[np.f
     return found
 
 
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Student's t for a two-sided 95 % interval, with 1 to 10 degrees of freedom."""
+
+
+def student(count: int) -> float:
+    """Student's t for the two-sided 95 % interval of the mean of ``count`` values, two or more."""
+    return STUDENT[count - 2] if count - 2 < len(STUDENT) else 1.96
+
+
 def minus(a: float | None, b: float | None) -> float | None:
     """``a - b``; ``None`` where either is unknown."""
     return None if a is None or b is None else a - b

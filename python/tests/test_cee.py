@@ -12,17 +12,18 @@ import pytest
 from firstlight.claims import measures
 from firstlight.claims.claim import Platform
 from firstlight.claims.outcome import Outcome
-from firstlight.claims.read import find, folder_of_experiments
+from firstlight.claims.read import find
 from firstlight.claims.reproduce import plan
 from firstlight.figures import overload
 from firstlight.figures.gallery import figures
+from firstlight.folders import folder
 from firstlight.goal import BENCHMARKS, NAMES, generate
 from firstlight.pages.lines import grid
 from firstlight.runs.result import Result
 from firstlight.runs.run import HOSTS
 
 CEE = [c for c in find() if c.folder.parent.name == "cee"]
-HPC = folder_of_experiments() / "cee" / "hpc"
+HPC = folder("experiments") / "cee" / "hpc"
 
 
 def result_of(spec: dict[str, Any], **tables: dict[str, list[Any]]) -> Result:

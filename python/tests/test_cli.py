@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import firstlight as fl
+import pytest
 from conftest import Command
 
 
@@ -56,6 +57,18 @@ def test_version_and_help(command: Command) -> None:
     ):
         assert name in shown
         assert command(name, "--help").returncode == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_commands_and_options(
+    command: Command, shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = command("completion", shell).stdout
+    assert "_FIRSTLIGHT_COMPLETE" in script
+    monkeypatch.setenv("_FIRSTLIGHT_COMPLETE", f"{shell}_complete")
+    monkeypatch.setenv("COMP_WORDS", "firstlight sweep --sh")
+    monkeypatch.setenv("COMP_CWORD", "2" if shell != "fish" else "--sh")
+    assert "--shard" in command().stdout
 
 
 def test_list_names_every_reproduction(command: Command) -> None:

@@ -14,10 +14,11 @@ from firstlight.claims import read, reproduce
 from firstlight.claims.claim import Claim, Platform
 from firstlight.claims.form import Mode
 from firstlight.claims.outcome import Measured, Outcome
+from firstlight.folders import folder
 from firstlight.runs.result import Result
 from firstlight.runs.run import HOSTS
 
-EXPERIMENTS = read.folder_of_experiments()
+EXPERIMENTS = folder("experiments")
 CLAIMS = read.find(EXPERIMENTS)
 ETALON = [c for c in CLAIMS if c.folder.parent.name == "etalon"]
 RESULT = Result({"digest": "0"}, {})

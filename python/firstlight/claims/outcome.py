@@ -12,11 +12,10 @@ from firstlight.claims.claim import At, Claim, Platform, RunKey
 from firstlight.claims.form import Axis, Curve, Mode, Value
 from firstlight.claims.measures import interval, value
 from firstlight.claims.measures.fct import ratio_interval
+from firstlight.numbers import student
 from firstlight.runs.result import Result
 from firstlight.runs.run import HOSTS, Hosts
 
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Student's t for a two-sided 95 % interval, with 1 to 10 degrees of freedom."""
 Point = Mapping[str, Value]
 """Values of the axes that vary, by name."""
 Place = tuple[Curve, Point]
@@ -207,5 +206,4 @@ def summarized(values: Sequence[float]) -> Estimate:
     mean, n = float(np.mean(values)), len(values)
     if n == 1:
         return Estimate(mean)
-    t = STUDENT[n - 2] if n - 2 < len(STUDENT) else 1.96
-    return Estimate(mean, float(t * np.std(values, ddof=1) / np.sqrt(n)))
+    return Estimate(mean, float(student(n) * np.std(values, ddof=1) / np.sqrt(n)))

@@ -1,6 +1,5 @@
 """Finds and reads claims: each folder of ``experiments/<paper>/`` that has a ``claim.toml`` is one."""
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from firstlight.claims.form import Axis, Case, Curve, Least, Measure, Options, P
 from firstlight.claims.statement import CURVE, Check, statement
 from firstlight.core import Spec
 from firstlight.errors import PlanError
+from firstlight.folders import folder
 from firstlight.runs.run import HOSTS, Hosts
 
 REQUIRED = ("figure", "title", "section", "claim", "quick", "full")
@@ -23,21 +23,12 @@ OPTIONAL = (
 """The keys of a ``claim.toml``."""
 
 
-def folder_of_experiments() -> Path:
-    """The ``experiments`` folder: of ``FIRSTLIGHT_EXPERIMENTS``, else of the checkout, else of the working
-    directory."""
-    if named := os.environ.get("FIRSTLIGHT_EXPERIMENTS"):
-        return Path(named)
-    checkout = Path(__file__).resolve().parents[3] / "experiments"
-    return checkout if checkout.is_dir() else Path("experiments")
-
-
 def find(root: Path | None = None) -> list[Claim]:
     """All claims, by paper and figure."""
-    folder = root or folder_of_experiments()
-    if not folder.is_dir():
-        raise PlanError(f"{folder}: no such folder; run from the checkout or set FIRSTLIGHT_EXPERIMENTS")
-    return [read(f.parent) for f in sorted(folder.glob("*/*/claim.toml"))]
+    experiments = root or folder("experiments")
+    if not experiments.is_dir():
+        raise PlanError(f"{experiments}: no such folder; run from the checkout or set FIRSTLIGHT_EXPERIMENTS")
+    return [read(f.parent) for f in sorted(experiments.glob("*/*/claim.toml"))]
 
 
 def select(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:

@@ -1,5 +1,5 @@
-"""The command line: ``firstlight run | sweep | compare | schedule | goal | reproduce | list | report |
-inspect | schema | kernel | doctor``.
+"""The command line: ``firstlight run | sweep | compare | diff | schedule | goal | reproduce | list | report |
+inspect | schema | kernel | doctor | cache | completion``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
@@ -15,9 +15,10 @@ from collections.abc import Callable
 import click
 
 from firstlight import core
-from firstlight.cli.experiments import compare, inspect, run, schema, sweep
+from firstlight.cli.completion import completion
+from firstlight.cli.experiments import compare, diff, inspect, run, schema, sweep
 from firstlight.cli.goal import goal
-from firstlight.cli.linux import doctor, kernel
+from firstlight.cli.linux import cache, doctor, kernel
 from firstlight.cli.reproductions import list_, report, reproduce
 from firstlight.cli.schedule import schedule
 from firstlight.errors import FirstlightError, RunError
@@ -33,6 +34,7 @@ for command in (
     run,
     sweep,
     compare,
+    diff,
     reproduce,
     list_,
     report,
@@ -42,6 +44,8 @@ for command in (
     goal,
     kernel,
     doctor,
+    cache,
+    completion,
 ):
     app.add_command(command)
 
@@ -104,7 +108,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    code = guarded(lambda: app(standalone_mode=False))
+    code = guarded(lambda: app(standalone_mode=False, prog_name="firstlight"))
     _discard_unwritten()
     sys.exit(code)
 

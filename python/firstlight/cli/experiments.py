@@ -115,6 +115,30 @@ def compare(
 
 
 @click.command()
+@click.argument("a", type=File)
+@click.argument("b", type=File)
+@json_option
+def diff(a: Path, b: Path, as_json: bool) -> None:
+    """Say what differs between the results or sweeps A and B: settings, digests, metrics with intervals."""
+    from firstlight.runs.difference import difference
+
+    found = difference(a, b)
+    frame = found.frame
+    if as_json:
+        settings = [{"key": key, "A": one, "B": other} for key, one, other in found.settings]
+        rows = json.loads(frame.to_json(orient="records"))
+        done = {"pairs": len(found.pairs), "same_digests": found.same_digests, "alone": found.alone}
+        click.echo(json.dumps({**done, "settings": settings, "metrics": rows}, indent=1))
+        return
+    same = f"{found.same_digests} of {len(found.pairs)} digests are the same"
+    click.echo(f"{same}; {len(found.alone)} points are on one side only")
+    for key, one, other in found.settings:
+        click.echo(f"{key}: {one} -> {other}")
+    if len(frame):
+        click.echo(frame.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep="-"))
+
+
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of experiments, for editors that complete and check them."""
     click.echo(core.schema())

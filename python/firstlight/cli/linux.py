@@ -76,6 +76,24 @@ def list_(as_json: bool) -> None:
 
 
 @click.command()
+@click.option("--clear", metavar="WHAT", help="Remove kernels, sources, leftovers or another group.")
+def cache(clear: str | None) -> None:
+    """List what the cache holds: kernels, their sources, leftovers of killed builds and runs."""
+    from firstlight.linux import cached, kernels
+
+    if clear:
+        click.echo(f"{clear}: {cached.clear(clear) / 1e6:.0f} MB cleared")
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("what", "MB", "where"):
+        table.add_column(column, overflow="fold", justify="right" if column == "MB" else "left")
+    for entry in cached.contents():
+        table.add_row(entry.group, f"{entry.size / 1e6:.0f}", str(entry.path))
+    console(wide=True).print(table)
+    click.echo(f"cache: {kernels.cache()} (another one: FIRSTLIGHT_CACHE)", err=True)
+
+
+@click.command()
 @json_option
 def doctor(as_json: bool) -> None:
     """Show what this machine can run; for what it cannot run, why and what to do."""

@@ -27,7 +27,10 @@ hosts_option = click.option(
 
 
 def _seconds(_: click.Context, __: click.Parameter, value: float) -> float:
-    return check_patience(value)
+    try:
+        return check_patience(value)
+    except PlanError as e:
+        raise click.BadParameter(str(e)) from None
 
 
 patience_option = click.option(

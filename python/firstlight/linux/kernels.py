@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from firstlight import folders
 from firstlight.errors import KernelError
 
 TICKS = (100, 250, 1000)
@@ -59,13 +60,8 @@ def folder() -> Path:
 
 
 def folder_of_linux() -> Path:
-    """The folder ``linux`` with the sources of our part of the kernel: of ``FIRSTLIGHT_LINUX``, else of the
-    checkout, else of the working directory."""
-    if named := os.environ.get("FIRSTLIGHT_LINUX"):
-        found = Path(named).absolute()
-    else:
-        checkout = Path(__file__).resolve().parents[3] / "linux"
-        found = checkout if checkout.is_dir() else Path("linux").absolute()
+    """The folder ``linux`` with the sources of our part of the kernel."""
+    found = folders.folder("linux")
     if not (found / "kernel" / "firstlight.patch").is_file():
         raise KernelError(
             f"{found}: not the folder of our kernel sources; run from the checkout or set FIRSTLIGHT_LINUX"

@@ -527,8 +527,12 @@ def test_a_week_is_as_full_and_as_slow_on_both(
 ) -> None:
     """Circuit utilization in points, and the 99th percentile of latency."""
     for metric, bound in (("circuit_utilization_pct", utilization), ("p99_all_us", tail_us)):
-        ours, theirs = means(results, scenario, lambda result, metric=metric: result.summary[metric])
+        ours, theirs = means(results, scenario, summarized(metric))
         assert abs(ours - theirs) <= bound, f"{scenario}: {metric}: simulated {ours:.6g}, Linux {theirs:.6g}"
+
+
+def summarized(metric: str) -> Callable[[Result], float]:
+    return lambda result: result.summary[metric]
 
 
 def demand(result: Result) -> pd.Series:

@@ -63,6 +63,33 @@ fn a_query_asks_every_other_host_of_a_random_rack() {
     assert_eq!(inspect(&open)["workloads"][0]["jobs"], 24);
 }
 
+/// Eight clients read four values from a server: all at once, or one after the other.
+#[test]
+fn a_bulk_read_asks_for_all_values_or_for_a_few_at_once() {
+    let reads = "kind = \"key_value\"\nfrom = \"all\"\nto = \"host0\"\nreads = 2\nvalues = 4\nsize = \"20kB\"";
+    let spec = read(&on(STAR, reads), &[]);
+    // Host 0 reads nothing from itself; each of the others has a connection in each direction.
+    assert_eq!((spec.jobs.len(), spec.flows.len(), spec.jobs[0].size.get()), (16, 16, 80_000));
+    let sizes: Vec<u64> = spec.flows.iter().map(|flow| flow.size.unwrap().get()).collect();
+    assert_eq!(sizes, [800, 160_000].repeat(8));
+    // Of a read there are four requests and replies, and the point where these meet.
+    assert_eq!(spec.messages.after(8).len(), 4);
+    assert!([0, 2, 4, 6].iter().all(|request| spec.messages.after(*request).is_empty()));
+    assert!([9, 11, 13, 15].iter().all(|request| spec.messages.after(*request) == [8]), "the next read");
+    let ahead = read(&on(STAR, reads), &[("workload.0.read_ahead", "1")]);
+    assert_eq!([0, 2, 4, 6].map(|request| ahead.messages.after(request).to_vec()), [vec![], vec![1], vec![3], vec![5]]);
+
+    // Each reply passes one link by itself, and only then the next is asked for.
+    let time = |read_ahead: &str| {
+        let keys = [("from", "host1"), ("reads", "1"), ("read_ahead", read_ahead)];
+        let overrides = keys.map(|(key, value)| (format!("workload.0.{key}"), value));
+        let overrides: Vec<(&str, &str)> = overrides.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        numbers(&result(&on(STAR, reads), &overrides), "jobs", "duration_us")[0]
+    };
+    let (together, apart) = (time("4"), time("1"));
+    assert!(together > 4.0 * 16.0 && apart > together + 3.0 * 4.0, "{together} and {apart} us");
+}
+
 /// Five links of time: the request over four links, that to the worker over two, and their replies; what follows an
 /// arrival waits for its ACK of 52 B at the host's link, unless it is computed first.
 #[test]

@@ -12,6 +12,7 @@ mod file;
 mod goal;
 mod hdfs;
 mod incast;
+mod key_value;
 mod message_graph;
 mod paced;
 mod partition_aggregate;
@@ -80,6 +81,7 @@ workloads! {
     "shuffle" => Shuffle in shuffle;
     "hdfs" => Hdfs in hdfs;
     "partition_aggregate" => PartitionAggregate in partition_aggregate;
+    "key_value" => KeyValue in key_value;
     "paced" => Paced in paced;
     "goal" => Goal in goal;
     "background" => Background in background;

@@ -1,6 +1,7 @@
 """Times of jobs as metrics, from table ``jobs``.
 
-``job_p95_us``: the time that 95 % of the jobs that completed do not exceed. Of paced writers
+``job_p95_us``: the time that 95 % of the jobs that completed do not exceed; of the jobs of workload NAME
+``job_p50_us: NAME`` and ``job_p99_us: NAME``. Of paced writers
 (:doc:`docs/models/applications.md`), whose jobs are the steps of their pace, ``step 1: max_ms`` and
 ``step 1: mean_ms`` are the times of the second step, over the writers.
 """
@@ -18,6 +19,9 @@ def metrics(result: Result) -> dict[str, float]:
     if done.empty:
         return {}
     found = {"job_p95_us": float(quantiles(done["duration_us"], [0.95])[0])}
+    for name, rows in done.groupby("workload"):
+        p50, p99 = (float(value) for value in quantiles(rows["duration_us"], [0.5, 0.99]))
+        found |= {f"job_p50_us: {name}": p50, f"job_p99_us: {name}": p99}
     for number, start in enumerate(_steps(result)):
         times = jobs["duration_us"][jobs["start_us"] == start] / 1e3
         if times.notna().all():  # else some writer has not caught up: no time is known
