@@ -238,6 +238,10 @@ impl<C: PauseControl, O: ClassOrder> SwitchPort for ClassPort<C, O> {
         (arrived, self.pending)
     }
 
+    fn link(&self) -> (Serializer, Span) {
+        self.line.link()
+    }
+
     fn refuse(&mut self, packet: &Packet) {
         self.classes[self.class_of(packet)].queue.refuse();
     }

@@ -29,6 +29,11 @@ impl Line {
         Line { free: Time::ZERO, serializer, delay, flights: Ring::with_capacity(16), sent: 0, arrived: 0 }
     }
 
+    /// How long packets last on the line, and from there to the far end.
+    pub fn link(&self) -> (Serializer, Span) {
+        (self.serializer, self.delay)
+    }
+
     /// When the transmitter is free again, or was.
     #[inline]
     pub fn free_at(&self) -> Time {

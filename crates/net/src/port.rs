@@ -182,6 +182,10 @@ impl SwitchPort for FifoPort {
         self.flights.head()
     }
 
+    fn link(&self) -> (Serializer, Span) {
+        (self.serializer, self.delay)
+    }
+
     fn refuse(&mut self, _packet: &Packet) {
         self.dropped += 1;
     }

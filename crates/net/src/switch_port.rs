@@ -1,7 +1,7 @@
 //! The interface between the engine and a switch's port of any kind.
 
-use crate::{Packet, PacketId};
-use firstlight_units::{Bytes, Time};
+use crate::{Packet, PacketId, Serializer};
+use firstlight_units::{Bytes, Span, Time};
 
 /// The port does not take a packet: its queue is full, or its discipline drops early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,9 @@ pub trait SwitchPort: Sized {
     fn first_slot(&self) -> &impl Sized {
         self
     }
+
+    /// How long packets last on its link, and from there to the far end.
+    fn link(&self) -> (Serializer, Span);
 
     /// Counts a packet that the switch dropped before the port's own discipline saw it.
     fn refuse(&mut self, packet: &Packet);

@@ -43,7 +43,14 @@ impl FlowEnd {
         queues: &mut WaitQueues,
         now: Time,
     ) -> Option<Time> {
-        if self.connection.has_output() && !self.send(fabric, now) {
+        let sent = !self.connection.has_output() || self.send(fabric, now);
+        if let Some(causes) = fabric.causes() {
+            if !sent && !self.waits {
+                causes.on_blocked(endpoint, now);
+            }
+            causes.settle(endpoint, self.connection.standing());
+        }
+        if !sent {
             return self.wait(endpoint, queues, now);
         }
         self.connection.poll_timeout()

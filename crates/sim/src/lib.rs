@@ -5,6 +5,7 @@
 
 mod arena;
 mod capture;
+pub mod causes;
 mod config;
 mod connection_table;
 mod conserve;

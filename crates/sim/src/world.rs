@@ -179,6 +179,9 @@ impl World {
     /// When the packet's destination, or the host, is none of the fabric's.
     #[inline]
     pub fn inject(&mut self, host: HostId, packet: Packet) -> Option<PacketId> {
+        if let Some(causes) = self.fabric.causes() {
+            causes.on_other();
+        }
         self.fabric.inject(host, packet, self.now)
     }
 
@@ -256,6 +259,9 @@ impl World {
             return self.fabric.release(exit.packet);
         };
         flow_end.connection.on_segment(segment, self.now);
+        if let Some(causes) = self.fabric.causes() {
+            causes.on_arrival(index, exit.packet);
+        }
         self.fabric.release(exit.packet);
         let flow_end = if flow_end.is_at_goal() {
             if self.on_goal(index) {
@@ -291,6 +297,9 @@ impl World {
         let number = flow_end.flow as usize;
         let flow = &mut self.flows[number];
         if flow_end.receives {
+            if let Some(causes) = self.fabric.causes() {
+                causes.on_delivery(endpoint, number, flow_end.connection.bytes_received(), self.now);
+            }
             if self.messages.carries(number) {
                 self.on_received(endpoint, number);
                 return false;
@@ -328,9 +337,15 @@ impl World {
         let (due, deadline) = match self.connections.get_mut(endpoint) {
             Some(flow_end) => {
                 let connection = &mut flow_end.connection;
+                if let Some(causes) = self.fabric.causes() {
+                    causes.on_alarms(endpoint, connection.alarms(self.now));
+                }
                 (connection.on_timeout(self.now), connection.poll_timeout())
             }
             None => {
+                if let Some(causes) = self.fabric.causes() {
+                    causes.on_program(endpoint);
+                }
                 self.start(endpoint);
                 (true, None)
             }

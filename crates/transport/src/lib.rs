@@ -16,4 +16,7 @@ mod tcp;
 
 pub use cc::CcConfig;
 pub use config::{EctSyn, Endpoint, Memory, StackConfig, TcpConfig};
-pub use tcp::{Announcement, CongestionState, Connection, Failure, Info, Refusals, Send, State, Stats, reset_for};
+pub use tcp::{
+    Alarms, Announcement, CongestionState, Connection, Failure, Info, Refusals, Send, Standing, State, Stats, Wait,
+    reset_for,
+};

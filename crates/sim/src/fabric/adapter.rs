@@ -12,11 +12,12 @@
 //! C. Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM'16.
 
 use super::core::{Core, port_report, serializer};
+use crate::causes::{Place, PlaceKind};
 use crate::config::{BuildError, InterfaceConfig};
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
 use firstlight_net::{Discipline, HostId, PacketId, PausablePort, Sent, SwitchPort};
-use firstlight_units::Time;
+use firstlight_units::{Span, Time};
 
 /// The adapters; none when hosts fetch packets at once.
 #[derive(Default)]
@@ -45,6 +46,14 @@ impl Adapters {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.buses.is_empty()
+    }
+
+    /// The buses.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let bus = |(host, bus): (usize, &PausablePort)| {
+            Place::link(PlaceKind::Adapter, host, name(host), *bus.serializer(), Span::ZERO)
+        };
+        self.buses.iter().enumerate().map(bus)
     }
 
     /// What the adapters counted. A bus is no link of the network: its transmissions are no hops.
@@ -108,6 +117,7 @@ impl Core {
         let fetched = bus.take_sent();
         self.expect(next, EventKind::Adapter, host, PacketId::default());
         if let Some(id) = out {
+            self.record_hop(id, PlaceKind::Adapter, host);
             self.leave(id, HostId(host as u16));
         }
         fetched.map(|sent| match sent {

@@ -8,6 +8,7 @@ use super::hybrid::HybridFabric;
 use super::link_layer::LinkLayer;
 use super::lossless::PausePoint;
 use super::transmitter::Transmitter;
+use crate::causes::PlaceKind;
 use crate::events::EventKind;
 use crate::meter::Carrier;
 use firstlight_net::{Line, PauseControl, Sent};
@@ -100,6 +101,7 @@ impl<L: LinkLayer> HybridFabric<L> {
     pub(super) fn on_circuit_arrival(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.circuits[src].transmitter.line.arrive();
         core.reschedule(next, EventKind::Circuit, src);
+        core.record_hop(id, PlaceKind::Circuit, src);
         self.on_rack_arrival(core, id, src, Carrier::Circuit);
     }
 }

@@ -13,6 +13,7 @@ use super::send_buffer::SendBuffers;
 use super::switching::Switching;
 use crate::arena::Arena;
 use crate::capture::CaptureSink;
+use crate::causes::{CauseLog, LossPlace, Place, PlaceKind};
 use crate::config::{BuildError, InterfaceConfig};
 use crate::digest::{Digest, PacketEnd};
 use crate::events::{Event, EventKind, EventSet};
@@ -38,6 +39,8 @@ pub(crate) struct Core {
     /// Lost packets, when the driver asks for them.
     pub(super) drops: Option<Outbox<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
+    /// Why packets leave when they do, if that is recorded.
+    pub(super) causes: Option<Box<CauseLog>>,
     pub(super) now: Time,
     /// Up to when events are carried out in the present run.
     until: Time,
@@ -155,6 +158,7 @@ impl Core {
             rooms: Outbox::new(),
             drops: None,
             capture: None,
+            causes: None,
             now: Time::ZERO,
             until: Time::ZERO,
             to_exit: false,
@@ -279,6 +283,9 @@ impl Core {
         if let Some(sink) = &mut self.capture {
             sink.packet(packet, now, host, Direction::Sent);
         }
+        if let Some(causes) = &mut self.causes {
+            causes.departure(id, packet, now);
+        }
         if self.loss.as_mut().is_some_and(Chance::happens) {
             self.counts.lost += 1;
             self.discard(id, EventKind::Nic, host.index());
@@ -295,6 +302,7 @@ impl Core {
         let (id, next) = nic.arrive();
         let first = nic.first();
         self.expect(next, EventKind::Nic, host, first);
+        self.record_hop(id, PlaceKind::Nic, host);
         Some(id)
     }
 
@@ -323,7 +331,18 @@ impl Core {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
         self.expect(next, EventKind::Port, index, port.first());
+        if let Some(id) = id {
+            self.record_hop(id, PlaceKind::Port, index);
+        }
         id
+    }
+
+    /// A packet has come to the end of a place.
+    #[inline(always)]
+    pub(super) fn record_hop(&mut self, id: PacketId, kind: PlaceKind, index: usize) {
+        if let Some(causes) = &mut self.causes {
+            causes.hop(id, kind, index, self.now);
+        }
     }
 
     /// A packet arrives at its host. It leaves the fabric, unless it must pass an adapter before.
@@ -363,6 +382,9 @@ impl Core {
     /// Every packet that does not reach its host ends here.
     fn discard(&mut self, id: PacketId, kind: EventKind, index: usize) {
         self.digest.packet(self.arena.get(id), self.now, PacketEnd::Drop((kind as usize) << 32 | index));
+        if let Some(causes) = &mut self.causes {
+            causes.loss(id, loss_place(kind, index), self.now);
+        }
         match &mut self.drops {
             Some(drops) => drops.push(id),
             None => self.arena.release(id),
@@ -374,6 +396,29 @@ impl Core {
         Span::from_ps(span.as_ps() / u64::from(self.scale))
     }
 
+    /// The places of hosts; ports to them have the receiving stacks unless adapters do.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let Interfaces { send_delay, receive_delay, plain, .. } = self.interfaces;
+        let fifos = self.nics.iter().map(move |nic| (*nic.serializer(), nic.delay() - send_delay));
+        let pausable = self.pausable.ports.iter().map(SwitchPort::link);
+        let nics = fifos.chain(pausable).enumerate().map(move |(host, (link, delay))| Place {
+            stack_before: send_delay,
+            ..Place::link(PlaceKind::Nic, host, format!("host{host}.nic"), link, delay)
+        });
+        let holding = move |kind, name: &'static str| {
+            let hosts = if plain { 0 } else { self.hosts() };
+            (0..hosts).map(move |host| Place::holding(kind, host, format!("host{host}.{name}")))
+        };
+        nics.chain(self.adapters.places().map(move |place| Place { stack_after: receive_delay, ..place }))
+            .chain(holding(PlaceKind::Pacer, "pacer"))
+            .chain(holding(PlaceKind::Limiter, "limiter"))
+    }
+
+    /// The stack behind ports that lead to hosts.
+    pub(super) fn stack_behind_ports(&self) -> Span {
+        if self.adapters.is_empty() { self.interfaces.receive_delay } else { Span::ZERO }
+    }
+
     pub(super) fn nic_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
         let report = |(i, nic)| port_report(PortKind::HostNic, format!("host{i}.nic"), nic, self.now);
         let nics = self.nics.iter().enumerate().map(report);
@@ -381,6 +426,17 @@ impl Core {
             .chain(self.interfaces.pacer_reports())
             .chain(self.interfaces.limiter_reports())
             .chain(self.adapters.reports(self.now))
+    }
+}
+
+/// Where a packet was lost for which the queue of such events has no room.
+fn loss_place(kind: EventKind, index: usize) -> LossPlace {
+    match kind {
+        EventKind::Nic => LossPlace::Injected,
+        EventKind::UplinkFree => LossPlace::Voq(index as u32),
+        EventKind::DownlinkFree => LossPlace::Queue(PlaceKind::Downlink.code(index)),
+        EventKind::Adapter => LossPlace::Queue(PlaceKind::Adapter.code(index)),
+        _ => LossPlace::Queue(PlaceKind::Port.code(index)),
     }
 }
 

@@ -14,6 +14,7 @@ use super::notifications::CongestionPoints;
 use super::reports::PacketSums;
 use super::switching::{FabricKind, Switching};
 use super::watched_queue::WatchedQueue;
+use crate::causes::{Place, PlaceKind};
 use crate::config::{BuildError, GraphConfig, SwitchConfig, WatchConfig};
 use crate::conserve::Violations;
 use crate::events::{Event, EventKind};
@@ -274,6 +275,21 @@ where
             port_report(kind, self.name(index), port, now)
         };
         self.ports.iter().enumerate().map(report).collect()
+    }
+
+    fn places(&self, core: &Core) -> Vec<Place> {
+        let place = |(index, port): (usize, &P)| {
+            let to_host = matches!(self.targets[index].node(), Node::Host(_));
+            let stack = if to_host { core.stack_behind_ports() } else { Span::ZERO };
+            let (link, delay) = port.link();
+            let place = Place::link(PlaceKind::Port, index, self.name(index), link, delay - stack);
+            Place { stack_after: stack, ..place }
+        };
+        self.ports.iter().enumerate().map(place).collect()
+    }
+
+    fn points(&self) -> (Vec<String>, bool) {
+        self.pause_points()
     }
 
     /// Of two hosts and one link, the interfaces lead to each other.

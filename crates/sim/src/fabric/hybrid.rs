@@ -17,6 +17,7 @@ use super::packet_network::{Downlink, Uplink};
 use super::racks::Racks;
 use super::reports::PacketSums;
 use super::switching::{FabricKind, Switching};
+use crate::causes::{Place, PlaceKind};
 use crate::config::{BuildError, HostLinks, HybridConfig, WatchConfig};
 use crate::conserve::Violations;
 use crate::events::{Event, EventKind};
@@ -172,6 +173,10 @@ impl<L: LinkLayer> Switching for HybridFabric<L> {
     fn pause_report(&self, core: &Core) -> Option<PauseReport> {
         L::pause_report(self, core)
     }
+
+    fn pause_points(&self) -> (Vec<String>, bool) {
+        L::point_names(self)
+    }
 }
 
 impl<L: LinkLayer> FabricKind for HybridFabric<L> {
@@ -200,6 +205,32 @@ impl<L: LinkLayer> FabricKind for HybridFabric<L> {
             reports.push(line_report(PortKind::Circuit, name, offered, &circuit.transmitter.line));
         }
         reports
+    }
+
+    fn places(&self, core: &Core) -> Vec<Place> {
+        let to_host = |(host, port): (usize, &L::HostPort)| {
+            let ((link, delay), stack) = (port.link(), core.stack_behind_ports());
+            let place = Place::link(PlaceKind::Port, host, format!("host{host}.port"), link, delay - stack);
+            Place { stack_after: stack, ..place }
+        };
+        let line = |kind, name: &'static str| {
+            move |(rack, line): (usize, &Line)| {
+                let (link, delay) = line.link();
+                Place::link(kind, rack, format!("{name}.{rack}"), link, delay)
+            }
+        };
+        let uplinks = self.uplinks.iter().map(|uplink| &uplink.transmitter.line);
+        let downlinks = self.downlinks.iter().map(|downlink| &downlink.transmitter.line);
+        let circuits = self.circuits.iter().map(|circuit| &circuit.transmitter.line);
+        let mut places: Vec<Place> = self.host_ports.iter().enumerate().map(to_host).collect();
+        places.extend(uplinks.enumerate().map(line(PlaceKind::Uplink, "uplink")));
+        places.extend(downlinks.enumerate().map(line(PlaceKind::Downlink, "downlink")));
+        places.extend(circuits.enumerate().map(line(PlaceKind::Circuit, "circuit")));
+        places
+    }
+
+    fn points(&self) -> (Vec<String>, bool) {
+        self.pause_points()
     }
 
     fn last_hop(&self) -> PortKind {

@@ -1,6 +1,7 @@
 //! The hosts' interfaces, apart from their queues: timestamps, pacers, and QCN's rate limiters.
 
 use super::core::Core;
+use crate::causes::PlaceKind;
 use crate::config::InterfaceConfig;
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
@@ -102,6 +103,7 @@ impl Core {
         let next = self.interfaces.pacers[host].next();
         self.reschedule(next, EventKind::Pacer, host);
         if let Some(id) = released {
+            self.record_hop(id, PlaceKind::Pacer, host);
             self.limit(id, host);
         }
     }

@@ -102,6 +102,11 @@ pub(super) trait LinkLayer: Sized + Send {
     /// The schedule has turned paths on or off.
     fn on_paths_changed(_fabric: &mut HybridFabric<Self>, _core: &Core) {}
 
+    /// Names of all pause points, and whether a pause is of all classes.
+    fn point_names(_fabric: &HybridFabric<Self>) -> (Vec<String>, bool) {
+        (vec![], false)
+    }
+
     /// All that is known of pauses.
     fn pause_report(_fabric: &HybridFabric<Self>, _core: &Core) -> Option<PauseReport> {
         None

@@ -36,6 +36,7 @@ mod watched_queue;
 
 use self::core::{Core, Outbox};
 use crate::capture::CaptureSink;
+use crate::causes::{CauseLog, CauseReport};
 use crate::config::{BuildError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
 use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
 use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId, Unpausable, Weighted};
@@ -275,6 +276,26 @@ impl Fabric {
     /// Ends the capture.
     pub fn take_capture(&mut self) -> Option<Box<dyn CaptureSink>> {
         self.core.capture.take()
+    }
+
+    /// From now on it is recorded why packets leave when they do. Call this before the run.
+    pub fn keep_causes(&mut self) {
+        self.core.causes.get_or_insert_with(|| Box::new(CauseLog::new()));
+    }
+
+    /// What was recorded, if anything; recording ends.
+    pub fn take_causes(&mut self) -> Option<CauseReport> {
+        let report = self.core.causes.take()?.into_report();
+        let (points, whole_link) = self.kind.points();
+        let places = self.core.places().chain(self.kind.places(&self.core)).collect();
+        let racks = self.kind.racks().map_or(vec![], |racks| racks.of_hosts().to_vec());
+        Some(CauseReport { points, whole_link, places, racks, ..report })
+    }
+
+    /// The records, while they are kept.
+    #[inline]
+    pub(crate) fn causes(&mut self) -> Option<&mut CauseLog> {
+        self.core.causes.as_deref_mut()
     }
 
     /// Counts of every port, link and queue.

@@ -13,6 +13,7 @@ use super::core::Core;
 use super::hybrid::HybridFabric;
 use super::interfaces::Interfaces;
 use super::link_layer::LinkLayer;
+use crate::causes::PlaceKind;
 use crate::digest::PacketEnd;
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport, QcnReport, RateSample};
@@ -103,6 +104,9 @@ impl Core {
         let id = self.arena.spare();
         self.arena.take(id);
         *self.arena.get_mut(id) = notification;
+        if let Some(causes) = &mut self.causes {
+            causes.on_notification(id, &notification, self.now);
+        }
         self.counts.notified += 1;
         id
     }
@@ -139,6 +143,7 @@ impl Core {
     /// The interface of a host lets packets of limited flows go, if it is time for some.
     pub(super) fn on_limiter(&mut self, host: usize) {
         while let Some(id) = self.interfaces.limiters[host].release(self.now) {
+            self.record_hop(id, PlaceKind::Limiter, host);
             self.pass(id, host);
         }
         let next = self.interfaces.limiters[host].next();

@@ -12,6 +12,7 @@ use super::hybrid::HybridFabric;
 use super::link_layer::LinkLayer;
 use super::lossless::PausePoint;
 use super::transmitter::Transmitter;
+use crate::causes::PlaceKind;
 use crate::events::EventKind;
 use crate::meter::Carrier;
 use firstlight_net::{Line, PacketId, PauseControl, Ring, RoundRobin, Sent};
@@ -153,6 +154,7 @@ impl<L: LinkLayer> HybridFabric<L> {
     pub(super) fn on_uplink_arrival(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.uplinks[src].transmitter.line.arrive();
         core.reschedule(next, EventKind::Uplink, src);
+        core.record_hop(id, PlaceKind::Uplink, src);
         if self.downlinks.is_empty() {
             return self.on_rack_arrival(core, id, src, Carrier::Packet);
         }
@@ -247,6 +249,7 @@ impl<L: LinkLayer> HybridFabric<L> {
     pub(super) fn on_downlink_arrival(&mut self, core: &mut Core, dst: usize) {
         let (id, next) = self.downlinks[dst].transmitter.line.arrive();
         core.reschedule(next, EventKind::Downlink, dst);
+        core.record_hop(id, PlaceKind::Downlink, dst);
         let src = self.racks.rack(core.arena.get(id).src());
         self.on_rack_arrival(core, id, src, Carrier::Packet);
     }

@@ -7,6 +7,7 @@
 
 use super::core::{Core, Outbox, port_report};
 use super::send_buffer::SendBuffers;
+use crate::causes::PlaceKind;
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
 use firstlight_net::{PacketId, PausablePort, Ring, Sent, SwitchPort};
@@ -99,6 +100,9 @@ impl Core {
         let (id, next) = port.step(self.now, |_| {});
         let sent = port.take_sent();
         self.expect(next, EventKind::Nic, host, PacketId::default());
+        if let Some(id) = id {
+            self.record_hop(id, PlaceKind::Nic, host);
+        }
         if let Some(Sent::Packet(id)) = sent {
             self.stamp(id, host);
             self.on_sent(id, host);

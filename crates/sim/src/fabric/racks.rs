@@ -99,6 +99,11 @@ impl Racks {
         usize::from(self.rack_of[host.index()])
     }
 
+    /// The rack of each host.
+    pub(super) fn of_hosts(&self) -> &[u16] {
+        &self.rack_of
+    }
+
     /// The congestion point of a ToR's port to a host.
     pub(super) fn host_point(&self, host: usize) -> usize {
         self.pairs.len() + host

@@ -123,6 +123,9 @@ impl<L: LinkLayer> HybridFabric<L> {
             let (dst, until) = (dst.index(), operation.at + day.day);
             let index = self.racks.pair(src, dst);
             let pair = &mut self.racks.pairs[index];
+            if let Some(causes) = &mut core.causes {
+                causes.on_operation(operation.action, operation.at, src, dst);
+            }
             match operation.action {
                 Action::Enlarge => {
                     pair.claims += 1;

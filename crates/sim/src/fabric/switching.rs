@@ -4,6 +4,7 @@ use super::core::Core;
 use super::notifications::CongestionPoints;
 use super::racks::Racks;
 use super::reports::PacketSums;
+use crate::causes::Place;
 use crate::config::{BuildError, WatchConfig};
 use crate::conserve::Violations;
 use crate::events::Event;
@@ -23,6 +24,11 @@ pub(super) trait Switching {
     fn pause_report(&self, _core: &Core) -> Option<PauseReport> {
         None
     }
+
+    /// Names of all pause points, and whether a pause is of all classes; nothing where links cannot be paused.
+    fn pause_points(&self) -> (Vec<String>, bool) {
+        (vec![], false)
+    }
 }
 
 /// A fabric of some kind, behind one dynamic call for each run up to a moment and for each report.
@@ -32,6 +38,12 @@ pub(super) trait FabricKind: Send {
 
     /// Counts of all ports, links and queues behind the hosts' interfaces.
     fn port_reports(&self, now: Time) -> Vec<PortReport>;
+
+    /// The places that packets pass behind the hosts' interfaces.
+    fn places(&self, core: &Core) -> Vec<Place>;
+
+    /// Names of all pause points, and whether a pause is of all classes.
+    fn points(&self) -> (Vec<String>, bool);
 
     /// The kind of port that leads to hosts.
     fn last_hop(&self) -> PortKind;

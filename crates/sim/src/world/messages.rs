@@ -61,6 +61,9 @@ impl World {
         let open = "both ends have a connection until all messages are acknowledged";
         self.connections.get_mut(sender).expect(open).connection.write(bytes, self.now);
         self.connections.get_mut(receiver).expect(open).goal = goal;
+        if let Some(causes) = self.fabric.causes() {
+            causes.on_program(sender);
+        }
         if let Some(deadline) = self.transmit(sender) {
             self.timers.set_if_earlier(deadline, EventKind::Timer, sender);
         }

@@ -39,9 +39,15 @@ impl World {
     /// A connection sends a packet, if it still has one, and waits again if it has more.
     fn take_turn(&mut self, host: HostId, endpoint: usize) {
         let Some(flow_end) = self.connections.get_mut(endpoint) else { return };
+        if let Some(causes) = self.fabric.causes() {
+            causes.on_turn(endpoint);
+        }
         flow_end.waits = flow_end.send_one(&mut self.fabric, self.now);
         if flow_end.waits {
             self.wait_queues.push(host, Waiter::Endpoint(endpoint));
+        }
+        if let Some(causes) = self.fabric.causes() {
+            causes.settle(endpoint, flow_end.connection.standing());
         }
         if let Some(deadline) = flow_end.deadline(self.now) {
             self.timers.set_if_earlier(deadline, EventKind::Timer, endpoint);
@@ -59,6 +65,9 @@ impl World {
         if !self.fabric.has_room(host) {
             self.timers.set(None, EventKind::Probe, index);
             return self.wait_queues.push(host, Waiter::Probe(index));
+        }
+        if let Some(causes) = self.fabric.causes() {
+            causes.on_other();
         }
         if self.fabric.inject(host, probe.datagram(index, self.now), self.now).is_some() {
             probe.on_taken();

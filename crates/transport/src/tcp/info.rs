@@ -150,7 +150,7 @@ impl Connection {
     }
 }
 
-fn congestion(phase: Phase) -> CongestionState {
+pub(super) fn congestion(phase: Phase) -> CongestionState {
     match phase {
         Phase::Open => CongestionState::Open,
         Phase::Disorder => CongestionState::Disorder,

@@ -197,6 +197,10 @@ impl Switching for LosslessGraph {
     fn pause_report(&self, core: &Core) -> Option<PauseReport> {
         Some(super::report::pause_report(self, core))
     }
+
+    fn pause_points(&self) -> (Vec<String>, bool) {
+        super::report::pause_points(self)
+    }
 }
 
 /// The transmitters of both directions of all links, and the hosts' adapters.

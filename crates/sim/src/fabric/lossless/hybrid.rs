@@ -340,6 +340,10 @@ impl LinkLayer for LosslessRacks {
         }
     }
 
+    fn point_names(fabric: &HybridFabric<Self>) -> (Vec<String>, bool) {
+        super::report::pause_points(fabric)
+    }
+
     fn pause_report(fabric: &HybridFabric<Self>, core: &Core) -> Option<PauseReport> {
         Some(super::report::pause_report(fabric, core))
     }

@@ -30,12 +30,13 @@ pub(super) use hybrid::LosslessRacks;
 pub(super) use pause_points::PausePoint;
 
 use super::core::Core;
+use crate::causes::Paused;
 use crate::events::EventKind;
 use accounts::{Accounts, ThresholdCrossing};
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::{HostId, PacketId, PausablePort, Ring};
 use firstlight_units::{Span, Time};
-use pause_log::{PauseLog, PauseOrigin};
+use pause_log::{CIRCLE, PauseLog, PauseOrigin};
 use std::ops::Range;
 use victims::Victims;
 
@@ -276,8 +277,12 @@ trait LosslessFabric {
         for priority in (0..priorities).filter(|priority| changed & (1 << priority) != 0) {
             if classes & (1 << priority) == 0 {
                 let lossless = self.lossless_mut();
-                lossless.log.end(point, priority, now);
+                let (from, root) = lossless.log.end(point, priority, now);
                 lossless.victims.end(point * priorities + priority, now);
+                if let Some(causes) = &mut core.causes {
+                    let root = (root != CIRCLE).then_some(root);
+                    causes.paused.push(Paused { from, until: now, transmitter: point, priority, root });
+                }
             } else {
                 let stops = self.served(core, point, priority).max(now);
                 self.lossless_mut().log.begin(point, priority, now, stops);

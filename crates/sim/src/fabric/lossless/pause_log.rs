@@ -99,14 +99,15 @@ impl PauseLog {
         self.record(PauseEdge { at, transmitter, priority, paused: true });
     }
 
-    /// A pause ends.
-    pub(super) fn end(&mut self, transmitter: usize, priority: usize, at: Time) {
+    /// A pause ends. Returns since when the class was stopped, and the root of that.
+    pub(super) fn end(&mut self, transmitter: usize, priority: usize, at: Time) -> (Time, usize) {
         let class = &mut self.classes[transmitter * self.priorities + priority];
         let since = class.since.take().expect("a pause ends that has begun");
-        let time = at.saturating_since(since);
+        let (time, root) = (at.saturating_since(since), class.origin.root);
         class.count.time += time;
         self.origins.entry((transmitter, priority, class.origin)).or_default().time += time;
         self.record(PauseEdge { at, transmitter, priority, paused: false });
+        (since, root)
     }
 
     fn record(&mut self, edge: PauseEdge) {

@@ -25,6 +25,13 @@ pub(super) fn pause_report(fabric: &impl LosslessFabric, core: &Core) -> PauseRe
     }
 }
 
+/// The names of all pause points, and whether a pause is of all classes.
+pub(super) fn pause_points(fabric: &impl LosslessFabric) -> (Vec<String>, bool) {
+    let lossless = fabric.lossless();
+    let names = (0..lossless.points.len()).map(|point| fabric.name(point)).collect();
+    (names, lossless.config.whole_link)
+}
+
 fn paused_port(fabric: &impl LosslessFabric, core: &Core, from: usize, priority: usize) -> PausedPort {
     let lossless = fabric.lossless();
     let pausable = lossless.points[from].reverse.is_some();

@@ -1,0 +1,268 @@
+//! The records of a run, and what connections and packets stand at while it goes on.
+
+use super::{
+    Change, Delivery, Departure, Hop, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, RecordId, Sent, Trigger,
+};
+use crate::causes::WindowEvent;
+use firstlight_circuits::Action;
+use firstlight_net::{Packet, PacketId, TcpFlags};
+use firstlight_transport::{Alarms, CongestionState, Standing, Wait};
+use firstlight_units::Time;
+
+/// How an endpoint stands.
+#[derive(Clone, Copy, Debug)]
+struct EndpointState {
+    wait: Wait,
+    window: WindowEvent,
+    repairs: bool,
+    congestion: CongestionState,
+    cwnd: u32,
+    departure: RecordId,
+    arrival: RecordId,
+    /// Since when it waits for room: a departure of nothing.
+    blocked: RecordId,
+}
+
+impl EndpointState {
+    const NEW: EndpointState = EndpointState {
+        wait: Wait::Application,
+        window: WindowEvent::Start,
+        repairs: false,
+        congestion: CongestionState::Open,
+        cwnd: 0,
+        departure: RecordId::NONE,
+        arrival: RecordId::NONE,
+        blocked: RecordId::NONE,
+    };
+}
+
+/// What the host does at present, and so what releases its packets.
+#[derive(Clone, Copy, Debug)]
+struct Activity {
+    trigger: Trigger,
+    alarms: Alarms,
+    cause: RecordId,
+    endpoint: Option<usize>,
+}
+
+/// The records.
+#[derive(Debug)]
+pub struct CauseLog {
+    hops: Vec<Hop>,
+    departures: Vec<Departure>,
+    losses: Vec<Loss>,
+    deliveries: Vec<Delivery>,
+    pub(crate) changes: Vec<PathChange>,
+    pub(crate) paused: Vec<Paused>,
+    /// The last record of each packet.
+    packets: Vec<RecordId>,
+    endpoints: Vec<EndpointState>,
+    activity: Activity,
+}
+
+/// The records of a run and the places that they name.
+#[derive(Clone, Debug, Default)]
+pub struct CauseReport {
+    /// Hops in the order of time.
+    pub hops: Vec<Hop>,
+    /// Departures in the order of time.
+    pub departures: Vec<Departure>,
+    /// Losses in the order of time.
+    pub losses: Vec<Loss>,
+    /// Deliveries in the order of time.
+    pub deliveries: Vec<Delivery>,
+    /// What the schedule changed, in the order of time; nothing without racks.
+    pub changes: Vec<PathChange>,
+    /// Pauses in the order of their ends.
+    pub paused: Vec<Paused>,
+    /// Names of pause points; none where links cannot be paused.
+    pub points: Vec<String>,
+    /// A pause is of all classes.
+    pub whole_link: bool,
+    /// All places.
+    pub places: Vec<Place>,
+    /// The rack of each host; none without racks.
+    pub racks: Vec<u16>,
+}
+
+const IDLE: Activity =
+    Activity { trigger: Trigger::Other, alarms: Alarms::NONE, cause: RecordId::NONE, endpoint: None };
+
+impl CauseLog {
+    pub(crate) fn new() -> Self {
+        CauseLog {
+            hops: vec![],
+            departures: vec![],
+            losses: vec![],
+            deliveries: vec![],
+            changes: vec![],
+            paused: vec![],
+            packets: vec![],
+            endpoints: vec![],
+            activity: IDLE,
+        }
+    }
+
+    /// The records, to be read with the fabric's `places`.
+    pub(crate) fn into_report(self) -> CauseReport {
+        let CauseLog { hops, departures, losses, deliveries, changes, paused, .. } = self;
+        CauseReport { hops, departures, losses, deliveries, changes, paused, ..CauseReport::default() }
+    }
+
+    /// A packet has come to the end of a place.
+    #[inline]
+    pub(crate) fn hop(&mut self, packet: PacketId, kind: PlaceKind, index: usize, at: Time) {
+        let last = &mut self.packets[packet.index()];
+        let before = std::mem::replace(last, RecordId::hop(self.hops.len()));
+        self.hops.push(Hop { at, before, place: kind.code(index) });
+    }
+
+    /// A packet was lost.
+    pub(crate) fn loss(&mut self, packet: PacketId, place: LossPlace, at: Time) {
+        self.losses.push(Loss { at, before: self.packets[packet.index()], place });
+    }
+
+    /// A packet has left its host's stack, or was made by a switch.
+    #[inline]
+    pub(crate) fn departure(&mut self, id: PacketId, packet: &Packet, at: Time) {
+        let record = RecordId::departure(self.departures.len());
+        if self.packets.len() <= id.index() {
+            self.packets.resize(id.index() + 1, RecordId::NONE);
+        }
+        self.packets[id.index()] = record;
+        let (sent, seq) = match packet.tcp() {
+            Some(segment) if segment.flags().has(TcpFlags::SYN) => (Sent::Syn, segment.seq()),
+            Some(segment) if packet.is_data() => (Sent::Data, segment.seq()),
+            Some(segment) => (Sent::Ack, segment.seq()),
+            None if packet.notification().is_some() => (Sent::Notification, 0),
+            None => (Sent::Datagram, 0),
+        };
+        let departure = self.of_activity(sent, at);
+        if let Some(endpoint) = self.activity.endpoint {
+            self.endpoints[endpoint].departure = record;
+        }
+        self.departures.push(Departure {
+            seq,
+            src: packet.src(),
+            dst: packet.dst(),
+            sport: packet.sport(),
+            size: packet.size(),
+            payload: packet.payload() as u16,
+            ..departure
+        });
+    }
+
+    /// A departure by the present activity, of no packet yet.
+    fn of_activity(&self, sent: Sent, at: Time) -> Departure {
+        let Activity { trigger, alarms, cause, endpoint } = self.activity;
+        let state = endpoint.map_or(EndpointState::NEW, |endpoint| self.endpoints[endpoint]);
+        let EndpointState { wait, window, repairs, .. } = state;
+        let none = firstlight_net::HostId(0);
+        Departure {
+            at,
+            cause,
+            seq: 0,
+            src: none,
+            dst: none,
+            sport: 0,
+            size: 0,
+            payload: 0,
+            trigger,
+            alarms,
+            sent,
+            wait,
+            window,
+            repairs,
+        }
+    }
+
+    /// A switch has made a notification.
+    pub(crate) fn on_notification(&mut self, id: PacketId, notification: &Packet, at: Time) {
+        let activity = std::mem::replace(&mut self.activity, IDLE);
+        self.departure(id, notification, at);
+        self.activity = activity;
+    }
+
+    /// The schedule does something to a pair of racks.
+    pub(crate) fn on_operation(&mut self, action: Action, at: Time, src: usize, dst: usize) {
+        let change = match action {
+            Action::NightBegins => Change::Night,
+            Action::DayBegins => Change::Day,
+            Action::DayEnds => Change::End,
+            Action::Enlarge | Action::Mark => return,
+        };
+        self.changes.push(PathChange { at, src: src as u16, dst: dst as u16, change });
+    }
+
+    fn state(&mut self, endpoint: usize) -> &mut EndpointState {
+        if self.endpoints.len() <= endpoint {
+            self.endpoints.resize(endpoint + 1, EndpointState::NEW);
+        }
+        &mut self.endpoints[endpoint]
+    }
+
+    /// A packet has arrived at an endpoint, which acts on it.
+    #[inline]
+    pub(crate) fn on_arrival(&mut self, endpoint: usize, packet: PacketId) {
+        let cause = self.packets[packet.index()];
+        self.state(endpoint).arrival = cause;
+        self.activity = Activity { trigger: Trigger::Arrival, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
+    }
+
+    /// The program of an endpoint does something.
+    pub(crate) fn on_program(&mut self, endpoint: usize) {
+        let cause = self.state(endpoint).departure;
+        self.activity = Activity { trigger: Trigger::Program, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
+    }
+
+    /// Timers of an endpoint have expired.
+    pub(crate) fn on_alarms(&mut self, endpoint: usize, alarms: Alarms) {
+        let state = self.state(endpoint);
+        let of_arrival = alarms.has(Alarms::ACK) || alarms.has(Alarms::REORDERING);
+        let cause = if of_arrival { state.arrival } else { state.departure };
+        self.activity = Activity { trigger: Trigger::Timer, alarms, cause, endpoint: Some(endpoint) };
+    }
+
+    /// An endpoint begins to wait for room in its host's interface.
+    pub(crate) fn on_blocked(&mut self, endpoint: usize, at: Time) {
+        let record = RecordId::departure(self.departures.len());
+        self.departures.push(self.of_activity(Sent::Nothing, at));
+        self.state(endpoint).blocked = record;
+    }
+
+    /// An endpoint that has waited has its turn. Its wait goes on if it has more to send.
+    pub(crate) fn on_turn(&mut self, endpoint: usize) {
+        let cause = self.state(endpoint).blocked;
+        self.activity = Activity { trigger: Trigger::Room, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
+    }
+
+    /// Whoever sends now is no simulated connection.
+    pub(crate) fn on_other(&mut self) {
+        self.activity = IDLE;
+    }
+
+    /// An endpoint has sent what it may.
+    #[inline]
+    pub(crate) fn settle(&mut self, endpoint: usize, standing: Standing) {
+        let state = self.state(endpoint);
+        if standing.cwnd < state.cwnd {
+            let quiet = matches!(standing.congestion, CongestionState::Open | CongestionState::Disorder);
+            state.window = match if quiet { state.congestion } else { standing.congestion } {
+                CongestionState::Open | CongestionState::Disorder => WindowEvent::Controller,
+                CongestionState::Reduced => WindowEvent::Mark,
+                CongestionState::Recovery => WindowEvent::Recovery,
+                CongestionState::Loss => WindowEvent::Timeout,
+            };
+        }
+        state.wait = standing.wait;
+        state.repairs = standing.repairs;
+        state.congestion = standing.congestion;
+        state.cwnd = standing.cwnd;
+    }
+
+    /// A flow's receiver has all bytes of the flow, or of a message, by what arrived at its endpoint now.
+    pub(crate) fn on_delivery(&mut self, endpoint: usize, flow: usize, bytes: u64, at: Time) {
+        let hop = self.state(endpoint).arrival;
+        self.deliveries.push(Delivery { at, flow: flow as u32, hop, bytes });
+    }
+}
