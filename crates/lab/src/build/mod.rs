@@ -38,6 +38,9 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
     if let Some(ports) = spec.measure.queues.clone() {
         fabric.watch(&WatchConfig { ports, every: spec.measure.queue_samples })?;
     }
+    if spec.measure.account {
+        fabric.keep_causes();
+    }
     if spec.measure.rate_limiters {
         fabric.keep_rate_changes(changes_of_each(spec.hosts()));
     }

@@ -3,6 +3,7 @@
 //! Times are the experiment's own (divided by `time_scale`), those of the hosts' TCP too. Definitions are Etalon's
 //! (NSDI'20, section 4); each table's file states them.
 
+mod account;
 mod critical_path;
 mod fabric;
 mod fct;
@@ -71,6 +72,9 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         if !hosts.programs.is_empty() {
             tables.push(linux::programs(spec, &hosts.programs, reported));
         }
+    }
+    if let Some(causes) = &counters.causes {
+        tables.extend(account::tables(spec, counters, causes));
     }
     tables
 }

@@ -3,6 +3,7 @@
 use super::LinuxCounters;
 use crate::error::LabError;
 use firstlight_messages::JobReport;
+use firstlight_sim::causes::CauseReport;
 use firstlight_sim::{
     CircuitReport, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport, QueueReport,
     Totals, World,
@@ -49,6 +50,8 @@ pub struct Counters {
     pub strays: u64,
     /// Digest of the run.
     pub digest: u64,
+    /// Why packets left when they did, where `measure.account` asks for it.
+    pub causes: Option<CauseReport>,
     /// Reports of the run's Linux hosts, if it has any.
     pub linux: Option<LinuxCounters>,
 }
@@ -84,6 +87,7 @@ impl Counters {
             received: vec![],
             strays: world.strays(),
             digest: world.fabric().digest(),
+            causes: None,
             linux: None,
         })
     }

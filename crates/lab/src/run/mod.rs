@@ -61,7 +61,8 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
         drop(world.fabric_mut().take_capture());
         writer.finish()?;
     }
-    Ok(Counters { received, ..Counters::of(spec, &world, warm)? })
+    let causes = world.fabric_mut().take_causes();
+    Ok(Counters { received, causes, ..Counters::of(spec, &world, warm)? })
 }
 
 fn first_slice(spec: &Spec) -> Span {

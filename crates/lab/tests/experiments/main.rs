@@ -1,5 +1,7 @@
 //! Experiments from their texts: wrong ones to the messages that a user gets, sound ones to their results.
 
+mod account;
+mod account_properties;
 mod adapters;
 mod applications;
 mod control_loop;

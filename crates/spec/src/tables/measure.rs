@@ -33,6 +33,12 @@ pub struct MeasureTable {
     /// Record each change of a rate that QCN limits.
     #[schemars(extend("x-when" = "qcn"))]
     pub rate_limiters: bool,
+    /// Divide the completion time of each flow into its causes, to the picosecond.
+    #[schemars(extend("x-when" = "simulated flow"))]
+    pub account: bool,
+    /// For how many of the slowest flows each part of that time is a row of its own.
+    #[schemars(range(max = 1_000_000), extend("x-of" = "flows", "x-with" = "account"))]
+    pub account_events: u32,
     /// Sample the pair's sequence numbers and the length of its VOQ this often.
     #[schemars(extend("x-when" = "hybrid fabric", "x-above" = "0s", "x-without" = "no series"))]
     pub series: Option<Span>,
@@ -60,6 +66,8 @@ impl Default for MeasureTable {
             throughput: None,
             probes: false,
             rate_limiters: false,
+            account: false,
+            account_events: 10,
             series: None,
             fold: 3,
             tcp_info: None,

@@ -1,0 +1,181 @@
+//! The causes into which time is divided: one for each picosecond, with where it was and whose packets or which pause it
+//! was.
+
+use firstlight_sim::causes::WindowEvent;
+use firstlight_transport::Wait;
+use firstlight_units::Time;
+
+/// What took the time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Cause {
+    Application,
+    SynLoss,
+    DelayedAck,
+    Stack,
+    Pacing,
+    InterfaceRoom,
+    HostPacer,
+    RateLimiter,
+    InterfaceQueue,
+    Burst,
+    WindowProbe,
+    Timeout,
+    TailProbe,
+    FastRecovery,
+    Reordering,
+    Serialization,
+    Propagation,
+    Queueing,
+    PacketSwitch,
+    Night,
+    DayTooShort,
+    Pause,
+    Unknown,
+}
+
+impl Cause {
+    /// All causes with their names and what they are, for the reference.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Cause::Application => "application",
+            Cause::SynLoss => "syn_loss",
+            Cause::DelayedAck => "delayed_ack",
+            Cause::Stack => "stack",
+            Cause::Pacing => "pacing",
+            Cause::InterfaceRoom => "interface_room",
+            Cause::HostPacer => "host_pacer",
+            Cause::RateLimiter => "rate_limiter",
+            Cause::InterfaceQueue => "interface_queue",
+            Cause::Burst => "burst",
+            Cause::WindowProbe => "window_probe",
+            Cause::Timeout => "rto",
+            Cause::TailProbe => "tail_probe",
+            Cause::FastRecovery => "fast_recovery",
+            Cause::Reordering => "reordering",
+            Cause::Serialization => "serialization",
+            Cause::Propagation => "propagation",
+            Cause::Queueing => "queueing",
+            Cause::PacketSwitch => "packet_switch",
+            Cause::Night => "night",
+            Cause::DayTooShort => "day",
+            Cause::Pause => "pause",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the flow's next data waited for meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Waiting {
+    /// Nothing: the last data were under way.
+    Delivery,
+    /// A retransmission.
+    Repair,
+    Handshake,
+    Application,
+    SendBuffer,
+    ReceiveWindow,
+    SmallSegment,
+    Pacer,
+    WindowOfStart,
+    WindowOfRecovery,
+    WindowOfTimeout,
+    WindowOfMark,
+    WindowOfController,
+}
+
+impl Waiting {
+    /// What data waited for that a departure has carried.
+    pub(super) const fn of(wait: Wait, window: WindowEvent) -> Self {
+        match wait {
+            Wait::Application => Waiting::Application,
+            Wait::Handshake => Waiting::Handshake,
+            Wait::ReceiveWindow => Waiting::ReceiveWindow,
+            Wait::SendBuffer => Waiting::SendBuffer,
+            Wait::SmallSegment => Waiting::SmallSegment,
+            Wait::Pacer => Waiting::Pacer,
+            Wait::CongestionWindow => Waiting::of_window(window),
+        }
+    }
+
+    /// Room in the congestion window that this event has set.
+    pub(super) const fn of_window(window: WindowEvent) -> Self {
+        match window {
+            WindowEvent::Start => Waiting::WindowOfStart,
+            WindowEvent::Recovery => Waiting::WindowOfRecovery,
+            WindowEvent::Timeout => Waiting::WindowOfTimeout,
+            WindowEvent::Mark => Waiting::WindowOfMark,
+            WindowEvent::Controller => Waiting::WindowOfController,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Waiting::Delivery => "delivery",
+            Waiting::Repair => "retransmission",
+            Waiting::Handshake => "handshake",
+            Waiting::Application => "application",
+            Waiting::SendBuffer => "send_buffer",
+            Waiting::ReceiveWindow => "receive_window",
+            Waiting::SmallSegment => "small_segment",
+            Waiting::Pacer => "pacer",
+            Waiting::WindowOfStart => "congestion_window (slow start)",
+            Waiting::WindowOfRecovery => "congestion_window (after a fast recovery)",
+            Waiting::WindowOfTimeout => "congestion_window (after a timeout)",
+            Waiting::WindowOfMark => "congestion_window (after a mark)",
+            Waiting::WindowOfController => "congestion_window (set by the controller)",
+        }
+    }
+}
+
+/// Where the time went.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Where {
+    /// At no place of its own.
+    Nowhere,
+    /// The sending or receiving host.
+    Host(u16),
+    /// A place, by its code.
+    Place(u32),
+    /// A VOQ, by the racks of its pair.
+    Voq(u16, u16),
+}
+
+/// Who was the cause.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Who {
+    Nobody,
+    /// Packets of this flow, ACKs included.
+    Flow(u32),
+    /// Datagrams.
+    Datagrams,
+    /// Notifications of QCN.
+    Notifications,
+    /// The pause whose root is this pause point.
+    Root(u32),
+    /// A pause in a circle of pauses.
+    Circle,
+    /// Pause frames on the link.
+    PauseFrames,
+}
+
+/// A part of the time of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Step {
+    pub(super) from: Time,
+    pub(super) until: Time,
+    pub(super) waiting: Waiting,
+    pub(super) cause: Cause,
+    pub(super) place: Where,
+    pub(super) who: Who,
+    /// The departure of the packet that was lost, where a loss is the cause.
+    pub(super) lost: Option<usize>,
+}
+
+impl Step {
+    /// Whether both are of one cause, so that one that follows the other goes on with it.
+    pub(super) fn is_like(&self, other: &Step) -> bool {
+        (self.waiting, self.cause, self.place, self.who, self.lost)
+            == (other.waiting, other.cause, other.place, other.who, other.lost)
+    }
+}

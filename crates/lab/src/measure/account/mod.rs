@@ -1,0 +1,155 @@
+//! Tables `account` and `account_events`: the time of each complete flow, divided into causes.
+//!
+//! The walk begins with the packet that completed the flow and goes back: through the links that it passed, to what
+//! released it at its host (an ACK, a timer, a write), through the links that this packed passed, and so on to the
+//! flow's start. Each picosecond has one cause; the times of a flow's rows add up to its `fct_us` exactly. Where a segment
+//! was sent again, the time since it was sent before is the loss's; where one waited for an ACK, the time has the
+//! causes of the ACK's round trip, and `waiting_for` says why the segment needed that ACK.
+
+mod cause;
+mod index;
+mod wait;
+mod walk;
+
+use crate::run::Counters;
+use crate::table::{Column, Table};
+use cause::{Step, Waiting, Where, Who};
+use firstlight_sim::FlowReport;
+use firstlight_sim::causes::{CauseReport, Delivery, LossPlace};
+use firstlight_spec::Spec;
+use firstlight_units::{Span, Time};
+use index::Index;
+use std::collections::BTreeMap;
+
+/// The parts of the time of one flow.
+struct FlowAccount {
+    flow: usize,
+    start: Time,
+    steps: Vec<Step>,
+}
+
+/// Both tables.
+pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> [Table; 2] {
+    let index = Index::new(causes, &counters.flows);
+    let last: BTreeMap<u32, &Delivery> = causes.deliveries.iter().map(|delivery| (delivery.flow, delivery)).collect();
+    let of = |(flow, report): (usize, &FlowReport)| {
+        let (delivery, end) = (last.get(&(flow as u32))?, report.finish?);
+        let steps = walk::walk(&index, flow, report.start, end, delivery.hop);
+        Some(FlowAccount { flow, start: report.start, steps })
+    };
+    let accounts: Vec<FlowAccount> = counters.flows.iter().enumerate().filter_map(of).collect();
+    let names = Names { spec, index: &index };
+    [account(&names, &accounts), events(&names, &slowest(spec, &accounts))]
+}
+
+/// The accounts of the flows that took longest, in the order of their numbers.
+fn slowest<'a>(spec: &Spec, accounts: &'a [FlowAccount]) -> Vec<&'a FlowAccount> {
+    let length = |account: &&FlowAccount| account.steps.last().map_or(Time::ZERO, |last| last.until) - account.start;
+    let mut all: Vec<&FlowAccount> = accounts.iter().collect();
+    all.sort_by_key(|account| (std::cmp::Reverse(length(account)), account.flow));
+    all.truncate(spec.measure.account_events as usize);
+    all.sort_by_key(|account| account.flow);
+    all
+}
+
+/// What causes, places and others are called.
+struct Names<'a> {
+    spec: &'a Spec,
+    index: &'a Index<'a>,
+}
+
+impl Names<'_> {
+    /// Moments in the experiment's own time, in whole picoseconds: parts still add up to the whole.
+    fn own(&self, at: Time) -> i64 {
+        i64::try_from(self.spec.own_time(at).as_ps()).unwrap_or(i64::MAX)
+    }
+
+    fn time(&self, step: &Step) -> i64 {
+        self.own(step.until) - self.own(step.from)
+    }
+
+    fn place(&self, place: Where) -> String {
+        match place {
+            Where::Nowhere => String::new(),
+            Where::Host(host) => format!("host{host}"),
+            Where::Place(code) => self.index.place(code).name.clone(),
+            Where::Voq(src, dst) => format!("voq.{src}.{dst}"),
+        }
+    }
+
+    fn who(&self, who: Who) -> String {
+        match who {
+            Who::Nobody => String::new(),
+            Who::Flow(flow) => format!("flow {flow}"),
+            Who::Datagrams => "datagrams".into(),
+            Who::Notifications => "notifications".into(),
+            Who::Root(point) => self.index.report.points[point as usize].clone(),
+            Who::Circle => "circle".into(),
+            Who::PauseFrames => "pause frames".into(),
+        }
+    }
+
+    /// What happened to the packet of a departure that had to be sent again.
+    fn loss(&self, departure: usize) -> String {
+        let Some(loss) = self.index.loss(departure) else {
+            return "not lost: its ACK was late, or lost".into();
+        };
+        let at = format!("{:.3} us", Span::from_ps(self.own(loss.at) as u64).as_us_f64());
+        let place = self.place(self.index.lost_at(loss));
+        if loss.place == LossPlace::Injected {
+            return format!("lost at {place} at {at}: an injected fault");
+        }
+        let held = self.index.held_at(loss);
+        let all: u64 = held.values().sum();
+        match held.iter().max_by_key(|(_, bytes)| **bytes) {
+            Some((who, bytes)) => {
+                let part = *bytes as f64 * 100.0 / all as f64;
+                format!("dropped at {place} at {at}, behind {all} B, {part:.0} % of them of {}", self.who(*who))
+            }
+            None => format!("dropped at {place} at {at}"),
+        }
+    }
+}
+
+/// One row for each flow and cause.
+fn account(names: &Names<'_>, accounts: &[FlowAccount]) -> Table {
+    type Row = (usize, Waiting, cause::Cause, Where, Who);
+    let mut sums: BTreeMap<Row, i64> = BTreeMap::new();
+    for account in accounts {
+        for step in &account.steps {
+            let row = (account.flow, step.waiting, step.cause, step.place, step.who);
+            *sums.entry(row).or_default() += names.time(step);
+        }
+    }
+    let rows: Vec<(Row, i64)> = sums.into_iter().collect();
+    Table::new("account", "one row for each complete flow, what it waited for, and cause: the times of a flow add up to its completion time")
+        .count("flow", "number of the flow, as in table flows", &rows, |(row, _)| row.0 as u64)
+        .text("waiting_for", "what the flow's next data waited for; delivery: nothing, the last data were under way", &rows, |(row, _)| row.1.name().into())
+        .text("cause", "what took the time", &rows, |(row, _)| row.2.name().into())
+        .text("where", "at which port, link, VOQ or host; for a loss where the packet was dropped; empty where that has no meaning", &rows, |(row, _)| names.place(row.3))
+        .text("who", "queueing: whose packets stood ahead; pause: its root, or circle; a loss: whose packets filled most of the queue", &rows, |(row, _)| names.who(row.4))
+        .with("time_ps", "how long, in whole picoseconds of the experiment's time", Column::Integer(rows.iter().map(|row| row.1).collect()))
+}
+
+/// One row for each part of the time of the slowest flows.
+fn events(names: &Names<'_>, accounts: &[&FlowAccount]) -> Table {
+    let of = |account: &&FlowAccount| {
+        let start = names.own(account.start);
+        account.steps.iter().map(|step| (account.flow, names.own(step.from) - start, *step)).collect::<Vec<_>>()
+    };
+    let rows: Vec<(usize, i64, Step)> = accounts.iter().flat_map(of).collect();
+    Table::new(
+        "account_events",
+        "one row for each part of the time of the slowest flows (measure.account_events), in order",
+    )
+    .count("flow", "number of the flow, as in table flows", &rows, |row| row.0 as u64)
+    .with("at_ps", "when it began, from the flow's start", Column::Integer(rows.iter().map(|row| row.1).collect()))
+    .with("time_ps", "how long it lasted", Column::Integer(rows.iter().map(|row| names.time(&row.2)).collect()))
+    .text("waiting_for", "as in table account", &rows, |row| row.2.waiting.name().into())
+    .text("cause", "as in table account", &rows, |row| row.2.cause.name().into())
+    .text("where", "as in table account", &rows, |row| names.place(row.2.place))
+    .text("who", "as in table account", &rows, |row| names.who(row.2.who))
+    .text("detail", "for a loss, what happened to the packet", &rows, |row| {
+        row.2.lost.map_or_else(String::new, |departure| names.loss(departure))
+    })
+}

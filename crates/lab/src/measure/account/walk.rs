@@ -1,0 +1,200 @@
+//! The walk back from a packet's arrival to the start: what released the packet, what released that, and so on.
+
+use super::cause::{Cause, Step, Waiting, Where, Who};
+use super::index::Index;
+use super::wait;
+use firstlight_sim::causes::{Departure, Record, RecordId, Sent, Trigger};
+use firstlight_transport::Alarms;
+use firstlight_units::Time;
+
+/// A walk. Its steps are from the last to the first.
+struct Walk<'a> {
+    index: &'a Index<'a>,
+    flow: usize,
+    start: Time,
+    waiting: Waiting,
+    steps: Vec<Step>,
+    /// The parts of one wait, in order.
+    parts: Vec<Step>,
+}
+
+/// The parts of the time of a flow from `start` to a delivery, in order: they follow each other without a gap.
+pub(super) fn walk(index: &Index<'_>, flow: usize, start: Time, end: Time, delivery: RecordId) -> Vec<Step> {
+    let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, steps: vec![], parts: vec![] };
+    let mut next = delivery;
+    loop {
+        next = match next.record() {
+            Record::Hop(hop) => walk.pass(hop),
+            Record::Departure(departure) => walk.leave(departure),
+            Record::None => break,
+        };
+        if walk.at(end) <= start {
+            break;
+        }
+    }
+    let reached = walk.at(end);
+    if reached > start {
+        walk.add(start, reached, Cause::Unknown, Where::Nowhere, Who::Nobody, None);
+    }
+    walk.steps.reverse();
+    walk.steps
+}
+
+impl<'a> Walk<'a> {
+    /// Up to when the time is divided, going back from `end`.
+    fn at(&self, end: Time) -> Time {
+        self.steps.last().map_or(end, |step| step.from)
+    }
+
+    /// Adds a part before all others; what is before the start does not count. Parts of one cause become one.
+    fn add(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who, lost: Option<usize>) {
+        self.push(Step { from, until, waiting: self.waiting, cause, place, who, lost });
+    }
+
+    fn push(&mut self, step: Step) {
+        let step = Step { from: step.from.max(self.start), ..step };
+        if step.from >= step.until {
+            return;
+        }
+        match self.steps.last_mut() {
+            Some(after) if after.is_like(&step) && after.from == step.until => after.from = step.from,
+            _ => self.steps.push(step),
+        }
+    }
+
+    /// A packet passes a place. Returns what was before.
+    fn pass(&mut self, number: usize) -> RecordId {
+        let hop = &self.index.report.hops[number];
+        let (place, service) = (self.index.place(hop.place), self.index.service(number));
+        let at = Where::Place(hop.place);
+        let arrived = service.ends + place.propagation;
+        let queued = self.index.queued(number);
+        let in_stack = queued + place.stack_before;
+        self.add(arrived, hop.at, Cause::Stack, at, Who::Nobody, None);
+        self.add(service.ends, arrived, Cause::Propagation, at, Who::Nobody, None);
+        self.add(service.begins, service.ends, Cause::Serialization, at, Who::Nobody, None);
+        wait::divide(self.index, number, in_stack, service.begins, self.waiting, &mut self.parts);
+        while let Some(step) = self.parts.pop() {
+            self.push(step);
+        }
+        self.add(queued, in_stack, Cause::Stack, at, Who::Nobody, None);
+        hop.before
+    }
+
+    /// A packet leaves its host. Returns what released it.
+    fn leave(&mut self, number: usize) -> RecordId {
+        let departure = self.index.departure(number);
+        if departure.sent == Sent::Nothing {
+            return self.released(departure);
+        }
+        let released = self.before_room(departure);
+        if let Some(original) = self.index.copied(number).filter(|_| !is_late_repair(released)) {
+            return self.repair(departure, released, original);
+        }
+        if self.index.is_of_sender(number, self.flow) && matches!(departure.sent, Sent::Data | Sent::Syn) {
+            self.waiting = match self.index.copied(number) {
+                Some(_) => Waiting::of_window(departure.window),
+                None => Waiting::of(departure.wait, departure.window),
+            };
+        }
+        self.released(departure)
+    }
+
+    /// The departure, or where it waited for room in the interface the moment at which it began to.
+    fn before_room<'b>(&self, departure: &'b Departure) -> &'b Departure
+    where
+        'a: 'b,
+    {
+        match departure.cause.record() {
+            Record::Departure(nothing) if departure.trigger == Trigger::Room => self.index.departure(nothing),
+            _ => departure,
+        }
+    }
+
+    /// A segment was sent again once its loss was found: the time since it was sent before was lost.
+    fn repair(&mut self, departure: &Departure, released: &Departure, original: usize) -> RecordId {
+        let before = self.index.departure(original);
+        let (place, who) = match self.index.loss(original) {
+            Some(loss) => (self.index.lost_at(loss), self.culprit(original)),
+            None => (Where::Nowhere, Who::Nobody),
+        };
+        self.waiting = Waiting::Repair;
+        let mut until = released.at.max(before.at);
+        self.add(until, departure.at, Cause::InterfaceRoom, Where::Host(departure.src.0), Who::Nobody, None);
+        let alarms = released.alarms;
+        let cause = if alarms.has(Alarms::RETRANSMISSION) {
+            Cause::Timeout
+        } else if alarms.has(Alarms::TAIL_PROBE) {
+            Cause::TailProbe
+        } else {
+            Cause::FastRecovery
+        };
+        if alarms.has(Alarms::REORDERING)
+            && let Some(since) = self.moment(released.cause)
+        {
+            let since = since.max(before.at).min(until);
+            self.add(since, until, Cause::Reordering, place, who, Some(original));
+            until = since;
+        }
+        self.add(before.at, until, cause, place, who, Some(original));
+        self.leave(original)
+    }
+
+    /// Whose packets filled most of the queue that lost a packet.
+    fn culprit(&self, departure: usize) -> Who {
+        let held = self.index.loss(departure).map(|loss| self.index.held_at(loss)).unwrap_or_default();
+        held.into_iter().max_by_key(|(_, bytes)| *bytes).map_or(Who::Nobody, |(who, _)| who)
+    }
+
+    /// What released a departure, of a packet or of nothing, that repairs no loss.
+    fn released(&mut self, departure: &Departure) -> RecordId {
+        let host = Where::Host(departure.src.0);
+        let cause = match departure.trigger {
+            Trigger::Arrival => return departure.cause,
+            Trigger::Other => return RecordId::NONE,
+            Trigger::Program => Cause::Application,
+            Trigger::Room => Cause::InterfaceRoom,
+            Trigger::Timer => of_alarms(departure),
+        };
+        if let Some(since) = self.moment(departure.cause) {
+            let lost = match (cause, departure.cause.record()) {
+                (Cause::SynLoss, Record::Departure(before)) => Some(before),
+                _ => None,
+            };
+            self.add(since, departure.at, cause, host, Who::Nobody, lost);
+        }
+        departure.cause
+    }
+
+    /// When a record was made.
+    fn moment(&self, record: RecordId) -> Option<Time> {
+        match record.record() {
+            Record::Hop(hop) => Some(self.index.report.hops[hop].at),
+            Record::Departure(departure) => Some(self.index.departure(departure).at),
+            Record::None => None,
+        }
+    }
+}
+
+/// Whether a segment that is sent again was known to be lost before, and the window or the pacer alone held it back.
+fn is_late_repair(departure: &Departure) -> bool {
+    let found = [Alarms::RETRANSMISSION, Alarms::TAIL_PROBE, Alarms::REORDERING];
+    departure.repairs && !found.into_iter().any(|alarm| departure.alarms.has(alarm))
+}
+
+/// The cause of the time before a timer released a packet. A timer that has not expired yet, for its deadline has moved
+/// back, releases data that waited for room for a whole burst and have waited for long enough.
+fn of_alarms(departure: &Departure) -> Cause {
+    let order = [
+        (Alarms::SYN, Cause::SynLoss),
+        (Alarms::RETRANSMISSION, Cause::Timeout),
+        (Alarms::TAIL_PROBE, Cause::TailProbe),
+        (Alarms::WINDOW_PROBE, Cause::WindowProbe),
+        (Alarms::REORDERING, Cause::Reordering),
+        (Alarms::PACER, Cause::Pacing),
+        (Alarms::ACK, Cause::DelayedAck),
+    ];
+    let is_ack = departure.sent == Sent::Ack && departure.alarms.has(Alarms::ACK);
+    let first = order.into_iter().find(|(alarm, _)| departure.alarms.has(*alarm));
+    if is_ack { Cause::DelayedAck } else { first.map_or(Cause::Burst, |(_, cause)| cause) }
+}

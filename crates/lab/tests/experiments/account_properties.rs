@@ -1,0 +1,163 @@
+//! Accounts of random experiments on every fabric: they add up, no time is negative, and none is unknown.
+
+use super::{integers, read};
+use firstlight_lab::{Column, Outcome, run};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+const STAR: &str = "[fabric]\nkind = \"star\"\nhosts = 6\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
+const LEAVES: &str = "[links]\nrate = \"10Gbps\"\n[fabric]\nkind = \"leaf_spine\"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n\
+                      [hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
+const TREE: &str =
+    "[links]\nrate = \"7Gbps\"\n[fabric]\nkind = \"fat_tree\"\nk = 4\n[hosts]\nrate = \"7Gbps\"\ndelay = \"700ns\"\n";
+const RACKS: &str = "[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 2\n\
+                     [packet]\nrate = \"5Gbps\"\ndelay = \"5us\"\n[circuit]\nrate = \"40Gbps\"\ndelay = \"20us\"\n\
+                     [schedule]\nkind = \"strobe\"\nday = \"90us\"\nnight = \"15us\"\n[hosts]\nrate = \"10Gbps\"\n";
+
+/// A fabric, whose text ends with the table of hosts; and tables that go with it.
+fn fabric() -> impl Strategy<Value = (&'static str, String)> {
+    let switch = prop_oneof![
+        3 => (2u32..60).prop_map(|queue| format!("[switch]\nqueue = {queue}\n")),
+        1 => (2u32..30).prop_map(|ecn| format!("[switch]\nqueue = 100\necn = {ecn}\n")),
+        1 => Just("[[switch.classes]]\nqueue = 20\n[[switch.classes]]\nqueue = 10\n".to_string()),
+        1 => Just("[pfc]\nxoff = \"30kB\"\n".to_string()),
+        1 => Just("[pfc]\nkind = \"pause\"\nxoff = \"30kB\"\n".to_string()),
+        1 => Just("[switch]\nqueue = \"60kB\"\n[qcn]\nqeq = \"20kB\"\n".to_string()),
+    ];
+    let voq = prop_oneof![
+        2 => (2u32..30).prop_map(|small| format!("[voq]\nsmall = {small}\n")),
+        1 => (2u32..30).prop_map(|small| format!("[voq]\nsmall = {small}\nlarge = 60\nadvance = \"30us\"\n")),
+        1 => Just("[voq]\nsmall = 16\n[qcn]\nqeq = \"20kB\"\n".to_string()),
+        1 => Just("[pfc]\nxoff = \"30kB\"\n".to_string()),
+    ];
+    prop_oneof![
+        3 => (prop::sample::select(vec![STAR, LEAVES, TREE]), switch),
+        2 => (Just(RACKS), voq),
+    ]
+}
+
+/// Keys of hosts, and tables of hosts' adapters and of TCP.
+fn hosts() -> impl Strategy<Value = (String, String)> {
+    let keys = prop::collection::vec(
+        prop::sample::select(vec![
+            "send_delay = \"3us\"\n",
+            "receive_delay = \"2us\"\n",
+            "mtu = \"1500B\"\n",
+            "loss = 0.02\n",
+        ]),
+        0..4,
+    );
+    let keys = keys.prop_map(|mut keys| {
+        keys.sort_unstable();
+        keys.dedup();
+        keys.concat()
+    });
+    let adapter = prop_oneof![
+        3 => Just(""),
+        1 => Just("[adapter]\nsend_buffer = \"40kB\"\n"),
+        1 => Just("[adapter]\ndrain = \"3Gbps\"\nreceive_buffer = \"200kB\"\n"),
+    ];
+    let tcp = prop::sample::select(vec![
+        "",
+        "cc = \"dctcp\"\n",
+        "cc = \"bbr\"\n",
+        "cc = \"dx\"\n",
+        "cc = \"newreno\"\nsack = false\n",
+        "initial_window = 1\n",
+        "receive_window = \"20kB\"\n",
+        "send_buffer = \"20kB\"\n",
+        "tail_loss_probe = false\n",
+        "rto_min = \"1ms\"\ntick = \"100us\"\n",
+    ]);
+    (keys, adapter, tcp).prop_map(|(keys, adapter, tcp)| {
+        let tcp = if tcp.is_empty() { String::new() } else { format!("[tcp]\n{tcp}") };
+        (keys, format!("{adapter}{tcp}"))
+    })
+}
+
+fn workloads() -> impl Strategy<Value = String> {
+    let flow = (0u32..6, 0u32..5, 1u64..200_000, 0u64..200).prop_map(|(from, to, size, start)| {
+        let to = if to >= from { to + 1 } else { to };
+        format!("[[flows]]\nfrom = \"host{from}\"\nto = \"host{to}\"\nsize = \"{size}B\"\nstart = \"{start}us\"\n")
+    });
+    let incast = (1u64..300_000)
+        .prop_map(|size| format!("[[workload]]\nkind = \"incast\"\nto = \"host0\"\nsize = \"{size}B\"\n"));
+    let files = "[[workload]]\nkind = \"hdfs\"\nfiles = 4\nfile_size = \"300kB\"\nblock = \"100kB\"\n".to_string();
+    prop_oneof![
+        3 => prop::collection::vec(flow, 1..8).prop_map(|flows| flows.concat()),
+        1 => incast,
+        1 => Just(files),
+    ]
+}
+
+pub(super) fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Text(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+/// The parts of the time of a flow, for messages.
+fn events(outcome: &Outcome, flow: i64) -> String {
+    let table = "account_events";
+    let rows = (0..integers(outcome, table, "flow").len()).filter(|row| integers(outcome, table, "flow")[*row] == flow);
+    let row = |row: usize| {
+        let text = |column| texts(outcome, table, column)[row].clone();
+        let (at, time) = (integers(outcome, table, "at_ps")[row], integers(outcome, table, "time_ps")[row]);
+        format!(
+            "{at:>14} {time:>14} {} | {} | {} | {}\n",
+            text("cause"),
+            text("where"),
+            text("who"),
+            text("waiting_for")
+        )
+    };
+    rows.map(row).collect()
+}
+
+/// Runs an experiment with and without an account, and checks the account.
+fn check(text: &str) -> Result<(), TestCaseError> {
+    let going_on = &mut |_| ControlFlow::Continue(());
+    let plain = run(&read(text, &[]), &[], None, going_on).unwrap();
+    let outcome =
+        run(&read(text, &[("measure.account", "true"), ("measure.account_events", "1000")]), &[], None, going_on)
+            .unwrap();
+    prop_assert_eq!(&plain.manifest["digest"], &outcome.manifest["digest"], "an account changes nothing");
+    let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
+    let (flows, times) = (integers(&outcome, "account", "flow"), integers(&outcome, "account", "time_ps"));
+    for (row, (flow, time)) in flows.iter().zip(times).enumerate() {
+        let cause = &texts(&outcome, "account", "cause")[row];
+        prop_assert!(*time > 0, "flow {} has {} ps of {}\n{}", flow, time, cause, text);
+        prop_assert_ne!(
+            cause.as_str(),
+            "unknown",
+            "flow {} has {} ps of it\n{}\n{}",
+            flow,
+            time,
+            text,
+            events(&outcome, *flow)
+        );
+        *sums.entry(*flow).or_default() += time;
+    }
+    let complete = super::numbers(&outcome, "flows", "fct_us");
+    for (flow, fct) in complete.iter().enumerate().filter(|(_, fct)| !fct.is_nan()) {
+        prop_assert_eq!(sums.get(&(flow as i64)).copied(), Some((fct * 1e6).round() as i64), "flow {}\n{}", flow, text);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn accounts_add_up_and_nothing_is_unknown(
+        (fabric, switch) in fabric(), (keys, tables) in hosts(), workload in workloads(),
+        seed in 0u64..1000, scale in prop::sample::select(vec![1, 20]),
+    ) {
+        // Replicas of a file go to another rack.
+        prop_assume!(fabric != STAR || !workload.contains("hdfs"));
+        let text = format!("duration = \"2s\"\nseed = {seed}\ntime_scale = {scale}\n{fabric}{keys}{switch}{tables}{workload}");
+        check(&text)?;
+    }
+}
