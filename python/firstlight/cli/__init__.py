@@ -1,5 +1,5 @@
-"""The command line: ``firstlight run | sweep | compare | diff | schedule | goal | reproduce | list | report |
-inspect | schema | kernel | doctor | cache | completion``.
+"""The command line: ``firstlight run | sweep | compare | diff | explain | schedule | goal | reproduce |
+list | report | inspect | schema | kernel | doctor | cache | completion``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
@@ -17,6 +17,7 @@ import click
 from firstlight import core
 from firstlight.cli.completion import completion
 from firstlight.cli.experiments import compare, diff, inspect, run, schema, sweep
+from firstlight.cli.explain import explain
 from firstlight.cli.goal import goal
 from firstlight.cli.linux import cache, doctor, kernel
 from firstlight.cli.reproductions import list_, report, reproduce
@@ -35,6 +36,7 @@ for command in (
     sweep,
     compare,
     diff,
+    explain,
     reproduce,
     list_,
     report,

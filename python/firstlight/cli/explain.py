@@ -1,0 +1,107 @@
+"""The command ``firstlight explain``: why flows took as long as they did."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from firstlight.cli.console import console
+from firstlight.cli.options import File
+from firstlight.runs import result as results
+from firstlight.runs.account import Account, Event, Part, chosen, duration
+
+BAR = 40
+"""Characters of a bar for the whole time."""
+
+
+@click.command()
+@click.argument("directory", metavar="RESULT", type=File)
+@click.option("--flow", type=click.IntRange(min=0), help="Number of the flow, as in table flows.")
+@click.option(
+    "--slowest",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Explain so many of the slowest flows.",
+)
+@click.option(
+    "--events",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Show so many of a flow's longest events.",
+)
+def explain(directory: Path, flow: int | None, slowest: int, events: int) -> None:
+    """Say why flows of RESULT took as long as they did: in a sentence, by cause, and event by event.
+
+    The experiment must have been run with measure.account = true.
+    """
+    out = console(wide=True)
+    for account in chosen(results.load(directory), flow, slowest):
+        _print(out, account, events)
+
+
+def _print(out: Console, account: Account, events: int) -> None:
+    out.print(account.sentence(), style="bold", soft_wrap=True)
+    out.print(f"({account.label})\n", style="dim")
+    _bars(out, "cause", account.parts("cause"))
+    _bars(out, "waiting for", account.parts("waiting_for"))
+    _chain(out, account, events)
+
+
+def _bars(out: Console, title: str, parts: list[Part]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title, no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("%", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for part in parts:
+        bar = "#" * max(1, round(part.share * BAR))
+        table.add_row(part.name, duration(part.time_ps), f"{part.share:.1%}".rstrip("%"), bar)
+    out.print(table)
+    out.print()
+
+
+def _chain(out: Console, account: Account, most: int) -> None:
+    if account.events.empty:
+        out.print(
+            "Its events were not stored: they are for the slowest flows (measure.account_events).\n",
+            style="dim",
+        )
+        return
+    chain = account.chain()
+    longest = set(sorted(range(len(chain)), key=lambda i: -chain[i].time_ps)[:most])
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("at", "for"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("cause", "where", "who"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("waiting for")
+    table.add_column("detail", overflow="fold")
+    skipped: list[Event] = []
+    for index, event in enumerate(chain):
+        if index not in longest:
+            skipped.append(event)
+            continue
+        _add_shorter(table, skipped)
+        skipped = []
+        table.add_row(
+            duration(event.at_ps),
+            duration(event.time_ps),
+            event.cause,
+            event.where,
+            event.who,
+            event.waiting_for,
+            event.detail,
+        )
+    _add_shorter(table, skipped)
+    out.print(table)
+    out.print()
+
+
+def _add_shorter(table: Table, events: list[Event]) -> None:
+    """A row for events that are not shown."""
+    if events:
+        time = duration(sum(event.time_ps for event in events))
+        table.add_row("", time, f"({len(events)} shorter)", "", "", "", "", style="dim")

@@ -1,0 +1,189 @@
+"""Why a flow took as long as it did: its account, by the tables ``account`` and ``account_events`` of a run.
+
+Times are whole picoseconds and add up to the flow's completion time exactly.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from firstlight.errors import ResultError
+from firstlight.runs.result import Result
+
+PICOSECONDS = (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3))
+
+PHRASES = {
+    "application": "while its program had written nothing more",
+    "syn_loss": "waiting to send a lost SYN again",
+    "delayed_ack": "waiting for delayed ACKs",
+    "stack": "in the hosts' stacks",
+    "pacing": "held back by the sender's pacer",
+    "interface_room": "waiting for room in its host's interface",
+    "host_pacer": "in the pacer of its host's interface",
+    "rate_limiter": "held back by QCN's rate limiter",
+    "interface_queue": "in the queue of its host's interface{where}{who}",
+    "burst": "waiting for room for a whole burst",
+    "window_probe": "waiting to probe a closed window",
+    "rto": "waiting for a retransmission timeout",
+    "tail_probe": "waiting for a tail loss probe",
+    "fast_recovery": "until losses were found and repaired",
+    "reordering": "waiting for the end of the reordering window",
+    "serialization": "being serialized onto links",
+    "propagation": "propagating",
+    "queueing": "queueing{where}{who}",
+    "packet_switch": "held because its queue in the packet switch was full",
+    "night": "in nights of the circuit switch",
+    "day": "because the rest of the day was too short for a packet",
+    "pause": "paused{where}{root}",
+    "unknown": "for reasons that were not recorded",
+}
+"""What a sentence says of each cause."""
+
+WINDOW = "congestion_window"
+NAMED = 0.1
+"""A cause of at least this part of the time stands in the sentence; the largest always does."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a flow's time."""
+
+    name: str
+    time_ps: int
+    share: float
+    """The part of the whole, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Neighbouring parts of a flow's time that have one cause, at one place."""
+
+    at_ps: int
+    time_ps: int
+    cause: str
+    where: str
+    who: str
+    """Whose packets it was: the one with most of the time, and how many others."""
+    waiting_for: str
+    detail: str
+
+
+class Account:
+    """The account of one complete flow."""
+
+    def __init__(self, flow: int, rows: pd.DataFrame, events: pd.DataFrame, label: str) -> None:
+        self.flow = flow
+        self.rows = rows
+        """Rows of table ``account``."""
+        self.events = events
+        """Rows of table ``account_events`` in order; none unless the flow is among the slowest."""
+        self.label = label
+        """The flow's ends, workload and size."""
+        self.total_ps = int(rows["time_ps"].sum())
+
+    def parts(self, column: str = "cause") -> list[Part]:
+        """Time by ``cause``, ``waiting_for``, ``where`` or ``who``, the most first."""
+        sums = self.rows.groupby(column)["time_ps"].sum().sort_values(ascending=False, kind="stable")
+        return [Part(str(name), int(time), int(time) / max(self.total_ps, 1)) for name, time in sums.items()]
+
+    def sentence(self) -> str:
+        """What took the time, in one sentence."""
+        parts = self.parts()
+        named = [part for i, part in enumerate(parts[:3]) if i == 0 or part.share >= NAMED]
+        text = ", ".join(f"{duration(part.time_ps)} of them {self._phrase(part)}" for part in named[:1])
+        for part in named[1:]:
+            text += f", {duration(part.time_ps)} {self._phrase(part)}"
+        window = int(self.rows.loc[self.rows["waiting_for"].str.startswith(WINDOW), "time_ps"].sum())
+        if window >= self.total_ps / 2:
+            text += f"; for {duration(window)} of all it waited for ACKs that its congestion window asked for"
+        return f"flow {self.flow} took {duration(self.total_ps)}, {text}{self._first_loss()}."
+
+    def chain(self) -> list[Event]:
+        """The parts of the time in order; those that differ in ``who`` alone are one."""
+        same = ["cause", "where", "waiting_for", "detail"]
+        changes = (self.events[same] != self.events[same].shift()).any(axis=1).cumsum()
+        return [self._event(rows) for _, rows in self.events.groupby(changes, sort=True)]
+
+    def _event(self, rows: pd.DataFrame) -> Event:
+        first, times = rows.iloc[0], rows.groupby("who")["time_ps"].sum()
+        most, others = str(times.idxmax()), len(times) - 1
+        who = "itself" if most == f"flow {self.flow}" else most
+        return Event(
+            int(first["at_ps"]),
+            int(rows["time_ps"].sum()),
+            str(first["cause"]),
+            str(first["where"]),
+            f"{who} and {others} more" if others else who,
+            str(first["waiting_for"]),
+            str(first["detail"]),
+        )
+
+    def _phrase(self, part: Part) -> str:
+        own = self.rows[self.rows["cause"] == part.name]
+
+        def most(column: str) -> str:
+            sums = own.groupby(column)["time_ps"].sum()
+            return str(sums.idxmax())
+
+        who = most("who")
+        return PHRASES[part.name].format(
+            where=f" at {most('where')}",
+            who=f" behind {self._whose(own, who)}" if who else "",
+            root=f" by {who}" if who else "",
+        )
+
+    def _whose(self, rows: pd.DataFrame, most: str) -> str:
+        """Whose packets these rows have waited for, if most of the time was of the same flow's."""
+        of_most = int(rows.loc[rows["who"] == most, "time_ps"].sum())
+        if of_most < int(rows["time_ps"].sum()) / 2:
+            return f"packets of {rows['who'].nunique()} flows"
+        return "its own packets" if most == f"flow {self.flow}" else f"packets of {most}"
+
+    def _first_loss(self) -> str:
+        if self.events.empty:
+            return ""
+        told = self.events[self.events["detail"] != ""].sort_values("time_ps", ascending=False, kind="stable")
+        if told.empty or int(told["time_ps"].iloc[0]) < NAMED * self.total_ps:
+            return ""
+        return f": a segment was {told['detail'].iloc[0]}"
+
+
+def accounts(result: Result) -> dict[int, Account]:
+    """The account of each complete flow. Raises :class:`ResultError` for a run without accounts."""
+    if "account" not in result.tables:
+        raise ResultError(
+            f"{result.path or result.name}: this result has no account of its flows: run it again with --set "
+            "measure.account=true"
+        )
+    rows, events = result.table("account"), result.table("account_events")
+    flows = result.flows.set_index("id")
+    found = {}
+    for flow, own in rows.groupby("flow", sort=True):
+        number = int(str(flow))
+        ends = flows.loc[number]
+        label = f"host{ends['src']} to host{ends['dst']}, {ends['size_bytes']} B, {ends['workload']}"
+        found[number] = Account(number, own, events[events["flow"] == number], label)
+    return found
+
+
+def chosen(result: Result, flow: int | None, slowest: int) -> list[Account]:
+    """The account of ``flow``, or those of the ``slowest`` complete flows, the slowest first."""
+    all_ = accounts(result)
+    if flow is None:
+        if not all_:
+            raise ResultError(f"{result.path or result.name}: no flow of this run was complete at its end")
+        return sorted(all_.values(), key=lambda account: (-account.total_ps, account.flow))[:slowest]
+    if flow in all_:
+        return [all_[flow]]
+    flows = len(result.flows)
+    if flow < flows:
+        raise ResultError(f"--flow {flow}: this flow was not complete at the end of the run: make it longer")
+    raise ResultError(f"--flow {flow}: there is no such flow: the run has flows 0 to {flows - 1}")
+
+
+def duration(time_ps: int) -> str:
+    """A time as a person would write it."""
+    for unit, size in PICOSECONDS:
+        if abs(time_ps) >= size:
+            return f"{time_ps / size:.4g} {unit}"
+    return f"{time_ps} ps"
