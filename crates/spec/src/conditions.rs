@@ -45,10 +45,12 @@ pub enum Condition {
     Datagrams,
     /// There is a `[qcn]`.
     Qcn,
+    /// `measure.account` is on.
+    Account,
 }
 
 /// The conditions without a parameter, by name.
-const NAMES: [(&str, Condition); 14] = [
+const NAMES: [(&str, Condition); 15] = [
     ("hybrid fabric", Condition::Hybrid),
     ("packet fabric", Condition::PacketFabric),
     ("regular fabric", Condition::Regular),
@@ -63,6 +65,7 @@ const NAMES: [(&str, Condition); 14] = [
     ("simulated flow", Condition::SimulatedFlow),
     ("datagrams", Condition::Datagrams),
     ("qcn", Condition::Qcn),
+    ("account", Condition::Account),
 ];
 
 impl FromStr for Condition {
@@ -95,6 +98,7 @@ impl fmt::Display for Condition {
             Condition::SimulatedFlow => "a flow has simulated hosts",
             Condition::Datagrams => "there is a probe, or UDP",
             Condition::Qcn => "there is a [qcn]",
+            Condition::Account => "measure.account = true",
         })
     }
 }
@@ -159,6 +163,7 @@ impl<'a> Conditions<'a> {
             Condition::SimulatedFlow => self.simulated_flow,
             Condition::Datagrams => self.datagrams,
             Condition::Qcn => self.experiment.qcn.is_some(),
+            Condition::Account => self.experiment.measure.account,
         }
     }
 
@@ -197,6 +202,7 @@ impl<'a> Conditions<'a> {
             Condition::LinuxFlow => "none has".into(),
             Condition::SimulatedFlow => "all flows have Linux hosts".into(),
             Condition::Datagrams | Condition::Qcn => "there is none".into(),
+            Condition::Account => "it is not".into(),
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct MeasureTable {
     #[schemars(extend("x-when" = "simulated flow"))]
     pub account: bool,
     /// For how many of the slowest flows each part of that time is a row of its own.
-    #[schemars(range(max = 1_000_000), extend("x-of" = "flows", "x-with" = "account"))]
+    #[schemars(range(max = 1_000_000), extend("x-of" = "flows", "x-when" = "account"))]
     pub account_events: u32,
     /// Sample the pair's sequence numbers and the length of its VOQ this often.
     #[schemars(extend("x-when" = "hybrid fabric", "x-above" = "0s", "x-without" = "no series"))]
