@@ -33,7 +33,8 @@ def result_of(spec: dict[str, Any], **tables: dict[str, list[Any]]) -> Result:
 
 
 def jobs(starts: list[float], times: list[float], kind: str = "paced") -> Result:
-    return result_of({"workload": [{"kind": kind}]}, jobs={"start_us": starts, "duration_us": times})
+    table: dict[str, list[Any]] = {"workload": [kind] * len(starts), "start_us": starts, "duration_us": times}
+    return result_of({"workload": [{"kind": kind}]}, jobs=table)
 
 
 def test_p95_is_of_the_jobs_that_completed() -> None:
