@@ -1,5 +1,5 @@
-//! The causes into which time is divided: one for each picosecond, with where it was and whose packets or which pause it
-//! was.
+//! The causes into which time is divided: one for each picosecond, with where it was and whose packets or which pause
+//! it was.
 
 use firstlight_sim::causes::WindowEvent;
 use firstlight_transport::Wait;

@@ -295,8 +295,8 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
     ends
 }
 
-/// For each departure of bytes that were sent before: the last departure that carried them. `ends` has the end that each
-/// departure was from, of so many.
+/// For each departure of bytes that were sent before: the last departure that carried them. `ends` has the end that
+/// each departure was from, of so many.
 fn copies(departures: &[Departure], ends: &[u32], count: usize) -> BTreeMap<u32, u32> {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! Tables `account` and `account_events`: the time of each complete flow, divided into causes.
 //!
 //! The walk begins with the packet that completed the flow and goes back: through the links that it passed, to what
-//! released it at its host (an ACK, a timer, a write), through the links that this packed passed, and so on to the
-//! flow's start. Each picosecond has one cause; the times of a flow's rows add up to its `fct_us` exactly. Where a segment
-//! was sent again, the time since it was sent before is the loss's; where one waited for an ACK, the time has the
-//! causes of the ACK's round trip, and `waiting_for` says why the segment needed that ACK.
+//! released it at its host (an ACK, a timer, a write), through the links that this packet passed, and so on to the
+//! flow's start. Each picosecond has one cause; the times of a flow's rows add up to its `fct_us` exactly. Where a
+//! segment was sent again, the time since it was sent before is the loss's; where one waited for an ACK, the time has
+//! the causes of the ACK's round trip, and `waiting_for` says why the segment needed that ACK.
 
 mod cause;
 mod index;

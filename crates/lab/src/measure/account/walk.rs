@@ -182,8 +182,8 @@ fn is_late_repair(departure: &Departure) -> bool {
     departure.repairs && !found.into_iter().any(|alarm| departure.alarms.has(alarm))
 }
 
-/// The cause of the time before a timer released a packet. A timer that has not expired yet, for its deadline has moved
-/// back, releases data that waited for room for a whole burst and have waited for long enough.
+/// The cause of the time before a timer released a packet. Where none of the named alarms did, the packet is of data
+/// that waited for room for a whole burst.
 fn of_alarms(departure: &Departure) -> Cause {
     let order = [
         (Alarms::SYN, Cause::SynLoss),
