@@ -18,8 +18,10 @@ pub enum Action {
     Enlarge,
     /// The ACKs of the coming matching's pairs are marked from now on.
     Mark,
-    /// The day ends: circuits go down, VOQs become small, marks stop, packet paths come up.
+    /// The day ends: circuits go down, marks stop, packet paths come up.
     DayEnds,
+    /// The VOQs of a matching that has been up become small.
+    Shrink,
     /// The switch begins to reconfigure: the coming matching's packet paths go down.
     NightBegins,
     /// The matching is up.
@@ -54,8 +56,8 @@ struct Planned {
 #[derive(Clone, Debug)]
 struct Cursor {
     action: Action,
-    /// How long before its day it is due.
-    advance: Span,
+    /// How long before its day it is due; of [`Action::Shrink`], how long after.
+    distance: Span,
     week: u64,
     day: usize,
 }
@@ -74,12 +76,13 @@ pub struct Calendar {
 
 impl Calendar {
     /// The calendar of `week`, repeated for ever, with VOQs enlarged and marks begun so long before a day (`None`:
-    /// never).
+    /// never). VOQs shrink when the day ends.
     pub fn new(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
-        let cursor = |action, advance| Cursor { action, advance, week: 0, day: 0 };
+        let cursor = |action, distance| Cursor { action, distance, week: 0, day: 0 };
         let mut cursors =
             [Action::DayEnds, Action::NightBegins, Action::DayBegins].map(|action| cursor(action, Span::ZERO)).to_vec();
         cursors.extend(enlarge.map(|advance| cursor(Action::Enlarge, advance)));
+        cursors.extend(enlarge.map(|_| cursor(Action::Shrink, Span::ZERO)));
         cursors.extend(mark.map(|advance| cursor(Action::Mark, advance)));
         let weeks = VecDeque::from([Planned::new(week, Time::ZERO, Time::ZERO)]);
         Calendar { weeks, first: 0, cursors, repeats: true }
@@ -89,6 +92,14 @@ impl Calendar {
     /// which nothing was planned by the end of the one before is that one again.
     pub fn planned(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
         Calendar { repeats: false, ..Calendar::new(week, enlarge, mark) }
+    }
+
+    /// The same calendar, in which VOQs shrink so long after their day.
+    pub fn shrinking(mut self, linger: Span) -> Self {
+        for cursor in self.cursors.iter_mut().filter(|cursor| cursor.action == Action::Shrink) {
+            cursor.distance = linger;
+        }
+        self
     }
 
     /// Plans the week after the last planned one, and tells its number. What should have been done for it before `now` is
@@ -151,10 +162,12 @@ impl Calendar {
         let (begins, ends) = planned.days[cursor.day];
         let from_start = match cursor.action {
             Action::DayEnds => ends,
+            Action::Shrink => ends.saturating_add(cursor.distance.as_ps()),
             Action::NightBegins => begins - planned.week.days()[cursor.day].night.as_ps(),
             Action::DayBegins | Action::Enlarge | Action::Mark => begins,
         };
-        let due = (planned.starts.as_ps().saturating_add(from_start)).saturating_sub(cursor.advance.as_ps());
+        let advance = if cursor.action == Action::Shrink { 0 } else { cursor.distance.as_ps() };
+        let due = (planned.starts.as_ps().saturating_add(from_start)).saturating_sub(advance);
         let at = Time::from_ps(due).max(planned.known);
         Some(Operation { at, action: cursor.action, week: cursor.week, day: cursor.day })
     }
@@ -234,13 +247,23 @@ mod tests {
             (170, Enlarge, 0), // for 420, next week
             (200, Mark, 1),
             (200, DayEnds, 0),
+            (200, Shrink, 0),
             (200, NightBegins, 1),
             (220, DayBegins, 1),
             (370, Enlarge, 1),
             (400, Mark, 0),
             (400, DayEnds, 1),
         ];
-        assert_eq!(first(&mut calendar, 13), expected);
+        assert_eq!(first(&mut calendar, 14), expected);
+    }
+
+    #[test]
+    fn voqs_may_shrink_after_the_day_in_the_next_week_too() {
+        use Action::*;
+        let week = Week::strobe(3, us(180), us(20)).unwrap();
+        let mut calendar = Calendar::new(week, Some(us(20)), None).shrinking(us(250));
+        let shrinks = first(&mut calendar, 25).into_iter().filter(|(_, action, _)| *action == Shrink);
+        assert_eq!(shrinks.collect::<Vec<_>>(), [(450, Shrink, 0), (650, Shrink, 1), (850, Shrink, 0)]);
     }
 
     #[test]
@@ -255,27 +278,31 @@ mod tests {
         assert_eq!(first(&mut calendar, 3), [(0, Enlarge, 0), (0, NightBegins, 0), (20, DayBegins, 0)]);
         // Due at 120, known at 150; the second day's at 300.
         calendar.plan(week(&[(180, 2), (180, 1)]).unwrap(), Time::ZERO + us(150));
-        assert_eq!(first(&mut calendar, 3), [(150, Enlarge, 0), (320, Enlarge, 1), (400, DayEnds, 0)]);
+        let expected = [(150, Enlarge, 0), (320, Enlarge, 1), (400, DayEnds, 0), (400, Shrink, 0)];
+        assert_eq!(first(&mut calendar, 4), expected);
         let operation = calendar.pop();
         assert_eq!((operation.week, operation.day, operation.action), (1, 0, NightBegins));
         assert_eq!(calendar.day(&operation).matching, swap(2));
         assert_eq!(calendar.starts(&operation), Time::ZERO + us(400));
         // Nothing planned: the same once more, as is known at 800 only.
-        let rest = [(420, DayBegins, 0), (600, DayEnds, 0), (600, NightBegins, 1), (620, DayBegins, 1)];
-        assert_eq!(first(&mut calendar, 4), rest);
-        let again = [(800, Enlarge, 0), (800, Enlarge, 1), (800, DayEnds, 1), (800, NightBegins, 0)];
-        assert_eq!(first(&mut calendar, 4), again);
+        let rest =
+            [(420, DayBegins, 0), (600, DayEnds, 0), (600, Shrink, 0), (600, NightBegins, 1), (620, DayBegins, 1)];
+        assert_eq!(first(&mut calendar, 5), rest);
+        let again = [(800, Enlarge, 0), (800, Enlarge, 1), (800, DayEnds, 1), (800, Shrink, 1), (800, NightBegins, 0)];
+        assert_eq!(first(&mut calendar, 5), again);
     }
 
     proptest! {
         #[test]
         fn time_order_and_every_operation_once_a_week(
             racks in 2usize..9, day in 1u64..300, night in 0u64..50, enlarge in 0u64..500, mark in 0u64..500,
+            linger in 0u64..500,
         ) {
             let week = Week::strobe(racks, us(day), us(night)).unwrap();
             let limit = week.length().as_ps() / 1_000_000;
             let advance = |n: u64| Some(us(n.min(limit)));
-            let mut calendar = Calendar::new(week.clone(), advance(enlarge), advance(mark));
+            let mut calendar = Calendar::new(week.clone(), advance(enlarge), advance(mark))
+                .shrinking(us(linger.min(limit)));
             let mut last = Time::ZERO;
             let mut claims = vec![0i32; racks - 1];
             for _ in 0..racks * 20 {
@@ -284,12 +311,12 @@ mod tests {
                 last = op.at;
                 match op.action {
                     Action::Enlarge => claims[op.day] += 1,
-                    Action::DayEnds => claims[op.day] -= 1,
+                    Action::Shrink => claims[op.day] -= 1,
                     Action::DayBegins => prop_assert!(claims[op.day] > 0, "large before its day begins"),
                     _ => {}
                 }
-                // A claim lasts at most a week and a day, and a new one may come the moment it ends.
-                prop_assert!((0..=3).contains(&claims[op.day]));
+                // A claim lasts at most two weeks and a day, and a new one may come the moment it ends.
+                prop_assert!((0..=4).contains(&claims[op.day]));
             }
         }
 

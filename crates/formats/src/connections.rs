@@ -5,13 +5,30 @@
 //! A connection is `0->13 id 1 start 0 size 2000000`: the start is in picoseconds, the size in bytes; a connection of
 //! size 0 or without a size never ends. A trigger is `trigger id 1 oneshot`, or `multishot`, or `barrier` with a
 //! `count`. A connection fires a trigger with `send_done_trigger` or `recv_done_trigger`, and waits for one with
-//! `trigger`. Flows start at a given time here: triggers are read and checked, and a connection that waits for one is
-//! an error. Failures and `prio`, a priority that receivers of some of htsim's transports apply, are errors too.
+//! `trigger`. A oneshot starts all that wait for it when it is fired. A barrier does so when it has been fired `count`
+//! times. A multishot starts the next one each time, in the order of the file. Here `send_done_trigger` fires when the
+//! receiver has all bytes, as `recv_done_trigger` does: half a round trip before the sender knows. Failures and `prio`,
+//! a priority that receivers of some of htsim's transports apply, are errors.
 
 use super::reader::{FilePlace, TextLine, Word, lines};
-use super::{ImportError, ListedFlow};
+use super::{FlowTrigger, ImportError, ListedFlow};
 use firstlight_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A kind of trigger, with a barrier's count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TriggerKind {
+    Oneshot,
+    Multishot,
+    Barrier(u64),
+}
+
+/// A trigger of the file.
+struct Trigger<'a> {
+    kind: TriggerKind,
+    at: Word<'a>,
+}
 
 /// Reads a matrix; `file` is its name for errors, `hosts` has the number of each host of the fabric, ascending.
 ///
@@ -24,9 +41,9 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
         counts: BTreeMap::new(),
         flows: vec![],
         ids: BTreeSet::new(),
-        triggers: BTreeSet::new(),
-        named: BTreeMap::new(),
-        waits: None,
+        triggers: BTreeMap::new(),
+        fires: vec![],
+        waits: vec![],
     };
     for line in lines(file, text, Some('#')) {
         matrix.line(&line)?;
@@ -41,11 +58,11 @@ struct Matrix<'a> {
     counts: BTreeMap<&'a str, (u32, Word<'a>)>,
     flows: Vec<ListedFlow>,
     ids: BTreeSet<u64>,
-    triggers: BTreeSet<u64>,
-    /// Triggers that connections name, each with its first place.
-    named: BTreeMap<u64, Word<'a>>,
-    /// The first place at which a connection waits for a trigger.
-    waits: Option<Word<'a>>,
+    triggers: BTreeMap<u64, Trigger<'a>>,
+    /// Triggers that flows fire, with the flow and the place.
+    fires: Vec<(u64, usize, Word<'a>)>,
+    /// Triggers that flows wait for, with the flow and the place.
+    waits: Vec<(u64, usize, Word<'a>)>,
 }
 
 impl<'a> Matrix<'a> {
@@ -107,8 +124,10 @@ impl<'a> Matrix<'a> {
                 }
                 "start" => start = Some((picoseconds(&value)?, value)),
                 "size" => size = Some(value.whole("its bytes", 0, 1 << 60)?).filter(|size| *size > 0),
-                "trigger" => waits = Some((self.name(&value)?, name)),
-                "send_done_trigger" | "recv_done_trigger" => _ = self.name(&value)?,
+                "trigger" => waits = Some((trigger_id(&value)?, value, name)),
+                "send_done_trigger" | "recv_done_trigger" => {
+                    self.fires.push((trigger_id(&value)?, self.flows.len(), value));
+                }
                 "prio" => return Err(name.error("priorities of connections are not modelled: take it out")),
                 other => {
                     let all = "id, start, size, trigger, send_done_trigger, recv_done_trigger";
@@ -118,25 +137,18 @@ impl<'a> Matrix<'a> {
         }
         let (start, at) = match (start, waits) {
             (Some(start), None) => start,
-            (None, Some((_, at))) => {
-                self.waits.get_or_insert(at);
+            (None, Some((id, value, at))) => {
+                self.waits.push((id, self.flows.len(), value));
                 (Span::ZERO, at)
             }
-            (Some(_), Some((_, at))) => {
+            (Some(_), Some((_, _, at))) => {
                 return Err(at.error("a connection has a start or waits for a trigger: keep one"));
             }
             (None, None) => return Err(line.end.error("start is missing: write for example start 0")),
         };
         let (size, place) = (size.map(Bytes::new), (at.place.line, at.place.column));
-        self.flows.push(ListedFlow { src, dst, size, start, class: None, place });
+        self.flows.push(ListedFlow { src, dst, size, start, trigger: None, class: None, place });
         Ok(())
-    }
-
-    /// Reads a trigger's id in a connection.
-    fn name(&mut self, id: &Word<'a>) -> Result<u64, ImportError> {
-        let number = id.whole("a trigger's id", 1, u64::from(u32::MAX))?;
-        self.named.entry(number).or_insert(*id);
-        Ok(number)
     }
 
     fn trigger(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
@@ -145,7 +157,7 @@ impl<'a> Matrix<'a> {
         while let Some(word) = words.next() {
             let mut value = || words.next().copied().unwrap_or(nothing(line));
             match word.text {
-                "id" => id = Some((value().whole("a trigger's id", 1, u64::from(u32::MAX))?, *word)),
+                "id" => id = Some((trigger_id(&value())?, *word)),
                 "count" => count = Some((value().whole("a barrier's count", 1u64, 1 << 30)?, *word)),
                 "oneshot" | "multishot" | "barrier" if kind.is_none() => kind = Some(word.text),
                 "oneshot" | "multishot" | "barrier" => {
@@ -162,12 +174,14 @@ impl<'a> Matrix<'a> {
             let problem = format!("{missing} is missing: write for example trigger id 1 oneshot");
             return Err(line.end.error(problem));
         };
-        match (kind, count) {
+        let kind = match (kind, count) {
             ("barrier", None) => return Err(line.end.error("count is missing: write for example count 2")),
-            ("barrier", _) | (_, None) => {}
+            ("barrier", Some((count, _))) => TriggerKind::Barrier(count),
             (_, Some((_, place))) => return Err(place.error("only a barrier has a count: take it out")),
-        }
-        if !self.triggers.insert(id) {
+            ("oneshot", None) => TriggerKind::Oneshot,
+            _ => TriggerKind::Multishot,
+        };
+        if self.triggers.insert(id, Trigger { kind, at: place }).is_some() {
             return Err(place.error(format!("there are two triggers of id {id}: number each")));
         }
         Ok(())
@@ -193,17 +207,55 @@ impl<'a> Matrix<'a> {
                 _ => {}
             }
         }
-        if let Some((id, at)) = self.named.iter().find(|(id, _)| !self.triggers.contains(id)) {
+        let mut named = self.fires.iter().chain(&self.waits);
+        if let Some((id, _, at)) = named.find(|(id, _, _)| !self.triggers.contains_key(id)) {
             return Err(at.error(format!("there is no trigger {id}: write a line like trigger id {id} oneshot")));
         }
-        match self.waits {
-            Some(at) => {
-                let problem = "connections that wait for a trigger are not modelled: give it a start in picoseconds";
-                Err(at.error(problem))
-            }
-            None => Ok(self.flows),
-        }
+        self.join()
     }
+
+    /// Gives each flow that waits for a trigger those that fire it.
+    fn join(mut self) -> Result<Vec<ListedFlow>, ImportError> {
+        let (mut firing, mut waiting) = (BTreeMap::<u64, Vec<u32>>::new(), BTreeMap::<u64, Vec<usize>>::new());
+        self.waits.iter().for_each(|(id, flow, _)| waiting.entry(*id).or_default().push(*flow));
+        self.fires.iter().for_each(|(id, flow, _)| firing.entry(*id).or_default().push(*flow as u32));
+        for (id, flow, at) in self.fires.iter().chain(&self.waits) {
+            if waiting.contains_key(id) && self.flows[*flow].size.is_none() {
+                let problem = "a connection that fires a trigger or waits for one has an end: give it a size";
+                return Err(at.error(problem));
+            }
+        }
+        for (id, waits) in waiting {
+            let Trigger { kind, at } = &self.triggers[&id];
+            let flows: Arc<[u32]> = firing.remove(&id).unwrap_or_default().into();
+            let times = flows.len();
+            let fits = match kind {
+                TriggerKind::Oneshot => times == 1,
+                TriggerKind::Barrier(count) => times as u64 == *count,
+                TriggerKind::Multishot => times >= waits.len(),
+            };
+            if !fits {
+                let needed = match kind {
+                    TriggerKind::Oneshot => "a oneshot is fired once".to_string(),
+                    TriggerKind::Barrier(count) => format!("this barrier is fired {count} times"),
+                    TriggerKind::Multishot => {
+                        format!("a multishot with {} waiting connections is fired as often", waits.len())
+                    }
+                };
+                return Err(at.error(format!("{needed}, and connections fire it {times} times: change either")));
+            }
+            for (nth, flow) in waits.into_iter().enumerate() {
+                let enough = if *kind == TriggerKind::Multishot { nth as u32 + 1 } else { times as u32 };
+                self.flows[flow].trigger = Some(FlowTrigger { flows: flows.clone(), enough });
+            }
+        }
+        Ok(self.flows)
+    }
+}
+
+/// Reads the id of a trigger.
+fn trigger_id(id: &Word<'_>) -> Result<u64, ImportError> {
+    id.whole("a trigger's id", 1, u64::from(u32::MAX))
 }
 
 /// The words of a line from `from` on, as pairs of a name and a value.

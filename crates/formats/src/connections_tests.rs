@@ -31,6 +31,19 @@ fn published_matrices_are_read() {
     assert_eq!(flows[1].place, (6, 18));
 }
 
+/// Connections 3 and 4 wait for a barrier of 1 and 2, those of a multishot for its first and second shot.
+#[test]
+fn triggers_name_the_connections_that_fire_them() {
+    let text = "Nodes 16\nConnections 6\nTriggers 2\n0->1 start 0 size 1 recv_done_trigger 1 send_done_trigger 2\n\
+                0->2 start 9 size 1 recv_done_trigger 1 send_done_trigger 2\n3->1 trigger 1 size 1\n\
+                3->2 trigger 1 size 1\n4->1 trigger 2 size 1\n4->2 trigger 2 size 1\n\
+                trigger id 1 barrier count 2\ntrigger id 2 multishot\n";
+    let flows = read(text, "x.cm", &hosts(16)).unwrap();
+    let triggers: Vec<_> = flows.into_iter().map(|flow| flow.trigger).collect();
+    let fired = |enough| Some(FlowTrigger { flows: [0, 1].into(), enough });
+    assert_eq!(triggers, [None, None, fired(2), fired(2), fired(1), fired(2)]);
+}
+
 #[test]
 fn wrong_headers_are_named() {
     assert_eq!(error(""), "x.cm:1:1: Nodes is missing: write for example Nodes 16");
@@ -129,10 +142,29 @@ fn wrong_triggers_are_named() {
         matrix(1, "0->1 start 0 send_done_trigger 9"),
         "x.cm:3:32: there is no trigger 9: write a line like trigger id 9 oneshot"
     );
+    let fired = |kind: &str, fires: &str, more: &str| {
+        matrix(2, &format!("Triggers 1\n0->1 size 5 start 0 {fires}\n1->2 trigger 1 {more}\ntrigger id 1 {kind}"))
+    };
     assert_eq!(
-        matrix(1, "Triggers 1\n0->1 id 1 trigger 1 size 5\ntrigger id 1 oneshot"),
-        "x.cm:4:11: connections that wait for a trigger are not modelled: give it a start in picoseconds"
+        fired("oneshot", "", "size 5"),
+        "x.cm:6:9: a oneshot is fired once, and connections fire it 0 times: change either"
     );
+    let twice = "send_done_trigger 1 recv_done_trigger 1";
+    assert_eq!(
+        fired("oneshot", twice, "size 5"),
+        "x.cm:6:9: a oneshot is fired once, and connections fire it 2 times: change either"
+    );
+    assert_eq!(
+        fired("barrier count 3", twice, "size 5"),
+        "x.cm:6:9: this barrier is fired 3 times, and connections fire it 2 times: change either"
+    );
+    assert_eq!(
+        fired("multishot", "", "size 5"),
+        "x.cm:6:9: a multishot with 1 waiting connections is fired as often, and connections fire it 0 times: \
+         change either"
+    );
+    let endless = "a connection that fires a trigger or waits for one has an end: give it a size";
+    assert_eq!(fired("oneshot", "send_done_trigger 1", ""), format!("x.cm:5:14: {endless}"));
     assert_eq!(
         matrix(1, "Triggers 1\n0->1 start 0 trigger 1\ntrigger id 1 oneshot"),
         "x.cm:4:14: a connection has a start or waits for a trigger: keep one"

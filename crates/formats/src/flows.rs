@@ -22,7 +22,7 @@ pub fn read(text: &str, file: &str, hosts: &[u32]) -> Result<Vec<ListedFlow>, Im
         return Err(FilePlace::start(file).error("it is empty: the first line counts the flows"));
     };
     let [count] = first.columns(["number of flows"])?;
-    let count: usize = count.whole("how many flows follow", 1, 1 << 30)?;
+    let count: usize = count.whole("how many flows follow", 0, 1 << 30)?;
     let mut flows = vec![];
     for line in lines.by_ref().take(count) {
         flows.push(flow(&line, hosts)?);
@@ -55,6 +55,7 @@ fn flow(line: &TextLine<'_>, hosts: &[u32]) -> Result<ListedFlow, ImportError> {
             let found = start.text;
             start.error(format!("expected its start in seconds, found '{found}': write for example 2.000001"))
         })?,
+        trigger: None,
         place: (start.place.line, start.place.column),
     };
     port.whole("the receiver's port", 0, u16::MAX)?;
@@ -91,13 +92,19 @@ mod tests {
     }
 
     #[test]
+    fn a_list_may_have_no_flow() {
+        assert_eq!(read("0\n", "flows.txt", &[0, 1]), Ok(vec![]));
+        assert_eq!(error("0\n0 1 3 100 5 2\n"), "flows.txt:1:1: 0 flows are announced, and 1 follow: count them anew");
+    }
+
+    #[test]
     fn wrong_lines_are_named() {
         let all = "a line has source, destination, priority group, port, bytes, start in seconds";
         assert_eq!(error(""), "flows.txt:1:1: it is empty: the first line counts the flows");
         assert_eq!(error("0 1 3 100 5 2"), "flows.txt:1:3: '1' is one word too many: a line has number of flows");
         assert_eq!(
             error("two"),
-            "flows.txt:1:1: expected how many flows follow, found 'two': write a whole number from 1 to 1073741824"
+            "flows.txt:1:1: expected how many flows follow, found 'two': write a whole number from 0 to 1073741824"
         );
         assert_eq!(error("2\n0 1 3 100 5 2\n"), "flows.txt:1:1: 2 flows are announced, and 1 follow: count them anew");
         assert_eq!(

@@ -242,7 +242,14 @@ mod tests {
 
     #[test]
     fn a_run_waits_for_its_messages() {
-        let message = firstlight_linux::MessagePlan { flow: None, bytes: 0, start_ps: 0, delay_ps: 5, after: vec![] };
+        let message = firstlight_linux::MessagePlan {
+            flow: None,
+            bytes: 0,
+            start_ps: 0,
+            delay_ps: 5,
+            after: vec![],
+            enough: None,
+        };
         let plan = Plan { messages: vec![message], programs: vec![], ..plan(true) };
         let left = |happens: fn(&RunEvents)| {
             let (sender, receiver) = channel();

@@ -34,6 +34,14 @@ pub enum LabError {
     /// A capture is asked for, and no file is named.
     #[error("measure.capture is set, but this run was given no file to write packets to: name one, or set it to false")]
     NoCaptureFile,
+    /// A user's own congestion control failed.
+    #[error("the congestion control '{name}' failed: {fault}")]
+    Controller {
+        /// The name that the experiment has for it.
+        name: &'static str,
+        /// What it said, or left behind.
+        fault: String,
+    },
     /// The caller cancelled the run.
     #[error("the run was cancelled")]
     Cancelled,

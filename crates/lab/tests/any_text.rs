@@ -3,7 +3,9 @@
 //!
 //! `PROPTEST_CASES` sets how many texts each reader gets; `make soak` sets many.
 
-use firstlight_formats::{ImportError, cdf, connections, flows, goal, matrix, topology};
+use firstlight_formats::chakra::collectives::CollectiveAlgorithm;
+use firstlight_formats::chakra::{self, RankTrace};
+use firstlight_formats::{ImportError, cdf, connections, flows, goal, matrix, placement, topology};
 use firstlight_spec::Request;
 use firstlight_units::Bytes;
 use proptest::prelude::*;
@@ -61,7 +63,7 @@ const LONGEST: usize = 6000;
 type Reader = fn(&str) -> Result<(), ImportError>;
 
 const HOSTS: [u32; 6] = [0, 1, 2, 3, 5, 9];
-const READERS: [(&str, Reader); 8] = [
+const READERS: [(&str, Reader); 9] = [
     ("flows", |text| flows::read(text, "f", &HOSTS).map(drop)),
     ("connections", |text| connections::read(text, "f", &HOSTS).map(drop)),
     ("goal", |text| goal::read(text, "f").map(drop)),
@@ -70,7 +72,50 @@ const READERS: [(&str, Reader); 8] = [
     ("ns3", |text| topology::ns3("f", text).map(drop)),
     ("htsim", |text| topology::htsim("f", text).map(drop)),
     ("graph", |text| topology::graph("f", text).map(drop)),
+    ("placement", |text| placement::read(text, "f", |name| name.parse().map_err(|_| "no host".into())).map(drop)),
 ];
+
+type BinaryReader = fn(&[u8]) -> Result<(), ImportError>;
+
+const BINARIES: [(&str, &[u8], BinaryReader); 2] = [
+    ("binary goal", include_bytes!("specs/pair.bin"), |bytes| goal::read_binary(bytes, "f").map(drop)),
+    ("chakra", include_bytes!("specs/trace.0.et"), |bytes| {
+        let other = include_bytes!("specs/trace.1.et").as_slice();
+        let traces = [bytes, other].map(|bytes| RankTrace { name: "f".into(), bytes: bytes.to_vec() });
+        chakra::read(&traces, CollectiveAlgorithm::Ring).map(drop)
+    }),
+];
+
+/// Where bytes are damaged, how many of them are lost, and which stand there instead.
+type BinaryDamage = (prop::sample::Index, usize, Vec<u8>);
+
+fn damaged_bytes(good: &[u8], damages: &[BinaryDamage]) -> Vec<u8> {
+    let mut bytes = good.to_vec();
+    for (at, length, instead) in damages {
+        let from = at.index(bytes.len() + 1);
+        let to = (from + length).min(bytes.len());
+        bytes.splice(from..to, instead.iter().copied());
+    }
+    bytes
+}
+
+fn binary_damages() -> impl Strategy<Value = Vec<BinaryDamage>> {
+    let instead = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..9),
+        prop::collection::vec(Just(255u8), 0..9),
+        prop::collection::vec(Just(0u8), 0..9),
+    ];
+    prop::collection::vec((any::<prop::sample::Index>(), 0usize..9, instead), 1..5)
+}
+
+/// Whether bytes are read, or refused at one of them.
+fn is_read_or_refused_at_a_byte(name: &str, bytes: &[u8], read: BinaryReader) -> Result<(), TestCaseError> {
+    if let Err(error) = read(bytes) {
+        prop_assert!(error.line == 1 && !error.problem.is_empty(), "{name}: {error}");
+        prop_assert!(error.problem.len() < LONGEST && !error.problem.contains(char::is_control), "{name}: {error}");
+    }
+    Ok(())
+}
 
 /// Where a text is damaged, how much of it is lost, and what stands there instead.
 type Damage = (prop::sample::Index, usize, String);
@@ -138,6 +183,22 @@ proptest! {
     #[test]
     fn readers_of_files_take_damaged_files(file in prop::sample::select(FILES.to_vec()), how in damages()) {
         every_reader_takes(&damaged(file, &how))?;
+    }
+
+    #[test]
+    fn binary_readers_take_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        for (name, good, read) in BINARIES {
+            is_read_or_refused_at_a_byte(name, &bytes, read)?;
+            let behind_the_beginning = [&good[..9], bytes.as_slice()].concat();
+            is_read_or_refused_at_a_byte(name, &behind_the_beginning, read)?;
+        }
+    }
+
+    #[test]
+    fn binary_readers_take_damaged_files(which in 0..BINARIES.len(), how in binary_damages()) {
+        let (name, good, read) = BINARIES[which];
+        read(good).expect("a good file");
+        is_read_or_refused_at_a_byte(name, &damaged_bytes(good, &how), read)?;
     }
 
     #[test]

@@ -4,12 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of this workspace that it may use.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("version", &[]),
     ("net", &["units", "circuits"]),
     ("circuits", &["units"]),
-    ("transport", &["units", "net"]),
+    // What users' controllers are built against.
+    ("cc", &["units"]),
+    ("transport", &["units", "net", "cc"]),
+    ("plugin", &["cc", "transport"]),
     // It plays scripts in tests only.
     ("packetdrill", &["units", "net", "transport"]),
     ("messages", &["units"]),
@@ -18,11 +21,11 @@ const CRATES: [(&str, &[&str]); 16] = [
     ("linux", &["units", "messages"]),
     ("guest", &["units", "version", "messages", "linux"]),
     ("sim", &["units", "net", "circuits", "transport", "messages"]),
-    ("spec", &["units", "net", "circuits", "transport", "messages", "formats", "linux"]),
+    ("spec", &["units", "net", "circuits", "transport", "plugin", "messages", "formats", "linux"]),
     ("lab", &["units", "version", "net", "circuits", "transport", "messages", "formats", "linux", "sim", "spec"]),
     ("uml", &["units", "version", "net", "formats", "linux", "sim", "lab"]),
     ("dilated", &["net", "linux", "lab", "uml"]),
-    ("py", &["units", "version", "circuits", "formats", "spec", "lab"]),
+    ("py", &["units", "version", "circuits", "transport", "plugin", "formats", "spec", "lab"]),
 ];
 
 /// The modules of this crate: each uses only those before it.

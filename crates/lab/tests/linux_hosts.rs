@@ -87,7 +87,7 @@ fn jitter_is_the_worlds() {
 
 #[test]
 fn names_of_congestion_controls() {
-    let cc = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc;
+    let cc = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc.clone();
     assert_eq!(cc(&[LINUX, ("tcp.cc", "newreno")]), Control::Linux("reno"));
     assert_eq!(cc(&[LINUX, ("tcp.cc", "bbr")]), Control::Linux("bbr"));
     assert_eq!(cc(&[("tcp.cc", "reno")]).name(), "newreno");

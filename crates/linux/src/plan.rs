@@ -21,7 +21,7 @@ pub struct Plan {
     pub parameters: Vec<Parameter>,
     /// All connections between the hosts.
     pub flows: Vec<FlowPlan>,
-    /// Messages that flows carry. A message depends on earlier ones only.
+    /// Messages that flows carry. See [`firstlight_messages::Messages`].
     pub messages: Vec<MessagePlan>,
     /// All programs that run on the hosts.
     pub programs: Vec<ProgramPlan>,
@@ -115,6 +115,8 @@ pub struct MessagePlan {
     pub delay_ps: u64,
     /// Indices in [`Plan::messages`] of the messages that it depends on.
     pub after: Vec<u32>,
+    /// How many of these are enough; `None` for all.
+    pub enough: Option<u32>,
 }
 
 impl Plan {
@@ -123,7 +125,8 @@ impl Plan {
         let mut messages = Messages::default();
         for plan in &self.messages {
             let (start, delay) = (Span::from_ps(plan.start_ps), Span::from_ps(plan.delay_ps));
-            let message = MessageConfig { flow: plan.flow, bytes: Bytes::new(plan.bytes), start, delay, job: 0 };
+            let (flow, bytes, enough) = (plan.flow, Bytes::new(plan.bytes), plan.enough);
+            let message = MessageConfig { flow, bytes, start, delay, job: 0, enough };
             messages.push(message, &plan.after);
         }
         MessageEngine::new(&messages, self.flows.len(), 1)

@@ -25,6 +25,23 @@ struct MessageState {
     waiting: u32,
     /// The next message written to the same flow.
     next: u32,
+    /// The message whose completion made this one ready; none for its start.
+    released_by: u32,
+    /// When the message was ready; the clock's end while it is not.
+    ready: Time,
+    /// When the message was complete; the clock's end while it is not.
+    complete: Time,
+}
+
+/// What became of a message. Times are on the hosts' clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageReport {
+    /// When the message was ready; `None` while it is not.
+    pub ready: Option<Time>,
+    /// When the message was complete; `None` while it is not.
+    pub complete: Option<Time>,
+    /// The message whose completion made this one ready; `None` for its start.
+    pub released_by: Option<u32>,
 }
 
 /// The messages that were written to a flow and are not complete, as a list through [`MessageState::next`].
@@ -106,8 +123,11 @@ impl MessageEngine {
                 delay: config.delay * scale,
                 flow,
                 job: config.job,
-                waiting: others + u32::from(starts),
+                waiting: config.enough.unwrap_or(others) + u32::from(starts),
                 next: NONE,
+                released_by: NONE,
+                ready: Time::MAX,
+                complete: Time::MAX,
             });
         }
         (engine.first, engine.followers) = followers(messages);
@@ -141,7 +161,7 @@ impl MessageEngine {
             self.timers.pop();
             let message = self.messages[number as usize];
             if message.waiting > 0 {
-                self.release(number, at);
+                self.release(number, NONE, at);
             } else if message.flow == NONE {
                 self.complete(number, at);
             } else {
@@ -185,6 +205,17 @@ impl MessageEngine {
         self.jobs.iter().map(|job| job.report).collect()
     }
 
+    /// What became of each message, by number.
+    pub fn messages(&self) -> Vec<MessageReport> {
+        let moment = |at: Time| (at < Time::MAX).then_some(at);
+        let report = |message: &MessageState| MessageReport {
+            ready: moment(message.ready),
+            complete: moment(message.complete),
+            released_by: (message.released_by != NONE).then_some(message.released_by),
+        };
+        self.messages.iter().map(report).collect()
+    }
+
     fn enqueue(&mut self, number: u32) {
         let flow = &mut self.flows[self.messages[number as usize].flow as usize];
         let last = std::mem::replace(&mut flow.last, number);
@@ -195,18 +226,21 @@ impl MessageEngine {
         }
     }
 
-    /// One of the events that a message waits for has happened.
-    fn release(&mut self, number: u32, now: Time) {
+    /// One of the events that a message waits for has happened: the completion of the message `by`, or its start. A
+    /// message that had enough is not ready again.
+    fn release(&mut self, number: u32, by: u32, now: Time) {
         let message = &mut self.messages[number as usize];
-        message.waiting -= 1;
-        if message.waiting > 0 {
+        if message.waiting != 1 {
+            message.waiting = message.waiting.saturating_sub(1);
             return;
         }
+        (message.waiting, message.released_by, message.ready) = (0, by, now);
         self.timers.push(Reverse((now + message.delay, number)));
         self.jobs[message.job as usize].report.start.get_or_insert(now);
     }
 
     fn complete(&mut self, number: u32, now: Time) {
+        self.messages[number as usize].complete = now;
         let job = &mut self.jobs[self.messages[number as usize].job as usize];
         job.left -= 1;
         if job.left == 0 {
@@ -215,7 +249,7 @@ impl MessageEngine {
         self.left -= 1;
         let [from, to] = [0, 1].map(|next| self.first[number as usize + next] as usize);
         for index in from..to {
-            self.release(self.followers[index], now);
+            self.release(self.followers[index], number, now);
         }
     }
 }
@@ -294,6 +328,24 @@ mod tests {
             messages,
         };
         assert_eq!(engine.jobs(), [job(0, 11, 60, 3), job(11, 16, 0, 1)], "a late poll counts from the time due");
+    }
+
+    /// The third message needs any two of three, the fourth any one of two, one of which is later.
+    #[test]
+    fn enough_messages_make_one_ready() {
+        let at = |us, flow| MessageConfig { start: Span::from_us(us), flow, ..MessageConfig::default() };
+        let some = |enough| MessageConfig { enough: Some(enough), ..MessageConfig::default() };
+        let mut messages = Messages::default();
+        let first: Vec<u32> = [7, 2, 5].map(|us| messages.push(at(us, None), &[])).to_vec();
+        let two = messages.push(some(2), &first);
+        let one = messages.push(some(1), &[5, two]);
+        messages.push(at(4, None), &[]);
+        assert_eq!((messages.check(0), two, one), (Ok(vec![]), 3, 4));
+        let mut engine = MessageEngine::new(&messages, 0, 1);
+        assert_eq!((engine.poll(us(9)), engine.is_over()), (None, true));
+        let found: Vec<_> =
+            engine.messages()[3..5].iter().map(|one| (one.ready, one.complete, one.released_by)).collect();
+        assert_eq!(found, [(Some(us(5)), Some(us(5)), Some(2)), (Some(us(4)), Some(us(4)), Some(5))]);
     }
 
     #[test]

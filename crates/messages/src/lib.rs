@@ -6,5 +6,5 @@
 mod engine;
 mod list;
 
-pub use engine::{JobReport, MessageEngine};
+pub use engine::{JobReport, MessageEngine, MessageReport};
 pub use list::{MessageConfig, MessageError, Messages};

@@ -6,8 +6,8 @@
 //! is complete when its receiver has all of its bytes in order. A message without a flow takes no network: it is a
 //! computation, or a point where several messages meet.
 //!
-//! A message is *ready* when its `start` is reached and all messages before it are complete. It is *due* its `delay`
-//! after that.
+//! A message is *ready* when its `start` is reached and all messages that it depends on are complete, or so many of them
+//! as are `enough`. It is *due* its `delay` after that.
 
 use firstlight_units::{Bytes, Span};
 
@@ -24,9 +24,13 @@ pub struct MessageConfig {
     pub delay: Span,
     /// Number of the job that the message is a part of. Jobs are numbered from 0.
     pub job: u32,
+    /// The message is ready once so many of those that it depends on are complete, whichever come first; `None`: all.
+    /// Such a message has no `start`.
+    pub enough: Option<u32>,
 }
 
-/// Messages and their dependencies. A message depends on earlier ones only, so that there is no cycle.
+/// Messages and their dependencies. A message depends on earlier ones only, so that there is no cycle; one for which
+/// some are `enough` depends on at least so many earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     list: Vec<MessageConfig>,
@@ -86,14 +90,30 @@ impl Messages {
     /// Checks the messages of a run with so many flows. Returns the bytes that each flow's messages have.
     ///
     /// # Errors
-    /// When a message depends on itself or a later one, names a flow that does not exist, or has bytes without a flow
+    /// When a message depends on itself or a later one without need, names a flow that does not exist, or has bytes without a flow
     /// or a flow without bytes.
     pub fn check(&self, flows: usize) -> Result<Vec<u64>, MessageError> {
         let mut bytes = vec![0u64; flows];
         for (index, message) in self.list.iter().enumerate() {
             let wrong = |problem: String| Err(MessageError { index, problem });
-            if let Some(other) = self.after(index).iter().find(|other| **other as usize >= index) {
-                return wrong(format!("it comes after message {other}: name an earlier one"));
+            let later = self.after(index).iter().filter(|other| **other as usize >= index);
+            match message.enough {
+                None => {
+                    if let Some(other) = later.min() {
+                        return wrong(format!("it comes after message {other}: name an earlier one"));
+                    }
+                }
+                Some(enough) => {
+                    let earlier = self.after(index).len() - later.clone().count();
+                    if enough == 0 || enough as usize > earlier || message.start > Span::ZERO {
+                        return wrong(format!(
+                            "{enough} of {earlier} earlier messages are not enough, or it has a start"
+                        ));
+                    }
+                    if let Some(other) = later.max().filter(|other| **other as usize >= self.list.len()) {
+                        return wrong(format!("there is no message {other}"));
+                    }
+                }
             }
             let (flow, empty) = (message.flow, message.bytes == Bytes::new(0));
             match flow.map(|flow| bytes.get_mut(flow as usize)) {
@@ -140,6 +160,12 @@ mod tests {
         assert_eq!(error(&[(on(0, 100, 0), &[]), (local, &[1])]), later);
         assert_eq!(error(&[(on(1, 100, 0), &[])]), "message 0: there is no flow 1");
         assert_eq!(error(&[(on(0, 0, 0), &[])]), "message 0: it has nothing to send");
+        let some = |enough, start| MessageConfig { enough: Some(enough), start, ..local };
+        let few = |enough| format!("message 1: {enough} of 1 earlier messages are not enough, or it has a start");
+        assert_eq!(error(&[(local, &[]), (some(2, Span::ZERO), &[0, 1])]), few(2));
+        assert_eq!(error(&[(local, &[]), (some(0, Span::ZERO), &[0])]), few(0));
+        assert_eq!(error(&[(local, &[]), (some(1, Span::from_us(1)), &[0])]), few(1));
+        assert_eq!(error(&[(local, &[]), (some(1, Span::ZERO), &[0, 2])]), "message 1: there is no message 2");
         let lost = MessageConfig { bytes: Bytes::new(9), ..local };
         assert_eq!(error(&[(lost, &[])]), "message 0: it has bytes and no flow to carry them");
     }

@@ -7,7 +7,7 @@ use crate::interface::{ChainConfig, ClockConfig};
 use crate::pfc::PfcConfig;
 use crate::qcn::QcnConfig;
 use crate::topology::{PortId, Topology};
-use crate::{Discipline, Length, PacerConfig, SharedBufferConfig};
+use crate::{Discipline, Framing, Length, PacerConfig, SharedBufferConfig};
 use firstlight_circuits::{Frame, Scheduler, Week};
 use firstlight_units::{Bytes, Rate, Span};
 use std::borrow::Cow;
@@ -27,6 +27,8 @@ pub struct HostLinks {
 /// The host's interface: all that is between a host's TCP and its link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterfaceConfig {
+    /// What each link of the network carries with each IP packet; the interface adds it.
+    pub framing: Framing,
     /// How long a packet takes through the sending host's stack.
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
@@ -287,7 +289,7 @@ impl VoqConfig {
     }
 }
 
-/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.1): what holds from `advance` before the day until the day's end,
+/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.2): what holds from `advance` before the day until `linger` after it,
 /// in place of the discipline's limit and threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resize {
@@ -298,11 +300,18 @@ pub struct Resize {
     pub threshold: Option<Length>,
     /// How long before the day (the paper's tau).
     pub advance: Span,
+    /// How long after the day.
+    pub linger: Span,
 }
 
 impl Resize {
-    /// So many packets from `advance` before the day, and marks beyond `mark` packets, where given.
+    /// So many packets from `advance` before the day to its end, and marks beyond `mark` packets, where given.
     pub fn packets(limit: u32, mark: Option<u32>, advance: Span) -> Self {
-        Resize { limit: Some(Length::Packets(limit)), threshold: mark.map(Length::Packets), advance }
+        Resize {
+            limit: Some(Length::Packets(limit)),
+            threshold: mark.map(Length::Packets),
+            advance,
+            linger: Span::ZERO,
+        }
     }
 }

@@ -44,7 +44,7 @@ pub use random::{Xoshiro256PlusPlus, stream, uniform};
 pub use red::{Band, Drops, RedConfig};
 pub use ring::Ring;
 pub use round_robin::RoundRobin;
-pub use serialize::Serializer;
+pub use serialize::{Framing, Serializer};
 pub use shared_buffer::{SharedBuffer, SharedBufferConfig};
 pub use switch_port::{QueueFull, SwitchPort};
 pub use voq::Voq;

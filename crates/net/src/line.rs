@@ -61,14 +61,14 @@ impl Line {
         alone.then_some(arrives)
     }
 
-    /// The transmitter is busy with a frame of `bytes` from `now` on that is none of the packets: they are counted
-    /// without it.
+    /// The transmitter is busy with an Ethernet frame of `bytes` from `now` on that is none of the packets: they are
+    /// counted without it.
     ///
     /// # Panics
     /// When the transmitter is busy.
     pub fn hold(&mut self, bytes: u16, now: Time) {
         assert!(self.free <= now, "a line sends one frame at a time");
-        self.free = now + self.serializer.time(bytes);
+        self.free = now + self.serializer.frame_time(bytes);
     }
 
     /// Takes the packet that arrives now, and returns when the next one arrives.

@@ -24,6 +24,7 @@
 //! "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from
 //! the standard, whose own text was not at hand.
 
+use crate::Framing;
 use crate::topology::Wire;
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -81,6 +82,9 @@ pub struct PfcConfig {
     /// The largest packet.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: Bytes,
+    /// What links carry with each packet.
+    #[cfg_attr(feature = "spec", serde(skip))]
+    pub framing: Framing,
     /// How many beginnings and ends of pauses are recorded one by one.
     #[cfg_attr(feature = "spec", serde(rename = "events"), schemars(range(min = 0, max = 10_000_000)))]
     pub most_events: usize,
@@ -173,6 +177,7 @@ impl PfcConfig {
             buffer: None,
             response: None,
             mtu,
+            framing: Framing::Ip,
             most_events: 0,
         }
     }
@@ -184,7 +189,7 @@ impl PfcConfig {
     /// two packets below an XOFF that is given.
     pub fn limits(&self, there: Wire, back: Wire) -> PfcLimits {
         let response = self.response.unwrap_or_else(|| response_time(there.rate));
-        let headroom = headroom(there, back, response, self.mtu);
+        let headroom = headroom(there, back, response, self.mtu, self.framing);
         let band = self.mtu.get().saturating_mul(2);
         let xoff = match (self.xoff, self.buffer) {
             (Some(xoff), _) => xoff.get(),
@@ -214,9 +219,11 @@ pub fn response_time(rate: Rate) -> Span {
     rate.tx_time(Bytes::new(quanta * QUANTUM / 8))
 }
 
-/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included.
-pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes) -> Bytes {
-    let frames = back.rate.saturating_tx_time(Bytes::new(mtu.get() + u64::from(PAUSE_FRAME)));
+/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays the pause
+/// frame; accounts count IP bytes.
+pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes, framing: Framing) -> Bytes {
+    let pause = u64::from(framing.frame_on_link(PAUSE_FRAME));
+    let frames = back.rate.saturating_tx_time(Bytes::new(framing.on_link(mtu).get() + pause));
     let time = [frames, back.delay, response, there.delay].iter().map(|span| u128::from(span.as_ps())).sum::<u128>();
     let bytes = (time * u128::from(there.rate.as_bps())).div_ceil(8_000_000_000_000);
     Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(2 * mtu.get()))
@@ -242,7 +249,10 @@ mod tests {
         assert_eq!((xon, xoff, buffer), (9654, 12_654, 22_308));
         assert_eq!(limits.missing().get(), 0);
         // A slower way back: a frame and the pause frame take ten times as long.
-        assert_eq!(headroom(wire(10, 0), wire(1, 0), Span::ZERO, Bytes::new(1500)).get(), 3000 + 15_640);
+        assert_eq!(headroom(wire(10, 0), wire(1, 0), Span::ZERO, Bytes::new(1500), Framing::Ip).get(), 3000 + 15_640);
+        // Framing delays that frame by 38 bytes and the pause frame by 20.
+        let framed = PfcConfig { framing: Framing::Ethernet, ..CONFIG }.limits(wire(10, 500), wire(10, 500));
+        assert_eq!(framed.headroom.get(), limits.headroom.get() + 58);
     }
 
     #[test]

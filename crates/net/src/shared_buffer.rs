@@ -65,8 +65,9 @@ impl SharedBuffer {
             return Err(QueueFull);
         }
         let event = ports[which].offer(id, packet, now)?;
-        self.known[which] += u64::from(packet.size());
-        self.bound += u64::from(packet.size());
+        let size = on_link(&ports[which], packet.bytes());
+        self.known[which] += size;
+        self.bound += size;
         if self.bound > self.peak {
             self.update_all(ports, now);
             self.peak = self.peak.max(self.bound);
@@ -79,9 +80,10 @@ impl SharedBuffer {
     pub fn admits<P: SwitchPort>(&mut self, ports: &[P], which: usize, size: Bytes, now: Time) -> bool {
         debug_assert_eq!(ports.len(), self.known.len(), "a shared buffer is of one switch, and sees all its ports");
         self.update(ports, which, now);
-        self.has_room(which, size.get()) || {
+        let size = on_link(&ports[which], size);
+        self.has_room(which, size) || {
             self.update_all(ports, now);
-            self.has_room(which, size.get())
+            self.has_room(which, size)
         }
     }
 
@@ -120,6 +122,12 @@ impl SharedBuffer {
     pub fn refused(&self) -> u64 {
         self.refused
     }
+}
+
+/// Bytes that a packet takes of a port's link, which is what ports count.
+#[inline]
+fn on_link(port: &impl SwitchPort, size: Bytes) -> u64 {
+    port.link().0.framing().on_link(size).get()
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) fn to_python(error: LabError) -> PyErr {
         | LabError::NoCaptureFile
         | LabError::LinuxHosts
         | LabError::NoLinuxHosts => SpecError::new_err(text),
-        LabError::Conservation(_) | LabError::Capture { .. } | LabError::Cancelled => RunError::new_err(text),
+        LabError::Conservation(_) | LabError::Controller { .. } | LabError::Capture { .. } | LabError::Cancelled => {
+            RunError::new_err(text)
+        }
     }
 }

@@ -4,6 +4,7 @@ mod circuits;
 mod convert;
 mod error;
 mod goal;
+mod own;
 mod progress;
 
 use firstlight_lab::{inspect_request, plan, run_request};
@@ -53,10 +54,17 @@ impl Experiment {
 impl Experiment {
     /// Reads an experiment from the text of its file; `path` is for messages and for the files that it names.
     #[new]
-    #[pyo3(signature = (text, path, overrides, *, allow_sweep = false))]
-    fn read(text: &str, path: &str, overrides: &Bound<'_, PyDict>, allow_sweep: bool) -> PyResult<Self> {
+    #[pyo3(signature = (text, path, overrides, *, allow_sweep = false, congestion_control = None))]
+    fn read(
+        text: &str,
+        path: &str,
+        overrides: &Bound<'_, PyDict>,
+        allow_sweep: bool,
+        congestion_control: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
         let overrides = convert::overrides(overrides)?;
-        let request = Request::read(text, path, &overrides, allow_sweep);
+        let own = congestion_control.map(own::controllers).transpose()?.unwrap_or_default();
+        let request = Request::read_with(text, path, &overrides, allow_sweep, own);
         Ok(Experiment { request: request.map_err(|problem| error::to_python(problem.into()))?, overrides })
     }
 
@@ -119,6 +127,8 @@ mod _core {
     use super::error::{RunError, SpecError};
     #[pymodule_export]
     use super::goal::{goal, goal_names};
+    #[pymodule_export]
+    use super::own::{PyAck, PyWindow, check_controller};
     #[pymodule_export]
     use super::{reference_text, schema_text, version};
 }

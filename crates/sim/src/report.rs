@@ -2,8 +2,8 @@
 
 use crate::conserve::Imbalance;
 use firstlight_circuits::RackId;
-use firstlight_net::HostId;
 use firstlight_net::qcn::{CongestionCounts, FlowKey};
+use firstlight_net::{Framing, HostId};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// The kind of element that a [`PortReport`] describes.
@@ -214,11 +214,13 @@ pub struct QueueReport {
     pub name: String,
     /// Its link's rate.
     pub rate: Rate,
+    /// What its link carries with each packet.
+    pub framing: Framing,
     /// How long the queue was watched.
     pub elapsed: Span,
     /// Packets that were queued.
     pub packets: u64,
-    /// Bytes that were queued.
+    /// Their IP bytes.
     pub bytes: Bytes,
     /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits: with strict
     /// priorities, how long all that was unsent would last.

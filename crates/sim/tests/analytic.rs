@@ -184,6 +184,21 @@ fn a_voq_is_large_from_the_advance_to_the_days_end() {
 }
 
 #[test]
+fn a_voq_that_lingers_shrinks_so_long_after_the_day() {
+    let mut config = paper(1);
+    config.voq.resize = Some(Resize { linger: us(150), ..Resize::packets(50, None, us(600)) });
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    // 40 Gb/s come, and from the day's end on the packet network takes 10: 50 packets wait 120 us later.
+    drive(&mut fabric, &flood(us(4000), us(7000)), at(us(4950)) - Span::from_ps(1));
+    let pair = pair_report(&fabric, 0, 1);
+    assert_eq!((pair.held, pair.dropped_shrink), (50, 0), "the day ended at 4800 us");
+    drive(&mut fabric, &[], at(us(4950)));
+    let pair = pair_report(&fabric, 0, 1);
+    assert_eq!((pair.held, pair.dropped_shrink), (16, 34));
+    assert_conserved(&fabric);
+}
+
+#[test]
 fn an_advance_reaches_back_across_the_week() {
     let mut config = paper(1);
     config.week = Week::etalon(4, us(180), us(20)).unwrap(); // 0 > 1 has its day at 420..600 us

@@ -171,6 +171,7 @@ fn build(asked: &[Asked]) -> (Messages, Vec<FlowConfig>, Vec<Vec<u32>>) {
             start: us(*start),
             delay: us(*delay),
             job: index as u32,
+            enough: None,
         };
         messages.push(message, &others);
         all.push(others);

@@ -331,7 +331,7 @@ impl Case {
         let class = |index: usize| (index % 2) as u8;
         let flow = |(index, &(src, dst, size)): (usize, &(u16, u16, u64))| FlowConfig {
             class: class(index),
-            cc: dctcp,
+            cc: dctcp.clone(),
             ..flow(src, dst, size)
         };
         let probe = |(index, &(src, dst, count)): (usize, &(u16, u16, u64))| ProbeConfig {

@@ -3,11 +3,11 @@
 use crate::host_kind::HostKind;
 use crate::tables::Experiment;
 use firstlight_transport::CcConfig;
-use firstlight_transport::cc::CcName;
+use firstlight_transport::cc::{CcName, EcnUse, OwnConfig};
 use firstlight_units::Rate;
 
 /// A connection's congestion control.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Control {
     /// A controller of simulated hosts.
     Simulated(CcConfig),
@@ -17,7 +17,7 @@ pub enum Control {
 
 impl Control {
     /// The name by which its hosts know it.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Control::Simulated(config) => config.name(),
             Control::Linux(name) => name,
@@ -32,16 +32,31 @@ impl Control {
         }
     }
 
-    /// The controller of that name for such hosts, whose link has the rate `link`.
-    pub(crate) fn of(experiment: &Experiment, name: CcName, hosts: HostKind, link: Rate) -> Result<Self, String> {
+    /// The controller of that name for such hosts, whose link has the rate `link`; `own` are the user's.
+    pub(crate) fn of(
+        experiment: &Experiment,
+        own: &[OwnConfig],
+        name: CcName,
+        hosts: HostKind,
+        link: Rate,
+    ) -> Result<Self, String> {
         if hosts == HostKind::Linux {
             return kernel_name(name).map(Control::Linux);
+        }
+        if let Some(own) = own.iter().find(|own| own.name() == name.as_str()) {
+            return Ok(Control::Simulated(CcConfig::Own(own.clone())));
         }
         // The hosts' own clocks are not stretched.
         let rate = Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1));
         let config = experiment.cc.config(name, rate, experiment.hosts.mtu);
         Ok(Control::Simulated(config.expect("each name is of a controller of simulated hosts")))
     }
+}
+
+/// How the controller of that name uses ECN; `None` where simulated hosts have none of that name.
+pub(crate) fn ecn_use(own: &[OwnConfig], name: CcName) -> Option<EcnUse> {
+    let of_own = own.iter().find(|own| own.name() == name.as_str()).map(|own| CcConfig::Own(own.clone()));
+    Some(of_own.or_else(|| CcConfig::from_name(name.simulated()?))?.ecn())
 }
 
 /// What a kernel calls the controller.

@@ -187,6 +187,21 @@ impl Expander<'_> {
         self.places.read_file(&self.path(key), name).map_err(Box::new)
     }
 
+    /// The same for a file that need not be a text.
+    pub fn read_bytes(&self, key: &str, name: &str) -> Result<(String, Vec<u8>), Box<Problem>> {
+        self.places.read_bytes(&self.path(key), name).map_err(Box::new)
+    }
+
+    /// How many files, relative to the experiment's folder, have names with this beginning and end and a number between.
+    pub fn count_files(&self, begin: &str, end: &str) -> usize {
+        self.places.count_files(begin, end)
+    }
+
+    /// The text of a file that a key names.
+    pub fn text(&self, key: &str, file: &str, bytes: Vec<u8>) -> Result<String, Box<Problem>> {
+        self.places.text(&self.path(key), file, bytes).map_err(Box::new)
+    }
+
     /// What is wrong with a file that a key names, at its place there.
     pub fn imported(&self, key: &str, error: ImportError) -> Box<Problem> {
         Box::new(self.places.imported(&self.path(key), error))
@@ -253,7 +268,7 @@ impl Expander<'_> {
     pub fn between(&self, connections: &Connections, class: u8, pairs: &[HostPair]) -> Result<Vec<Flow>, Box<Problem>> {
         let hosts = self.host_kind(connections);
         let controls = self.controls(connections, pairs)?;
-        let flow = |(&(src, dst), &cc): (&HostPair, &Control)| Flow {
+        let flow = |(&(src, dst), cc): (&HostPair, Control)| Flow {
             entry: self.entry,
             src: HostId(src as u16),
             dst: HostId(dst as u16),
@@ -266,7 +281,7 @@ impl Expander<'_> {
             class,
             messages: 0,
         };
-        Ok(pairs.iter().zip(&controls).map(flow).collect())
+        Ok(pairs.iter().zip(controls).map(flow).collect())
     }
 
     /// The congestion control of each pair's flows: the entry's own, else the sending Linux host's, else that of
@@ -286,12 +301,12 @@ impl Expander<'_> {
         let mut last: Option<(Rate, Control)> = None;
         let of = |&(src, _): &HostPair| {
             let rate = self.directory.rates[src];
-            if let Some((_, control)) = last.filter(|(known, _)| *known == rate) {
-                return Ok(control);
+            if let Some((_, control)) = last.as_ref().filter(|(known, _)| *known == rate) {
+                return Ok(control.clone());
             }
-            let control = Control::of(self.experiment, name, hosts, rate);
+            let control = Control::of(self.experiment, &self.places.own, name, hosts, rate);
             let control = control.map_err(|text| Box::new(self.places.problem(&key, text)))?;
-            last = Some((rate, control));
+            last = Some((rate, control.clone()));
             Ok(control)
         };
         pairs.iter().map(of).collect()

@@ -173,6 +173,10 @@ impl Kind {
 
 impl Class {
     fn read(schema: &Json) -> Self {
+        // Names, or a text that is a name of the user's.
+        if let Some(names) = names(&schema["anyOf"][0]).filter(|_| schema["anyOf"][1]["pattern"].is_string()) {
+            return Class::Name(names);
+        }
         if let Some(kinds) = schema["anyOf"].as_array() {
             return Class::Either(kinds.iter().map(Kind::read).collect());
         }

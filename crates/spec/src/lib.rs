@@ -60,6 +60,7 @@ use expander::Traffic;
 use firstlight_circuits::RackId;
 use firstlight_messages::Messages;
 use firstlight_transport::TcpConfig;
+use firstlight_transport::cc::OwnConfig;
 use firstlight_units::{Span, Time};
 use host_directory::HostDirectory;
 use linux_hosts::HostEntries;
@@ -136,8 +137,12 @@ pub struct Spec {
     pub jobs: Vec<Job>,
     /// The hosts that run Linux, with their programs.
     pub linux: Option<Linux>,
+    /// The user's own congestion controls that the experiment may use.
+    pub own: Vec<OwnConfig>,
     /// What is recorded.
     pub measure: MeasureTable,
+    /// The ports whose queues are watched: all that `measure.queues` names.
+    pub watched: Vec<String>,
     /// The measured pair of racks; `None` on a packet fabric, or when no flow leaves its rack.
     pub pair: Option<(RackId, RackId)>,
     /// The experiment with all its defaults, as nested tables.
@@ -153,9 +158,23 @@ impl Request {
     /// # Errors
     /// Everything that one stage of reading finds wrong.
     pub fn read(text: &str, path: &str, overrides: &Overrides, allow_sweep: bool) -> Result<Self, SpecError> {
+        Request::read_with(text, path, overrides, allow_sweep, vec![])
+    }
+
+    /// Reads a file's text as [`Request::read`] does. Its keys may also name the congestion controls `own`.
+    ///
+    /// # Errors
+    /// Everything that one stage of reading finds wrong.
+    pub fn read_with(
+        text: &str,
+        path: &str,
+        overrides: &Overrides,
+        allow_sweep: bool,
+        own: Vec<OwnConfig>,
+    ) -> Result<Self, SpecError> {
         let mut document = Document::parse(text, path)?;
         document.apply(overrides)?;
-        let walked = walk::walk(document, allow_sweep)?;
+        let walked = walk::walk(document, allow_sweep, own)?;
         if walked.json.get("chain").is_some() {
             return ChainSpec::of(walked).map(Request::Chain);
         }
@@ -222,6 +241,10 @@ impl Spec {
         experiment.fill_in(&places);
         let conditions = Conditions::of(&experiment);
         let imported = ImportedNetwork::of(&experiment, &places, week)?;
+        let watched = match &imported.network {
+            Network::Graph(graph) => rules::watched_ports(&experiment, &places, &graph.topology)?,
+            Network::Hybrid(_) => vec![],
+        };
         let directory = HostDirectory::of(&experiment.fabric, &imported);
         let entries = HostEntries::of(&experiment, &places, &directory)?;
         let traffic = expander::expand(&experiment, &places, &directory, &entries)?;
@@ -252,7 +275,9 @@ impl Spec {
             messages,
             jobs,
             linux,
+            own: places.own,
             measure: experiment.measure,
+            watched,
             pair,
             resolved,
             sweep,

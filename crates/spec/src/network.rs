@@ -120,6 +120,7 @@ fn links(experiment: &Experiment) -> HostLinks {
 fn interface(experiment: &Experiment) -> InterfaceConfig {
     let hosts = &experiment.hosts;
     InterfaceConfig {
+        framing: hosts.framing,
         send_delay: hosts.send_delay,
         receive_delay: hosts.receive_delay,
         loss: hosts.loss,
@@ -155,7 +156,6 @@ fn from_file(experiment: &Experiment, places: &Places, fabric: &GraphFile) -> Re
 }
 
 fn graph(experiment: &Experiment, places: &Places, topology: Topology) -> Result<GraphConfig, SpecError> {
-    rules::watched_ports(experiment, places, &topology)?;
     let exceptions = rules::special_ports(experiment, places, &topology)?;
     let switch = SwitchConfig { exceptions, ..experiment.switch.config() };
     let switch = rules::lossless_switches(experiment, places, &topology, switch)?;

@@ -4,11 +4,12 @@ use crate::document::{Document, Origin};
 use crate::error::{Place, Problem, SpecError};
 use crate::model::{self, Key};
 use firstlight_formats::ImportError;
+use firstlight_transport::cc::{CcName, OwnConfig};
 use firstlight_units::SettingError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a file that an experiment names, at most.
 const LARGEST: u64 = 1 << 28;
@@ -23,11 +24,39 @@ pub(crate) struct Places {
     pub tables: BTreeMap<String, Origin>,
     /// The files that were read: the name that the experiment has for each, and its path.
     inputs: RefCell<BTreeMap<String, String>>,
+    /// The user's own congestion controls that the experiment may name, or does.
+    pub own: Vec<OwnConfig>,
 }
 
 impl Places {
-    pub fn of(document: Document) -> Self {
-        Places { document, keys: BTreeMap::new(), tables: BTreeMap::new(), inputs: RefCell::default() }
+    pub fn of(document: Document, own: Vec<OwnConfig>) -> Self {
+        Places { document, keys: BTreeMap::new(), tables: BTreeMap::new(), inputs: RefCell::default(), own }
+    }
+
+    /// Whether `name` is a user's own congestion control: one that came with the experiment, or a shared object, which
+    /// is loaded when it is first named. An error says what is wrong with that file.
+    pub fn own_controller(&mut self, name: &str) -> Option<Result<(), String>> {
+        if self.own.iter().any(|own| own.name() == name) {
+            return Some(Ok(()));
+        }
+        if !name.ends_with(".so") {
+            return None;
+        }
+        let file = self.file(name);
+        let loaded = firstlight_plugin::load(CcName::own(name).as_str(), &file);
+        Some(
+            loaded
+                .map(|own| {
+                    self.own.push(own);
+                    self.inputs.borrow_mut().insert(name.into(), file.display().to_string());
+                })
+                .map_err(|problem| format!("{}: {problem}", file.display())),
+        )
+    }
+
+    /// The path of a file that the experiment names, relative to the experiment's folder.
+    fn file(&self, name: &str) -> PathBuf {
+        Path::new(&self.document.path).parent().unwrap_or(Path::new("")).join(name)
     }
 
     /// Whether the key at `path` is given.
@@ -75,13 +104,41 @@ impl Places {
 
     /// Reads a file that the key at `path` names, relative to the experiment's folder: its path, and what it holds.
     pub fn read_file(&self, path: &str, name: &str) -> Result<(String, String), Problem> {
-        let folder = Path::new(&self.document.path).parent().unwrap_or(Path::new(""));
-        let file = folder.join(name);
-        let text =
-            read_text(&file).map_err(|error| self.problem(path, format!("cannot read {}: {error}", file.display())))?;
+        let (file, bytes) = self.read_bytes(path, name)?;
+        let text = self.text(path, &file, bytes)?;
+        Ok((file, text))
+    }
+
+    /// Reads a file that need not be a text: its path, and what it holds.
+    pub fn read_bytes(&self, path: &str, name: &str) -> Result<(String, Vec<u8>), Problem> {
+        let file = self.file(name);
+        let bytes = read(&file).map_err(|error| self.unreadable(path, &file.display().to_string(), &error))?;
         let file = file.display().to_string();
         self.inputs.borrow_mut().insert(name.into(), file.clone());
-        Ok((file, text))
+        Ok((file, bytes))
+    }
+
+    /// How many files, relative to the experiment's folder, have names with this beginning and end and a number between.
+    pub fn count_files(&self, begin: &str, end: &str) -> usize {
+        // The folder is never the empty path, which cannot be listed.
+        let begin = Path::new(".").join(self.file(begin));
+        let Some((folder, begin)) = begin.parent().zip(begin.file_name()) else { return 0 };
+        let is_one = |name: &str| {
+            let number = name.strip_prefix(&*begin.to_string_lossy()).and_then(|rest| rest.strip_suffix(end));
+            number.is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter(|entry| is_one(&entry.file_name().to_string_lossy())).count()
+    }
+
+    /// The text of a file that the key at `path` names, without its byte order mark.
+    pub fn text(&self, path: &str, file: &str, bytes: Vec<u8>) -> Result<String, Problem> {
+        let text = String::from_utf8(bytes).map_err(|error| self.unreadable(path, file, &error.utf8_error()))?;
+        Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
+    }
+
+    fn unreadable(&self, path: &str, file: &str, error: &dyn std::error::Error) -> Problem {
+        self.problem(path, format!("cannot read {file}: {error}"))
     }
 
     /// What is wrong with a file that the key at `key` names, at its place there.
@@ -96,14 +153,14 @@ impl Places {
     }
 }
 
-/// The content of a text file without its byte order mark.
-fn read_text(file: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(file)?.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
+/// The content of a file.
+fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    std::fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
         return Err(std::io::Error::other(format!("it is larger than {} MiB: use a smaller one", LARGEST >> 20)));
     }
-    Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
+    Ok(bytes)
 }
 
 /// Problems, unless there are none.

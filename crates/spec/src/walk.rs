@@ -8,6 +8,7 @@ use crate::model::{self, Key, Shape, Table, Variant, Without, join};
 use crate::places::{Places, all_or};
 use crate::renamed;
 use firstlight_formats::nearest;
+use firstlight_transport::cc::{CcName, OwnConfig};
 use serde_json::{Map, Value as Json, json};
 
 /// What the walk makes of a document that has no unknown key and no value of a wrong type.
@@ -24,10 +25,10 @@ pub(crate) struct Walked {
 }
 
 /// Walks over a document. Fails with every unknown key and every value of a wrong type, form or range.
-pub(crate) fn walk(document: Document, allow_sweep: bool) -> Result<Walked, SpecError> {
+pub(crate) fn walk(document: Document, allow_sweep: bool, own: Vec<OwnConfig>) -> Result<Walked, SpecError> {
     let entries = document.root.clone();
     let mut walk = Walk {
-        places: Places::of(document),
+        places: Places::of(document, own),
         problems: vec![],
         missing: vec![],
         idle: vec![],
@@ -117,6 +118,11 @@ impl Walk {
 
     fn value(&mut self, kind: &Kind, node: &TomlNode, path: &str) -> Option<Json> {
         self.places.keys.insert(path.into(), node.origin.clone());
+        if let (TomlValue::Text(name), true) = (&node.value, kind.what == CcName::WHAT)
+            && let Some(found) = self.places.own_controller(name)
+        {
+            return found.map(|()| json!(name)).map_err(|text| self.wrong(path, &node.origin, text)).ok();
+        }
         kind.check(node).map_err(|problem| self.wrong(path, &node.origin, problem)).ok()
     }
 

@@ -141,7 +141,7 @@ fn every_setting_of_tcp_arrives() {
 
 #[test]
 fn controllers_take_their_tables() {
-    let of = |set: &[(&str, &str)]| match read(PAIR, set).flows[0].cc {
+    let of = |set: &[(&str, &str)]| match read(PAIR, set).flows[0].cc.clone() {
         Control::Simulated(config) => config,
         Control::Linux(name) => panic!("{name}"),
     };

@@ -35,8 +35,8 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
     if let Some(pair) = spec.pair {
         fabric.set_meter(&MeterConfig { pair, series: series(spec) })?;
     }
-    if let Some(ports) = spec.measure.queues.clone() {
-        fabric.watch(&WatchConfig { ports, every: spec.measure.queue_samples })?;
+    if !spec.watched.is_empty() {
+        fabric.watch(&WatchConfig { ports: spec.watched.clone(), every: spec.measure.queue_samples })?;
     }
     if spec.measure.account {
         fabric.keep_causes();
@@ -60,7 +60,7 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         dst: flow.dst,
         tcp: spec.tcp,
         // The world does not use the congestion control of a Linux host.
-        cc: flow.cc.simulated().copied().unwrap_or(CcConfig::NewReno(NewRenoConfig {})),
+        cc: flow.cc.simulated().cloned().unwrap_or(CcConfig::NewReno(NewRenoConfig {})),
         size: flow.size,
         start: flow.start,
         jitter: flow.jitter,

@@ -91,6 +91,7 @@ fn message_plans(spec: &Spec, flows: impl Iterator<Item = usize>) -> Vec<Message
         start_ps: (list[index].start * u64::from(spec.time_scale)).as_ps(),
         delay_ps: (list[index].delay * u64::from(spec.time_scale)).as_ps(),
         after: spec.messages.after(index).iter().map(|other| message_of[*other as usize]).collect(),
+        enough: list[index].enough,
     };
     ours().map(plan).collect()
 }

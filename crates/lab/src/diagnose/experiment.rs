@@ -117,7 +117,9 @@ fn workloads(spec: &Spec, notes: &mut Vec<String>) {
                  its file has no more"
             )),
             _ if flows == 0 && spec.probes.iter().all(|probe| spec.workload_name(probe.entry) != name) => {
-                notes.push(format!("workload {name} has no flow: the first would start after the run's end"));
+                notes.push(format!(
+                    "workload {name} has no flow: its file has none, or the first would start after the run's end"
+                ));
             }
             _ => {}
         }

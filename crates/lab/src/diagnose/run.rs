@@ -40,12 +40,10 @@ pub(super) fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
     let limited = simulated.filter(|(row, _)| u64::from(row.cwnd) * u64::from(spec.tcp.mss()) >= window);
     say(notes, limited.count(), rows.len(), "ended with a congestion window at least as large as tcp.receive_window");
     let sized = rows.iter().filter(|flow| flow.size.is_some()).count();
-    let waiting = counters.jobs.iter().filter(|job| job.finish.is_none()).count();
+    let jobs = spec.jobs.iter().zip(&counters.jobs).filter(|(job, _)| job.flows.is_empty());
+    let waiting = jobs.clone().filter(|(_, report)| report.finish.is_none()).count();
     if waiting > 0 {
-        notes.push(format!(
-            "{waiting} of {} jobs were not complete at the end and have no duration",
-            counters.jobs.len()
-        ));
+        notes.push(format!("{waiting} of {} jobs were not complete at the end and have no duration", jobs.count()));
     }
     say(notes, counters.unfinished, sized, "of a given size were not complete at the end and have no completion time");
 }

@@ -5,8 +5,8 @@ mod lossless;
 use crate::diagnose;
 use crate::measure::matching_text;
 use firstlight_circuits::Week;
-use firstlight_net::HostId;
 use firstlight_net::topology::{Node, Routes, Topology};
+use firstlight_net::{Framing, HostId};
 use firstlight_sim::{GraphConfig, HostLinks, HybridConfig};
 use firstlight_spec::{HostKind, Network, Request, Spec};
 use firstlight_units::{Bytes, Rate, Span};
@@ -49,6 +49,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "fabric": fabric,
         "hosts": spec.hosts(),
         "rates": rates,
+        "framing": framing(spec.network.interface().framing),
         "week": week,
         "week_us": week_us(&spec.network),
         "bdp": bdp,
@@ -65,6 +66,11 @@ pub fn inspect(spec: &Spec) -> Json {
         "spec": spec.resolved,
         "notes": diagnose::of_spec(spec),
     })
+}
+
+/// What links carry with each packet.
+fn framing(framing: Framing) -> Json {
+    json!({"kind": framing.name(), "bytes_per_packet": framing.overhead()})
 }
 
 fn week_us(network: &Network) -> Option<f64> {
@@ -156,14 +162,14 @@ fn week(week: &Week) -> Json {
 /// A path's bandwidth-delay product: bottleneck rate times round-trip time without queues, stacks of the hosts
 /// included, with both directions over the same network.
 fn product(spec: &Spec, rate: Rate, propagation: Span) -> Json {
-    let mtu = Bytes::new(spec.tcp.mtu.into());
     let interface = spec.network.interface();
+    let packet = interface.framing.on_link(Bytes::new(spec.tcp.mtu.into()));
     let one_way = interface.send_delay + propagation + interface.receive_delay;
     let round_trip = one_way * 2;
     let bytes = rate.bytes_in(round_trip).get();
     json!({
         "rate": rate.to_string(), "one_way_us": one_way.as_us_f64(), "round_trip_us": round_trip.as_us_f64(),
-        "bytes": bytes, "packets": bytes as f64 / mtu.get() as f64, "packet_us": rate.tx_time(mtu).as_us_f64(),
+        "bytes": bytes, "packets": bytes as f64 / packet.get() as f64, "packet_us": rate.tx_time(packet).as_us_f64(),
     })
 }
 
@@ -182,9 +188,9 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
         "circuit": product(spec, hybrid.circuit.rate, hosts + hybrid.circuit.delay),
     });
     if let Some((src, dst)) = spec.pair.filter(|_| hybrid.control.is_none()) {
-        let mtu = Bytes::new(spec.tcp.mtu.into());
+        let packet = spec.network.interface().framing.on_link(Bytes::new(spec.tcp.mtu.into()));
         let day = hybrid.week.days().iter().find(|day| day.matching.destination(src) == Some(dst));
-        let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(mtu).as_ps());
+        let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(packet).as_ps());
         bdp["day_packets"] = json!(packets);
         bdp["circuit_share"] = json!(hybrid.week.time_of(src, dst).as_secs_f64() / hybrid.week.length().as_secs_f64());
     }
@@ -248,7 +254,7 @@ fn measure(spec: &Spec) -> Json {
         "series_us": spec.measure.series.map(Span::as_us_f64),
         "fold": spec.measure.series.map(|_| spec.measure.fold),
         "tcp_info_us": spec.measure.tcp_info.map(Span::as_us_f64),
-        "queues": spec.measure.queues.as_deref().unwrap_or_default(),
+        "queues": spec.watched,
         "queue_samples_us": spec.measure.queue_samples.map(Span::as_us_f64),
         "throughput_us": spec.measure.throughput.map(Span::as_us_f64),
         "probes": spec.measure.probes,

@@ -14,8 +14,8 @@
 //! twice the handshake's (60 h / rate + delays), then (52 + N MTU) / rate + h L / rate + delays, if L is not much
 //! smaller than the MTU: a small last segment waits behind a full one at each link.
 
-use firstlight_net::HostId;
-use firstlight_net::topology::Routes;
+use firstlight_net::topology::{Routes, Wire};
+use firstlight_net::{Framing, HostId};
 use firstlight_sim::{FlowReport, GraphConfig};
 use firstlight_spec::{Network, Spec};
 use firstlight_transport::TcpConfig;
@@ -31,6 +31,8 @@ pub struct Hop {
     pub rate: Rate,
     /// Propagation delay of the link, and the delay of a host's stack at its end.
     pub delay: Span,
+    /// What the link carries with each packet.
+    pub framing: Framing,
 }
 
 /// Least completion times on one network.
@@ -66,9 +68,15 @@ impl<'a> Ideal<'a> {
     fn hops(&self, src: HostId, dst: HostId) -> Option<Vec<Hop>> {
         let (config, routes) = self.graph.as_ref().filter(|_| src != dst)?;
         let path = routes.path(&config.topology, src, dst, 0);
-        let mut hops: Vec<Hop> = path.wires().map(|wire| Hop { rate: wire.rate, delay: wire.delay }).collect();
+        let framing = config.interface.framing;
+        let link = |Wire { rate, delay }| Hop { rate, delay, framing };
+        let mut hops: Vec<Hop> = path.wires().map(link).collect();
         hops.first_mut()?.delay += config.interface.send_delay;
-        hops.extend(config.interface.adapter.receive.map(|bus| Hop { rate: bus.drain, delay: Span::ZERO }));
+        hops.extend(config.interface.adapter.receive.map(|bus| Hop {
+            rate: bus.drain,
+            delay: Span::ZERO,
+            framing: Framing::Ip,
+        }));
         hops.last_mut()?.delay += config.interface.receive_delay;
         Some(hops)
     }
@@ -108,7 +116,7 @@ fn arrival(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
         // When the run's first and last packets arrive at the link.
         let (mut first, mut last) = (Span::ZERO, Span::ZERO);
         for (hop, free) in path.iter().zip(&mut free) {
-            let each = hop.rate.tx_time(size);
+            let each = hop.rate.tx_time(hop.framing.on_link(size));
             let start = first.max(*free);
             *free = (start + each * count).max(last + each);
             (first, last) = (start + each + hop.delay, *free + hop.delay);
@@ -124,7 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn hop(gbps: u64, us: u64) -> Hop {
-        Hop { rate: Rate::from_gbps(gbps), delay: Span::from_us(us) }
+        Hop { rate: Rate::from_gbps(gbps), delay: Span::from_us(us), framing: Framing::Ip }
     }
 
     #[test]
@@ -142,6 +150,11 @@ mod tests {
         assert_eq!(arrival(&slow, &[(5, Bytes::new(1500))]), Span::from_ns(1_200 + 5 * 12_000));
         let fast = [hop(1, 0), hop(10, 0)];
         assert_eq!(arrival(&fast, &[(5, Bytes::new(1500))]), Span::from_ns(5 * 12_000 + 1_200));
+        // Framing of 38 bytes, 30.4 ns, on each of two links: of both SYNs, the ACK, and of one segment twice.
+        let framed = path.map(|hop| Hop { framing: Framing::Ethernet, ..hop });
+        let more = completion_on(&framed, &framed, &tcp, Bytes::new(1448))
+            - completion_on(&path, &path, &tcp, Bytes::new(1448));
+        assert_eq!(more.as_ps(), (2 + 2 + 1 + 2) * 30_400);
     }
 
     /// The same computed packet by packet.

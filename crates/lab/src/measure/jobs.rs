@@ -1,6 +1,7 @@
 //! Table `jobs`: one row for each job of a workload of messages, in the order of the experiment.
 //!
-//! A job runs from the time at which its first message may be sent to the time at which its last message is complete.
+//! A job runs from the time at which its first message may be sent to the time at which its last message is complete; a
+//! job of flows, from the start of its first flow to the end of its last one.
 
 use super::critical_path::least_times;
 use super::numbers;
@@ -14,20 +15,20 @@ use firstlight_units::Span;
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let rows: Vec<(&Job, &JobReport)> = spec.jobs.iter().zip(&counters.jobs).collect();
     let start = |job: &JobReport| job.start.map(|start| spec.own_time(start).as_us_f64());
-    Table::new("jobs", "one row for each job: a file that is written, a reducer that fetches its input, a query, a step of an application, an application")
+    Table::new("jobs", "one row for each job: a file that is written, a reducer that fetches its input, a query, a step of an application, an application, a round of an incast or ring")
         .text("workload", "the workload's name", &rows, |(asked, _)| spec.workload_name(asked.entry).to_string())
         .with("job", "number of the job, from 0 in its workload", Column::Integer(numbers_within(&spec.jobs)))
-        .number("start_us", "when its first message could be sent; NaN if that never was", &rows, |(_, report)| {
+        .number("start_us", "when its first message could be sent, or its first flow started; NaN if that never was", &rows, |(_, report)| {
             start(report).unwrap_or(f64::NAN)
         })
-        .number("duration_us", "until its last message was complete; NaN if it never was", &rows, |(_, report)| {
+        .number("duration_us", "until its last message or flow was complete; NaN if it never was", &rows, |(_, report)| {
             duration(spec, report).map_or(f64::NAN, Span::as_us_f64)
         })
         .count("size_bytes", "what it is about: the file's size, the reducer's input, the replies to a query, what an application writes or sends", &rows, |(asked, _)| {
             asked.size.get()
         })
-        .count("sent_bytes", "what its messages have, replicas and calls included", &rows, |(_, report)| report.bytes.get())
-        .count("messages", "how many messages it has", &rows, |(_, report)| u64::from(report.messages))
+        .count("sent_bytes", "what its messages or flows have, replicas and calls included", &rows, |(_, report)| report.bytes.get())
+        .count("messages", "how many messages or flows it has", &rows, |(_, report)| u64::from(report.messages))
         .with(
             "throughput_gbps",
             "size_bytes over duration_us; NaN if it is not complete",
@@ -53,7 +54,7 @@ pub(super) fn slowdowns(spec: &Spec, counters: &Counters) -> Vec<f64> {
 }
 
 /// The number of each job within its workload; jobs are ordered by workload.
-fn numbers_within(jobs: &[Job]) -> Vec<i64> {
+pub(super) fn numbers_within(jobs: &[Job]) -> Vec<i64> {
     jobs.chunk_by(|a, b| a.entry == b.entry).flat_map(|own| 0..own.len() as i64).collect()
 }
 

@@ -9,6 +9,7 @@ mod fabric;
 mod fct;
 mod flows;
 mod ideal;
+mod job_path;
 mod jobs;
 mod latency;
 mod linux;
@@ -34,7 +35,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         tables.push(fct::table(spec, counters));
     }
     if !spec.jobs.is_empty() {
-        tables.push(jobs::table(spec, counters));
+        tables.extend([jobs::table(spec, counters), job_path::table(spec, counters)]);
     }
     if !counters.queues.is_empty() {
         tables.extend([queues::table(&counters.queues), queues::waits(&counters.queues)]);

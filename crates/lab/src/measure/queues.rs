@@ -1,8 +1,8 @@
 //! Tables `queues`, `queue_waits` and `queue_samples`: the ports that `measure.queues` names, over the measured time.
 //!
 //! A packet waits from its arrival at the port until its first bit is sent, so that the rest of the packet in service
-//! counts. Utilization is the bytes that the port accepted divided by those that its link could carry, headers and ACKs
-//! included.
+//! counts. Utilization is the bytes that the port accepted divided by those that its link could carry, headers, ACKs and
+//! Ethernet framing (`hosts.framing`) included.
 
 use super::numbers;
 use crate::quantile::histogram_quantile_us;
@@ -12,7 +12,8 @@ use firstlight_sim::QueueReport;
 /// The part of its link's capacity that a port used.
 pub(super) fn utilization(queue: &QueueReport) -> f64 {
     let capacity = queue.rate.as_bps() as f64 * queue.elapsed.as_secs_f64();
-    if capacity > 0.0 { queue.bytes.get() as f64 * 8.0 / capacity } else { 0.0 }
+    let framing = queue.packets * u64::from(queue.framing.overhead());
+    if capacity > 0.0 { (queue.bytes.get() + framing) as f64 * 8.0 / capacity } else { 0.0 }
 }
 
 /// The mean of the waits in us; NaN without packets.
@@ -26,8 +27,8 @@ pub(super) fn table(queues: &[QueueReport]) -> Table {
     Table::new("queues", "one row for each watched port: what its packets met in the measured time")
         .text("name", "as in table ports", queues, |queue| queue.name.clone())
         .count("packets", "packets that it took in", queues, |queue| queue.packets)
-        .count("bytes", "their bytes", queues, |queue| queue.bytes.get())
-        .number("utilization", "these bytes of what its link could carry", queues, utilization)
+        .count("bytes", "their bytes, without Ethernet framing", queues, |queue| queue.bytes.get())
+        .number("utilization", "these bytes and their framing of what its link could carry", queues, utilization)
         .number("wait_mean_us", "mean time until a packet's first bit was sent; NaN without any", queues, mean_wait_us)
         .number("wait_p50_us", "time that half of them did not exceed", queues, wait(0.5))
         .number("wait_p99_us", "time that 99% did not exceed", queues, wait(0.99))
@@ -60,7 +61,10 @@ pub(super) fn samples(queues: &[QueueReport]) -> Table {
         .count("packets", "packets that wait, the one in service not counted", &rows, |(_, sample)| {
             sample.packets.into()
         })
-        .count("bytes", "bytes not yet sent, the rest of the packet in service counted", &rows, |(_, sample)| {
-            sample.bytes.get()
-        })
+        .count(
+            "bytes",
+            "bytes not yet sent, the rest of the packet in service and Ethernet framing counted",
+            &rows,
+            |(_, sample)| sample.bytes.get(),
+        )
 }

@@ -2,14 +2,14 @@
 
 use super::LinuxCounters;
 use crate::error::LabError;
-use firstlight_messages::JobReport;
+use firstlight_messages::{JobReport, MessageReport};
 use firstlight_sim::causes::CauseReport;
 use firstlight_sim::{
     CircuitReport, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport, QueueReport,
     Totals, World,
 };
-use firstlight_spec::Spec;
-use firstlight_units::Span;
+use firstlight_spec::{Job, Spec};
+use firstlight_units::{Bytes, Span, Time};
 
 /// The counters of a run.
 #[derive(Clone, Debug)]
@@ -24,8 +24,10 @@ pub struct Counters {
     pub flows: Vec<FlowReport>,
     /// How many flows of a given size are not complete.
     pub unfinished: usize,
-    /// The jobs of dependent messages.
+    /// The jobs, by number.
     pub jobs: Vec<JobReport>,
+    /// The dependent messages, by number.
+    pub messages: Vec<MessageReport>,
     /// The measured pair, if there is one.
     pub meter: Option<MeterReport>,
     /// All ports, links and queues.
@@ -74,7 +76,8 @@ impl Counters {
             warm,
             flows: world.flows(),
             unfinished: world.unfinished(),
-            jobs: world.jobs(),
+            jobs: job_reports(spec, world),
+            messages: world.messages(),
             meter: world.fabric().meter(),
             ports: world.fabric().ports(),
             pairs: world.fabric().pairs(),
@@ -91,4 +94,26 @@ impl Counters {
             linux: None,
         })
     }
+}
+
+/// The reports of all jobs: those of messages as the world has them, those of flows by the flows' times.
+fn job_reports(spec: &Spec, world: &World) -> Vec<JobReport> {
+    let (of_messages, flows) = (world.jobs(), world.flows());
+    let report = |(number, job): (usize, &Job)| {
+        let own = &flows[job.flows.clone()];
+        if own.is_empty() {
+            return of_messages[number];
+        }
+        JobReport {
+            start: own.iter().map(|flow| flow.start).min().filter(|start| *start < Time::MAX),
+            finish: own
+                .iter()
+                .map(|flow| flow.finish)
+                .collect::<Option<Vec<_>>>()
+                .and_then(|all| all.into_iter().max()),
+            bytes: Bytes::new(own.iter().filter_map(|flow| flow.size).map(Bytes::get).fold(0, u64::saturating_add)),
+            messages: own.len() as u32,
+        }
+    };
+    spec.jobs.iter().enumerate().map(report).collect()
 }

@@ -114,6 +114,11 @@ impl Runner<'_, '_> {
                 self.world.run_until(until)
             }
             self.adapt();
+            for own in &self.spec.own {
+                if let Some(fault) = own.take_fault() {
+                    return Err(LabError::Controller { name: own.name(), fault });
+                }
+            }
             let done = self.done(until_finished);
             if (self.progress)(done).is_break() {
                 return Err(LabError::Cancelled);

@@ -3,6 +3,7 @@
 use crate::{integers, metric, numbers, read, result, told_at};
 use firstlight_lab::measure::{Hop, completion_on};
 use firstlight_lab::{Spec, inspect};
+use firstlight_net::Framing;
 use firstlight_units::{Bytes, Rate, Span};
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ fn on(fabric: &str, workload: &str) -> String {
 }
 
 fn path(links: usize) -> Vec<Hop> {
-    vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1) }; links]
+    vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
 }
 
 /// What a lone flow takes over so many links, handshake included.

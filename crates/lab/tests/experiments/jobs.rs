@@ -5,6 +5,7 @@ use firstlight_lab::measure::{Hop, completion_on};
 use firstlight_lab::spec::{Flow, OverrideValue};
 use firstlight_lab::{Outcome, Spec, inspect, run};
 use firstlight_linux::Plan;
+use firstlight_net::Framing;
 use firstlight_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -88,9 +89,38 @@ fn jobs_are_measured() {
     assert!(cut.manifest["warnings"].to_string().contains("8 of 8 jobs were not complete"), "{}", cut.manifest);
 }
 
+/// A block's job runs from the writer's question to the block's last replica; the next one begins where it ends.
+#[test]
+fn a_job_may_be_a_block() {
+    let set = |job| read(HDFS, &[("measure.fct_groups", "[]"), ("workload.0.job", job)]);
+    let (files, blocks) = (result(&set("file")), result(&set("block")));
+    assert_eq!(files.manifest["digest"], blocks.manifest["digest"], "what is sent is the same");
+    let of = |name| numbers(&blocks, "jobs", name);
+    let (starts, times, wholes) = (of("start_us"), of("duration_us"), numbers(&files, "jobs", "duration_us"));
+    assert_eq!(integers(&blocks, "jobs", "size_bytes"), [400_000, 400_000, 200_000].repeat(8));
+    for (file, whole) in wholes.iter().enumerate() {
+        let its = 3 * file..3 * file + 3;
+        assert!((times[its.clone()].iter().sum::<f64>() - whole).abs() < 1e-6, "blocks of file {file}");
+        assert!(its.clone().skip(1).all(|block| (starts[block] - starts[block - 1] - times[block - 1]).abs() < 1e-6));
+    }
+    assert!((blocks.metric("jobs_gbps").unwrap() - files.metric("jobs_gbps").unwrap()).abs() < 1e-9);
+}
+
+/// Writers start up to the jitter later, each at a time of its own; their second files follow the first.
+#[test]
+fn writers_may_start_at_random_times() {
+    let outcome = result(&read(HDFS, &[("workload.0.jitter", "20ms"), ("workload.0.start", "5ms")]));
+    let (starts, times) = (numbers(&outcome, "jobs", "start_us"), numbers(&outcome, "jobs", "duration_us"));
+    let mut first = starts[..6].to_vec();
+    assert!(first.iter().all(|start| (5_000.0..25_000.0).contains(start)), "{first:?}");
+    first.sort_by(f64::total_cmp);
+    assert!(first.windows(2).all(|pair| pair[0] < pair[1]) && first[5] - first[0] > 5_000.0, "{first:?}");
+    assert!((starts[6] - starts[0] - times[0]).abs() < 1e-6 && (starts[7] - starts[1] - times[1]).abs() < 1e-6);
+}
+
 /// Links of 10 Gb/s and 1 us.
 fn path(links: usize) -> Vec<Hop> {
-    vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1) }; links]
+    vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
 }
 
 /// One block of one chunk: a call to the name node in the rack, four links to the second replica, two to the third.
@@ -198,6 +228,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(error(&star(4, "kind = \"hdfs\""), &[]), "x.toml:10:8: workload.0.kind: replicas go to another rack: use a fabric with at least two racks");
     assert_eq!(wrong(&[("fabric.hosts_per_rack", "1"), ("workload.0.replication", "3")]), "x.toml, from --set workload.0.replication: workload.0.replication: the third replica goes to another host of the second one's rack, which has one: use 2");
     assert_eq!(one("chunk", "500kB"), "x.toml, from --set workload.0.chunk: workload.0.chunk: a chunk of 500000 B is larger than a block of 400000 B: use at most that");
+    assert_eq!(one("jitter", "1s"), "x.toml, from --set workload.0.jitter: workload.0.jitter: the flow may start after the run's end: start + jitter must be less than duration, 1s");
+    assert_eq!(one("job", "blok"), "x.toml, from --set workload.0.job: workload.0.job: 'blok' is not one of file, block: did you mean \"block\"?");
     assert_eq!(one("name_node", "rack1"), "x.toml, from --set workload.0.name_node: workload.0.name_node: it is one host: write for example \"host0\"");
     assert_eq!(wrong(&[("workload.0.chunk", "1B"), ("workload.0.file_size", "4MB")]), "x.toml, from --set workload.0.chunk: workload.0.chunk: it makes 64000000 messages, and 10000000 are the most: use less work, or larger pieces");
     assert_eq!(wrong(&[("workload.0.block", "9B"), ("workload.0.chunk", "9B")]), "x.toml, from --set workload.0.block: workload.0.block: it makes 1777792 connections, and 1000000 are the most: use less work, or larger pieces");

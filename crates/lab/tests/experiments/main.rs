@@ -10,6 +10,7 @@ mod jobs;
 mod lossless;
 mod packet_fabrics;
 mod qcn;
+mod schedules;
 mod slowdowns;
 mod workloads;
 

@@ -61,6 +61,60 @@ fn the_ideal_time_by_hand() {
     assert!((numbers(&behind_stacks, "flows", "slowdown")[0] - 1.0).abs() < 1e-9);
 }
 
+/// By hand, as above: each packet takes 38 bytes more of each link, and a bus that is no link takes none.
+#[test]
+fn ethernet_framing_takes_38_bytes_of_each_link() {
+    let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host5\"\nsize = \"14480B\"\n[measure]\nqueues = [\"host5.port\"]";
+    let text = on(KINDS[2].0, flow);
+    for more in ["", "[pfc]", "[[switch.classes]]\n[[switch.classes]]"] {
+        let outcome = result(&format!("{text}{more}"), &[("hosts.framing", "ethernet")]);
+        let handshake = 2.0 * (2.0 * 0.8e-3 * 98.0 + 2.0 * 0.2e-3 * 98.0 + 4.0);
+        let data = (90.0 + 15_380.0) * 0.8e-3 + 2.0 * 0.2e-3 * 1538.0 + 0.8e-3 * 1538.0 + 4.0;
+        let time = numbers(&outcome, "flows", "fct_us")[0];
+        assert!((time - handshake - data).abs() < 1e-6, "{more}: {time}, not {}", handshake + data);
+        assert!((numbers(&outcome, "flows", "slowdown")[0] - 1.0).abs() < 1e-9, "{more}");
+        // SYN, ACK, ten segments, FIN and the last ACK: 14 packets of 60 + 12 * 52 + 14,480 + 52 bytes or so.
+        let (packets, bytes) = (integers(&outcome, "queues", "packets")[0], integers(&outcome, "queues", "bytes")[0]);
+        let elapsed = outcome.manifest["elapsed_us"].as_f64().expect("a time");
+        let part = (bytes + 38 * packets) as f64 * 0.8e-3 / elapsed;
+        assert!((numbers(&outcome, "queues", "utilization")[0] - part).abs() < 1e-12);
+    }
+    let bus = ("adapter.drain", "5Gbps");
+    let [plain, framed] = ["ip", "ethernet"].map(|framing| {
+        let outcome = result(&text, &[("hosts.framing", framing), bus, ("duration", "1ms")]);
+        assert!((numbers(&outcome, "flows", "slowdown")[0] - 1.0).abs() < 1e-9, "{framing}");
+        numbers(&outcome, "flows", "established_us")[0]
+    });
+    assert!((framed - plain - 2.0 * 38.0 * (2.0 * 0.8e-3 + 2.0 * 0.2e-3)).abs() < 1e-6, "the bus carries no frames");
+    let told = inspect(&read(&text, &[("hosts.framing", "ethernet")]));
+    assert_eq!((&told["framing"]["kind"], &told["framing"]["bytes_per_packet"]), (&"ethernet".into(), &38.into()));
+    assert_eq!(told["bdp"]["host0->last"]["packet_us"].as_f64(), Some(1.2304));
+    assert_eq!(
+        told_at("x.toml", &text.replace("[hosts]", "[hosts]\nframing = \"vlan\"")),
+        "x.toml:8:11: hosts.framing: 'vlan' is not one of ip, ethernet"
+    );
+}
+
+/// Without circuits a SYN takes four links: the host's, the uplink, the downlink, and the switch's to the host.
+#[test]
+fn ethernet_framing_takes_38_bytes_of_each_link_between_racks() {
+    let text = "duration = \"1ms\"\n[fabric]\nkind = \"hybrid\"\nracks = 2\nhosts_per_rack = 1\n[hosts]\n\
+                rate = \"10Gbps\"\nmtu = \"1500B\"\n[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"\n[circuit]\n\
+                rate = \"80Gbps\"\ndelay = \"30us\"\n[schedule]\nkind = \"list\"\nday = \"400us\"\nnight = \"1us\"\n\
+                [[schedule.days]]\nmatching = []\n[tcp]\ntick = \"0s\"\n[[flows]]\nfrom = \"host0\"\n\
+                to = \"host1\"\nsize = \"1kB\"\n";
+    for more in ["[pfc]", "[voq]\nsmall = 16"] {
+        let established = |framing: &str| {
+            let outcome = result(&format!("{text}{more}"), &[("hosts.framing", framing)]);
+            numbers(&outcome, "flows", "established_us")[0]
+        };
+        let by_hand = 2.0 * 4.0 * 60.0 * 0.8e-3 + 4.0 * 5.0;
+        assert!((established("ip") - by_hand).abs() < 1e-6, "{more}: {}", established("ip"));
+        let framed = by_hand + 2.0 * 4.0 * 38.0 * 0.8e-3;
+        assert!((established("ethernet") - framed).abs() < 1e-6, "{more}: {}", established("ethernet"));
+    }
+}
+
 #[test]
 fn a_connection_without_an_answer_is_never_established() {
     let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"1kB\"\nstart = \"9us\"";

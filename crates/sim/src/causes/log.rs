@@ -189,7 +189,7 @@ impl CauseLog {
             Action::NightBegins => Change::Night,
             Action::DayBegins => Change::Day,
             Action::DayEnds => Change::End,
-            Action::Enlarge | Action::Mark => return,
+            Action::Enlarge | Action::Mark | Action::Shrink => return,
         };
         self.changes.push(PathChange { at, src: src as u16, dst: dst as u16, change });
     }

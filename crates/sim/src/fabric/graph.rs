@@ -27,6 +27,7 @@ use firstlight_net::{
 };
 use firstlight_units::{Span, Time};
 use rand_xoshiro::rand_core::RngCore;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The node at the end of a link, in one word: a switch, or a host with the highest bit set.
@@ -70,6 +71,8 @@ pub(super) struct GraphFabric<P, L = Lossy> {
     /// The last notification that a congestion point sent.
     pub(super) notified: Option<PacketId>,
     watched: Vec<WatchedQueue>,
+    /// By port, which of these watches it; `u32::MAX` for none. Empty while none does.
+    watched_at: Vec<u32>,
     /// Between samples of the watched queues.
     every: Span,
     pub(super) link_layer: L,
@@ -100,14 +103,15 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
         link_layer: impl FnOnce(&mut Core) -> L,
     ) -> Result<(Core, GraphFabric<P, L>), BuildError> {
         let (topology, scale, interface) = (&config.topology, config.time_scale, &config.interface);
-        let links =
-            topology.nics().iter().map(|nic| Ok((serializer("topology.nics", nic.wire.rate, scale)?, nic.wire.delay)));
+        let links = topology.nics().iter().map(|nic| {
+            Ok((serializer("topology.nics", nic.wire.rate, scale)?.framed(interface.framing), nic.wire.delay))
+        });
         let links = links.collect::<Result<Vec<_>, BuildError>>()?;
         let port = |(index, port): (usize, &Port)| {
             let stack = if matches!(port.to, Node::Host(_)) { interface.stack_on_link() } else { Span::ZERO };
             let delay = (port.wire.delay + stack) * u64::from(scale);
             let seed = stream(config.seed, &topology.port_name(PortId(index as u32)), "marking").next_u64();
-            let serializer = serializer("topology.ports", port.wire.rate, scale)?;
+            let serializer = serializer("topology.ports", port.wire.rate, scale)?.framed(interface.framing);
             let queues = config.switch.queues_at(PortId(index as u32));
             Ok(GraphPort::new(serializer, delay, &queues, &config.switch.weights, seed))
         };
@@ -125,6 +129,7 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
             classes: config.switch.queues().len(),
             notified: None,
             watched: vec![],
+            watched_at: vec![],
             every: Span::ZERO,
             link_layer: link_layer(&mut core),
             topology: topology.clone(),
@@ -165,7 +170,7 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
     /// whether the packet was queued.
     #[inline(never)]
     pub(super) fn send_inspected(&mut self, core: &mut Core, switch: SwitchId, port: usize, id: PacketId) -> bool {
-        let watched = self.watched.iter_mut().find(|watched| watched.port == port);
+        let watched = self.watched_at.get(port).and_then(|index| self.watched.get_mut(*index as usize));
         let ahead = watched.as_ref().map(|watched| watched.ahead(&self.ports[port], core.now));
         let packet = core.arena.get_mut(id);
         let offered = match self.buffers.get_mut(switch.index()) {
@@ -316,14 +321,16 @@ where
 
     fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError> {
         let fail = |problem: String| Err(BuildError::field("watch.ports", problem));
+        let numbers: BTreeMap<String, usize> = (0..self.ports.len()).map(|port| (self.name(port), port)).collect();
+        self.watched_at.resize(self.ports.len(), u32::MAX);
         for name in &config.ports {
-            let Some(port) = (0..self.ports.len()).find(|index| self.name(*index) == *name) else {
+            let Some(&port) = numbers.get(name) else {
                 return fail(format!("there is no port '{name}': ports are called {}", self.examples()));
             };
-            if self.watched.iter().any(|watched| watched.port == port) {
+            if std::mem::replace(&mut self.watched_at[port], self.watched.len() as u32) < u32::MAX {
                 return fail(format!("'{name}' is there twice"));
             }
-            self.watched.push(WatchedQueue::new(name.clone(), port, self.topology.ports()[port].wire.rate));
+            self.watched.push(WatchedQueue::new(name.clone(), port, &self.ports[port].link().0));
         }
         if let Some(every) = config.every.filter(|_| !self.watched.is_empty()) {
             if every.is_zero() {

@@ -45,14 +45,15 @@ impl<L: LinkLayer> HybridFabric<L> {
         let (racks, scale) = (config.racks, config.time_scale);
         let hosts = racks * config.hosts_per_rack;
         let HostLinks { rate, receive_rate, delay } = config.links;
-        let links: Vec<HostLink> = vec![(serializer("links.rate", rate, scale)?, delay); hosts];
+        let framing = config.interface.framing;
+        let links: Vec<HostLink> = vec![(serializer("links.rate", rate, scale)?.framed(framing), delay); hosts];
         let mut core = Core::new(links, &config.interface, &sources::<L>(config, hosts), scale, config.seed)?;
         let stretched = |span: Span| span * u64::from(scale);
-        let receiving = serializer("links.receive_rate", receive_rate, scale)?;
+        let receiving = serializer("links.receive_rate", receive_rate, scale)?.framed(framing);
         let to_host = |_| L::host_port(receiving, stretched(delay + config.interface.stack_on_link()));
         let packet = serializer("packet.rate", config.packet.rate, scale)?;
         let circuit = serializer("circuit.rate", config.circuit.rate, scale)?;
-        let line = |serializer: Serializer, delay: Span| move |_| Line::new(serializer, delay);
+        let line = |serializer: Serializer, delay: Span| move |_| Line::new(serializer.framed(framing), delay);
         let packet_line = line(packet, stretched(config.packet.delay));
         let circuit_line = line(circuit, stretched(config.circuit.delay));
         let downlinks = if config.packet.switched { racks } else { 0 };
@@ -335,6 +336,9 @@ fn check_voq(config: &HybridConfig) -> Result<(), BuildError> {
     match &config.voq.resize {
         Some(resize) if resize.advance > week => {
             fail("voq.resize.advance", format!("{} is longer than the week of {week}", resize.advance))
+        }
+        Some(resize) if resize.linger > week => {
+            fail("voq.resize.linger", format!("{} is longer than the week of {week}", resize.linger))
         }
         _ => Ok(()),
     }

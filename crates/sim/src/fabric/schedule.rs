@@ -41,8 +41,9 @@ impl CircuitSchedule {
         let (discipline, resize) = (&config.voq.discipline, config.voq.resize.as_ref());
         let calendar = if config.control.is_some() { Calendar::planned } else { Calendar::new };
         let enlarge = resize.map(|resize| resize.advance * scale);
+        let linger = resize.map_or(Span::ZERO, |resize| resize.linger * scale);
         CircuitSchedule {
-            calendar: calendar(week, enlarge, config.marks.map(|advance| advance * scale)),
+            calendar: calendar(week, enlarge, config.marks.map(|advance| advance * scale)).shrinking(linger),
             scale: config.time_scale,
             small: (discipline.queue, discipline.ecn),
             large: resize.map(|resize| (resize.limit, resize.threshold)),
@@ -134,23 +135,23 @@ impl<L: LinkLayer> HybridFabric<L> {
                 Action::Mark => pair.marks += 1,
                 Action::NightBegins => pair.off += 1,
                 Action::DayBegins => self.circuits[src].connect(dst, until),
-                Action::DayEnds => self.end_day(core, src, dst, &operation),
+                Action::DayEnds => self.end_day(src, dst, &operation),
+                Action::Shrink => {
+                    pair.claims -= 1;
+                    self.fit_voq(core, src, dst);
+                }
             }
             self.refresh(src, dst);
         }
     }
 
-    fn end_day(&mut self, core: &mut Core, src: usize, dst: usize, operation: &Operation) {
+    fn end_day(&mut self, src: usize, dst: usize, operation: &Operation) {
         self.circuits[src].disconnect();
         let Racks { schedule, pairs, count, .. } = &mut self.racks;
         schedule.record_circuit(src, dst, operation, self.circuits[src].carried);
         let pair = &mut pairs[src * *count + dst];
         pair.off -= 1;
         pair.marks -= u16::from(schedule.marks);
-        if schedule.large.is_some() {
-            pair.claims -= 1;
-            self.fit_voq(core, src, dst);
-        }
     }
 
     /// Gives a VOQ the size that its claims ask for, dropping from the tail what no longer fits.

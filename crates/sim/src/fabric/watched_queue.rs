@@ -1,7 +1,7 @@
 //! Watched queues: how long packets wait at a port, how busy its link is, and how long its queue is over time.
 
 use crate::report::{QueueReport, QueueSample};
-use firstlight_net::{Packet, SwitchPort};
+use firstlight_net::{Framing, Packet, Serializer, SwitchPort};
 use firstlight_units::{Rate, Span, Time};
 use hdrhistogram::Histogram;
 
@@ -11,6 +11,7 @@ pub(super) struct WatchedQueue {
     name: String,
     pub(super) port: usize,
     rate: Rate,
+    framing: Framing,
     since: Time,
     packets: u64,
     bytes: u64,
@@ -19,9 +20,10 @@ pub(super) struct WatchedQueue {
 }
 
 impl WatchedQueue {
-    pub(super) fn new(name: String, port: usize, rate: Rate) -> Self {
+    pub(super) fn new(name: String, port: usize, link: &Serializer) -> Self {
         let waits = Histogram::new(3).expect("three digits are a legal precision");
-        WatchedQueue { name, port, rate, since: Time::ZERO, packets: 0, bytes: 0, waits, samples: vec![] }
+        let (rate, framing) = (link.rate(), link.framing());
+        WatchedQueue { name, port, rate, framing, since: Time::ZERO, packets: 0, bytes: 0, waits, samples: vec![] }
     }
 
     /// A packet was queued; what was unsent before it lasts for `ahead`, in the fabric's own time.
@@ -42,13 +44,16 @@ impl WatchedQueue {
     }
 
     pub(super) fn reset(&mut self, now: Time) {
-        *self = WatchedQueue { since: now, ..WatchedQueue::new(std::mem::take(&mut self.name), self.port, self.rate) };
+        (self.since, self.packets, self.bytes) = (now, 0, 0);
+        self.waits.reset();
+        self.samples.clear();
     }
 
     pub(super) fn report(&self, now: Time, scale: u32) -> QueueReport {
         QueueReport {
             name: self.name.clone(),
             rate: self.rate,
+            framing: self.framing,
             elapsed: (now - self.since) / u64::from(scale),
             packets: self.packets,
             bytes: firstlight_units::Bytes::new(self.bytes),

@@ -4,7 +4,7 @@ use super::World;
 use crate::config::BuildError;
 use crate::events::EventKind;
 use crate::flow::FlowConfig;
-use firstlight_messages::{JobReport, Messages};
+use firstlight_messages::{JobReport, MessageReport, Messages};
 use firstlight_units::{Bytes, Span, Time};
 
 /// Checks a world's messages, and the flows that carry them.
@@ -31,6 +31,11 @@ impl World {
     /// The reports of the jobs of messages, by number.
     pub fn jobs(&self) -> Vec<JobReport> {
         self.messages.jobs()
+    }
+
+    /// What became of each message, by number.
+    pub fn messages(&self) -> Vec<MessageReport> {
+        self.messages.messages()
     }
 
     /// Messages are due.

@@ -99,7 +99,7 @@ impl Rules<'_> {
     /// A computed week has room for a schedule, and a day for a packet.
     fn control(&mut self, racks: usize) {
         let Some((scheduler, frame)) = frame(self.experiment) else { return };
-        let packet = frame.circuit.tx_time(self.experiment.hosts.mtu);
+        let packet = frame.circuit.tx_time(self.experiment.hosts.packet_on_link());
         if frame.least_day < packet {
             let given = self.places.has("schedule.least_day");
             let key = if given { "schedule.least_day" } else { "schedule.night" };
@@ -118,7 +118,7 @@ impl Rules<'_> {
     fn days(&mut self, week: &Week) {
         let rate = self.experiment.circuit.as_ref().expect("a hybrid fabric has circuits").rate;
         let mtu = self.experiment.hosts.mtu;
-        let packet = rate.tx_time(mtu);
+        let packet = rate.tx_time(self.experiment.hosts.packet_on_link());
         let Some(short) = week.days().iter().position(|day| day.day < packet) else { return };
         let own = format!("schedule.days.{short}.day");
         let common = if self.places.has("schedule.week") { "schedule.week" } else { "schedule.day" };
@@ -129,9 +129,10 @@ impl Rules<'_> {
 
     fn advances(&mut self, week: &Week) {
         let marks = self.experiment.marks.as_ref().map(|marks| marks.advance);
-        for (path, advance) in [("voq.advance", self.experiment.voq.advance), ("marks.advance", marks)] {
-            if let Some(advance) = advance.filter(|advance| *advance > week.length()) {
-                self.wrong(path, format!("{advance} is longer than the week, {}: use at most that", week.length()));
+        let voq = &self.experiment.voq;
+        for (path, span) in [("voq.advance", voq.advance), ("voq.linger", Some(voq.linger)), ("marks.advance", marks)] {
+            if let Some(span) = span.filter(|span| *span > week.length()) {
+                self.wrong(path, format!("{span} is longer than the week, {}: use at most that", week.length()));
             }
         }
     }

@@ -74,7 +74,7 @@ type Wrong = Option<(String, String)>;
 
 /// What the table says, if links can be paused.
 fn config(experiment: &Experiment) -> Option<PfcConfig> {
-    experiment.pfc.as_ref()?.config(largest_packet(experiment))
+    experiment.pfc.as_ref()?.config(largest_packet(experiment), experiment.hosts.framing)
 }
 
 /// The largest packet of any host.

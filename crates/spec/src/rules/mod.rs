@@ -13,12 +13,13 @@ pub(crate) use ports::{port_names, port_of_name, special_ports};
 pub(crate) use recording::{intervals, tcp_info_samples, watched_ports};
 
 use crate::conditions::Conditions;
+use crate::control::ecn_use;
 use crate::error::{Problem, SpecError};
 use crate::places::{Places, all_or};
 use crate::tables::{Experiment, Fabric, PauseKind};
 use firstlight_circuits::Week;
+use firstlight_transport::EctSyn;
 use firstlight_transport::cc::{CcName, EcnUse};
-use firstlight_transport::{CcConfig, EctSyn};
 use serde_json::Value as Json;
 
 /// Checks what needs no network; gives the week of a hybrid fabric.
@@ -39,7 +40,7 @@ pub(crate) fn check(
     rules.shared_buffer();
     rules.weights();
     rules.ect_on_syn(conditions);
-    rules.queue_samples();
+    rules.own_controllers(conditions);
     let week = if let Fabric::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
     all_or(rules.problems).map(|()| week)
 }
@@ -76,10 +77,8 @@ impl Rules<'_> {
 
     /// A controller to which ECE means something else does not go with queues that mark.
     fn one_meaning_of_ece(&mut self, conditions: &Conditions<'_>) {
-        let of_its_own =
-            |name: &str| CcConfig::from_name(name).is_some_and(|config| config.ecn() == EcnUse::OwnMeaning);
-        let names = conditions.controllers().filter_map(|cc| cc.simulated());
-        let Some(name) = names.into_iter().find(|name| of_its_own(name)) else { return };
+        let of_its_own = |cc: &CcName| ecn_use(&self.places.own, *cc) == Some(EcnUse::OwnMeaning);
+        let Some(name) = conditions.controllers().find(of_its_own).map(CcName::as_str) else { return };
         let Experiment { voq, switch, .. } = self.experiment;
         let of_voqs = [
             ("voq.ecn_small", voq.ecn_small.is_some()),
@@ -131,12 +130,28 @@ impl Rules<'_> {
         }
     }
 
+    /// What runs inside a kernel has no shared objects and no Python.
+    fn own_controllers(&mut self, conditions: &Conditions<'_>) {
+        if !conditions.linux() {
+            return;
+        }
+        let text = "a control of your own runs where all hosts are simulated, and this experiment has Linux hosts: use \
+                    another, or a kernel module";
+        let flows = self.experiment.flows.iter().map(|flows| flows.connections.cc);
+        let workloads = self.experiment.workload.iter().map(|workload| workload.get().connections()?.cc);
+        let of = |list: &'static str| move |(n, cc): (usize, Option<CcName>)| (format!("{list}.{n}.cc"), cc);
+        let own = [("tcp.cc".into(), Some(self.experiment.tcp.cc))].into_iter();
+        let all = own.chain(flows.enumerate().map(of("flows"))).chain(workloads.enumerate().map(of("workload")));
+        let wrong: Vec<String> = all.filter(|(_, cc)| cc.is_some_and(CcName::is_own)).map(|(path, _)| path).collect();
+        wrong.iter().for_each(|path| self.wrong(path, text));
+    }
+
     /// SYNs can be ECN-capable where connections negotiate ECN, and on Linux hosts where their kernel makes them so.
     fn ect_on_syn(&mut self, conditions: &Conditions<'_>) {
         const KEY: &str = "tcp.ect_syn";
         let Some(ect) = self.experiment.tcp.tcp.ect_syn else { return };
         let negotiates = |cc: CcName| {
-            let ecn = cc.simulated().and_then(CcConfig::from_name).map_or(EcnUse::Classic, |config| config.ecn());
+            let ecn = ecn_use(&self.places.own, cc).unwrap_or(EcnUse::Classic);
             ecn == EcnUse::Precise || (ecn == EcnUse::Classic && self.experiment.tcp.tcp.ecn)
         };
         if !conditions.controllers().any(negotiates) {

@@ -1,28 +1,16 @@
 //! Rules about what is recorded: it exists, and fits in memory.
 
-use super::{Rules, port_names, port_of_name};
+use super::{port_names, port_of_name};
 use crate::error::{Problem, SpecError};
 use crate::places::Places;
 use crate::tables::Experiment;
 use firstlight_net::topology::Topology;
+use wildmatch::WildMatch;
 
 /// Most samples of all watched queues, and numbers in all intervals of all flows.
 const MOST_CELLS: u64 = 50_000_000;
 /// Most samples of `TCP_INFO`.
 const MOST_TCP_INFO: u64 = 5_000_000;
-
-impl Rules<'_> {
-    pub(super) fn queue_samples(&mut self) {
-        let measure = &self.experiment.measure;
-        let Some(every) = measure.queue_samples else { return };
-        let (duration, queues) = (self.experiment.duration, measure.queues.as_ref().map_or(0, Vec::len) as u64);
-        let most = MOST_CELLS / queues.max(1);
-        if duration.as_ps() / every.as_ps() > most {
-            let text = format!("{every} makes too many samples of {queues} queues in {duration}: use at most {most}");
-            self.wrong("measure.queue_samples", text);
-        }
-    }
-}
 
 /// Checks that the intervals of `measure.throughput` with so many flows fit in memory.
 pub(crate) fn intervals(experiment: &Experiment, places: &Places, flows: usize) -> Result<(), SpecError> {
@@ -45,18 +33,45 @@ pub(crate) fn tcp_info_samples(experiment: &Experiment, places: &Places, flows: 
     (samples > MOST_TCP_INFO).then(|| places.problem("measure.tcp_info", text()))
 }
 
-/// Checks that `measure.queues` names ports of the network, each once.
-pub(crate) fn watched_ports(experiment: &Experiment, places: &Places, topology: &Topology) -> Result<(), SpecError> {
-    let wrong = |text: String| Err(places.problem("measure.queues", text).into());
-    let Some(wanted) = &experiment.measure.queues else { return Ok(()) };
+/// The ports of the network that `measure.queues` names, each once, in the order of the names and of the ports.
+pub(crate) fn watched_ports(
+    experiment: &Experiment,
+    places: &Places,
+    topology: &Topology,
+) -> Result<Vec<String>, SpecError> {
+    let wrong = |text: String| SpecError::from(places.problem("measure.queues", text));
+    let Some(wanted) = &experiment.measure.queues else { return Ok(vec![]) };
     let all = port_names(topology);
+    let mut found: Vec<usize> = vec![];
+    let mut is_found = vec![false; all.len()];
     for (index, name) in wanted.iter().enumerate() {
         if wanted[..index].contains(name) {
-            return wrong(format!("'{name}' is there twice: name it once"));
+            return Err(wrong(format!("'{name}' is there twice: name it once")));
         }
-        if let Err(text) = port_of_name(&all, name) {
-            return wrong(text);
+        let ports = ports_like(&all, name).map_err(wrong)?;
+        found.extend(ports.into_iter().filter(|port| !std::mem::replace(&mut is_found[*port], true)));
+    }
+    if let Some(every) = experiment.measure.queue_samples {
+        let most = MOST_CELLS / found.len().max(1) as u64;
+        if experiment.duration.as_ps() / every.as_ps() > most {
+            let (duration, queues) = (experiment.duration, found.len());
+            let text = format!("{every} makes too many samples of {queues} queues in {duration}: use at most {most}");
+            return Err(places.problem("measure.queue_samples", text).into());
         }
     }
-    Ok(())
+    Ok(found.into_iter().map(|port| all[port].clone()).collect())
+}
+
+/// The ports with this name, or those that a pattern with `*` or `?` matches.
+fn ports_like(all: &[String], name: &str) -> Result<Vec<usize>, String> {
+    if !name.contains(['*', '?']) {
+        return port_of_name(all, name).map(|port| vec![port]);
+    }
+    let pattern = WildMatch::new(name);
+    let ports: Vec<usize> = (0..all.len()).filter(|port| pattern.matches(&all[*port])).collect();
+    if ports.is_empty() {
+        let example = all.first().map_or("", String::as_str);
+        return Err(format!("no port matches '{name}': ports are called {example} and so on; '*' is any text"));
+    }
+    Ok(ports)
 }

@@ -1,6 +1,7 @@
 //! `[hosts]`: the links of hosts, and what is between their TCP and their links.
 
 use crate::host_kind::DefaultHosts;
+use firstlight_net::Framing;
 use firstlight_net::interface::ClockConfig;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -26,7 +27,10 @@ pub struct HostsTable {
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
     pub receive_delay: Span,
-    /// Largest IP packet. Links are charged for IP bytes, without Ethernet overhead.
+    /// What every link of the network carries with each IP packet: nothing, or Ethernet's 38 bytes (header 14, checksum
+    /// 4, preamble 8, gap 12).
+    pub framing: Framing,
+    /// Largest IP packet, without framing.
     #[schemars(extend("x-least" = "100B", "x-most" = "65535B"))]
     pub mtu: Bytes,
     /// Probability that a packet is lost on its way into the network (fault injection); less than 1.
@@ -49,6 +53,7 @@ impl Default for HostsTable {
             delay: Span::ZERO,
             send_delay: Span::ZERO,
             receive_delay: Span::ZERO,
+            framing: Framing::Ip,
             mtu: Bytes::new(9000),
             loss: 0.0,
             clock_offset: offset,
@@ -61,6 +66,11 @@ impl HostsTable {
     /// The MTU in bytes.
     pub(crate) fn mtu(&self) -> u16 {
         u16::try_from(self.mtu.get()).expect("the schema bounds the MTU")
+    }
+
+    /// Bytes of a link that the largest packet takes.
+    pub(crate) fn packet_on_link(&self) -> Bytes {
+        self.framing.on_link(self.mtu)
     }
 
     /// From what range the hosts' clocks are drawn.

@@ -13,11 +13,12 @@ pub struct MeasureTable {
     /// The pair of racks whose latency, circuit utilization and series are measured.
     #[schemars(extend("x-when" = "hybrid fabric", "x-without" = "that of the first flow between racks"))]
     pub pair: Option<RackPair>,
-    /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`.
+    /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`. In a name `*` stands
+    /// for any text and `?` for one character: `*` is all ports, `host*.port` those to hosts.
     #[schemars(extend(
         "x-when" = "packet fabric",
         "x-type" = "a list of texts",
-        "examples" = [["host2.port"]],
+        "examples" = [["host2.port"], ["*"]],
         "x-without" = "none"
     ))]
     pub queues: Option<Vec<String>>,

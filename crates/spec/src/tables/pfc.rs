@@ -1,5 +1,6 @@
 //! `[pfc]`: lossless Ethernet.
 
+use firstlight_net::Framing;
 use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_units::{Bytes, SettingError};
 use schemars::JsonSchema;
@@ -49,14 +50,14 @@ impl PfcTable {
         }
     }
 
-    /// The engine's configuration, with packets of up to `mtu`; `None` if nothing is paused.
-    pub(crate) fn config(&self, mtu: Bytes) -> Option<PfcConfig> {
+    /// The engine's configuration, with packets of up to `mtu` and this framing; `None` if nothing is paused.
+    pub(crate) fn config(&self, mtu: Bytes, framing: Framing) -> Option<PfcConfig> {
         let whole_link = match self.kind {
             PauseKind::Pfc => false,
             PauseKind::Pause => true,
             PauseKind::Off => return None,
         };
-        Some(PfcConfig { whole_link, mtu, ..self.limits })
+        Some(PfcConfig { whole_link, mtu, framing, ..self.limits })
     }
 
     /// The lossless classes, where some are named.

@@ -20,12 +20,15 @@ pub struct VoqTable {
         )
     )]
     pub small: Option<u32>,
-    /// Capacity from `voq.advance` before the pair's day until its end.
+    /// Capacity from `voq.advance` before the pair's day until its end, or `voq.linger` after it.
     #[schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets", "x-without" = "VOQs keep their size"))]
     pub large: Option<u32>,
     /// How long before its day a VOQ is enlarged.
     #[schemars(extend("x-without" = "VOQs keep their size"))]
     pub advance: Option<Span>,
+    /// How long after its day a VOQ stays large.
+    #[schemars(extend("x-with" = "large"))]
+    pub linger: Span,
     /// Mark ECN-capable packets when the VOQ would exceed this, while it is small.
     #[schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets", "x-without" = "no marks"))]
     pub ecn_small: Option<u32>,
@@ -73,7 +76,10 @@ impl VoqTable {
         let large = self.large.zip(self.advance);
         VoqConfig {
             discipline: Discipline { red: self.red, ..Discipline::packets(self.small, self.ecn_small) },
-            resize: large.map(|(large, advance)| Resize::packets(large, self.ecn_large, advance)),
+            resize: large.map(|(large, advance)| Resize {
+                linger: self.linger,
+                ..Resize::packets(large, self.ecn_large, advance)
+            }),
         }
     }
 }

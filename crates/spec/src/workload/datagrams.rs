@@ -93,7 +93,7 @@ impl Probe {
         }
         let rates = &expander.directory.rates;
         let link = pairs.iter().map(|(src, _)| rates[*src]).min().expect("a pattern has pairs");
-        let least = link.tx_time(packet);
+        let least = link.tx_time(expander.experiment.hosts.framing.on_link(packet));
         if interval < least {
             let text = format!(
                 "the host's link of {link} does not carry it: {packet} take {least}, and come every {interval}"

@@ -1,21 +1,22 @@
 //! Replay of a message-passing application from its GOAL schedule, a file (`firstlight_formats::goal` has the form) or
 //! generated (`firstlight_formats::applications`).
 //!
-//! Rank r is on the r-th host. A send is over for its rank when it begins (the eager protocol: the stack takes the
+//! A send is over for its rank when it begins (the eager protocol: the stack takes the
 //! message); a receive when its rank has come to it and its message is complete; a computation takes its time, and does
 //! not wait for another one of its rank that it does not require. What a rank sends to another one goes over one
 //! connection, in the order in which it is sent; what it sends to itself takes no network. An empty message is one of a
 //! byte. A job is the whole application.
+//! A receive from any rank is over when as many messages of its tag have arrived as such receives are up to it.
 
-use super::message_graph::{MessageGraph, limit};
+use super::message_graph::{MessageGraph, limit, order};
+use super::ranks::RankKeys;
 use super::{Common, Expansion, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
-use crate::host_name::HostName;
 use crate::tables::Connections;
 use firstlight_formats::ImportError;
 use firstlight_formats::applications::{ApplicationParameters, RequestPart, generate};
-use firstlight_formats::goal::{self, GoalAction, GoalSchedule};
+use firstlight_formats::goal::{self, GoalAction, GoalOperation, GoalSchedule};
 use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,8 @@ pub struct Goal {
     /// Hosts and congestion control.
     #[serde(flatten)]
     pub connections: Connections,
-    /// The application's schedule in GOAL's text form, its path relative to the experiment's.
+    /// The application's schedule in GOAL's text form or, made of it by LogGOPSim's `txt2bin`, binary form; its path
+    /// relative to the experiment's.
     #[schemars(extend("x-without" = "required unless there is an `application`"))]
     pub file: Option<String>,
     /// A schedule that is generated instead of a `file`: the communication of a NAS parallel benchmark, `bt`, `cg`,
@@ -58,21 +60,17 @@ pub struct Goal {
     #[serde(default)]
     #[schemars(extend("x-with" = "application"))]
     pub compute: Span,
-    /// Which hosts have ranks: rank 0 is on the first of them, and so on.
-    #[serde(default = "HostName::all")]
-    pub among: HostName,
+    /// The hosts of the ranks.
+    #[serde(flatten)]
+    pub ranks_on: RankKeys,
 }
 
 fn one() -> u32 {
     1
 }
 
-/// The text of a schedule, with the key that asks for it and its name in messages.
-struct ScheduleSource {
-    key: &'static str,
-    name: String,
-    text: String,
-}
+/// A schedule with the key that asks for it and its name in messages.
+type NamedSchedule = (&'static str, String, GoalSchedule);
 
 impl Workload for Goal {
     fn common(&self) -> &Common {
@@ -84,39 +82,44 @@ impl Workload for Goal {
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
-        let hosts = expander.hosts("among", self.among)?;
-        let ScheduleSource { key, name, text } = self.source(expander, hosts.len())?;
-        let schedule = goal::read(&text, &name).map_err(|error| expander.imported(key, error))?;
-        if schedule.ranks as usize > hosts.len() {
-            let (ranks, hosts) = (schedule.ranks, hosts.len());
-            let text = format!("it has {ranks} ranks for {hosts} hosts: use a larger fabric, or more hosts in among");
-            return Err(expander.problem(key, text));
-        }
-        limit(expander, key, 0, schedule.operations.len() as u64 * u64::from(STEPS))?;
-        let order = order(&schedule).map_err(|stuck| {
-            let (line, column) = schedule.operations[stuck].place;
-            let problem = "it waits for itself, by what it requires and receives: take out one of these".into();
-            expander.imported(key, ImportError { file: name, line, column, problem })
-        })?;
-        let graph = MessageGraph::new(expander, &self.common, &self.connections)?;
-        replay(graph, &schedule, &hosts, &order)
+        let hosts = self.ranks_on.hosts(expander)?;
+        let (key, name, schedule) = self.schedule(expander, hosts.len())?;
+        let replay = Replay { expander, common: &self.common, connections: &self.connections, key, name: &|_| &name };
+        replay.expansion(&schedule, &hosts)
     }
 }
 
+/// The replay of a schedule by a workload.
+pub(super) struct Replay<'a> {
+    pub expander: &'a Expander<'a>,
+    pub common: &'a Common,
+    pub connections: &'a Connections,
+    /// The key that asks for the schedule.
+    pub key: &'a str,
+    /// The name of each rank's file.
+    pub name: &'a dyn Fn(u32) -> &'a str,
+}
+
 impl Goal {
-    fn source(&self, expander: &Expander<'_>, hosts: usize) -> Result<ScheduleSource, Box<Problem>> {
+    fn schedule(&self, expander: &Expander<'_>, hosts: usize) -> Result<NamedSchedule, Box<Problem>> {
         match (&self.file, &self.application) {
             (None, None) => Err(expander.missing("file", "\"trace.goal\", or application = \"cg.A\",")),
             (Some(_), Some(_)) => {
                 Err(expander.problem("application", "there is a file as well: take one of the two out"))
             }
             (Some(file), None) => {
-                let (name, text) = expander.read_file("file", file)?;
-                Ok(ScheduleSource { key: "file", name, text })
+                let (name, bytes) = expander.read_bytes("file", file)?;
+                let read = if goal::is_binary(&bytes) {
+                    goal::read_binary(&bytes, &name)
+                } else {
+                    goal::read(&expander.text("file", &name, bytes)?, &name)
+                };
+                Ok(("file", name, read.map_err(|error| expander.imported("file", error))?))
             }
             (None, Some(application)) => {
                 let text = self.generated(application, expander, hosts)?;
-                Ok(ScheduleSource { key: "application", name: application.clone(), text })
+                let read = goal::read(&text, application);
+                Ok(("application", application.clone(), read.map_err(|error| expander.imported("application", error))?))
             }
         }
     }
@@ -145,13 +148,17 @@ impl Goal {
     }
 }
 
-/// The steps that each step depends on, one list after another, and where the list of each step ends.
-struct Before {
+/// The steps of a schedule: two of each operation, then the arrivals of messages from any rank.
+struct Steps {
+    /// The steps that each step depends on, one list after another.
     list: Vec<u32>,
+    /// Where the list of each step ends.
     ends: Vec<u32>,
+    /// How many messages have come at each arrival.
+    arrivals: Vec<u32>,
 }
 
-impl Before {
+impl Steps {
     fn of(schedule: &GoalSchedule) -> Self {
         let mut required = vec![vec![]; schedule.operations.len()];
         for requirement in &schedule.requirements {
@@ -159,49 +166,71 @@ impl Before {
                 && !matches!(schedule.operations[requirement.earlier as usize].action, GoalAction::Send(..));
             required[requirement.later as usize].push(requirement.earlier * STEPS + u32::from(ended));
         }
-        let mut before = Before { list: vec![], ends: vec![] };
+        let mut steps = Steps { list: vec![], ends: vec![], arrivals: vec![] };
+        let first_arrival = schedule.operations.len() as u32 * STEPS;
+        let mut groups = vec![];
         for (number, (operation, required)) in schedule.operations.iter().zip(required).enumerate() {
-            before.list.extend(required);
-            before.ends.push(before.list.len() as u32);
-            before.list.push(number as u32 * STEPS);
-            if let GoalAction::Receive(send) = operation.action {
-                before.list.push(send * STEPS + 1);
+            steps.list.extend(required);
+            steps.end();
+            steps.list.push(number as u32 * STEPS);
+            match operation.action {
+                GoalAction::Receive(send) => steps.list.push(send * STEPS + 1),
+                GoalAction::ReceiveAny { group, arrived } => {
+                    steps.list.push(first_arrival + steps.arrivals.len() as u32);
+                    steps.arrivals.push(arrived);
+                    groups.push(group);
+                }
+                GoalAction::Send(..) | GoalAction::Compute(_) => {}
             }
-            before.ends.push(before.list.len() as u32);
+            steps.end();
         }
-        before
+        for group in groups {
+            steps.list.extend(schedule.groups[group as usize].iter().map(|send| send * STEPS + 1));
+            steps.end();
+        }
+        steps
     }
 
-    fn step(&self, step: u32) -> &[u32] {
+    fn end(&mut self) {
+        self.ends.push(self.list.len() as u32);
+    }
+
+    fn count(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// The steps that a step depends on.
+    fn before(&self, step: u32) -> &[u32] {
         let first = step.checked_sub(1).map_or(0, |other| self.ends[other as usize]);
         &self.list[first as usize..self.ends[step as usize] as usize]
     }
+
+    /// How many of these are enough, where that is not all.
+    fn enough(&self, step: u32) -> Option<u32> {
+        let first = self.ends.len() - self.arrivals.len();
+        (step as usize).checked_sub(first).map(|arrival| self.arrivals[arrival])
+    }
 }
 
-/// The steps in an order in which each comes after all that it waits for (Kahn, CACM 5(11), 1962), with those; or an
-/// operation that never can start.
-fn order(schedule: &GoalSchedule) -> Result<(Before, Vec<u32>), usize> {
-    let before = Before::of(schedule);
-    let steps = schedule.operations.len() as u32 * STEPS;
-    let mut waiting: Vec<u32> = (0..steps).map(|step| before.step(step).len() as u32).collect();
-    let mut followers = vec![vec![]; steps as usize];
-    for step in 0..steps {
-        before.step(step).iter().for_each(|other| followers[*other as usize].push(step));
-    }
-    let mut order: Vec<u32> = (0..steps).filter(|step| waiting[*step as usize] == 0).collect();
-    let mut next = 0;
-    while let Some(&step) = order.get(next) {
-        next += 1;
-        for &follower in &followers[step as usize] {
-            waiting[follower as usize] -= 1;
-            if waiting[follower as usize] == 0 {
-                order.push(follower);
-            }
+impl Replay<'_> {
+    /// The messages of a schedule whose ranks are on these hosts.
+    pub fn expansion(&self, schedule: &GoalSchedule, hosts: &[usize]) -> Result<Expansion, Box<Problem>> {
+        let Replay { expander, key, .. } = *self;
+        if schedule.ranks as usize > hosts.len() {
+            let (ranks, hosts) = (schedule.ranks, hosts.len());
+            let text = format!("it has {ranks} ranks for {hosts} hosts: use a larger fabric, or more hosts in among");
+            return Err(expander.problem(key, text));
         }
-    }
-    match waiting.iter().position(|left| *left > 0) {
-        Some(stuck) => Err(stuck / STEPS as usize),
-        None => Ok((before, order)),
+        let pairs: u64 = schedule.groups.iter().map(|group| (group.len() as u64).pow(2)).sum();
+        limit(expander, key, 0, (schedule.operations.len() as u64 * u64::from(STEPS)).max(pairs))?;
+        let steps = Steps::of(schedule);
+        let order = order(steps.count(), |step| steps.before(step), |step| steps.enough(step)).map_err(|stuck| {
+            let GoalOperation { rank, place: (line, column), .. } = schedule.operations[(stuck / STEPS) as usize];
+            let problem = "it waits for itself, by what it requires and receives: take out one of these".into();
+            expander.imported(key, ImportError { file: (self.name)(rank).into(), line, column, problem })
+        })?;
+        let graph = MessageGraph::new(expander, self.common, self.connections)?;
+        replay(graph, schedule, hosts, &steps, &order)
     }
 }
 
@@ -209,17 +238,24 @@ fn replay(
     mut graph: MessageGraph<'_>,
     schedule: &GoalSchedule,
     hosts: &[usize],
-    (before, order): &(Before, Vec<u32>),
+    steps: &Steps,
+    order: &[u32],
 ) -> Result<Expansion, Box<Problem>> {
     let bytes = |action| if let GoalAction::Send(bytes, _) = action { bytes } else { 0 };
     let job = graph.job(schedule.operations.iter().map(|operation| bytes(operation.action)).sum());
     let mut connections: BTreeMap<HostPair, u32> = BTreeMap::new();
-    let (mut numbers, mut after) = (vec![0; order.len()], vec![]);
+    let mut numbers = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(number, step)| numbers[*step as usize] = number as u32);
+    let mut after = vec![];
     for &step in order {
-        let operation = &schedule.operations[(step / STEPS) as usize];
         after.clear();
-        after.extend(before.step(step).iter().map(|other| numbers[*other as usize]));
-        numbers[step as usize] = match operation.action {
+        after.extend(steps.before(step).iter().map(|other| numbers[*other as usize]));
+        if let Some(arrived) = steps.enough(step) {
+            graph.enough(arrived, job, &after);
+            continue;
+        }
+        let operation = &schedule.operations[(step / STEPS) as usize];
+        match operation.action {
             GoalAction::Send(bytes, peer) if step % STEPS == 1 && peer != operation.rank => {
                 let pair = (hosts[operation.rank as usize], hosts[peer as usize]);
                 let connection = *connections.entry(pair).or_insert_with(|| graph.connection(pair));

@@ -16,7 +16,8 @@ use crate::error::Problem;
 use crate::expander::Expander;
 use crate::host_name::HostName;
 use crate::tables::Connections;
-use firstlight_units::Bytes;
+use firstlight_net::{Xoshiro256PlusPlus, uniform};
+use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,6 +54,23 @@ pub struct Hdfs {
     /// The host that is asked before each block, also a data node.
     #[serde(default = "name_node")]
     pub name_node: HostName,
+    /// Each writer starts up to this much later, at a random time.
+    #[serde(default)]
+    pub jitter: Span,
+    /// What a job is.
+    #[serde(default)]
+    pub job: HdfsJob,
+}
+
+/// What is a job of writing files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HdfsJob {
+    /// A file with all its blocks.
+    #[default]
+    File,
+    /// A block, from the writer's question to the name node on.
+    Block,
 }
 
 fn files() -> u32 {
@@ -97,6 +115,7 @@ impl Workload for Hdfs {
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
         let name_node = self.name_node(expander)?;
+        expander.starts(self.common.start, self.jitter)?;
         let mut placement = Placement::of(&self.placement, expander)?;
         let (size, block, chunk) = (self.file_size.get(), self.block.get(), self.chunk.get());
         let hops = u64::from(self.files) * u64::from(self.placement.replication - 1);
@@ -104,7 +123,8 @@ impl Workload for Hdfs {
         let (blocks, messages) = (hops.saturating_mul(size.div_ceil(block)), hops.saturating_mul(chunks));
         limit(expander, if blocks > messages / 2 { "block" } else { "chunk" }, blocks, messages)?;
         let graph = MessageGraph::new(expander, &self.common, &self.connections)?;
-        let mut files = Files { graph, keys: self, name_node, placement: &mut placement };
+        let random = expander.random("jitter");
+        let mut files = Files { graph, keys: self, name_node, placement: &mut placement, random };
         let mut writers: BTreeMap<usize, Writer> = BTreeMap::new();
         let (racks, per_rack) = expander.directory.units();
         for file in 0..self.files as usize {
@@ -135,21 +155,38 @@ struct Files<'a> {
     keys: &'a Hdfs,
     name_node: usize,
     placement: &'a mut Placement,
+    random: Xoshiro256PlusPlus,
 }
 
 impl Files<'_> {
     /// One file, after those that the same host has written.
     fn write(&mut self, host: usize, writer: &mut Writer) {
-        let job = self.graph.job(self.keys.file_size.get());
         let mut left = self.keys.file_size.get();
+        let mut job = None;
         while left > 0 {
             let block = left.min(self.keys.block.get());
+            let job = match self.keys.job {
+                HdfsJob::File => *job.get_or_insert_with(|| self.graph.job(left)),
+                HdfsJob::Block => self.graph.job(block),
+            };
             left -= block;
+            if writer.blocks == 0 {
+                writer.last = self.begin(job);
+            }
             let granted = self.ask(host, writer, job);
             let replicas = self.placement.hosts(host, writer.blocks);
             writer.last = Some(self.write_block(&replicas, block, job, granted));
             writer.blocks += 1;
         }
+    }
+
+    /// The moment at which a writer starts, if that is not the workload's start.
+    fn begin(&mut self, job: u32) -> Option<u32> {
+        let jitter = self.keys.jitter.as_ps();
+        (jitter > 0).then(|| {
+            let later = Span::from_ps(uniform(&mut self.random, jitter));
+            self.graph.wait_until(self.keys.common.start + later, job)
+        })
     }
 
     /// Asks the name node for a block's hosts. Returns the reply, or the message that the block depends on where asking

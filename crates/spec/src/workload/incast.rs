@@ -1,7 +1,7 @@
-//! Incast: many hosts send to one at the same time, once or again and again.
+//! Incast: many hosts send to one at the same time, once or again and again. A job is a round.
 
 use super::rounds::Rounds;
-use super::{Common, Expansion, Workload, shuffle_first};
+use super::{Common, Expansion, Job, Workload, shuffle_first};
 use crate::error::Problem;
 use crate::expander::{Expander, MOST_FLOWS};
 use crate::host_name::HostName;
@@ -10,7 +10,7 @@ use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Many hosts send to one, at once.
+/// Many hosts send to one, at once. With a `size`, each round is a job (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Incast {
     /// Keys that every workload has.
@@ -83,7 +83,8 @@ impl Workload for Incast {
         for (nth, flow) in flows.iter_mut().enumerate() {
             (flow.start, flow.jitter, flow.size) = (rounds[nth / senders], self.jitter, self.size);
         }
-        Ok(Expansion { flows, asked: asked.map(|rounds| rounds * senders), ..Expansion::default() })
+        let jobs = Job::of_flows(expander, &self.connections, &flows, senders);
+        Ok(Expansion { flows, jobs, asked: asked.map(|rounds| rounds * senders), ..Expansion::default() })
     }
 }
 

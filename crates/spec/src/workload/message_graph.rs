@@ -2,17 +2,19 @@
 
 use super::{Common, Expansion};
 use crate::error::Problem;
-use crate::expander::{Expander, HostPair, MOST_FLOWS, TrafficEntry};
+use crate::expander::{Expander, Flow, HostPair, MOST_FLOWS, TrafficEntry};
 use crate::host_kind::HostKind;
 use crate::tables::Connections;
 use firstlight_messages::{MessageConfig, Messages};
 use firstlight_units::{Bytes, Span};
+use std::ops::Range;
 
 /// The most messages of one experiment.
 pub(super) const MOST_MESSAGES: usize = 10_000_000;
 
-/// Messages that are complete together: a file that is written, a reducer that has its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Messages or flows that are complete together: a file that is written, a reducer that has its input, a round of an
+/// incast.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The workload that the job belongs to.
     pub entry: TrafficEntry,
@@ -20,6 +22,43 @@ pub struct Job {
     pub hosts: HostKind,
     /// What the job is about: the file's size, the reducer's input. Its messages may have more, or less.
     pub size: Bytes,
+    /// The flows of a job of flows; none for a job of messages.
+    pub flows: Range<usize>,
+}
+
+impl Job {
+    /// A job of messages about so many bytes.
+    pub(super) fn of_messages(expander: &Expander<'_>, connections: &Connections, size: u64) -> Job {
+        let (entry, hosts) = (expander.entry, expander.host_kind(connections));
+        Job { entry, hosts, size: Bytes::new(size), flows: 0..0 }
+    }
+
+    /// The jobs of flows that are as many in each, in order; none if they send until the end.
+    pub(super) fn of_flows(
+        expander: &Expander<'_>,
+        connections: &Connections,
+        flows: &[Flow],
+        in_each: usize,
+    ) -> Vec<Job> {
+        let job = |(number, flows): (usize, &[Flow])| {
+            let size = flows.iter().try_fold(0u64, |sum, flow| Some(sum.saturating_add(flow.size?.get())))?;
+            let first = number * in_each;
+            Some(Job {
+                entry: expander.entry,
+                hosts: expander.host_kind(connections),
+                size: Bytes::new(size),
+                flows: first..first + flows.len(),
+            })
+        };
+        flows.chunks(in_each).enumerate().filter_map(job).collect()
+    }
+
+    /// The same job behind so many flows of others.
+    pub(super) fn after(self, flows: usize) -> Job {
+        let own = self.flows.clone();
+        let flows = if own.is_empty() { own } else { own.start + flows..own.end + flows };
+        Job { flows, ..self }
+    }
 }
 
 /// The messages that a workload has so far.
@@ -48,8 +87,7 @@ impl<'a> MessageGraph<'a> {
 
     /// A job about so many bytes.
     pub fn job(&mut self, size: u64) -> u32 {
-        let (entry, hosts) = (self.expander.entry, self.expander.host_kind(self.connections));
-        self.jobs.push(Job { entry, hosts, size: Bytes::new(size) });
+        self.jobs.push(Job::of_messages(self.expander, self.connections, size));
         (self.jobs.len() - 1) as u32
     }
 
@@ -82,11 +120,16 @@ impl<'a> MessageGraph<'a> {
         self.messages.push(MessageConfig { start, job, ..MessageConfig::default() }, &[])
     }
 
+    /// The point at which so many of these messages are complete, whichever come first. Those may be added later.
+    pub fn enough(&mut self, enough: u32, job: u32, after: &[u32]) -> u32 {
+        self.messages.push(MessageConfig { job, enough: Some(enough), ..MessageConfig::default() }, after)
+    }
+
     fn carry(&mut self, flow: u32, bytes: u64, start: Span, job: u32, after: &[u32]) -> u32 {
         let carried = &mut self.carried[flow as usize];
         *carried = (carried.0 + bytes, carried.1 + 1);
         let (flow, bytes) = (Some(flow), Bytes::new(bytes));
-        self.messages.push(MessageConfig { flow, bytes, start, delay: Span::ZERO, job }, after)
+        self.messages.push(MessageConfig { flow, bytes, start, job, ..MessageConfig::default() }, after)
     }
 
     /// The flows, messages and jobs of the workload.
@@ -110,4 +153,34 @@ pub(super) fn limit(expander: &Expander<'_>, key: &str, flows: u64, messages: u6
     };
     let text = format!("it makes {count} {what}, and {most} are the most: use less work, or larger pieces");
     Err(expander.problem(key, text))
+}
+
+/// Numbers `0..count` in an order in which each comes after all that it waits for, or after so many of those as are
+/// enough (Kahn, CACM 5(11), 1962); or one that never can come.
+pub(super) fn order<'a>(
+    count: u32,
+    after: impl Fn(u32) -> &'a [u32],
+    enough: impl Fn(u32) -> Option<u32>,
+) -> Result<Vec<u32>, u32> {
+    let mut waiting: Vec<u32> = (0..count).map(|own| enough(own).unwrap_or(after(own).len() as u32)).collect();
+    let mut followers = vec![vec![]; count as usize];
+    for own in 0..count {
+        after(own).iter().for_each(|other| followers[*other as usize].push(own));
+    }
+    let mut order: Vec<u32> = (0..count).filter(|own| waiting[*own as usize] == 0).collect();
+    let mut next = 0;
+    while let Some(&own) = order.get(next) {
+        next += 1;
+        for &follower in &followers[own as usize] {
+            let left = &mut waiting[follower as usize];
+            if *left == 1 {
+                order.push(follower);
+            }
+            *left = left.saturating_sub(1);
+        }
+    }
+    match waiting.iter().position(|left| *left > 0) {
+        Some(stuck) => Err(stuck as u32),
+        None => Ok(order),
+    }
 }

@@ -6,6 +6,7 @@
 mod all_to_all;
 mod arrivals;
 mod background;
+mod chakra;
 mod datagrams;
 mod demand;
 mod file;
@@ -20,6 +21,7 @@ mod permutation;
 mod placement;
 mod poisson;
 mod probe;
+mod ranks;
 mod ring;
 mod rounds;
 mod shuffle;
@@ -84,6 +86,7 @@ workloads! {
     "key_value" => KeyValue in key_value;
     "paced" => Paced in paced;
     "goal" => Goal in goal;
+    "chakra" => Chakra in chakra;
     "background" => Background in background;
     "file" => FlowFile in file;
     "probe" => ProbeWorkload in probe;
@@ -173,9 +176,10 @@ pub(crate) fn expand(
         jobs: jobs.len(),
     });
     traffic.messages.append(&messages, traffic.flows.len() as u32, traffic.jobs.len() as u32);
+    let first = traffic.flows.len();
     traffic.flows.extend(flows);
     traffic.probes.extend(probes);
-    traffic.jobs.extend(jobs);
+    traffic.jobs.extend(jobs.into_iter().map(|job| job.after(first)));
     Ok(())
 }
 

@@ -2,10 +2,10 @@
 //! others (the demand by which the slides of Etalon's first version show that VOQs are a poor estimate: B, s, s, ...).
 //!
 //! A pair of racks at distance d uses host d - 1 of both, then the next one, so that flows are spread over the hosts of
-//! a rack. Where a fabric has no racks, its hosts make the ring.
+//! a rack. Where a fabric has no racks, its hosts make the ring. A job is a round.
 
 use super::rounds::Rounds;
-use super::{Common, Expansion, Workload};
+use super::{Common, Expansion, Job, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair, MOST_FLOWS};
 use crate::tables::Connections;
@@ -13,7 +13,8 @@ use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Each rack sends big flows to the next one and small ones to all others; where a fabric has no racks, each host.
+/// Each rack sends big flows to the next one and small ones to all others; where a fabric has no racks, each host. Each
+/// round is a job (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ring {
     /// Keys that every workload has.
@@ -91,6 +92,7 @@ impl Workload for Ring {
         for (flow, (start, size)) in flows.iter_mut().zip(carried) {
             (flow.start, flow.size, flow.jitter) = (start, Some(size), self.jitter);
         }
-        Ok(Expansion { flows, asked: asked.map(|rounds| rounds * in_round), ..Expansion::default() })
+        let jobs = Job::of_flows(expander, &self.connections, &flows, in_round);
+        Ok(Expansion { flows, jobs, asked: asked.map(|rounds| rounds * in_round), ..Expansion::default() })
     }
 }

@@ -62,7 +62,7 @@ fn unknown_keys_and_tables() {
         ("small = 16", "smal = 16", "x.toml:26:1: voq.smal: unknown key: did you mean voq.small?"),
         ("[voq]", "[vok]", "x.toml:25:2: vok: unknown key: did you mean voq?"),
         ("small = 16", "small = 16\nrto_min = \"1ms\"", "x.toml:27:1: voq.rto_min: unknown key: did you mean tcp.rto_min?"),
-        ("small = 16", "small = 16\nzzz = 1", "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, ecn_small, ecn_large, red"),
+        ("small = 16", "small = 16\nzzz = 1", "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, linger, ecn_small, ecn_large, red"),
         ("from =", "form =", "x.toml:29:1: flows.0.form: unknown key: did you mean flows.0.from?"),
         ("duration", "durration", "x.toml:1:1: durration: unknown key: did you mean duration?"),
         ("", "[voq.small]\n", "x.toml:31:6: this is not TOML: duplicate key"),
@@ -134,6 +134,8 @@ fn values_that_do_not_fit_each_other() {
         ("small = 16", "small = 16\nlarge = 50", "x.toml:27:9: voq.large: has no effect without voq.advance: add for example advance = \"600us\""),
         ("small = 16", "small = 16\nadvance = \"1us\"", "x.toml:27:11: voq.advance: has no effect without voq.large: add for example large = 50"),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"400us\"", "accepted"),
+        ("small = 16", "small = 16\nlinger = \"10us\"", "x.toml:27:10: voq.linger: has no effect: it counts only when voq.large is given, but it is not; take it out"),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\nlinger = \"401us\"", "x.toml:29:10: voq.linger: 401us is longer than the week, 400us: use at most that"),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"401us\"", "x.toml:28:11: voq.advance: 401us is longer than the week, 400us: use at most that"),
         ("small = 16", "small = 16\nlarge = 8\nadvance = \"40us\"", "x.toml:27:9: voq.large: 8 packets are fewer than voq.small = 16: use at least 16"),
         ("", "[marks]\nadvance = \"1ms\"\n", "x.toml:32:11: marks.advance: 1ms is longer than the week, 400us: use at most that"),
@@ -360,7 +362,7 @@ fn workloads_that_cannot_be() {
     assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
     assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
-    assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, ring, demand, shuffle, hdfs, partition_aggregate, key_value, paced, goal, background, file, probe, udp: did you mean \"poisson\"?");
+    assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, ring, demand, shuffle, hdfs, partition_aggregate, key_value, paced, goal, chakra, background, file, probe, udp: did you mean \"poisson\"?");
     assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
     assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"flows.txt\" in [[workload]]");
 }
@@ -420,7 +422,7 @@ fn keys_of_other_workloads() {
     let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when kind = {kinds}, but this one's is \"{kind}\"; take it out");
     assert_eq!(workload("permutation", "load = 0.5"), format!("x.toml:15:8: workload.0.load: {}", only("\"poisson\"", "permutation")));
     assert_eq!(workload("all_to_all", "to = \"host1\""), format!("x.toml:15:6: workload.0.to: {}", only("\"poisson\" or \"incast\" or \"staggered\" or \"shuffle\" or \"key_value\" or \"paced\" or \"background\" or \"probe\" or \"udp\"", "all_to_all")));
-    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"ring\" or \"demand\" or \"shuffle\" or \"hdfs\" or \"partition_aggregate\" or \"key_value\" or \"paced\" or \"goal\" or \"background\" or \"file\"", "probe")));
+    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"ring\" or \"demand\" or \"shuffle\" or \"hdfs\" or \"partition_aggregate\" or \"key_value\" or \"paced\" or \"goal\" or \"chakra\" or \"background\" or \"file\"", "probe")));
     // A workload's controller counts as a flow's does, a probe has none.
     let dctcp = "[[workload]]\nkind = \"permutation\"\ncc = \"dctcp\"\n[dctcp]\ng = 0.1\n";
     assert_eq!(told(STAR, "", dctcp), "accepted");

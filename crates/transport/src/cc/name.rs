@@ -5,8 +5,10 @@
 
 use super::{ALIASES, CcConfig};
 use firstlight_units::{Bytes, Rate};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
-/// The name of a congestion control: one of [`CcName::all`].
+/// The name of a congestion control: one of [`CcName::all`], or that of a user's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CcName(&'static str);
 
@@ -14,9 +16,29 @@ impl CcName {
     /// The congestion control of flows that name none.
     pub const CUBIC: CcName = CcName("cubic");
 
+    /// What a name is, for messages.
+    pub const WHAT: &str = "a congestion control";
+
     /// All names: those of the controllers, then their other names.
     pub fn all() -> impl Iterator<Item = CcName> {
         CcConfig::NAMES.iter().chain(ALIASES).map(|name| CcName(name))
+    }
+
+    /// The name of a user's own controller. Each name is kept once, for good.
+    pub fn own(name: &str) -> CcName {
+        static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = names.get(name).copied();
+        CcName(known.unwrap_or_else(|| {
+            let name: &'static str = Box::leak(name.into());
+            names.insert(name);
+            name
+        }))
+    }
+
+    /// Whether it is the name of a user's own controller.
+    pub fn is_own(self) -> bool {
+        CcName::all().all(|name| name != self)
     }
 
     /// The name as a text.
@@ -104,7 +126,7 @@ pub struct LinuxControl {
 mod schema {
     use super::CcName;
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::de::{Deserialize, Deserializer};
     use serde::ser::{Serialize, Serializer};
     use std::borrow::Cow;
 
@@ -116,7 +138,9 @@ mod schema {
 
     impl<'de> Deserialize<'de> for CcName {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            // The reading of an experiment has found the name among the controllers or the user's own.
+            let name = Cow::<str>::deserialize(deserializer)?;
+            Ok(name.parse().unwrap_or_else(|_| CcName::own(&name)))
         }
     }
 
@@ -131,7 +155,8 @@ mod schema {
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
             let names: Vec<&str> = CcName::all().map(CcName::as_str).collect();
-            json_schema!({ "type": "string", "enum": names, "x-type": "a congestion control" })
+            let own = json_schema!({ "pattern": "\\.so$" });
+            json_schema!({ "type": "string", "anyOf": [{ "enum": names }, own], "x-type": CcName::WHAT })
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The suite that every controller passes: properties over sequences of operations, and golden windows beside the
-//! bounds that hold for them.
+//! The suite that every controller passes, a user's own ones too: properties over sequences of operations; and golden
+//! windows beside the bounds that hold for them.
 
 use super::*;
+use firstlight_units::Time;
 use proptest::prelude::*;
 
 /// What can happen to a controller.
@@ -32,6 +33,7 @@ impl Driver {
         Driver { controller, window, before: None, now, una: 1, reduced: false }
     }
 
+    #[cfg(test)]
     fn ack(&mut self, packets: u32, rtt: Span, ece: bool, may_grow: bool) {
         self.told(packets, rtt, None, ece, may_grow);
     }
@@ -126,9 +128,10 @@ fn one_way() -> impl Strategy<Value = i32> {
 }
 
 /// The least window that an ACK may leave, for controllers that shrink it by what it tells.
-fn least_after(name: &str, window: &Window) -> u32 {
+fn least_after(config: &CcConfig, window: &Window) -> u32 {
     let Window { cwnd, floor, .. } = *window;
-    match name {
+    match config.name() {
+        _ if matches!(config, CcConfig::Own(_)) => 1,
         "dx" => cwnd.min(floor),
         "vegas" if cwnd > floor => cwnd - 1,
         // At most by half, and to the whole packets of that. An ACK that follows a loss can find a smaller one.
@@ -154,160 +157,219 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-proptest! {
+/// What a sequence of operations finds wrong with a controller, if anything. Built-in controllers that follow a rule of
+/// their own are left out where the rule says so; users' own ones may shrink the window at an ACK.
+fn violation(config: &CcConfig, ops: &[Op], floor: u32) -> Option<String> {
+    let name = config.name();
+    let mut driver = Driver::new(config.clone());
+    driver.window.floor = floor;
+    for &op in ops {
+        let before = driver.window;
+        driver.apply(op);
+        let wait = driver.controller.pace(Bytes::new(9000));
+        if let CcConfig::Own(own) = config
+            && let Some(fault) = own.take_fault()
+        {
+            return Some(format!("fails at {op:?}: {fault}"));
+        }
+        let after = driver.window;
+        let most = match op {
+            Op::Ack { packets, may_grow: true, .. } => before.cwnd.saturating_add(packets),
+            _ => before.cwnd,
+        };
+        let wrong = match op {
+            _ if wait > Span::from_secs(5) => format!("the next packet waits for {wait}"),
+            _ if after.cwnd < 1 => "a window of nothing".into(),
+            _ if after.ssthresh < floor => format!("the threshold {} is below the floor {floor}", after.ssthresh),
+            Op::Ack { .. } if !sets_its_window(name) && after.cwnd > most => "faster than slow start".into(),
+            Op::Ack { .. } if !sets_its_window(name) && after.cwnd < least_after(config, &before) => {
+                "an ACK shrinks the window".into()
+            }
+            Op::Congestion { .. } | Op::Timeout
+                if !matches!(name, "bbr" | "westwood") && after.ssthresh > before.cwnd.max(floor) =>
+            {
+                "the threshold rises above the window at congestion".into()
+            }
+            Op::Undo if after.cwnd < before.cwnd => "an undo shrinks the window".into(),
+            _ => continue,
+        };
+        return Some(format!("{wrong}: {before:?} becomes {after:?} at {op:?}"));
+    }
+    None
+}
+
+/// The windows after each of these operations.
+fn windows(config: &CcConfig, ops: &[Op]) -> Vec<u32> {
+    let mut driver = Driver::new(config.clone());
+    let after = |&op: &Op| {
+        driver.apply(op);
+        driver.window.cwnd
+    };
+    ops.iter().map(after).collect()
+}
+
+/// Runs the properties that every controller has on so many random sequences of operations, the same in each call.
+///
+/// # Errors
+/// The shortest sequence found that breaks a property, and how.
+pub fn check(config: &CcConfig, cases: u32) -> Result<(), String> {
+    use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+    let settings = Config { cases, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(settings, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let sequences = (prop::collection::vec(op(), 1..200), 1u32..3);
+    let found = runner.run(&sequences, |(ops, floor)| {
+        if let Some(wrong) = violation(config, &ops, floor) {
+            return Err(TestCaseError::fail(wrong));
+        }
+        match windows(config, &ops) == windows(config, &ops) {
+            true => Ok(()),
+            false => Err(TestCaseError::fail("the same operations give other windows the second time")),
+        }
+    });
+    match found {
+        Ok(()) => Ok(()),
+        Err(TestError::Abort(reason)) => Err(reason.message().into()),
+        Err(TestError::Fail(reason, (ops, floor))) => {
+            let steps: Vec<String> = ops.iter().map(|op| format!("  {op:?}")).collect();
+            Err(format!("{}\nafter these operations, with a floor of {floor}:\n{}", reason.message(), steps.join("\n")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn holds_for_every_controller(ops in prop::collection::vec(op(), 1..200), floor in 1u32..3) {
+            for name in CcConfig::NAMES {
+                let wrong = violation(&CcConfig::from_name(name).unwrap(), &ops, floor);
+                prop_assert!(wrong.is_none(), "{name}: {}", wrong.unwrap());
+            }
+        }
+
+        /// The same operations give the same windows.
+        #[test]
+        fn repeats(ops in prop::collection::vec(op(), 1..100)) {
+            for name in CcConfig::NAMES {
+                let config = CcConfig::from_name(name).unwrap();
+                prop_assert_eq!(windows(&config, &ops), windows(&config, &ops));
+            }
+        }
+    }
+
+    /// The window after each of 12 periods of 20 round trips that end with a loss or a window of marks. Beside each golden
+    /// row the bound that explains it: in congestion avoidance Reno gains at most a packet per round trip, so its peak W
+    /// obeys W = W/2 + 20, W = 40; CUBIC's friendly part at 0.53 packets obeys W = 0.7 W + 10.6, W = 35, also if evaluated
+    /// coarsely, as long as the round trip is longer than a tick; reTCP without marks is Reno; DCTCP with one marked window
+    /// in 20 cuts ever less (alpha tends to 1/20), so that it gains up to 20 packets a period.
     #[test]
-    fn holds_for_every_controller(ops in prop::collection::vec(op(), 1..200), floor in 1u32..3) {
-        for name in CcConfig::NAMES {
+    fn golden_windows() {
+        let exact_cubic = CcConfig::Cubic(CubicConfig { coarse: false, ..CubicConfig::default() });
+        let named = |name| CcConfig::from_name(name).unwrap();
+        let reno = [50, 45, 42, 41, 40, 40, 40, 40, 40, 40, 40, 40];
+        let golden = [
+            ("newreno", named("newreno"), 100, false, reno, 37..=40),
+            ("retcp", named("retcp"), 100, false, reno, 37..=40),
+            ("cubic", named("cubic"), 10_000, false, [79, 64, 53, 46, 41, 37, 34, 32, 31, 30, 30, 30], 28..=36),
+            ("cubic, exact", exact_cubic, 100, false, [40, 38, 36, 35, 34, 33, 33, 33, 33, 33, 33, 33], 32..=36),
+            ("dctcp", named("dctcp"), 100, true, [50, 62, 77, 93, 109, 124, 138, 155, 171, 186, 201, 215], 200..=270),
+        ];
+        for (name, config, rtt_us, marked, expected, settles) in golden {
+            let mut driver = Driver::new(config);
+            driver.window = Window { cwnd: 30, ssthresh: 15, ..Window::new(1) };
+            let peaks: Vec<u32> = (0..12)
+                .map(|_| {
+                    for round in 0..20 {
+                        for _ in 0..driver.window.cwnd {
+                            let ece = marked && round == 19;
+                            driver.ack(1, Span::from_us(rtt_us), ece, true);
+                        }
+                    }
+                    let peak = driver.window.cwnd;
+                    driver.congestion(marked);
+                    peak
+                })
+                .collect();
+            assert_eq!(peaks, expected, "{name}");
+            assert!(settles.contains(&peaks[11]), "{name}: {} is outside of {settles:?}", peaks[11]);
+        }
+    }
+
+    /// The same for the variants whose windows losses govern, from 300 packets on a path of 20 ms without a queue, in
+    /// fives. Beside each golden row the range that its equation explains, with W for the peak:
+    /// - Reno's rule, W = W/2 + 20, is that of H-TCP within a second of a loss, of Hybla at 20 ms and of LP: 40;
+    /// - Veno without a queue keeps four fifths: W = 0.8 W + 20, 100;
+    /// - HighSpeed near 100 packets has a(W) = 2 and b(W) = 0.44: W = 0.56 W + 40, 91;
+    /// - Scalable, and YeAH in fast mode, gain a hundredth in each of 20 round trips and lose an eighth: a factor of 1.22 x
+    ///   0.875;
+    /// - Illinois with an empty queue gains ten packets in each and loses an eighth: W = 7/8 W + 200, 1600;
+    /// - BIC gains at most 16 in each, and a quarter of the distance to a maximum that fast convergence lowers by a tenth;
+    /// - Westwood+ keeps what its filter has measured, which lags behind a window that grows.
+    #[test]
+    fn golden_windows_of_variants() {
+        let golden = [
+            ("bic", [620, 615, 545, 485, 435, 385, 340, 300, 265, 230, 205, 180], 100..=620),
+            ("highspeed", [385, 325, 270, 225, 200, 175, 155, 135, 120, 110, 100, 95], 88..=100),
+            ("htcp", [320, 180, 110, 75, 55, 45, 40, 40, 40, 35, 35, 35], 35..=40),
+            ("hybla", [320, 180, 110, 75, 55, 50, 45, 40, 40, 40, 40, 40], 37..=40),
+            ("illinois", [495, 630, 750, 855, 945, 1025, 1095, 1155, 1210, 1255, 1300, 1335], 1300..=1600),
+            ("lp", [320, 180, 110, 75, 55, 50, 45, 40, 40, 40, 40, 40], 37..=40),
+            ("scalable", [365, 390, 415, 445, 475, 505, 540, 580, 615, 660, 700, 750], 700..=800),
+            ("veno", [320, 275, 240, 210, 190, 170, 155, 145, 135, 130, 120, 115], 100..=120),
+            ("westwood", [320, 320, 325, 330, 330, 335, 340, 345, 345, 350, 355, 355], 320..=400),
+            ("yeah", [365, 390, 415, 445, 475, 505, 540, 580, 615, 660, 700, 750], 700..=800),
+        ];
+        let mut seen = vec![];
+        for (name, _, settles) in golden.clone() {
             let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
-            driver.window.floor = floor;
-            for &op in &ops {
-                let before = driver.window;
-                driver.apply(op);
-                let wait = driver.controller.pace(Bytes::new(9000));
-                prop_assert!(wait <= Span::from_secs(5), "{name}: the next packet waits for {wait}");
-                let after = driver.window;
-                prop_assert!(after.cwnd >= 1, "{name}: a window of nothing after {op:?}");
-                prop_assert!(after.ssthresh >= floor, "{name}: threshold {} after {op:?}", after.ssthresh);
-                match op {
-                    Op::Ack { packets, may_grow, .. } if !sets_its_window(name) => {
-                        let most = if may_grow { before.cwnd + packets } else { before.cwnd };
-                        prop_assert!(after.cwnd <= most, "{name}: faster than slow start: {before:?} {after:?} {op:?}");
-                        let least = least_after(name, &before);
-                        prop_assert!(after.cwnd >= least, "{name}: an ACK shrinks {} to {}", before.cwnd, after.cwnd);
-                    }
-                    Op::Congestion { .. } | Op::Timeout if !matches!(*name, "bbr" | "westwood") => {
-                        let most = before.cwnd.max(floor);
-                        prop_assert!(after.ssthresh <= most, "{name}: {before:?} rises to {after:?} at congestion");
-                    }
-                    Op::Undo => prop_assert!(after.cwnd >= before.cwnd, "{name}: an undo shrinks the window"),
-                    Op::Ack { .. } | Op::Congestion { .. } | Op::Timeout => {}
-                }
-            }
+            driver.window = Window { cwnd: 300, ssthresh: 15, ..Window::new(1) };
+            let peaks: Vec<u32> = (0..12)
+                .map(|_| {
+                    (0..20).for_each(|_| {
+                        (0..driver.window.cwnd).for_each(|_| driver.ack(1, Span::from_ms(20), false, true))
+                    });
+                    let peak = driver.window.cwnd;
+                    driver.congestion(false);
+                    (peak + 2) / 5 * 5
+                })
+                .collect();
+            assert!(settles.contains(&peaks[11]), "{name}: {peaks:?} does not end in {settles:?}");
+            seen.push((name, peaks));
         }
+        assert_eq!(seen, golden.map(|(name, peaks, _)| (name, peaks.to_vec())));
     }
 
-    /// The same operations give the same windows.
+    /// The window at the end of every fourth round on a path of 24 us without a queue that holds 20 packets: each packet
+    /// more waits for 1.2 us. Beside each golden row what explains where it settles. DX turns back when the queue is above
+    /// the headroom of 1.2 us, and an increase is answered two round trips later: up to three packets wait, and what is
+    /// drained is a packet too many where a part of one counts for none. Vegas keeps 2 to 4. Swift stays where the target
+    /// is: 25 us + 32.66 us / sqrt(cwnd) - 3.27 us = 24 us + 1.2 us (cwnd - 20) at a window of 23.6.
     #[test]
-    fn repeats(ops in prop::collection::vec(op(), 1..100)) {
-        for name in CcConfig::NAMES {
-            let run = || {
-                let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
-                ops.iter().map(|&op| { driver.apply(op); driver.window.cwnd }).collect::<Vec<_>>()
-            };
-            prop_assert_eq!(run(), run());
-        }
-    }
-}
-
-/// The window after each of 12 periods of 20 round trips that end with a loss or a window of marks. Beside each golden
-/// row the bound that explains it: in congestion avoidance Reno gains at most a packet per round trip, so its peak W
-/// obeys W = W/2 + 20, W = 40; CUBIC's friendly part at 0.53 packets obeys W = 0.7 W + 10.6, W = 35, also if evaluated
-/// coarsely, as long as the round trip is longer than a tick; reTCP without marks is Reno; DCTCP with one marked window
-/// in 20 cuts ever less (alpha tends to 1/20), so that it gains up to 20 packets a period.
-#[test]
-fn golden_windows() {
-    let exact_cubic = CcConfig::Cubic(CubicConfig { coarse: false, ..CubicConfig::default() });
-    let named = |name| CcConfig::from_name(name).unwrap();
-    let reno = [50, 45, 42, 41, 40, 40, 40, 40, 40, 40, 40, 40];
-    let golden = [
-        ("newreno", named("newreno"), 100, false, reno, 37..=40),
-        ("retcp", named("retcp"), 100, false, reno, 37..=40),
-        ("cubic", named("cubic"), 10_000, false, [79, 64, 53, 46, 41, 37, 34, 32, 31, 30, 30, 30], 28..=36),
-        ("cubic, exact", exact_cubic, 100, false, [40, 38, 36, 35, 34, 33, 33, 33, 33, 33, 33, 33], 32..=36),
-        ("dctcp", named("dctcp"), 100, true, [50, 62, 77, 93, 109, 124, 138, 155, 171, 186, 201, 215], 200..=270),
-    ];
-    for (name, config, rtt_us, marked, expected, settles) in golden {
-        let mut driver = Driver::new(config);
-        driver.window = Window { cwnd: 30, ssthresh: 15, ..Window::new(1) };
-        let peaks: Vec<u32> = (0..12)
-            .map(|_| {
-                for round in 0..20 {
-                    for _ in 0..driver.window.cwnd {
-                        let ece = marked && round == 19;
-                        driver.ack(1, Span::from_us(rtt_us), ece, true);
-                    }
+    fn golden_windows_of_delay() {
+        let golden = [
+            ("dx", [18, 22, 19, 22, 20, 22, 19, 22, 19, 22], 19..=23),
+            ("vegas", [18, 22, 24, 24, 24, 24, 24, 24, 24, 24], 22..=24),
+            ("swift", [17, 21, 25, 24, 23, 23, 25, 22, 25, 23], 22..=25),
+        ];
+        for (name, expected, settles) in golden {
+            let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
+            driver.window = Window { cwnd: 14, ssthresh: 10, ..Window::new(1) };
+            let (mut windows, mut sent) = (Vec::new(), 14u32);
+            for _ in 0..40 {
+                // What a round's ACKs tell is of the window of the round before.
+                let queue = 1200 * sent.saturating_sub(20);
+                sent = driver.window.cwnd;
+                for _ in 0..driver.window.cwnd {
+                    let rtt = Span::from_ns(u64::from(24_000 + queue));
+                    driver.told(1, rtt, Some((i32::MAX - 10_000).wrapping_add(queue as i32)), false, true);
                 }
-                let peak = driver.window.cwnd;
-                driver.congestion(marked);
-                peak
-            })
-            .collect();
-        assert_eq!(peaks, expected, "{name}");
-        assert!(settles.contains(&peaks[11]), "{name}: {} is outside of {settles:?}", peaks[11]);
-    }
-}
-
-/// The same for the variants whose windows losses govern, from 300 packets on a path of 20 ms without a queue, in
-/// fives. Beside each golden row the range that its equation explains, with W for the peak:
-/// - Reno's rule, W = W/2 + 20, is that of H-TCP within a second of a loss, of Hybla at 20 ms and of LP: 40;
-/// - Veno without a queue keeps four fifths: W = 0.8 W + 20, 100;
-/// - HighSpeed near 100 packets has a(W) = 2 and b(W) = 0.44: W = 0.56 W + 40, 91;
-/// - Scalable, and YeAH in fast mode, gain a hundredth in each of 20 round trips and lose an eighth: a factor of 1.22 x
-///   0.875;
-/// - Illinois with an empty queue gains ten packets in each and loses an eighth: W = 7/8 W + 200, 1600;
-/// - BIC gains at most 16 in each, and a quarter of the distance to a maximum that fast convergence lowers by a tenth;
-/// - Westwood+ keeps what its filter has measured, which lags behind a window that grows.
-#[test]
-fn golden_windows_of_variants() {
-    let golden = [
-        ("bic", [620, 615, 545, 485, 435, 385, 340, 300, 265, 230, 205, 180], 100..=620),
-        ("highspeed", [385, 325, 270, 225, 200, 175, 155, 135, 120, 110, 100, 95], 88..=100),
-        ("htcp", [320, 180, 110, 75, 55, 45, 40, 40, 40, 35, 35, 35], 35..=40),
-        ("hybla", [320, 180, 110, 75, 55, 50, 45, 40, 40, 40, 40, 40], 37..=40),
-        ("illinois", [495, 630, 750, 855, 945, 1025, 1095, 1155, 1210, 1255, 1300, 1335], 1300..=1600),
-        ("lp", [320, 180, 110, 75, 55, 50, 45, 40, 40, 40, 40, 40], 37..=40),
-        ("scalable", [365, 390, 415, 445, 475, 505, 540, 580, 615, 660, 700, 750], 700..=800),
-        ("veno", [320, 275, 240, 210, 190, 170, 155, 145, 135, 130, 120, 115], 100..=120),
-        ("westwood", [320, 320, 325, 330, 330, 335, 340, 345, 345, 350, 355, 355], 320..=400),
-        ("yeah", [365, 390, 415, 445, 475, 505, 540, 580, 615, 660, 700, 750], 700..=800),
-    ];
-    let mut seen = vec![];
-    for (name, _, settles) in golden.clone() {
-        let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
-        driver.window = Window { cwnd: 300, ssthresh: 15, ..Window::new(1) };
-        let peaks: Vec<u32> = (0..12)
-            .map(|_| {
-                (0..20)
-                    .for_each(|_| (0..driver.window.cwnd).for_each(|_| driver.ack(1, Span::from_ms(20), false, true)));
-                let peak = driver.window.cwnd;
-                driver.congestion(false);
-                (peak + 2) / 5 * 5
-            })
-            .collect();
-        assert!(settles.contains(&peaks[11]), "{name}: {peaks:?} does not end in {settles:?}");
-        seen.push((name, peaks));
-    }
-    assert_eq!(seen, golden.map(|(name, peaks, _)| (name, peaks.to_vec())));
-}
-
-/// The window at the end of every fourth round on a path of 24 us without a queue that holds 20 packets: each packet
-/// more waits for 1.2 us. Beside each golden row what explains where it settles. DX turns back when the queue is above
-/// the headroom of 1.2 us, and an increase is answered two round trips later: up to three packets wait, and what is
-/// drained is a packet too many where a part of one counts for none. Vegas keeps 2 to 4. Swift stays where the target
-/// is: 25 us + 32.66 us / sqrt(cwnd) - 3.27 us = 24 us + 1.2 us (cwnd - 20) at a window of 23.6.
-#[test]
-fn golden_windows_of_delay() {
-    let golden = [
-        ("dx", [18, 22, 19, 22, 20, 22, 19, 22, 19, 22], 19..=23),
-        ("vegas", [18, 22, 24, 24, 24, 24, 24, 24, 24, 24], 22..=24),
-        ("swift", [17, 21, 25, 24, 23, 23, 25, 22, 25, 23], 22..=25),
-    ];
-    for (name, expected, settles) in golden {
-        let mut driver = Driver::new(CcConfig::from_name(name).unwrap());
-        driver.window = Window { cwnd: 14, ssthresh: 10, ..Window::new(1) };
-        let (mut windows, mut sent) = (Vec::new(), 14u32);
-        for _ in 0..40 {
-            // What a round's ACKs tell is of the window of the round before.
-            let queue = 1200 * sent.saturating_sub(20);
-            sent = driver.window.cwnd;
-            for _ in 0..driver.window.cwnd {
-                let rtt = Span::from_ns(u64::from(24_000 + queue));
-                driver.told(1, rtt, Some((i32::MAX - 10_000).wrapping_add(queue as i32)), false, true);
+                windows.push(driver.window.cwnd);
             }
-            windows.push(driver.window.cwnd);
+            let seen: Vec<u32> = windows.iter().copied().skip(3).step_by(4).collect();
+            assert_eq!(seen, expected, "{name}");
+            assert!(windows[20..].iter().all(|cwnd| settles.contains(cwnd)), "{name}: {windows:?} not in {settles:?}");
         }
-        let seen: Vec<u32> = windows.iter().copied().skip(3).step_by(4).collect();
-        assert_eq!(seen, expected, "{name}");
-        assert!(windows[20..].iter().all(|cwnd| settles.contains(cwnd)), "{name}: {windows:?} not in {settles:?}");
     }
 }

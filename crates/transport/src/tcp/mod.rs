@@ -94,7 +94,7 @@ enum Due {
 }
 
 /// One end of a TCP connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Connection {
     local: Endpoint,
     remote: Endpoint,

@@ -56,7 +56,7 @@ impl Outgoing {
 }
 
 /// The sending half of a connection. `recovery.rs` reacts to ACKs, `rack.rs` finds losses, `prr.rs` moves the window.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) map: SeqMap,
     /// Everything before is acknowledged.

@@ -101,12 +101,13 @@ impl Wire {
     }
 
     /// Where there is nothing to ask a sender for, asking it would yield nothing and leave it as it is.
-    fn idle_polls_change_nothing(&self, from: usize) {
-        let Connection { sender, terms, .. } = &self.ends[from];
-        if self.ends[from].is_established() && !sender.has_work() {
-            let mut asked = sender.clone();
-            assert!(asked.poll(self.now, terms).is_none(), "{from} has a segment to send at {}", self.now);
-            assert_eq!(format!("{asked:?}"), format!("{sender:?}"));
+    fn idle_polls_change_nothing(&mut self, from: usize) {
+        let established = self.ends[from].is_established();
+        let Connection { sender, terms, .. } = &mut self.ends[from];
+        if established && !sender.has_work() {
+            let before = format!("{sender:?}");
+            assert!(sender.poll(self.now, terms).is_none(), "{from} has a segment to send at {}", self.now);
+            assert_eq!(format!("{sender:?}"), before);
         }
     }
 

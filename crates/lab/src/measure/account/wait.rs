@@ -3,6 +3,7 @@
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::{Index, PairState, code_of};
 use firstlight_net::Serializer;
+use firstlight_net::pfc::PAUSE_FRAME;
 use firstlight_sim::causes::{Paused, PlaceKind};
 use firstlight_units::Time;
 
@@ -57,7 +58,7 @@ impl WaitParts<'_, '_> {
             } else {
                 let next = next.min(until);
                 let frames = link.filter(|_| !self.index.report.points.is_empty() && another == Cause::Unknown);
-                let most = frames.map_or(0, |link| link.time(64).as_ps() * MOST_PAUSE_FRAMES);
+                let most = frames.map_or(0, |link| link.frame_time(PAUSE_FRAME).as_ps() * MOST_PAUSE_FRAMES);
                 let is_frames = (next - at).as_ps() <= most;
                 let (cause, who) = if is_frames { (Cause::Pause, Who::PauseFrames) } else { (another, Who::Nobody) };
                 self.push(at, next, cause, place, who);

@@ -25,7 +25,7 @@ impl LosslessGraph {
         GraphFabric::build(config, |core| {
             let queues = vec![Discipline::default(); classes];
             let nic = |nic: &Nic| {
-                let link = Serializer::new(nic.wire.rate, config.time_scale);
+                let link = Serializer::new(nic.wire.rate, config.time_scale).framed(config.interface.framing);
                 PausablePort::new(link, nic.wire.delay * u64::from(config.time_scale), &queues, 0)
             };
             core.make_pausable(topology.nics().iter().map(nic).collect());

@@ -1,6 +1,4 @@
-//! Schedules of message-passing applications in the text form of GOAL (Hoefler, Siebert and Lumsdaine, "Group
-//! Operation Assembly Language: a flexible way to express collective communication", ICPP 2009), as LogGOPSim and
-//! ATLAHS read it:
+//! GOAL's text form:
 //!
 //! ```text
 //! num_ranks 2
@@ -17,62 +15,15 @@
 //! A computation is in nanoseconds. `requires` waits for an operation's end, `irequires` for its start. A label is
 //! known in its rank only. `cpu` and `nic` are read and not used. Sends and receives with the same source, destination
 //! and tag match in their order. Each line is one operation; `//` or `#` begins a comment.
+//!
+//! `from any`, or `from -1` as LogGOPSim writes it, receives from any rank: the n-th such receive of a rank and tag in
+//! the file ends with the n-th message of that tag to arrive there, whoever sends it. All receives of a rank and tag are
+//! of this kind, or none is. A receive of any tag is an error.
 
-use super::ImportError;
-use super::reader::{FilePlace, TextLine, Word, lines};
+use super::{GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
+use crate::ImportError;
+use crate::reader::{FilePlace, TextLine, Word, lines};
 use std::collections::BTreeMap;
-
-/// Largest message, longest computation in nanoseconds.
-const MOST: u64 = 1 << 50;
-
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GoalAction {
-    /// Sends so many bytes to a rank.
-    Send(u64, u32),
-    /// Receives what the operation with this index sends.
-    Receive(u32),
-    /// Computes for so many nanoseconds.
-    Compute(u64),
-}
-
-/// An operation of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GoalOperation {
-    /// The rank that does the operation.
-    pub rank: u32,
-    /// What the rank does.
-    pub action: GoalAction,
-    /// Line and column of the operation in the file.
-    pub place: (usize, usize),
-}
-
-/// A dependency between two operations of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GoalRequirement {
-    /// Index of the operation that waits.
-    pub later: u32,
-    /// Index of the operation that it waits for.
-    pub earlier: u32,
-    /// True if it waits for the start of the earlier operation, false for its end.
-    pub start: bool,
-}
-
-/// The operations of all ranks, and their dependencies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GoalSchedule {
-    /// How many ranks there are.
-    pub ranks: u32,
-    /// Operations of all ranks in the file's order.
-    pub operations: Vec<GoalOperation>,
-    /// Dependencies between operations of the same rank.
-    pub requirements: Vec<GoalRequirement>,
-}
-
-/// Source, destination, tag.
-type Channel = (u32, u32, u64);
-/// An operation with its bytes.
-type GoalEnd = (u32, u64);
 
 /// The part of the file that has been read.
 #[derive(Default)]
@@ -85,8 +36,7 @@ struct Reading<'a> {
     waiting: Vec<(Word<'a>, Word<'a>, bool)>,
     /// Which ranks have been read.
     seen: Vec<bool>,
-    sends: BTreeMap<Channel, Vec<GoalEnd>>,
-    receives: BTreeMap<Channel, Vec<GoalEnd>>,
+    ends: GoalEnds,
 }
 
 /// Reads a schedule; `file` is its name for errors.
@@ -106,7 +56,7 @@ pub fn read(text: &str, file: &str) -> Result<GoalSchedule, ImportError> {
     if reading.schedule.ranks == 0 {
         return Err(FilePlace::start(file).error("there are no ranks: write for example num_ranks 16"));
     }
-    reading.join(file)?;
+    reading.ends.join(&mut reading.schedule, |_| file)?;
     Ok(reading.schedule)
 }
 
@@ -121,7 +71,7 @@ impl<'a> Reading<'a> {
         match (self.open, words[0].text) {
             (None, "num_ranks") if self.schedule.ranks == 0 => {
                 let [_, ranks] = line.columns(["num_ranks", "how many"])?;
-                self.schedule.ranks = ranks.whole("how many ranks", 1, 1 << 20)?;
+                self.schedule.ranks = ranks.whole("how many ranks", 1, MOST_RANKS)?;
                 self.seen = vec![false; self.schedule.ranks as usize];
                 Ok(())
             }
@@ -221,52 +171,15 @@ impl<'a> Reading<'a> {
             return Err(toward.error(format!("expected '{direction}', found '{}': {RIGHT}", toward.text)));
         }
         let bytes = Word { text: size.text.strip_suffix('b').unwrap_or(size.text), ..*size }.whole("bytes", 0, MOST)?;
-        let peer: u32 = peer.whole("a rank", 0, self.schedule.ranks - 1)?;
+        let any = direction == "from" && ["any", "-1"].contains(&peer.text);
+        let peer = if any { None } else { Some(peer.whole("a rank", 0, self.schedule.ranks - 1)?) };
         let tag = options(rest, &["tag", "cpu", "nic"])?.unwrap_or(0);
-        if direction == "to" {
-            self.sends.entry((rank, peer, tag)).or_default().push((number, bytes));
-            return Ok(GoalAction::Send(bytes, peer));
-        }
-        self.receives.entry((peer, rank, tag)).or_default().push((number, bytes));
-        // `join` fills in the send that this operation receives.
-        Ok(GoalAction::Receive(u32::MAX))
-    }
-
-    /// Joins each receive with its send.
-    fn join(&mut self, file: &str) -> Result<(), ImportError> {
-        let wrong = |operation: &GoalOperation, problem: String| {
-            let (line, column) = operation.place;
-            Err(FilePlace { file, line, column }.error(problem))
-        };
-        let channels: Vec<Channel> = self.sends.keys().chain(self.receives.keys()).copied().collect();
-        for channel in channels {
-            let (src, dst, tag) = channel;
-            let of = |all: &BTreeMap<Channel, Vec<GoalEnd>>| all.get(&channel).cloned().unwrap_or_default();
-            let (sends, receives) = (of(&self.sends), of(&self.receives));
-            let operations = &mut self.schedule.operations;
-            for (&(send, sent), &(receive, room)) in sends.iter().zip(&receives) {
-                if sent > room {
-                    let (line, _) = operations[send as usize].place;
-                    let problem =
-                        format!("{room} bytes do not hold the {sent} that line {line} sends: receive as many");
-                    return wrong(&operations[receive as usize], problem);
-                }
-                operations[receive as usize].action = GoalAction::Receive(send);
-            }
-            if let Some(&(send, _)) = sends.get(receives.len()) {
-                return wrong(
-                    &operations[send as usize],
-                    format!("nobody receives it: write recv from {src} tag {tag} in rank {dst}"),
-                );
-            }
-            if let Some(&(receive, _)) = receives.get(sends.len()) {
-                return wrong(
-                    &operations[receive as usize],
-                    format!("nobody sends it: write send to {dst} tag {tag} in rank {src}"),
-                );
-            }
-        }
-        Ok(())
+        let end = (number, bytes);
+        Ok(if direction == "to" {
+            self.ends.send(rank, peer.expect("a send names its destination"), tag, end)
+        } else {
+            self.ends.receive(rank, peer, tag, end)
+        })
     }
 }
 
@@ -335,6 +248,38 @@ mod tests {
         assert_eq!(received, [0, 2, 1].map(GoalAction::Receive));
     }
 
+    /// Rank 0 receives a message of each of the others, whichever comes first, and one of another tag by name.
+    #[test]
+    fn receives_from_any_rank_take_messages_as_they_arrive() {
+        let text = "num_ranks 3\nrank 0 {\nrecv 9b from any tag 1\nrecv 8b from -1 tag 1\nrecv 4b from 2\n}\n\
+                    rank 1 {\nsend 8b to 0 tag 1\n}\nrank 2 {\nsend 3b to 0 tag 1\nsend 4b to 0\n}\n";
+        let schedule = read(text, "a.goal").unwrap();
+        let actions: Vec<GoalAction> = schedule.operations[..3].iter().map(|op| op.action).collect();
+        let any = |arrived| GoalAction::ReceiveAny { group: 0, arrived };
+        assert_eq!((actions, schedule.groups), (vec![any(1), any(2), GoalAction::Receive(5)], vec![vec![3, 4]]));
+        let told = |from: &str, to: &str| read(&text.replacen(from, to, 1), "a.goal").unwrap_err().to_string();
+        assert_eq!(
+            told("recv 8b", "recv 7b"),
+            "a.goal:4:1: 7 bytes do not hold the 8 that rank 1 sends at 8:1: receive as many"
+        );
+        assert_eq!(
+            told("from 2", "from 2 tag 1"),
+            "a.goal:5:1: rank 0 receives tag 1 from any rank, too: use two tags, or name all sources"
+        );
+        assert_eq!(
+            told("recv 8b from -1 tag 1", "calc 1"),
+            "a.goal:11:1: nobody receives it: write recv from any tag 1 in rank 0 once more"
+        );
+        assert_eq!(
+            told("send 8b to 0 tag 1", "calc 1"),
+            "a.goal:4:1: nobody sends it: write send to 0 tag 1 in another rank"
+        );
+        assert_eq!(
+            told("recv 8b from -1 tag 1", "recv 8b from -1 tag -1"),
+            "a.goal:4:21: expected a number, found '-1': write a whole number from 0 to 4294967295"
+        );
+    }
+
     #[test]
     fn wrong_lines_are_named() {
         let told = |from: &str, to: &str| {
@@ -378,7 +323,7 @@ mod tests {
         );
         assert_eq!(
             told("recv 8b", "recv 7b"),
-            "a.goal:8:5: 7 bytes do not hold the 8 that line 4 sends: receive as many"
+            "a.goal:8:5: 7 bytes do not hold the 8 that rank 0 sends at 4:6: receive as many"
         );
         assert_eq!(
             told("calc 5", "calc 5us"),
