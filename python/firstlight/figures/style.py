@@ -4,6 +4,7 @@ The colours are Okabe and Ito's, which colour-blind readers can distinguish; the
 differ in marker and dash. In reports, figures are transparent SVG whose ink has the page's text colour.
 """
 
+import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
+from firstlight.figures.panels import panels
 from firstlight.runs.staging import replace_bytes, replace_text, unwritable
 
 BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
@@ -47,6 +49,7 @@ _RC: Any = {
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
     "svg.fonttype": "none",
+    "path.simplify_threshold": 0.35,
     "axes.grid": True,
     **dict.fromkeys(
         (
@@ -73,6 +76,8 @@ class Figure:
     png: bytes
     inline: str
     """SVG without prolog or addresses, for a page; its ink is ``currentColor``."""
+    panels: str = ""
+    """Its curves as JSON (:mod:`firstlight.figures.panels`); empty if it is only a drawing."""
 
     def save(self, folder: Path) -> None:
         """Write ``name.svg`` and ``name.png``; raises :class:`ResultError` when they cannot be written."""
@@ -102,8 +107,9 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ca
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
         png = io.BytesIO()
         canvas.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
+        curves = panels(canvas, INK)
     text = svg.getvalue()
-    return Figure(name, caption, _on_white(text), png.getvalue(), _inline(text, caption))
+    return Figure(name, caption, _on_white(text), png.getvalue(), _inline(text, caption), curves)
 
 
 def _take_literally(canvas: Canvas) -> None:
@@ -133,7 +139,51 @@ def _inline(svg: str, caption: str) -> str:
     body = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', "", body, count=1)
     label = caption.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     body = body.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-    return re.sub(INK, "currentColor", body, flags=re.IGNORECASE)
+    return _short(re.sub(INK, "currentColor", body, flags=re.IGNORECASE))
+
+
+def _short(svg: str) -> str:
+    """The same drawing in half the bytes: no names of groups, a tenth of a point as the finest step, paths in
+    steps from point to point."""
+    svg = re.sub(r'(<g) id="[^"]*"', r"\1", svg)
+    svg = re.sub(r"font-family: [^;\"]*; ", "", svg)  # the page's style has it
+    svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
+    svg = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', svg)
+    svg = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", svg)
+    svg = re.sub(r">\s+<", "><", svg).replace("<g/>", "")
+    if svg.count("<g>") == svg.count("<g"):  # none with attributes
+        svg = re.sub(r"</?g>", "", svg)
+    looks: dict[str, str] = {}
+
+    def named(style: re.Match[str]) -> str:
+        text = style[1].replace(": ", ":").replace("; ", ";")
+        return f' class="{looks.setdefault(text, "f" + hashlib.md5(text.encode()).hexdigest()[:6])}"'
+
+    svg = re.sub(r' style="([^"]*)"', named, svg)
+    rules = "".join(f".{name}{{{text}}}" for text, name in looks.items())
+    return svg.replace("</style>", f"{rules}</style>", 1)
+
+
+def _steps(path: str) -> str:
+    """A path of straight lines with relative steps in tenths; any other one as it is."""
+    points = re.findall(r"([MLz])\s*(?:(-?[\d.]+) (-?[\d.]+))?", path)
+    if re.search(r"[^MLz\s\d.-]", path):
+        return re.sub(r"\s+", " ", path).strip()
+    here, text = (0, 0), []
+    for kind, *place in points:
+        if kind == "z":
+            text.append("z")
+            continue
+        x, y = (round(10 * float(v)) for v in place)
+        dx, dy = (x, y) if kind == "M" else (x - here[0], y - here[1])
+        text.append(f"{kind if kind == 'M' else 'l'}{_tenths(dx)}{'' if dy < 0 else ' '}{_tenths(dy)}")
+        here = x, y
+    return "".join(text)
+
+
+def _tenths(value: int) -> str:
+    """A number of tenths: ``12`` is ``1.2``."""
+    return f"{value / 10:g}"
 
 
 def legend_above(canvas: Canvas, axes: Axes) -> None:

@@ -1,11 +1,13 @@
 """Self-contained HTML reports: one file, figures inline, nothing fetched."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from firstlight import core
 from firstlight.claims import reproduce as reproductions
@@ -14,6 +16,7 @@ from firstlight.claims.rows import Row
 from firstlight.claims.scoreboard import Score
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
+from firstlight.figures.account import account_figure
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
 from firstlight.figures.pauses import pauses_figure
@@ -33,8 +36,15 @@ from firstlight.runs.pauses import trees, written
 from firstlight.runs.result import Result, is_result, load
 from firstlight.runs.staging import replace_text
 
+TEMPLATES = Path(__file__).parent / "templates"
+ASSETS = Path(__file__).parent / "assets"
+"""Scripts and styles that pages carry."""
 PAGE = "report.html"
 COMPARISON_PAGE = "compare.html"
+PLACE = ("hosts", "time", "curve", "point")
+"""Columns that name a run."""
+Ran = tuple[str, str, str, str, Result]
+"""A run and its place."""
 REPEATED = 8
 """A table with more rows than this is folded."""
 
@@ -49,8 +59,12 @@ class Table:
     folded: bool = False
 
 
-def numeric(table: Table, column: int) -> bool:
-    """Whether a column holds numbers or dashes, which are aligned right."""
+def numeric(table: Table) -> str:
+    """The columns, counted from 1, that hold numbers or dashes: they are aligned right."""
+    return " ".join(str(i + 1) for i in range(len(table.columns)) if _is_numeric(table, i))
+
+
+def _is_numeric(table: Table, column: int) -> bool:
     cells = [row[column].lstrip("+-±").removesuffix(" %").removesuffix("*") for row in table.rows]
     return all(c.replace(".", "", 1).isdigit() or c in ("", "nan") for c in cells)
 
@@ -86,11 +100,16 @@ def write_reproduction(done: reproductions.Reproduction) -> Path:
         done.path,
         "reproduction.html",
         title=" and ".join(f"{p.name}'s" for p in done.papers) + " figures, reproduced",
-        papers=done.papers,
         mode=done.mode,
-        scoreboard=done.scores,
         agreements=done.agreements,
-        sections=sections,
+        groups=[
+            {
+                "paper": paper,
+                "name": paper.name.lower().replace(" ", "-"),
+                "sections": [s for s in sections if s["claim"].source == paper],
+            }
+            for paper in done.papers
+        ],
         runs=sum(len(o.results) for o in done.outcomes),
         hosts=" and ".join(h.title() if h == "linux" else h for h in done.hosts),
     )
@@ -99,22 +118,41 @@ def write_reproduction(done: reproductions.Reproduction) -> Path:
 def _section(outcome: Outcome, rows: Sequence[Row], drawn: Sequence[Figure], score: Score) -> dict[str, Any]:
     claim = outcome.claim
     lines = lines_of(claim, rows, detail=True)
-    runs = [
+    runs: list[Ran] = [
         (platform.kind, platform.scale, curve, claim.label(at), r)
         for (platform, curve, at), r in outcome.results.items()
     ]
-    columns = ("hosts", "time", "curve", "point")
-    digests = [(*place, r.digest, str(r.manifest.get("seed", ""))) for *place, r in runs]
-    warnings = [(*place, w) for *place, r in runs for w in r.warnings]
     return {
         "claim": claim,
+        "score": score,
         "figures": drawn,
         "verdicts": Table(verdicts.COLUMNS, verdicts.lines(score), "Statements"),
         "note": note_of(claim, rows),
         "table": Table(columns_of(claim), lines, "Paper, ours, difference", folded=len(lines) > REPEATED),
-        "digests": Table((*columns, "digest", "seed"), digests, "Runs and their digests", folded=True),
-        "warnings": Table((*columns, "warning"), warnings, "Warnings of the runs", folded=True),
+        "digests": _digests(runs),
+        "warnings": _warnings(runs),
     }
+
+
+def _digests(runs: Sequence[Ran]) -> Table:
+    """A row for each point of a curve, with the digests of its repetitions."""
+    found: dict[Line, list[str]] = {}
+    for *place, point, result in runs:
+        seed = str(result.manifest.get("seed", ""))
+        at = point.removesuffix(f"seed {seed}").rstrip(", ")
+        found.setdefault((*place, at), []).append(f"{seed}: {result.digest}")
+    rows = [(*place, " ".join(its)) for place, its in found.items()]
+    return Table((*PLACE, "digests by seed"), rows, "Points and their digests", folded=True)
+
+
+def _warnings(runs: Sequence[Ran]) -> Table:
+    """A row for each warning of a curve, at its first point; those that differ in numbers alone are one."""
+    found: dict[Line, list[Line]] = {}
+    for *place, point, result in runs:
+        for warning in result.warnings:
+            found.setdefault((*place, re.sub(r"[\d.]+", "0", warning)), []).append((*place, point, warning))
+    rows = [(*its[0], str(len(its))) for its in found.values()]
+    return Table((*PLACE, "warning", "runs that have it"), rows, "Warnings of the runs", folded=True)
 
 
 def write_sweep(done: sweep.Sweep) -> Path:
@@ -152,7 +190,8 @@ def write_comparison(done: compare.Comparison) -> Path:
         simulated=done.simulated,
         linux=done.linux,
         divergence=Table(("divergence", "value", "unit", "what it is"), measured),
-        metrics=Table(("metric", "simulated", "Linux", "difference", "unit"), rows, "Measured"),
+        parting=done.parting,
+        metrics=Table(("metric", "simulated", "Linux", "difference", "+-", "unit"), rows, "Measured"),
         figures=drawn,
         warnings=[
             (kind, w)
@@ -178,6 +217,8 @@ def write_result(result: Result) -> Path:
         drawn.append(jobs_figure(result))
     if "rate_limiters" in result.tables and len(result.rate_limiters):
         drawn.append(rate_limiters_figure(result))
+    if "account" in result.tables and len(result.table("account")):
+        drawn.append(account_figure(result))
     paused = "pauses" in result.tables and bool(result.table("pauses")["pauses"].any())
     if paused:
         drawn.append(pauses_figure(result))
@@ -203,15 +244,28 @@ def _cell(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def _render(folder: Path, template: str, name: str = PAGE, **values: Any) -> Path:
+def page_of(template: Path, *, scripts: Sequence[str] = (), nonce: str = "", **values: Any) -> str:
+    """A page from a template, which extends ``base.html``. It carries its ``scripts``, and what else it names
+    as ``asset``, from the template's folder or :data:`ASSETS`. ``nonce`` marks the scripts that a server
+    allows."""
+
+    def asset(name: str) -> Markup:
+        folder = next(f for f in (template.parent, ASSETS) if (f / name).is_file())
+        text = (folder / name).read_text(encoding="utf-8")
+        return Markup(re.sub(r"^/\*! \S+ \(v([\d.]+)\) \*/", r"/*! uPlot \1, MIT licence */", text))
+
     environment = Environment(
-        loader=PackageLoader("firstlight.pages"),
+        loader=FileSystemLoader([template.parent, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["numeric"] = numeric
-    page = environment.get_template(template).render(version=core.version(), **values)
-    replace_text(folder / name, page)
+    environment.globals |= {"numeric": numeric, "asset": asset}
+    page = environment.get_template(template.name)
+    return page.render(version=core.version(), scripts=list(scripts), nonce=nonce, **values)
+
+
+def _render(folder: Path, template: str, name: str = PAGE, **values: Any) -> Path:
+    replace_text(folder / name, page_of(TEMPLATES / template, **values))
     return folder / name
