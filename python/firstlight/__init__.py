@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from firstlight.circuits.schedule import (
         schedulers as schedulers,
     )
+    from firstlight.congestion import (
+        Ack as Ack,
+    )
+    from firstlight.congestion import (
+        CongestionControl as CongestionControl,
+    )
+    from firstlight.congestion import (
+        Window as Window,
+    )
     from firstlight.core import version as version
     from firstlight.errors import (
         FirstlightError as FirstlightError,
@@ -40,6 +49,7 @@ if TYPE_CHECKING:
     from firstlight.errors import (
         SpecError as SpecError,
     )
+    from firstlight.live.widget import Live as Live
     from firstlight.runs.compare import (
         Comparison as Comparison,
     )
@@ -62,8 +72,10 @@ if TYPE_CHECKING:
 _PLACES = {
     "circuits.demand": ("read_demand",),
     "circuits.schedule": ("Schedule", "schedule", "schedulers"),
+    "congestion": ("Ack", "CongestionControl", "Window"),
     "core": ("version",),
     "errors": ("FirstlightError", "KernelError", "PlanError", "ResultError", "RunError", "SpecError"),
+    "live.widget": ("Live",),
     "runs.compare": ("Comparison", "compare", "load_comparison"),
     "runs.result": ("Result", "load"),
     "runs.run": ("inspect", "run"),

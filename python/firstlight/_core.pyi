@@ -30,10 +30,108 @@ def schema() -> str:
 def reference() -> str:
     """The reference of keys as Markdown: `docs/reference/spec.md`."""
 
+class Window:
+    """The congestion window of a connection, in packets."""
+
+    def __init__(self, cwnd: int = 10, ssthresh: int = 4294967295, floor: int = 2) -> None: ...
+    cwnd: int
+    """Packets that may be in flight; at least 1."""
+    ssthresh: int
+    """Slow start below, congestion avoidance from here on."""
+    @property
+    def floor(self) -> int:
+        """No threshold is below this many packets."""
+
+    @property
+    def in_slow_start(self) -> bool:
+        """True below the threshold."""
+
+    def slow_start(self, acked: int) -> int:
+        """Adds a packet for each packet acknowledged, up to the threshold; returns the rest."""
+
+    def additive_increase(self, per: int, acked: int) -> None:
+        """Adds one packet for each `per` packets acknowledged."""
+
+class Ack:
+    """What an ACK says to the sender."""
+
+    def __init__(
+        self,
+        *,
+        now_us: float = 0.0,
+        delivered: int = 1,
+        advanced: int = 1,
+        rtt_us: float | None = None,
+        srtt_us: float | None = None,
+        ece: bool = False,
+        reducing: bool = False,
+        open: bool = True,
+        una: int = 1,
+        next: int = 1,
+        mss: int = 1448,
+    ) -> None: ...
+    @property
+    def now_us(self) -> float:
+        """The host's clock in microseconds."""
+
+    @property
+    def delivered(self) -> int:
+        """Packets that it newly reports as delivered, cumulatively or by SACK."""
+
+    @property
+    def advanced(self) -> int:
+        """Packets that it acknowledges cumulatively."""
+
+    @property
+    def rtt_us(self) -> float | None:
+        """Round-trip time of the newest packet acknowledged, in microseconds, if that was sent once."""
+
+    @property
+    def srtt_us(self) -> float | None:
+        """Smoothed round-trip time in microseconds."""
+
+    @property
+    def ece(self) -> bool:
+        """It carries ECN-Echo."""
+
+    @property
+    def reducing(self) -> bool:
+        """A reduction is under way: the endpoint moves the window to the threshold."""
+
+    @property
+    def open(self) -> bool:
+        """Nothing was lost or out of order before this ACK, and no reduction was under way."""
+
+    @property
+    def una(self) -> int:
+        """Everything before this stream offset (bytes) is acknowledged."""
+
+    @property
+    def next(self) -> int:
+        """The next stream offset to be sent, in bytes."""
+
+    @property
+    def mss(self) -> int:
+        """Payload of a full packet, in bytes."""
+
+def check_controller(controller: str | type, cases: int) -> str | None:
+    """Checks a shared object or a class with so many random sequences of operations.
+
+    Returns what is wrong, if anything. Raises SpecError when there is no controller.
+    """
+
 class Experiment:
     """An experiment that was read and checked: one reading serves inspection, identity and run."""
 
-    def __init__(self, text: str, path: str, overrides: dict[str, Any], *, allow_sweep: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        path: str,
+        overrides: dict[str, Any],
+        *,
+        allow_sweep: bool = False,
+        congestion_control: dict[str, type] | None = None,
+    ) -> None:
         """Reads the text of a file; `path` is for messages and for the files that it names.
 
         Raises SpecError.

@@ -5,7 +5,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,18 @@ class Spec:
     overrides: dict[str, Any] = field(default_factory=dict)
     sweep: bool = False
     """Whether the text may have a ``[sweep]`` table, which the core does not read."""
+    congestion_control: dict[str, type] = field(default_factory=dict)
+    """Classes of the user's that keys may name as congestion controls."""
 
     @classmethod
-    def read(cls, path: str | Path, overrides: Overrides | None = None, *, sweep: bool = False) -> "Spec":
+    def read(
+        cls,
+        path: str | Path,
+        overrides: Overrides | None = None,
+        *,
+        sweep: bool = False,
+        congestion_control: Mapping[str, type] | None = None,
+    ) -> "Spec":
         """Read an experiment file; raises :class:`SpecError` when it is missing or not text."""
         file = Path(path)
         text = text_of(file)
@@ -73,11 +82,11 @@ class Spec:
             str(file).encode()
         except UnicodeEncodeError:
             raise SpecError(f"{named(file)}: its path is not UTF-8; rename it") from None
-        return cls(text, str(file), dict(overrides or {}), sweep)
+        return cls(text, str(file), dict(overrides or {}), sweep, dict(congestion_control or {}))
 
     def with_overrides(self, more: Overrides) -> "Spec":
         """The same experiment with further overrides on top."""
-        return Spec(self.text, self.path, {**self.overrides, **more}, self.sweep)
+        return replace(self, overrides={**self.overrides, **more})
 
     def document(self) -> dict[str, Any]:
         """The parsed file, overrides not applied."""
@@ -89,7 +98,13 @@ class Spec:
     def check(self) -> "Experiment":
         """Read, check and expand the experiment; raises :class:`SpecError` with all that is wrong."""
         try:
-            read = _core.Experiment(self.text, self.path, self.overrides, allow_sweep=self.sweep)
+            read = _core.Experiment(
+                self.text,
+                self.path,
+                self.overrides,
+                allow_sweep=self.sweep,
+                congestion_control=self.congestion_control,
+            )
         except (_core.SpecError, TypeError, ValueError) as e:
             raise SpecError(str(e)) from None
         return Experiment(self, read)

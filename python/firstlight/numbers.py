@@ -1,6 +1,7 @@
 """Quantiles, differences of numbers that may be unknown, and the rounding of numbers for files."""
 
 from collections.abc import Sequence
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,12 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 def student(count: int) -> float:
     """Student's t for the two-sided 95 % interval of the mean of ``count`` values, two or more."""
     return STUDENT[count - 2] if count - 2 < len(STUDENT) else 1.96
+
+
+def half_interval(values: npt.NDArray[np.float64]) -> float:
+    """Half of the 95 % interval of a mean (Student's t); nan for fewer than two values."""
+    count = len(values)
+    return float("nan") if count < 2 else student(count) * float(values.std(ddof=1)) / sqrt(count)
 
 
 def minus(a: float | None, b: float | None) -> float | None:

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import firstlight as fl
 import pytest
+from firstlight.figures.account import bands
+from firstlight.pages.report import write_result
 from firstlight.runs.account import accounts, chosen, duration
+from firstlight.runs.without import blamed, rerun, worth
 
 INCAST = """
 duration = "1s"
@@ -74,6 +77,144 @@ def test_command_prints_sentence_bars_and_chain(stored: Path, capsys: pytest.Cap
 def test_unknown_flow_is_refused(stored: Path, flow: int, message: str) -> None:
     with pytest.raises(fl.ResultError, match=message):
         chosen(fl.load(stored), flow, 1)
+
+
+TAIL = """
+duration = "3s"
+[fabric]
+kind = "star"
+hosts = 4
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+mtu = "1500B"
+[switch]
+queue = 1
+[tcp]
+tail_loss_probe = false
+[[flows]]
+from = "host1"
+to = "host0"
+size = "1000B"
+[[flows]]
+from = "host2"
+to = "host0"
+size = "1000B"
+start = "50ns"
+[[flows]]
+from = "host3"
+to = "host0"
+size = "1000B"
+start = "100ns"
+[measure]
+account = true
+"""
+
+
+@pytest.fixture(scope="module")
+def tail(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
+    """Three packets meet at a queue of one: that of flow 2 is lost, and a timeout sends it again."""
+    file = tmp_path_factory.mktemp("tail") / "tail.toml"
+    file.write_text(TAIL)
+    return fl.run(file)
+
+
+@pytest.mark.parametrize(
+    ("cause", "message"),
+    [
+        ("queueing", "--without queueing: write loss, pause or night"),
+        ("pause", r"this experiment has no \[pfc\]"),
+        ("night", "this experiment has no circuit switch"),
+    ],
+)
+def test_wrong_causes_say_what_would_be_right(stored: Path, cause: str, message: str) -> None:
+    from firstlight.cli import app
+
+    with pytest.raises(fl.FirstlightError, match=message):
+        app(["explain", str(stored), "--without", cause], standalone_mode=False)
+
+
+def test_command_says_what_a_cause_was_worth(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from firstlight.cli import app
+
+    app(["explain", str(stored), "--without", "loss"], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "without loss" in out and "median of 4 flows" in out and "p99 of 4 flows" in out
+
+
+def test_without_loss_queues_take_all(tail: fl.Result) -> None:
+    after = rerun(tail, "loss")
+    assert after.ports["dropped"].sum() == 0 and tail.ports["dropped"].sum() > 0
+    rows = {row.what: row for row in worth(tail, after, [2])}
+    assert rows["flow 2"].before - rows["flow 2"].after > 200_000
+    assert blamed(accounts(tail)[2], "loss") > 200_000 * 10**6
+    # Flow 2's packet comes 100 ns after flow 0's and waits until that and flow 1's have left.
+    assert after.flows["fct_us"][2] == pytest.approx(4.192 + 0.0416 + 4 * 1052 * 0.0008 + 2 - 0.1, abs=1e-6)
+
+
+RACKS = """
+duration = "1s"
+[fabric]
+kind = "hybrid"
+racks = 3
+hosts_per_rack = 1
+[hosts]
+rate = "10Gbps"
+[packet]
+rate = "10Gbps"
+delay = "5us"
+[circuit]
+rate = "100Gbps"
+delay = "20us"
+[voq]
+small = 16
+[schedule]
+kind = "strobe"
+day = "100us"
+night = "20us"
+[measure]
+account = true
+[[flows]]
+from = "host0"
+to = "host1"
+size = "1000B"
+"""
+
+
+def test_without_nights_days_begin_where_nights_did(tmp_path: Path) -> None:
+    (tmp_path / "racks.toml").write_text(RACKS)
+    before = fl.run(tmp_path / "racks.toml")
+    night = {part.name: part.time_ps for part in accounts(before)[0].parts()}["night"]
+    assert night > 0
+    after = rerun(before, "night")
+    assert after.manifest["spec"]["schedule"] == {"kind": "strobe", "day": "120us", "night": "0s"}
+    assert list(after.week["start_us"]) == [0.0, 120.0]
+    assert "night" not in {part.name for part in accounts(after)[0].parts()}
+
+
+def test_without_pauses_queues_grow_instead(tmp_path: Path) -> None:
+    text = (
+        INCAST.replace("queue = 16", "").replace("[switch]", '[pfc]\nxoff = "30kB"').replace("40kB", "400kB")
+    )
+    (tmp_path / "paused.toml").write_text(text)
+    before = fl.run(tmp_path / "paused.toml")
+    assert "pause" in {part.name for account in accounts(before).values() for part in account.parts()}
+    after = rerun(before, "pause")
+    assert "pause" not in {part.name for account in accounts(after).values() for part in account.parts()}
+    assert after.ports["dropped"].sum() == 0
+
+
+def test_bands_of_completion_times_have_all_flows_and_causes(stored: Path) -> None:
+    found = bands(fl.load(stored))
+    assert [band.name for band in found] == ["0 to 50 %", "50 to 90 %", "slowest 1 %"]
+    assert [band.flows for band in found] == [2, 1, 1]
+    assert all(band.shares.sum() == pytest.approx(1) for band in found)
+    means = [band.mean_ps for band in found]
+    assert means == sorted(means)
+
+
+def test_report_of_a_run_shows_the_causes_of_its_flows(stored: Path) -> None:
+    assert "causes by band of completion times" in write_result(fl.load(stored)).read_text()
 
 
 def test_result_without_account_says_how_to_get_one(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_version_and_help(command: Command) -> None:
         "reproduce",
         "list",
         "report",
+        "live",
         "inspect",
         "kernel",
         "doctor",

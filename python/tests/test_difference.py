@@ -7,7 +7,8 @@ import firstlight as fl
 import numpy as np
 import pytest
 from conftest import SMALL, Command
-from firstlight.runs.difference import difference, half_interval
+from firstlight.numbers import half_interval
+from firstlight.runs.difference import difference
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ from pathlib import Path
 import firstlight as fl
 import pytest
 from conftest import Command
+from firstlight.claims.measures import value
+from firstlight.numbers import quantiles
 from firstlight.pages import report
 
 HDFS = """\
@@ -48,6 +50,17 @@ def test_each_file_is_a_job_with_its_time(hdfs: Path) -> None:
     assert (jobs.throughput_gbps - jobs.size_bytes * 8e-3 / jobs.duration_us).abs().max() < 1e-9
     assert result.summary["job_max_us"] == pytest.approx(jobs.duration_us.max())
     assert result.summary["jobs_complete"] == 8
+
+
+def test_percentiles_of_block_writes_are_measured(hdfs: Path) -> None:
+    result = fl.run(hdfs, {"workload.0.job": "block", "workload.0.block": "500kB"})
+    times = sorted(result.jobs.duration_us)
+    assert len(times) == 32
+    found = {p: value(result, f"job_p{p}_us") or 0.0 for p in (10, 25, 50, 75, 90, 95, 99)}
+    for p, measured in found.items():
+        assert measured == pytest.approx(quantiles(result.jobs.duration_us, [p / 100])[0])
+    assert list(found.values()) == sorted(found.values())
+    assert times[0] < found[10] < found[90] <= times[-1] == value(result, "job_max_us")
 
 
 def test_placement_decides_the_pairs_of_racks(hdfs: Path) -> None:

@@ -121,3 +121,17 @@ def test_a_first_boot_is_judged_by_its_console(tmp_path: Path) -> None:
     assert "No working init" in selftest.verdict("boots\nKernel panic: No working init found.\n", 134)
     assert "code 1" in selftest.verdict("", 1)
     assert "cannot be executed" in selftest.boot(tmp_path / "nothing", True)
+
+
+def test_a_kernel_of_the_installed_package_is_found(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = put("7.2.13")
+    package = tmp_path / "site" / "firstlight_kernel"
+    (package / "kernels").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    place.rename(package / "kernels" / place.name)
+    with pytest.raises(KernelError, match="no kernel"):
+        kernels.find(250)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert kernels.find(250).path == package / "kernels" / place.name

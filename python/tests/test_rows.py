@@ -58,20 +58,12 @@ def test_optimal_is_line_rate_except_at_night() -> None:
     assert optimal(result_of(flows={"src": [0] * 16}), at) == pytest.approx(expected)
 
 
-def test_voq_is_averaged_over_the_second_half_of_days() -> None:
+def test_voq_is_averaged_over_days_and_over_their_second_half() -> None:
     time = np.arange(0.0, 1200.0, 10.0)
     late = [any(310 + w <= t < 400 + w for w in (0, 400, 800)) for t in time]
     series = {"time_us": time, "sequence_bytes": time, "voq_packets": np.where(late, 3.0, 16.0)}
     assert value(result_of(series=series), "voq_in_day_packets") == 3.0
-
-
-def test_rates_are_packets_by_the_time_that_they_had() -> None:
-    result = summary_of(circuit_packets=2000.0, packet_packets=277.0)
-    result.manifest["measured_us"] = 4000.0
-    assert value(result, "night_us") == 20.0
-    assert value(result, "day_us") == 180.0
-    assert value(result, "circuit_rate_gbps") == pytest.approx(2000 * 72000 / (10 * 180) / 1e3)
-    assert value(result, "packet_rate_gbps") == pytest.approx(277 * 72000 / (10 * 200) / 1e3)
+    assert value(result_of(series=series), "voq_whole_day_packets") == 9.5
 
 
 def outcome_of(name: str, offset: float) -> Outcome:

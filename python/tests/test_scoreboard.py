@@ -9,7 +9,7 @@ from firstlight import core
 from firstlight.claims import reproduce
 from firstlight.claims.read import find
 from firstlight.claims.scoreboard import Score
-from firstlight.pages import verdicts
+from firstlight.pages import report, verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "target" / "quick"
@@ -18,12 +18,17 @@ CLAIMS = find()
 
 
 @pytest.fixture(scope="session")
-def scores() -> dict[str, Score]:
-    """The scoreboard of all claims, by name."""
+def done() -> reproduce.Reproduction:
+    """The quick set of all claims."""
     index = OUT / reproduce.INDEX
     if index.is_file() and json.loads(index.read_text())["build"] != core.build():
         shutil.rmtree(OUT)
-    done = reproduce.run(CLAIMS, "quick", reproduce.plan(CLAIMS, "quick"), OUT)
+    return reproduce.run(CLAIMS, "quick", reproduce.plan(CLAIMS, "quick"), OUT)
+
+
+@pytest.fixture(scope="session")
+def scores(done: reproduce.Reproduction) -> dict[str, Score]:
+    """The scoreboard of all claims, by name."""
     return {score.claim.name: score for score in done.scores}
 
 
@@ -35,6 +40,13 @@ def test_verdicts_are_those_in_the_readme(scores: dict[str, Score], name: str) -
     assert verdicts.recorded(text, "simulated") == found, (
         "a verdict has changed: `firstlight reproduce --quick`, `make docs`, CHANGELOG's 'Results changed'"
     )
+
+
+def test_the_report_of_all_claims_has_every_figure_and_can_be_mailed(done: reproduce.Reproduction) -> None:
+    page = report.write_reproduction(done).read_text()
+    assert page.count("<figure id=") >= sum(len(claim.plots) for claim in CLAIMS if claim.runs("quick"))
+    assert page.count('<script type="application/json">') > 40, "most figures are charts"
+    assert len(page.encode()) < 3_000_000
 
 
 def test_the_scoreboard_is_of_the_readmes() -> None:

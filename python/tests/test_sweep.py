@@ -25,6 +25,26 @@ def test_every_combination_is_run_once(small: Path, tmp_path: Path) -> None:
     assert list(reopened.frame["digest"]) == list(done.frame["digest"])
 
 
+def test_seeds_give_means_with_intervals(small: Path, command: Command, tmp_path: Path) -> None:
+    """The experiment's own seed is 7."""
+    done = fl.sweep(small, axes={"voq.small": [4, 8]}, seeds=3, out=tmp_path / "s")
+    assert list(done.frame["seed"]) == [7, 8, 9] * 2
+    means = done.means
+    assert list(means["voq.small"]) == [4, 8]
+    values = done.frame["goodput_gbps"][:3].to_numpy()
+    assert means["goodput_gbps"][0] == pytest.approx(values.mean())
+    assert means["goodput_gbps +-"][0] == pytest.approx(4.303 * values.std(ddof=1) / 3**0.5)
+    ran = command("run", small, "--seeds", "2", "--out", "two")
+    assert ran.returncode == 0, ran.stderr
+    assert "means of 2 seeds" in ran.stdout
+    assert len(fl.load_sweep(tmp_path / "two").results) == 2
+    refused = command("sweep", small, "--seeds", "2", "--set", "seed=1")
+    assert refused.returncode == 2
+    assert "no [sweep] table" in refused.stderr
+    with pytest.raises(fl.PlanError, match="has an axis seed: take it out"):
+        fl.sweep(small, axes={"seed": [1, 2]}, seeds=2, out=tmp_path / "t")
+
+
 def test_jobs_do_not_change_results(small: Path, tmp_path: Path) -> None:
     one = fl.sweep(small, axes=AXES, out=tmp_path / "one", jobs=1)
     three = fl.sweep(small, axes=AXES, out=tmp_path / "three", jobs=3)

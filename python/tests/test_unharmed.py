@@ -210,6 +210,19 @@ def test_goal_and_report_say_in_one_line_where_they_cannot_write(
 # Several at once
 
 
+def test_a_directory_that_another_process_marks_at_the_moment_can_be_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / leftovers.new_name()).touch()
+    staging.claim(tmp_path, "sweep.json")
+
+    other = tmp_path / "other"
+    seen = iter([False, False, True])  # by the other process: marked and filled after we looked
+    monkeypatch.setattr(Path, "is_file", lambda _: next(seen))
+    (other / "points").mkdir(parents=True)
+    staging.claim(other, "sweep.json")
+
+
 def test_sweeps_at_once_in_one_directory_agree(short: Path) -> None:
     short.write_text(f"{SHORT}\n[sweep]\nseed = [1, 2, 3, 4, 5, 6]\n")
     sweeps = [start(short, "sweep", "small.toml", "--out", "s", "--jobs", "2") for _ in range(3)]

@@ -270,7 +270,8 @@ def test_figures_of_different_papers_never_share_a_name() -> None:
 def test_verdicts_are_of_the_testbed_s_time_scale() -> None:
     outcome = Outcome(next(c for c in find() if c.folder.name == "fig02a"), "quick")
     for scale, utilization in ((20, 97.0), (1, 40.0)):
-        summary = {"metric": ["circuit_utilization_pct", "voq_in_day_packets"], "value": [utilization, 8.0]}
+        metrics = ["circuit_utilization_pct", "voq_whole_day_packets"]
+        summary = {"metric": metrics, "value": [utilization, 8.0]}
         outcome.results[Platform("simulated", scale), "", ()] = Result({"digest": "0"}, {"summary": summary})
     saturated = judge(outcome, "simulated").statements[0]
     assert [f.measured for f in saturated.findings] == ["97.0"]

@@ -12,7 +12,7 @@ from firstlight.claims.claim import At, Claim, Platform, RunKey
 from firstlight.claims.form import Axis, Curve, Mode, Value
 from firstlight.claims.measures import interval, value
 from firstlight.claims.measures.fct import ratio_interval
-from firstlight.numbers import student
+from firstlight.numbers import half_interval
 from firstlight.runs.result import Result
 from firstlight.runs.run import HOSTS, Hosts
 
@@ -206,4 +206,4 @@ def summarized(values: Sequence[float]) -> Estimate:
     mean, n = float(np.mean(values)), len(values)
     if n == 1:
         return Estimate(mean)
-    return Estimate(mean, float(student(n) * np.std(values, ddof=1) / np.sqrt(n)))
+    return Estimate(mean, half_interval(np.asarray(values, dtype=float)))

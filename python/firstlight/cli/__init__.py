@@ -1,5 +1,5 @@
-"""The command line: ``firstlight run | sweep | compare | diff | explain | schedule | goal | reproduce |
-list | report | inspect | schema | kernel | doctor | cache | completion``.
+"""The command line: ``firstlight run | sweep | compare | diff | explain | schedule | cc | goal | reproduce |
+list | report | live | bundle | rerun | inspect | schema | kernel | doctor | cache | completion``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
@@ -15,11 +15,14 @@ from collections.abc import Callable
 import click
 
 from firstlight import core
+from firstlight.cli.bundle import bundle, rerun
+from firstlight.cli.cc import cc
 from firstlight.cli.completion import completion
 from firstlight.cli.experiments import compare, diff, inspect, run, schema, sweep
 from firstlight.cli.explain import explain
 from firstlight.cli.goal import goal
 from firstlight.cli.linux import cache, doctor, kernel
+from firstlight.cli.live import live
 from firstlight.cli.reproductions import list_, report, reproduce
 from firstlight.cli.schedule import schedule
 from firstlight.errors import FirstlightError, RunError
@@ -40,9 +43,13 @@ for command in (
     reproduce,
     list_,
     report,
+    live,
+    bundle,
+    rerun,
     inspect,
     schema,
     schedule,
+    cc,
     goal,
     kernel,
     doctor,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any
 
+import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -98,22 +99,36 @@ def print_summary(console: Console, result: Result) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False)
 
 
-def print_comparison(console: Console, done: Comparison) -> None:
-    """Print the metrics on both kinds of hosts, then the divergences with their definitions."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=done.name, title_justify="left")
+def print_means(console: Console, title: str, means: pd.DataFrame) -> None:
+    """Print metrics' means over seeds, with half of their 95 % intervals."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.add_column("metric")
-    for column in ("simulated", "Linux", "difference"):
+    for column in ("mean", "+-"):
         table.add_column(column, justify="right")
     table.add_column("unit")
-    for metric, unit, *values in done.frame.itertuples(index=False):
-        table.add_row(str(metric), *(f"{v:,.6g}" if v == v else "-" for v in values), str(unit))
+    for metric, unit, *values in means.itertuples(index=False):
+        table.add_row(str(metric), *(f"{v:,.4g}" if v == v else "-" for v in values), str(unit))
     console.print(table)
+
+
+def print_comparison(console: Console, done: Comparison) -> None:
+    """Print the divergences, the largest first, then the metrics on both kinds of hosts."""
     apart = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Divergence", title_justify="left")
     for column in ("of", "value", "unit", "what it is"):
         apart.add_column(column, justify="right" if column == "value" else "left", overflow="fold")
     for d in done.divergence:
         apart.add_row(d.name, number(d.value), d.unit, d.definition)
     console.print(apart)
+    if done.parting:
+        console.print(f"The first difference: {done.parting}.", highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=done.name, title_justify="left")
+    table.add_column("metric")
+    for column in ("simulated", "Linux", "difference", "+-"):
+        table.add_column(column, justify="right")
+    table.add_column("unit")
+    for metric, unit, *values in done.frame.itertuples(index=False):
+        table.add_row(str(metric), *(f"{v:,.6g}" if v == v else "-" for v in values), str(unit))
+    console.print(table)
 
 
 SHOWN = 6

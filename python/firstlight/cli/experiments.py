@@ -1,12 +1,14 @@
 """The commands ``firstlight run | sweep | compare | inspect | schema``."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from firstlight import core
-from firstlight.cli.console import console, print_comparison, print_summary, print_tree
+from firstlight.cli.console import console, print_comparison, print_means, print_summary, print_tree
 from firstlight.cli.options import (
     File,
     hosts_option,
@@ -15,14 +17,17 @@ from firstlight.cli.options import (
     parse_settings,
     part_of,
     patience_option,
+    seeds_option,
     set_option,
     shard_options,
 )
 from firstlight.cli.progress import Tracker
+from firstlight.errors import PlanError
 from firstlight.runs import compare as comparisons
 from firstlight.runs import pool, shards
 from firstlight.runs import run as runs
 from firstlight.runs import sweep as sweeps
+from firstlight.runs.seeds import means as means_of
 
 
 @click.command()
@@ -31,6 +36,8 @@ from firstlight.runs import sweep as sweeps
 @hosts_option
 @click.option("--out", type=File, help="Directory of the result (default: results/runs/<name>-<hash>).")
 @click.option("--capture", is_flag=True, help="Store the packets too, as pcapng.")
+@seeds_option
+@jobs_option
 @patience_option
 def run(
     file: Path,
@@ -38,9 +45,17 @@ def run(
     hosts: str | None,
     out: Path | None,
     capture: bool,
+    seeds: int | None,
+    jobs: int | None,
     patience: float,
 ) -> None:
     """Run the experiment in FILE and print its summary."""
+    if seeds:
+        if capture:
+            raise PlanError("--capture is for one run: take it out, or --seeds")
+        return run_seeds(
+            file, parse_settings(settings, hosts), out, pool.Means(jobs, patience=patience), seeds
+        )
     experiment = core.Spec.read(file, parse_settings(settings, hosts)).check()
     name = experiment.name
     target = out or Path("results") / "runs" / f"{name}-{runs.key(experiment)[:8]}"
@@ -52,11 +67,23 @@ def run(
         raise click.ClickException(f"this run is invalid: {'; '.join(result.invalid)}")
 
 
+def run_seeds(file: Path, overrides: dict[str, Any], out: Path | None, means: pool.Means, seeds: int) -> None:
+    """Run FILE with several seeds, as a sweep over them, and print means with intervals."""
+    plan = sweeps.plan(file, overrides, {}, out=out, seeds=seeds)
+    with Tracker.of_points("running", plan.points, plan.store) as tracker:
+        done = sweeps.run_plan(plan, replace(means, listener=tracker.on_point))
+    frame = means_of(done.results)
+    title = f"{done.name}: means of {seeds} seeds, with half of their 95 % intervals"
+    print_means(console(), title, frame)
+    click.echo(f"stored in {plan.path} (table: {plan.path / sweeps.TABLE})")
+
+
 @click.command()
 @click.argument("file", type=File)
 @set_option
 @hosts_option
 @click.option("--out", type=File, help="Directory of the points and the table (default: results/<name>).")
+@seeds_option
 @jobs_option
 @shard_options
 @patience_option
@@ -65,6 +92,7 @@ def sweep(
     settings: tuple[str, ...],
     hosts: str | None,
     out: Path | None,
+    seeds: int | None,
     jobs: int | None,
     shard: str | None,
     status: bool,
@@ -73,7 +101,7 @@ def sweep(
 ) -> None:
     """Run FILE at every point of its [sweep] table; finished points are not run again."""
     part = part_of(shard, status, collect)
-    plan = sweeps.plan(file, parse_settings(settings, hosts), out=out)
+    plan = sweeps.plan(file, parse_settings(settings, hosts), out=out, seeds=seeds)
     if status:
         click.echo(shards.status(plan.points, plan.store))
         return
@@ -87,8 +115,10 @@ def sweep(
             click.echo(f"shard {shard}: {len(points)} of {len(plan.points)} points are in {plan.store}")
             return
         done = sweeps.run_plan(plan, means)
-    columns = [*done.axes, *(c for c in sweeps.SHOWN if c in done.frame)]
-    click.echo(done.frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    frame = done.means if seeds else done.frame
+    shown = [c for metric in sweeps.SHOWN for c in (metric, f"{metric} +-")]
+    columns = [c for c in (*done.axes, *shown) if c in frame]
+    click.echo(frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
     click.echo(f"stored in {plan.path} (table: {plan.path / sweeps.TABLE})")
 
 
@@ -98,15 +128,21 @@ def sweep(
 @click.option(
     "--out", type=File, help="Directory of both results and the page (default: results/compare/<name>)."
 )
+@seeds_option
 @jobs_option
 @patience_option
 def compare(
-    file: Path, settings: tuple[str, ...], out: Path | None, jobs: int | None, patience: float
+    file: Path,
+    settings: tuple[str, ...],
+    out: Path | None,
+    seeds: int | None,
+    jobs: int | None,
+    patience: float,
 ) -> None:
     """Run FILE on simulated and on Linux hosts and show both with their differences."""
     from firstlight.pages import report
 
-    plan = comparisons.plan(file, parse_settings(settings), out=out)
+    plan = comparisons.plan(file, parse_settings(settings), out=out, seeds=seeds)
     with Tracker.of_points("comparing", plan.points, plan.path / comparisons.STORE) as tracker:
         means = pool.Means(jobs, listener=tracker.on_point, patience=patience)
         done = comparisons.run_plan(plan, means)

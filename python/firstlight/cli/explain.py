@@ -1,5 +1,6 @@
 """The command ``firstlight explain``: why flows took as long as they did."""
 
+import math
 from pathlib import Path
 
 import click
@@ -9,7 +10,9 @@ from rich.table import Table
 from firstlight.cli.console import console
 from firstlight.cli.options import File
 from firstlight.runs import result as results
-from firstlight.runs.account import Account, Event, Part, chosen, duration
+from firstlight.runs.account import Account, Event, Part, chosen, duration, picoseconds
+from firstlight.runs.result import Result
+from firstlight.runs.without import FORMS, blamed, check, rerun, worth
 
 BAR = 40
 """Characters of a bar for the whole time."""
@@ -32,14 +35,39 @@ BAR = 40
     show_default=True,
     help="Show so many of a flow's longest events.",
 )
-def explain(directory: Path, flow: int | None, slowest: int, events: int) -> None:
+@click.option(
+    "--without",
+    metavar="CAUSE",
+    help=f"Run the experiment again without a cause, and say what it was worth: {FORMS}.",
+)
+def explain(directory: Path, flow: int | None, slowest: int, events: int, without: str | None) -> None:
     """Say why flows of RESULT took as long as they did: in a sentence, by cause, and event by event.
 
     The experiment must have been run with measure.account = true.
     """
     out = console(wide=True)
-    for account in chosen(results.load(directory), flow, slowest):
+    result = results.load(directory)
+    found = chosen(result, flow, slowest)
+    if without is not None:
+        return _compare(out, result, found, check(without))
+    for account in found:
         _print(out, account, events)
+
+
+def _compare(out: Console, result: Result, found: list[Account], cause: str) -> None:
+    """What a cause was worth to these flows, and to all."""
+    again = rerun(result, cause)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("completion time", no_wrap=True)
+    for column in ("with", f"without {cause}", "difference", "in the account"):
+        table.add_column(column, justify="right", no_wrap=True)
+    told = {f"flow {account.flow}": duration(blamed(account, cause)) for account in found}
+    for row in worth(result, again, [account.flow for account in found]):
+        after, gain = ("-", "-")
+        if not math.isnan(row.after):
+            after, gain = duration(picoseconds(row.after)), duration(picoseconds(row.after - row.before))
+        table.add_row(row.what, duration(picoseconds(row.before)), after, gain, told.get(row.what, ""))
+    out.print(table)
 
 
 def _print(out: Console, account: Account, events: int) -> None:

@@ -47,6 +47,14 @@ jobs_option = click.option(
 )
 
 
+seeds_option = click.option(
+    "--seeds",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Run with N seeds, from the experiment's own on; shows means with 95 % intervals.",
+)
+
+
 def shard_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options ``--shard``, ``--status`` and ``--collect`` of commands that run many points."""
     for option in (

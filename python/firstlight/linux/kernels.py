@@ -1,4 +1,4 @@
-"""The kernels in the cache.
+"""The kernels in the cache, and those of the package ``firstlight-kernel``.
 
 Each has a directory of its own, ``kernels/<version>-hz<HZ>-<hash>``, which appears when it is complete. The
 hash is over all that we add to Linux, so that a kernel of an older checkout is not used by mistake.
@@ -6,6 +6,7 @@ hash is over all that we add to Linux, so that a kernel of an older checkout is 
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -97,7 +98,7 @@ def source_hash(hz: int, linux: Path | None = None) -> str:
 
 
 def built() -> list[Kernel]:
-    """All kernels in the cache, newest version first, without those of :func:`broken`."""
+    """All kernels of both places, newest version first, without those of :func:`broken`."""
     found = []
     for path in _folders():
         with contextlib.suppress(KernelError):
@@ -106,7 +107,7 @@ def built() -> list[Kernel]:
 
 
 def broken() -> list[str]:
-    """What is wrong with kernels in the cache whose description cannot be read."""
+    """What is wrong with kernels whose description cannot be read."""
     problems = []
     for path in _folders():
         try:
@@ -117,7 +118,12 @@ def broken() -> list[str]:
 
 
 def _folders() -> list[Path]:
-    return sorted(f.parent for f in folder().glob(f"[!.]*/{MANIFEST}"))
+    """Directories of kernels: in the cache, and in the package ``firstlight-kernel`` if it is installed."""
+    places = [folder()]
+    package = importlib.util.find_spec("firstlight_kernel")
+    if package is not None and package.origin is not None:
+        places.append(Path(package.origin).parent / "kernels")
+    return sorted(f.parent for place in places for f in place.glob(f"[!.]*/{MANIFEST}"))
 
 
 def read(path: Path) -> Kernel:

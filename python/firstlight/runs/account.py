@@ -181,6 +181,11 @@ def chosen(result: Result, flow: int | None, slowest: int) -> list[Account]:
     raise ResultError(f"--flow {flow}: there is no such flow: the run has flows 0 to {flows - 1}")
 
 
+def picoseconds(us: float) -> int:
+    """A time of another table in whole picoseconds."""
+    return round(us * 1e6)
+
+
 def duration(time_ps: int) -> str:
     """A time as a person would write it."""
     for unit, size in PICOSECONDS:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from firstlight.errors import ResultError
-from firstlight.numbers import student
+from firstlight.numbers import half_interval
 from firstlight.runs import sweep
 from firstlight.runs.grid import label
 from firstlight.runs.result import Result, is_result, load
@@ -61,12 +60,6 @@ class Difference:
                 apart = values[:, 1] - values[:, 0]
                 rows.append((metric, unit, *values.mean(axis=0), apart.mean(), half_interval(apart)))
         return pd.DataFrame(rows, columns=["metric", "unit", "A", "B", "B - A", "interval"])
-
-
-def half_interval(values: "np.ndarray[Any, np.dtype[np.float64]]") -> float:
-    """Half of the 95 % interval of a mean (Student's t); nan for fewer than two values."""
-    count = len(values)
-    return float("nan") if count < 2 else student(count) * float(values.std(ddof=1)) / sqrt(count)
 
 
 def difference(a: str | Path, b: str | Path) -> Difference:

@@ -1,7 +1,7 @@
 """Differences between two runs of one experiment: one number for each kind of measurement."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,15 @@ def divergences(simulated: Result, linux: Result) -> list[Divergence]:
     return found
 
 
+def worst_first(seeds: Sequence[Sequence[Divergence]]) -> list[Divergence]:
+    """The mean of each measure over the seeds that have it: the largest first, what is not known last."""
+    found = []
+    for same in zip(*seeds, strict=True):
+        known = [d.value for d in same if d.value is not None]
+        found.append(replace(same[0], value=sum(known) / len(known) if known else None))
+    return sorted(found, key=lambda d: -1.0 if d.value is None else abs(d.value), reverse=True)
+
+
 def utilization(simulated: Result, linux: Result) -> float | None:
     """Circuit utilization, simulated minus Linux, in points."""
     return simulated.summary[UTILIZATION] - linux.summary[UTILIZATION]
@@ -91,6 +100,75 @@ def completion(simulated: Result, linux: Result) -> float | None:
     return _relative(*(completions(r) for r in (simulated, linux)))
 
 
+def goodput(simulated: Result, linux: Result) -> float | None:
+    """Mean absolute difference of the bytes that each flow has delivered per second of the run, divided by
+    Linux's mean, in percent."""
+    ours, theirs = (
+        r.flows["bytes_received"].to_numpy(dtype=float) / float(r.manifest["elapsed_us"])
+        for r in (simulated, linux)
+    )
+    return 100 * float(np.abs(ours - theirs).mean() / theirs.mean()) if theirs.any() else None
+
+
+def unfinished(simulated: Result, linux: Result) -> float | None:
+    """Flows that completed in one of the runs only."""
+    ours, theirs = (np.isfinite(r.flows["fct_us"].to_numpy(dtype=float)) for r in (simulated, linux))
+    return float((ours != theirs).sum())
+
+
+def counted(metric: str) -> "Measure":
+    """The difference of a count, divided by Linux's, or by one where Linux counted none, in percent."""
+
+    def apart(simulated: Result, linux: Result) -> float | None:
+        ours, theirs = (r.summary[metric] for r in (simulated, linux))
+        return 100 * abs(ours - theirs) / max(theirs, 1.0)
+
+    return apart
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where two runs part: the first flow that completes at different times, or on one side only."""
+
+    flow: int
+    simulated_us: float
+    """When it completed, since the start of the run; nan: it did not."""
+    linux_us: float
+
+    @property
+    def at_us(self) -> float:
+        """The moment from which the runs differ for certain."""
+        return float(np.nanmin([self.simulated_us, self.linux_us]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The parting as ``compare.json`` has it."""
+        ends = {"simulated_us": self.simulated_us, "linux_us": self.linux_us}
+        return {"flow": self.flow} | {k: rounded(v) if v == v else None for k, v in ends.items()}
+
+    def __str__(self) -> str:
+        ends = [f"{at:,.1f} us" if at == at else "never" for at in (self.simulated_us, self.linux_us)]
+        return f"flow {self.flow} completes at {ends[0]} on simulated hosts, on Linux hosts at {ends[1]}"
+
+
+APART = 0.01
+"""Completion times that differ by this part are different."""
+
+
+def parting(simulated: Result, linux: Result) -> Parting | None:
+    """The earliest completion that the other run does not have within :data:`APART`; none where all agree."""
+    ours, theirs = (r.flows[["start_us", "fct_us"]].to_numpy(dtype=float) for r in (simulated, linux))
+    times = np.stack([ours[:, 1], theirs[:, 1]])
+    known = np.isfinite(times)
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(times[0] - times[1]) > APART * times[1]
+    differ = np.flatnonzero(known.any(axis=0) & (apart | (known[0] != known[1])))
+    if not len(differ):
+        return None
+    ends = np.stack([ours.sum(axis=1), theirs.sum(axis=1)])
+    first = min(differ, key=lambda flow: float(np.nanmin(ends[:, flow])))
+    return Parting(int(simulated.flows["id"].iloc[first]), *map(float, ends[:, first]))
+
+
 def jobs(simulated: Result, linux: Result) -> float | None:
     """Mean absolute difference of the times of jobs that completed in both runs, divided by Linux's mean, in
     percent."""
@@ -128,6 +206,22 @@ MEASURES: tuple[tuple[str, str, str, Measure], ...] = (
         "%",
         "1-Wasserstein distance of the distributions of flow completion times, by Linux's mean",
         completion,
+    ),
+    (
+        "goodput",
+        "%",
+        "mean absolute difference of the flows' goodput, each with itself, by Linux's mean",
+        goodput,
+    ),
+    ("unfinished", "flows", "flows that completed on one kind of hosts only", unfinished),
+    *(
+        (name, "%", f"difference of {what} by Linux's, or by one where Linux counted none", counted(metric))
+        for name, what, metric in (
+            ("drops", "drops", "dropped_packets"),
+            ("marks", "marks", "marked_packets"),
+            ("timeouts", "retransmission timeouts", "timeouts"),
+            ("retransmissions", "retransmissions", "retransmits"),
+        )
     ),
     (
         "jobs",

@@ -2,11 +2,12 @@
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from firstlight import core
+from firstlight.congestion import source_hash
 from firstlight.core import Experiment, Overrides, Spec
 from firstlight.dilated import run as dilated
 from firstlight.errors import ResultError
@@ -36,6 +37,7 @@ def run(
     capture: bool = False,
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
+    congestion_control: Mapping[str, type] | None = None,
 ) -> Result:
     """Run the experiment in ``path`` and return its result.
 
@@ -43,17 +45,19 @@ def run(
     is stored there, completely or not at all; ``capture`` adds a packet capture and needs ``out``.
     ``progress`` is called with the fraction done. On Linux hosts a run fails when virtual time stands still
     for ``patience`` seconds; the logs of a failed run are kept as ``<out>.failed``, without ``out`` where the
-    error says. Raises :class:`SpecError` for a wrong experiment; Ctrl-C raises ``KeyboardInterrupt`` and
-    stores nothing.
+    error says. ``congestion_control`` has classes of one's own (:class:`CongestionControl`) by the names that
+    keys such as ``tcp.cc`` have for them. Raises :class:`SpecError` for a wrong experiment; Ctrl-C raises
+    ``KeyboardInterrupt`` and stores nothing.
     """
+    spec = Spec.read(path, overrides, congestion_control=congestion_control)
     if out is None:
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
-        experiment = Spec.read(path, overrides).check()
+        experiment = spec.check()
         known = asked(experiment)
         output = execute(experiment, progress, patience=patience)
         return Result({**output.manifest, **known}, output.tables, programs=output.programs)
-    return run_into(Path(out), Spec.read(path, overrides).check(), capture, progress, patience)
+    return run_into(Path(out), spec.check(), capture, progress, patience)
 
 
 def run_into(
@@ -117,9 +121,22 @@ def computed(
 
 
 def asked(experiment: Experiment) -> dict[str, Any]:
-    """The manifest's entries that are known before the run: its key, its overrides, and the files that the
-    experiment names."""
-    return {"key": key(experiment), "overrides": experiment.spec.overrides, "inputs": experiment.inputs}
+    """The manifest's entries that are known before the run: its key, its file's path and text, its overrides,
+    and the files and the user's own classes that the experiment names."""
+    spec = experiment.spec
+    known = {
+        "key": key(experiment),
+        "experiment": {"path": spec.path, "text": spec.text},
+        "overrides": spec.overrides,
+        "inputs": experiment.inputs,
+    }
+    own = sources(experiment)
+    return {**known, "congestion_control": own} if own else known
+
+
+def sources(experiment: Experiment) -> dict[str, str]:
+    """The user's own classes of congestion control, each with a hash of its source."""
+    return {name: source_hash(mine) for name, mine in sorted(experiment.spec.congestion_control.items())}
 
 
 def directory_of(out: str | Path | None, *default: str) -> Path:
@@ -144,7 +161,7 @@ def surroundings(experiment: Experiment) -> Surroundings:
     """Hashes of the files that ``experiment`` names, and on Linux hosts of the kernel."""
     resolved = experiment.resolved
     kernel = installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
-    return [experiment.inputs, *kernel]
+    return [experiment.inputs, *kernel, *sources(experiment).items()]
 
 
 def key_of(spec: Spec, known: Surroundings) -> str:

@@ -5,9 +5,9 @@ import ctypes
 import errno
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from firstlight.core import named
 from firstlight.errors import ResultError
@@ -32,11 +32,19 @@ def replace_text(file: Path, text: str) -> None:
 
 def replace_bytes(file: Path, content: bytes) -> None:
     """Write a file completely or not at all; raises :class:`ResultError` when it cannot be written."""
+    with replacing(file) as stream:
+        stream.write(content)
+
+
+@contextlib.contextmanager
+def replacing(file: Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes ``file`` when the block ends without an error; raises
+    :class:`ResultError` when the file cannot be written."""
     part = file.with_name(leftovers.new_name())
     try:
         try:
             with part.open("xb") as stream:
-                stream.write(content)
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             part.replace(file)
@@ -90,14 +98,21 @@ def claim(directory: Path, index: str, files: Sequence[str] = ()) -> None:
     It may be new, empty, or marked by an earlier call or by the file ``index``. Where ``files`` are given it
     may hold anything but these. Raises :class:`ResultError` for any other directory.
     """
+
+    def marked() -> bool:
+        return any((directory / mark).is_file() for mark in (MARK, index))
+
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        if not any((directory / mark).is_file() for mark in (MARK, index)):
-            names = [entry.name for entry in directory.iterdir()]
-            if taken := [name for name in names if not files or name in files]:
-                found = sorted(taken)[0]
+        if not marked():
+            # Another process may be marking it: its unfinished files are no obstacle, nor is a marked folder.
+            names = [e.name for e in directory.iterdir() if not e.name.startswith(leftovers.PREFIX)]
+            taken = [name for name in names if not files or name in files]
+            if taken and marked():
+                return
+            if taken:
                 raise ResultError(
-                    f"{directory}: holds {found}, which Firstlight did not write; name a new directory"
+                    f"{directory}: holds {min(taken)}, which Firstlight did not write; name a new directory"
                 )
             replace_text(directory / MARK, f"Results of Firstlight ({index}): they may be written anew.\n")
     except OSError as e:

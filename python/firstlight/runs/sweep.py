@@ -16,6 +16,7 @@ from firstlight import core
 from firstlight.core import Overrides, Spec
 from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
+from firstlight.runs import seeds as seed
 from firstlight.runs.grid import CHECKED, Grid
 from firstlight.runs.result import Result, load
 from firstlight.runs.run import directory_of
@@ -42,7 +43,8 @@ Axes = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Sweep:
-    """The settings and the result of each point, in the order of the axes (the last varies fastest)."""
+    """The settings and the result of each point, in the order of the axes (the last varies fastest). Where
+    each point has several seeds, they are the last axis."""
 
     name: str
     axes: dict[str, list[Any]]
@@ -56,6 +58,23 @@ class Sweep:
         return pd.DataFrame(
             [{**s, **r.summary, "digest": r.digest} for s, r in zip(self.settings, self.results, strict=True)]
         )
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """One row per point of the axes other than ``seed``: their values, then for every summary metric its
+        mean over the seeds and, as ``<metric> +-``, half of the 95 % interval of that mean."""
+        axes = [axis for axis in self.axes if axis != seed.KEY]
+        groups: dict[str, tuple[dict[str, Any], list[Result]]] = {}
+        for setting, result in zip(self.settings, self.results, strict=True):
+            point = {axis: setting[axis] for axis in axes}
+            groups.setdefault(repr(point), (point, []))[1].append(result)
+        rows = []
+        for point, results in groups.values():
+            row = dict(point)
+            for metric, _, mean, interval in seed.means(results).itertuples(index=False):
+                row |= {metric: mean, f"{metric} +-": interval}
+            rows.append(row)
+        return pd.DataFrame(rows)
 
 
 def axes_of(spec: Spec) -> dict[str, list[Any]]:
@@ -116,10 +135,15 @@ def plan(
     axes: Axes | None = None,
     *,
     out: str | Path | None = None,
+    seeds: int | None = None,
 ) -> Plan:
     """The sweep of the experiment in ``path``; see :func:`sweep`."""
     spec = Spec.read(path, overrides, sweep=True)
     table = axes_of(spec) if axes is None else check_axes(axes, "axes")
+    if seeds is not None:
+        if seed.KEY in table:
+            raise PlanError("the sweep has an axis seed: take it out, or do not give seeds")
+        table[seed.KEY] = seed.seeds_of(spec, seeds)
     name = spec.check().name
     points = Grid(spec, table)
     if len(points) <= CHECKED:
@@ -134,6 +158,7 @@ def sweep(
     *,
     out: str | Path | None = None,
     jobs: int | None = None,
+    seeds: int | None = None,
     executor: Executor | None = None,
     listener: pool.Listener | None = None,
     patience: float = core.PATIENCE,
@@ -143,12 +168,13 @@ def sweep(
     Results are stored in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that
     the text names, and build. A result that is already there is not run again, so an interrupted sweep
     continues. ``jobs`` processes run in parallel (default: all cores); their number does not change a result.
+    ``seeds`` runs each point with so many seeds, from the experiment's own on.
 
     ``executor`` runs the points elsewhere: anything with the protocol of :mod:`concurrent.futures`, such as
     Dask's ``Client.get_executor()``. Where its workers see ``out``, results are stored there by them.
     """
     means = pool.Means(jobs, executor, listener, patience)
-    return run_plan(plan(path, overrides, axes, out=out), means)
+    return run_plan(plan(path, overrides, axes, out=out, seeds=seeds), means)
 
 
 def run_plan(plan: Plan, means: pool.Means) -> Sweep:

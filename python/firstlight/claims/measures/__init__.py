@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import isfinite
 
 from firstlight.claims.measures import (
+    captured,
     connections,
     fct,
     hybrid,
@@ -21,6 +22,7 @@ from firstlight.claims.measures import (
 from firstlight.runs.result import Result
 
 MEASURES: dict[str, Callable[[Result], float]] = {
+    **captured.MEASURES,
     **hybrid.MEASURES,
     **queues.MEASURES,
     **throughput.MEASURES,

@@ -1,13 +1,16 @@
 """Times of jobs as metrics, from table ``jobs``.
 
-``job_p95_us``: the time that 95 % of the jobs that completed do not exceed; of the jobs of workload NAME
-``job_p50_us: NAME`` and ``job_p99_us: NAME``. Of paced writers
+``job_p95_us``: the time that 95 % of the jobs that completed do not exceed, and so for the others of
+``PERCENTILES``; of the jobs of workload NAME ``job_p50_us: NAME`` and ``job_p99_us: NAME``. Of paced writers
 (:doc:`docs/models/applications.md`), whose jobs are the steps of their pace, ``step 1: max_ms`` and
 ``step 1: mean_ms`` are the times of the second step, over the writers.
 """
 
 from firstlight.numbers import quantiles
 from firstlight.runs.result import Result
+
+PERCENTILES = (10, 25, 75, 90, 95)
+"""Those that the summary does not have."""
 
 
 def metrics(result: Result) -> dict[str, float]:
@@ -18,7 +21,8 @@ def metrics(result: Result) -> dict[str, float]:
     done = jobs[jobs["duration_us"].notna()]
     if done.empty:
         return {}
-    found = {"job_p95_us": float(quantiles(done["duration_us"], [0.95])[0])}
+    values = quantiles(done["duration_us"], [p / 100 for p in PERCENTILES])
+    found = {f"job_p{p}_us": float(value) for p, value in zip(PERCENTILES, values, strict=True)}
     for name, rows in done.groupby("workload"):
         p50, p99 = (float(value) for value in quantiles(rows["duration_us"], [0.5, 0.99]))
         found |= {f"job_p50_us: {name}": p50, f"job_p99_us: {name}": p99}

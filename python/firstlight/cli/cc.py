@@ -1,0 +1,125 @@
+"""The command ``firstlight cc``."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import click
+
+from firstlight import _core
+from firstlight.errors import PlanError, ResultError, SpecError
+from firstlight.folders import folder
+from firstlight.runs.staging import unwritable
+
+MANIFEST = """\
+[package]
+name = "{name}"
+version = "0.1.0"
+edition = "2024"
+
+[lib]
+crate-type = ["cdylib"]
+
+[dependencies]
+firstlight-cc = {{ path = "{path}" }}
+
+[workspace]
+"""
+SOURCE = """\
+//! NewReno (RFC 5681) that falls to three quarters of its window instead of a half.
+
+use firstlight_cc::{Ack, CongestionControl, Window};
+
+#[derive(Default)]
+pub struct Mine {}
+
+impl CongestionControl for Mine {
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        let left = if window.in_slow_start() { window.slow_start(ack.delivered) } else { ack.delivered };
+        if left > 0 {
+            window.additive_increase(window.cwnd, left);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
+        (window.cwnd * 3 / 4).max(window.floor)
+    }
+}
+
+firstlight_cc::congestion_control!(Mine);
+"""
+
+
+@click.group()
+def cc() -> None:
+    """A congestion control of one's own: begin one in Rust, check one in Rust or Python."""
+
+
+@cc.command("new")
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a crate NAME with a controller, for tcp.cc = "NAME/target/release/libNAME.so"."""
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise PlanError(f"{name!r}: name the crate with lower-case letters, digits and _, a letter first")
+    crate = Path(name)
+    if crate.exists():
+        raise ResultError(f"{crate}: is there already; choose another name, or take it away")
+    interface = folder("crates") / "cc"
+    if not interface.is_dir():
+        raise ResultError(f"{interface}: the crate firstlight-cc is missing; install Firstlight anew")
+    files = {"Cargo.toml": MANIFEST.format(name=name, path=interface), "src/lib.rs": SOURCE}
+    try:
+        for file, text in files.items():
+            (crate / file).parent.mkdir(parents=True, exist_ok=True)
+            (crate / file).write_text(text)
+    except OSError as e:
+        raise unwritable(crate, e) from None
+    click.echo(f"wrote {name}/src/lib.rs. Next:")
+    click.echo(f"  cargo build --release --manifest-path {name}/Cargo.toml")
+    click.echo(f"  firstlight cc check {name}/target/release/lib{name}.so")
+    click.echo(f"  firstlight run FILE --set tcp.cc={crate.absolute()}/target/release/lib{name}.so")
+
+
+@cc.command("check")
+@click.argument("controller")
+@click.option(
+    "--cases", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="Sequences to try."
+)
+def check(controller: str, cases: int) -> None:
+    """Check CONTROLLER, a shared object (libmine.so) or a class in a Python file (mine.py:Mine), for the
+    properties that every controller has."""
+    found = _core_check(controller, cases)
+    if found is not None:
+        raise ResultError(f"{controller}: {found}")
+    click.echo(
+        f"{controller}: no property is broken in {cases} random sequences of ACKs, losses and timeouts"
+    )
+
+
+def _core_check(controller: str, cases: int) -> str | None:
+    try:
+        return _core.check_controller(loaded(controller), cases)
+    except _core.SpecError as e:
+        raise SpecError(str(e)) from None
+
+
+def loaded(controller: str) -> str | type:
+    """The path of a shared object as it is, a class of a Python file loaded; raises :class:`PlanError`."""
+    if controller.endswith(".so"):
+        return controller
+    path, _, name = controller.rpartition(":")
+    if not path.endswith(".py") or not name:
+        raise PlanError(f"{controller}: name a shared object, libmine.so, or a class in a file, mine.py:Mine")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None, "the name of a Python file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except FileNotFoundError:
+        raise PlanError(f"{path}: no such file") from None
+    except Exception as e:
+        raise PlanError(f"{path}: cannot be imported: {type(e).__name__}: {e}") from None
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
+        raise PlanError(f"{path}: has no class {name}")
+    return found

@@ -1,0 +1,37 @@
+"""Several seeds of one experiment: which, and the means and intervals of what they give."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from firstlight.core import Spec
+from firstlight.errors import PlanError
+from firstlight.numbers import half_interval
+from firstlight.runs.result import Result
+
+KEY = "seed"
+
+
+def seeds_of(spec: Spec, count: int) -> list[int]:
+    """``count`` seeds, from the experiment's own on."""
+    if count < 2:
+        raise PlanError(f"seeds = {count}: an interval needs two or more")
+    first = int(spec.check().resolved[KEY])
+    return list(range(first, first + count))
+
+
+def means(results: Sequence[Result]) -> pd.DataFrame:
+    """One row per summary metric: its unit, its mean over the results that have it, and half of the 95 %
+    interval of that mean (Student's t)."""
+    tables = [r.table("summary") for r in results]
+    units: dict[str, str] = {}
+    for table in tables:
+        units |= dict(zip(table["metric"], table["unit"], strict=True))
+    rows = []
+    for metric, unit in units.items():
+        values = np.array([r.summary.get(metric, np.nan) for r in results], dtype=float)
+        values = values[np.isfinite(values)]
+        if len(values):
+            rows.append((metric, unit, float(values.mean()), half_interval(values)))
+    return pd.DataFrame(rows, columns=["metric", "unit", "mean", "interval"])

@@ -1,0 +1,174 @@
+"""What a cause was worth: the experiment of a result with one cause taken away, run anew with the same seed.
+
+An account says what was on the path of a flow. Whether the flow would have been faster without it only a
+second run can say: another wait may have been as long beside it.
+"""
+
+import copy
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from firstlight.core import Spec
+from firstlight.errors import PlanError, ResultError
+from firstlight.linux.installed import has_linux_hosts
+from firstlight.numbers import quantiles
+from firstlight.runs.account import Account
+from firstlight.runs.result import Result
+from firstlight.runs.run import asked, execute
+
+CAUSES = {
+    "loss": ("rto", "tail_probe", "fast_recovery", "reordering", "syn_loss"),
+    "pause": ("pause",),
+    "night": ("night",),
+}
+"""What can be taken away, and the causes of an account that this concerns."""
+FORMS = "loss, pause or night"
+MOST_PACKETS = 16_777_216
+"""The largest queue that counts packets."""
+MOST_BYTES = "1099511627776B"
+PICOSECONDS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
+
+
+def check(cause: str) -> str:
+    """``cause``, if it can be taken away; raises :class:`PlanError`."""
+    if cause not in CAUSES:
+        raise PlanError(f"--without {cause}: write {FORMS}")
+    return cause
+
+
+def blamed(account: Account, cause: str) -> int:
+    """The picoseconds that an account gives to a cause that can be taken away."""
+    return int(account.rows.loc[account.rows["cause"].isin(CAUSES[cause]), "time_ps"].sum())
+
+
+def rerun(result: Result, cause: str) -> Result:
+    """The experiment of ``result`` without a cause, run with the same seed.
+
+    Raises :class:`PlanError` where the experiment has no such cause or has Linux hosts, and
+    :class:`ResultError` where the files that it names have changed."""
+    resolved = result.manifest.get("spec")
+    if not isinstance(resolved, dict) or "fabric" not in resolved:
+        raise ResultError(f"{result.path or result.name}: has no experiment on a network to run again")
+    if has_linux_hosts(resolved):
+        raise PlanError("--without is for simulated hosts: a kernel cannot be told to leave a cause out")
+    path = result.manifest.get("experiment", {}).get("path", "experiment.toml")
+    experiment = Spec(toml(_changed(resolved, cause)), path).check()
+    if experiment.inputs != result.manifest.get("inputs", {}):
+        names = ", ".join(experiment.inputs)
+        raise ResultError(f"files that the experiment names have changed since the run: {names}")
+    output = execute(experiment, None)
+    return Result({**output.manifest, **asked(experiment)}, output.tables)
+
+
+def _changed(resolved: dict[str, Any], cause: str) -> dict[str, Any]:
+    """The experiment without a cause."""
+    spec = copy.deepcopy(resolved)
+    match cause:
+        case "loss":
+            _without_loss(spec)
+        case "pause":
+            _without_pauses(spec)
+        case _:
+            _without_nights(spec)
+    return spec
+
+
+def _without_loss(spec: dict[str, Any]) -> None:
+    """Queues without limits; RED still marks what can be marked."""
+    spec.get("hosts", {}).pop("loss", None)
+    switch = spec.get("switch", {})
+    switch.pop("buffer", None)
+    switch.pop("alpha", None)
+    for queue in (switch, *switch.get("classes", []), *switch.get("ports", [])):
+        queue.pop("queue", None)
+        queue.pop("drop_non_ect", None)
+        _mark_only(spec, queue)
+    _unlimited_voqs(spec)
+    _mark_only(spec, spec.get("voq", {}))
+    if "drain" in spec.get("adapter", {}):
+        spec["adapter"]["receive_buffer"] = MOST_BYTES
+
+
+def _mark_only(spec: dict[str, Any], queue: dict[str, Any]) -> None:
+    """RED that cannot mark drops."""
+    if "red" not in queue:
+        return
+    if spec.get("tcp", {}).get("ecn") or "dctcp" in spec:
+        queue["red"]["drop_beyond"] = False
+    else:
+        del queue["red"]
+
+
+def _unlimited_voqs(spec: dict[str, Any]) -> None:
+    if spec["fabric"]["kind"] == "hybrid":
+        voq = spec.setdefault("voq", {})
+        voq.update({key: MOST_PACKETS for key in ("small", "large") if key == "small" or key in voq})
+
+
+def _without_pauses(spec: dict[str, Any]) -> None:
+    if spec.get("pfc", {}).get("kind", "off") == "off":
+        raise PlanError("--without pause: this experiment has no [pfc], and so no pauses")
+    del spec["pfc"]
+    if "small" not in spec.get("voq", {}):
+        _unlimited_voqs(spec)
+    if "drain" in spec.get("adapter", {}):
+        spec["adapter"]["receive_buffer"] = MOST_BYTES
+
+
+def _without_nights(spec: dict[str, Any]) -> None:
+    """A circuit switch that reconfigures in no time: a day begins where its night began."""
+    schedule = spec.get("schedule")
+    if schedule is None:
+        raise PlanError("--without night: this experiment has no circuit switch, and so no nights")
+    night = schedule["night"]
+    for table in (schedule, *schedule.get("days", [])):
+        if "day" in table:
+            table["day"] = f"{_picoseconds(table['day']) + _picoseconds(night)}ps"
+    if "week" in schedule:
+        schedule.setdefault("least_day", night)
+    schedule["night"] = "0s"
+
+
+def _picoseconds(text: str) -> int:
+    """A time as the resolved experiment writes it: digits and a unit."""
+    number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]
+    return round(float(number) * PICOSECONDS[unit])
+
+
+def toml(tables: dict[str, Any]) -> str:
+    """A resolved experiment as TOML, each of its tables on one line."""
+    return "".join(f"{json.dumps(key)} = {_value(value)}\n" for key, value in tables.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_value(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(inner) for inner in value) + "]"
+    return json.dumps(value)
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Completion times in microseconds with a cause and without it."""
+
+    what: str
+    before: float
+    after: float
+
+
+def worth(before: Result, after: Result, flows: list[int]) -> list[Worth]:
+    """What became of these flows, and of all that were complete in both runs. A flow that is not complete
+    without the cause has NaN."""
+    with_, without = (result.flows.set_index("id")["fct_us"] for result in (before, after))
+    rows = [Worth(f"flow {flow}", float(with_[flow]), float(without[flow])) for flow in flows]
+    both = pd.concat([with_, without], axis=1, keys=["with", "without"]).dropna()
+    if len(both) > 1:
+        found = (quantiles(both[run], (0.5, 0.99)) for run in ("with", "without"))
+        for name, (a, b) in zip(("median", "p99"), zip(*found, strict=True), strict=True):
+            rows.append(Worth(f"{name} of {len(both)} flows", float(a), float(b)))
+    return rows

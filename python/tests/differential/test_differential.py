@@ -1,0 +1,106 @@
+"""The tool that invents experiments, and a few of them with packets that are equal on both kinds of hosts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import firstlight
+import pytest
+from firstlight.linux.kernels import Kernel
+
+from . import packets
+from .__main__ import SHRINKS, Verdict, judge, kinds, shrink, summary
+from .case import Case, Flow, draw
+from .packets import Connection, Row
+
+PAIR: Connection = (1, 10_000, 2, 10_000)
+SMALL = Case(rate_mbps=10_000, rtt_us=100, mtu=1500, cc="newreno", flows=(Flow(3000, 0),))
+
+
+def row(at_us: float, **fields: int) -> Row:
+    """A data packet."""
+    known = {"flags": 0x10, "seq": 1, "ack": 1, "payload": 1448, "window": 502, "ecn": 0} | fields
+    return Row(at_us=at_us, sent=True, sacks=(), **known)
+
+
+def kind(ours: list[Row], theirs: list[Row], windows: bool = True) -> str | None:
+    found = packets.difference({PAIR: ours}, {PAIR: theirs}, windows=windows)
+    return found.kind if found else None
+
+
+def test_the_first_packet_that_differs_is_found() -> None:
+    start = [row(0, payload=0), row(10, payload=0), row(20)]
+    data = [*start, row(30, seq=1449)]
+    assert kind(data, data) is None
+    assert kind(data, [*start, row(30, seq=2897)]) == "seq of data before any loss"
+    assert kind(data, start) == "one side ends of data before any loss"
+    other = [row(0, payload=0), row(10, payload=0, window=400), row(20), row(30, seq=1449, payload=100)]
+    assert kind(data, other) == "window of data handshake"
+    assert kind(data, other, windows=False) == "payload of data before any loss"
+    again = row(40, seq=1449)
+    assert kind([*data, again, again], [*data, again, row(41, seq=1)]) == "seq of data after a loss"
+
+
+def test_times_may_differ_by_a_microsecond_or_where_a_timer_sends_by_a_tick() -> None:
+    assert kind([row(0), row(10)], [row(0), row(10.9)]) is None
+    assert kind([row(0), row(10)], [row(0), row(11.1)]) == "time of data handshake"
+    assert kind([row(0), row(200_000), row(200_010)], [row(0), row(203_900), row(203_910)]) is None
+    assert kind([row(0), row(200_000)], [row(0), row(204_100)]) == "time of data handshake"
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_a_drawn_case_is_an_experiment_and_so_is_all_that_is_smaller(number: int, tmp_path: Path) -> None:
+    case = draw(7, number)
+    assert case == draw(7, number) != draw(8, number)
+    file = tmp_path / "case.toml"
+    for made in (case, *case.smaller()):
+        assert made != case or made is case
+        file.write_text(made.text(), encoding="utf-8")
+        firstlight.inspect(file)
+
+
+def test_shrinking_keeps_the_kind_of_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever has a packet lost differs; a case without losses does not."""
+    tried = []
+
+    def by_losses(case: Case, keep: Path | None = None) -> Verdict:
+        tried.append(case)
+        lost = [row(0), row(10), row(20), row(30, seq=1449)]
+        first = packets.difference({PAIR: lost}, {PAIR: lost[:3]}) if case.loss_percent else None
+        return Verdict(case, first, first)
+
+    monkeypatch.setattr("differential.__main__.judge", by_losses)
+    large = replace(
+        SMALL, loss_percent=2.0, flows=(Flow(900_000, 0), Flow(900_000, 5)), bottleneck=2, drain=2
+    )
+    small = shrink(by_losses(large))
+    assert 0 < small.case.loss_percent <= 0.1 and len(small.case.flows) == 1
+    assert (small.case.bottleneck, small.case.drain) == (1, 0)
+    assert len(tried) <= SHRINKS + 2
+    verdicts = [small, small, Verdict(SMALL, None, None), Verdict(SMALL, None, None, "no kernel")]
+    assert list(kinds(verdicts)) == ["one side ends of data after a loss"]
+    assert summary(verdicts) == "1 of 3 equal, 1 but for offered windows"
+
+
+EQUAL = {
+    "one burst": SMALL,
+    "jumbo packets": replace(SMALL, mtu=9000, flows=(Flow(50_000, 0),)),
+    "a slow link": replace(SMALL, rate_mbps=1000, rtt_us=1000, flows=(Flow(14_480, 0),)),
+    "slow start": replace(SMALL, rtt_us=5000, flows=(Flow(40_000, 0),)),
+    "DCTCP": replace(SMALL, cc="dctcp", ecn=True, threshold=20, flows=(Flow(40_000, 0),)),
+    "CUBIC, two flows": replace(SMALL, cc="cubic", flows=(Flow(20_000, 0), Flow(20_000, 300))),
+    **{
+        f"lost packets {seed}": replace(
+            SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed
+        )
+        for seed in (1, 2, 3, 4, 6, 7)
+    },
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_packets_are_equal(name: str, kernel: Kernel) -> None:
+    """Order, contents and times, from the first SYN to the last acknowledgement; not the offered windows,
+    which differ by up to a segment."""
+    verdict = judge(EQUAL[name])
+    assert verdict.failure is None
+    assert verdict.later is None, verdict.later

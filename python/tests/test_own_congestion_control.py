@@ -1,0 +1,257 @@
+"""A congestion control of one's own: a Python class, a shared object of a crate, and their mistakes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from firstlight.errors import RunError, SpecError
+
+BOTTLENECK = """
+duration = "200ms"
+[fabric]
+kind = "dumbbell"
+left = 2
+right = 2
+[hosts]
+rate = "10Gbps"
+delay = "20us"
+mtu = "1500B"
+[links]
+rate = "1Gbps"
+[switch]
+queue = 30
+[[flows]]
+from = "host0"
+to = "host2"
+[[flows]]
+from = "host1"
+to = "host3"
+start = "3ms"
+"""
+
+
+class Reno(fl.CongestionControl):
+    """NewReno (RFC 5681), written out."""
+
+    def grow(self, window: fl.Window, ack: fl.Ack) -> None:
+        left = window.slow_start(ack.delivered) if window.in_slow_start else ack.delivered
+        if left > 0:
+            window.additive_increase(window.cwnd, left)
+
+    def ssthresh(self, window: fl.Window, marked: bool) -> int:
+        return max(window.cwnd // 2, window.floor)
+
+
+class Gentle(fl.CongestionControl):
+    """The one of `firstlight cc new`."""
+
+    def ssthresh(self, window: fl.Window, marked: bool) -> int:
+        return max(window.cwnd * 3 // 4, window.floor)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    file = tmp_path / "bottleneck.toml"
+    file.write_text(BOTTLENECK)
+    return file
+
+
+@pytest.fixture(scope="module")
+def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The crate of `firstlight cc new`, built."""
+    folder = tmp_path_factory.mktemp("crate")
+    command("cc", "new", "mine", cwd=folder)
+    build(folder / "mine")
+    return folder / "mine"
+
+
+def command(*words: str, cwd: Path, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "firstlight", *words], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def build(crate: Path) -> Path:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CARGO_")}
+    # What is in the project's own lock file is on this machine.
+    environment |= {"HOME": os.environ["HOME"], "CARGO_TARGET_DIR": str(crate / "target")}
+    for key in ("CARGO_HOME", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL"):
+        if key in os.environ:
+            environment[key] = os.environ[key]
+    subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=crate, env=environment, check=True)
+    return crate / f"target/release/lib{crate.name}.so"
+
+
+def digest(file: Path, cc: str, **classes: type) -> str:
+    result = fl.run(file, {"tcp.cc": cc}, congestion_control=classes)
+    found: str = result.manifest["digest"]
+    return found
+
+
+def test_reno_in_python_is_newreno_packet_for_packet(experiment: Path) -> None:
+    assert digest(experiment, "mine", mine=Reno) == digest(experiment, "newreno")
+
+
+def test_rust_and_python_give_the_same_packets(experiment: Path, crate: Path) -> None:
+    mine = crate / "target/release/libmine.so"
+    ours = digest(experiment, str(mine))
+    assert ours == digest(experiment, "gentle", gentle=Gentle)
+    assert ours != digest(experiment, "newreno")
+
+
+def test_a_flow_may_have_its_own(experiment: Path) -> None:
+    result = fl.run(
+        experiment, {"flows.1.cc": "gentle", "tcp.cc": "newreno"}, congestion_control={"gentle": Gentle}
+    )
+    assert list(result.flows["cc"]) == ["newreno", "gentle"]
+
+
+def test_the_manifest_names_what_ran(experiment: Path, crate: Path) -> None:
+    (experiment.parent / "libmine.so").write_bytes((crate / "target/release/libmine.so").read_bytes())
+    result = fl.run(experiment, {"tcp.cc": "./libmine.so"})
+    assert len(result.manifest["inputs"]["./libmine.so"]) == 32
+    result = fl.run(experiment, {"tcp.cc": "gentle"}, congestion_control={"gentle": Gentle})
+    assert len(result.manifest["congestion_control"]["gentle"]) == 32
+
+
+def test_pacing_holds_packets_back(experiment: Path) -> None:
+    class Slow(Reno):
+        def pace(self, window: fl.Window, size: int) -> float:
+            return 1000.0
+
+    result = fl.run(experiment, {"tcp.cc": "slow"}, congestion_control={"slow": Slow})
+    # One packet of 1448 bytes in each millisecond of each flow.
+    assert all(150 * 1448 < received < 201 * 1448 for received in result.flows["bytes_received"])
+
+
+def test_an_exception_ends_the_run_with_its_traceback(experiment: Path) -> None:
+    class Broken(fl.CongestionControl):
+        def ssthresh(self, window: fl.Window, marked: bool) -> int:
+            return {"a": 1}["b"]
+
+    with pytest.raises(RunError, match=r"'broken' failed: \nTraceback(.|\n)*in ssthresh(.|\n)*KeyError: 'b'"):
+        fl.run(experiment, {"tcp.cc": "broken"}, congestion_control={"broken": Broken})
+
+
+@pytest.mark.parametrize(
+    ("threshold", "says"),
+    [
+        (0, "after ssthresh its result is 0: it is at least 1 packet"),
+        (float("nan"), "TypeError: ssthresh returned nan: expected a whole number of packets"),
+        (-3, "TypeError: ssthresh returned -3: expected a whole number of packets"),
+        (1 << 40, "it is at most 2\\^32 - 1 packets"),
+        (None, "ssthresh returned None"),
+    ],
+)
+def test_what_no_threshold_can_be(experiment: Path, threshold: object, says: str) -> None:
+    class Wrong(fl.CongestionControl):
+        def ssthresh(self, window: fl.Window, marked: bool) -> int:
+            return threshold  # type: ignore[return-value]
+
+    with pytest.raises(RunError, match=says):
+        fl.run(experiment, {"tcp.cc": "wrong"}, congestion_control={"wrong": Wrong})
+
+
+def test_a_window_of_nothing_or_not_a_number(experiment: Path) -> None:
+    class Nothing(fl.CongestionControl):
+        def on_ack(self, window: fl.Window, ack: fl.Ack) -> None:
+            window.cwnd = 0
+
+    class NotANumber(fl.CongestionControl):
+        def on_ack(self, window: fl.Window, ack: fl.Ack) -> None:
+            window.cwnd = float("nan")  # type: ignore[assignment]
+
+    with pytest.raises(RunError, match=r"after on_ack window\.cwnd is 0: it is at least 1 packet"):
+        fl.run(experiment, {"tcp.cc": "own"}, congestion_control={"own": Nothing})
+    with pytest.raises(RunError, match=r"window\.cwnd = float(.|\n)*TypeError"):
+        fl.run(experiment, {"tcp.cc": "own"}, congestion_control={"own": NotANumber})
+
+
+def test_names_and_classes_that_will_not_do(experiment: Path) -> None:
+    class Empty:
+        pass
+
+    for classes, says in [
+        ({"cubic": Gentle}, "Firstlight has a control of this name"),
+        ({"Mine": Gentle}, "lower-case letters"),
+        ({"mine": Gentle()}, "expected a class"),
+        ({"mine": Empty}, "the class has none of the methods on_established, on_ack"),
+    ]:
+        with pytest.raises(SpecError, match=says):
+            fl.run(experiment, congestion_control=classes)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"tcp\.cc.*'mien'.*cubic"):
+        fl.run(experiment, {"tcp.cc": "mien"}, congestion_control={"mine": Gentle})
+
+
+def test_files_that_are_no_controller(experiment: Path) -> None:
+    for name, says in [
+        ("./missing.so", "missing.so: No such file"),
+        ("./text.so", "cannot be loaded as a shared object"),
+    ]:
+        (experiment.parent / "text.so").write_text("no object")
+        with pytest.raises(SpecError, match=rf"tcp\.cc.*{says}"):
+            fl.run(experiment, {"tcp.cc": name})
+    source = experiment.parent / "other.c"
+    source.write_text("int firstlight;\n")
+    subprocess.run(["cc", "-shared", "-o", source.with_suffix(".so"), source], check=True)
+    with pytest.raises(SpecError, match="has no controller: write firstlight_cc::congestion_control"):
+        fl.run(experiment, {"tcp.cc": "./other.so"})
+    source.write_text("unsigned FIRSTLIGHT_CONGESTION_CONTROL[16] = {99};\n")
+    subprocess.run(["cc", "-shared", "-o", experiment.parent / "newer.so", source], check=True)
+    with pytest.raises(SpecError, match="was built for version 99 of the interface"):
+        fl.run(experiment, {"tcp.cc": "./newer.so"})
+
+
+def test_linux_hosts_have_none(experiment: Path, crate: Path) -> None:
+    with pytest.raises(SpecError, match=r"tcp\.cc: a control of your own runs where all hosts are simulated"):
+        fl.inspect(experiment, {"tcp.cc": str(crate / "target/release/libmine.so"), "hosts.kind": "linux"})
+
+
+def test_check_accepts_the_example_and_names_what_breaks_a_property(crate: Path, tmp_path: Path) -> None:
+    assert "no property is broken" in command("cc", "check", "target/release/libmine.so", cwd=crate)
+    (tmp_path / "own.py").write_text(
+        "class Gentle:\n"
+        "    def ssthresh(self, window, marked):\n"
+        "        return max(window.cwnd * 3 // 4, window.floor)\n"
+        "class Greedy:\n"
+        "    def grow(self, window, ack):\n"
+        "        window.cwnd += 2 * ack.delivered\n"
+    )
+    assert "no property is broken" in command("cc", "check", "own.py:Gentle", "--cases", "50", cwd=tmp_path)
+    said = command("cc", "check", "own.py:Greedy", "--cases", "50", cwd=tmp_path, code=2)
+    assert "faster than slow start" in said
+    assert "own.py: has no class Mine" in command("cc", "check", "own.py:Mine", cwd=tmp_path, code=2)
+    assert "name a shared object" in command("cc", "check", "own.txt", cwd=tmp_path, code=2)
+
+
+def test_a_panic_is_the_run_s_error(experiment: Path, tmp_path: Path) -> None:
+    command("cc", "new", "loud", cwd=tmp_path)
+    source = tmp_path / "loud/src/lib.rs"
+    text = source.read_text()
+    source.write_text(
+        text.replace(
+            "(window.cwnd * 3 / 4)", 'assert!(window.cwnd < 3, "too wide: {}", window.cwnd);\n(window.cwnd)'
+        )
+    )
+    mine = build(tmp_path / "loud")
+    with pytest.raises(RunError, match=r"libloud\.so' failed: it panicked: too wide: \d+"):
+        fl.run(experiment, {"tcp.cc": str(mine)})
+    said = command("cc", "check", str(mine), cwd=tmp_path, code=2)
+    assert "it panicked: too wide" in said
+
+
+def test_new_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert "is there already" in command("cc", "new", "mine", cwd=tmp_path, code=2)
+    assert "name the crate with" in command("cc", "new", "Mine!", cwd=tmp_path, code=2)
+
+
+def test_a_python_class_does_not_go_into_a_bundle(experiment: Path, tmp_path: Path) -> None:
+    fl.run(experiment, {"tcp.cc": "gentle"}, out=tmp_path / "r", congestion_control={"gentle": Gentle})
+    said = command("bundle", str(tmp_path / "r"), cwd=tmp_path, code=2)
+    assert "its congestion control gentle is a Python class" in said
