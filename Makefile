@@ -1,19 +1,22 @@
 # make setup      an isolated environment in .venv with the command .venv/bin/firstlight
 # make packages   the Debian packages that tests and Linux hosts need (apt-get, with sudo unless root)
 # make kernel     set up, then the kernel of Linux hosts, unless it is there already
+# make kernel-wheel  set up, then the kernel as a wheel in dist/ (GPL-2.0), beside which Linux hosts need no build
 # make hadoop     Hadoop for HDFS on Linux hosts, by Maven; the hash of each artifact is compared
 # make wheel      set up, then a wheel in dist/ that installs without Rust, and the source archive
 # make reproduce  set up, then the quick set of all papers' figures: scoreboard and results/report.html
 # make test       set up, the kernel if it can be built here, then every test and check
 # make soak       set up, then an hour of kills at random moments, many runs, and any text for every reader
+# make differential  set up, then N (200) invented experiments of SEED (7) on both kinds of hosts: what parts them
 # make bench      set up, then our engine and its peers side by side (needs libns3-dev for the peer)
 # make lock       pin the Python packages anew from pyproject.toml
-# make docs       write into the documents what the code and results/ say
+# make docs       write into the documents what the code, the examples and results/ say, then make site
+# make site       the manual as a site in site/, to be read offline; a broken link is an error
 # make clean      remove what was built; results/ stays
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup packages kernel hadoop wheel reproduce test soak bench lock docs clean
+.PHONY: setup packages kernel kernel-wheel hadoop wheel reproduce test soak differential bench lock docs site clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -28,8 +31,8 @@ LIBVT := python/firstlight/libvt.so
 LIBADU := python/firstlight/libadu.so
 SHARE := python/firstlight/share
 HADOOP := hadoop/target/class-path
-DEBIAN := bc bison bpftool build-essential ca-certificates clang default-jdk-headless flex iperf3 iproute2 \
-  iputils-ping libbpf-dev libelf-dev libssl-dev maven python3-venv xz-utils
+DEBIAN := bc bison bpftool build-essential ca-certificates chromium chromium-driver clang default-jdk-headless flex \
+  iperf3 iproute2 iputils-ping libbpf-dev libelf-dev libssl-dev maven python3-venv xz-utils
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -88,6 +91,9 @@ packages:
 kernel: setup
 	$(VENV)/bin/firstlight kernel build
 
+kernel-wheel: kernel
+	$(PY) linux/wheel/build.py
+
 hadoop: $(HADOOP)
 
 $(HADOOP): hadoop/build.py hadoop/artifacts.sha256 hadoop/pom.xml $(shell find hadoop/src -name '*.java')
@@ -96,8 +102,8 @@ $(HADOOP): hadoop/build.py hadoop/artifacts.sha256 hadoop/pom.xml $(shell find h
 # A wheel has copies of the folders that a checkout has beside the package.
 wheel: setup
 	@rm -rf $(SHARE) && mkdir -p $(SHARE)
-	@tar -c --exclude-vcs --exclude=__pycache__ --exclude='*.o' experiments linux | tar -x -C $(SHARE)
-	@trap 'rm -rf $(SHARE)' EXIT; rm -rf dist; $(VENV)/bin/maturin build --release --locked --out dist; \
+	@tar -c --exclude-vcs --exclude=__pycache__ --exclude='*.o' --exclude=linux/wheel experiments linux Cargo.toml crates/cc crates/units | tar -x -C $(SHARE)
+	@trap 'rm -rf $(SHARE)' EXIT; rm -f dist/firstlight-*; $(VENV)/bin/maturin build --release --locked --out dist; \
 	  $(VENV)/bin/maturin sdist --out dist
 
 reproduce: setup
@@ -109,11 +115,12 @@ test: setup
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo test --locked --workspace
-	@$(VENV)/bin/firstlight kernel build || echo "no kernel for Linux hosts (see above): the tests that need one are skipped" >&2
+	@{ $(VENV)/bin/firstlight kernel build && $(PY) linux/wheel/build.py; } || \
+	  echo "no kernel for Linux hosts (see above): the tests that need one are skipped" >&2
 	@if command -v javac >/dev/null && command -v mvn >/dev/null; then $(PYTHON) hadoop/build.py --test; \
 	  else echo "no JDK or no Maven (make packages): tests of HDFS are skipped" >&2; fi
-	$(VENV)/bin/ruff check python benches docs hadoop
-	$(VENV)/bin/ruff format --check python benches docs hadoop
+	$(VENV)/bin/ruff check python benches docs hadoop linux
+	$(VENV)/bin/ruff format --check python benches docs hadoop linux
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 	@$(MAKE) --no-print-directory wheel
@@ -122,6 +129,11 @@ test: setup
 soak: setup
 	PROPTEST_CASES=100000 cargo test --locked -p firstlight-lab --test any_text
 	$(PY) python/tests/soak.py
+
+N ?= 200
+SEED ?= 7
+differential: setup
+	PYTHONPATH=python/tests $(PY) -m differential --cases $(N) --seed $(SEED)
 
 bench: setup
 	$(PY) benches/bench.py
@@ -132,7 +144,12 @@ lock: $(PACKAGES)
 
 docs: setup
 	$(PY) docs/refresh.py
+	@$(MAKE) --no-print-directory site
+
+site: setup
+	$(PY) -m sphinx -q -n -W --keep-going -b html -c docs/site . site
+	@echo "site/docs/index.html"
 
 clean:
-	rm -rf $(VENV) dist $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST) \
+	rm -rf $(VENV) dist site $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST) \
 	  $(DILATED) $(LIBVT) $(LIBADU)

@@ -1,22 +1,25 @@
 """Writes what the documents say that is measured: run by `make docs`.
 
-- the output of README's Python lines, and its picture;
+- the output of the examples on every page and in the notebooks, and the pictures that they draw;
 - the verdicts and the table of each reproduction's README, from the reproduction in the folder named on the
   command line (default: results), and the tables that the page of its paper has,
-  ``<!-- table NAME METRIC -->``;
+  ``<!-- table NAME METRIC -->``; numbers of Linux hosts stay, with their version, where the reproduction has
+  none;
 - the list of numbers in a README's prose that have a row in its table, ``<!-- rows``;
 - the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs;
 - the reference of experiment keys.
 """
 
-import contextlib
-import io
+import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import examples
+import nbformat
 from firstlight import _core
 from firstlight.claims.agreement import agreements
 from firstlight.claims.form import Measure
@@ -25,40 +28,58 @@ from firstlight.claims.read import find
 from firstlight.claims.reproduce import load_reproduction
 from firstlight.claims.rows import rows
 from firstlight.claims.verdict import judge
+from firstlight.errors import FirstlightError
 from firstlight.pages import prose, verdicts
+from firstlight.pages.kept import Kept
 from firstlight.pages.lines import columns_of, grid, lines_of
 from firstlight.runs.run import HOSTS, Hosts
+from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
 PICTURES = ("etalon/fig09-dynamic-voq/fig09a.png", "etalon/fig10-variants-dynamic/fig10.png")
-MEASURED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
+NOTHING = Kept("")
+"""A README without numbers of Linux hosts."""
+MEASURED = re.compile(r"(<!-- measured -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 SCOREBOARD = re.compile(r"(<!-- scoreboard -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table (\S+) (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def output_of(code: str) -> str:
-    """What the lines print when they are run from the checkout."""
-    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(code, {})
-    return printed.getvalue()
+def refresh_examples() -> None:
+    """Run the examples of each page, and write down what they print and draw."""
+    for page in examples.pages():
+        text = page.read_text()
+        if not any(e.runs for e in examples.examples(text)):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                page.write_text(examples.refreshed(text, Path(folder)))
+            except (RuntimeError, FirstlightError) as e:
+                sys.exit(f"{page}: an example fails: {e}")
+            for picture in (ROOT / "docs" / "images").glob("*.png"):
+                if (drawn := Path(folder, picture.name)).is_file():
+                    shutil.copy(drawn, picture)
 
 
-def refresh_readme() -> None:
-    """Run README's lines and write down what they print."""
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    match = CODE.search(text)
-    assert match, "README has no lines with their output"
-    readme.write_text(text[: match.start(2)] + output_of(match[1]) + text[match.end(2) :])
+def refresh_notebooks() -> None:
+    """Run the notebooks and keep what they show."""
+    for file in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        notebook = nbformat.read(file, as_version=4)
+        with tempfile.TemporaryDirectory() as folder:
+            place = {"metadata": {"path": folder}}
+            NotebookClient(notebook, timeout=300, resources=place, record_timing=False).execute()
+        notebook.metadata["language_info"] = {"name": "python"}
+        nbformat.write(notebook, file)
 
 
-def how(outcome: Outcome, hosts: Sequence[Hosts] = HOSTS) -> str:
-    """The command that measured a reproduction on ``hosts``, and the versions that ran it."""
-    ran = [h for h in hosts if h in outcome.hosts]
+def how(outcome: Outcome, hosts: Sequence[Hosts] = HOSTS, before: str = "") -> str:
+    """The command that measured a reproduction on ``hosts``, and the versions that ran it; ``before`` is the
+    one of Linux hosts whose numbers are kept."""
+    ran = {h: version_on(outcome, h) for h in hosts if h in outcome.hosts}
+    if before:
+        ran["linux"] = before
     command = f"firstlight reproduce {outcome.claim.folder.name} --{outcome.mode}"
-    versions = {version_on(outcome, h) for h in ran}
-    apart = [f"{verdicts.NAMES[h]} hosts {version_on(outcome, h)}" for h in ran]
+    versions = set(ran.values())
+    apart = [f"{verdicts.NAMES[h]} hosts {version}" for h, version in ran.items()]
     return f"`{command}{' --hosts linux' * ('linux' in ran)}`, version " + (
         versions.pop() if len(versions) == 1 else ", ".join(apart)
     )
@@ -92,32 +113,35 @@ def refresh_scoreboard() -> None:
 
 
 def table_of_claim(match: re.Match[str], outcome: Outcome) -> str:
-    """A reproduction's place in its README; a quick one leaves the numbers of the full set."""
-    kept = "--full" in match[0].split("\n")[1] and outcome.mode == "quick"
-    return match[0] if kept else match[1] + measured(outcome) + match[2]
+    """A reproduction's place in its README; a quick one leaves the numbers of the full set, and one on
+    simulated hosts alone those of Linux hosts."""
+    if "--full" in match[2].split("\n")[0] and outcome.mode == "quick":
+        return match[0]
+    kept = Kept("" if "linux" in outcome.hosts else match[2])
+    return match[1] + measured(outcome, kept) + match[3]
 
 
-def measured(outcome: Outcome) -> str:
+def measured(outcome: Outcome, kept: Kept = NOTHING) -> str:
     """A reproduction's summary and table as Markdown."""
-    claim, found = outcome.claim, list(rows(outcome))
-    lines = [f"{how(outcome)}:", ""]
-    lines += [f"- {agreement}" for agreement in agreements(outcome, found)]
+    claim, found = outcome.claim, [kept.beside(row) for row in rows(outcome)]
+    lines = [f"{how(outcome, before=kept.version)}:", ""]
+    lines += [*kept.agreements, *(f"- {agreement}" for agreement in agreements(outcome, found))]
     if claim.options.table == "curves":
-        return "\n".join([*lines, "", *(curves_of(outcome, measure) for measure in claim.measures)])
-    columns = columns_of(claim)
-    lines += ["", f"| {' | '.join(columns)} |", f"|{'---|' * 3}{'--:|' * (len(columns) - 3)}"]
-    lines += [f"| {' | '.join(line)} |" for line in lines_of(claim, found)]
+        return "\n".join([*lines, "", *(curves_of(outcome, measure, kept) for measure in claim.measures)])
+    columns = tuple(columns_of(claim))
+    head, *table = kept.joined("", [columns, *lines_of(claim, found)])
+    lines += ["", f"| {' | '.join(head)} |", f"|{'---|' * 3}{'--:|' * (len(columns) - 3)}"]
+    lines += [f"| {' | '.join(line)} |" for line in table]
     return "\n".join(lines) + "\n"
 
 
-def curves_of(outcome: Outcome, measure: Measure) -> str:
+def curves_of(outcome: Outcome, measure: Measure, kept: Kept) -> str:
     """A measure of every curve as Markdown."""
     unit = f" ({measure.unit})" if measure.unit else ""
-    head, *lines = [f"| {' | '.join(line)} |" for line in grid(outcome, measure)]
+    title = f"{measure.label[0].upper()}{measure.label[1:]}{unit}:"
+    head, *lines = [f"| {' | '.join(line)} |" for line in kept.joined(title, grid(outcome, measure))]
     rule = "|---|" + "--:|" * (head.count("|") - 2)
-    return "\n".join(
-        [f"{measure.label[0].upper()}{measure.label[1:]}{unit}:", "", head, rule, *lines, "", ""]
-    )
+    return "\n".join([title, "", head, rule, *lines, "", ""])
 
 
 def refresh_pages(outcomes: Sequence[Outcome]) -> None:
@@ -137,11 +161,12 @@ def table_of(match: re.Match[str], known: Mapping[str, Outcome]) -> str:
         return match[0]
     outcome = known[match[2]]
     measure = next(m for m in outcome.claim.measures if m.metric == match[3])
-    return match[1] + curves_of(outcome, measure) + match[4]
+    kept = Kept("" if "linux" in outcome.hosts else match[0])
+    return match[1] + curves_of(outcome, measure, kept) + match[4]
 
 
 def refresh_claims(results: Path) -> None:
-    """Write each claim's table, and the pictures of the documents."""
+    """Write each claim's table, and the pictures of the documents, which have both kinds of hosts."""
     outcomes = load_reproduction(results).outcomes
     refresh_pages(outcomes)
     for outcome in outcomes:
@@ -150,16 +175,20 @@ def refresh_claims(results: Path) -> None:
         text, count = MEASURED.subn(lambda m, o=outcome: table_of_claim(m, o), text)
         assert count == 1, f"{readme} has no place for what was measured"
         readme.write_text(prose.with_links(text))
+    both = {outcome.claim.name for outcome in outcomes if "linux" in outcome.hosts}
     for picture in PICTURES:
-        if (file := results / "figures" / picture).is_file():
+        file = results / "figures" / picture
+        if file.is_file() and str(Path(picture).parent) in both:
             shutil.copy(file, ROOT / "docs" / "images" / file.name)
 
 
 def main() -> None:
     """Refresh everything that has its source at hand."""
+    os.environ["MPLBACKEND"] = "Agg"
     results = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "results")
     (ROOT / "docs" / "reference" / "spec.md").write_text(_core.reference())
-    refresh_readme()
+    refresh_examples()
+    refresh_notebooks()
     if results.is_dir():
         refresh_claims(results)
     refresh_scoreboard()
