@@ -79,6 +79,7 @@ def test_the_claim_runs_the_schedules_that_are_pinned() -> None:
     assert claim.spec.document()["fabric"]["racks"] * claim.spec.document()["fabric"]["hosts_per_rack"] == 16
 
 
+@pytest.mark.usefixtures("any_tick")
 def test_every_curve_of_the_matrix_sets_its_controls() -> None:
     for claim in CEE:
         if claim.folder.name in ("timers", "pause-100mbps"):

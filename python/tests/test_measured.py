@@ -229,6 +229,7 @@ def test_linux_hosts_have_figures_of_their_own(folder: Path) -> None:
     assert ">44</text>" not in real.svg
 
 
+@pytest.mark.usefixtures("any_tick")
 def test_linux_hosts_get_their_own_settings(folder: Path) -> None:
     claim = on_both(folder).claim
     runs = reproduce.plan([claim], "full", HOSTS)

@@ -39,6 +39,7 @@ def test_all_of_etalon_s_figures_are_there() -> None:
     ]
 
 
+@pytest.mark.usefixtures("any_tick")
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
 def test_every_plan_is_accepted_by_the_core(claim: Claim) -> None:
     for mode in get_args(Mode):

@@ -174,7 +174,11 @@ class _Panel:
         )
 
     def _errors(self, line: Line2D | None, reaches: Sequence[LineCollection], label: str) -> None:
-        """A line with its error bars; bars alone where there is no line."""
+        """A line with its error bars, or one of them alone."""
+        if not reaches:
+            if line is not None:
+                self._line(line, label)
+            return
         upright = reaches[0].get_segments()
         along = int(all(len(s) == 0 or s[0][0] == s[-1][0] for s in upright))  # 1: along y
         ends = [(s[0][along], s[-1][along]) for s in upright if len(s)]
