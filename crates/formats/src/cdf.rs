@@ -2,14 +2,18 @@
 //! High-Precision-Congestion-Control; the same form in HKUST-SING/TrafficGenerator): on each line a size and the part
 //! of the flows that are not larger, in percent (the last line says 100) or as a probability (the last line says 1).
 //! Between two lines sizes are spread evenly; two lines of one size make that part of the flows exactly so large.
+//! Distributions of packets' delays have the same form.
 
 use super::ImportError;
 use super::reader::{FilePlace, TextLine, lines};
 use crate::sizes::{Cdf, Point, WHOLE};
-use firstlight_units::Bytes;
+use firstlight_net::interface::ALL_PACKETS;
+use firstlight_units::{Bytes, Span};
 
 /// Largest size, in the file's unit.
 const LARGEST: u64 = 1 << 50;
+/// Longest delay.
+const LONGEST: Span = Span::from_secs(1);
 /// Parts of one percent.
 const PERCENT: u64 = WHOLE / 100;
 /// Decimals of a probability that count.
@@ -20,53 +24,75 @@ const DECIMALS: usize = 12;
 /// # Errors
 /// When a line is wrong: with its place, and what would be right.
 pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
+    const SIZES: Terms = Terms { value: "size", items: "flows", compared: "larger", shrinks: "smaller" };
+    let rows = rows(text, file, &SIZES)?;
+    let (last, most, _) = &rows[rows.len() - 1];
+    if *most == 0 {
+        return Err(last.words[0].error("all flows would be empty: write a larger size"));
+    }
+    let point = |&(_, size, below): &(_, u64, _)| Point { size: Bytes::new(size.saturating_mul(unit.get())), below };
+    Ok(Cdf::new(rows.iter().map(point).collect()).expect("it was checked line by line"))
+}
+
+/// Reads a distribution of delays that count `unit`: each with how many of [`WHOLE`] packets have one that is not
+/// longer.
+///
+/// # Errors
+/// When a line is wrong: with its place, and what would be right.
+pub fn read_delays(text: &str, file: &str, unit: Span) -> Result<Vec<(Span, u64)>, ImportError> {
+    const DELAYS: Terms = Terms { value: "delay", items: "packets", compared: "longer", shrinks: "shorter" };
+    const _: () = assert!(WHOLE == ALL_PACKETS);
+    let point = |(line, delay, below): (TextLine<'_>, u64, u64)| match delay.checked_mul(unit.as_ps()) {
+        Some(ps) if ps <= LONGEST.as_ps() => Ok((Span::from_ps(ps), below)),
+        _ => Err(line.words[0].error(format!("{delay} times {unit} is longer than {LONGEST}"))),
+    };
+    rows(text, file, &DELAYS)?.into_iter().map(point).collect()
+}
+
+/// What a distribution is of, for messages.
+struct Terms {
+    value: &'static str,
+    items: &'static str,
+    compared: &'static str,
+    shrinks: &'static str,
+}
+
+/// The lines with their values and the parts of [`WHOLE`] up to them: at least one line, ascending, up to the whole.
+fn rows<'a>(text: &'a str, file: &'a str, terms: &Terms) -> Result<Vec<(TextLine<'a>, u64, u64)>, ImportError> {
+    let Terms { value, items, compared, shrinks } = terms;
     let mut rows = vec![];
     for line in lines(file, text, Some('#')) {
-        let words = line.columns(["size", "cumulative part"])?;
-        let size = words[0].whole("a size", 0, LARGEST)?;
+        let words = line.columns([value, "cumulative part"])?;
+        let number = words[0].whole(&format!("a {value}"), 0, LARGEST)?;
         let part = millionths(words[1].text).ok_or_else(|| {
             let found = words[1].text;
-            words[1].error(format!("expected a part of the flows, found '{found}': write a number like 97.5"))
+            words[1].error(format!("expected a part of the {items}, found '{found}': write a number like 97.5"))
         })?;
-        rows.push((line, size, part));
+        rows.push((line, number, part));
     }
     let Some((last, _, whole)) = rows.last() else {
-        let problem = "there is no line: write a size and the part of the flows that are not larger";
+        let problem = format!("there is no line: write a {value} and the part of the {items} that are not {compared}");
         return Err(FilePlace::start(file).error(problem));
     };
     let percent = match u128::from(WHOLE) {
-        one if *whole == one => false,
-        one if *whole == one * 100 => true,
-        _ => return Err(last.words[1].error("the last line has all flows: write 100 (percent) or 1")),
+        one if *whole == one => 1,
+        one if *whole == one * 100 => 100,
+        _ => return Err(last.words[1].error(format!("the last line has all {items}: write 100 (percent) or 1"))),
     };
-    let points: Vec<Point> = rows
-        .iter()
-        .map(|&(_, size, part)| Point {
-            size: Bytes::new(size.saturating_mul(unit.get())),
-            below: u64::try_from(if percent { part / 100 } else { part }).unwrap_or(u64::MAX),
-        })
-        .collect();
-    ascending(&rows, &points)?;
-    Ok(Cdf::new(points).expect("it was checked line by line"))
-}
-
-fn ascending(rows: &[(TextLine<'_>, u64, u128)], points: &[Point]) -> Result<(), ImportError> {
-    for (at, pair) in points.windows(2).enumerate() {
-        let line = &rows[at + 1].0;
-        if pair[1].size < pair[0].size {
-            let problem = format!("{} is smaller than the size before, {}: sizes grow", rows[at + 1].1, rows[at].1);
+    for pair in rows.windows(2) {
+        let ((_, before, part_before), (line, number, part)) = (&pair[0], &pair[1]);
+        if number < before {
+            let problem = format!("{number} is {shrinks} than the {value} before, {before}: {value}s grow");
             return Err(line.words[0].error(problem));
         }
-        if pair[1].below < pair[0].below {
-            let problem = "it is less than the part before: the part of the flows that are not larger grows";
+        if part < part_before {
+            let problem =
+                format!("it is less than the part before: the part of the {items} that are not {compared} grows");
             return Err(line.words[1].error(problem));
         }
     }
-    if points.last().is_some_and(|last| last.size == Bytes::new(0)) {
-        let problem = "all flows would be empty: write a larger size";
-        return Err(rows[rows.len() - 1].0.words[0].error(problem));
-    }
-    Ok(())
+    let below = |part: u128| u64::try_from(part / percent).expect("parts grow up to the whole");
+    Ok(rows.into_iter().map(|(line, number, part)| (line, number, below(part))).collect())
 }
 
 /// A decimal number in parts of 1 / [`WHOLE`], truncated after twelve decimals; at most ten digits before the point.

@@ -3,7 +3,7 @@
 //! Every span here is the fabric's own time; [`time_scale`](HybridConfig::time_scale) stretches all of them against
 //! the clock that the engine and the hosts share.
 
-use crate::interface::{ChainConfig, ClockConfig};
+use crate::interface::{ChainConfig, ClockConfig, Jitter};
 use crate::pfc::PfcConfig;
 use crate::qcn::QcnConfig;
 use crate::topology::{PortId, Topology};
@@ -33,6 +33,8 @@ pub struct InterfaceConfig {
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
     pub receive_delay: Span,
+    /// What each packet takes besides through either stack, at random; `None` for nothing.
+    pub jitter: Option<Jitter>,
     /// Probability that a packet is lost as it enters the interface (fault injection); 0 on a sound network.
     pub loss: f64,
     /// How accurate the hosts' clocks are, by which interfaces stamp packets.

@@ -62,6 +62,8 @@ pub(crate) enum EventKind {
     Limiter,
     /// A host has fetched a packet from its adapter's buffer, or a packet leaves its stack.
     Adapter,
+    /// A packet leaves the random part of a host's stack.
+    Jitter,
 }
 
 /// The kinds by number; padded, so that a look-up needs no check.
@@ -88,6 +90,7 @@ const KINDS: [EventKind; 32] = {
         EventKind::Pause,
         EventKind::Limiter,
         EventKind::Adapter,
+        EventKind::Jitter,
     ];
     let mut i = 0;
     while i < all.len() {

@@ -11,6 +11,10 @@ use firstlight_units::{Bytes, Rate, Span};
 pub enum PortKind {
     /// A host's interface, into the network.
     HostNic,
+    /// The random part of a sending host's stack.
+    SendStack,
+    /// The random part of a receiving host's stack.
+    ReceiveStack,
     /// The pacer before a host's interface.
     Pacer,
     /// The rate limiters of QCN before a host's interface.
@@ -36,6 +40,8 @@ impl PortKind {
     pub const fn name(self) -> &'static str {
         match self {
             PortKind::HostNic => "nic",
+            PortKind::SendStack => "send_stack",
+            PortKind::ReceiveStack => "receive_stack",
             PortKind::Pacer => "pacer",
             PortKind::Limiter => "limiter",
             PortKind::Adapter => "adapter",

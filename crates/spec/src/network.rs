@@ -3,11 +3,12 @@
 use crate::error::SpecError;
 use crate::places::Places;
 use crate::rules;
-use crate::tables::{Experiment, Fabric, FabricFormat, GraphFile, Racks, Routed};
+use crate::tables::{Experiment, Fabric, FabricFormat, GraphFile, JitterTable, Racks, Routed};
 use firstlight_circuits::Week;
-use firstlight_formats::topology as import;
+use firstlight_formats::{cdf, topology as import};
 use firstlight_net::HostId;
 use firstlight_net::fabric::{ControlConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, SwitchConfig};
+use firstlight_net::interface::Jitter;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Cable, Topology, TreeCables, Wire};
 use firstlight_units::Rate;
@@ -40,7 +41,7 @@ impl ImportedNetwork {
     pub fn of(experiment: &Experiment, places: &Places, week: Option<Week>) -> Result<Self, SpecError> {
         let imported = match (&experiment.fabric, week) {
             (Fabric::Hybrid(racks), Some(week)) => {
-                let hybrid = rules::lossless_hybrid(experiment, places, hybrid(experiment, racks, week))?;
+                let hybrid = rules::lossless_hybrid(experiment, places, hybrid(experiment, places, racks, week)?)?;
                 ImportedNetwork::new(Network::Hybrid(Box::new(hybrid)))
             }
             (Fabric::Graph(Routed { shape, .. }), _) => from_file(experiment, places, shape)?,
@@ -117,19 +118,34 @@ fn links(experiment: &Experiment) -> HostLinks {
     HostLinks { rate, receive_rate: hosts.receive_rate.unwrap_or(rate), delay: hosts.delay }
 }
 
-fn interface(experiment: &Experiment) -> InterfaceConfig {
+fn interface(experiment: &Experiment, places: &Places) -> Result<InterfaceConfig, SpecError> {
     let hosts = &experiment.hosts;
-    InterfaceConfig {
+    Ok(InterfaceConfig {
         framing: hosts.framing,
         send_delay: hosts.send_delay,
         receive_delay: hosts.receive_delay,
+        jitter: hosts.jitter.as_ref().map(|table| jitter(table, places)).transpose()?,
         loss: hosts.loss,
         clock: hosts.clock(),
         stamps: experiment.stamps.chain(),
         pacer: experiment.pacer,
         qcn: experiment.qcn,
         adapter: experiment.adapter.config(),
-    }
+    })
+}
+
+fn jitter(table: &JitterTable, places: &Places) -> Result<Jitter, SpecError> {
+    const KEY: &str = "hosts.jitter.file";
+    Ok(match *table {
+        JitterTable::Uniform { most } => Jitter::Uniform(most),
+        JitterTable::Exponential { mean } => Jitter::Exponential(mean),
+        JitterTable::LogNormal { mean, deviation } => Jitter::LogNormal { mean, deviation },
+        JitterTable::File { ref file, unit } => {
+            let (path, text) = places.read_file(KEY, file)?;
+            let points = cdf::read_delays(&text, &path, unit).map_err(|error| places.imported(KEY, error))?;
+            Jitter::Table(points)
+        }
+    })
 }
 
 /// A network from a file, and what the file has besides.
@@ -161,7 +177,7 @@ fn graph(experiment: &Experiment, places: &Places, topology: Topology) -> Result
     let switch = rules::lossless_switches(experiment, places, &topology, switch)?;
     Ok(GraphConfig {
         topology,
-        interface: interface(experiment),
+        interface: interface(experiment, places)?,
         switch,
         spray: experiment.fabric.spray(),
         time_scale: experiment.time_scale,
@@ -179,14 +195,14 @@ fn cables(experiment: &Experiment) -> TreeCables {
     TreeCables { host, aggregation: Cable::new(rate, delay), core }
 }
 
-fn hybrid(experiment: &Experiment, racks: &Racks, week: Week) -> HybridConfig {
+fn hybrid(experiment: &Experiment, places: &Places, racks: &Racks, week: Week) -> Result<HybridConfig, SpecError> {
     const NEEDED: &str = "a hybrid fabric has this table";
     let computed = experiment.schedule.as_ref().and_then(|schedule| schedule.computed());
-    HybridConfig {
+    Ok(HybridConfig {
         racks: racks.racks as usize,
         hosts_per_rack: racks.hosts_per_rack as usize,
         links: links(experiment),
-        interface: interface(experiment),
+        interface: interface(experiment, places)?,
         packet: experiment.packet.clone().expect(NEEDED),
         circuit: experiment.circuit.clone().expect(NEEDED),
         week,
@@ -202,5 +218,5 @@ fn hybrid(experiment: &Experiment, racks: &Racks, week: Week) -> HybridConfig {
         marks: experiment.marks.as_ref().map(|marks| marks.advance),
         time_scale: experiment.time_scale,
         seed: experiment.seed,
-    }
+    })
 }

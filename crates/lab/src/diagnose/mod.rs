@@ -20,6 +20,7 @@ pub fn of_run(spec: &Spec, counters: &Counters) -> Vec<String> {
         run::pair(spec, hybrid, meter, &mut notes);
     }
     run::flows(spec, counters, &mut notes);
+    run::lockout(spec, counters, &mut notes);
     if let Some(report) = &counters.qcn {
         run::qcn(spec, report, &mut notes);
     }

@@ -4,8 +4,9 @@ use super::reasons::no_notification;
 use crate::run::{Counters, LinuxCounters, ProgramEnd};
 use firstlight_linux::Frames;
 use firstlight_sim::{FlowReport, HybridConfig, MeterReport, QcnReport};
-use firstlight_spec::{HostKind, Linux, Spec};
+use firstlight_spec::{Flow, HostKind, Linux, Spec};
 use firstlight_units::Span;
+use std::collections::BTreeMap;
 
 pub(super) fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {
     let Some((src, dst)) = spec.pair else { return };
@@ -46,6 +47,43 @@ pub(super) fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
         notes.push(format!("{waiting} of {} jobs were not complete at the end and have no duration", jobs.count()));
     }
     say(notes, counters.unfinished, sized, "of a given size were not complete at the end and have no completion time");
+}
+
+/// Fewer long flows to a host are no crowd.
+const CROWD: usize = 4;
+/// Jain's index below which a crowd is unfair. Equal TCP flows through one queue that drops have 0.8 and more over
+/// times that are long against their round trips, where hosts have jitter.
+const UNFAIR: f64 = 0.5;
+
+/// Warns of equal flows that lock each other out at a queue that drops: the phase effect of hosts without noise.
+pub(super) fn lockout(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
+    if spec.network.interface().jitter.is_some() || counters.totals.dropped == 0 {
+        return;
+    }
+    let half = counters.elapsed / 2;
+    let long = |flow: &Flow, report: &FlowReport| {
+        let stopped = flow.stop.is_some_and(|stop| stop < counters.elapsed);
+        flow.hosts == HostKind::Simulated && report.finish.is_none() && !stopped && flow.start < half
+    };
+    let mut crowds: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for (flow, report) in spec.flows.iter().zip(&counters.flows).filter(|(flow, report)| long(flow, report)) {
+        let path = (flow.dst, flow.class, flow.cc.name(), spec.network.host_rate(flow.src).as_bps());
+        let time = counters.elapsed - flow.start;
+        crowds.entry(path).or_default().push(report.bytes_acked as f64 / time.as_secs_f64());
+    }
+    for ((dst, _, cc, _), rates) in crowds {
+        let sum: f64 = rates.iter().sum();
+        let jain = sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>());
+        if rates.len() >= CROWD && jain < UNFAIR {
+            notes.push(format!(
+                "{} equal {cc} flows to host{} share its link with Jain's index {jain:.2}: hosts without noise may lock \
+                 each other out of a queue that drops (phase effect); see what jitter changes, for example \
+                 hosts.jitter = {{ kind = \"exponential\", mean = \"1us\" }}",
+                rates.len(),
+                dst.0
+            ));
+        }
+    }
 }
 
 /// Warns of programs that failed or still ran, and of frames that the fabric dropped.

@@ -45,8 +45,9 @@ fn hosts() -> impl Strategy<Value = (String, String)> {
             "receive_delay = \"2us\"\n",
             "mtu = \"1500B\"\n",
             "loss = 0.02\n",
+            "jitter = { kind = \"exponential\", mean = \"2us\" }\n",
         ]),
-        0..4,
+        0..5,
     );
     let keys = keys.prop_map(|mut keys| {
         keys.sort_unstable();

@@ -6,6 +6,7 @@ mod adapters;
 mod applications;
 mod control_loop;
 mod end_to_end;
+mod jitter;
 mod jobs;
 mod lossless;
 mod packet_fabrics;

@@ -19,6 +19,8 @@ pub enum PlaceKind {
     Circuit,
     /// A host's adapter.
     Adapter,
+    /// The random part of a host's stack: of its sending side below the number of hosts, of its receiving side above.
+    Stack,
     /// The pacer before a host's interface.
     Pacer,
     /// QCN's rate limiters before a host's interface.

@@ -142,6 +142,7 @@ impl Core {
             (EventKind::Pacer, pacers),
             (EventKind::Limiter, limiters),
         ];
+        all.push((EventKind::Jitter, if config.jitter.is_some() { 2 * hosts } else { 0 }));
         all.push((EventKind::Adapter, if config.adapter.receive.is_some() { hosts } else { 0 }));
         all.push((EventKind::Stack, if config.send_delay.is_zero() { 0 } else { hosts }));
         all.extend_from_slice(sources);
@@ -358,9 +359,18 @@ impl Core {
         self.leave(id, host);
     }
 
-    /// A packet has passed its host's stack, and leaves the fabric.
+    /// A packet has passed its host's stack, but for its random part.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: PacketId, host: HostId) {
+        if self.interfaces.jitter.is_some() {
+            return self.enter_jitter(id, self.hosts() + host.index());
+        }
+        self.hand_over(id, host);
+    }
+
+    /// A packet has passed its host's stack, and leaves the fabric.
+    #[inline(always)]
+    pub(super) fn hand_over(&mut self, id: PacketId, host: HostId) {
         self.leave_interface(id, host);
         let packet = self.arena.get(id);
         self.digest.packet(packet, self.now, PacketEnd::Exit);
@@ -410,6 +420,7 @@ impl Core {
             (0..hosts).map(move |host| Place::holding(kind, host, format!("host{host}.{name}")))
         };
         nics.chain(self.adapters.places().map(move |place| Place { stack_after: receive_delay, ..place }))
+            .chain(self.interfaces.stack_places())
             .chain(holding(PlaceKind::Pacer, "pacer"))
             .chain(holding(PlaceKind::Limiter, "limiter"))
     }
@@ -423,6 +434,7 @@ impl Core {
         let report = |(i, nic)| port_report(PortKind::HostNic, format!("host{i}.nic"), nic, self.now);
         let nics = self.nics.iter().enumerate().map(report);
         nics.chain(self.pausable.reports(self.now))
+            .chain(self.interfaces.stack_reports())
             .chain(self.interfaces.pacer_reports())
             .chain(self.interfaces.limiter_reports())
             .chain(self.adapters.reports(self.now))

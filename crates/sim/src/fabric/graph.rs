@@ -205,6 +205,7 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
     pub(super) fn on_other(&mut self, core: &mut Core, event: Event) {
         match event.kind() {
             EventKind::Pacer => core.on_pacer(event.index()),
+            EventKind::Jitter => core.on_jitter(event.index()),
             EventKind::Limiter => core.on_limiter(event.index()),
             EventKind::Adapter => core.on_adapter(event.index()),
             EventKind::Stack => core.on_stack(event.index()),

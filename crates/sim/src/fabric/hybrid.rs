@@ -160,6 +160,7 @@ impl<L: LinkLayer> Switching for HybridFabric<L> {
             EventKind::Calendar => self.on_calendar(core),
             EventKind::Sample => self.racks.on_sample(core),
             EventKind::Pacer => core.on_pacer(index),
+            EventKind::Jitter => core.on_jitter(index),
             EventKind::Limiter => core.on_limiter(index),
             EventKind::Adapter => L::on_adapter(self, core, index),
             EventKind::Stack => core.on_stack(index),

@@ -1,12 +1,12 @@
 //! The hosts' interfaces, apart from their queues: timestamps, pacers, and QCN's rate limiters.
 
 use super::core::Core;
-use crate::causes::PlaceKind;
+use crate::causes::{Place, PlaceKind};
 use crate::config::InterfaceConfig;
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
 use crate::stream::stream;
-use firstlight_net::interface::{Clock, Stamper};
+use firstlight_net::interface::{Clock, Jitter, JitterQueue, Stamper};
 use firstlight_net::qcn::RateLimiters;
 use firstlight_net::{HostId, InterfacePacer, PacerDecision, PacketId, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
@@ -18,6 +18,8 @@ pub(super) struct Interfaces {
     pacers: Vec<InterfacePacer>,
     /// With QCN: each host's limited flows.
     pub(super) limiters: Vec<RateLimiters>,
+    /// The random part of the stacks' delays.
+    pub(super) jitter: Option<Jitters>,
     /// Nothing is between a host's stack and its interface, which is a FIFO whose departures are known in advance.
     pub(super) plain: bool,
     /// How long a packet takes through the sending host's stack, on the engine's clock; part of the interface's delay.
@@ -25,6 +27,14 @@ pub(super) struct Interfaces {
     /// How long a packet takes through the receiving host's stack, on the engine's clock; part of the last link's
     /// delay.
     pub(super) receive_delay: Span,
+}
+
+/// The random part of all stacks' delays.
+pub(super) struct Jitters {
+    distribution: Jitter,
+    scale: u64,
+    /// Those of all hosts' sending sides, then those of their receiving sides.
+    queues: Vec<JitterQueue>,
 }
 
 impl Interfaces {
@@ -46,13 +56,44 @@ impl Interfaces {
         }
         let stretched = |delay: Span| delay * u64::from(scale);
         let (send_delay, receive_delay) = (stretched(config.send_delay), stretched(config.receive_delay));
-        let plain = pacers.is_empty() && limiters.is_empty();
-        Interfaces { stampers, pacers, limiters, plain, send_delay, receive_delay }
+        let sides = ["send jitter", "receive jitter"];
+        let queues = sides.map(|side| {
+            let queue = move |host| JitterQueue::new(stream(seed, &format!("host{host}"), side));
+            (0..stampers.len()).map(queue)
+        });
+        let jitter = config.jitter.clone().map(|distribution| Jitters {
+            distribution,
+            scale: scale.into(),
+            queues: queues.into_iter().flatten().collect(),
+        });
+        let plain = pacers.is_empty() && limiters.is_empty() && jitter.is_none();
+        Interfaces { stampers, pacers, limiters, jitter, plain, send_delay, receive_delay }
     }
 
     #[inline]
     pub(super) fn hosts(&self) -> usize {
         self.stampers.len()
+    }
+
+    /// The random parts of stacks, as places.
+    pub(super) fn stack_places(&self) -> impl Iterator<Item = Place> + '_ {
+        let queues = self.jitter.iter().flat_map(|jitters| 0..jitters.queues.len());
+        queues.map(|queue| Place::holding(PlaceKind::Stack, queue, self.stack(queue).1))
+    }
+
+    /// The side of a random part of a stack, and its name.
+    fn stack(&self, queue: usize) -> (PortKind, String) {
+        let side = if queue < self.hosts() { PortKind::SendStack } else { PortKind::ReceiveStack };
+        (side, format!("host{}.{}", queue % self.hosts(), side.name()))
+    }
+
+    pub(super) fn stack_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
+        let queues = self.jitter.iter().flat_map(|jitters| jitters.queues.iter().enumerate());
+        queues.map(|(index, queue)| {
+            let (kind, name) = self.stack(index);
+            let (offered, held) = (queue.offered(), queue.held());
+            PortReport { offered, delivered: offered - held, held, ..PortReport::of(kind, name) }
+        })
     }
 
     pub(super) fn pacer_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
@@ -84,6 +125,41 @@ impl Core {
         if let Some(buffers) = &mut self.pausable.buffers {
             buffers.take(host, self.arena.get(id).size());
         }
+        if self.interfaces.jitter.is_some() {
+            return self.enter_jitter(id, host);
+        }
+        self.pace_sent(id, host);
+    }
+
+    /// A packet enters the random part of a stack: of a sending side, or above the number of hosts of a receiving side.
+    #[inline(never)]
+    pub(super) fn enter_jitter(&mut self, id: PacketId, queue: usize) {
+        let jitters = self.interfaces.jitter.as_mut().expect("stacks have one");
+        match jitters.queues[queue].offer(id, self.now, &jitters.distribution, jitters.scale) {
+            PacerDecision::Pass => self.leave_jitter(id, queue),
+            PacerDecision::Held(release) => self.schedule(release, EventKind::Jitter, queue),
+        }
+    }
+
+    /// A packet leaves the random part of a stack.
+    pub(super) fn on_jitter(&mut self, queue: usize) {
+        let jitters = self.interfaces.jitter.as_mut().expect("stacks have one");
+        let (released, next) = jitters.queues[queue].release();
+        self.reschedule(next, EventKind::Jitter, queue);
+        self.leave_jitter(released.expect("one is due"), queue);
+    }
+
+    /// A packet has passed the random part of a stack.
+    fn leave_jitter(&mut self, id: PacketId, queue: usize) {
+        self.record_hop(id, PlaceKind::Stack, queue);
+        match queue.checked_sub(self.hosts()) {
+            None => self.pace_sent(id, queue),
+            Some(host) => self.hand_over(id, HostId(host as u16)),
+        }
+    }
+
+    /// A packet has passed the sending stack, and goes past the pacer or through it.
+    fn pace_sent(&mut self, id: PacketId, host: usize) {
         if let Some(pacer) = self.interfaces.pacers.get_mut(host)
             && let PacerDecision::Held(release) = pacer.offer(id, self.arena.get(id), self.now)
         {

@@ -69,16 +69,22 @@ fn check_edges(fabric: &Fabric, sums: &PacketSums<'_>, held: u64, violations: &m
     let identity = "injected + notifications = exited + notifications received + dropped + lost + held";
     violations.check("fabric", identity, entered, parts);
     let delivered = sums.delivered(&[fabric.kind.last_hop()]);
+    let in_stack = sums.sum(&[PortKind::ReceiveStack], |port| port.held);
     let adapters = [PortKind::Adapter];
     if core.adapters.is_empty() {
-        let left = counts.exited + counts.notifications_received;
+        let left = counts.exited + counts.notifications_received + in_stack;
         violations.check("fabric", "exits + notifications received = deliveries to hosts", left, delivered);
     } else {
         let kept = sums.offered(&adapters) + counts.notifications_received;
         violations.check("fabric", "adapters + notifications received = deliveries to hosts", kept, delivered);
-        violations.check("fabric", "exits = deliveries of adapters", counts.exited, sums.delivered(&adapters));
+        violations.check(
+            "fabric",
+            "exits = deliveries of adapters",
+            counts.exited + in_stack,
+            sums.delivered(&adapters),
+        );
     }
-    let held_back = sums.sum(&[PortKind::Pacer, PortKind::Limiter], |port| port.held);
+    let held_back = sums.sum(&[PortKind::SendStack, PortKind::Pacer, PortKind::Limiter], |port| port.held);
     violations.check(
         "fabric",
         "injected = lost + offered to interfaces",

@@ -27,6 +27,9 @@ pub struct HostsTable {
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
     pub receive_delay: Span,
+    /// What each packet takes besides, at random, through the sending host's stack and through the receiving host's. No
+    /// packet overtakes another of its host and direction.
+    pub jitter: Option<JitterTable>,
     /// What every link of the network carries with each IP packet: nothing, or Ethernet's 38 bytes (header 14, checksum
     /// 4, preamble 8, gap 12).
     pub framing: Framing,
@@ -43,6 +46,47 @@ pub struct HostsTable {
     pub clock_drift_ppm: f64,
 }
 
+/// The distribution of a random delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum JitterTable {
+    /// Delays are spread evenly.
+    Uniform {
+        /// The longest delay; the shortest is zero.
+        #[schemars(extend("x-above" = "0s"))]
+        most: Span,
+    },
+    /// Delays are exponential.
+    Exponential {
+        /// Their mean.
+        #[schemars(extend("x-above" = "0s"))]
+        mean: Span,
+    },
+    /// Delays are log-normal.
+    LogNormal {
+        /// Their mean.
+        #[schemars(extend("x-above" = "0s"))]
+        mean: Span,
+        /// Their standard deviation.
+        #[schemars(extend("x-above" = "0s"))]
+        deviation: Span,
+    },
+    /// Delays have a cumulative distribution from a file.
+    File {
+        /// The file. Each line has a delay in units, and the part of the packets whose delay is not longer, in percent
+        /// or as a probability; between two lines delays are spread evenly.
+        file: String,
+        /// What the file's delays count.
+        #[serde(default = "nanosecond")]
+        #[schemars(extend("x-above" = "0s"))]
+        unit: Span,
+    },
+}
+
+fn nanosecond() -> Span {
+    Span::from_ns(1)
+}
+
 impl Default for HostsTable {
     fn default() -> Self {
         let ClockConfig { offset, drift } = ClockConfig::default();
@@ -53,6 +97,7 @@ impl Default for HostsTable {
             delay: Span::ZERO,
             send_delay: Span::ZERO,
             receive_delay: Span::ZERO,
+            jitter: None,
             framing: Framing::Ip,
             mtu: Bytes::new(9000),
             loss: 0.0,

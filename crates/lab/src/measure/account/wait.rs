@@ -103,6 +103,7 @@ pub(super) fn divide(index: &Index<'_>, hop: usize, from: Time, until: Time, wai
     let place = index.place(code);
     match place.kind {
         PlaceKind::Uplink | PlaceKind::Circuit => parts.in_voq(index.pair(index.owner(hop)), from, until),
+        PlaceKind::Stack => parts.push(from, until, Cause::Stack, Where::Place(code), Who::Nobody),
         PlaceKind::Pacer => parts.push(from, until, Cause::HostPacer, Where::Place(code), Who::Nobody),
         PlaceKind::Limiter => parts.push(from, until, Cause::RateLimiter, Where::Place(code), Who::Nobody),
         PlaceKind::Nic | PlaceKind::Port | PlaceKind::Downlink | PlaceKind::Adapter => {
