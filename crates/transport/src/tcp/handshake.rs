@@ -11,6 +11,9 @@ use crate::config::EctSyn;
 use firstlight_net::{Ecn, Packet, TcpFlags, TcpHeader, TcpSegment};
 use firstlight_units::{Bytes, Time};
 
+/// Timeouts of a SYN after the first that are as long as it (`tcp_syn_linear_timeouts`).
+const EVEN_TIMEOUTS: u32 = 4;
+
 impl Connection {
     /// Starts the handshake.
     pub fn connect(&mut self, now: Time) {
@@ -28,11 +31,14 @@ impl Connection {
         }
     }
 
+    /// The first timeouts of a SYN are not backed off; those of a SYN-ACK are.
     fn send_syn(&mut self, now: Time) {
         self.due = Due::Syn;
         self.syn_sent = now;
-        let timeout = self.terms.rto_initial.saturating_mul(1 << self.syn_retries.min(16)).min(self.terms.rto_max);
-        self.sender.timer = Timer { purpose: Purpose::Retransmit, at: now + timeout };
+        let even = if self.state == State::SynSent { EVEN_TIMEOUTS } else { 0 };
+        let backoff = self.syn_retries.saturating_sub(even).min(16);
+        let timeout = self.terms.rto_initial.saturating_mul(1 << backoff).min(self.terms.rto_max);
+        self.sender.timer = Timer { purpose: Purpose::Retransmit, at: self.sender.ticks.after(now, timeout) };
     }
 
     /// The SYN, or the SYN-ACK, was not answered in time.

@@ -258,6 +258,23 @@ fn the_handshake_has_a_packet_of_its_own() {
     assert!(sent[0].contains("#0 seq 1001") && sent[1].contains("#1 seq 1001"), "{sent:?}");
 }
 
+/// As measured on Linux with a tick of 4 ms: the first five timeouts are a second, and the wheels round them up.
+#[test]
+fn a_syn_without_an_answer_is_sent_again() {
+    let end = |host| Endpoint { host: HostId(host), port: 1 };
+    let mut client =
+        Connection::new(&TcpConfig::default(), &CcConfig::from_name("newreno").unwrap(), end(0), end(1), 0);
+    client.connect(Time::ZERO);
+    let times: Vec<Time> = std::iter::from_fn(|| {
+        let at = client.poll_timeout()?;
+        client.on_timeout(at);
+        Some(at)
+    })
+    .take(7)
+    .collect();
+    assert_eq!(times, [1024, 2048, 3072, 4096, 5120, 7136, 11_264].map(after_ms));
+}
+
 /// As measured on Linux (docs/models/tcp.md): the window of a host that tunes it starts at seven jumbo packets and
 /// grows by two for each in order, and those are acknowledged one by one; then it is twice what arrives in a round
 /// trip.
