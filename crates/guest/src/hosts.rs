@@ -1,4 +1,4 @@
-//! Hosts: each is a network namespace with one device, its address, its route and its settings.
+//! Hosts: each has a name of its own, and a network namespace with one device, its address, its route and its settings.
 
 use crate::failure::{Context, Failure};
 use crate::netlink::Netlink;
@@ -7,6 +7,7 @@ use nix::mount::{MsFlags, mount, umount};
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::sethostname;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 const NAMESPACES: &str = "/run/netns";
 /// The network namespace of the thread that opens it.
 const OWN: &str = "/proc/thread-self/ns/net";
+/// The namespace of the host name of the thread that opens it.
+const OWN_NAME: &str = "/proc/thread-self/ns/uts";
 /// Where the devices of a namespace are looked at.
 const DEVICES: &str = "/run/devices";
 /// The setting of a namespace's own congestion control.
@@ -48,13 +51,16 @@ pub struct GuestHost {
     /// The file that a process writes its number to, to be one of the host's control group.
     pub group: Option<PathBuf>,
     pub(crate) namespace: File,
+    /// The namespace in which the machine is called as the host.
+    pub(crate) called: File,
 }
 
 impl GuestHost {
-    /// Moves the calling thread into the host's network namespace.
+    /// Moves the calling thread into the host's namespaces.
     pub fn enter(&self) -> Result<(), Failure> {
         setns(&self.namespace, CloneFlags::CLONE_NEWNET)
-            .context(|| format!("cannot enter the namespace of {}", self.name))
+            .and_then(|()| setns(&self.called, CloneFlags::CLONE_NEWUTS))
+            .context(|| format!("cannot enter the namespaces of {}", self.name))
     }
 }
 
@@ -104,7 +110,9 @@ fn set_up_one(
 ) -> Result<GuestHost, Failure> {
     let name = plan.names.first().cloned().unwrap_or_else(|| format!("host{}", plan.host));
     let failed = |what: &str| format!("{name}: cannot {what}");
-    unshare(CloneFlags::CLONE_NEWNET).context(|| failed("make its network namespace"))?;
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWUTS).context(|| failed("make its namespaces"))?;
+    sethostname(&name).context(|| failed("give it its name"))?;
+    let called = File::open(OWN_NAME).context(|| failed("open the namespace of its name"))?;
     let namespace = File::open(OWN).context(|| failed("open its network namespace"))?;
     give_name(&name).context(|| failed("name its network namespace"))?;
     setns(home, CloneFlags::CLONE_NEWNET).context(|| failed("leave its network namespace"))?;
@@ -116,7 +124,7 @@ fn set_up_one(
         .move_device(number, namespace.as_fd(), DEVICE)
         .context(|| failed(&format!("give it the device {device}")))?;
 
-    let host = GuestHost { name: name.clone(), group: None, namespace };
+    let host = GuestHost { name: name.clone(), group: None, namespace, called };
     host.enter()?;
     let inside = Netlink::open().context(|| failed("open a netlink socket"))?;
     let index_of = |device: &str| if_nametoindex(device).context(|| failed(&format!("find {device}")));

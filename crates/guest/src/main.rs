@@ -19,6 +19,7 @@ mod power;
 mod programs;
 mod run;
 mod socket;
+mod user;
 
 use engine_device::EngineDevice;
 use failure::{Context, Failure};

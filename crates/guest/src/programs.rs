@@ -5,6 +5,7 @@ use crate::engine_device::EngineDevice;
 use crate::failure::{Context, Failure};
 use crate::hosts::GuestHost;
 use crate::run::RunEvents;
+use crate::user::User;
 use firstlight_linux::{GuestMessage, ProgramPlan};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
@@ -63,13 +64,14 @@ impl Programs {
         engine: &EngineDevice,
     ) -> Result<(), Failure> {
         for (index, plan) in plans.iter().enumerate() {
+            let user = plan.user.as_deref().map(User::find).transpose().context(|| format!("program {}", plan.name))?;
             let (programs, plan, hosts) = (self.clone(), plan.clone(), Arc::clone(hosts));
             let (start, events, engine) = (Arc::clone(start), events.clone(), engine.clone());
             let body = move || {
                 start.wait();
                 clock::sleep(plan.start);
-                match programs.carry_out(index as u32, &plan, &hosts[plan.on], &engine) {
-                    Ok(()) => events.program_ended(plan.server),
+                match programs.carry_out(index as u32, &plan, &hosts[plan.on], user, &engine) {
+                    Ok(()) => events.program_ended(index),
                     Err(failure) => events.failed(failure),
                 }
             };
@@ -87,11 +89,12 @@ impl Programs {
         index: u32,
         plan: &ProgramPlan,
         host: &GuestHost,
+        user: Option<User>,
         engine: &EngineDevice,
     ) -> Result<(), Failure> {
         host.enter()?;
         let mut child =
-            self.spawn(plan, host).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
+            self.spawn(plan, host, user).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
         let group = Pid::from_raw(child.id() as i32);
         self.with_running(|running| running.push(group));
         let status = child.wait().context(|| format!("cannot wait for program {}", plan.name))?;
@@ -107,10 +110,13 @@ impl Programs {
         engine.report(GuestMessage::ProgramEnded { program: index, code })
     }
 
-    fn spawn(&self, plan: &ProgramPlan, host: &GuestHost) -> std::io::Result<Child> {
+    fn spawn(&self, plan: &ProgramPlan, host: &GuestHost, user: Option<User>) -> std::io::Result<Child> {
         let output = |end: &str| File::create(self.folder.join(format!("{}.{end}", plan.name)));
         let place = self.folder.join(&plan.name);
         fs::create_dir_all(&place)?;
+        if let Some(user) = &user {
+            user.own(&place)?;
+        }
         let inherited = |name: &str, otherwise: &str| std::env::var_os(name).unwrap_or_else(|| otherwise.into());
         let mut command = Command::new("/bin/sh");
         match &host.group {
@@ -129,8 +135,16 @@ impl Programs {
             .stdin(Stdio::null())
             .stdout(output("out")?)
             .stderr(output("err")?)
-            .process_group(0)
-            .spawn()
+            .process_group(0);
+        if let Some(user) = user {
+            command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
+            // SAFETY: between fork and exec there are only system calls, and no memory is taken.
+            #[allow(unsafe_code)]
+            unsafe {
+                command.pre_exec(move || user.become_user());
+            }
+        }
+        command.spawn()
     }
 
     /// The error for a program that ended as it should not have.
@@ -212,7 +226,8 @@ mod tests {
     fn error_for(wait_status: i32, errors: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let programs = Programs::new(folder.path()).unwrap();
-        let plan = ProgramPlan { name: "p".into(), on: 0, command: "run me".into(), start: 0, server: false };
+        let plan =
+            ProgramPlan { name: "p".into(), on: 0, command: "run me".into(), start: 0, server: false, user: None };
         fs::write(folder.path().join("programs/p.err"), errors).unwrap();
         programs.failure(&plan, "host3", ExitStatus::from_raw(wait_status)).to_string()
     }
@@ -247,7 +262,8 @@ mod tests {
     }
 
     fn host() -> GuestHost {
-        GuestHost { name: "host3".into(), group: None, namespace: File::open("/proc/self/ns/net").unwrap() }
+        let [namespace, called] = ["net", "uts"].map(|kind| File::open(format!("/proc/self/ns/{kind}")).unwrap());
+        GuestHost { name: "host3".into(), group: None, namespace, called }
     }
 
     /// A program is in its host's control group before it does anything, and has the variables that were set.
@@ -263,9 +279,10 @@ mod tests {
             command: format!("cat {}; echo $$ $LIBVT_TDF", group.display()),
             start: 0,
             server: false,
+            user: None,
         };
         let host = GuestHost { group: Some(group), ..host() };
-        assert!(programs.spawn(&plan, &host).unwrap().wait().unwrap().success());
+        assert!(programs.spawn(&plan, &host, None).unwrap().wait().unwrap().success());
         let said = fs::read_to_string(folder.path().join("programs/p.out")).unwrap();
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!(lines[1], format!("{} 20", lines[0]));
@@ -277,9 +294,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let programs = Programs::new(folder.path()).unwrap();
         let started = |command: &str| {
-            let plan =
-                ProgramPlan { name: command.len().to_string(), on: 0, command: command.into(), start: 0, server: true };
-            let child = programs.spawn(&plan, &host()).unwrap();
+            let plan = ProgramPlan {
+                name: command.len().to_string(),
+                on: 0,
+                command: command.into(),
+                start: 0,
+                server: true,
+                user: None,
+            };
+            let child = programs.spawn(&plan, &host(), None).unwrap();
             programs.with_running(|running| running.push(Pid::from_raw(child.id() as i32)));
             child
         };

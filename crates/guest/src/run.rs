@@ -8,6 +8,7 @@ use crate::hosts::GuestHost;
 use crate::message_relay::MessageRelay;
 use crate::programs::Programs;
 use firstlight_linux::{Dilation, GuestMessage, Plan, ReportTime};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
@@ -18,7 +19,8 @@ enum RunEvent {
     FlowComplete,
     /// All messages of all flows.
     MessagesComplete,
-    ProgramEnded,
+    /// The index of the program in the plan.
+    ProgramEnded(usize),
     TimeIsUp,
     Failed(Failure),
 }
@@ -41,10 +43,8 @@ impl RunEvents {
         self.send(RunEvent::MessagesComplete);
     }
 
-    pub fn program_ended(&self, server: bool) {
-        if !server {
-            self.send(RunEvent::ProgramEnded);
-        }
+    pub fn program_ended(&self, index: usize) {
+        self.send(RunEvent::ProgramEnded(index));
     }
 
     pub fn failed(&self, failure: Failure) {
@@ -103,21 +103,37 @@ pub fn run(
     Ok(())
 }
 
-/// Returns when all flows, messages and programs are complete and the plan ends early, or when the time is up.
+/// Returns when all flows, messages and programs are complete and the plan ends early, or when the time is up. All
+/// programs but servers must have ended by then.
 fn wait_for_end(plan: &Plan, events: &Receiver<RunEvent>) -> Result<(), Failure> {
-    let mut awaited = plan.flows.len() + plan.programs.iter().filter(|program| !program.server).count();
+    let mut flows = plan.flows.len();
+    let not_server = |index: &usize| !plan.programs[*index].server;
+    let mut programs: BTreeSet<usize> = (0..plan.programs.len()).filter(not_server).collect();
     let mut messages = plan.messages.is_empty();
     loop {
         match events.recv().context(|| "all threads ended before the run".into())? {
-            RunEvent::FlowComplete | RunEvent::ProgramEnded => awaited -= 1,
+            RunEvent::FlowComplete => flows -= 1,
+            // The end of a server changes nothing.
+            RunEvent::ProgramEnded(index) => _ = programs.remove(&index),
             RunEvent::MessagesComplete => messages = true,
-            RunEvent::TimeIsUp => return Ok(()),
+            RunEvent::TimeIsUp => return programs.first().map_or(Ok(()), |index| Err(unended(plan, *index))),
             RunEvent::Failed(failure) => return Err(failure),
         }
-        if awaited == 0 && messages && plan.ends_early {
+        if flows == 0 && programs.is_empty() && messages && plan.ends_early {
             return Ok(());
         }
     }
+}
+
+/// The error for a program that still runs at the end of the run.
+fn unended(plan: &Plan, index: usize) -> Failure {
+    let program = &plan.programs[index];
+    let host = plan.hosts.get(program.on).and_then(|host| host.names.first()).map_or("its host", String::as_str);
+    Failure::new(format!(
+        "program {} on {host} ({}) had not ended at the end of the run: set server = true if it need not end by \
+         itself, else a longer duration",
+        program.name, program.command
+    ))
 }
 
 /// Starts a thread that waits for `start` and then does `work`.
@@ -202,7 +218,10 @@ mod tests {
             start: Some(0),
             stop: None,
         };
-        let program = |server| ProgramPlan { name: "p".into(), on: 0, command: "true".into(), start: 0, server };
+        let program = |server| {
+            let (name, command) = ("p".into(), "true".into());
+            ProgramPlan { name, on: 0, command, start: 0, server, user: None }
+        };
         Plan {
             version: String::new(),
             hosts: vec![],
@@ -231,13 +250,19 @@ mod tests {
     #[test]
     fn a_run_ends_when_all_it_waits_for_is_complete() {
         let all = |events: &RunEvents| {
-            events.program_ended(true);
-            events.program_ended(false);
+            events.program_ended(1);
+            events.program_ended(0);
             events.flow_complete();
         };
         assert_eq!(left(true, all), Ok(1), "the run waits neither for the server nor for the time");
         assert_eq!(left(false, all), Ok(0), "the run ends when the time is up");
-        assert_eq!(left(true, |events| events.flow_complete()), Ok(0), "a program still runs");
+    }
+
+    #[test]
+    fn a_program_that_still_runs_at_the_end_is_an_error() {
+        let error = left(true, |events| events.flow_complete()).unwrap_err().to_string();
+        assert!(error.starts_with("program p on its host (true) had not ended at the end of the run: set"), "{error}");
+        assert_eq!(left(true, |events| events.program_ended(0)), Ok(0), "a flow need not be complete");
     }
 
     #[test]

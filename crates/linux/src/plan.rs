@@ -146,4 +146,6 @@ pub struct ProgramPlan {
     pub start: u64,
     /// Whether the program runs until the end of the run, which does not wait for it.
     pub server: bool,
+    /// The user that the program runs as, by its name; `None`: root.
+    pub user: Option<String>,
 }

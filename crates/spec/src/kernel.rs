@@ -58,7 +58,7 @@ impl<'a> Kernel<'a> {
         };
         ALWAYS.iter().for_each(|(name, value)| set_sysctl(&mut kernel.sysctls, name, value));
         match experiment.hosts.kind {
-            DefaultHosts::Dilated => kernel.of_machine(),
+            DefaultHosts::Dilated => kernel.of_machine(experiment.program.len()),
             _ => kernel.tick(),
         }
         kernel.windows(experiment.hosts.mtu.get());
@@ -92,12 +92,17 @@ impl<'a> Kernel<'a> {
         self.parameters.push(Parameter { module: module.into(), name: name.into(), value: value.to_string() });
     }
 
-    /// Refuses keys that choose a kernel: hosts in dilated time have the machine's.
-    fn of_machine(&mut self) {
+    /// Refuses keys that choose a kernel, and users: hosts in dilated time have those of the machine.
+    fn of_machine(&mut self, programs: usize) {
         let chosen = [("tcp.tick", !self.simulated), ("linux.version", true)];
         for (path, _) in chosen.into_iter().filter(|(path, idle)| *idle && self.places.has(path)) {
             let text = "has no effect: hosts in dilated time have this machine's kernel; take it out";
             self.problems.push(self.places.problem(path, text));
+        }
+        let users = (0..programs).map(|index| format!("program.{index}.user"));
+        for path in users.filter(|path| self.places.has(path)) {
+            let text = "has no effect: in dilated time programs run as the user who starts the run; take it out";
+            self.problems.push(self.places.problem(&path, text));
         }
     }
 

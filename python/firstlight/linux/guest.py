@@ -118,6 +118,7 @@ def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: i
         "rw",
         f"init={guest}",
         "con=null",
+        f"uml_dir={run.path}/uml/",  # else it would leave a directory .uml in the machine's root
         *(["seccomp=on"] if kernel.seccomp else []),
         "time-travel=inf-cpu",
         f"time-travel-start={EPOCH_NS}",

@@ -110,5 +110,6 @@ fn program_plan(spec: &Spec, linux: &Linux, program: &Program) -> ProgramPlan {
         command: program.command.clone(),
         start: nanoseconds(spec, program.start),
         server: program.server,
+        user: program.user.clone(),
     }
 }

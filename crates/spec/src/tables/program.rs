@@ -35,6 +35,9 @@ pub struct ProgramTable {
     /// with exit code 0.
     #[serde(default)]
     pub server: bool,
+    /// The user that the program runs as, by a name in the machine's `/etc/passwd`. Linux hosts in virtual time only.
+    #[schemars(extend("x-without" = "root of the hosts", "examples" = ["postgres"]))]
+    pub user: Option<String>,
 }
 
 /// A name of files.
@@ -54,6 +57,8 @@ pub struct Program {
     pub start: Span,
     /// The program runs until the run's end.
     pub server: bool,
+    /// The user that the program runs as; `None`: root.
+    pub user: Option<String>,
 }
 
 impl FromStr for FileName {
@@ -153,6 +158,7 @@ impl ProgramTable {
             command: self.run.clone(),
             start: self.start,
             server: self.server,
+            user: self.user.clone(),
         };
         Ok(hosts.iter().map(program).collect())
     }
