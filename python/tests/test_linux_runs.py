@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import SMALL, Command, argv, environment
 from etalon import LOOP, fabric
-from firstlight.linux import directory
+from firstlight.linux import directory, kernels
 from test_supervision import run_directories
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -180,6 +180,7 @@ run = "python3 {folder}/sink.py"
 on = "host0"
 name = "blocked"
 run = "python3 {folder}/blocked.py"
+server = true
 
 [[program]]
 on = "rack2.host3"
@@ -206,6 +207,7 @@ print(connection.send(bytes(50_000_000)))
 at(0.0025)
 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 connection.close()
+at(0.0088)
 """
 
 
@@ -383,6 +385,74 @@ def test_a_program_that_fails_ends_the_run(tmp_path: Path, command: str, said: s
     with pytest.raises(fl.RunError, match=rf"(?s)mine.*{said}.*its logs are in ") as raised:
         fl.run(file, LINUX, out=tmp_path / "r")
     assert (tmp_path / "r.failed" / "programs" / "mine.err").is_file(), str(raised.value)
+
+
+def test_each_host_has_its_name_and_programs_their_users(tmp_path: Path) -> None:
+    file = with_programs(
+        tmp_path,
+        'on = "rack1.host0"\nname = "named"\nrun = "hostname; echo $FIRSTLIGHT_HOST; getent hosts host0"',
+        'on = "host0"\nname = "root"\nrun = "id -u; echo $HOME"',
+        'on = "host0"\nname = "other"\nrun = "id -un; id -Gn; echo $USER $LOGNAME"\nuser = "nobody"',
+    )
+    said = fl.run(file, LINUX).programs
+    own, told, *host0 = said["named"].split()
+    assert (own, host0[:2]) == (told, ["10.0.0.1", "host0"])
+    assert said["root"] == "0\n/\n"
+    assert said["other"] == "nobody\nnogroup\nnobody nobody\n"
+    assert not Path("/.uml").exists()
+
+
+def test_a_user_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    file = with_programs(tmp_path, 'on = "host0"\nname = "mine"\nrun = "true"\nuser = "nobody-at-all"')
+    with pytest.raises(fl.RunError, match=r"program mine: there is no user 'nobody-at-all' in /etc/passwd"):
+        fl.run(file, LINUX)
+
+
+def test_a_program_that_has_not_ended_is_an_error(tmp_path: Path) -> None:
+    file = with_programs(tmp_path, 'on = "host0"\nname = "mine"\nrun = "sleep 1000"')
+    with pytest.raises(
+        fl.RunError, match=r"program mine on host0 \(sleep 1000\) had not ended .*: set server = true"
+    ):
+        fl.run(file, LINUX)
+
+
+COUNTER = r"""
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+int main(void)
+{
+	unsigned int processor;
+	struct timespec now;
+	unsigned long long before, after;
+
+	before = __rdtsc();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	after = __rdtscp(&processor);
+	printf("%d %u\n", before < after && after - now.tv_sec * 1000000000ull - now.tv_nsec < 10, processor);
+	usleep(1000);
+	printf("%llu\n", (__rdtsc() - after) / 1000);
+	while (__rdtsc() - after < 3000000)
+		;
+	printf("%llu\n", __rdtsc());
+}
+"""
+
+
+def test_the_counter_of_the_processor_counts_virtual_time(tmp_path: Path) -> None:
+    """RDTSC and RDTSCP agree with the clock, advance when a program polls them, and repeat."""
+    kernel = kernels.find(250)
+    if not kernel.seccomp:
+        pytest.skip("older kernels do not trap the counter")
+    (tmp_path / "counter.c").write_text(COUNTER)
+    subprocess.run(["cc", "-O1", "-o", tmp_path / "counter", tmp_path / "counter.c"], check=True)
+    told = f"{tmp_path}/counter; cat /proc/cpuinfo"
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{told}"')
+    said = fl.run(file, LINUX).programs["told"]
+    assert said.splitlines()[:2] == ["1 0", "1000"]
+    assert "model name\t: Firstlight\n" in said
+    assert said == fl.run(file, LINUX).programs["told"]
 
 
 def test_a_program_that_polls_the_clock_ends(tmp_path: Path) -> None:

@@ -118,10 +118,13 @@ class Workshop:
     def prepare(self) -> None:
         """Add our driver, patch and configuration to the tree."""
         ours = self.linux / "kernel"
-        self.run(
-            *("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i", str(ours / "firstlight.patch")),
-            failure=f"our patch does not fit Linux {self.version}",
-        )
+        # Older versions have no program of their own that begins a process, where processes ask for traps.
+        traps = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
+        for name in ("firstlight.patch", *(["processor.patch"] if traps else [])):
+            self.run(
+                *("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i", str(ours / name)),
+                failure=f"our patch does not fit Linux {self.version}",
+            )
         for file in kernels.driver_sources(self.linux):
             if file.suffix in (".c", ".h"):
                 shutil.copy(file, self.tree / "arch/um/drivers")
