@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from firstlight.congestion import (
         Window as Window,
     )
-    from firstlight.core import version as version
+    from firstlight.core import (
+        Timeline as Timeline,
+    )
+    from firstlight.core import (
+        version as version,
+    )
     from firstlight.errors import (
         FirstlightError as FirstlightError,
     )
@@ -73,7 +78,7 @@ _PLACES = {
     "circuits.demand": ("read_demand",),
     "circuits.schedule": ("Schedule", "schedule", "schedulers"),
     "congestion": ("Ack", "CongestionControl", "Window"),
-    "core": ("version",),
+    "core": ("Timeline", "version"),
     "errors": ("FirstlightError", "KernelError", "PlanError", "ResultError", "RunError", "SpecError"),
     "live.widget": ("Live",),
     "runs.compare": ("Comparison", "compare", "load_comparison"),

@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,19 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """A timeline that a run writes: a file for https://ui.perfetto.dev, and what it shows."""
+
+    path: str | Path
+    flows: Sequence[int] | None = None
+    """Numbers of the flows, which are shown with the queues that their packets pass; ``None``: all."""
+    start: str | None = None
+    """From when on, such as ``"1ms"``; ``None``: from the start of the run."""
+    end: str | None = None
+    """Until when; ``None``: to the end of the run."""
+
+
+@dataclass(frozen=True)
 class Output:
     """The outcome of a run: the manifest, the tables, each a mapping from column to values, and its programs'
     outputs."""
@@ -185,11 +198,17 @@ def simulate(
     experiment: Experiment,
     progress: Callable[[float], None] | None = None,
     capture: str | Path | None = None,
+    trace: Timeline | None = None,
 ) -> Output:
     """Run ``experiment``, whose hosts are simulated, to its end. ``progress`` gets the fraction done;
-    ``capture`` is a pcapng file to write. Ctrl-C raises ``KeyboardInterrupt`` at once."""
+    ``capture`` is a pcapng file to write, ``trace`` a timeline. Ctrl-C raises ``KeyboardInterrupt`` at
+    once."""
+    timeline = None
+    if trace is not None:
+        flows = None if trace.flows is None else set(trace.flows)
+        timeline = (str(trace.path), flows, trace.start, trace.end)
     try:
-        answer = experiment.read.run(progress, None if capture is None else str(capture))
+        answer = experiment.read.run(progress, None if capture is None else str(capture), timeline)
     except _core.SpecError as e:
         raise SpecError(str(e)) from None
     except _core.RunError as e:

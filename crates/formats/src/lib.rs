@@ -1,5 +1,6 @@
 //! File formats of other programs. In: networks, flow lists, connection and demand matrices, flow-size distributions
-//! schedules of message-passing applications, which it also generates, and execution traces. Out: packet captures.
+//! schedules of message-passing applications, which it also generates, and execution traces. Out: packet captures
+//! and timelines.
 //!
 //! The formats are those that their programs read, as their documentation and published files show them. A wrong line
 //! is an [`ImportError`] with file, line and column that says what would be right. A file that asks for something that
@@ -14,10 +15,12 @@ pub mod flows;
 pub mod goal;
 pub mod matrix;
 mod nearest;
+pub mod perfetto;
 pub mod placement;
 mod reader;
 pub mod sizes;
 pub mod topology;
+mod unfinished;
 
 pub use nearest::nearest;
 

@@ -1,6 +1,6 @@
 //! Writes the reference of results: `cargo run -p firstlight-lab --example results > docs/reference/results.md`.
 
-use firstlight_lab::{Counters, LabError, LinuxCounters, Outcome, Spec, build, describe, run};
+use firstlight_lab::{Counters, Files, LabError, LinuxCounters, Outcome, Spec, build, describe, run};
 use std::ops::ControlFlow;
 
 fn main() -> Result<(), LabError> {
@@ -21,7 +21,7 @@ fn main() -> Result<(), LabError> {
 
 fn result(text: &str) -> Result<Outcome, LabError> {
     let spec = Spec::read(text, "experiment.toml", &[])?;
-    run(&spec, &[], None, &mut |_| ControlFlow::Continue(()))
+    run(&spec, &[], &Files::default(), &mut |_| ControlFlow::Continue(()))
 }
 
 /// The tables of a run on Linux hosts that has not begun: no kernel is needed for them.

@@ -2,7 +2,7 @@
 //! ...]`.
 
 use firstlight_lab::spec::OverrideValue;
-use firstlight_lab::{Column, LabError, Spec, run};
+use firstlight_lab::{Column, Files, LabError, Spec, run};
 use std::ops::ControlFlow;
 
 fn main() -> std::process::ExitCode {
@@ -25,7 +25,7 @@ fn experiment() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     let text = std::fs::read_to_string(&path)?;
     let spec = Spec::read(&text, &path, &overrides).map_err(LabError::from)?;
-    let outcome = run(&spec, &overrides, None, &mut |_| ControlFlow::Continue(()))?;
+    let outcome = run(&spec, &overrides, &Files::default(), &mut |_| ControlFlow::Continue(()))?;
     println!("{:#}", outcome.manifest);
     let summary = outcome.table("summary").ok_or("a result has a summary")?;
     if let (Some(Column::Text(names)), Some(Column::Number(values))) =

@@ -1,6 +1,7 @@
 //! Errors between an experiment's file and its result.
 
 use firstlight_formats::capture::CaptureError;
+use firstlight_formats::perfetto::TimelineError;
 use firstlight_spec::SpecError;
 
 /// Why there is no result.
@@ -34,6 +35,12 @@ pub enum LabError {
     /// A capture is asked for, and no file is named.
     #[error("measure.capture is set, but this run was given no file to write packets to: name one, or set it to false")]
     NoCaptureFile,
+    /// The timeline cannot be written.
+    #[error(transparent)]
+    TimelineFile(#[from] TimelineError),
+    /// A timeline is asked for that this experiment cannot have.
+    #[error("timeline: {0}")]
+    Timeline(String),
     /// A user's own congestion control failed.
     #[error("the congestion control '{name}' failed: {fault}")]
     Controller {

@@ -17,17 +17,16 @@ pub mod measure;
 mod outcome;
 mod run;
 
-pub use build::{build, plan, start_capture};
+pub use build::{PathStep, Timeline, TimelineRequest, build, plan, start_capture};
 pub use error::LabError;
 pub use fidelity::{Fidelity, Lateness};
 pub use firstlight_spec::{self as spec, Spec, SpecError};
 pub use inspect::{inspect, inspect_request};
 pub use outcome::{Outcome, describe, run};
-pub use run::{Counters, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
+pub use run::{Counters, Files, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
 pub use table::{Column, Field, Table};
 
 use firstlight_spec::{Overrides, Request};
-use std::path::Path;
 
 /// Runs what a file asks for to its result. `overrides` are those with which it was read; the manifest names them.
 ///
@@ -36,11 +35,14 @@ use std::path::Path;
 pub fn run_request(
     request: &Request,
     overrides: &Overrides,
-    capture: Option<&Path>,
+    files: &Files<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome, LabError> {
     match request {
-        Request::Network(spec) => run(spec, overrides, capture, progress),
+        Request::Network(spec) => run(spec, overrides, files, progress),
+        Request::Chain(_) if files.timeline.is_some() => {
+            Err(LabError::Timeline("this experiment has no network: take the timeline out".into()))
+        }
         Request::Chain(chain) => Ok(chain::run(chain, overrides)),
     }
 }

@@ -1,6 +1,6 @@
 //! No input panics: a file or an override is either refused with a message or runs to a result.
 
-use firstlight_lab::{LabError, Spec, plan, run};
+use firstlight_lab::{Files, LabError, Spec, plan, run};
 use firstlight_spec::model::{Key, KeyPath, Shape, Variant, Without, keys};
 use firstlight_spec::{Class, Kind, OverrideValue};
 use firstlight_transport::CcConfig;
@@ -209,7 +209,7 @@ fn reads_and_runs(text: &str, overrides: &[(String, OverrideValue)]) -> Result<(
         return plan(&spec).map(|_| ()).map_err(|error| TestCaseError::fail(format!("accepted, but: {error}")));
     }
     let mut slices = 0;
-    let result = run(&spec, overrides, None, &mut |_| {
+    let result = run(&spec, overrides, &Files::default(), &mut |_| {
         slices += 1;
         if slices > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -1,7 +1,7 @@
 //! A capture reads back as what was sent.
 
 use firstlight_lab::spec::OverrideValue;
-use firstlight_lab::{LabError, Outcome, Spec, run};
+use firstlight_lab::{Files, LabError, Outcome, Spec, run};
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ fn capture(path: Option<&Path>, set: &[(&str, &str)]) -> Result<Outcome, LabErro
     let all = base.iter().chain(set);
     let overrides: Vec<_> = all.map(|(k, v)| (k.to_string(), OverrideValue::Text(v.to_string()))).collect();
     let spec = Spec::read(PAIR, "pair.toml", &overrides)?;
-    run(&spec, &overrides, path, &mut |_| ControlFlow::Continue(()))
+    run(&spec, &overrides, &Files { capture: path, timeline: None }, &mut |_| ControlFlow::Continue(()))
 }
 
 /// One packet of a capture.

@@ -1,7 +1,7 @@
 //! Experiments with Linux hosts: what is read of them, and the plan for the program inside their kernel.
 
 use firstlight_lab::spec::{Control, OverrideValue};
-use firstlight_lab::{LabError, Spec, inspect, plan, run};
+use firstlight_lab::{Files, LabError, Spec, inspect, plan, run};
 use firstlight_linux::{HostPlan, Plan};
 use std::ops::ControlFlow;
 
@@ -257,7 +257,7 @@ fn what_is_a_kernels_own_is_not_resolved() {
 
 #[test]
 fn each_kind_is_run_by_its_own() {
-    let told = run(&read(PAIR, &[LINUX]), &[], None, &mut |_| ControlFlow::Continue(()));
+    let told = run(&read(PAIR, &[LINUX]), &[], &Files::default(), &mut |_| ControlFlow::Continue(()));
     assert!(matches!(told, Err(LabError::LinuxHosts)));
     assert!(matches!(plan(&read(PAIR, &[])), Err(LabError::NoLinuxHosts)));
 }

@@ -1,6 +1,6 @@
 //! The reference of results in the tree is the one that the code would write.
 
-use firstlight_lab::{Counters, LinuxCounters, Outcome, Spec, build, describe, run};
+use firstlight_lab::{Counters, Files, LinuxCounters, Outcome, Spec, build, describe, run};
 use std::ops::ControlFlow;
 
 /// The result of a run on Linux hosts that has not begun.
@@ -23,7 +23,7 @@ fn the_reference_of_results_is_current() {
         include_str!("specs/qcn.toml"),
     ];
     let mut results = experiments
-        .map(|text| run(&read(text), &[], None, &mut |_| ControlFlow::Continue(())).expect("a result"))
+        .map(|text| run(&read(text), &[], &Files::default(), &mut |_| ControlFlow::Continue(())).expect("a result"))
         .to_vec();
     results.push(on_linux(&read(include_str!("specs/linux.toml"))));
     let written = include_str!("../../../docs/reference/results.md");

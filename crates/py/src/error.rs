@@ -14,10 +14,13 @@ pub(crate) fn to_python(error: LabError) -> PyErr {
         LabError::Spec(_)
         | LabError::Build { .. }
         | LabError::NoCaptureFile
+        | LabError::Timeline(_)
         | LabError::LinuxHosts
         | LabError::NoLinuxHosts => SpecError::new_err(text),
-        LabError::Conservation(_) | LabError::Controller { .. } | LabError::Capture { .. } | LabError::Cancelled => {
-            RunError::new_err(text)
-        }
+        LabError::Conservation(_)
+        | LabError::Controller { .. }
+        | LabError::Capture { .. }
+        | LabError::TimelineFile(_)
+        | LabError::Cancelled => RunError::new_err(text),
     }
 }

@@ -7,12 +7,14 @@ mod goal;
 mod own;
 mod progress;
 
-use firstlight_lab::{inspect_request, plan, run_request};
+use error::SpecError;
+use firstlight_lab::{Files, TimelineRequest, inspect_request, plan, run_request};
 use firstlight_spec::{OverrideValue, Request, Spec, reference, schema};
+use firstlight_units::Span;
 use progress::Watch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The version, with the commit it was built from when known.
@@ -99,22 +101,36 @@ impl Experiment {
     }
 
     /// Runs the experiment.
-    #[pyo3(signature = (progress = None, capture = None))]
+    #[pyo3(signature = (progress = None, capture = None, timeline = None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         progress: Option<Py<PyAny>>,
         capture: Option<PathBuf>,
+        timeline: Option<TimelineArguments>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut watch = Watch::new(progress);
-        let capture = capture.as_deref();
+        let timeline = timeline.map(timeline_request).transpose()?;
+        let files = Files { capture: capture.as_deref(), timeline: timeline.as_ref() };
         let on_slice = &mut |done| watch.on_slice(done);
-        let result = py.detach(|| run_request(&self.request, &self.overrides, capture, on_slice));
+        let result = py.detach(|| run_request(&self.request, &self.overrides, &files, on_slice));
         if let Some(raised) = watch.raised {
             return Err(raised);
         }
         convert::outcome(py, result.map_err(error::to_python)?)
     }
+}
+
+/// File, flows, start and end of a timeline.
+type TimelineArguments = (PathBuf, Option<BTreeSet<u32>>, Option<String>, Option<String>);
+
+fn timeline_request((path, flows, from, until): TimelineArguments) -> PyResult<TimelineRequest> {
+    let span = |text: Option<String>| {
+        let read =
+            |text: String| text.parse::<Span>().map_err(|error| SpecError::new_err(format!("timeline: {error}")));
+        text.map(read).transpose()
+    };
+    Ok(TimelineRequest { path, flows, from: span(from)?, until: span(until)? })
 }
 
 #[pymodule]

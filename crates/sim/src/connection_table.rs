@@ -6,6 +6,7 @@
 
 use crate::fabric::Fabric;
 use crate::flow::{EndpointIndex, FlowConfig, FlowState};
+use crate::recorder::Recorder;
 use crate::wait_queues::{WaitQueues, Waiter};
 use firstlight_net::{HostId, Packet};
 use firstlight_transport::{Connection, Endpoint};
@@ -44,16 +45,22 @@ impl FlowEnd {
         now: Time,
     ) -> Option<Time> {
         let sent = !self.connection.has_output() || self.send(fabric, now);
-        if let Some(causes) = fabric.causes() {
-            if !sent && !self.waits {
+        if let Some(recorder) = fabric.recorder() {
+            if let Some(causes) = recorder.causes.as_mut().filter(|_| !sent && !self.waits) {
                 causes.on_blocked(endpoint, now);
             }
-            causes.settle(endpoint, self.connection.standing());
+            self.settle(endpoint, recorder, now);
         }
         if !sent {
             return self.wait(endpoint, queues, now);
         }
         self.connection.poll_timeout()
+    }
+
+    /// Records how the end stands.
+    pub(crate) fn settle(&self, endpoint: usize, recorder: &mut Recorder, now: Time) {
+        let flow = (!self.receives).then_some(self.flow);
+        recorder.settle(endpoint, flow, self.connection.standing(), now);
     }
 
     /// Sends until there is nothing to send, or the interface is full: then it returns false.

@@ -18,9 +18,11 @@ mod flow;
 mod meter;
 mod prefetch;
 mod probe;
+mod recorder;
 mod report;
 mod series;
 mod stream;
+mod timeline;
 mod wait_queues;
 mod world;
 
@@ -41,6 +43,7 @@ pub use {
     external_hosts::ExternalHosts,
     flow::{FlowConfig, FlowReport, FlowState},
     probe::{ProbeConfig, ProbeReport, ProbeSample},
+    timeline::TimelineSink,
     world::World,
 };
 

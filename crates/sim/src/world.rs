@@ -311,6 +311,9 @@ impl World {
         let endpoints = self.endpoints.of_flows[number];
         flow.reported = self.connections.state(endpoints).map(Box::new);
         self.connections.close(endpoints);
+        if let Some(timeline) = self.fabric.recorder().and_then(|recorder| recorder.timeline.as_mut()) {
+            timeline.closed(number, self.now);
+        }
         for endpoint in endpoints {
             self.timers.set(None, EventKind::Timer, endpoint);
         }

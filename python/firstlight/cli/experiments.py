@@ -20,6 +20,8 @@ from firstlight.cli.options import (
     seeds_option,
     set_option,
     shard_options,
+    timeline_of,
+    trace_options,
 )
 from firstlight.cli.progress import Tracker
 from firstlight.errors import PlanError
@@ -36,6 +38,7 @@ from firstlight.runs.seeds import means as means_of
 @hosts_option
 @click.option("--out", type=File, help="Directory of the result (default: results/runs/<name>-<hash>).")
 @click.option("--capture", is_flag=True, help="Store the packets too, as pcapng.")
+@trace_options
 @seeds_option
 @jobs_option
 @patience_option
@@ -48,11 +51,16 @@ def run(
     seeds: int | None,
     jobs: int | None,
     patience: float,
+    trace: Path | None,
+    trace_flows: str | None,
+    trace_span: str | None,
 ) -> None:
     """Run the experiment in FILE and print its summary."""
+    timeline = timeline_of(trace, trace_flows, trace_span)
     if seeds:
-        if capture:
-            raise PlanError("--capture is for one run: take it out, or --seeds")
+        if capture or timeline:
+            option = "--capture" if capture else "--trace"
+            raise PlanError(f"{option} is for one run: take it out, or --seeds")
         return run_seeds(
             file, parse_settings(settings, hosts), out, pool.Means(jobs, patience=patience), seeds
         )
@@ -60,9 +68,11 @@ def run(
     name = experiment.name
     target = out or Path("results") / "runs" / f"{name}-{runs.key(experiment)[:8]}"
     with Tracker(f"running {name}") as tracker:
-        result = runs.run_into(target, experiment, capture, tracker.on_fraction, patience)
+        result = runs.run_into(target, experiment, capture, tracker.on_fraction, patience, timeline)
     print_summary(console(), result)
     click.echo(f"stored in {target}")
+    if timeline:
+        click.echo(f"timeline: {timeline.path} (open it at https://ui.perfetto.dev)")
     if result.invalid:
         raise click.ClickException(f"this run is invalid: {'; '.join(result.invalid)}")
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
-from firstlight.core import PATIENCE, check_patience
+from firstlight.core import PATIENCE, Timeline, check_patience
 from firstlight.errors import PlanError, SpecError
 from firstlight.runs.run import DILATED, HOSTS
 from firstlight.runs.shards import Shard
 
+LAST_FLOW = 10_000_000
+"""No experiment has a flow of a larger number."""
 File = click.Path(path_type=Path)
 set_option = click.option(
     "--set",
@@ -73,6 +75,50 @@ def part_of(shard: str | None, status: bool, collect: bool) -> Shard | None:
     if (shard is not None) + status + collect > 1:
         raise PlanError("--shard, --status and --collect are three things to do: give one of them")
     return None if shard is None else Shard.parse(shard)
+
+
+def trace_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a run's timeline."""
+    for option in (
+        click.option(
+            "--trace-span", metavar="FROM:UNTIL", help="Times of the timeline, e.g. 1ms:2ms or 1ms: ."
+        ),
+        click.option(
+            "--trace-flows",
+            metavar="N,...",
+            help="Flows of the timeline, e.g. 0,3-5, and the queues they pass.",
+        ),
+        click.option("--trace", type=File, help="Write a timeline for ui.perfetto.dev, e.g. out.pftrace."),
+    ):
+        command = option(command)
+    return command
+
+
+def timeline_of(path: Path | None, flows: str | None, span: str | None) -> Timeline | None:
+    """The timeline that is asked for, if any; raises :class:`PlanError` for flows or times that are none."""
+    if path is None:
+        if flows is not None or span is not None:
+            raise PlanError("--trace-flows and --trace-span need --trace FILE")
+        return None
+    start, colon, end = (span or ":").partition(":")
+    if not colon:
+        raise PlanError(f"--trace-span {span}: FROM:UNTIL is needed, such as 1ms:2ms")
+    return Timeline(
+        path, None if flows is None else _numbers(flows), start.strip() or None, end.strip() or None
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    """``"0,3-5"`` -> ``[0, 3, 4, 5]``."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise PlanError(f"--trace-flows {text}: numbers of flows are needed, such as 0,3-5")
+        if int(last or first) > LAST_FLOW:
+            raise PlanError(f"--trace-flows {text}: there is no flow of such a number")
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")

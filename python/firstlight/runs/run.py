@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 from firstlight import core
 from firstlight.congestion import source_hash
-from firstlight.core import Experiment, Overrides, Spec
+from firstlight.core import Experiment, Overrides, Spec, Timeline
 from firstlight.dilated import run as dilated
-from firstlight.errors import ResultError
+from firstlight.errors import PlanError, ResultError
 from firstlight.linux import guest, installed
 from firstlight.runs import leftovers
 from firstlight.runs.result import CAPTURE, MANIFEST, Result, is_sound, load
@@ -38,11 +38,13 @@ def run(
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
     congestion_control: Mapping[str, type] | None = None,
+    trace: Timeline | str | Path | None = None,
 ) -> Result:
     """Run the experiment in ``path`` and return its result.
 
     ``overrides`` replaces keys of the file (``{"voq.large": 50, "duration": "2s"}``). With ``out`` the result
-    is stored there, completely or not at all; ``capture`` adds a packet capture and needs ``out``.
+    is stored there, completely or not at all; ``capture`` adds a packet capture and needs ``out``. ``trace``
+    names a file for the run's timeline, or a :class:`Timeline` of chosen flows and times.
     ``progress`` is called with the fraction done. On Linux hosts a run fails when virtual time stands still
     for ``patience`` seconds; the logs of a failed run are kept as ``<out>.failed``, without ``out`` where the
     error says. ``congestion_control`` has classes of one's own (:class:`CongestionControl`) by the names that
@@ -50,14 +52,16 @@ def run(
     ``KeyboardInterrupt`` and stores nothing.
     """
     spec = Spec.read(path, overrides, congestion_control=congestion_control)
+    timeline = Timeline(trace) if isinstance(trace, str | Path) else trace
     if out is None:
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
         experiment = spec.check()
+        _check_trace(experiment, timeline)
         known = asked(experiment)
-        output = execute(experiment, progress, patience=patience)
+        output = execute(experiment, progress, patience=patience, trace=timeline)
         return Result({**output.manifest, **known}, output.tables, programs=output.programs)
-    return run_into(Path(out), spec.check(), capture, progress, patience)
+    return run_into(Path(out), spec.check(), capture, progress, patience, timeline)
 
 
 def run_into(
@@ -66,12 +70,13 @@ def run_into(
     capture: bool = False,
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
+    trace: Timeline | None = None,
 ) -> Result:
     """Run ``experiment``, store its result as ``target``, completely or not at all, and return it."""
     target = real(target)
     check_target(target, MANIFEST)
     leftovers.clear(target.parent)
-    store(experiment, target, capture, progress, patience)
+    computed(experiment, target, capture, progress, patience, trace=trace)()
     return load(target)
 
 
@@ -97,10 +102,12 @@ def computed(
     patience: float = core.PATIENCE,
     *,
     shared: bool = False,
+    trace: Timeline | None = None,
 ) -> Callable[[], None]:
     """Run ``experiment`` as :func:`store` does; return what stores its result, in any thread, once."""
     with contextlib.ExitStack() as stack:
         staging = stack.enter_context(Staging(target, keep=is_sound if shared else lambda _: False))
+        _check_trace(experiment, trace)
         known = asked(experiment)
         wanted = capture or experiment.resolved.get("measure", {}).get("capture")
         output = execute(
@@ -109,6 +116,7 @@ def computed(
             staging.path / CAPTURE if wanted else None,
             patience=patience,
             logs=target.with_name(f"{target.name}.failed"),
+            trace=trace,
         )
         result = Result({**output.manifest, **known}, output.tables, programs=output.programs)
         rest = stack.pop_all()
@@ -118,6 +126,12 @@ def computed(
             staging.commit(result)
 
     return finish
+
+
+def _check_trace(experiment: Experiment, trace: Timeline | None) -> None:
+    """Raise :class:`PlanError` when a timeline is asked for that the hosts do not give."""
+    if trace is not None and installed.has_linux_hosts(experiment.resolved):
+        raise PlanError("a timeline is of simulated hosts: take --trace out, or hosts.kind")
 
 
 def asked(experiment: Experiment) -> dict[str, Any]:
@@ -177,6 +191,7 @@ def execute(
     *,
     patience: float = core.PATIENCE,
     logs: Path | None = None,
+    trace: Timeline | None = None,
 ) -> core.Output:
     """Run ``experiment`` to its end, on the hosts that it asks for.
 
@@ -190,4 +205,4 @@ def execute(
         return dilated.execute(experiment, progress, capture, patience=patience, logs=logs)
     if installed.has_linux_hosts(experiment.resolved):
         return guest.execute(experiment, progress, capture, patience=patience, logs=logs)
-    return core.simulate(experiment, progress, capture)
+    return core.simulate(experiment, progress, capture, trace)

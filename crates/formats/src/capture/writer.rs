@@ -1,6 +1,7 @@
 //! The capture's file. It is written under a temporary name and gets its own name when it is complete.
 
 use super::headers::HeaderFormat;
+use crate::unfinished;
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_units::{Bytes, Rate};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -8,7 +9,7 @@ use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock
 use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError, PcapResult};
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -131,11 +132,7 @@ impl CaptureState {
             return Err(failure);
         }
         let Some(file) = self.file.take() else { return Ok(()) };
-        let mut buffer = file.into_inner();
-        buffer.flush()?;
-        let file = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.persist(&self.path)?;
-        Ok(())
+        unfinished::complete(file.into_inner(), &self.path)
     }
 }
 
@@ -150,15 +147,7 @@ fn window_scale(window: u64) -> u8 {
 }
 
 fn open(path: &Path, interfaces: &[CaptureInterface]) -> io::Result<CaptureFile> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".capture-").suffix(".pcapng");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let file = BufWriter::new(builder.tempfile_in(folder)?);
+    let file = unfinished::begin(path, ".capture-", ".pcapng")?;
     let mut file = PcapNgWriter::with_endianness(file, Endianness::Little).map_err(io_error)?;
     for interface in interfaces {
         describe(&mut file, interface).map_err(io_error)?;

@@ -1,10 +1,12 @@
-//! From the checked experiment to a world that can run, its capture, and the plan of its Linux hosts.
+//! From the checked experiment to a world that can run, its capture and timeline, and the plan of its Linux hosts.
 
 mod capture;
 mod plan;
+mod timeline;
 
 pub use capture::start_capture;
 pub use plan::plan;
+pub use timeline::{PathStep, Timeline, TimelineRequest};
 
 use crate::error::LabError;
 use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, SeriesConfig, WatchConfig, World};

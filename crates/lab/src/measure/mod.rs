@@ -80,6 +80,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     tables
 }
 
+pub(crate) use account::critical_paths;
 pub(crate) use fabric::matching_text;
 pub use ideal::{Hop, Ideal, completion_on};
 pub use summary::metric;

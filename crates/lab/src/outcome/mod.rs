@@ -7,14 +7,13 @@ pub use describe::describe;
 
 use crate::error::LabError;
 use crate::measure;
-use crate::run::{Counters, Progress, simulate};
+use crate::run::{Counters, Files, Progress, simulate};
 use crate::table::Table;
 use firstlight_spec::{Overrides, Spec};
 pub(crate) use manifest::{columns, overrides_json};
 
 use manifest::manifest;
 use serde_json::Value as Json;
-use std::path::Path;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -50,8 +49,15 @@ impl Outcome {
 pub fn run(
     spec: &Spec,
     overrides: &Overrides,
-    capture: Option<&Path>,
+    files: &Files<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome, LabError> {
-    Ok(Outcome::of(spec, overrides, &simulate(spec, capture, progress)?))
+    let (counters, timeline) = simulate(spec, files, progress)?;
+    if let Some(timeline) = timeline {
+        for (flow, steps) in measure::critical_paths(spec, &counters) {
+            timeline.add_path(flow, &steps);
+        }
+        timeline.finish(spec, counters.end, &counters.flows, &counters.messages)?;
+    }
+    Ok(Outcome::of(spec, overrides, &counters))
 }

@@ -16,6 +16,8 @@ use firstlight_units::{Bytes, Span, Time};
 pub struct Counters {
     /// How long the network ran, warm-up included, in the experiment's own time.
     pub elapsed: Span,
+    /// When the run ended, on the engine's clock.
+    pub end: Time,
     /// How long the network ran after the warm-up, in the experiment's own time.
     pub measured: Span,
     /// The flows at the end of the warm-up.
@@ -72,6 +74,7 @@ impl Counters {
         let elapsed = spec.own_time(world.now());
         Ok(Counters {
             elapsed,
+            end: world.now(),
             measured: elapsed.saturating_sub(spec.warmup),
             warm,
             flows: world.flows(),

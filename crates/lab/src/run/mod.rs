@@ -9,7 +9,7 @@ mod linux;
 pub use counters::Counters;
 pub use linux::{LinuxCounters, ProgramEnd, TcpInfoSample};
 
-use crate::build::{build, start_capture};
+use crate::build::{Timeline, TimelineRequest, build, start_capture};
 use crate::error::LabError;
 use firstlight_sim::World;
 use firstlight_spec::Spec;
@@ -28,20 +28,34 @@ const LONGEST_SLICE: u64 = 50;
 /// cancels the run.
 pub type Progress<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
-/// Runs an experiment, and writes packets to `capture` when it names a file.
+/// Files that a run writes beside its result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Files<'a> {
+    /// The packet capture.
+    pub capture: Option<&'a Path>,
+    /// The timeline.
+    pub timeline: Option<&'a TimelineRequest>,
+}
+
+/// Runs an experiment, and writes the files that are named. The timeline still lacks what is known after the run.
 ///
 /// # Errors
-/// When the engine refuses the experiment, the capture cannot be written, the run is cancelled, or packets are not
+/// When the engine refuses the experiment, a file cannot be written, the run is cancelled, or packets are not
 /// conserved.
-pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>) -> Result<Counters, LabError> {
-    if spec.measure.capture && capture.is_none() {
+pub fn simulate(
+    spec: &Spec,
+    files: &Files<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<(Counters, Option<Timeline>), LabError> {
+    if spec.measure.capture && files.capture.is_none() {
         return Err(LabError::NoCaptureFile);
     }
     if spec.linux.is_some() {
         return Err(LabError::LinuxHosts);
     }
     let mut world = build(spec)?;
-    let writer = capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
+    let writer = files.capture.map(|path| start_capture(spec, &mut world, path)).transpose()?;
+    let timeline = files.timeline.map(|request| Timeline::begin(spec, request, &mut world)).transpose()?;
     // A run that has only probes or flows without a size waits for its time.
     let sized = !spec.flows.is_empty() && spec.probes.is_empty() && spec.flows.iter().all(|flow| flow.size.is_some());
     let all = world.left();
@@ -61,8 +75,9 @@ pub fn simulate(spec: &Spec, capture: Option<&Path>, progress: &mut Progress<'_>
         drop(world.fabric_mut().take_capture());
         writer.finish()?;
     }
+    drop(world.fabric_mut().take_timeline());
     let causes = world.fabric_mut().take_causes();
-    Ok(Counters { received, causes, ..Counters::of(spec, &world, warm)? })
+    Ok((Counters { received, causes, ..Counters::of(spec, &world, warm)? }, timeline))
 }
 
 fn first_slice(spec: &Spec) -> Span {

@@ -1,7 +1,7 @@
 //! Accounts of random experiments on every fabric: they add up, no time is negative, and none is unknown.
 
 use super::{integers, read};
-use firstlight_lab::{Column, Outcome, run};
+use firstlight_lab::{Column, Files, Outcome, run};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -120,10 +120,14 @@ fn events(outcome: &Outcome, flow: i64) -> String {
 /// Runs an experiment with and without an account, and checks the account.
 fn check(text: &str) -> Result<(), TestCaseError> {
     let going_on = &mut |_| ControlFlow::Continue(());
-    let plain = run(&read(text, &[]), &[], None, going_on).unwrap();
-    let outcome =
-        run(&read(text, &[("measure.account", "true"), ("measure.account_events", "1000")]), &[], None, going_on)
-            .unwrap();
+    let plain = run(&read(text, &[]), &[], &Files::default(), going_on).unwrap();
+    let outcome = run(
+        &read(text, &[("measure.account", "true"), ("measure.account_events", "1000")]),
+        &[],
+        &Files::default(),
+        going_on,
+    )
+    .unwrap();
     prop_assert_eq!(&plain.manifest["digest"], &outcome.manifest["digest"], "an account changes nothing");
     let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
     let (flows, times) = (integers(&outcome, "account", "flow"), integers(&outcome, "account", "time_ps"));

@@ -1,7 +1,7 @@
 //! Experiments from their files to their results.
 
 use crate::{STAR, Set, integers, metric, numbers, read, result};
-use firstlight_lab::{Column, LabError, Outcome, run};
+use firstlight_lab::{Column, Files, LabError, Outcome, run};
 use std::ops::ControlFlow;
 
 const PAIR: &str = include_str!("../specs/pair.toml");
@@ -175,13 +175,13 @@ fn thresholds_that_a_queue_never_reaches_are_told() {
 fn a_run_can_be_watched_and_stopped() {
     let spec = read(PAIR, &[]);
     let mut seen = vec![];
-    run(&spec, &[], None, &mut |done| {
+    run(&spec, &[], &Files::default(), &mut |done| {
         seen.push(done);
         ControlFlow::Continue(())
     })
     .expect("a run that nobody stops ends");
     assert!(seen.is_sorted() && seen.len() > 20 && seen.last() == Some(&1.0), "{seen:?}");
-    let stopped = run(&spec, &[], None, &mut |done| {
+    let stopped = run(&spec, &[], &Files::default(), &mut |done| {
         if done > 0.1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(stopped, Err(LabError::Cancelled)));
@@ -191,7 +191,7 @@ fn a_run_can_be_watched_and_stopped() {
 fn a_run_that_its_flows_end_has_done_as_much_as_they() {
     let spec = read(INCAST, &[("duration", "100s")]);
     let mut seen = vec![];
-    let outcome = run(&spec, &[], None, &mut |done| {
+    let outcome = run(&spec, &[], &Files::default(), &mut |done| {
         seen.push(done);
         ControlFlow::Continue(())
     });

@@ -3,7 +3,7 @@
 use crate::{integers, numbers, read};
 use firstlight_lab::measure::{Hop, completion_on};
 use firstlight_lab::spec::{Flow, OverrideValue};
-use firstlight_lab::{Outcome, Spec, inspect, run};
+use firstlight_lab::{Files, Outcome, Spec, inspect, run};
 use firstlight_linux::Plan;
 use firstlight_net::Framing;
 use firstlight_units::{Bytes, Rate, Span};
@@ -25,7 +25,7 @@ fn star(hosts: usize, workload: &str) -> String {
 }
 
 fn result(spec: &Spec) -> Outcome {
-    run(spec, &[], None, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
+    run(spec, &[], &Files::default(), &mut |_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Connections of a block, hop after hop: those that are not between a writer and the name node.

@@ -16,7 +16,7 @@ mod slowdowns;
 mod workloads;
 
 use firstlight_lab::spec::OverrideValue;
-use firstlight_lab::{Column, Outcome, Spec, run};
+use firstlight_lab::{Column, Files, Outcome, Spec, run};
 use std::ops::ControlFlow;
 
 /// A sound experiment, short enough to know its lines by number.
@@ -48,7 +48,7 @@ fn read(text: &str, set: Set<'_>) -> Spec {
 
 fn result(text: &str, set: Set<'_>) -> Outcome {
     let going_on = &mut |_| ControlFlow::Continue(());
-    run(&read(text, set), &overrides(set), None, going_on).unwrap_or_else(|error| panic!("{error}"))
+    run(&read(text, set), &overrides(set), &Files::default(), going_on).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What a user is told of an experiment at `path`.

@@ -1,10 +1,7 @@
 //! The records of a run, and what connections and packets stand at while it goes on.
 
-use super::{
-    Change, Delivery, Departure, Hop, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, RecordId, Sent, Trigger,
-};
+use super::{Delivery, Departure, Hop, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, RecordId, Sent, Trigger};
 use crate::causes::WindowEvent;
-use firstlight_circuits::Action;
 use firstlight_net::{Packet, PacketId, TcpFlags};
 use firstlight_transport::{Alarms, CongestionState, Standing, Wait};
 use firstlight_units::Time;
@@ -181,17 +178,6 @@ impl CauseLog {
         let activity = std::mem::replace(&mut self.activity, IDLE);
         self.departure(id, notification, at);
         self.activity = activity;
-    }
-
-    /// The schedule does something to a pair of racks.
-    pub(crate) fn on_operation(&mut self, action: Action, at: Time, src: usize, dst: usize) {
-        let change = match action {
-            Action::NightBegins => Change::Night,
-            Action::DayBegins => Change::Day,
-            Action::DayEnds => Change::End,
-            Action::Enlarge | Action::Mark | Action::Shrink => return,
-        };
-        self.changes.push(PathChange { at, src: src as u16, dst: dst as u16, change });
     }
 
     fn state(&mut self, endpoint: usize) -> &mut EndpointState {

@@ -15,6 +15,7 @@ mod place;
 pub use log::{CauseLog, CauseReport};
 pub use place::{Place, PlaceKind};
 
+use firstlight_circuits::Action;
 use firstlight_net::HostId;
 use firstlight_transport::{Alarms, Wait};
 use firstlight_units::Time;
@@ -167,8 +168,8 @@ pub struct Loss {
     pub place: LossPlace,
 }
 
-/// Where a packet was lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A queue, and where else a packet can be lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LossPlace {
     /// In its host's interface, by an injected fault.
     Injected,
@@ -202,6 +203,19 @@ pub struct PathChange {
     pub dst: u16,
     /// What changes.
     pub change: Change,
+}
+
+impl PathChange {
+    /// What the schedule changes by an action, if it is about the pair's path.
+    pub(crate) fn of(action: Action, at: Time, src: usize, dst: usize) -> Option<Self> {
+        let change = match action {
+            Action::NightBegins => Change::Night,
+            Action::DayBegins => Change::Day,
+            Action::DayEnds => Change::End,
+            Action::Enlarge | Action::Mark | Action::Shrink => return None,
+        };
+        Some(PathChange { at, src: src as u16, dst: dst as u16, change })
+    }
 }
 
 /// What the schedule changes.

@@ -102,6 +102,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         let (id, next) = self.circuits[src].transmitter.line.arrive();
         core.reschedule(next, EventKind::Circuit, src);
         core.record_hop(id, PlaceKind::Circuit, src);
+        self.record_voq(core, id, src);
         self.on_rack_arrival(core, id, src, Carrier::Circuit);
     }
 }

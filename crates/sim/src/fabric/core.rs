@@ -13,14 +13,15 @@ use super::send_buffer::SendBuffers;
 use super::switching::Switching;
 use crate::arena::Arena;
 use crate::capture::CaptureSink;
-use crate::causes::{CauseLog, LossPlace, Place, PlaceKind};
+use crate::causes::{LossPlace, Place, PlaceKind};
 use crate::config::{BuildError, InterfaceConfig};
 use crate::digest::{Digest, PacketEnd};
 use crate::events::{Event, EventKind, EventSet};
+use crate::recorder::Recorder;
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
 use firstlight_net::{Direction, Discipline, FifoPort, HostId, Packet, PacketId, QueueFull, Serializer, SwitchPort};
-use firstlight_units::{Rate, Span, Time};
+use firstlight_units::{Bytes, Rate, Span, Time};
 
 /// The part that is the same in every fabric.
 pub(crate) struct Core {
@@ -39,8 +40,8 @@ pub(crate) struct Core {
     /// Lost packets, when the driver asks for them.
     pub(super) drops: Option<Outbox<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
-    /// Why packets leave when they do, if that is recorded.
-    pub(super) causes: Option<Box<CauseLog>>,
+    /// Why packets leave when they do and what changes over time, if that is recorded.
+    pub(super) recorder: Option<Box<Recorder>>,
     pub(super) now: Time,
     /// Up to when events are carried out in the present run.
     until: Time,
@@ -159,7 +160,7 @@ impl Core {
             rooms: Outbox::new(),
             drops: None,
             capture: None,
-            causes: None,
+            recorder: None,
             now: Time::ZERO,
             until: Time::ZERO,
             to_exit: false,
@@ -284,8 +285,8 @@ impl Core {
         if let Some(sink) = &mut self.capture {
             sink.packet(packet, now, host, Direction::Sent);
         }
-        if let Some(causes) = &mut self.causes {
-            causes.departure(id, packet, now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.departure(id, packet, now);
         }
         if self.loss.as_mut().is_some_and(Chance::happens) {
             self.counts.lost += 1;
@@ -303,7 +304,11 @@ impl Core {
         let (id, next) = nic.arrive();
         let first = nic.first();
         self.expect(next, EventKind::Nic, host, first);
-        self.record_hop(id, PlaceKind::Nic, host);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hop(id, PlaceKind::Nic, host, self.now);
+            let (place, nic) = (LossPlace::Queue(PlaceKind::Nic.code(host)), &self.nics[host]);
+            recorder.queue(place, self.arena.get(id), || nic.backlog(self.now), self.now);
+        }
         Some(id)
     }
 
@@ -332,8 +337,10 @@ impl Core {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
         self.expect(next, EventKind::Port, index, port.first());
-        if let Some(id) = id {
-            self.record_hop(id, PlaceKind::Port, index);
+        if let (Some(id), Some(recorder)) = (id, &mut self.recorder) {
+            recorder.hop(id, PlaceKind::Port, index, self.now);
+            let place = LossPlace::Queue(PlaceKind::Port.code(index));
+            recorder.queue(place, self.arena.get(id), || port.backlog(self.now), self.now);
         }
         id
     }
@@ -341,8 +348,15 @@ impl Core {
     /// A packet has come to the end of a place.
     #[inline(always)]
     pub(super) fn record_hop(&mut self, id: PacketId, kind: PlaceKind, index: usize) {
-        if let Some(causes) = &mut self.causes {
-            causes.hop(id, kind, index, self.now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hop(id, kind, index, self.now);
+        }
+    }
+
+    /// A packet has passed the link behind a queue, which holds so many bytes now.
+    pub(super) fn record_queue(&mut self, id: PacketId, place: LossPlace, bytes: impl FnOnce() -> Bytes) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.queue(place, self.arena.get(id), bytes, self.now);
         }
     }
 
@@ -392,8 +406,8 @@ impl Core {
     /// Every packet that does not reach its host ends here.
     fn discard(&mut self, id: PacketId, kind: EventKind, index: usize) {
         self.digest.packet(self.arena.get(id), self.now, PacketEnd::Drop((kind as usize) << 32 | index));
-        if let Some(causes) = &mut self.causes {
-            causes.loss(id, loss_place(kind, index), self.now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.loss(id, self.arena.get(id), loss_place(kind, index), self.now);
         }
         match &mut self.drops {
             Some(drops) => drops.push(id),

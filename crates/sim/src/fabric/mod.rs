@@ -36,9 +36,11 @@ mod watched_queue;
 
 use self::core::{Core, Outbox};
 use crate::capture::CaptureSink;
-use crate::causes::{CauseLog, CauseReport};
+use crate::causes::{CauseLog, CauseReport, Place};
 use crate::config::{BuildError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
+use crate::recorder::Recorder;
 use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
+use crate::timeline::TimelineSink;
 use firstlight_net::{ClassPort, FifoPort, HostId, Packet, PacketId, Unpausable, Weighted};
 use firstlight_units::{Span, Time};
 use graph::GraphFabric;
@@ -280,14 +282,34 @@ impl Fabric {
 
     /// From now on it is recorded why packets leave when they do. Call this before the run.
     pub fn keep_causes(&mut self) {
-        self.core.causes.get_or_insert_with(|| Box::new(CauseLog::new()));
+        self.core.recorder.get_or_insert_default().causes.get_or_insert_with(CauseLog::new);
+    }
+
+    /// Lets `sink` see what changes over time from now on.
+    pub fn set_timeline(&mut self, sink: Box<dyn TimelineSink>) {
+        self.core.recorder.get_or_insert_default().timeline = Some(sink);
+    }
+
+    /// Ends the timeline.
+    pub fn take_timeline(&mut self) -> Option<Box<dyn TimelineSink>> {
+        self.core.recorder.as_mut()?.timeline.take()
+    }
+
+    /// All places that packets pass.
+    pub fn places(&self) -> Vec<Place> {
+        self.core.places().chain(self.kind.places(&self.core)).collect()
+    }
+
+    /// Names of pause points; none where links cannot be paused.
+    pub fn pause_points(&self) -> Vec<String> {
+        self.kind.points().0
     }
 
     /// What was recorded, if anything; recording ends.
     pub fn take_causes(&mut self) -> Option<CauseReport> {
-        let report = self.core.causes.take()?.into_report();
+        let report = self.core.recorder.as_mut()?.causes.take()?.into_report();
         let (points, whole_link) = self.kind.points();
-        let places = self.core.places().chain(self.kind.places(&self.core)).collect();
+        let places = self.places();
         let racks = self.kind.racks().map_or(vec![], |racks| racks.of_hosts().to_vec());
         Some(CauseReport { points, whole_link, places, racks, ..report })
     }
@@ -295,7 +317,13 @@ impl Fabric {
     /// The records, while they are kept.
     #[inline]
     pub(crate) fn causes(&mut self) -> Option<&mut CauseLog> {
-        self.core.causes.as_deref_mut()
+        self.core.recorder.as_deref_mut()?.causes.as_mut()
+    }
+
+    /// All that records.
+    #[inline]
+    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.core.recorder.as_deref_mut()
     }
 
     /// Counts of every port, link and queue.

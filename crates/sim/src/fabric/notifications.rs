@@ -104,8 +104,8 @@ impl Core {
         let id = self.arena.spare();
         self.arena.take(id);
         *self.arena.get_mut(id) = notification;
-        if let Some(causes) = &mut self.causes {
-            causes.on_notification(id, &notification, self.now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.notification(id, &notification, self.now);
         }
         self.counts.notified += 1;
         id

@@ -7,7 +7,7 @@
 
 use super::core::{Core, Outbox, port_report};
 use super::send_buffer::SendBuffers;
-use crate::causes::PlaceKind;
+use crate::causes::{LossPlace, PlaceKind};
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
 use firstlight_net::{PacketId, PausablePort, Ring, Sent, SwitchPort};
@@ -100,8 +100,10 @@ impl Core {
         let (id, next) = port.step(self.now, |_| {});
         let sent = port.take_sent();
         self.expect(next, EventKind::Nic, host, PacketId::default());
-        if let Some(id) = id {
-            self.record_hop(id, PlaceKind::Nic, host);
+        if let (Some(id), Some(recorder)) = (id, &mut self.recorder) {
+            recorder.hop(id, PlaceKind::Nic, host, self.now);
+            let (place, nic) = (LossPlace::Queue(PlaceKind::Nic.code(host)), &self.pausable.ports[host]);
+            recorder.queue(place, self.arena.get(id), || nic.backlog(self.now), self.now);
         }
         if let Some(Sent::Packet(id)) = sent {
             self.stamp(id, host);

@@ -124,8 +124,8 @@ impl<L: LinkLayer> HybridFabric<L> {
             let (dst, until) = (dst.index(), operation.at + day.day);
             let index = self.racks.pair(src, dst);
             let pair = &mut self.racks.pairs[index];
-            if let Some(causes) = &mut core.causes {
-                causes.on_operation(operation.action, operation.at, src, dst);
+            if let Some(recorder) = &mut core.recorder {
+                recorder.operation(operation.action, operation.at, src, dst);
             }
             match operation.action {
                 Action::Enlarge => {

@@ -46,8 +46,8 @@ impl World {
         if flow_end.waits {
             self.wait_queues.push(host, Waiter::Endpoint(endpoint));
         }
-        if let Some(causes) = self.fabric.causes() {
-            causes.settle(endpoint, flow_end.connection.standing());
+        if let Some(recorder) = self.fabric.recorder() {
+            flow_end.settle(endpoint, recorder, self.now);
         }
         if let Some(deadline) = flow_end.deadline(self.now) {
             self.timers.set_if_earlier(deadline, EventKind::Timer, endpoint);

@@ -36,6 +36,10 @@ pub struct Standing {
     pub congestion: CongestionState,
     /// Congestion window in packets.
     pub cwnd: u32,
+    /// Slow start threshold in packets; `None` before the first congestion.
+    pub ssthresh: Option<u32>,
+    /// Packets believed to be in the network.
+    pub in_flight: u32,
     /// Segments are known to be lost and were not sent again.
     pub repairs: bool,
 }
@@ -79,6 +83,8 @@ impl Connection {
             wait: self.wait(),
             congestion: congestion(self.sender.phase),
             cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            in_flight: self.in_flight(),
             repairs: self.sender.board.lost() > self.sender.board.retransmitted(),
         }
     }

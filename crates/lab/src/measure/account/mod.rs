@@ -11,6 +11,7 @@ mod index;
 mod wait;
 mod walk;
 
+use crate::build::PathStep;
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use cause::{Step, Waiting, Where, Who};
@@ -31,15 +32,37 @@ struct FlowAccount {
 /// Both tables.
 pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> [Table; 2] {
     let index = Index::new(causes, &counters.flows);
+    let accounts = accounts(counters, causes, &index);
+    let names = Names { spec, index: &index };
+    [account(&names, &accounts), events(&names, &slowest(spec, &accounts))]
+}
+
+/// The parts of the time of the slowest flows, of so many as table `account_events` has, for a timeline.
+pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Vec<PathStep>)> {
+    let Some(causes) = &counters.causes else { return vec![] };
+    let index = Index::new(causes, &counters.flows);
+    let (accounts, names) = (accounts(counters, causes, &index), Names { spec, index: &index });
+    let step = |step: &Step| PathStep {
+        from: step.from,
+        until: step.until,
+        cause: step.cause.name(),
+        waiting_for: step.waiting.name(),
+        place: names.place(step.place),
+        who: names.who(step.who),
+    };
+    let of = |account: &&FlowAccount| (account.flow, account.steps.iter().map(step).collect());
+    slowest(spec, &accounts).iter().map(of).collect()
+}
+
+/// The accounts of all complete flows.
+fn accounts(counters: &Counters, causes: &CauseReport, index: &Index<'_>) -> Vec<FlowAccount> {
     let last: BTreeMap<u32, &Delivery> = causes.deliveries.iter().map(|delivery| (delivery.flow, delivery)).collect();
     let of = |(flow, report): (usize, &FlowReport)| {
         let (delivery, end) = (last.get(&(flow as u32))?, report.finish?);
-        let steps = walk::walk(&index, flow, report.start, end, delivery.hop);
+        let steps = walk::walk(index, flow, report.start, end, delivery.hop);
         Some(FlowAccount { flow, start: report.start, steps })
     };
-    let accounts: Vec<FlowAccount> = counters.flows.iter().enumerate().filter_map(of).collect();
-    let names = Names { spec, index: &index };
-    [account(&names, &accounts), events(&names, &slowest(spec, &accounts))]
+    counters.flows.iter().enumerate().filter_map(of).collect()
 }
 
 /// The accounts of the flows that took longest, in the order of their numbers.

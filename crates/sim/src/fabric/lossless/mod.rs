@@ -279,13 +279,16 @@ trait LosslessFabric {
                 let lossless = self.lossless_mut();
                 let (from, root) = lossless.log.end(point, priority, now);
                 lossless.victims.end(point * priorities + priority, now);
-                if let Some(causes) = &mut core.causes {
+                if let Some(recorder) = &mut core.recorder {
                     let root = (root != CIRCLE).then_some(root);
-                    causes.paused.push(Paused { from, until: now, transmitter: point, priority, root });
+                    recorder.pause_ends(Paused { from, until: now, transmitter: point, priority, root });
                 }
             } else {
                 let stops = self.served(core, point, priority).max(now);
                 self.lossless_mut().log.begin(point, priority, now, stops);
+                if let Some(recorder) = &mut core.recorder {
+                    recorder.pause_begins(point, priority, stops);
+                }
             }
         }
         self.pause(core, point, classes);
