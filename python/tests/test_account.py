@@ -6,7 +6,8 @@ import firstlight as fl
 import pytest
 from firstlight.figures.account import bands
 from firstlight.pages.report import write_result
-from firstlight.runs.account import accounts, chosen, duration
+from firstlight.runs.account import accounts, chosen, duration, picoseconds
+from firstlight.runs.job_account import job_account, message_account
 from firstlight.runs.without import blamed, rerun, worth
 
 INCAST = """
@@ -215,6 +216,88 @@ def test_bands_of_completion_times_have_all_flows_and_causes(stored: Path) -> No
 
 def test_report_of_a_run_shows_the_causes_of_its_flows(stored: Path) -> None:
     assert "causes by band of completion times" in write_result(fl.load(stored)).read_text()
+
+
+JOBS = """
+duration = "1s"
+[fabric]
+kind = "leaf_spine"
+racks = 3
+hosts_per_rack = 2
+spines = 1
+[links]
+rate = "10Gbps"
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+[[workload]]
+name = "write"
+kind = "hdfs"
+files = 4
+file_size = "300kB"
+block = "100kB"
+[measure]
+account = true
+"""
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("jobs")
+    (folder / "jobs.toml").write_text(JOBS)
+    fl.run(folder / "jobs.toml").save(folder / "result")
+    return folder / "result"
+
+
+def test_a_job_s_times_add_up_to_its_duration(jobs: Path) -> None:
+    result = fl.load(jobs)
+    for _, row in result.jobs.iterrows():
+        job = job_account(result, str(row["job"]))
+        assert job.total.total_ps == picoseconds(float(row["duration_us"]))
+        assert sum(step.time_ps for step in job.steps) == job.total.total_ps
+        assert "unknown" not in {part.name for part in job.total.parts()}
+        slowest = max(job.steps, key=lambda step: step.time_ps)
+        assert job.sentence().startswith(f"job {row['job']} of write took {duration(job.total.total_ps)}, ")
+        assert f"parts of its path was {slowest.name}: {duration(slowest.time_ps)}." in job.sentence()
+
+
+def test_rounds_of_flows_are_jobs_of_one_part(stored: Path) -> None:
+    result = fl.load(stored)
+    job = job_account(result, "answers:0")
+    (step,) = job.steps
+    assert (
+        step.name.startswith("flow ") and job.total.total_ps == accounts(result)[step.account.flow].total_ps
+    )
+
+
+def test_command_explains_jobs_and_messages(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from firstlight.cli import app
+
+    app(["explain", str(jobs), "--job", "1"], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "job 1 of write took" in out and "critical path" in out and "propagation" in out
+    path = fl.load(jobs).table("job_paths")
+    message = int(path["message"][0])
+    app(["explain", str(jobs), "--message", str(message)], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert f"message {message} took {duration(message_account(fl.load(jobs), message).total_ps)}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--job", "9"], "--job 9: there is no such job: write has jobs 0 to 3"),
+        (["--job", "read:0"], "no workload 'read' has jobs: write one of write"),
+        (["--message", "99999"], "--message 99999: there is no such message"),
+        (["--job", "1", "--flow", "1"], "give one of them"),
+        (["--job", "1", "--without", "loss"], "--without is for flows"),
+    ],
+)
+def test_unknown_jobs_are_refused(jobs: Path, options: list[str], message: str) -> None:
+    from firstlight.cli import app
+
+    with pytest.raises(fl.FirstlightError, match=message):
+        app(["explain", str(jobs), *options], standalone_mode=False)
 
 
 def test_result_without_account_says_how_to_get_one(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from rich.table import Table
 
 from firstlight.cli.console import console
 from firstlight.cli.options import File
+from firstlight.errors import PlanError
 from firstlight.runs import result as results
 from firstlight.runs.account import Account, Event, Part, chosen, duration, picoseconds
+from firstlight.runs.job_account import job_account, message_account
 from firstlight.runs.result import Result
 from firstlight.runs.without import FORMS, blamed, check, rerun, worth
 
@@ -21,6 +23,8 @@ BAR = 40
 @click.command()
 @click.argument("directory", metavar="RESULT", type=File)
 @click.option("--flow", type=click.IntRange(min=0), help="Number of the flow, as in table flows.")
+@click.option("--job", metavar="J", help="A job, as in table jobs: its number, or WORKLOAD:NUMBER.")
+@click.option("--message", type=click.IntRange(min=0), help="Number of a message, as in table job_paths.")
 @click.option(
     "--slowest",
     type=click.IntRange(min=1),
@@ -40,18 +44,57 @@ BAR = 40
     metavar="CAUSE",
     help=f"Run the experiment again without a cause, and say what it was worth: {FORMS}.",
 )
-def explain(directory: Path, flow: int | None, slowest: int, events: int, without: str | None) -> None:
-    """Say why flows of RESULT took as long as they did: in a sentence, by cause, and event by event.
+def explain(
+    directory: Path,
+    flow: int | None,
+    job: str | None,
+    message: int | None,
+    slowest: int,
+    events: int,
+    without: str | None,
+) -> None:
+    """Say why flows, a job or a message of RESULT took so long: in a sentence, by cause, and event by event.
 
     The experiment must have been run with measure.account = true.
     """
     out = console(wide=True)
     result = results.load(directory)
+    if sum(one is not None for one in (flow, job, message)) > 1:
+        raise PlanError("--flow, --job and --message are three things to explain: give one of them")
+    if job is not None or message is not None:
+        if without is not None:
+            raise PlanError("--without is for flows: take --job and --message out")
+        return _explain_job(out, result, job, message)
     found = chosen(result, flow, slowest)
     if without is not None:
         return _compare(out, result, found, check(without))
     for account in found:
         _print(out, account, events)
+
+
+def _explain_job(out: Console, result: Result, job: str | None, message: int | None) -> None:
+    """A job and the steps of its critical path, or else a message."""
+    if job is None:
+        account = message_account(result, message or 0)
+        out.print(account.sentence(), style="bold", soft_wrap=True)
+        out.print(f"({account.label})\n", style="dim")
+    else:
+        found = job_account(result, job)
+        account = found.total
+        out.print(found.sentence() + "\n", style="bold", soft_wrap=True)
+    _bars(out, "cause", account.parts("cause"))
+    _bars(out, "waiting for", account.parts("waiting_for"))
+    if job is None:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("critical path", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("most of it")
+    for step in found.steps:
+        most = ", ".join(f"{part.name} {duration(part.time_ps)}" for part in step.account.parts()[:3])
+        table.add_row(step.name, duration(step.time_ps), most)
+    out.print(table)
+    out.print()
 
 
 def _compare(out: Console, result: Result, found: list[Account], cause: str) -> None:

@@ -13,6 +13,8 @@ from firstlight.runs.result import Result
 PICOSECONDS = (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3))
 
 PHRASES = {
+    "computation": "while its program computed",
+    "waited_for_others": "waiting for its start or for messages of other jobs",
     "application": "while its program had written nothing more",
     "syn_loss": "waiting to send a lost SYN again",
     "delayed_ack": "waiting for delayed ACKs",
@@ -69,10 +71,15 @@ class Event:
 
 
 class Account:
-    """The account of one complete flow."""
+    """The account of one complete flow, message or job."""
 
-    def __init__(self, flow: int, rows: pd.DataFrame, events: pd.DataFrame, label: str) -> None:
+    def __init__(
+        self, name: str, rows: pd.DataFrame, events: pd.DataFrame, label: str, flow: int = -1
+    ) -> None:
+        self.name = name
+        """``flow 7``."""
         self.flow = flow
+        """The flow's number; -1 for a message or a job."""
         self.rows = rows
         """Rows of table ``account``."""
         self.events = events
@@ -96,7 +103,7 @@ class Account:
         window = int(self.rows.loc[self.rows["waiting_for"].str.startswith(WINDOW), "time_ps"].sum())
         if window >= self.total_ps / 2:
             text += f"; for {duration(window)} of all it waited for ACKs that its congestion window asked for"
-        return f"flow {self.flow} took {duration(self.total_ps)}, {text}{self._first_loss()}."
+        return f"{self.name} took {duration(self.total_ps)}, {text}{self._first_loss()}."
 
     def chain(self) -> list[Event]:
         """The parts of the time in order; those that differ in ``who`` alone are one."""
@@ -162,7 +169,7 @@ def accounts(result: Result) -> dict[int, Account]:
         number = int(str(flow))
         ends = flows.loc[number]
         label = f"host{ends['src']} to host{ends['dst']}, {ends['size_bytes']} B, {ends['workload']}"
-        found[number] = Account(number, own, events[events["flow"] == number], label)
+        found[number] = Account(f"flow {number}", own, events[events["flow"] == number], label, number)
     return found
 
 

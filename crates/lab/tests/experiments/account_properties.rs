@@ -149,6 +149,25 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     for (flow, fct) in complete.iter().enumerate().filter(|(_, fct)| !fct.is_nan()) {
         prop_assert_eq!(sums.get(&(flow as i64)).copied(), Some((fct * 1e6).round() as i64), "flow {}\n{}", flow, text);
     }
+    check_messages(&outcome, text)
+}
+
+/// Checks that the times of each message on a job's path add up to its time, and that none is unknown.
+fn check_messages(outcome: &Outcome, text: &str) -> Result<(), TestCaseError> {
+    if outcome.table("message_account").is_none() {
+        return Ok(());
+    }
+    let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
+    let messages = integers(outcome, "message_account", "message");
+    for (row, message) in messages.iter().enumerate() {
+        prop_assert_ne!(texts(outcome, "message_account", "cause")[row].as_str(), "unknown", "{}", text);
+        *sums.entry(*message).or_default() += integers(outcome, "message_account", "time_ps")[row];
+    }
+    let column = |name| super::numbers(outcome, "job_paths", name);
+    for (row, message) in integers(outcome, "job_paths", "message").iter().enumerate() {
+        let time = ((column("compute_us")[row] + column("transfer_us")[row]) * 1e6).round() as i64;
+        prop_assert_eq!(sums.get(message).copied().unwrap_or(0), time, "message {}\n{}", message, text);
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use firstlight_units::Time;
 /// What took the time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Cause {
+    Computation,
     Application,
     SynLoss,
     DelayedAck,
@@ -37,6 +38,7 @@ impl Cause {
     /// All causes with their names and what they are, for the reference.
     pub(super) const fn name(self) -> &'static str {
         match self {
+            Cause::Computation => "computation",
             Cause::Application => "application",
             Cause::SynLoss => "syn_loss",
             Cause::DelayedAck => "delayed_ack",

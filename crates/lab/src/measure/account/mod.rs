@@ -1,4 +1,5 @@
-//! Tables `account` and `account_events`: the time of each complete flow, divided into causes.
+//! Tables `account`, `account_events` and `message_account`: the time of each complete flow and message, divided into
+//! causes.
 //!
 //! The walk begins with the packet that completed the flow and goes back: through the links that it passed, to what
 //! released it at its host (an ACK, a timer, a write), through the links that this packet passed, and so on to the
@@ -8,6 +9,7 @@
 
 mod cause;
 mod index;
+mod messages;
 mod wait;
 mod walk;
 
@@ -29,12 +31,16 @@ struct FlowAccount {
     steps: Vec<Step>,
 }
 
-/// Both tables.
-pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> [Table; 2] {
+/// The tables; that of messages where there are some.
+pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> Vec<Table> {
     let index = Index::new(causes, &counters.flows);
     let accounts = accounts(counters, causes, &index);
     let names = Names { spec, index: &index };
-    [account(&names, &accounts), events(&names, &slowest(spec, &accounts))]
+    let mut tables = vec![account(&names, &accounts), events(&names, &slowest(spec, &accounts))];
+    if !counters.messages.is_empty() {
+        tables.push(messages::table(&names, counters, causes));
+    }
+    tables
 }
 
 /// The parts of the time of the slowest flows, of so many as table `account_events` has, for a timeline.

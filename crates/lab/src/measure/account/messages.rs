@@ -1,0 +1,66 @@
+//! Table `message_account`: the time of each complete message, from when it was ready to when its receiver had all of
+//! it, divided into the same causes as a flow's.
+
+use super::cause::{Cause, Step, Waiting, Where, Who};
+use super::index::Index;
+use super::{Names, walk};
+use crate::run::Counters;
+use crate::table::{Column, Table};
+use firstlight_sim::causes::{CauseReport, RecordId};
+use firstlight_spec::Spec;
+use firstlight_units::Time;
+use std::collections::BTreeMap;
+
+/// The table.
+pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport) -> Table {
+    let hops: BTreeMap<(u32, Time), RecordId> =
+        causes.deliveries.iter().map(|delivery| ((delivery.flow, delivery.at), delivery.hop)).collect();
+    type Row = (usize, Waiting, Cause, Where, Who);
+    let mut sums: BTreeMap<Row, i64> = BTreeMap::new();
+    let list = names.spec.messages.list();
+    for (number, report) in counters.messages.iter().enumerate() {
+        let Some((ready, complete)) = report.ready.zip(report.complete) else { continue };
+        let flow = list[number].flow;
+        let delivery = flow.and_then(|flow| hops.get(&(flow, complete)).copied());
+        for step in steps(names.spec, names.index, number, [ready, complete], delivery) {
+            *sums.entry((number, step.waiting, step.cause, step.place, step.who)).or_default() += names.time(&step);
+        }
+    }
+    let rows: Vec<(Row, i64)> = sums.into_iter().collect();
+    let integers = |of: fn(&Row) -> usize| Column::Integer(rows.iter().map(|(row, _)| of(row) as i64).collect());
+    Table::new(
+        "message_account",
+        "one row for each complete message, what it waited for, and cause: the times of a message add up to its time \
+         from when it was ready until it was complete",
+    )
+    .with("message", "number of the message, as in table job_paths", integers(|row| row.0))
+    .text("waiting_for", "as in table account", &rows, |(row, _)| row.1.name().into())
+    .text("cause", "as in table account; computation: its program computed before it", &rows, |(row, _)| {
+        row.2.name().into()
+    })
+    .text("where", "as in table account", &rows, |(row, _)| names.place(row.3))
+    .text("who", "as in table account", &rows, |(row, _)| names.who(row.4))
+    .with("time_ps", "as in table account", Column::Integer(rows.iter().map(|row| row.1).collect()))
+}
+
+/// The parts of the time of a message between two moments; `delivery` is the hop of the packet that completed it.
+fn steps(
+    spec: &Spec,
+    index: &Index<'_>,
+    number: usize,
+    [ready, complete]: [Time; 2],
+    delivery: Option<RecordId>,
+) -> Vec<Step> {
+    let message = &spec.messages.list()[number];
+    let written = (ready + message.delay * u64::from(spec.time_scale)).min(complete);
+    let place = message.flow.map_or(Where::Nowhere, |flow| Where::Host(spec.flows[flow as usize].src.0));
+    let (waiting, cause) = (Waiting::Application, Cause::Computation);
+    let computation = Step { from: ready, until: written, waiting, cause, place, who: Who::Nobody, lost: None };
+    let mut steps = vec![computation];
+    if let Some(flow) = message.flow {
+        let hop = delivery.unwrap_or(RecordId::NONE);
+        steps.extend(walk::walk(index, flow as usize, written, complete, hop));
+    }
+    steps.retain(|step| step.from < step.until);
+    steps
+}
