@@ -118,7 +118,8 @@ def test_a_program_that_cannot_be_dilated_is_refused_with_the_reason(tmp_path: P
 
 def test_a_run_that_strays_is_stored_and_marked(tmp_path: Path) -> None:
     """Links of no length: their round trip is a microsecond, of which no machine keeps a tenth."""
-    file = experiment(tmp_path, program("ping", "ping -c 20 -i 0.0002 host1"), factor=1)
+    ping = program("ping", "ping -c 20 -i 0.0002 host1", more="server = true")  # it is late too
+    file = experiment(tmp_path, ping, factor=1)
     result = fl.run(file, {"hosts.delay": "0s"})
     assert result.invalid and "late (p99: " in result.invalid[0], result.invalid
     assert "would do on this machine as it was" in result.invalid[-1]
