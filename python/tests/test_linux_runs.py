@@ -1,6 +1,7 @@
 """Runs on Linux hosts, in a real kernel: results, programs, repeatability, and ends of all kinds."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -414,6 +415,43 @@ def test_a_program_that_has_not_ended_is_an_error(tmp_path: Path) -> None:
         fl.RunError, match=r"program mine on host0 \(sleep 1000\) had not ended .*: set server = true"
     ):
         fl.run(file, LINUX)
+
+
+@pytest.mark.parametrize("server", ["true", "false"])
+def test_a_program_without_end_of_output_ends_the_run(tmp_path: Path, server: str) -> None:
+    """Both outputs count. `yes` never sleeps, so virtual time stands still while it writes."""
+    run = f'run = "yes >&{2 if server == "true" else 1}"\nserver = {server}'
+    file = with_programs(tmp_path, f'on = "host0"\nname = "mine"\n{run}')
+    with pytest.raises(
+        fl.RunError, match=r"program mine on host0 \(yes .*\) wrote more than 64 MiB to its output:"
+    ):
+        fl.run(file, LINUX, out=tmp_path / "r")
+    kept = sum(f.stat().st_size for f in (tmp_path / "r.failed" / "programs").iterdir() if f.is_file())
+    assert 64 << 20 < kept < 1 << 30
+
+
+def test_too_much_output_is_noticed_after_the_end(tmp_path: Path) -> None:
+    run = "head -c 64M /dev/zero; echo"
+    file = with_programs(tmp_path, f'on = "host0"\nname = "mine"\nrun = "{run}"')
+    with pytest.raises(fl.RunError, match=r"program mine on host0 .* wrote more than 64 MiB"):
+        fl.run(file, LINUX, out=tmp_path / "r")
+    file = with_programs(tmp_path, f'on = "host0"\nname = "mine"\nrun = "{run.removesuffix("; echo")}"')
+    assert len(fl.run(file, LINUX).programs["mine"]) == 64 << 20
+
+
+def test_programs_joined_by_pipes_end(tmp_path: Path) -> None:
+    """A pipe into netcat, whose end is the end of the connection; the same digest each time."""
+    if shutil.which("nc") is None:
+        pytest.skip("no nc: apt install netcat-openbsd")
+    file = with_programs(
+        tmp_path,
+        'on = "host1"\nname = "taken"\nrun = "nc -l -p 80 | wc -c"',
+        'on = "host0"\nname = "sent"\nstart = "1ms"\n'
+        'run = "(head -c 1M /dev/zero; sleep 0.01) | nc -N host1 80"',
+    )
+    result = fl.run(file, LINUX)
+    assert result.programs == {"sent": "", "taken": f"{1 << 20}\n"}
+    assert result.digest == fl.run(file, LINUX).digest
 
 
 COUNTER = r"""

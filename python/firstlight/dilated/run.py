@@ -52,7 +52,7 @@ def execute(
         run.write("run.json", json.dumps({**run.json("run.json"), "dilated": settings()}))
         try:
             with started(run) as process:
-                guest.watch(process, run, plan["duration"], progress, patience)
+                guest.watch(process, run, plan, progress, patience)
             output = outcome.read(run, described())
         except RunError as e:
             raise RunError(f"{e}; {run.keep(logs)}") from None

@@ -22,6 +22,8 @@ CONSOLE = "console.log"
 PROGRAMS = "programs"
 LOGS = (CONSOLE, PROGRAMS, "experiment.toml", "run.json", "plan.json", "failure.json")
 """Files of a failed run that are kept."""
+OUTPUT_MB = 64
+"""How much a program may write to its output and its error output together, in MiB."""
 NEWBORN = 60.0
 """Seconds after its creation for which a directory may be without a lock."""
 
@@ -93,6 +95,17 @@ class RunDirectory:
         found = sorted((self.path / PROGRAMS).iterdir())
         return {f.name: f.read_bytes() for f in found if f.is_file() and not f.is_symlink()}
 
+    def check_outputs(self, plan: dict[str, Any]) -> None:
+        """Raise :class:`RunError` when a program of the plan has written more than ``OUTPUT_MB``."""
+        for program in plan["programs"]:
+            files = (self.path / PROGRAMS / f"{program['name']}.{end}" for end in ("out", "err"))
+            if sum(size(file) for file in files) > OUTPUT_MB << 20:
+                host = plan["hosts"][program["on"]]["names"][0]
+                raise RunError(
+                    f"program {program['name']} on {host} ({program['command']}) wrote more than {OUTPUT_MB} MiB "
+                    "to its output: let it write less, or redirect what is not needed to /dev/null"
+                )
+
     def keep(self, wanted: Path | None) -> str:
         """Keep the logs of a failed run as ``wanted``, else in a new temporary directory; return a sentence
         that says where."""
@@ -107,6 +120,14 @@ class RunDirectory:
         except OSError as e:
             return f"its logs could not be kept ({e.strerror or e})"
         return f"its logs are in {kept}"
+
+
+def size(file: Path) -> int:
+    """The size of ``file`` in bytes, 0 without such a file."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def logs_directory(wanted: Path | None) -> Path:

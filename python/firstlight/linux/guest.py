@@ -64,7 +64,7 @@ def execute(
         words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
         try:
             with started(run, words, cpu) as process:
-                watch(process, run, plan["duration"], progress, patience)
+                watch(process, run, plan, progress, patience)
             output = outcome.read(run, outcome.described(kernel))
         except RunError as e:
             raise RunError(f"{e}; {run.keep(logs)}") from None
@@ -163,16 +163,19 @@ def started(run: RunDirectory, words: list[str], cpu: int) -> "Iterator[subproce
 def watch(
     process: "subprocess.Popen[bytes]",
     run: RunDirectory,
-    duration_ns: int,
+    plan: dict[str, Any],
     progress: Callable[[float], None] | None,
     patience: float,
 ) -> None:
-    """Wait for the kernel's end; raise :class:`RunError` when it ended early or stands still."""
+    """Wait for the kernel's end; raise :class:`RunError` when it ended early or stands still, or when a
+    program wrote too much."""
+    duration_ns = plan["duration"]
     still = Standstill(duration_ns / 1000, patience, time.monotonic())
     finished: float | None = None
     while process.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(POLL_S)
+        run.check_outputs(plan)
         now, virtual = time.monotonic(), run.virtual_ns()
         if (run.path / "outcome.json").exists() or (run.path / "failure.json").exists():
             finished = finished or now
@@ -186,6 +189,7 @@ def watch(
         raise RunError(str(failure.get("error", failure)))
     if not (run.path / "outcome.json").exists():
         raise RunError(early_end(process, run, duration_ns))
+    run.check_outputs(plan)
 
 
 class Standstill:
