@@ -102,8 +102,8 @@ class RunDirectory:
             if sum(size(file) for file in files) > OUTPUT_MB << 20:
                 host = plan["hosts"][program["on"]]["names"][0]
                 raise RunError(
-                    f"program {program['name']} on {host} ({program['command']}) wrote more than {OUTPUT_MB} MiB "
-                    "to its output: let it write less, or redirect what is not needed to /dev/null"
+                    f"program {program['name']} on {host} ({program['command']}) wrote more than {OUTPUT_MB} "
+                    "MiB to its output: let it write less, or redirect what is not needed to /dev/null"
                 )
 
     def keep(self, wanted: Path | None) -> str:
