@@ -224,6 +224,7 @@ run = "python3 {folder}/sink.py"
 [[program]]
 on = "host0"
 name = "blocked"
+server = true
 run = "python3 {folder}/blocked.py"
 [[program]]
 on = "rack2.host3"
