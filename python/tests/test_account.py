@@ -59,7 +59,8 @@ def test_the_slowest_flow_s_sentence_names_the_loss(stored: Path) -> None:
     assert {"rto", "tail_probe", "fast_recovery"} & {part.name for part in slowest.parts()}
     sentence = slowest.sentence()
     assert sentence.startswith(f"flow {slowest.flow} took {duration(slowest.total_ps)}, ")
-    assert "dropped at host0.port" in sentence
+    assert " dropped at host0.port at " in sentence and ": the queue was full, behind " in sentence
+    assert "100 % of them of answers" in sentence
 
 
 def test_command_prints_sentence_bars_and_chain(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:

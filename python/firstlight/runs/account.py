@@ -152,7 +152,10 @@ class Account:
         told = self.events[self.events["detail"] != ""].sort_values("time_ps", ascending=False, kind="stable")
         if told.empty or int(told["time_ps"].iloc[0]) < NAMED * self.total_ps:
             return ""
-        return f": a segment was {told['detail'].iloc[0]}"
+        others = told["detail"].nunique() - 1
+        segments = "segment was" if others == 1 else "segments were"
+        more = f"; {others} more {segments} sent again" if others else ""
+        return f": {told['detail'].iloc[0]}{more}"
 
 
 def accounts(result: Result) -> dict[int, Account]:

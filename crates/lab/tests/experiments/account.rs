@@ -94,7 +94,7 @@ fn a_lost_syn_costs_the_first_timeout() {
     let outcome = account(&format!("{STAR}[switch]\nqueue = 1\n{flows}"), &[("tcp.tick", "0s")]);
     // Of three SYNs at once one is served, one waits, and one is dropped.
     assert_eq!([0, 1, 2].map(|flow| cause(&outcome, flow, "syn_loss")), [0, 0, 1_000_000 * US]);
-    assert!(details(&outcome, 2)[0].starts_with("dropped at host0.port"), "{:?}", details(&outcome, 2));
+    assert!(details(&outcome, 2)[0].starts_with("a SYN dropped at host0.port"), "{:?}", details(&outcome, 2));
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn a_lost_tail_costs_a_timeout() {
     let timeout = 200_000 * US + 4 * US + 4 * SYN;
     assert_eq!([0, 1, 2].map(|flow| cause(&outcome, flow, "rto")), [0, 0, timeout]);
     assert_eq!(time(&outcome, 2, ["retransmission", "rto", "host0.port", "flow 1"]), timeout);
-    let at = "dropped at host0.port at 6.";
+    let at = "bytes 0 to 999 (its last) dropped at host0.port at 6.";
     assert!(details(&outcome, 2)[0].starts_with(at), "{:?}", details(&outcome, 2));
-    let before = "behind 2104 B, 50 % of them of flow 1";
+    let before = ": the queue was full, behind 2104 B, 100 % of them of flows, 50 % of them of flow 1";
     assert!(details(&outcome, 2)[0].ends_with(before), "{:?}", details(&outcome, 2));
 }
 

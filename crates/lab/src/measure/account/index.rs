@@ -51,6 +51,8 @@ pub(super) struct Index<'a> {
     services: Vec<Vec<Vec<Service>>>,
     /// The end of a flow that each departure was from, as [`Ends`] numbers them.
     ends: Vec<u32>,
+    /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
+    firsts: Vec<Option<u32>>,
     losses: BTreeMap<u32, usize>,
     /// For each departure that carried bytes again: the departure before that carried them.
     copies: BTreeMap<u32, u32>,
@@ -79,8 +81,10 @@ impl<'a> Index<'a> {
         for place in &report.places {
             *slot(slot(&mut places, kind_of(place.code())), place.index) = Some(place);
         }
+        let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
         let mut index = Index {
-            copies: copies(&report.departures, &ends, flows.len() * 2),
+            copies,
+            firsts,
             states: states(report),
             services: vec![],
             places,
@@ -154,6 +158,22 @@ impl<'a> Index<'a> {
     /// Whether a departure was from the sender of a flow.
     pub(super) fn is_of_sender(&self, departure: usize, flow: usize) -> bool {
         self.ends[departure] == flow as u32 * 2
+    }
+
+    /// The flow of a departure, and the first byte of the flow that it carried; none for other packets.
+    pub(super) fn first_byte(&self, departure: usize) -> Option<(usize, u64)> {
+        let end = self.ends[departure] as usize;
+        let first = (*self.firsts.get(end)?)?;
+        Some((end / 2, u64::from(self.departure(departure).seq.wrapping_sub(first))))
+    }
+
+    /// Whether the lost packet had waited in the queue that lost it.
+    pub(super) fn had_waited(&self, loss: &Loss) -> bool {
+        match loss.before.record() {
+            Record::Hop(hop) => self.report.hops[hop].at < loss.at,
+            Record::Departure(departure) => self.departure(departure).at < loss.at,
+            Record::None => false,
+        }
     }
 
     /// Where the packet of a departure was lost, if it was.
@@ -295,9 +315,9 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
     ends
 }
 
-/// For each departure of bytes that were sent before: the last departure that carried them. `ends` has the end that
-/// each departure was from, of so many.
-fn copies(departures: &[Departure], ends: &[u32], count: usize) -> BTreeMap<u32, u32> {
+/// For each departure of bytes that were sent before: the last departure that carried them; and the first sequence
+/// number of the data from each end. `ends` has the end that each departure was from, of so many.
+fn copies(departures: &[Departure], ends: &[u32], count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();
     for (number, Departure { seq, payload, sent, .. }) in departures.iter().enumerate() {
@@ -318,7 +338,7 @@ fn copies(departures: &[Departure], ends: &[u32], count: usize) -> BTreeMap<u32,
         }
         stream.sent.push(number as u32);
     }
-    copies
+    (copies, streams.iter().map(|stream| stream.as_ref().map(|stream| stream.first)).collect())
 }
 
 /// Compares sequence numbers modulo 2^32.

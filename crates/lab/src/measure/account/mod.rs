@@ -17,9 +17,10 @@ use crate::build::PathStep;
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use cause::{Step, Waiting, Where, Who};
+use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
-use firstlight_sim::causes::{CauseReport, Delivery, LossPlace};
-use firstlight_spec::Spec;
+use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, Sent};
+use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
 use std::collections::BTreeMap;
@@ -118,26 +119,72 @@ impl Names<'_> {
         }
     }
 
+    /// The packet of a departure.
+    fn packet(&self, departure: usize) -> String {
+        let Departure { sent, payload, .. } = self.index.departure(departure);
+        match (sent, self.index.first_byte(departure)) {
+            (Sent::Syn, _) => "a SYN".into(),
+            (Sent::Data, Some((flow, first))) => {
+                let end = first + u64::from(*payload);
+                let is_last = self.spec.flows[flow].size.is_some_and(|size| size.get() == end);
+                format!("bytes {first} to {}{}", end - 1, if is_last { " (its last)" } else { "" })
+            }
+            _ => "a packet".into(),
+        }
+    }
+
+    /// Why a queue dropped a packet.
+    fn why(&self, loss: &Loss) -> &'static str {
+        let drops_early = |discipline: &Discipline| discipline.red.is_some() || discipline.drop_non_ect > 0.0;
+        let early = match &self.spec.network {
+            Network::Graph(graph) => graph.switch.disciplines().any(drops_early),
+            Network::Hybrid(hybrid) => drops_early(&hybrid.voq.discipline),
+        };
+        match loss.place {
+            LossPlace::Voq(_) if self.index.had_waited(loss) => "its VOQ became small",
+            LossPlace::Queue(code) if self.index.place(code).kind == PlaceKind::Adapter => {
+                "the receive buffer was full"
+            }
+            _ if early => "the queue was full, or dropped it early",
+            _ => "the queue was full",
+        }
+    }
+
     /// What happened to the packet of a departure that had to be sent again.
     fn loss(&self, departure: usize) -> String {
         let Some(loss) = self.index.loss(departure) else {
-            return "not lost: its ACK was late, or lost".into();
+            return format!("{} not lost: the ACK was late, or lost", self.packet(departure));
         };
         let at = format!("{:.3} us", Span::from_ps(self.own(loss.at) as u64).as_us_f64());
         let place = self.place(self.index.lost_at(loss));
         if loss.place == LossPlace::Injected {
-            return format!("lost at {place} at {at}: an injected fault");
+            return format!("{} lost at {place} at {at}: an injected fault", self.packet(departure));
         }
         let held = self.index.held_at(loss);
-        let all: u64 = held.values().sum();
-        match held.iter().max_by_key(|(_, bytes)| **bytes) {
-            Some((who, bytes)) => {
-                let part = *bytes as f64 * 100.0 / all as f64;
-                format!("dropped at {place} at {at}, behind {all} B, {part:.0} % of them of {}", self.who(*who))
+        let told = format!("{} dropped at {place} at {at}: {}", self.packet(departure), self.why(loss));
+        let (mut flows, mut workloads) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
+        for (who, bytes) in &held {
+            *flows.entry(self.who(*who)).or_default() += bytes;
+            let workload = match who {
+                Who::Flow(flow) => self.spec.workload_name(self.spec.flows[*flow as usize].entry).to_string(),
+                other => self.who(*other),
+            };
+            *workloads.entry(workload).or_default() += bytes;
+        }
+        match (most_of(flows), most_of(workloads)) {
+            (Some(flow), Some(workload)) => {
+                format!("{told}, behind {} B, {workload}, {flow}", held.values().sum::<u64>())
             }
-            None => format!("dropped at {place} at {at}"),
+            _ => told,
         }
     }
+}
+
+/// Whose most of some bytes are, and their part of all.
+fn most_of(bytes: BTreeMap<String, u64>) -> Option<String> {
+    let all: u64 = bytes.values().sum();
+    let (name, most) = bytes.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+    Some(format!("{:.0} % of them of {name}", most as f64 * 100.0 / all as f64))
 }
 
 /// One row for each flow and cause.
