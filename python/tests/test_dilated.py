@@ -208,7 +208,7 @@ def test_nothing_is_left_of_an_engine_that_is_killed(tmp_path: Path) -> None:
 # ---- Demand ----
 
 WRITES = """
-duration = "90ms"
+duration = "98ms"
 time_scale = {factor}
 {fabric}
 [[program]]
@@ -224,7 +224,6 @@ run = "python3 {folder}/sink.py"
 [[program]]
 on = "host0"
 name = "blocked"
-server = true
 run = "python3 {folder}/blocked.py"
 [[program]]
 on = "rack2.host3"
