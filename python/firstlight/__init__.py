@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from firstlight.runs.compare import (
         load_comparison as load_comparison,
     )
+    from firstlight.runs.cost import Cost as Cost
+    from firstlight.runs.cost import cost as cost
     from firstlight.runs.result import Result as Result
     from firstlight.runs.result import load as load
     from firstlight.runs.run import inspect as inspect
@@ -82,6 +84,7 @@ _PLACES = {
     "errors": ("FirstlightError", "KernelError", "PlanError", "ResultError", "RunError", "SpecError"),
     "live.widget": ("Live",),
     "runs.compare": ("Comparison", "compare", "load_comparison"),
+    "runs.cost": ("Cost", "cost"),
     "runs.result": ("Result", "load"),
     "runs.run": ("inspect", "run"),
     "runs.sweep": ("Sweep", "load_sweep", "sweep"),

@@ -160,15 +160,15 @@ class Experiment:
 
     def run(
         self,
-        progress: Callable[[float], object] | None = None,
+        progress: Callable[[float, int], object] | None = None,
         capture: str | PathLike[str] | None = None,
         timeline: tuple[str, set[int] | None, str | None, str | None] | None = None,
     ) -> _Outcome:
         """Runs the experiment, without the GIL.
 
-        `progress` is called about every 50 ms with the part that is done, 0 to 1; what it raises cancels the
-        run. `capture` names a pcapng file to write, `timeline` a trace for Perfetto, its flows,
-        its start and its end. Raises SpecError, RunError or KeyboardInterrupt.
+        `progress` is called about every 50 ms with the part that is done, 0 to 1, and the transmissions begun
+        so far; what it raises cancels the run. `capture` names a pcapng file to write, `timeline` a trace for
+        Perfetto, its flows, its start and its end. Raises SpecError, RunError or KeyboardInterrupt.
         """
 
 def goal_names() -> tuple[list[str], list[str], list[str]]:

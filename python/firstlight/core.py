@@ -199,16 +199,19 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     capture: str | Path | None = None,
     trace: Timeline | None = None,
+    *,
+    watched: Callable[[float, int], None] | None = None,
 ) -> Output:
-    """Run ``experiment``, whose hosts are simulated, to its end. ``progress`` gets the fraction done;
-    ``capture`` is a pcapng file to write, ``trace`` a timeline. Ctrl-C raises ``KeyboardInterrupt`` at
-    once."""
+    """Run ``experiment``, whose hosts are simulated, to its end. ``progress`` gets the fraction done,
+    ``watched`` in its place also the transmissions begun so far; ``capture`` is a pcapng file to write,
+    ``trace`` a timeline. Ctrl-C raises ``KeyboardInterrupt`` at once."""
     timeline = None
     if trace is not None:
         flows = None if trace.flows is None else set(trace.flows)
         timeline = (str(trace.path), flows, trace.start, trace.end)
+    report = watched if progress is None else lambda part, _: progress(part)
     try:
-        answer = experiment.read.run(progress, None if capture is None else str(capture), timeline)
+        answer = experiment.read.run(report, None if capture is None else str(capture), timeline)
     except _core.SpecError as e:
         raise SpecError(str(e)) from None
     except _core.RunError as e:

@@ -23,7 +23,7 @@ pub use fidelity::{Fidelity, Lateness};
 pub use firstlight_spec::{self as spec, Spec, SpecError};
 pub use inspect::{inspect, inspect_request};
 pub use outcome::{Outcome, describe, run};
-pub use run::{Counters, Files, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
+pub use run::{Counters, Done, Files, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
 pub use table::{Column, Field, Table};
 
 use firstlight_spec::{Overrides, Request};

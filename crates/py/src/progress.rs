@@ -1,5 +1,6 @@
 //! Watching a run from Python: progress, and Ctrl-C.
 
+use firstlight_lab::Done;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 // The wall clock decides how often Python is asked, nothing of the run.
@@ -23,15 +24,19 @@ impl Watch {
         Watch { progress, last: Clock::now(), raised: None }
     }
 
-    /// The part `done` of the run is done.
-    pub fn on_slice(&mut self, done: f64) -> ControlFlow<()> {
-        if self.last.elapsed() < PACE && done < 1.0 {
+    /// The run has come so far.
+    pub fn on_slice(&mut self, done: Done) -> ControlFlow<()> {
+        if self.last.elapsed() < PACE && done.part < 1.0 {
             return ControlFlow::Continue(());
         }
         self.last = Clock::now();
         let asked = Python::attach(|py| {
             py.check_signals()?;
-            self.progress.as_ref().map(|progress| progress.call1(py, (done,))).transpose().map(drop)
+            self.progress
+                .as_ref()
+                .map(|progress| progress.call1(py, (done.part, done.packet_hops)))
+                .transpose()
+                .map(drop)
         });
         match asked {
             Ok(()) => ControlFlow::Continue(()),

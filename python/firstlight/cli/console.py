@@ -22,6 +22,7 @@ from firstlight.pages.lines import (
     number_note,
 )
 from firstlight.runs.compare import Comparison
+from firstlight.runs.cost import Cost
 from firstlight.runs.result import Result
 
 
@@ -132,6 +133,17 @@ def print_comparison(console: Console, done: Comparison) -> None:
 
 
 SHOWN = 6
+
+
+def print_cost(console: Console, cost: Cost) -> None:
+    """Print what a run takes, and how that is known."""
+    known = "measured" if cost.part == 1 else f"estimated from the first {cost.part:.2g} of the run"
+    console.print(f"cost of a run on this machine, {known}:", highlight=False, soft_wrap=True)
+    console.print(
+        f"  time: {cost.seconds:,.2g} s" if cost.seconds < 100 else f"  time: {cost.seconds:,.0f} s"
+    )
+    console.print(f"  packet-hops: {cost.packet_hops:,}")
+    console.print(f"  memory: {cost.memory / 1e6:,.0f} MB")
 
 
 def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> None:

@@ -1,14 +1,21 @@
 """The commands ``firstlight run | sweep | compare | inspect | schema``."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from firstlight import core
-from firstlight.cli.console import console, print_comparison, print_means, print_summary, print_tree
+from firstlight.cli.console import (
+    console,
+    print_comparison,
+    print_cost,
+    print_means,
+    print_summary,
+    print_tree,
+)
 from firstlight.cli.options import (
     File,
     hosts_option,
@@ -29,6 +36,7 @@ from firstlight.runs import compare as comparisons
 from firstlight.runs import pool, shards
 from firstlight.runs import run as runs
 from firstlight.runs import sweep as sweeps
+from firstlight.runs.cost import cost
 from firstlight.runs.seeds import means as means_of
 
 
@@ -194,10 +202,24 @@ def schema() -> None:
 @click.argument("file", type=File)
 @set_option
 @hosts_option
+@click.option(
+    "--cost",
+    "with_cost",
+    is_flag=True,
+    help="Run the first two seconds, and estimate what the whole run takes.",
+)
 @json_option
-def inspect(file: Path, settings: tuple[str, ...], hosts: str | None, as_json: bool) -> None:
+def inspect(file: Path, settings: tuple[str, ...], hosts: str | None, with_cost: bool, as_json: bool) -> None:
     """Show what FILE would build: hosts, rates, week, bandwidth-delay products, flows."""
-    built = runs.inspect(file, parse_settings(settings, hosts))
+    overrides = parse_settings(settings, hosts)
+    if with_cost:
+        estimate = cost(file, overrides)
+        if as_json:
+            click.echo(json.dumps(asdict(estimate), indent=2))
+        else:
+            print_cost(console(), estimate)
+        return
+    built = runs.inspect(file, overrides)
     if as_json:
         click.echo(json.dumps(built, indent=2))
     else:

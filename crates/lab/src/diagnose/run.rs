@@ -63,15 +63,16 @@ pub(super) fn lockout(spec: &Spec, counters: &Counters, notes: &mut Vec<String>)
     let half = counters.elapsed / 2;
     let long = |flow: &Flow, report: &FlowReport| {
         let stopped = flow.stop.is_some_and(|stop| stop < counters.elapsed);
-        flow.hosts == HostKind::Simulated && report.finish.is_none() && !stopped && flow.start < half
+        report.finish.is_none() && !stopped && flow.start < half
     };
     let mut crowds: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for (flow, report) in spec.flows.iter().zip(&counters.flows).filter(|(flow, report)| long(flow, report)) {
-        let path = (flow.dst, flow.class, flow.cc.name(), spec.network.host_rate(flow.src).as_bps());
+        let simulated = flow.hosts == HostKind::Simulated;
+        let path = (flow.dst, flow.class, simulated, flow.cc.name(), spec.network.host_rate(flow.src).as_bps());
         let time = counters.elapsed - flow.start;
         crowds.entry(path).or_default().push(report.bytes_acked as f64 / time.as_secs_f64());
     }
-    for ((dst, _, cc, _), rates) in crowds {
+    for ((dst, _, _, cc, _), rates) in crowds {
         let sum: f64 = rates.iter().sum();
         let jain = sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>());
         if rates.len() >= CROWD && jain < UNFAIR {

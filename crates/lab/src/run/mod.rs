@@ -24,9 +24,17 @@ const FIRST_SLICE: u64 = 10_000;
 /// No slice is longer than this part of the run.
 const LONGEST_SLICE: u64 = 50;
 
-/// A function that is called after every slice with the part of the run that is done, 0 to 1; [`ControlFlow::Break`]
-/// cancels the run.
-pub type Progress<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// The part of the run that is done, 0 to 1: of its time, or of its flows and messages where these end it.
+    pub part: f64,
+    /// Transmissions begun, over all links.
+    pub packet_hops: u64,
+}
+
+/// A function that is called after every slice; [`ControlFlow::Break`] cancels the run.
+pub type Progress<'a> = dyn FnMut(Done) -> ControlFlow<()> + 'a;
 
 /// Files that a run writes beside its result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,7 +142,8 @@ impl Runner<'_, '_> {
                     return Err(LabError::Controller { name: own.name(), fault });
                 }
             }
-            let done = self.done(until_finished);
+            let packet_hops = self.world.fabric().totals().hops;
+            let done = Done { part: self.done(until_finished), packet_hops };
             if (self.progress)(done).is_break() {
                 return Err(LabError::Cancelled);
             }

@@ -176,13 +176,13 @@ fn a_run_can_be_watched_and_stopped() {
     let spec = read(PAIR, &[]);
     let mut seen = vec![];
     run(&spec, &[], &Files::default(), &mut |done| {
-        seen.push(done);
+        seen.push(done.part);
         ControlFlow::Continue(())
     })
     .expect("a run that nobody stops ends");
     assert!(seen.is_sorted() && seen.len() > 20 && seen.last() == Some(&1.0), "{seen:?}");
     let stopped = run(&spec, &[], &Files::default(), &mut |done| {
-        if done > 0.1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if done.part > 0.1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(stopped, Err(LabError::Cancelled)));
 }
@@ -192,7 +192,7 @@ fn a_run_that_its_flows_end_has_done_as_much_as_they() {
     let spec = read(INCAST, &[("duration", "100s")]);
     let mut seen = vec![];
     let outcome = run(&spec, &[], &Files::default(), &mut |done| {
-        seen.push(done);
+        seen.push(done.part);
         ControlFlow::Continue(())
     });
     outcome.expect("a run that nobody stops ends");

@@ -1,0 +1,47 @@
+"""``firstlight inspect --cost`` and ``fl.cost``: what a run takes, from its first seconds."""
+
+import json
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from conftest import Command
+from firstlight.runs.cost import _extrapolated, _Sample
+
+
+def test_a_short_run_is_measured(small: Path) -> None:
+    whole = fl.cost(small)
+    assert whole.part == 1.0
+    assert whole.packet_hops == fl.run(small).manifest["counts"]["packet_hops"]
+
+
+def test_a_long_run_is_estimated_from_its_beginning(small: Path) -> None:
+    lasting = {"duration": "60s"}
+    estimate = fl.cost(small, lasting, budget=0.2)
+    assert 0 < estimate.part < 0.5
+    shorter = fl.cost(small, {"duration": "1s"}, budget=float("inf"))
+    assert estimate.packet_hops == pytest.approx(60 * shorter.packet_hops, rel=0.1)
+    assert estimate.seconds > 1
+
+
+def test_the_rest_goes_on_as_the_second_half() -> None:
+    samples = [_Sample(1.0, 0.05, 100, 10), _Sample(2.0, 0.1, 600, 20), _Sample(4.0, 0.3, 1000, 30)]
+    cost = _extrapolated(samples)
+    assert (cost.packet_hops, cost.memory, cost.part) == (2400, 65, 0.3)
+    assert cost.seconds == pytest.approx(11.0)
+    alone = _extrapolated([_Sample(3.0, 0.5, 7, 0)])
+    assert (alone.packet_hops, alone.seconds) == (14, 6.0)
+
+
+def test_the_command_says_how_it_knows(small: Path, command: Command) -> None:
+    done = command("inspect", small, "--cost")
+    assert done.returncode == 0
+    assert "cost of a run on this machine, measured:" in done.stdout
+    assert "packet-hops: " in done.stdout
+    assert json.loads(command("inspect", small, "--cost", "--json").stdout)["part"] == 1.0
+
+
+def test_linux_hosts_are_not_estimated(small: Path, command: Command) -> None:
+    done = command("inspect", small, "--cost", "--hosts", "linux")
+    assert done.returncode == 2
+    assert "the cost of Linux hosts is not estimated" in done.stderr
