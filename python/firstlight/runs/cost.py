@@ -42,7 +42,8 @@ class _Enough(Exception):
 def cost(path: str | Path, overrides: Overrides | None = None, *, budget: float = BUDGET) -> Cost:
     """What a run of the experiment in ``path`` costs. It runs for up to ``budget`` seconds; a run that is not
     complete by then is taken to go on as in the second half of that time. Of a file with ``[sweep]`` it is
-    the base point's cost. Raises :class:`SpecError`, and :class:`PlanError` for hosts that are not simulated."""
+    the base point's cost. Raises :class:`SpecError`, and :class:`PlanError` for hosts that are not
+    simulated."""
     experiment = Spec.read(path, overrides, sweep=True).check()
     if installed.has_linux_hosts(experiment.resolved):
         raise PlanError("the cost of Linux hosts is not estimated: a run shows the time that is left")
