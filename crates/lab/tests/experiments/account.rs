@@ -123,3 +123,30 @@ fn a_night_holds_packets_in_their_voq() {
     assert_eq!(time(&outcome, 0, ["handshake", "night", "voq.1.0", ""]), 20 * US - syn - SYN);
     assert_eq!(cause(&outcome, 0, "unknown"), 0);
 }
+
+#[test]
+fn losses_have_their_reasons() {
+    let flows: String = (1..4).map(|host| flow(host, 0, 50_000, "0s")).collect();
+    let (star, racks) = (format!("{STAR}{flows}"), format!("{RACKS}{}", flow(0, 1, 1_000_000, "0s")));
+    let buffer = [("adapter.drain", "1Gbps"), ("adapter.receive_buffer", "9kB")];
+    let early = [("switch.queue", "100"), ("switch.ecn", "4"), ("switch.drop_non_ect", "1")];
+    // The circuit is slower than the host: the VOQ holds more at the end of the day than it may at night.
+    let shrinks = [
+        ("voq.large", "60"),
+        ("voq.advance", "30us"),
+        ("circuit.rate", "2Gbps"),
+        ("hosts.mtu", "1500B"),
+        ("tcp.initial_window", "100"),
+    ];
+    let cases: [(&str, Set<'_>, &str); 4] = [
+        (&star, &buffer, ": the receive buffer was full"),
+        (&star, &[("hosts.loss", "0.1")], ": an injected fault"),
+        (&star, &early, ": the queue was full, or dropped it early"),
+        (&racks, &shrinks, ": its VOQ became small"),
+    ];
+    for (text, set, reason) in cases {
+        let outcome = account(text, set);
+        let details = texts(&outcome, "account_events", "detail");
+        assert!(details.iter().any(|detail| detail.contains(reason)), "{reason}: {details:?}");
+    }
+}
