@@ -1,4 +1,5 @@
-"""Runs ``--cases`` invented experiments on both kinds of hosts and lists what parts them, by frequency.
+"""Runs ``--cases`` invented experiments on both kinds of hosts and lists what parts them, by frequency, and
+by how much completion times diverge.
 
 Stores in ``--out``: ``list.json``, and for each kind of difference the smallest case found, with both
 captures.
@@ -17,6 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import firstlight
+import numpy as np
+from firstlight.runs.divergence import completion
 
 from . import packets
 from .case import CONTROLLERS, Case, draw
@@ -38,6 +41,9 @@ class Verdict:
     """The first difference if offered windows do not count."""
     failure: str | None = None
     """Why there are no two results to compare."""
+    apart: float | None = None
+    """What the flows' completion times diverge by (``firstlight compare``), in percent; None: none completed
+    on both kinds of hosts."""
 
 
 def judge(case: Case, keep: Path | None = None) -> Verdict:
@@ -45,13 +51,14 @@ def judge(case: Case, keep: Path | None = None) -> Verdict:
     with TemporaryDirectory(prefix="differential-") as folder:
         file = Path(folder) / "case.toml"
         file.write_text(case.text(), encoding="utf-8")
-        captures = []
+        results, captures = [], []
         for kind in KINDS:
             try:
                 result = firstlight.run(file, {"hosts.kind": kind}, out=Path(folder) / kind)
             except firstlight.FirstlightError as e:
                 return Verdict(case, None, None, f"{kind} hosts: {e}")
             assert isinstance(result.capture, Path)
+            results.append(result)
             captures.append(result.capture)
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
@@ -59,9 +66,10 @@ def judge(case: Case, keep: Path | None = None) -> Verdict:
             for kind, capture in zip(KINDS, captures, strict=True):
                 shutil.copy(capture, keep / f"{kind}.pcapng")
         simulated, linux = (packets.read(capture) for capture in captures)
+        apart = completion(*results)
     first = packets.difference(simulated, linux)
     later = packets.difference(simulated, linux, windows=False) if first else None
-    return Verdict(case, first, later)
+    return Verdict(case, first, later, apart=apart)
 
 
 def shrink(verdict: Verdict) -> Verdict:
@@ -128,13 +136,22 @@ def main() -> None:
         listed.append({"kind": kind, **entry(same, shrunk)})
         print(f"{len(same):4}  {kind}: {asked.out / str(rank)}")
     failed = [v.failure for v in verdicts if v.failure]
-    listing = {"seed": asked.seed, "cases": len(cases), "failed": failed, "kinds": listed}
+    worst = sorted(((v.apart, n) for n, v in enumerate(verdicts) if v.apart is not None), reverse=True)
+    completions = [{"number": number, "percent": percent} for percent, number in worst]
+    listing = {
+        "seed": asked.seed,
+        "cases": len(cases),
+        "failed": failed,
+        "kinds": listed,
+        "completions": completions,
+    }
     (asked.out / "list.json").write_text(json.dumps(listing, indent=1) + "\n", encoding="utf-8")
     for failure in failed:
         print(f"failed: {failure}", file=sys.stderr)
     for cc in CONTROLLERS:
         print(f"{cc}: {summary([v for v in verdicts if v.case.cc == cc])}")
     print(f"all: {summary(verdicts)}")
+    print(spread(verdicts))
 
 
 def summary(verdicts: list[Verdict]) -> str:
@@ -143,6 +160,18 @@ def summary(verdicts: list[Verdict]) -> str:
     equal = sum(v.first is None for v in compared)
     alike = sum(v.later is None for v in compared)
     return f"{equal} of {len(compared)} equal, {alike} but for offered windows"
+
+
+def spread(verdicts: list[Verdict]) -> str:
+    """By how much completion times diverge."""
+    apart = [v.apart for v in verdicts if v.apart is not None]
+    if not apart:
+        return "no flow completed on both kinds of hosts"
+    median, most = np.percentile(apart, [50, 95])
+    return (
+        f"completion times of {len(apart)} diverge by {median:.2f} % in the median, {most:.1f} % at the 95th "
+        f"percentile, {max(apart):.1f} % at most"
+    )
 
 
 if __name__ == "__main__":

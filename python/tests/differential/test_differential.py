@@ -8,7 +8,7 @@ import pytest
 from firstlight.linux.kernels import Kernel
 
 from . import packets
-from .__main__ import SHRINKS, Verdict, judge, kinds, shrink, summary
+from .__main__ import SHRINKS, Verdict, judge, kinds, shrink, spread, summary
 from .case import Case, Flow, draw
 from .packets import Connection, Row
 
@@ -81,6 +81,14 @@ def test_shrinking_keeps_the_kind_of_difference(monkeypatch: pytest.MonkeyPatch)
     assert summary(verdicts) == "1 of 3 equal, 1 but for offered windows"
 
 
+def test_completion_times_are_told_of_the_cases_that_have_them() -> None:
+    verdicts = [Verdict(SMALL, None, None, apart=apart) for apart in (0.0, None, 1.0, 30.0)]
+    assert spread(verdicts) == (
+        "completion times of 3 diverge by 1.00 % in the median, 27.1 % at the 95th percentile, 30.0 % at most"
+    )
+    assert spread([Verdict(SMALL, None, None, "no kernel")]) == "no flow completed on both kinds of hosts"
+
+
 EQUAL = {
     "one burst": SMALL,
     "jumbo packets": replace(SMALL, mtu=9000, flows=(Flow(50_000, 0),)),
@@ -104,3 +112,4 @@ def test_packets_are_equal(name: str, kernel: Kernel) -> None:
     verdict = judge(EQUAL[name])
     assert verdict.failure is None
     assert verdict.later is None, verdict.later
+    assert verdict.apart is not None and verdict.apart < 0.1
