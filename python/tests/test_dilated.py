@@ -35,7 +35,8 @@ queue = 100
 """
 
 
-def experiment(folder: Path, more: str, *, duration: str = "20ms", factor: int = 50) -> Path:
+def experiment(folder: Path, more: str, *, duration: str = "1s", factor: int = 50) -> Path:
+    """A run ends with its programs and flows: the duration is for a machine that is busy with other work."""
     file = folder / f"{folder.name}.toml"
     file.write_text(STAR.format(duration=duration, factor=factor) + more)
     return file
@@ -69,7 +70,7 @@ cc = "reno"
 size = "1MB"
 start = "1ms"
 """
-    result = fl.run(experiment(tmp_path, flows, duration="200ms"))
+    result = fl.run(experiment(tmp_path, flows))
     assert result.manifest["finished"]
     assert list(result.table("flows")["bytes_received"]) == [2_000_000, 1_000_000]
     # No flow is faster than its link, of which headers take a part.
@@ -82,7 +83,7 @@ def test_retcp_comes_and_goes_with_a_run(tmp_path: Path) -> None:
         pytest.skip(unfit_for_bpf)
     flow = '[[flows]]\nfrom = "host0"\nto = "host1"\ncc = "retcp"\nsize = "200kB"\n'
     look = program("look", "cat /proc/sys/net/ipv4/tcp_available_congestion_control")
-    result = fl.run(experiment(tmp_path, flow + look, duration="200ms"))
+    result = fl.run(experiment(tmp_path, flow + look))
     assert result.manifest["finished"] and "retcp" in result.programs["look"].split()
     assert "retcp" not in controls.available()
 
@@ -113,14 +114,15 @@ def test_a_program_that_cannot_be_dilated_is_refused_with_the_reason(tmp_path: P
     file = experiment(tmp_path, program("static", str(tmp_path / "static")))
     with pytest.raises(RunError, match=r"(?s)program static on host0 .* is linked statically, so that LibVT"):
         fl.run(file)
-    assert fl.run(file, {"time_scale": 1}).programs["static"] == "", "no time, nothing to refuse"
+    undilated = fl.run(file, {"time_scale": 1, "duration": "20s"})
+    assert undilated.programs["static"] == "", "no time, nothing to refuse"
 
 
 def test_a_run_that_strays_is_stored_and_marked(tmp_path: Path) -> None:
     """Links of no length: their round trip is a microsecond, of which no machine keeps a tenth."""
     ping = program("ping", "ping -c 20 -i 0.0002 host1", more="server = true")  # it is late too
     file = experiment(tmp_path, ping, factor=1)
-    result = fl.run(file, {"hosts.delay": "0s"})
+    result = fl.run(file, {"hosts.delay": "0s", "duration": "20ms"})
     assert result.invalid and "late (p99: " in result.invalid[0], result.invalid
     assert "would do on this machine as it was" in result.invalid[-1]
 
@@ -152,7 +154,13 @@ LONG = program("long", "exec sleep 1000", more="server = true") + program(
 def started(file: Path) -> Iterator["subprocess.Popen[str]"]:
     """A run in a process of its own, under way."""
     words = [sys.executable, "-c", "import sys, firstlight; firstlight.run(sys.argv[1])", str(file)]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    # A job in the background of a shell ignores SIGINT, and what it starts inherits that.
+    process = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         deadline = time.monotonic() + 60
         while not any("sleep 0.001" in line for line in commands()):
