@@ -33,6 +33,10 @@ unsigned int firstlight_timeout_init_ms = MSEC_PER_SEC;
 module_param_named(timeout_init_ms, firstlight_timeout_init_ms, uint, 0444);
 unsigned int firstlight_delack_max_ms = MSEC_PER_SEC / 5;
 module_param_named(delack_max_ms, firstlight_delack_max_ms, uint, 0444);
+unsigned int firstlight_min_window = 2;
+module_param_named(min_window, firstlight_min_window, uint, 0444);
+unsigned int firstlight_max_window = ~0U;
+module_param_named(max_window, firstlight_max_window, uint, 0444);
 
 static struct net_device **devices;
 

@@ -22,6 +22,9 @@ const UNTUNED_BUFFER: u64 = 131_072;
 /// Headers of IP and TCP in a packet, with timestamps.
 const HEADERS: u64 = 52;
 
+/// Controllers whose least window our patch of the kernel makes a parameter.
+const FLOOR_IS_SET: [&str; 3] = ["newreno", "cubic", "dctcp"];
+
 /// What is set on every Linux host: nothing of an earlier connection's end is used by a later one, and buffers are what
 /// a kernel with ample memory gives itself, however little this one has.
 const ALWAYS: [(&str, &str); 3] = [
@@ -62,6 +65,7 @@ impl<'a> Kernel<'a> {
             _ => kernel.tick(),
         }
         kernel.windows(experiment.hosts.mtu.get());
+        kernel.bounds(controls);
         kernel.timeouts();
         kernel.acks();
         kernel.switches();
@@ -135,6 +139,21 @@ impl<'a> Kernel<'a> {
                 "its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 \
                  524288\", or a tcp.receive_window that is not larger",
             );
+        }
+    }
+
+    /// Bounds of the congestion window: constants that our driver makes parameters, of the stack and of three controllers.
+    fn bounds(&mut self, controls: &[LinuxControl]) {
+        if let Some(cap) = self.tcp.max_window {
+            self.parameter("firstlight", "max_window", cap);
+        }
+        if self.has("min_window") {
+            self.parameter("firstlight", "min_window", self.tcp.min_window);
+        }
+        let fixed = controls.iter().find(|control| !FLOOR_IS_SET.contains(&control.table));
+        if let Some(LinuxControl { table, .. }) = fixed {
+            let all = FLOOR_IS_SET.join(", ");
+            self.cannot("min_window", &format!("the floor of its {table} is a constant, that of {all} can be set"));
         }
     }
 

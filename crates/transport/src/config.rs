@@ -31,12 +31,16 @@ pub struct TcpConfig {
     #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets")))]
     pub initial_window: u32,
     /// Floor of the congestion window after losses and marks. A timeout leaves a window of one packet whatever this
-    /// says, and Swift and BBR have floors of their own. The floor of Linux hosts is the kernel's constant: two.
+    /// says, and Swift and BBR have floors of their own. Linux hosts have it with NewReno, CUBIC and DCTCP; the floors
+    /// of their other controllers are constants.
+    #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 2), extend("x-of" = "packets")))]
+    pub min_window: u32,
+    /// Cap on the congestion window, whatever the congestion control says: `snd_cwnd_clamp` of a Linux socket.
     #[cfg_attr(
         feature = "spec",
-        schemars(range(min = 1, max = 2), extend("x-of" = "packets", "x-when" = "simulated flow"))
+        schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets", "x-without" = "no cap"))
     )]
-    pub min_window: u32,
+    pub max_window: Option<u32>,
     /// Largest receive window. Where it is given, it is not tuned unless `tcp.autotune = true` is written.
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
@@ -203,6 +207,7 @@ impl Default for TcpConfig {
             mtu: 9000,
             initial_window: 10,
             min_window: 2,
+            max_window: None,
             receive_window: Bytes::new(6 << 20),
             autotune: true,
             send_buffer: None,
@@ -245,6 +250,12 @@ impl TcpConfig {
             window.get() >= segment,
             "receive_window",
             format!("a receive window of {window} holds no segment of {segment} B: use at least that"),
+        )?;
+        let least = self.min_window;
+        SettingError::unless(
+            self.max_window.is_none_or(|cap| cap >= least),
+            "max_window",
+            format!("a cap below the window's floor, tcp.min_window: use at least {least}"),
         )?;
         let floor = self.rto_min.max(self.rto_initial);
         SettingError::unless(

@@ -39,6 +39,7 @@ pub(crate) fn check(
     rules.qcn();
     rules.shared_buffer();
     rules.weights();
+    rules.paced_window();
     rules.ect_on_syn(conditions);
     rules.own_controllers(conditions);
     let week = if let Fabric::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
@@ -127,6 +128,15 @@ impl Rules<'_> {
         if let Some(class) = with.filter(|_| is_paused(self.experiment)) {
             let text = "classes of lossless Ethernet have strict priorities: take the weights out, or [pfc]";
             self.wrong(&format!("switch.classes.{class}.weight"), text);
+        }
+    }
+
+    /// A window falls below one packet only if it falls to one.
+    fn paced_window(&mut self) {
+        let least = self.experiment.tcp.tcp.min_window;
+        if self.experiment.cc.dctcp.paced_floor < 1.0 && least > 1 {
+            let text = format!("has no effect: the window stays at tcp.min_window, here {least}; set that to 1");
+            self.wrong("dctcp.paced_floor", text);
         }
     }
 

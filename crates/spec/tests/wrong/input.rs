@@ -393,13 +393,29 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
 }
 
 #[test]
-fn the_least_window_is_one_of_simulated_hosts() {
-    assert_eq!(told(STAR, "", "[tcp]\nmin_window = 1\n"), "accepted");
+fn bounds_of_the_window() {
+    for keys in ["min_window = 1", "max_window = 2", "min_window = 1\nmax_window = 1"] {
+        assert_eq!(told(STAR, "", &format!("[tcp]\n{keys}\n")), "accepted");
+        assert_eq!(
+            told(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\nhosts = \"linux\"\n[tcp]\n{keys}\n")),
+            "accepted"
+        );
+    }
     let range = "x.toml:14:14: tcp.min_window: 0 packets is out of range: use 1 to 2";
     assert_eq!(told(STAR, "", "[tcp]\nmin_window = 0\n"), range);
-    let idle = "x.toml:15:14: tcp.min_window: has no effect: it counts only when a flow has simulated hosts, but all flows \
-                have Linux hosts; take it out";
-    assert_eq!(told(STAR, "to = \"host0\"\n", "to = \"host0\"\nhosts = \"linux\"\n[tcp]\nmin_window = 1\n"), idle);
+    let cap = "x.toml:14:14: tcp.max_window: a cap below the window's floor, tcp.min_window: use at least 2";
+    assert_eq!(told(STAR, "", "[tcp]\nmax_window = 1\n"), cap);
+    let vegas = "x.toml:16:14: tcp.min_window: a Linux kernel has no such setting: the floor of its vegas is a constant, that \
+                 of newreno, cubic, dctcp can be set; take it out";
+    let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\ncc = \"vegas\"\nmin_window = 1\n";
+    assert_eq!(told(STAR, "to = \"host0\"\n", linux), vegas);
+    let paced = |least: u8| {
+        told(STAR, "", &format!("[tcp]\ncc = \"dctcp\"\nmin_window = {least}\n[dctcp]\npaced_floor = 0.1\n"))
+    };
+    assert_eq!(paced(1), "accepted");
+    let idle =
+        "x.toml:17:15: dctcp.paced_floor: has no effect: the window stays at tcp.min_window, here 2; set that to 1";
+    assert_eq!(paced(2), idle);
 }
 
 #[test]

@@ -3,9 +3,13 @@
 //! Section 3.3: alpha <- (1 - g) alpha + g M once per window of data, where M is the marked share; on a mark, once per
 //! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5), as in Linux also when a reduction for a
 //! mark is under way. M is counted in packets, as the window is.
+//!
+//! RFC 8257 ends at a window of one or two packets. With `paced_floor` it goes on below one, as in Swift (Kumar et al.,
+//! SIGCOMM 2020, algorithm 1): cwnd packets per round trip become one packet every RTT / cwnd, and an unmarked ACK adds one
+//! packet to the window.
 
 use super::{Ack, CongestionControl, ControllerConfig, EcnUse, ModuleParameter, NewReno, NewRenoConfig, Window};
-use firstlight_units::Span;
+use firstlight_units::{Bytes, Span};
 
 /// DCTCP (RFC 8257).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,11 +21,15 @@ pub struct DctcpConfig {
     /// Estimate of the marked share before the first window (section 4.2).
     #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub initial_alpha: f64,
+    /// Packets that the window falls to by marks and losses once it is one packet: less than one is a packet every so
+    /// many round trips, which the host paces. It needs `tcp.min_window = 1`. Linux hosts have no such window.
+    #[cfg_attr(feature = "spec", schemars(range(min = 0.0001, max = 1), extend("x-when" = "simulated flow")))]
+    pub paced_floor: f64,
 }
 
 impl Default for DctcpConfig {
     fn default() -> Self {
-        DctcpConfig { g: 1.0 / 16.0, initial_alpha: 1.0 }
+        DctcpConfig { g: 1.0 / 16.0, initial_alpha: 1.0, paced_floor: 1.0 }
     }
 }
 
@@ -54,6 +62,10 @@ pub struct Dctcp {
     window_end: u64,
     delivered: u32,
     marked: u32,
+    paced_floor: f64,
+    /// What of a window of one packet is left; less than one only then.
+    part: f64,
+    rtt: Span,
     reno: NewReno,
 }
 
@@ -66,6 +78,9 @@ impl Dctcp {
             window_end: 0,
             delivered: 0,
             marked: 0,
+            paced_floor: config.paced_floor,
+            part: 1.0,
+            rtt: Span::ZERO,
             reno: NewReno::new(NewRenoConfig {}, tick),
         }
     }
@@ -73,6 +88,7 @@ impl Dctcp {
 
 impl CongestionControl for Dctcp {
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        self.rtt = ack.srtt.unwrap_or(self.rtt);
         self.delivered += ack.delivered;
         if ack.ece {
             self.marked += ack.delivered;
@@ -87,10 +103,18 @@ impl CongestionControl for Dctcp {
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        self.reno.grow(window, ack);
+        if self.part < 1.0 {
+            self.part = (self.part + f64::from(ack.delivered)).min(1.0);
+        } else {
+            self.reno.grow(window, ack);
+        }
     }
 
     fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
+        if window.cwnd == 1 {
+            let left = if marked { 1.0 - self.alpha / 2.0 } else { 0.5 };
+            self.part = (self.part * left).max(self.paced_floor);
+        }
         if !marked {
             return self.reno.ssthresh(window, marked);
         }
@@ -105,6 +129,11 @@ impl CongestionControl for Dctcp {
     fn ecn(&self) -> EcnUse {
         EcnUse::Precise
     }
+
+    #[inline]
+    fn pace(&mut self, _bytes: Bytes) -> Span {
+        if self.part < 1.0 { Span::from_ps((self.rtt.as_ps() as f64 / self.part) as u64) } else { Span::ZERO }
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +142,31 @@ mod tests {
 
     fn ack(delivered: u32, ece: bool, una: u64, next: u64) -> Ack {
         Ack { delivered, ece, una, next, ..Ack::default() }
+    }
+
+    /// With all packets marked alpha is 1 and each reduction halves; the round trip is 100 us.
+    #[test]
+    fn below_one_packet_the_window_is_a_pace() {
+        let config = DctcpConfig { paced_floor: 0.2, ..DctcpConfig::default() };
+        let mut dctcp = Dctcp::new(config, Span::ZERO);
+        let mut window = Window { floor: 1, ssthresh: 1, ..Window::new(1) };
+        let (us, mtu) = (Span::from_us, Bytes::new(1500));
+        let ece = Ack { srtt: Some(us(100)), ..ack(1, true, 1, 2) };
+        dctcp.on_ack(&mut window, &ece);
+        assert_eq!(dctcp.pace(mtu), Span::ZERO);
+        let paces = [(); 3].map(|()| {
+            assert_eq!(dctcp.ssthresh(&window, true), 1);
+            dctcp.pace(mtu)
+        });
+        assert_eq!(paces, [us(200), us(400), us(500)], "a half, a quarter, the floor of a fifth");
+        // An ACK without a mark adds a packet, of which the window keeps what makes it one.
+        dctcp.grow(&mut window, &ack(1, false, 2, 3));
+        assert_eq!((window.cwnd, dctcp.pace(mtu)), (1, Span::ZERO));
+        // A loss halves.
+        assert_eq!((dctcp.ssthresh(&window, false), dctcp.pace(mtu)), (1, us(200)));
+        // Above one packet nothing is paced.
+        let mut dctcp = Dctcp::new(config, Span::ZERO);
+        assert_eq!((dctcp.ssthresh(&Window { cwnd: 2, ..window }, true), dctcp.pace(mtu)), (1, Span::ZERO));
     }
 
     #[test]

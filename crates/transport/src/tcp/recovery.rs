@@ -132,6 +132,7 @@ impl Sender {
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
             self.cc.grow(&mut self.window, &told);
         }
+        self.window.cwnd = self.window.cwnd.min(terms.window_cap());
         self.copied_upto = 0;
         self.queue.attempt = Attempt::Usual;
         self.wake_writer(terms);

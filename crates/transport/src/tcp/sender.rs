@@ -168,7 +168,7 @@ impl Sender {
             corked: false,
             small_end: 0,
             board: Scoreboard::default(),
-            window: Window { floor: terms.min_window, ..Window::new(terms.initial_window) },
+            window: Window { floor: terms.min_window, ..Window::new(terms.initial_window.min(terms.window_cap())) },
             cc,
             rtt: RttEstimator::new(terms.rto_initial),
             rack: Rack::default(),

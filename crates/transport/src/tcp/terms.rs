@@ -68,6 +68,11 @@ impl Terms {
         self.mss = u32::from(self.segment.saturating_sub(options).max(1));
     }
 
+    /// The most packets that the congestion window may count.
+    pub(crate) fn window_cap(&self) -> u32 {
+        self.config.max_window.unwrap_or(u32::MAX)
+    }
+
     /// By how many bits this end shifts the windows that it offers.
     pub(crate) fn scale(&self) -> u8 {
         if self.scaling { self.config.window_scale().min(LARGEST_SCALE) } else { 0 }

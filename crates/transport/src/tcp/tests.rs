@@ -552,6 +552,21 @@ fn marks_shrink_the_window_to_its_floor() {
     }
 }
 
+/// A congestion window that nothing reduces stops at its cap, for every controller; so does the first.
+#[test]
+fn the_window_stops_at_its_cap() {
+    for name in CcConfig::NAMES {
+        for cap in [4, 30] {
+            let tcp = TcpConfig { max_window: Some(cap), ..TcpConfig::default() };
+            let wire = Wire::new(name, tcp).send(2000).run(after_ms(400));
+            let most = wire.ends[0].cwnd();
+            assert!(most <= cap, "{name}: {most}");
+        }
+    }
+    let tcp = TcpConfig { max_window: Some(4), ..TcpConfig::default() };
+    assert_eq!(Wire::new("newreno", tcp).send(2000).run(after_ms(400)).ends[0].cwnd(), 4);
+}
+
 #[test]
 fn without_ecn_nothing_is_marked() {
     let mut wire = Wire::new("newreno", TcpConfig::default()).send(1000);
