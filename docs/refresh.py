@@ -113,9 +113,9 @@ def refresh_scoreboard() -> None:
 
 
 def table_of_claim(match: re.Match[str], outcome: Outcome) -> str:
-    """A reproduction's place in its README; a quick one leaves the numbers of the full set, and one on
-    simulated hosts alone those of Linux hosts."""
-    if "--full" in match[2].split("\n")[0] and outcome.mode == "quick":
+    """A reproduction's place in its README; a quick one leaves the numbers of the full set, one on simulated
+    hosts alone those of Linux hosts, and one that ran nothing all."""
+    if not outcome.views or ("--full" in match[2].split("\n")[0] and outcome.mode == "quick"):
         return match[0]
     kept = Kept("" if "linux" in outcome.hosts else match[2])
     return match[1] + measured(outcome, kept) + match[3]
@@ -184,11 +184,11 @@ def refresh_claims(results: Path) -> None:
 
 def main() -> None:
     """Refresh everything that has its source at hand."""
-    os.environ["MPLBACKEND"] = "Agg"
     results = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "results")
     (ROOT / "docs" / "reference" / "spec.md").write_text(_core.reference())
-    refresh_examples()
     refresh_notebooks()
+    os.environ["MPLBACKEND"] = "Agg"  # notebooks show their pictures
+    refresh_examples()
     if results.is_dir():
         refresh_claims(results)
     refresh_scoreboard()
