@@ -115,7 +115,7 @@ def refresh_scoreboard() -> None:
 def table_of_claim(match: re.Match[str], outcome: Outcome) -> str:
     """A reproduction's place in its README; a quick one leaves the numbers of the full set, one on simulated
     hosts alone those of Linux hosts, and one that ran nothing all."""
-    if not outcome.views or ("--full" in match[2].split("\n")[0] and outcome.mode == "quick"):
+    if not outcome.results or ("--full" in match[2].split("\n")[0] and outcome.mode == "quick"):
         return match[0]
     kept = Kept("" if "linux" in outcome.hosts else match[2])
     return match[1] + measured(outcome, kept) + match[3]
@@ -168,7 +168,7 @@ def table_of(match: re.Match[str], known: Mapping[str, Outcome]) -> str:
 def refresh_claims(results: Path) -> None:
     """Write each claim's table, and the pictures of the documents, which have both kinds of hosts."""
     outcomes = load_reproduction(results).outcomes
-    refresh_pages(outcomes)
+    refresh_pages([outcome for outcome in outcomes if outcome.results])
     for outcome in outcomes:
         readme = outcome.claim.folder / "README.md"
         text = with_verdicts(readme.read_text(), outcome)
@@ -187,7 +187,7 @@ def main() -> None:
     results = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "results")
     (ROOT / "docs" / "reference" / "spec.md").write_text(_core.reference())
     refresh_notebooks()
-    os.environ["MPLBACKEND"] = "Agg"  # notebooks show their pictures
+    os.environ["MPLBACKEND"] = "Agg"  # after the notebooks, which show their pictures
     refresh_examples()
     if results.is_dir():
         refresh_claims(results)

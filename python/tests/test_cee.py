@@ -183,3 +183,7 @@ def test_documents_get_their_tables(hotspot: Outcome, tmp_path: Path) -> None:
     assert re.search(r"Packets dropped \(packets\):\n\n\| tcp \| Base \|", new)
     assert re.search(r"\| newreno \| [\d.]+ \| - \|", new)
     assert "| tcp |" in refresh.measured(hotspot)
+    # A claim on hosts that were not run keeps its table.
+    text = "<!-- measured -->\nold\n<!-- end -->\n"
+    nothing = Outcome(hotspot.claim, "quick")
+    assert refresh.MEASURED.sub(lambda m: refresh.table_of_claim(m, nothing), text) == text
