@@ -24,7 +24,6 @@ PHRASES = {
     "host_pacer": "in the pacer of its host's interface",
     "rate_limiter": "held back by QCN's rate limiter",
     "interface_queue": "in the queue of its host's interface{where}{who}",
-    "burst": "waiting for room for a whole burst",
     "window_probe": "waiting to probe a closed window",
     "rto": "waiting for a retransmission timeout",
     "tail_probe": "waiting for a tail loss probe",

@@ -1,28 +1,27 @@
 //! Accounts computed by hand: a SYN or a SYN-ACK has 60 B, an ACK 52 B, data 52 B of headers; at 10 Gb/s a byte lasts
 //! 0.8 ns.
 
-use super::{Set, integers, numbers, result};
-use crate::account_properties::texts;
+use super::{Set, integers, numbers, result, texts};
 use firstlight_lab::Outcome;
 
-const STAR: &str = "duration = \"3s\"\n[fabric]\nkind = \"star\"\nhosts = 4\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n";
-const RACKS: &str = "duration = \"2s\"\n[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 1\n[hosts]\nrate = \"10Gbps\"\n\
+pub(super) const STAR: &str = "duration = \"3s\"\n[fabric]\nkind = \"star\"\nhosts = 4\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n";
+pub(super) const RACKS: &str = "duration = \"2s\"\n[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 1\n[hosts]\nrate = \"10Gbps\"\n\
                      [packet]\nrate = \"10Gbps\"\ndelay = \"5us\"\n[circuit]\nrate = \"100Gbps\"\ndelay = \"20us\"\n\
                      [voq]\nsmall = 16\n[schedule]\nkind = \"strobe\"\nday = \"100us\"\nnight = \"20us\"\n";
-const SYN: i64 = 60 * 800;
-const ACK: i64 = 52 * 800;
-const US: i64 = 1_000_000;
+pub(super) const SYN: i64 = 60 * 800;
+pub(super) const ACK: i64 = 52 * 800;
+pub(super) const US: i64 = 1_000_000;
 
-fn flow(from: u32, to: u32, size: u64, start: &str) -> String {
+pub(super) fn flow(from: u32, to: u32, size: u64, start: &str) -> String {
     format!("[[flows]]\nfrom = \"host{from}\"\nto = \"host{to}\"\nsize = \"{size}B\"\nstart = \"{start}\"\n")
 }
 
-fn account(text: &str, set: Set<'_>) -> Outcome {
+pub(super) fn account(text: &str, set: Set<'_>) -> Outcome {
     result(text, &[&[("measure.account", "true")], set].concat())
 }
 
 /// The time of a flow in rows whose texts begin so: waiting_for, cause, where, who.
-fn time(outcome: &Outcome, flow: i64, row: [&str; 4]) -> i64 {
+pub(super) fn time(outcome: &Outcome, flow: i64, row: [&str; 4]) -> i64 {
     let columns = ["waiting_for", "cause", "where", "who"].map(|column| texts(outcome, "account", column));
     let flows = integers(outcome, "account", "flow");
     let is_asked =
@@ -30,12 +29,12 @@ fn time(outcome: &Outcome, flow: i64, row: [&str; 4]) -> i64 {
     (0..flows.len()).filter(is_asked).map(|index| integers(outcome, "account", "time_ps")[index]).sum()
 }
 
-fn cause(outcome: &Outcome, flow: i64, cause: &str) -> i64 {
+pub(super) fn cause(outcome: &Outcome, flow: i64, cause: &str) -> i64 {
     time(outcome, flow, ["", cause, "", ""])
 }
 
 /// What became of the lost packets of a flow, as its events say.
-fn details(outcome: &Outcome, flow: i64) -> Vec<String> {
+pub(super) fn details(outcome: &Outcome, flow: i64) -> Vec<String> {
     let (flows, all) = (integers(outcome, "account_events", "flow"), texts(outcome, "account_events", "detail"));
     (0..flows.len()).filter(|row| flows[*row] == flow && !all[*row].is_empty()).map(|row| all[row].clone()).collect()
 }

@@ -1,7 +1,7 @@
 //! Accounts of random experiments on every fabric: they add up, no time is negative, and none is unknown.
 
-use super::{integers, read};
-use firstlight_lab::{Column, Files, Outcome, run};
+use super::{integers, read, texts};
+use firstlight_lab::{Files, Outcome, run};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -90,13 +90,6 @@ fn workloads() -> impl Strategy<Value = String> {
         1 => incast,
         1 => Just(files),
     ]
-}
-
-pub(super) fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Text(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
 }
 
 /// The parts of the time of a flow, for messages.

@@ -1,17 +1,10 @@
 //! Receive buffers of hosts' adapters, from their keys to tables and warnings.
 
-use crate::{check, integers, metric, numbers, read, result};
-use firstlight_lab::{Column, Outcome, inspect};
+use crate::{check, integers, metric, numbers, read, result, texts};
+use firstlight_lab::{Outcome, inspect};
 
 const INCAST: &str = include_str!("../specs/lossless.toml");
 const DRAIN: (&str, &str) = ("adapter.drain", "2Gbps");
-
-fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Text(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
 
 /// The row of a name in a table.
 fn row(outcome: &Outcome, table: &str, name: &str) -> usize {

@@ -1,16 +1,9 @@
 //! Lossless Ethernet from its keys to its tables and warnings.
 
-use crate::{check, integers, metric, numbers, read, result};
-use firstlight_lab::{Column, Outcome, inspect};
+use crate::{check, integers, metric, numbers, read, result, texts};
+use firstlight_lab::{Outcome, inspect};
 
 const INCAST: &str = include_str!("../specs/lossless.toml");
-
-fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
-    match outcome.table(table).and_then(|table| table.column(column)) {
-        Some(Column::Text(values)) => values,
-        other => panic!("{table}.{column} is {other:?}"),
-    }
-}
 
 fn warnings(outcome: &Outcome) -> String {
     outcome.manifest["warnings"].to_string()

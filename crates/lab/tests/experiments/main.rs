@@ -1,6 +1,7 @@
 //! Experiments from their texts: wrong ones to the messages that a user gets, sound ones to their results.
 
 mod account;
+mod account_causes;
 mod account_properties;
 mod adapters;
 mod applications;
@@ -82,6 +83,13 @@ fn metric(outcome: &Outcome, name: &str) -> f64 {
 fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
     match outcome.table(table).and_then(|table| table.column(column)) {
         Some(Column::Number(values)) => values,
+        other => panic!("{table}.{column} is {other:?}"),
+    }
+}
+
+fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
+    match outcome.table(table).and_then(|table| table.column(column)) {
+        Some(Column::Text(values)) => values,
         other => panic!("{table}.{column} is {other:?}"),
     }
 }

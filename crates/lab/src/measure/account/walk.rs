@@ -84,20 +84,22 @@ impl<'a> Walk<'a> {
     /// A packet leaves its host. Returns what released it.
     fn leave(&mut self, number: usize) -> RecordId {
         let departure = self.index.departure(number);
-        if departure.sent == Sent::Nothing {
-            return self.released(departure);
-        }
         let released = self.before_room(departure);
         if let Some(original) = self.index.copied(number).filter(|_| !is_late_repair(released)) {
             return self.repair(departure, released, original);
         }
-        if self.index.is_of_sender(number, self.flow) && matches!(departure.sent, Sent::Data | Sent::Syn) {
+        let carries = self.index.is_of_sender(number, self.flow) && matches!(departure.sent, Sent::Data | Sent::Syn);
+        if carries && departure.trigger == Trigger::Room {
+            self.waiting = Waiting::InterfaceRoom;
+        }
+        self.add(released.at, departure.at, Cause::InterfaceRoom, Where::Host(departure.src.0), Who::Nobody, None);
+        if carries {
             self.waiting = match self.index.copied(number) {
-                Some(_) => Waiting::of_window(departure.window),
-                None => Waiting::of(departure.wait, departure.window),
+                Some(_) => Waiting::of_window(released.window),
+                None => Waiting::of(released.wait, released.window),
             };
         }
-        self.released(departure)
+        self.released(released, departure.sent, Where::Host(departure.src.0))
     }
 
     /// The departure, or where it waited for room in the interface the moment at which it began to.
@@ -146,15 +148,13 @@ impl<'a> Walk<'a> {
         held.into_iter().max_by_key(|(_, bytes)| *bytes).map_or(Who::Nobody, |(who, _)| who)
     }
 
-    /// What released a departure, of a packet or of nothing, that repairs no loss.
-    fn released(&mut self, departure: &Departure) -> RecordId {
-        let host = Where::Host(departure.src.0);
+    /// What released a packet that repairs no loss, or the moment since when it waited for room.
+    fn released(&mut self, departure: &Departure, sent: Sent, host: Where) -> RecordId {
         let cause = match departure.trigger {
             Trigger::Arrival => return departure.cause,
-            Trigger::Other => return RecordId::NONE,
+            Trigger::Other | Trigger::Room => return RecordId::NONE,
             Trigger::Program => Cause::Application,
-            Trigger::Room => Cause::InterfaceRoom,
-            Trigger::Timer => of_alarms(departure),
+            Trigger::Timer => of_alarms(departure.alarms, sent),
         };
         if let Some(since) = self.moment(departure.cause) {
             let lost = match (cause, departure.cause.record()) {
@@ -182,9 +182,8 @@ fn is_late_repair(departure: &Departure) -> bool {
     departure.repairs && !found.into_iter().any(|alarm| departure.alarms.has(alarm))
 }
 
-/// The cause of the time before a timer released a packet. Where none of the named alarms did, the packet is of data
-/// that waited for room for a whole burst.
-fn of_alarms(departure: &Departure) -> Cause {
+/// The cause of the time before timers released a packet.
+fn of_alarms(alarms: Alarms, sent: Sent) -> Cause {
     let order = [
         (Alarms::SYN, Cause::SynLoss),
         (Alarms::RETRANSMISSION, Cause::Timeout),
@@ -194,7 +193,7 @@ fn of_alarms(departure: &Departure) -> Cause {
         (Alarms::PACER, Cause::Pacing),
         (Alarms::ACK, Cause::DelayedAck),
     ];
-    let is_ack = departure.sent == Sent::Ack && departure.alarms.has(Alarms::ACK);
-    let first = order.into_iter().find(|(alarm, _)| departure.alarms.has(*alarm));
-    if is_ack { Cause::DelayedAck } else { first.map_or(Cause::Burst, |(_, cause)| cause) }
+    let is_ack = sent == Sent::Ack && alarms.has(Alarms::ACK);
+    let first = order.into_iter().find(|(alarm, _)| alarms.has(*alarm));
+    if is_ack { Cause::DelayedAck } else { first.map_or(Cause::Unknown, |(_, cause)| cause) }
 }
