@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from firstlight.circuits.schedule import (
         schedulers as schedulers,
     )
+    from firstlight.claims.reproduce import (
+        Reproduction as Reproduction,
+    )
+    from firstlight.claims.reproduce import (
+        reproduce as reproduce,
+    )
     from firstlight.congestion import (
         Ack as Ack,
     )
@@ -79,6 +85,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "circuits.demand": ("read_demand",),
     "circuits.schedule": ("Schedule", "schedule", "schedulers"),
+    "claims.reproduce": ("Reproduction", "reproduce"),
     "congestion": ("Ack", "CongestionControl", "Window"),
     "core": ("Timeline", "version"),
     "errors": ("FirstlightError", "KernelError", "PlanError", "ResultError", "RunError", "SpecError"),

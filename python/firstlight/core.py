@@ -14,6 +14,8 @@ from firstlight.errors import PlanError, RunError, SpecError
 
 Overrides = Mapping[str, Any]
 """Keys of the experiment in dotted form, and the values that replace the file's: ``{"voq.large": 50}``."""
+Watched = Callable[[float, int], None]
+"""Called while an experiment runs: the fraction done, and the transmissions begun so far."""
 PATIENCE = 60.0
 """Seconds for which the virtual time of Linux hosts may stand still."""
 LARGEST_TEXT = 1 << 26
@@ -200,7 +202,7 @@ def simulate(
     capture: str | Path | None = None,
     trace: Timeline | None = None,
     *,
-    watched: Callable[[float, int], None] | None = None,
+    watched: Watched | None = None,
 ) -> Output:
     """Run ``experiment``, whose hosts are simulated, to its end. ``progress`` gets the fraction done,
     ``watched`` in its place also the transmissions begun so far; ``capture`` is a pcapng file to write,
@@ -209,7 +211,7 @@ def simulate(
     if trace is not None:
         flows = None if trace.flows is None else set(trace.flows)
         timeline = (str(trace.path), flows, trace.start, trace.end)
-    report = watched if progress is None else lambda part, _: progress(part)
+    report = watched if watched or progress is None else lambda part, _: progress(part)
     try:
         answer = experiment.read.run(report, None if capture is None else str(capture), timeline)
     except _core.SpecError as e:

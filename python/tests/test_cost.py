@@ -1,12 +1,15 @@
 """``firstlight inspect --cost`` and ``fl.cost``: what a run takes, from its first seconds."""
 
 import json
+import re
 from pathlib import Path
 
 import firstlight as fl
 import pytest
 from conftest import Command
+from firstlight.cli import progress
 from firstlight.runs.cost import _extrapolated, _Sample
+from firstlight.runs.run import run_into
 
 
 def test_a_short_run_is_measured(small: Path) -> None:
@@ -39,6 +42,32 @@ def test_the_command_says_how_it_knows(small: Path, command: Command) -> None:
     assert "cost of a run on this machine, measured:" in done.stdout
     assert "packet-hops: " in done.stdout
     assert json.loads(command("inspect", small, "--cost", "--json").stdout)["part"] == 1.0
+
+
+def test_a_long_run_says_first_what_it_takes(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    experiment = fl.core.Spec.read(small, {"duration": "2s"}).check()
+    monkeypatch.setattr("firstlight.runs.cost.BUDGET", 0.1)
+
+    def said(long: float) -> list[str]:
+        monkeypatch.setattr(progress, "LONG", long)
+        monkeypatch.setattr(progress, "QUIET_PERIOD", 0.0)
+        with progress.Tracker("running small") as tracker:
+            watched = progress.Forecast(tracker).on_part
+            run_into(tmp_path / "r", experiment, progress=tracker.on_fraction, watched=watched)
+        return [line for line in capfd.readouterr().err.splitlines() if "takes about" in line]
+
+    assert said(1e9) == []
+    (line,) = said(0.0)
+    found = re.fullmatch(
+        r"running small takes about \d+ s, ([\d,]+) packet-hops and [\d,]+ MB of memory "
+        r"\(estimated from its first [\d.]+ %\)",
+        line,
+    )
+    assert found
+    counts = fl.load(tmp_path / "r").manifest["counts"]
+    assert int(found[1].replace(",", "")) == pytest.approx(counts["packet_hops"], rel=0.3)
 
 
 def test_linux_hosts_are_not_estimated(small: Path, command: Command) -> None:

@@ -207,6 +207,16 @@ def test_reproductions_have_shards_too(command: Command) -> None:
     assert command(*words, "--collect", "--status").returncode == 2
 
 
+def test_an_executor_reproduces_a_paper_s_figure(tmp_path: Path, processes: Executor) -> None:
+    there = fl.reproduce("hotspot", out=tmp_path / "there", executor=processes)
+    assert [score.claim.name for score in there.scores] == ["cee/hotspot"]
+    local = fl.reproduce("hotspot", out=tmp_path / "local", jobs=2)
+    digests = [[r.digest for r in done.outcomes[0].results.values()] for done in (there, local)]
+    assert digests[0] == digests[1] and len(digests[0]) > 1
+    with pytest.raises(fl.PlanError, match="no-such-figure"):
+        fl.reproduce("no-such-figure")
+
+
 # Large sweeps
 
 
@@ -241,6 +251,25 @@ def test_files_of_large_sweeps_are_part_of_the_keys(
     (tmp_path / "b.txt").write_text("1\n0 4 3 100 7 0\n")
     changed = [p.key for p in grid.Grid(spec, axes)]
     assert [a == b for a, b in zip(known, changed, strict=True)] == [True, False, True, False]
+
+
+def test_of_many_seeds_the_smallest_and_the_largest_are_checked(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = fl.core.Spec.read(short, sweep=True)
+    checks: list[fl.core.Spec] = []
+    check = fl.core.Spec.check
+
+    def counted(spec: fl.core.Spec) -> fl.core.Experiment:
+        checks.append(spec)
+        return check(spec)
+
+    monkeypatch.setattr(fl.core.Spec, "check", counted)
+    assert len(grid.Grid(spec, {"seed": range(100_000)})) == 100_000
+    assert len(checks) < 10
+    for wrong in (-1, "x", 1.5):
+        with pytest.raises(fl.SpecError, match="seed"):
+            grid.Grid(spec, {"seed": [*range(3000), wrong]})
 
 
 def test_too_many_points_and_wrong_values_are_refused(short: Path) -> None:

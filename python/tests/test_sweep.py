@@ -10,7 +10,7 @@ from typing import Any
 import firstlight as fl
 import pytest
 from conftest import SMALL, Command, argv, environment
-from firstlight.runs import pool
+from firstlight.runs import pool, sweep
 from firstlight.runs.staging import Staging
 
 AXES = {"voq.small": [4, 8, 16], "seed": [1, 2]}
@@ -87,6 +87,33 @@ sizes = "sizes.txt"
 kind = "file"
 file = "flows.txt"
 """
+
+
+@pytest.mark.parametrize("after", ["", '\n[hosts]\nrate = "10Gbps"\ndelay = "5us"\n'])
+def test_more_values_in_the_file_leave_finished_points_finished(tmp_path: Path, after: str) -> None:
+    star = '[fabric]\nkind = "star"\nhosts = 4\n\n[[workload]]\nkind = "permutation"\nsize = "10kB"\n'
+    before = star if after else f'{star}\n[hosts]\nrate = "10Gbps"\ndelay = "5us"\n'
+    file = tmp_path / "s.toml"
+    keys = []
+    for seeds in ("[1, 2]", "[\n  1,\n  2, # more\n  3,\n]"):
+        file.write_text(f'duration = "1ms"\n{before}\n [ sweep ] # here\nseed = {seeds}\n{after}')
+        keys.append([p.key for p in sweep.plan(file).points])
+    assert (keys[0] == keys[1][:2]) == (not after)  # behind the table, lines have moved
+    file.write_text(file.read_text().replace("3,", "4,"))
+    assert [p.key for p in sweep.plan(file).points][:2] == keys[1][:2]
+    file.write_text(f"{before}{after}".replace("10kB", "10zB") + "[sweep]\nseed = [1]\n")
+    with pytest.raises(fl.SpecError, match=f":{file.read_text().split('10zB')[0].count(chr(10)) + 1}:"):
+        sweep.plan(file)
+
+
+@pytest.mark.parametrize(
+    "table", ['[sweep.tcp]\ncc = ["cubic"]\n', '[sweep]\n"name" = ["""\n[b]\n"""]\n', "sweep.seed = [1]\n"]
+)
+def test_a_table_that_cannot_be_cut_out_stays(small: Path, table: str) -> None:
+    text = f"{table}{SMALL}" if table.startswith("sweep") else f"{SMALL}\n{table}"
+    small.write_text(text)
+    spec = fl.core.Spec.read(small, sweep=True)
+    assert sweep.without_axes(spec).text == text
 
 
 def test_a_point_is_run_again_when_a_file_has_changed(tmp_path: Path) -> None:

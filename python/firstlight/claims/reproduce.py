@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,13 +15,13 @@ from firstlight.claims.agreement import Agreement, agreements
 from firstlight.claims.claim import Claim, Paper, Platform, RunKey
 from firstlight.claims.form import Mode
 from firstlight.claims.outcome import Outcome
-from firstlight.claims.read import find
+from firstlight.claims.read import find, select
 from firstlight.claims.rows import Row
 from firstlight.claims.scoreboard import Score, scores
 from firstlight.errors import ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import load
-from firstlight.runs.run import HOSTS, Hosts
+from firstlight.runs.run import HOSTS, Hosts, directory_of
 from firstlight.runs.shards import Shard, same_build
 from firstlight.runs.staging import claim as claim_directory
 from firstlight.runs.staging import replace_text
@@ -88,6 +89,27 @@ def run(
     reproduction = Reproduction(mode, list(outcomes.values()), out)
     _store(reproduction)
     return reproduction
+
+
+def reproduce(
+    *names: str,
+    mode: Mode = "quick",
+    hosts: Sequence[Hosts] = ("simulated",),
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    listener: pool.Listener | None = None,
+) -> Reproduction:
+    """Repeat published figures, all or those with ``names`` as ``firstlight list`` prints them, and judge the
+    papers' claims.
+
+    Points are stored in ``out`` (default ``results``) and are not run again; ``jobs`` and ``executor`` are as
+    of :func:`firstlight.sweep`. ``firstlight report DIR`` writes the page. Raises :class:`PlanError` for a
+    name that there is not.
+    """
+    claims = select(find(), names)
+    means = pool.Means(jobs, executor, listener)
+    return run(claims, mode, plan(claims, mode, hosts), directory_of(out), means)
 
 
 def run_shard(points: Plan, out: Path, shard: Shard, means: pool.Means) -> None:

@@ -146,6 +146,13 @@ def print_cost(console: Console, cost: Cost) -> None:
     console.print(f"  memory: {cost.memory / 1e6:,.0f} MB")
 
 
+def cost_line(cost: Cost) -> str:
+    """What a run takes, in one line."""
+    minutes = f"{cost.seconds / 60:,.0f} min" if cost.seconds >= 120 else f"{cost.seconds:.0f} s"
+    known = f"estimated from its first {100 * cost.part:.2g} %"
+    return f"{minutes}, {cost.packet_hops:,} packet-hops and {cost.memory / 1e6:,.0f} MB of memory ({known})"
+
+
 def print_tree(console: Console, value: Mapping[str, Any], indent: int = 0) -> None:
     """Print nested values as indented lines; of a long list of rows the first ones and the last."""
     pad = "  " * indent

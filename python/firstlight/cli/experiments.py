@@ -30,7 +30,7 @@ from firstlight.cli.options import (
     timeline_of,
     trace_options,
 )
-from firstlight.cli.progress import Tracker
+from firstlight.cli.progress import Forecast, Tracker
 from firstlight.errors import PlanError
 from firstlight.runs import compare as comparisons
 from firstlight.runs import pool, shards
@@ -76,7 +76,10 @@ def run(
     name = experiment.name
     target = out or Path("results") / "runs" / f"{name}-{runs.key(experiment)[:8]}"
     with Tracker(f"running {name}") as tracker:
-        result = runs.run_into(target, experiment, capture, tracker.on_fraction, patience, timeline)
+        watched = Forecast(tracker).on_part
+        result = runs.run_into(
+            target, experiment, capture, tracker.on_fraction, patience, timeline, watched=watched
+        )
     print_summary(console(), result)
     click.echo(f"stored in {target}")
     if timeline:

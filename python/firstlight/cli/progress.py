@@ -17,9 +17,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from firstlight.cli.console import cost_line
+from firstlight.runs import cost
 from firstlight.runs.grid import CHECKED
 from firstlight.runs.pool import Event, Point, pending
 
+LONG = 10.0
+"""Seconds from which a run is long: what it takes is told once that can be estimated."""
 QUIET_PERIOD = 5.0
 """Seconds between progress lines where standard error is not a terminal."""
 TELLING = 0.02
@@ -106,3 +110,21 @@ class Tracker:
         if share - done < TELLING or now - began < 1:
             return ""
         return f", about {(now - began) * (1 - share) / (share - done):.0f} s left"
+
+
+class Forecast:
+    """Tells what a long run takes, from its first seconds; the run goes on."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._watch: cost.Watch | None = cost.Watch()
+
+    def on_part(self, part: float, packet_hops: int) -> None:
+        """The run has come so far."""
+        if self._watch:
+            self._watch.on_part(part, packet_hops)
+            if self._watch.seconds > cost.BUDGET and part > 0:
+                estimate, self._watch = self._watch.estimate(), None
+                if estimate.seconds > LONG:
+                    self._tracker.say(f"{self._tracker.title} takes about {cost_line(estimate)}")
+        self._tracker.on_fraction(part)

@@ -47,23 +47,43 @@ def cost(path: str | Path, overrides: Overrides | None = None, *, budget: float 
     experiment = Spec.read(path, overrides, sweep=True).check()
     if installed.has_linux_hosts(experiment.resolved):
         raise PlanError("the cost of Linux hosts is not estimated: a run shows the time that is left")
-    before, began = _resident(), time.monotonic()
-    samples = []
+    watch = Watch()
 
-    def sample(part: float, packet_hops: int) -> _Sample:
-        return _Sample(time.monotonic() - began, part, packet_hops, max(_resident() - before, 0))
-
-    def watch(part: float, packet_hops: int) -> None:
-        samples.append(sample(part, packet_hops))
-        if samples[-1].seconds > budget and part < 1:
+    def until_enough(part: float, packet_hops: int) -> None:
+        watch.on_part(part, packet_hops)
+        if watch.seconds > budget and part < 1:
             raise _Enough
 
     try:
-        manifest = core.simulate(experiment, watched=watch).manifest
+        manifest = core.simulate(experiment, watched=until_enough).manifest
     except _Enough:
-        return _extrapolated(samples)
-    done = sample(1.0, manifest.get("counts", {}).get("packet_hops", 0))
-    return Cost(done.packet_hops, done.seconds, max(s.memory for s in [*samples, done]), 1.0)
+        return watch.estimate()
+    watch.on_part(1.0, manifest.get("counts", {}).get("packet_hops", 0))
+    return watch.estimate()
+
+
+class Watch:
+    """Notes how a run goes, from which the whole run's cost is estimated."""
+
+    def __init__(self) -> None:
+        self._before, self._began = _resident(), time.monotonic()
+        self._samples: list[_Sample] = []
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self._began
+
+    def on_part(self, part: float, packet_hops: int) -> None:
+        """The run has come so far."""
+        self._samples.append(_Sample(self.seconds, part, packet_hops, max(_resident() - self._before, 0)))
+
+    def estimate(self) -> Cost:
+        """The cost of the whole run, if the rest goes on as the second half of the time so far."""
+        last = self._samples[-1]
+        if last.part < 1:
+            return _extrapolated(self._samples)
+        return Cost(last.packet_hops, last.seconds, max(s.memory for s in self._samples), 1.0)
 
 
 def _extrapolated(samples: list[_Sample]) -> Cost:

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 from firstlight.core import Spec
 from firstlight.errors import PlanError, SpecError
+from firstlight.runs import seeds
 from firstlight.runs.pool import Point
 from firstlight.runs.run import Surroundings
 
@@ -83,7 +84,9 @@ class Grid(Sequence[Point]):
 
     def _is_plain(self, key: str, first: Setting, usual: Surroundings) -> bool:
         try:
-            return all(self._checked({**first, key: value}) == usual for value in self._axes[key])
+            return all(
+                self._checked({**first, key: value}) == usual for value in telling(key, self._axes[key])
+            )
         except SpecError:
             return False  # it may be right with other values of other axes, which is then found out
 
@@ -109,6 +112,14 @@ class Part(Sequence[Point]):
         if isinstance(at, slice):
             return Part(self._grid, self._numbers[at])
         return self._grid[self._numbers[at]]
+
+
+def telling(key: str, values: Sequence[Any]) -> Sequence[Any]:
+    """The values of an axis whose check tells for all: of seeds, which are but numbers, the smallest and the
+    largest."""
+    if key == seeds.KEY and all(type(value) is int for value in values):
+        return sorted({min(values), max(values)})
+    return values
 
 
 def label(setting: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """One experiment: inspect it, run it, store its result."""
 
 import contextlib
+import functools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -71,12 +72,13 @@ def run_into(
     progress: Callable[[float], None] | None = None,
     patience: float = core.PATIENCE,
     trace: Timeline | None = None,
+    watched: core.Watched | None = None,
 ) -> Result:
     """Run ``experiment``, store its result as ``target``, completely or not at all, and return it."""
     target = real(target)
     check_target(target, MANIFEST)
     leftovers.clear(target.parent)
-    computed(experiment, target, capture, progress, patience, trace=trace)()
+    computed(experiment, target, capture, progress, patience, trace=trace, watched=watched)()
     return load(target)
 
 
@@ -103,6 +105,7 @@ def computed(
     *,
     shared: bool = False,
     trace: Timeline | None = None,
+    watched: core.Watched | None = None,
 ) -> Callable[[], None]:
     """Run ``experiment`` as :func:`store` does; return what stores its result, in any thread, once."""
     with contextlib.ExitStack() as stack:
@@ -117,6 +120,7 @@ def computed(
             patience=patience,
             logs=target.with_name(f"{target.name}.failed"),
             trace=trace,
+            watched=watched,
         )
         result = Result({**output.manifest, **known}, output.tables, programs=output.programs)
         rest = stack.pop_all()
@@ -180,8 +184,14 @@ def surroundings(experiment: Experiment) -> Surroundings:
 
 def key_of(spec: Spec, known: Surroundings) -> str:
     """Identity of a run, 32 hex digits: a hash of all that decides its result."""
-    identity = [core.build(), spec.text, sorted(spec.overrides.items()), *known]
+    identity = [core.build(), _hash_of_text(spec.text), sorted(spec.overrides.items()), *known]
     return core.hash_of(json.dumps(identity, default=str).encode())
+
+
+@functools.lru_cache(maxsize=8)
+def _hash_of_text(text: str) -> str:
+    """The hash of an experiment's text: the points of a large sweep have one text, which can be long."""
+    return core.hash_of(text.encode(errors="surrogatepass"))
 
 
 def execute(
@@ -192,10 +202,12 @@ def execute(
     patience: float = core.PATIENCE,
     logs: Path | None = None,
     trace: Timeline | None = None,
+    watched: core.Watched | None = None,
 ) -> core.Output:
     """Run ``experiment`` to its end, on the hosts that it asks for.
 
-    ``progress`` gets the fraction done; Ctrl-C raises ``KeyboardInterrupt`` at once.
+    ``progress`` gets the fraction done; on simulated hosts ``watched``, if there is one, is called in its
+    place, with the transmissions begun so far too. Ctrl-C raises ``KeyboardInterrupt`` at once.
 
     On Linux hosts a run ends with an error when virtual time stands still for ``patience`` seconds. The logs
     of a failed run are kept as ``logs``, else in a temporary directory that the error names.
@@ -205,4 +217,4 @@ def execute(
         return dilated.execute(experiment, progress, capture, patience=patience, logs=logs)
     if installed.has_linux_hosts(experiment.resolved):
         return guest.execute(experiment, progress, capture, patience=patience, logs=logs)
-    return core.simulate(experiment, progress, capture, trace)
+    return core.simulate(experiment, progress, capture, trace, watched=watched)

@@ -1,9 +1,11 @@
 """Runs one experiment at every combination of some keys' values, on all cores. A sweep can be resumed."""
 
 import json
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -87,6 +89,28 @@ def axes_of(spec: Spec) -> dict[str, list[Any]]:
     return check_axes(flatten(table), f"{spec.path}: [sweep]")
 
 
+HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
+TABLE_OF_AXES = re.compile(r"^[ \t]*\[[ \t]*sweep[ \t]*\][^\n]*", re.MULTILINE)
+
+
+def without_axes(spec: Spec) -> Spec:
+    """The experiment of one point: without the lines of the ``[sweep]`` table, so that a finished point stays
+    finished when the table gets more values. Where these lines cannot be told for sure, all stay."""
+    if (found := TABLE_OF_AXES.search(spec.text)) is None:
+        return spec
+    after = HEADER.search(spec.text, found.end())
+    if after:  # other lines keep their numbers
+        blank = "\n" * spec.text.count("\n", found.start(), after.start())
+        text = spec.text[: found.start()] + blank + spec.text[after.start() :]
+    else:
+        text = f"{spec.text[: found.start()].rstrip()}\n"
+    try:
+        same = tomllib.loads(text) == {key: v for key, v in spec.document().items() if key != "sweep"}
+    except (tomllib.TOMLDecodeError, RecursionError):
+        same = False
+    return replace(spec, text=text) if same else spec
+
+
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as dotted keys: ``voq.small = [..]`` and ``"voq.small" = [..]`` mean the same."""
     flat: dict[str, Any] = {}
@@ -144,6 +168,7 @@ def plan(
         if seed.KEY in table:
             raise PlanError("the sweep has an axis seed: take it out, or do not give seeds")
         table[seed.KEY] = seed.seeds_of(spec, seeds)
+    spec = without_axes(spec)
     name = spec.check().name
     points = Grid(spec, table)
     if len(points) <= CHECKED:
@@ -165,9 +190,10 @@ def sweep(
 ) -> Sweep:
     """Run the experiment in ``path`` at every combination of its ``[sweep]`` table, or of ``axes`` if given.
 
-    Results are stored in ``out`` (default ``results/<name>``) under a hash of text, overrides, the files that
-    the text names, and build. A result that is already there is not run again, so an interrupted sweep
-    continues. ``jobs`` processes run in parallel (default: all cores); their number does not change a result.
+    Results are stored in ``out`` (default ``results/<name>``) under a hash of text (without ``[sweep]``),
+    overrides, the files that the text names, and build. A result that is already there is not run again, so
+    an interrupted sweep continues. ``jobs`` processes run in parallel (default: all cores); their number does
+    not change a result.
     ``seeds`` runs each point with so many seeds, from the experiment's own on.
 
     ``executor`` runs the points elsewhere: anything with the protocol of :mod:`concurrent.futures`, such as
