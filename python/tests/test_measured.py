@@ -17,6 +17,7 @@ from firstlight.claims.read import read
 from firstlight.claims.rows import Row
 from firstlight.claims.rows import rows as claim_rows
 from firstlight.figures.cdf import distribution
+from firstlight.figures.flows import progress
 from firstlight.figures.gallery import figures
 from firstlight.pages import lines
 from firstlight.pages.lines import grid
@@ -99,6 +100,13 @@ name = "fig07c"
 kind = "throughput"
 caption = "flows."
 at = { senders = 3 }
+
+[[figures]]
+name = "fig07d"
+kind = "sequence"
+caption = "one sender."
+curves = ["A"]
+where = { src = 1 }
 """
 EXPERIMENT = """\
 name = "small"
@@ -384,7 +392,7 @@ def test_a_measured_claim_from_runs_to_report(
     assert all(r["ours"] is not None and r["time_scale"] == 1 for r in rows)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "someone&#39;s figures, reproduced" in page
-    assert page.count("<figure") == 3
+    assert page.count("<figure") == 4
     assert lines.SEEDS in page
     assert lines.ALONE not in page
     shown = command("reproduce", "fig07", "--quick", "--table", "--out", "out").stdout
@@ -449,3 +457,18 @@ def test_distributions_are_of_the_rows_asked_for_and_end_below_all_where_some_ar
     )
     assert "Time (ms)" in linear
     assert [svg.count(">0.0</text>") for svg in (linear, logarithmic)] == [len(measured.points()), 0]
+
+
+def test_progress_is_what_the_chosen_flows_have_delivered() -> None:
+    result = result_of(
+        {},
+        flows={"id": [0, 1, 2], "src": [1, 2, 1]},
+        # 1 Gb/s for a millisecond is 125 kB; nothing in the third millisecond.
+        throughput={
+            "time_us": [4000.0, 4000.0, 5000.0, 7000.0],
+            "flow": [0, 1, 2, 0],
+            "goodput_gbps": [1.0, 9.0, 2.0, 1.0],
+        },
+    )
+    result.manifest["spec"] |= {"measure": {"throughput": "1ms"}, "warmup": "4ms"}
+    assert progress(result, {"src": 1}).to_dict() == {4000: 0, 5000: 125e3, 6000: 375e3, 8000: 500e3}

@@ -22,6 +22,7 @@ PlotKind = Literal[
     "lines",
     "overload",
     "ratios",
+    "sequence",
     "throughput",
     "weeks",
 ]

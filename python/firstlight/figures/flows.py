@@ -1,12 +1,18 @@
-"""Throughput of each flow over time: a panel for each curve."""
+"""Flows over time: their throughput, and how far they have come."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from firstlight.claims.form import Plot
 from firstlight.claims.measures.throughput import throughput
+from firstlight.claims.measures.units import in_us
 from firstlight.claims.outcome import Measured
 from firstlight.figures.style import Figure, draw, legend_above, ramp
+from firstlight.runs.result import Result
 
 
 def throughputs(measured: Measured, plot: Plot) -> Figure:
@@ -28,3 +34,41 @@ def throughputs(measured: Measured, plot: Plot) -> Figure:
         legend_above(canvas, panels[0])
 
     return draw(plot.name, plot.caption, (7.2, 0.7 + 1.6 * len(curves)), paint)
+
+
+def sequences(measured: Measured, plot: Plot) -> Figure:
+    """What some flows together have delivered in order against time, a line for each curve: a pause is level.
+    ``where`` chooses the flows by columns of table ``flows``, for example those of one sender."""
+    point = next(p for p in measured.points() if plot.at.items() <= p.items())
+    asked = [c for c in measured.claim.curves if not plot.curves or c.name in plot.curves]
+    curves = [c for c in asked if measured.has(c, point)]
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for curve, color in zip(curves, ramp(len(curves)), strict=True):
+            delivered = progress(measured.results(curve, point)[0], plot.where)
+            axes.step(
+                delivered.index / 1e6, delivered / 1e6, where="post", color=color, lw=1.2, label=curve.name
+            )
+        axes.set_ylabel("Delivered in order (MB)")
+        axes.set_xlabel("Time (s)")
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.01)
+        legend_above(canvas, axes)
+
+    return draw(plot.name, plot.caption, (7.2, 3.2), paint)
+
+
+def progress(result: Result, where: Mapping[str, Any]) -> "pd.Series[float]":
+    """Bytes that the flows with these values in table ``flows`` have delivered in order in the measured time,
+    by the end of each interval of ``measure.throughput`` in which they deliver something (us)."""
+    flows, intervals = result.table("flows"), result.table("throughput")
+    for column, value in where.items():
+        flows = flows[flows[column] == value]
+    own = intervals[intervals["flow"].isin(flows["id"])]
+    every = in_us(result.manifest["spec"]["measure"]["throughput"])
+    delivered = own.groupby("time_us")["goodput_gbps"].sum().sort_index().cumsum() * every * 1e3 / 8
+    start = pd.Series([0.0], index=[in_us(result.manifest["spec"]["warmup"])])
+    delivered.index = delivered.index + every
+    whole: pd.Series[float] = pd.concat([start, delivered])
+    return whole

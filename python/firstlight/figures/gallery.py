@@ -4,10 +4,11 @@
 columns or on rows. ``bars``: ``metrics``, a panel each, by curve, at the first point. ``heat_map``: the first
 of ``metrics`` by curve and first axis, a panel for each value of the second. ``cdf``: distribution of a
 table's ``column``, a panel for each point. ``ratios``: the first of ``metrics``, by the ratios that have
-``by``, beside the paper's. ``throughput``: flows over time, a panel for each curve. ``overload``: all flows
-together and the first watched queue over time. ``fct_groups``: completion times by flow size. ``weeks``,
-``day``: sequence numbers and VOQ of a hybrid fabric. ``ladder``: measured delay and queue over time.
-``chain_deviation``, ``chain_gaps``, ``chain_rtts``: the measurement chain's.
+``by``, beside the paper's. ``throughput``: flows over time, a panel for each curve. ``sequence``: what flows
+have delivered over time, a line for each curve. ``overload``: all flows together and the first watched queue
+over time. ``fct_groups``: completion times by flow size. ``weeks``, ``day``: sequence numbers and VOQ of a
+hybrid fabric. ``ladder``: measured delay and queue over time. ``chain_deviation``, ``chain_gaps``,
+``chain_rtts``: the measurement chain's.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +52,7 @@ SINGLE: dict[PlotKind, Callable[[Measured, Plot], Figure]] = {
     "ladder": ladder.ladder,
     "overload": overload.overload,
     "ratios": ratios.ratios,
+    "sequence": flows.sequences,
     "throughput": flows.throughputs,
 }
 
