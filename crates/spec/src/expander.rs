@@ -265,20 +265,27 @@ impl Expander<'_> {
     }
 
     /// A flow for each pair, which starts at once and sends until the end.
-    pub fn between(&self, connections: &Connections, class: u8, pairs: &[HostPair]) -> Result<Vec<Flow>, Box<Problem>> {
+    /// Where no class is given, it is that of the flow's congestion control.
+    pub fn between(
+        &self,
+        connections: &Connections,
+        class: Option<u8>,
+        pairs: &[HostPair],
+    ) -> Result<Vec<Flow>, Box<Problem>> {
         let hosts = self.host_kind(connections);
+        let of_control = |cc: &Control| self.experiment.hosts.class_of(cc.name(), hosts);
         let controls = self.controls(connections, pairs)?;
         let flow = |(&(src, dst), cc): (&HostPair, Control)| Flow {
             entry: self.entry,
             src: HostId(src as u16),
             dst: HostId(dst as u16),
             hosts,
+            class: class.unwrap_or_else(|| of_control(&cc)),
             cc,
             size: None,
             start: Span::ZERO,
             jitter: Span::ZERO,
             stop: None,
-            class,
             messages: 0,
         };
         Ok(pairs.iter().zip(controls).map(flow).collect())

@@ -52,6 +52,8 @@ pub struct LinuxHost {
     pub route: String,
     /// The host's settings, in the order they are set.
     pub sysctls: Vec<Sysctl>,
+    /// The traffic class of TCP that is not of a flow, where programs set none.
+    pub class: u8,
 }
 
 /// The `[[linux.hosts]]` entries: the hosts that each is about.
@@ -158,6 +160,7 @@ impl HostSettings<'_> {
             mtu: self.mtu(host),
             route: self.route(host),
             sysctls: self.sysctls(host, controls),
+            class: self.class(host),
         }
     }
 
@@ -175,6 +178,14 @@ impl HostSettings<'_> {
         let own = self.of_host(host).filter_map(|table| table.route.as_ref());
         self.experiment.linux.route.iter().chain(own).for_each(|attributes| route.extend(attributes));
         route.to_string()
+    }
+
+    fn class(&self, host: usize) -> u8 {
+        if !self.with_programs {
+            return 0;
+        }
+        let cc = self.entries.cc(self.experiment, self.places, host).expect("it was asked for before");
+        self.experiment.hosts.class_of(cc, HostKind::Linux)
     }
 
     fn sysctls(&self, host: usize, controls: &BTreeSet<&str>) -> Vec<Sysctl> {

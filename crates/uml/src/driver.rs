@@ -14,7 +14,7 @@ use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegm
 use firstlight_sim::{ExternalHosts, FlowReport, World};
 use firstlight_units::{Span, Time};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroUsize;
 
@@ -80,6 +80,16 @@ pub struct KernelDriver<K> {
     warm: Option<Vec<FlowReport>>,
     /// Which packets of handshakes stay ECN-capable; `None`: those that the kernel makes so.
     ect_syn: Option<EctSyn>,
+    /// Traffic classes of programs' connections; `None`: those that their packets have.
+    programs: Option<ProgramClasses>,
+}
+
+/// Traffic classes that hosts give to connections of programs.
+struct ProgramClasses {
+    /// The class of each device's connections.
+    of_device: Vec<u8>,
+    /// Both directions of the connections of flows, which have classes of their own.
+    flows: BTreeSet<FlowTuple>,
 }
 
 /// The kernel, and its packets in the fabric.
@@ -125,6 +135,7 @@ impl<K: KernelCalls> KernelDriver<K> {
             end,
             warm: None,
             ect_syn: None,
+            programs: None,
         }
     }
 
@@ -132,6 +143,17 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// sees what the sending one wrote.
     pub fn restrict_ect_on_syn(&mut self, ect_syn: EctSyn) {
         self.ect_syn = Some(ect_syn);
+    }
+
+    /// From now on TCP of these devices, one class for each, has that traffic class in the fabric, except connections of
+    /// flows and those that have a class already.
+    pub fn classify_programs(&mut self, of_device: Vec<u8>) {
+        let ends = |flow: &FlowReport| {
+            let there = FlowTuple { src: flow.src, sport: flow.sport, dst: flow.dst, dport: flow.dport };
+            [there, there.reversed()]
+        };
+        let flows = self.world.flows().iter().flat_map(ends).collect();
+        self.programs = Some(ProgramClasses { of_device, flows });
     }
 
     /// Begins the fabric's time at `now`. Returns false when it has begun before.
@@ -216,7 +238,12 @@ impl<K: KernelCalls> KernelDriver<K> {
             RunPhase::Running(_) => {
                 let host = self.devices[device as usize];
                 match read_frame(frame, length, host, &self.addresses) {
-                    Ok(packet) => return self.enter(host, cookie, packet),
+                    Ok(mut packet) => {
+                        if let Some(programs) = &self.programs {
+                            programs.classify(device, &mut packet);
+                        }
+                        return self.enter(host, cookie, packet);
+                    }
                     Err(Refusal::NotIpv4) => &mut frames.not_ipv4,
                     Err(Refusal::Malformed) => &mut frames.malformed,
                     Err(Refusal::Elsewhere) => &mut frames.elsewhere,
@@ -331,6 +358,15 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// What became of the frames.
     pub fn frames(&self) -> Frames {
         self.edge.frames
+    }
+}
+
+impl ProgramClasses {
+    fn classify(&self, device: u32, packet: &mut Packet) {
+        let class = self.of_device[device as usize];
+        if class != 0 && packet.class() == 0 && packet.tcp().is_some() && !self.flows.contains(&packet.tuple()) {
+            packet.set_class(class);
+        }
     }
 }
 

@@ -93,6 +93,10 @@ impl<K: KernelCalls + Send> Session<K> {
         if let Some(ect_syn) = order.spec.tcp.ect_syn {
             driver.restrict_ect_on_syn(ect_syn);
         }
+        let classes: Vec<u8> = order.spec.linux.iter().flat_map(|linux| &linux.hosts).map(|host| host.class).collect();
+        if classes.iter().any(|class| *class != 0) {
+            driver.classify_programs(classes);
+        }
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
         Ok(Session { directory, order, driver, capture, linux, received: vec![], progress, over: false })
     }

@@ -2,6 +2,7 @@
 //! stands on its struct.
 
 mod circuits;
+mod classes;
 mod clock;
 mod lossless;
 mod ports;
@@ -39,6 +40,7 @@ pub(crate) fn check(
     rules.qcn();
     rules.shared_buffer();
     rules.weights();
+    rules.classes_of_controllers(conditions);
     rules.paced_window();
     rules.ect_on_syn(conditions);
     rules.own_controllers(conditions);

@@ -1,8 +1,9 @@
 //! `[hosts]`: the links of hosts, and what is between their TCP and their links.
 
-use crate::host_kind::DefaultHosts;
+use crate::host_kind::{DefaultHosts, HostKind};
 use firstlight_net::Framing;
 use firstlight_net::interface::ClockConfig;
+use firstlight_transport::cc::CcName;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,21 @@ pub struct HostsTable {
     /// Each such clock goes too fast or too slow by up to this many millionths; 40 are 40 ns per ms.
     #[schemars(range(min = 0, max = 1000))]
     pub clock_drift_ppm: f64,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    #[schemars(extend("x-when" = "packet fabric"))]
+    pub classes: Vec<HostClassTable>,
+}
+
+/// The traffic class (DSCP) that hosts give to connections of a congestion control, so that switches can keep
+/// controllers apart. A `class` of a flow or a workload goes before it; controllers without an entry have class 0. On
+/// Linux hosts the TCP of programs has the class of its own host's controller.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostClassTable {
+    /// The congestion control.
+    pub cc: CcName,
+    /// The class of its packets: one of `[[switch.classes]]`.
+    #[schemars(range(min = 0, max = 7))]
+    pub class: u8,
 }
 
 /// The distribution of a random delay.
@@ -103,6 +119,7 @@ impl Default for HostsTable {
             loss: 0.0,
             clock_offset: offset,
             clock_drift_ppm: f64::from(drift) / 1000.0,
+            classes: vec![],
         }
     }
 }
@@ -116,6 +133,15 @@ impl HostsTable {
     /// Bytes of a link that the largest packet takes.
     pub(crate) fn packet_on_link(&self) -> Bytes {
         self.framing.on_link(self.mtu)
+    }
+
+    /// The traffic class of a congestion control, by its name on hosts of that kind.
+    pub(crate) fn class_of(&self, cc: &str, hosts: HostKind) -> u8 {
+        let is_of = |entry: &&HostClassTable| match hosts {
+            HostKind::Simulated => entry.cc.simulated().unwrap_or(entry.cc.as_str()) == cc,
+            HostKind::Linux => entry.cc.linux() == Some(cc),
+        };
+        self.classes.iter().find(is_of).map_or(0, |entry| entry.class)
     }
 
     /// From what range the hosts' clocks are drawn.

@@ -33,7 +33,7 @@ pub use fabric::{
     Dumbbell, Fabric, FabricFormat, FatTree, GraphFile, LeafSpineRacks, Racks, Routed, Star, ThreeTierRacks,
 };
 pub use flows::{Connections, FlowsTable};
-pub use hosts::{HostsTable, JitterTable};
+pub use hosts::{HostClassTable, HostsTable, JitterTable};
 pub use links::LinksTable;
 pub use linux::{LinuxHostTable, LinuxTable};
 pub use marks::MarksTable;

@@ -109,7 +109,7 @@ impl Probe {
             count: None,
             start: common.start,
             more: vec![],
-            class: common.class,
+            class: common.class.unwrap_or(0),
             send_buffer,
         })
     }

@@ -60,7 +60,6 @@ impl Workload for FlowFile {
         let pairs: Vec<HostPair> = listed.iter().map(|flow| (flow.src.index(), flow.dst.index())).collect();
         let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
         expander.starts(self.common.start, Span::ZERO)?;
-        let own_class = expander.has("class");
         for (flow, listed) in flows.iter_mut().zip(listed) {
             let ListedFlow { size, start, class, .. } = listed;
             flow.start = after(*start, self.common.start, 1);
@@ -72,7 +71,7 @@ impl Workload for FlowFile {
                 return Err(wrong(expander, &path, listed, problem));
             }
             flow.size = *size;
-            if let (Some(class), false) = (class, own_class) {
+            if let (Some(class), None) = (class, self.common.class) {
                 flow.class = *class;
             }
         }

@@ -120,9 +120,8 @@ pub struct Common {
     #[serde(default)]
     pub start: Span,
     /// Traffic class of the packets, in both directions, instead of a class that a file gives.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 7))]
-    pub class: u8,
+    #[schemars(range(min = 0, max = 7), extend("x-without" = "that of `hosts.classes` for its congestion control, else 0"))]
+    pub class: Option<u8>,
 }
 
 /// What a workload expands to.
