@@ -119,3 +119,6 @@ def test_shares_are_those_of_endless_flows(run: Any) -> None:
     assert 0 < least <= median <= most < 10 and 0.5 < jain <= 1
     acks = measures.value(result, "packets_per_ack")
     assert acks is not None and 1 <= acks <= 2
+    rate, interrupts = (measures.value(result, name) for name in ("acks_per_ms", "interrupts_per_ms"))
+    assert rate is not None and interrupts is not None
+    assert interrupts == pytest.approx(rate * (1 + acks), rel=0.1), "data packets and their ACKs"

@@ -9,7 +9,8 @@ Of a workload NAME:
 Of all flows: ``retransmit_pct``, data packets sent again of those sent. Of flows that send until the run's
 end: ``flow_gbps_p50``, ``flow_gbps_min`` and ``flow_gbps_max``, a flow's goodput from its start to the run's
 end, and ``jain_of_flows``, Jain's index of these. Where all flows have one receiver that sends nothing but
-ACKs: ``acks_per_ms`` and ``packets_per_ack``.
+ACKs: ``acks_per_ms``, ``packets_per_ack``, and ``interrupts_per_ms``, the packets that it takes and sends:
+each is an interrupt where an interface does not wait for more.
 """
 
 from math import isfinite
@@ -47,9 +48,14 @@ def _acks(result: Result) -> dict[str, float]:
     if len(nics) != 1 or receivers & set(flows["src"]):
         return {}
     acks = float(nics["offered"].iloc[0])
+    taken = ports[ports["name"] == nics["name"].iloc[0].replace(".nic", ".port")]["delivered"]
     packets = float(flows["packets_sent"].sum())
     elapsed_ms = float(result.manifest["elapsed_us"]) / 1e3
-    return {"acks_per_ms": acks / elapsed_ms, "packets_per_ack": packets / acks if acks else float("nan")}
+    return {
+        "acks_per_ms": acks / elapsed_ms,
+        "packets_per_ack": packets / acks if acks else float("nan"),
+        "interrupts_per_ms": (acks + float(taken.iloc[0])) / elapsed_ms if len(taken) else float("nan"),
+    }
 
 
 def _shares(result: Result) -> dict[str, float]:
