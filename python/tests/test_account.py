@@ -124,7 +124,7 @@ def tail(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
 @pytest.mark.parametrize(
     ("cause", "message"),
     [
-        ("queueing", "--without queueing: write loss, pause or night"),
+        ("queueing", "--without queueing: write rto, loss, pause or night"),
         ("pause", r"this experiment has no \[pfc\]"),
         ("night", "this experiment has no circuit switch"),
     ],
@@ -152,6 +152,15 @@ def test_without_loss_queues_take_all(tail: fl.Result) -> None:
     assert blamed(accounts(tail)[2], "loss") > 200_000 * 10**6
     # Flow 2's packet comes 100 ns after flow 0's and waits until that and flow 1's have left.
     assert after.flows["fct_us"][2] == pytest.approx(4.192 + 0.0416 + 4 * 1052 * 0.0008 + 2 - 0.1, abs=1e-6)
+
+
+def test_without_timeouts_a_lost_tail_is_sent_again_after_a_round_trip(tail: fl.Result) -> None:
+    after = rerun(tail, "rto")
+    assert blamed(accounts(tail)[2], "rto") > 200_000 * 10**6
+    # After the handshake's sample of 4.192 us the timeout is SRTT + 4 RTTVAR, three times that.
+    wait = {part.name: part.time_ps for part in accounts(after)[2].parts()}["rto"]
+    assert wait == 3 * 4_192_000
+    assert after.flows["fct_us"][2] < 30
 
 
 RACKS = """

@@ -21,12 +21,13 @@ from firstlight.runs.result import Result
 from firstlight.runs.run import asked, execute
 
 CAUSES = {
+    "rto": ("rto",),
     "loss": ("rto", "tail_probe", "fast_recovery", "reordering", "syn_loss"),
     "pause": ("pause",),
     "night": ("night",),
 }
 """What can be taken away, and the causes of an account that this concerns."""
-FORMS = "loss, pause or night"
+FORMS = "rto, loss, pause or night"
 MOST_PACKETS = 16_777_216
 """The largest queue that counts packets."""
 MOST_BYTES = "1099511627776B"
@@ -68,6 +69,8 @@ def _changed(resolved: dict[str, Any], cause: str) -> dict[str, Any]:
     """The experiment without a cause."""
     spec = copy.deepcopy(resolved)
     match cause:
+        case "rto":
+            _without_timeouts(spec)
         case "loss":
             _without_loss(spec)
         case "pause":
@@ -75,6 +78,11 @@ def _changed(resolved: dict[str, Any], cause: str) -> dict[str, Any]:
         case _:
             _without_nights(spec)
     return spec
+
+
+def _without_timeouts(spec: dict[str, Any]) -> None:
+    """Timeouts as short as round trips allow: no floor, and clocks that do not tick."""
+    spec.setdefault("tcp", {}).update({"rto_min": "1us", "rto_variance": "0s", "tick": "0s"})
 
 
 def _without_loss(spec: dict[str, Any]) -> None:
