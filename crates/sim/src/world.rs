@@ -366,7 +366,7 @@ impl World {
         if !external {
             self.open(number);
             let sender = &mut self.connections.get_mut(endpoint).expect("it was opened").connection;
-            sender.write(size.map_or(u64::MAX, Bytes::get), self.now);
+            sender.write_all(size.map_or(u64::MAX, Bytes::get), self.now);
         }
         if self.control.as_ref().is_some_and(|control| control.records_writes()) {
             self.record_write(number, size.map(Bytes::get));

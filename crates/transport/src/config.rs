@@ -143,13 +143,13 @@ pub struct StackConfig {
     pub receive_buffer: Bytes,
     /// Memory of this buffer at most; `None`: what `receive_window` takes (`tcp_rmem`, third number).
     pub receive_memory: Option<Bytes>,
-    /// The memory that packets take when they arrive.
+    /// The memory that packets take.
     pub memory: Memory,
     /// The window is taken back where memory is short (`tcp_shrink_window`).
     pub shrink_window: bool,
 }
 
-/// The memory that a packet takes when it arrives.
+/// The memory that packets take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// Of a network interface: payload, and a fixed part for headers and description.
@@ -160,7 +160,24 @@ pub enum Memory {
 
 impl Memory {
     /// What a packet of an interface takes besides its payload, in bytes; measured (docs/models/tcp.md).
-    pub const BESIDE_PAYLOAD: u64 = 890;
+    pub const BESIDE_PAYLOAD: u64 = 832;
+
+    /// What a chunk of unsent data takes besides its payload, in bytes; measured on this kind of kernel, as
+    /// [`Memory::headroom`] is.
+    pub(crate) const fn beside_chunk(self) -> u64 {
+        match self {
+            Memory::Interface => Self::BESIDE_PAYLOAD,
+            Memory::Tun => 1_280,
+        }
+    }
+
+    /// What the stack reserves for headers when it works out the memory of a segment to send, in bytes.
+    pub(crate) const fn headroom(self) -> u64 {
+        match self {
+            Memory::Interface => 512,
+            Memory::Tun => 640,
+        }
+    }
 
     /// Bytes that a packet with so much payload takes.
     #[inline]

@@ -32,11 +32,15 @@ impl Sender {
             return false;
         }
         let window = self.window_end.saturating_sub(self.next);
+        let mss = u64::from(terms.mss);
+        let most = self.burst_size(terms);
+        let quota = most.min(u64::from(room.min((self.window.cwnd / 2).max(1))) * mss);
+        self.queue.fill_head(self.next + quota);
         let Some((chunk, last)) = self.queue.head() else {
             // Nothing is left but the FIN.
             return self.fin && self.next < self.written && window > 0 && self.begin_burst(1, now);
         };
-        let (len, mss) = (chunk.end - self.next, u64::from(terms.mss));
+        let len = chunk.end - self.next;
         if len.min(mss) > window {
             self.limits.set(Limited::ByWindow, now);
             return false;
@@ -44,12 +48,10 @@ impl Sender {
         let burst = if len <= mss {
             if last && self.holds_back(len < mss, attempt) { 0 } else { len }
         } else {
-            let most = self.burst_size(terms);
             if attempt != Attempt::One && self.waits_for_room(chunk, last, room, most, now, terms) {
                 return false;
             }
-            let quota = u64::from(room.min((self.window.cwnd / 2).max(1))) * mss;
-            self.part_of(len, last, quota.min(most), window, mss, attempt)
+            self.part_of(len, last, quota, window, mss, attempt)
         };
         if attempt == Attempt::One {
             self.queue.attempt = Attempt::None;
@@ -76,8 +78,9 @@ impl Sender {
         if !part || self.closes || matches!(attempt, Attempt::Pushed | Attempt::One) {
             return false;
         }
-        let small_in_flight = self.small_end > self.una;
-        self.corked || attempt == Attempt::Corked || (!self.nodelay && !self.board.is_empty() && small_in_flight)
+        let nagle = !self.nodelay || (self.flushes && self.queue.backlog() > 0);
+        let small_in_flight = !self.board.is_empty() && self.small_end > self.una;
+        self.corked || attempt == Attempt::Corked || (nagle && small_in_flight)
     }
 
     pub(crate) fn begin_burst(&mut self, len: u64, now: Time) -> bool {

@@ -141,7 +141,7 @@ impl Connection {
         self.sender.timer = Timer::IDLE;
         self.sender.arm_from = now;
         self.sender.enlarge_buffer(&self.terms);
-        self.receiver.policy.start(now);
+        self.receiver.establish(now, &self.terms);
         if self.syn_retries == 0 {
             let rtt = now.saturating_since(self.syn_sent);
             self.sender.rtt.on_sample(rtt, &self.terms);
@@ -182,7 +182,7 @@ impl Connection {
         self.terms.announcement().write(&mut p);
         p.insert_flags(TcpFlags::SYN);
         if self.state == State::SynReceived {
-            self.receiver.write_ack(&mut p, &self.terms);
+            self.receiver.write_ack(&mut p, now, &self.terms);
             if self.sender.ecn {
                 p.insert_flags(TcpFlags::ECE);
             }
@@ -193,6 +193,7 @@ impl Connection {
             p.set_ecn(Ecn::Ect0);
         }
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        self.receiver.offer.start();
         p.set_window(self.receiver.offer.unscaled());
     }
 

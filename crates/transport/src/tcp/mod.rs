@@ -231,7 +231,7 @@ impl Connection {
                 p.insert_flags(TcpFlags::CWR);
             }
         }
-        self.receiver.write_ack(&mut p, &self.terms);
+        self.receiver.write_ack(&mut p, now, &self.terms);
     }
 
     fn write_pure_ack<'a>(&mut self, p: &'a mut Packet, now: Time) -> TcpSegmentMut<'a> {
@@ -239,7 +239,7 @@ impl Connection {
         if self.sender.ecn && self.sender.cc.ecn() == EcnUse::Precise {
             p.set_ecn(Ecn::Ect0);
         }
-        self.receiver.write_ack(&mut p, &self.terms);
+        self.receiver.write_ack(&mut p, now, &self.terms);
         p
     }
 

@@ -42,14 +42,24 @@ pub(crate) struct Offer {
     /// The program has the connection: the buffer may grow.
     accepted: bool,
     scale: u8,
-    /// The time in which a whole window arrives: the receiver's measure of a round trip.
-    rtt: Span,
-    /// A window has arrived when this offset has, begun then.
-    round: (u64, Time),
-    /// What arrived in a round trip is counted from this offset, since then.
-    counted: (u64, Time),
-    /// The most that has arrived in a round trip.
+    /// The receiver's measure of a round trip, in eighths of a microsecond; 0 before the first.
+    rtt: u64,
+    /// A window has arrived when this offset has, begun at this microsecond.
+    round: (u64, u64),
+    /// What the program reads in a round trip is counted from this offset, since this microsecond.
+    counted: (u64, u64),
+    /// The most that the program has read in a round trip.
     arrived: u64,
+    /// The timestamp that the last sample of a round trip was made from.
+    echoed: u32,
+}
+
+/// Shorter round trips let the buffer grow slowly (`tcp_rcvbuf_low_rtt`), in microseconds.
+const SHORT_ROUND_TRIP: u64 = 1000;
+
+/// The clock by which a receiver measures round trips counts whole microseconds.
+const fn microseconds(now: Time) -> u64 {
+    now.as_ps() / Span::from_us(1).as_ps()
 }
 
 impl Offer {
@@ -66,7 +76,6 @@ impl Offer {
         } else {
             (most, (window * WHOLE).div_ceil(most).min(WHOLE))
         };
-        let start = (0, Time::ZERO);
         Offer {
             buffer,
             most,
@@ -78,10 +87,11 @@ impl Offer {
             highest: 0,
             accepted: true,
             scale: 0,
-            rtt: Span::MAX,
-            round: start,
-            counted: start,
+            rtt: 0,
+            round: (0, 0),
+            counted: (0, 0),
             arrived: 0,
+            echoed: 0,
         }
     }
 
@@ -90,7 +100,6 @@ impl Offer {
         let (mss, space) = (u64::from(mss), self.space());
         let whole = if space > mss { space / mss * mss } else { space };
         self.granted = whole.min(UNSCALED);
-        self.arrived = self.granted.min(FIRST_SEGMENTS * mss);
     }
 
     /// By how many bits windows are shifted that are offered from now on.
@@ -174,50 +183,105 @@ impl Offer {
     /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it.
     pub(crate) fn grow(&mut self, len: u64, memory: u64, mss: u64) -> bool {
         let room = self.space().min(self.free()).saturating_sub(self.granted);
-        // A packet that takes more memory than its share does not raise the window by much.
-        let fits = memory * self.share / WHOLE <= len;
-        let step = if fits { (2 * mss).max(2 * len) } else { 0 };
+        let step = if room > 0 && self.is_worth_its_memory(len, memory) { 2 * mss.max(len) } else { 0 };
         self.granted += room.min(step);
-        room.min(step) > 0
+        step > 0
     }
 
-    /// Everything before `next` has arrived, and the program has read it: tunes the buffer.
+    /// Whether the window may grow for a packet. One that takes more memory than its share counts as long as the window
+    /// is a small part of what it can become: half for each time that the memory has to be halved.
     #[inline]
-    pub(crate) fn tune(&mut self, next: u64, now: Time) {
-        if self.buffer < self.most {
-            self.resize(next, now);
+    fn is_worth_its_memory(&self, len: u64, memory: u64) -> bool {
+        let (mut memory, mut most) = (memory * self.share / WHOLE, self.most * self.share / WHOLE);
+        while memory > len {
+            (memory, most) = (memory / 2, most / 2);
+            if self.granted > most {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The handshake is complete at `now`: room for one segment of `mss` bytes stays free.
+    pub(crate) fn establish(&mut self, mss: u32, now: Time) {
+        let mss = u64::from(mss);
+        self.granted = self.granted.min(self.space().saturating_sub(mss).max(2 * mss));
+        self.arrived = self.granted.min(FIRST_SEGMENTS * mss);
+        self.counted = (1, microseconds(now));
+    }
+
+    /// Data have arrived: everything before `next` has. The time in which a whole window arrives is at least a round
+    /// trip.
+    #[inline]
+    pub(crate) fn on_arrival(&mut self, next: u64, now: Time) {
+        if next >= self.round.0 && self.buffer < self.most {
+            let now = microseconds(now);
+            if self.round.0 > 0 {
+                let sample = 8 * (now - self.round.1).max(1);
+                self.rtt = if self.rtt == 0 { sample } else { self.rtt.min(sample) };
+            }
+            self.round = (next + self.window, now);
         }
     }
 
-    fn resize(&mut self, next: u64, now: Time) {
-        if next >= self.round.0 {
-            if self.round.0 > 0 {
-                self.rtt = self.rtt.min(now.saturating_since(self.round.1));
-            } else {
-                self.counted = (1, now);
-            }
-            self.round = (next + self.granted, now);
+    /// A full segment echoes `timestamp` at `now`, in milliseconds of this host's clock: the round trip took as long,
+    /// if it took any time by that clock. Longer samples count for an eighth, and not at all if the program is `slow`.
+    #[inline]
+    pub(crate) fn on_echo(&mut self, timestamp: u32, now: u32, slow: bool) {
+        if timestamp == self.echoed || self.buffer >= self.most {
+            return;
         }
-        if now.saturating_since(self.counted.1) >= self.rtt {
-            let arrived = next - self.counted.0;
-            // A sender that speeds up goes on to do so.
-            let expected = arrived.max(arrived * arrived / self.arrived).min(2 * arrived);
-            self.make_room_for(2 * expected);
-            self.arrived = self.arrived.max(arrived);
-            self.counted = (next, now);
+        self.echoed = timestamp;
+        let sample = 8 * 1000 * u64::from(now.wrapping_sub(timestamp));
+        let longer = self.rtt > 0 && sample > self.rtt;
+        if longer && !slow {
+            self.rtt += sample / 8 - self.rtt / 8;
+        } else if sample > 0 && !longer {
+            self.rtt = sample;
         }
+    }
+
+    /// The program has read everything before `next`, and what lies beyond a gap ends `extent` bytes beyond what has
+    /// arrived in order: tunes the buffer.
+    #[inline]
+    pub(crate) fn tune(&mut self, next: u64, extent: u64, now: Time) {
+        if self.buffer < self.most {
+            self.resize(next, extent, microseconds(now));
+        }
+    }
+
+    fn resize(&mut self, next: u64, extent: u64, now: u64) {
+        if self.rtt == 0 || now - self.counted.1 < self.rtt / 8 {
+            return;
+        }
+        let read = next - self.counted.0;
+        if read > self.arrived {
+            let before = std::mem::replace(&mut self.arrived, read);
+            self.make_room(before, extent);
+        }
+        self.counted = (next, now);
     }
 
     /// What lies beyond a gap ends `extent` bytes beyond what has arrived in order: the buffer is to have room for it,
-    /// besides twice what arrives in a round trip.
+    /// besides what arrives in a round trip.
     pub(crate) fn make_room_beyond(&mut self, extent: u64) {
         if self.accepted && self.buffer < self.most {
-            self.make_room_for(2 * self.arrived + extent);
+            self.make_room(self.arrived, extent);
         }
     }
 
-    fn make_room_for(&mut self, payload: u64) {
-        let memory = payload * WHOLE / self.share;
+    /// The buffer is to hold twice what the program reads in a round trip, where it read `before` in an earlier one,
+    /// and `extent` bytes.
+    fn make_room(&mut self, before: u64, extent: u64) {
+        let twice = 2 * self.arrived;
+        let rtt = self.rtt / 8;
+        let growth = if rtt < SHORT_ROUND_TRIP {
+            twice * rtt / SHORT_ROUND_TRIP
+        } else {
+            // A sender that speeds up goes on to do so.
+            2 * twice * (self.arrived - before) / before
+        };
+        let memory = (twice + growth + extent) * WHOLE / self.share;
         self.buffer = self.buffer.max(memory.min(self.most));
     }
 

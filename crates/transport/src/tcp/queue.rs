@@ -21,11 +21,7 @@ use std::collections::VecDeque;
 
 /// The most payload of a chunk, and of a burst.
 pub(crate) const LARGEST: u64 = 65_475;
-/// Memory of a chunk besides its payload.
-const BESIDE_PAYLOAD: u64 = 1_280;
-/// What the stack reserves for headers when it works out the memory of a segment, ...
-const HEADROOM: u64 = 640;
-/// ... and what describes a segment in memory.
+/// What describes a segment in memory.
 const DESCRIPTION: u64 = 256;
 /// The least congestion window for which the buffer has room.
 const LEAST_WINDOW: u32 = 10;
@@ -88,6 +84,8 @@ pub(crate) struct SendQueue {
     backlog: u64,
     how: Send,
     limit: Limit,
+    /// Memory of a chunk besides its payload.
+    beside_payload: u64,
     /// Memory of what is unsent or unacknowledged.
     memory: u64,
     /// The program can go on handing over.
@@ -111,6 +109,7 @@ impl SendQueue {
             backlog: 0,
             how: Send::default(),
             limit: config.send_buffer.map_or(tuned, |bytes| Limit::Payload(bytes.get())),
+            beside_payload: if config.send_buffer.is_some() { 0 } else { config.stack.memory.beside_chunk() },
             memory: 0,
             writes: false,
             news: false,
@@ -163,10 +162,6 @@ impl SendQueue {
         self.limit = Limit::Said(bytes.get());
     }
 
-    const fn beside_payload(&self) -> u64 {
-        if let Limit::Payload(_) = self.limit { 0 } else { BESIDE_PAYLOAD }
-    }
-
     /// How much a new chunk may hold.
     fn room(&self, goal: u64, mss: u64) -> u64 {
         match self.limit {
@@ -192,7 +187,7 @@ impl SendQueue {
     pub(crate) fn release(&mut self, bytes: u64, burst: bool) {
         self.memory -= bytes;
         if burst {
-            self.memory -= self.beside_payload();
+            self.memory -= self.beside_payload;
         }
     }
 
@@ -202,11 +197,34 @@ impl SendQueue {
         self.start = end;
         if end < head.end {
             // What is left is a chunk of its own.
-            self.memory += self.beside_payload();
+            self.memory += self.beside_payload;
             return false;
         }
         self.chunks.pop_front();
         head.push
+    }
+
+    /// The first chunk takes over what the second holds, up to stream offset `end`: what is left of a chunk does not go
+    /// out by itself where a larger burst may.
+    #[inline]
+    pub(crate) fn fill_head(&mut self, end: u64) {
+        if self.chunks.len() > 1 && self.chunks[0].end < end {
+            self.take_from_second(end);
+        }
+    }
+
+    fn take_from_second(&mut self, end: u64) {
+        let second = self.chunks[1];
+        if self.chunks[0].closed {
+            return;
+        }
+        if second.end > end {
+            self.chunks[0].end = end;
+            return;
+        }
+        self.chunks[1].push |= self.chunks[0].push;
+        self.chunks.pop_front();
+        self.memory -= self.beside_payload;
     }
 
     /// What was not sent is forgotten.
@@ -306,7 +324,7 @@ impl Sender {
         }
         let bytes = room.min(queue.backlog);
         if !open {
-            queue.memory += queue.beside_payload();
+            queue.memory += queue.beside_payload;
             queue.chunks.push_back(Chunk { end: queue.end, push: false, closed: false });
         }
         queue.add(bytes);
@@ -341,7 +359,7 @@ impl Sender {
     /// The buffer is what holds the connection back: all is sent, and the window has room. It is made larger.
     pub(crate) fn enlarge_buffer(&mut self, terms: &Terms) {
         let Limit::Tuned(limit, most) = self.queue.limit else { return };
-        let segment = (u64::from(terms.segment) + HEADROOM).next_power_of_two() + DESCRIPTION;
+        let segment = (u64::from(terms.segment) + terms.stack.memory.headroom()).next_power_of_two() + DESCRIPTION;
         let window = u64::from(self.window.cwnd.max(LEAST_WINDOW).max(self.rack.reordering + 1));
         let wanted = (2 * window * segment).min(most);
         self.queue.limit = Limit::Tuned(limit.max(wanted), most);

@@ -10,7 +10,7 @@ use super::reassembly::{Arrival, Reassembly};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::terms::Terms;
-use super::timer::is_before;
+use super::timer::{is_before, timestamp};
 use firstlight_net::{Ecn, TcpFlags, TcpSegment, TcpSegmentMut};
 use firstlight_units::Time;
 
@@ -45,6 +45,8 @@ struct Unread {
     memory: u64,
     /// Memory of what lies beyond gaps.
     beyond: u64,
+    /// Memory of what a program that reads at once is about to read, when what has arrived is acknowledged.
+    fresh: u64,
 }
 
 /// The receiving half of a connection.
@@ -90,7 +92,7 @@ impl Receiver {
             ts_recent: 0,
             sample: None,
             end: u64::MAX,
-            unread: Unread { upto: u64::MAX, memory: 0, beyond: 0 },
+            unread: Unread { upto: u64::MAX, memory: 0, beyond: 0, fresh: 0 },
             exhausted: false,
             refusals: Refusals::default(),
         }
@@ -123,6 +125,27 @@ impl Receiver {
         self.unread.upto = self.stream.next().max(1);
     }
 
+    /// The handshake is complete.
+    pub(crate) fn establish(&mut self, now: Time, terms: &Terms) {
+        self.policy.start(now);
+        self.offer.establish(terms.own_mss(), now);
+    }
+
+    /// A program that reads at once reads what has arrived.
+    #[inline]
+    fn read_at_once(&mut self, now: Time) {
+        if self.unread.fresh > 0 {
+            self.offer.give_back(std::mem::take(&mut self.unread.fresh));
+            self.offer.tune(self.stream.next(), self.beyond(), now);
+            self.after_reading();
+        }
+    }
+
+    /// How far what lies beyond a gap reaches beyond what has arrived in order.
+    fn beyond(&self) -> u64 {
+        if self.stream.has_gap() { self.stream.highest() - self.stream.next() } else { 0 }
+    }
+
     /// Bytes that the program has not read.
     #[inline]
     pub(crate) fn unread(&self) -> u64 {
@@ -140,7 +163,7 @@ impl Receiver {
         let freed = if read == unread { self.unread.memory } else { self.unread.memory * read / unread };
         self.unread.memory -= freed;
         self.offer.give_back(freed);
-        self.offer.tune(self.unread.upto, now);
+        self.offer.tune(self.unread.upto, self.beyond(), now);
         self.after_reading();
         read
     }
@@ -262,6 +285,7 @@ impl Receiver {
     /// A segment with data or a FIN arrived. After a silence of a timeout ACKs are quick again, hence `rtt`. Returns
     /// whether the peer's stream is complete with it.
     pub(crate) fn on_data(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms, rtt: &RttEstimator) -> bool {
+        self.read_at_once(now);
         let next = self.stream.next();
         let start = self.map.offset(p.seq(), next);
         let fin = p.flags().has(TcpFlags::FIN);
@@ -275,6 +299,9 @@ impl Receiver {
         let ended = self.has_ended();
         if p.has_stamps() && p.payload() >= terms.mss {
             self.sample = Some(latency::sample(&p));
+        }
+        if terms.timestamps && p.payload() >= self.policy.segment {
+            self.offer.on_echo(p.tsecr(), timestamp(now), self.unread() > 0);
         }
         self.on_ecn(p, terms);
         let memory = self.measure(p, terms);
@@ -353,7 +380,8 @@ impl Receiver {
     fn on_progress(&mut self, len: u64, memory: u64, filled_gap: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
-            self.hold(memory, filled_gap, now);
+            self.hold(memory, filled_gap);
+            self.offer.on_arrival(self.stream.next(), now);
             if self.offer.grow(len, memory, u64::from(terms.own_mss())) {
                 self.policy.on_growth();
             }
@@ -365,32 +393,25 @@ impl Receiver {
             self.policy.now = true;
         }
         self.decide(now, terms, rtt);
-        if self.unread.upto == u64::MAX && self.policy.is_end_of_write() && self.policy.is_scheduled() {
-            // The program has read everything.
-            self.policy.now = true;
+        if !self.policy.now {
+            self.read_at_once(now);
         }
     }
 
-    /// Memory is taken by what the program has not read; one that reads at once frees what lay beyond a gap, too.
+    /// Memory is taken by what the program has not read, and no longer by what lay beyond a gap.
     #[inline]
-    fn hold(&mut self, memory: u64, filled_gap: bool, now: Time) {
-        let at_once = self.unread.upto == u64::MAX;
-        if !at_once {
-            self.unread.memory += memory;
-            self.offer.hold(memory);
-        }
+    fn hold(&mut self, memory: u64, filled_gap: bool) {
+        self.offer.hold(memory);
+        let mut held = memory;
         if filled_gap {
             let left = if self.stream.has_gap() { self.unread.beyond } else { 0 };
-            let freed = self.unread.beyond - left;
+            held += self.unread.beyond - left;
             self.unread.beyond = left;
-            if at_once {
-                self.offer.give_back(freed);
-            } else {
-                self.unread.memory += freed;
-            }
         }
-        if at_once {
-            self.offer.tune(self.stream.next(), now);
+        if self.unread.upto == u64::MAX {
+            self.unread.fresh += held;
+        } else {
+            self.unread.memory += held;
         }
     }
 
@@ -398,10 +419,10 @@ impl Receiver {
     fn on_gap(&mut self, len: u64, memory: u64, crowded: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
         self.unread.beyond += memory;
         self.offer.hold(memory);
-        if terms.sack {
-            self.offer.grow(len, memory, u64::from(terms.own_mss()));
+        if terms.sack && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
+            self.policy.on_growth();
         }
-        self.offer.make_room_beyond(self.stream.highest() - self.stream.next());
+        self.offer.make_room_beyond(self.beyond());
         self.policy.on_gap();
         if crowded || !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
             self.policy.now = true;
@@ -419,7 +440,8 @@ impl Receiver {
             if self.offer.is_scarce() {
                 self.policy.slow_down();
             }
-            if self.unread() == 0 || self.offer.select(u64::from(self.policy.segment)) >= left {
+            let is_read = self.unread() == 0 && self.unread.fresh == 0;
+            if is_read || self.offer.select(u64::from(self.policy.segment)) >= left {
                 self.policy.now = true;
             }
         }
@@ -440,6 +462,8 @@ impl Receiver {
             Echo::Classic => {
                 if p.flags().has(TcpFlags::CWR) {
                     self.ece = false;
+                    // The peer's window may be very small now.
+                    self.policy.now |= p.is_data();
                 }
                 if marked && !self.ece {
                     self.ece = true;
@@ -448,6 +472,8 @@ impl Receiver {
             }
             Echo::Precise => {
                 if marked != self.ece {
+                    // The peer is to know at once (RFC 8257, section 3.2).
+                    self.policy.now = true;
                     if self.stream.next() > self.acked {
                         self.ack_before_change = Some(self.stream.next());
                         self.policy.cancel_delay();
@@ -461,7 +487,7 @@ impl Receiver {
 
     /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
     /// room, SACK.
-    pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, terms: &Terms) {
+    pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);
         if self.ece {
@@ -494,6 +520,9 @@ impl Receiver {
         if !p.is_data() {
             let option = self.stream.write_sack(p, self.map);
             p.add_options(option);
+        }
+        if upto == self.stream.next() {
+            self.read_at_once(now);
         }
     }
 }

@@ -86,6 +86,8 @@ pub(crate) struct Sender {
     pub(crate) copied_upto: u64,
     /// Small segments go out at once (`TCP_NODELAY`).
     pub(crate) nodelay: bool,
+    /// Small segments wait while the program is still handing over.
+    pub(crate) flushes: bool,
     /// Parts of segments wait until they are whole (`TCP_CORK`).
     pub(crate) corked: bool,
     /// Where the last small segment ends that was sent.
@@ -165,6 +167,7 @@ impl Sender {
             burst_pushes: false,
             copied_upto: 0,
             nodelay: !terms.nagle,
+            flushes: false,
             corked: false,
             small_end: 0,
             board: Scoreboard::default(),
