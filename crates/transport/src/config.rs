@@ -179,6 +179,15 @@ impl Memory {
         }
     }
 
+    /// Bytes that a packet takes which continues what waits in the buffer: of an interface its payload alone, for it
+    /// joins the packet before it.
+    pub(crate) fn of_joined(self, payload: u64) -> u64 {
+        match self {
+            Memory::Interface => payload,
+            Memory::Tun => self.of(payload),
+        }
+    }
+
     /// Bytes that a packet with so much payload takes.
     #[inline]
     pub fn of(self, payload: u64) -> u64 {

@@ -58,7 +58,7 @@ fn equal_flows_lock_each_other_out_without_jitter_alone() {
     };
     let warns = |outcome: &firstlight_lab::Outcome| outcome.manifest["warnings"].to_string().contains("phase effect");
     let locked = result(text, &[]);
-    let noisy = result(text, &[("hosts.jitter.kind", "exponential"), ("hosts.jitter.mean", "1us")]);
+    let noisy = result(text, &[("hosts.jitter.kind", "exponential"), ("hosts.jitter.mean", "2us")]);
     assert!(shares(&locked) < 0.5 && warns(&locked), "{} {}", shares(&locked), locked.manifest["warnings"]);
     assert!(shares(&noisy) > 0.8 && !warns(&noisy), "{} {}", shares(&noisy), noisy.manifest["warnings"]);
 }

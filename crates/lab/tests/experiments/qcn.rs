@@ -10,16 +10,16 @@ fn warnings(outcome: &Outcome) -> Vec<&str> {
     outcome.manifest["warnings"].as_array().expect("a list").iter().filter_map(|warning| warning.as_str()).collect()
 }
 
-/// Seven flows of 2 MB into 10 Gb/s last 11.2 ms at least.
+/// Seven flows of 2 MB into 10 Gb/s last 11.2 ms at least; as on Linux hosts one of them waits for a timeout of 200 ms.
 #[test]
 fn an_incast_is_limited_and_told() {
-    let outcome = result(QCN, &[]);
+    let outcome = result(QCN, &[("duration", "300ms")]);
     let (sent, received) = (metric(&outcome, "qcn_notifications_sent"), metric(&outcome, "qcn_notifications_received"));
     assert!(sent >= 20.0 && sent - received <= 3.0, "{sent} sent, {received} received");
     assert!((1.0..=63.0).contains(&metric(&outcome, "qcn_feedback_mean")));
     assert!(metric(&outcome, "qcn_limited_flows") >= 7.0);
     let seconds = metric(&outcome, "qcn_limited_s");
-    assert!(seconds > 0.03 && seconds < 7.0 * 0.02 + 1e-9, "{seconds} s of seven flows");
+    assert!(seconds > 0.03 && seconds < 7.0 * 0.3 + 1e-9, "{seconds} s of seven flows");
     let (current, target) =
         (numbers(&outcome, "rate_limiters", "current_mbps"), numbers(&outcome, "rate_limiters", "target_mbps"));
     assert!(current.iter().zip(target).all(|(current, target)| *current >= 0.1 && current <= target && *target <= 1e4));

@@ -2,12 +2,16 @@
 //!
 //! The buffer counts memory: packets take more of it than their payload. What part of it is payload is not known before
 //! the first packet; half is assumed. So a peer that has shown nothing yet is offered half of the buffer, in whole
-//! segments, and two segments more for each packet that fits as well as it should. The window is never taken back,
-//! unless the stack is told to (`tcp_shrink_window`) or no memory is left at all.
+//! segments, and two segments more for each packet that fits as well as it should. When the handshake is complete, room
+//! for one segment stays free. A packet takes memory until the program has read it, which is after its acknowledgement
+//! if that goes out at once. The window is never taken back, unless the stack is told to (`tcp_shrink_window`) or no
+//! memory is left at all.
 //!
 //! The buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for
-//! twice what the program reads in a round trip, more while that grows, and for what lies beyond gaps. A round trip is
-//! at most the time in which a whole window arrives. The numbers are those of Linux 7.2: docs/models/tcp.md.
+//! twice what the program reads in a round trip, and for what lies beyond gaps. If round trips take a millisecond or
+//! more, a buffer gets more room while what is read grows; below that it gets little more (`tcp_rcvbuf_low_rtt` in
+//! Linux's ip-sysctl). A round trip is at most the time in which a whole window arrives; echoed timestamps measure it
+//! too. The numbers are those of Linux 7.2: docs/models/tcp.md.
 
 use super::terms::Terms;
 use crate::config::Memory;
@@ -19,6 +23,8 @@ const UNSCALED: u64 = 65_535;
 const WHOLE: u64 = 256;
 /// Segments that are expected in the first round trip (RFC 6928).
 const FIRST_SEGMENTS: u64 = 10;
+/// Shorter round trips let the buffer grow slowly (`tcp_rcvbuf_low_rtt`), in microseconds.
+const SHORT_ROUND_TRIP: u64 = 1000;
 
 /// The receive window of a connection.
 #[derive(Clone, Debug)]
@@ -52,14 +58,6 @@ pub(crate) struct Offer {
     arrived: u64,
     /// The timestamp that the last sample of a round trip was made from.
     echoed: u32,
-}
-
-/// Shorter round trips let the buffer grow slowly (`tcp_rcvbuf_low_rtt`), in microseconds.
-const SHORT_ROUND_TRIP: u64 = 1000;
-
-/// The clock by which a receiver measures round trips counts whole microseconds.
-const fn microseconds(now: Time) -> u64 {
-    now.as_ps() / Span::from_us(1).as_ps()
 }
 
 impl Offer {
@@ -321,4 +319,9 @@ impl Offer {
         self.highest = self.highest.max(self.edge);
         (window >> self.scale) as u16
     }
+}
+
+/// The clock by which a receiver measures round trips counts whole microseconds.
+const fn microseconds(now: Time) -> u64 {
+    now.as_ps() / Span::from_us(1).as_ps()
 }

@@ -67,6 +67,11 @@ impl Reassembly {
         self.beyond.iter().map(|i| i.end).max().unwrap_or(self.next)
     }
 
+    /// Whether something that lies beyond a gap ends at `start`.
+    pub(crate) fn continues(&self, start: u64) -> bool {
+        self.beyond.iter().any(|i| i.end == start)
+    }
+
     /// Takes in the segment `start..end`.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> Arrival {
         if start <= self.next && end > self.next {

@@ -305,12 +305,14 @@ impl Receiver {
         }
         self.on_ecn(p, terms);
         let memory = self.measure(p, terms);
+        let joins = if start > next { self.stream.continues(start) } else { self.unread() > 0 };
+        let held = if joins { terms.stack.memory.of_joined(len) } else { memory };
         match self.stream.insert(start, end) {
             Arrival::InOrder { filled_gap } => {
                 let len = self.stream.next() - next;
-                self.on_progress(len, memory, filled_gap, now, terms, rtt);
+                self.on_progress(len, [memory, held], filled_gap, now, terms, rtt);
             }
-            Arrival::OutOfOrder { crowded } => self.on_gap(len, memory, crowded, now, terms, rtt),
+            Arrival::OutOfOrder { crowded } => self.on_gap(len, [memory, held], crowded, now, terms, rtt),
             Arrival::Duplicate => {
                 self.policy.force_quick(self.offer_left(), terms);
                 self.policy.now = true;
@@ -376,11 +378,19 @@ impl Receiver {
         memory
     }
 
-    /// `len` bytes continue the stream, or its FIN.
-    fn on_progress(&mut self, len: u64, memory: u64, filled_gap: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
+    /// `len` bytes continue the stream, or its FIN. The packet takes `memory` by itself, and `held` in the buffer.
+    fn on_progress(
+        &mut self,
+        len: u64,
+        [memory, held]: [u64; 2],
+        filled_gap: bool,
+        now: Time,
+        terms: &Terms,
+        rtt: &RttEstimator,
+    ) {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
-            self.hold(memory, filled_gap);
+            self.hold(held, filled_gap);
             self.offer.on_arrival(self.stream.next(), now);
             if self.offer.grow(len, memory, u64::from(terms.own_mss())) {
                 self.policy.on_growth();
@@ -416,9 +426,17 @@ impl Receiver {
     }
 
     /// A segment lies beyond a gap.
-    fn on_gap(&mut self, len: u64, memory: u64, crowded: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
-        self.unread.beyond += memory;
-        self.offer.hold(memory);
+    fn on_gap(
+        &mut self,
+        len: u64,
+        [memory, held]: [u64; 2],
+        crowded: bool,
+        now: Time,
+        terms: &Terms,
+        rtt: &RttEstimator,
+    ) {
+        self.unread.beyond += held;
+        self.offer.hold(held);
         if terms.sack && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
             self.policy.on_growth();
         }

@@ -485,8 +485,7 @@ fn acks_beyond_a_gap_are_held_back() {
     let acks = |compress_sacks| {
         // A window that grows is reported with each packet.
         let receive_window = Bytes::new(1 << 20);
-        let tcp =
-            TcpConfig { quick_acks: 0, autotune: false, receive_window, compress_sacks, ..TcpConfig::default() };
+        let tcp = TcpConfig { quick_acks: 0, autotune: false, receive_window, compress_sacks, ..TcpConfig::default() };
         let mut wire = Wire::new("newreno", tcp).lose([201]).send(2000);
         while wire.stats().retransmits == 0 {
             wire = wire.run_for(US);
