@@ -4,6 +4,7 @@ python python/tests/soak.py [--kills 200] [--runs 10000]
 """
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -18,14 +19,14 @@ import firstlight as fl
 from conftest import SMALL, argv, environment
 from firstlight.runs import leftovers
 from firstlight.runs.result import is_sound
+from test_kernel_build import Bench
 
 EXPERIMENT = f'{SMALL}\n[sweep]\n"voq.small" = [8, 16, 32]\nseed = [1, 2, 3, 4]\n'
 COMMANDS = {
-    "run": (["run", "small.toml", "--set", "duration=96ms", "--out", "r", "--capture"], 4.0),
-    "sweep": (["sweep", "small.toml", "--out", "s", "--jobs", "2"], 6.0),
-    "reproduce": (["reproduce", "hotspot", "--out", "h", "--jobs", "2"], 8.0),
+    "run": ["run", "small.toml", "--set", "duration=96ms", "--out", "r", "--capture"],
+    "sweep": ["sweep", "small.toml", "--out", "s", "--jobs", "2"],
+    "reproduce": ["reproduce", "hotspot", "--out", "h", "--jobs", "2"],
 }
-"""The words of each command, and the seconds within which it is killed."""
 ALLOWED_MB = 16.0
 """Growth of a process over its runs that counts as none: the allocator's own."""
 
@@ -38,18 +39,26 @@ def main() -> None:
     wanted = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="firstlight-soak-") as name:
         folder = Path(name)
-        kill_at_random(folder, wanted.kills)
-        run_many(folder, wanted.runs)
+        if wanted.kills:
+            kill_at_random(folder, wanted.kills)
+            builds = folder / "builds"
+            builds.mkdir()
+            kill_builds(builds, wanted.kills // (len(COMMANDS) + 1))
+        if wanted.runs:
+            run_many(folder, wanted.runs)
 
 
 def kill_at_random(folder: Path, kills: int) -> None:
     """Kill commands with SIGKILL; after each, what was there before is there and sound."""
     dice = random.Random(1)
-    for name, (words, within) in COMMANDS.items():
-        for path in folder.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        (folder / "small.toml").write_text(EXPERIMENT if name == "sweep" else SMALL)
-        share = kills // len(COMMANDS)
+    share = kills // (len(COMMANDS) + 1)
+    for name, words in COMMANDS.items():
+        text = EXPERIMENT if name == "sweep" else SMALL
+        clear(folder)
+        (folder / "small.toml").write_text(text)
+        within = seconds_of(words, folder, environment())
+        clear(folder)
+        (folder / "small.toml").write_text(text)
         before: set[Path] = set()
         killed = 0
         for _ in range(share):
@@ -58,18 +67,63 @@ def kill_at_random(folder: Path, kills: int) -> None:
             check(before <= now, f"{name}: lost {before - now}")
             check(all(map(is_sound, now)), f"{name}: a result is not sound")
             before = now
-        check(
-            subprocess.run(argv(words), cwd=folder, env=environment()).returncode == 0, f"{name} does not end"
-        )
+        seconds_of(words, folder, environment())
         left = [p for place in (folder, *folder.glob("*/points")) for p in leftovers.left_in(place)]
         check(not left, f"{name}: left {left}")
         print(f"{name}: {killed} of {share} starts killed, nothing lost, nothing left", flush=True)
 
 
-def kill_once(folder: Path, words: list[str], after: float) -> bool:
+def kill_builds(folder: Path, kills: int) -> None:
+    """Kill builds of a kernel, with stand-ins for the compilers; the kernel that was there stays whole, and
+    the next build leaves nothing else."""
+    dice = random.Random(2)
+    bench = Bench(folder)
+    words = ["kernel", "build", "--source", str(bench.tree), "--hz"]
+    usual = {**environment(), **bench.environment(), "PACE": "0.2"}
+    within = seconds_of([*words, "250"], folder, usual)
+    before = tree(bench.cache)
+    killed = 0
+    for _ in range(kills):
+        killed += kill_once(folder, [*words, "1000"], dice.uniform(0.0, within), usual)
+        now = tree(bench.cache)
+        check(before.items() <= now.items(), "kernel build: the kernel that was there has changed")
+        if len(bench.left()) > 2 and (made := [n for n in bench.left() if "hz1000" in n]):
+            shutil.rmtree(bench.cache / "kernels" / made[0])  # built before it was killed: once more
+    seconds_of([*words, "1000"], folder, usual)
+    listed = subprocess.run(argv(["kernel", "list", "--json"]), env=usual, capture_output=True, text=True)
+    check(sorted(k["hz"] for k in json.loads(listed.stdout)) == [250, 1000], f"kernels: {listed.stdout}")
+    check(len(bench.left()) == 2, f"kernel build: left {bench.left()}")
+    print(f"kernel build: {killed} of {kills} starts killed, nothing lost, nothing left", flush=True)
+
+
+def tree(folder: Path) -> dict[Path, bytes]:
+    """The files of the kernels that are built, with their contents."""
+    found = (folder / "kernels").glob("[!.]*/**/*")
+    return {file: file.read_bytes() for file in found if file.is_file()}
+
+
+def clear(folder: Path) -> None:
+    """Remove what is in a directory."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def seconds_of(words: list[str], folder: Path, own: dict[str, str]) -> float:
+    """How long a command takes on this machine now: the kills are to fall into all of it."""
+    started = time.monotonic()
+    ended = subprocess.run(argv(words), cwd=folder, env=own, capture_output=True, text=True)
+    check(ended.returncode == 0, f"{words[0]} does not end well: {ended.stderr}")
+    return time.monotonic() - started
+
+
+def kill_once(folder: Path, words: list[str], after: float, own: dict[str, str] | None = None) -> bool:
     """Start a command and kill it; whether it still ran then."""
     process = subprocess.Popen(
-        argv(words), cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        argv(words),
+        cwd=folder,
+        env=own or environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         process.wait(after)

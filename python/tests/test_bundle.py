@@ -152,7 +152,7 @@ def test_other_files_are_not_replaced_and_not_taken_for_bundles(
     assert "not a result" in command("bundle", "none").stderr
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("x", "y")
-    assert "There is no item named 'bundle.json'" in command("rerun", "other.zip").stderr
+    assert "not a bundle" in command("rerun", "other.zip").stderr
 
 
 def test_damaged_bundles_are_refused(short: Path, tmp_path: Path, command: Command) -> None:

@@ -13,11 +13,13 @@ from firstlight.errors import KernelError
 from firstlight.linux import build, kernels, sources, tools, workshop
 
 TOOL = """#!/bin/bash
-# make, patch, strip and compilers; TROUBLE names a step that fails, or (with "slow") one that does not end.
+# make, patch, strip and compilers, each of which waits for PACE seconds.
+# TROUBLE names a step that fails, or (with "slow") one that does not end.
 tool=${0##*/}; step=$tool
 for word; do case $word in M=*) step=module; folder=${word#M=};; -*|ARCH=*|modules) ;; *)
   [ $tool = make ] && [ $step = make ] && step=$word;; esac; done
 echo "$step in $PWD" >> "$STEPS"
+sleep "${PACE:-0}"
 [ "$TROUBLE" = "$step" ] && { echo "x.c:1: error: trouble with $step"; exit 2; }
 [ "$TROUBLE" = "slow $step" ] && { echo $$ > "$STEPS.pid"; sleep 300; }
 case $step in

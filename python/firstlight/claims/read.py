@@ -39,7 +39,7 @@ def select(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
         wanted = name.rstrip("/")
         found = [c for c in claims if wanted in (c.name, c.folder.parent.name)]
         found = found or [c for c in claims if c.folder.name.startswith(wanted) or c.name.startswith(wanted)]
-        if not found:
+        if not wanted or not found:
             known = ", ".join(c.folder.name for c in claims)
             raise PlanError(f"no reproduction is called '{name}'; there are: {known}")
         chosen += [c for c in found if c not in chosen]

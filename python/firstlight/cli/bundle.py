@@ -40,6 +40,7 @@ def bundle(directory: Path, out: Path | None) -> None:
 def rerun(file: Path, out: Path | None, jobs: int | None, patience: float) -> None:
     """Run every point of the bundle FILE again and say whether the digests agree."""
     target = directory_of(out, "rerun", file.name.removesuffix(".zip").removesuffix(".bundle"))
+    bundles.check(file)
     claim(target, bundles.INDEX)
     known = bundles.unpack(file, target / "bundle")
     store = target / STORE

@@ -11,6 +11,12 @@ from firstlight.errors import PlanError, ResultError, SpecError
 from firstlight.folders import folder
 from firstlight.runs.staging import unwritable
 
+TAKEN = re.compile(
+    "abstract|alloc|as|async|await|become|box|break|const|continue|core|crate|do|dyn|else|enum|extern|false|"
+    "final|fn|for|gen|if|impl|in|let|loop|macro|match|mod|move|mut|override|priv|proc_macro|pub|ref|return|self|"
+    "static|std|struct|super|test|trait|true|try|type|typeof|unsafe|unsized|use|virtual|where|while|yield"
+)
+"""Words of Rust and names of its own crates, which no crate can have."""
 MANIFEST = """\
 [package]
 name = "{name}"
@@ -59,8 +65,10 @@ def cc() -> None:
 @click.argument("name")
 def new(name: str) -> None:
     """Write a crate NAME with a controller, for tcp.cc = "NAME/target/release/libNAME.so"."""
-    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+    if not re.fullmatch("[a-z][a-z0-9_]{0,63}", name):
         raise PlanError(f"{name!r}: name the crate with lower-case letters, digits and _, a letter first")
+    if TAKEN.fullmatch(name):
+        raise PlanError(f"{name!r}: cargo takes no such name, since Rust has it; write another, as my_{name}")
     crate = Path(name)
     if crate.exists():
         raise ResultError(f"{crate}: is there already; choose another name, or take it away")

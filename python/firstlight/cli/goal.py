@@ -4,8 +4,13 @@ from pathlib import Path
 
 import click
 
+from firstlight.core import named
+from firstlight.errors import PlanError
 from firstlight.goal import CLASSES, NAMES, generate
 from firstlight.runs.staging import real, replace_text, unwritable
+
+SUFFIX = ".goal"
+"""The ending of schedules' names: such a file may be written anew."""
 
 
 @click.group()
@@ -46,6 +51,8 @@ def write(
         click.echo(text, nl=False)
         return
     place = real(out)
+    if place.exists() and place.suffix != SUFFIX:
+        raise PlanError(f"--out {named(out)}: exists and may be no schedule; name a file such as out{SUFFIX}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:

@@ -6,13 +6,15 @@ from typing import Any
 
 import click
 
-from firstlight.core import PATIENCE, Timeline, check_patience
+from firstlight.core import PATIENCE, Timeline, check_patience, named
 from firstlight.errors import PlanError, SpecError
 from firstlight.runs.run import DILATED, HOSTS
 from firstlight.runs.shards import Shard
 
 LAST_FLOW = 10_000_000
 """No experiment has a flow of a larger number."""
+TIMELINES = (".pftrace", ".perfetto-trace")
+"""Endings of timelines' names: such a file may be written anew."""
 File = click.Path(path_type=Path)
 set_option = click.option(
     "--set",
@@ -100,6 +102,10 @@ def timeline_of(path: Path | None, flows: str | None, span: str | None) -> Timel
         if flows is not None or span is not None:
             raise PlanError("--trace-flows and --trace-span need --trace FILE")
         return None
+    if path.exists() and path.suffix not in TIMELINES:
+        raise PlanError(
+            f"--trace {named(path)}: exists and is not a timeline; name a file such as out.pftrace"
+        )
     start, colon, end = (span or ":").partition(":")
     if not colon:
         raise PlanError(f"--trace-span {span}: FROM:UNTIL is needed, such as 1ms:2ms")

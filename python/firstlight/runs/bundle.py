@@ -108,6 +108,12 @@ def pack(directory: Path, results: Mapping[str, Result], out: Path) -> Bundle:
     return Bundle(out, len(results), sorted({run for run in programs if "FIRSTLIGHT_EXPERIMENT" in run}))
 
 
+def check(file: Path) -> None:
+    """Raise :class:`ResultError` for what is no bundle, before a directory is made for it."""
+    if file.is_file() and not _is_bundle(file):
+        raise ResultError(f"{file}: not a bundle; name what `firstlight bundle` wrote")
+
+
 def unpack(file: Path, folder: Path) -> Unpacked:
     """Unpack a bundle as ``folder``; raises :class:`ResultError` when it is none, or is damaged."""
     try:

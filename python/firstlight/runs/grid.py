@@ -18,8 +18,6 @@ from firstlight.runs.run import Surroundings
 
 CHECKED = 2_000
 """A sweep of so many points is checked whole before it begins."""
-MOST = 1_000_000
-"""The most points of a sweep."""
 Setting = dict[str, Any]
 
 
@@ -30,10 +28,10 @@ class Grid(Sequence[Point]):
         self._spec = spec
         self._axes = {key: list(values) for key, values in axes.items()}
         self._count = math.prod(len(values) for values in self._axes.values())
-        if self._count > MOST:
+        if self._count > seeds.MOST_POINTS:
             raise PlanError(
-                f"{self._count:,} points are more than {MOST:,}, which take days: use fewer values, or "
-                "several sweeps"
+                f"{self._count:,} points are more than {seeds.MOST_POINTS:,}, which take days: use fewer "
+                "values, or several sweeps"
             )
         self._deciding: list[str] | None = None
         self._surroundings: dict[tuple[str, ...], Surroundings] = {}

@@ -162,6 +162,10 @@ def directory_of(out: str | Path | None, *default: str) -> Path:
     directory = Path(out) if out is not None else Path("results", *default)
     if real(directory).is_file():
         raise ResultError(f"{directory}: is a file; name a directory")
+    try:
+        str(directory).encode()
+    except UnicodeEncodeError:
+        raise ResultError(f"{core.named(directory)}: its name is not UTF-8; name another directory") from None
     return directory
 
 

@@ -11,12 +11,16 @@ from firstlight.numbers import half_interval
 from firstlight.runs.result import Result
 
 KEY = "seed"
+MOST_POINTS = 1_000_000
+"""The most points of a sweep."""
 
 
 def seeds_of(spec: Spec, count: int) -> list[int]:
     """``count`` seeds, from the experiment's own on."""
     if count < 2:
         raise PlanError(f"seeds = {count}: an interval needs two or more")
+    if count > MOST_POINTS:
+        raise PlanError(f"seeds = {count:,}: at most {MOST_POINTS:,} are possible; use fewer")
     first = int(spec.check().resolved[KEY])
     return list(range(first, first + count))
 

@@ -1,0 +1,188 @@
+"""Wrong, hostile and damaged input, as a user may type or find it: one error that says what is wrong, in
+bounded time, and nothing of the user's is overwritten."""
+
+import contextlib
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import SMALL
+from firstlight.cli import app, guarded
+
+STAR = """\
+duration = "1ms"
+
+[fabric]
+kind = "star"
+hosts = 8
+
+[hosts]
+rate = "10Gbps"
+"""
+FILE = f'{STAR}\n[[workload]]\nkind = "file"\nfile = "f"\n'
+SHORT = f'{STAR}\n[[workload]]\nkind = "permutation"\nsize = "10kB"\n'
+SWEEP = f"{SHORT}\n[sweep]\n"
+
+
+def said(*words: str | Path) -> tuple[int, str]:
+    """The exit code of a command that runs in this process, and what it writes to standard error."""
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+        code = guarded(lambda: app([str(w) for w in words], standalone_mode=False, prog_name="firstlight"))
+    return code, errors.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"1\n0 1 3 100 1000 0\n1 2 3 100 1000 0\n",
+            "f:1:1: workload.0.file: 1 flows are announced, and 2 follow",
+        ),
+        (b"1\n0 0 3 100 1000 0\n", "f:2:3: workload.0.file: host 0 sends to itself"),
+        (b"1\n0 1 3 100 1000 nan\n", "f:2:16: workload.0.file: expected its start in seconds, found 'nan'"),
+        (b"1\n0 1 3 100 1000 1e400\n", "found '1e400'"),
+        (b"1\n0 1 3 100 99999999999999999999999 0\n", "write a whole number from 1 to"),
+        (b"1000000000000000000\n", "write a whole number from 0 to 1073741824"),
+        (b"1\n\xd9\xa0 1 3 100 10 0\n", "write a whole number from 0 to 7"),  # a digit that is not ASCII
+        (b"\0" * 5000, r"found '\u{0}\u{0}"),
+        (b"\x1f\x8b\x08\0garbage\xff", "cannot read f: invalid utf-8"),
+        (b"PK\x03\x04\0\0\0\0", "expected how many flows follow"),
+        (b"", "f:1:1: workload.0.file: it is empty"),
+    ],
+)
+def test_wrong_flow_lists(place: Path, content: bytes, message: str) -> None:
+    (place / "x.toml").write_text(FILE)
+    (place / "f").write_bytes(content)
+    code, text = said("inspect", "x.toml")
+    assert code == 2 and message in text and len(text) < 3000
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda file: file.symlink_to("/proc/self/mem"), "Input/output error"),
+        (lambda file: file.symlink_to("f"), "Too many levels of symbolic links"),
+        (Path.mkdir, "Is a directory"),
+    ],
+)
+def test_files_that_are_none(place: Path, make: Callable[[Path], None], message: str) -> None:
+    (place / "x.toml").write_text(FILE)
+    make(place / "f")
+    code, text = said("inspect", "x.toml")
+    assert code == 2 and "workload.0.file: cannot read f" in text and message in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SHORT.replace("duration", "durati\u043en"), "this is not TOML"),  # a Cyrillic letter
+        (SHORT.replace("duration =", "duration\u00a0="), "this is not TOML"),
+        (SHORT.replace("\n", "\r"), "this is not TOML"),
+        (f"x = {'[' * 20_000}{']' * 20_000}\n", "this is not TOML"),
+        (SHORT.replace('"1ms"', '"1e400ms"'), "duration: 'e400ms' is not a unit of time"),
+        (SHORT.replace('"1ms"', "2020-01-01"), "duration: expected a time, found the date 2020-01-01"),
+        (SHORT.replace('"10kB"', '"18446744073709551615B"'), "is out of range"),
+        (SHORT.replace("hosts = 8", "hosts = 1000000000"), "out of range"),
+        (SHORT.replace('"10Gbps"', '"1bps"'), "takes longer than 1s"),
+    ],
+)
+def test_wrong_experiments(place: Path, text: str, message: str) -> None:
+    (place / "x.toml").write_text(text, encoding="utf-8", newline="")
+    code, errors = said("inspect", "x.toml")
+    assert code == 2 and message in errors
+    assert len(errors.splitlines()) <= 101
+    assert all(c.isprintable() or c == "\n" for c in errors)
+
+
+@pytest.mark.parametrize(
+    ("axis", "message"),
+    [
+        ("seed = [[1], [2]]", r"seed: \[1\] is not a number, a text or true/false"),
+        ("seed = [1979-05-27]", "is not a number, a text or true/false"),
+        ("seed = [nan]", "expected a whole number"),
+        ("seed = [1, true]", "expected a whole number, found true"),
+        ('name = ["../a", "b"]', "cannot be the name of a directory"),
+        ('"sweep.seed" = [1]', "sweep.seed"),
+        ('"" = [1]', "an empty name"),
+        ('"workload.99.size" = ["1kB"]', "workload is a list of 1"),
+        ('"workload.18446744073709551616.size" = ["1kB"]', "workload is a list of 1"),
+    ],
+)
+def test_wrong_axes(place: Path, axis: str, message: str) -> None:
+    (place / "x.toml").write_text(f"{SWEEP}{axis}\n")
+    code, errors = said("sweep", "x.toml")
+    assert code == 2
+    assert message.replace("\\", "") in errors
+    assert not (place / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sweep", "x.toml", "--seeds", "99999999999"], "seeds = 99,999,999,999: at most 1,000,000"),
+        (["sweep", "x.toml", "--seeds", "3", "--set", f"seed={2**63 - 1}"], "is too large"),
+        (["sweep", "x.toml", "--out", "s\udcff"], r"s\xff: its name is not UTF-8; name another directory"),
+        (["sweep", "x.toml", "--shard", "1/0"], "such as 3/64"),
+        (["sweep", "x.toml", "--collect"], "have no result yet"),
+        (["run", "\x1b[31mno.toml"], r"error: \x1b[31mno.toml: no such file"),
+        (["inspect", "x.toml", "--set", "seed=1\n[evil]\nx=1"], r"found the text"),
+        (["inspect", "x.toml", "--set", f"{'a' * 100_000}=1"], "unknown key"),
+        (["inspect", "x.toml", "--set", f"measure.queues={'[' * 5000}"], "measure.queues"),
+        (["inspect", "x.toml", "--set", "tcp.cc=./x.so"], "tcp.cc: ./x.so: cannot be loaded"),
+        (["reproduce", ""], "no reproduction is called ''"),
+        (["reproduce", "/"], "no reproduction is called"),
+        (["cc", "new", "fn"], "cargo takes no such name"),
+        (["cc", "new", "../x"], "name the crate with lower-case letters"),
+        (["report", "."], "holds no result"),
+        (["rerun", "x.toml"], "not a bundle; name what `firstlight bundle` wrote"),
+    ],
+)
+def test_wrong_words(place: Path, words: list[str], message: str) -> None:
+    (place / "x.toml").write_text(f'{SWEEP}"tcp.cc" = ["cubic"]\n' if words[0] == "sweep" else SHORT)
+    (place / "x.so").write_bytes(b"\x7fELF" + bytes(60))
+    before = {file: file.read_bytes() for file in place.iterdir()}
+    code, errors = said(*words)
+    assert code == 2 and message in errors and len(errors) < 3000
+    assert {file: file.read_bytes() for file in place.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "x.toml", "--trace", "mine.toml", "--out", "r"],
+        ["goal", "generate", "halo", "--ranks", "4", "--out", "mine.toml"],
+        ["run", "x.toml", "--out", "mine.toml"],
+        ["sweep", "s.toml", "--out", "mine.toml"],
+        ["bundle", "done", "--out", "mine.toml"],
+    ],
+)
+def test_no_command_overwrites_a_user_s_file(place: Path, words: list[str]) -> None:
+    (place / "x.toml").write_text(SHORT)
+    (place / "s.toml").write_text(f"{SWEEP}seed = [1]\n")
+    (place / "mine.toml").write_text(SMALL)
+    if words[0] == "bundle":
+        assert said("run", "x.toml", "--out", "done")[0] == 0
+    code, errors = said(*words)
+    assert code == 2 and "mine.toml" in errors and len(errors.splitlines()) <= 2
+    assert (place / "mine.toml").read_text() == SMALL
+
+
+def test_a_bundle_stays_in_its_folder(place: Path) -> None:
+    with zipfile.ZipFile("evil.zip", "w") as archive:
+        archive.writestr("../../evil.txt", "x")
+        archive.writestr("/evil.txt", "x")
+        points = '[{"label": "a", "experiment": "../../../etc/passwd", "result": "/etc"}]'
+        archive.writestr("bundle.json", f'{{"version": "1", "points": {points}}}')
+    code, errors = said("rerun", "evil.zip")
+    assert code == 2 and "is not in the bundle" in errors
+    assert not list(place.parent.rglob("evil.txt"))
