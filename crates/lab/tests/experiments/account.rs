@@ -127,11 +127,11 @@ fn a_night_holds_packets_in_their_voq() {
 #[test]
 fn losses_have_their_reasons() {
     let flows: String = (1..4).map(|host| flow(host, 0, 50_000, "0s")).collect();
-    let (star, racks) = (format!("{STAR}{flows}"), format!("{RACKS}{}", flow(0, 1, 1_000_000, "0s")));
+    let (star, racks) = (format!("{STAR}{flows}"), format!("{RACKS}{}", flow(0, 1, 1_000_000, "0s").repeat(4)));
     let buffer = [("adapter.drain", "1Gbps"), ("adapter.receive_buffer", "9kB")];
     let early = [("switch.queue", "100"), ("switch.ecn", "4"), ("switch.drop_non_ect", "1")];
     // The circuit is slower than the host: the VOQ holds more at the end of the day than it may at night.
-    let shrinks = [("voq.large", "60"), ("voq.advance", "30us"), ("circuit.rate", "4Gbps"), ("hosts.mtu", "1500B")];
+    let shrinks = [("voq.large", "60"), ("voq.advance", "30us"), ("circuit.rate", "2Gbps"), ("hosts.mtu", "1500B")];
     let cases: [(&str, Set<'_>, &str); 4] = [
         (&star, &buffer, ": the receive buffer was full"),
         (&star, &[("hosts.loss", "0.1")], ": an injected fault"),
