@@ -26,8 +26,12 @@ def processor_time(work: Callable[[], object]) -> float:
     return sum(after[:4]) - sum(before[:4])
 
 
-def local(axes: dict[str, list[int]], out: Path) -> None:
-    fl.sweep(EXPERIMENT, SETTINGS, axes, out=out, jobs=JOBS)
+def local(axes: dict[str, list[int]], out: Path, jobs: int = JOBS) -> None:
+    fl.sweep(EXPERIMENT, SETTINGS, axes, out=out, jobs=jobs)
+
+
+def alone(axes: dict[str, list[int]], out: Path) -> None:
+    local(axes, out, 1)
 
 
 def processes(axes: dict[str, list[int]], out: Path) -> None:
@@ -68,19 +72,31 @@ def cost(run: Callable[[dict[str, list[int]], Path], None], points: int, out: Pa
     return processor_time(lambda: run({"seed": list(range(1, points + 1))}, out))
 
 
+def marginal(
+    run: Callable[[dict[str, list[int]], Path], None], jobs: int, points: int, folder: Path
+) -> float:
+    """Seconds of processor time per point, without those that begin and end a sweep."""
+    begin = cost(run, jobs, folder / "begin")
+    return (cost(run, points, folder / "whole") - begin) / (points - jobs)
+
+
 def main(points: int) -> None:
-    """Print a table."""
-    alone = processor_time(
+    """Print a table, and how well two processes share the work."""
+    simulated = processor_time(
         lambda: [fl.run(EXPERIMENT, {**SETTINGS, "seed": s}) for s in range(1, points + 1)]
     )
-    print(f"simulation alone: {1e3 * alone / points:.1f} ms of processor time per point")
+    print(f"simulation alone: {1e3 * simulated / points:.1f} ms of processor time per point")
     print("| run by | more per point (ms) | to begin and end (s) |\n|---|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, run) in enumerate(WAYS.items()):
             begin = cost(run, JOBS, Path(folder, f"begin{number}"))
             whole = cost(run, points, Path(folder, f"whole{number}"))
-            more = (whole - begin - alone * (points - JOBS) / points) / (points - JOBS)
+            more = (whole - begin - simulated * (points - JOBS) / points) / (points - JOBS)
             print(f"| {name} | {1e3 * more:.1f} | {begin:.1f} |", flush=True)
+        one = marginal(alone, 1, points, Path(folder, "one"))
+        two = marginal(local, JOBS, points, Path(folder, "two"))
+    print(f"a point takes {1e3 * one:.1f} ms with one process and {1e3 * two:.1f} ms with two: ", end="")
+    print(f"two do at most {2 * one / two:.2f} times the work of one")
 
 
 if __name__ == "__main__":
