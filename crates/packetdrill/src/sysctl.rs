@@ -1,6 +1,6 @@
 //! The settings of a kernel that scripts make, as settings of the endpoint.
 
-use firstlight_transport::{CcConfig, Memory, StackConfig, TcpConfig};
+use firstlight_transport::{Autotune, CcConfig, Memory, StackConfig, TcpConfig};
 use firstlight_units::{Bytes, Span};
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ impl Sysctls {
         config.stack.receive_memory = Some(config.receive_window);
         if let Some((_, buffer)) = options.iter().rfind(|(name, _)| name == "SO_RCVBUF") {
             // The kernel doubles what a program says, for its own bookkeeping.
-            config.autotune = false;
+            config.autotune = Autotune::Off;
             config.receive_window = Bytes::new(*buffer as u64);
             config.stack.receive_memory = Some(Bytes::new(2 * *buffer as u64));
         }

@@ -8,8 +8,8 @@ use crate::places::Places;
 use crate::settings::{RouteAttributes, set_sysctl};
 use crate::tables::Experiment;
 use firstlight_linux::{Parameter, Sysctl};
-use firstlight_transport::TcpConfig;
 use firstlight_transport::cc::LinuxControl;
+use firstlight_transport::{Autotune, TcpConfig};
 use firstlight_units::Span;
 
 /// The ticks of the kernels that there are: 1/HZ.
@@ -122,13 +122,17 @@ impl<'a> Kernel<'a> {
         if self.has("initial_window") {
             self.route.set("initcwnd", &self.tcp.initial_window.to_string());
         }
+        if self.tcp.autotune == Autotune::Year2012 {
+            self.cannot("autotune", "it tunes buffers as those of today do");
+        }
         let window = self.tcp.receive_window;
         if self.has("receive_window") {
             let (window, payload) = (window.get(), mtu - HEADERS);
             let buffer = (window + window * BESIDE_PAYLOAD / payload).min(i32::MAX as u64);
-            let first = if self.tcp.autotune { buffer.min(UNTUNED_BUFFER) } else { buffer };
+            let fixed = self.tcp.autotune == Autotune::Off;
+            let first = if fixed { buffer } else { buffer.min(UNTUNED_BUFFER) };
             self.sysctl("tcp_rmem", format!("4096 {first} {buffer}"));
-        } else if !self.tcp.autotune {
+        } else if self.tcp.autotune == Autotune::Off {
             self.sysctl("tcp_rmem", "4096 6291456 6291456");
         }
         // Less than the peer's window is in flight without a send buffer, too.

@@ -101,7 +101,8 @@ impl Kind {
         if let (TomlValue::Text(text), Origin::Set(_), false) = (&node.value, &node.origin, self.is_textual())
             && let Some(value) = TomlValue::parse(text.trim(), &node.origin)
         {
-            return self.check_value(&value);
+            // A name that looks like a number is one of the texts that the value can also be.
+            return self.check_value(&value).or_else(|problem| self.check_value(&node.value).map_err(|_| problem));
         }
         self.check_value(&node.value).map_err(|problem| {
             let (TomlValue::Text(text), Origin::Set(key)) = (&node.value, &node.origin) else { return problem };
@@ -161,7 +162,9 @@ impl Kind {
     fn takes(&self, value: &TomlValue) -> bool {
         matches!(
             (&self.class, value),
-            (Class::Count { .. }, TomlValue::Integer(_)) | (Class::Text(_) | Class::Name(_), TomlValue::Text(_))
+            (Class::Flag, TomlValue::Flag(_))
+                | (Class::Count { .. }, TomlValue::Integer(_))
+                | (Class::Text(_) | Class::Name(_), TomlValue::Text(_))
         )
     }
 

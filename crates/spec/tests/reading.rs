@@ -5,7 +5,7 @@ use firstlight_net::fabric::{HybridConfig, Resize, VoqConfig};
 use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
 use firstlight_transport::cc::{Drain, RoundTrip, SwiftConfig, TimelyConfig, VegasConfig};
-use firstlight_transport::{CcConfig, TcpConfig};
+use firstlight_transport::{Autotune, CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
 const PAIR: &str = include_str!("../../lab/tests/specs/pair.toml");
@@ -120,7 +120,7 @@ fn every_setting_of_tcp_arrives() {
         mtu: 9000,
         initial_window: 11,
         receive_window: Bytes::new(1_000_000),
-        autotune: false,
+        autotune: Autotune::Off,
         send_buffer: Some(Bytes::new(128 << 10)),
         rto_min: Span::from_ms(201),
         rto_variance: Some(Span::from_ms(20)),

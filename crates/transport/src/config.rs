@@ -1,5 +1,6 @@
 //! What a TCP endpoint can be told. Defaults are those of a Linux kernel out of the box.
 
+use crate::autotune::Autotune;
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, SettingError, Span};
 
@@ -45,8 +46,10 @@ pub struct TcpConfig {
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
     /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what
-    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed.
-    pub autotune: bool,
+    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed. `"2012"`: it is
+    /// tuned as by kernels of that time, which measured round trips in ticks, from a buffer of 87,380 bytes on; without
+    /// `tcp.receive_window` up to one of 4 MiB. Linux hosts have no such tuning.
+    pub autotune: Autotune,
     /// The most that a sender's stack holds of what the application has written and the peer has not acknowledged,
     /// counted in bytes of payload. Less than a segment counts as one.
     #[cfg_attr(
@@ -235,7 +238,7 @@ impl Default for TcpConfig {
             min_window: 2,
             max_window: None,
             receive_window: Bytes::new(6 << 20),
-            autotune: true,
+            autotune: Autotune::On,
             send_buffer: None,
             rto_min: Span::from_ms(200),
             rto_variance: None,

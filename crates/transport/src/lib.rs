@@ -10,13 +10,15 @@
 //! Left out: connection teardown, Nagle's algorithm, urgent data, window scaling as a negotiation (the scale is
 //! derived from the configured window), path MTU discovery and segmentation offload.
 
+mod autotune;
 pub mod cc;
 mod config;
 mod tcp;
 
+pub use autotune::Autotune;
 pub use cc::CcConfig;
 pub use config::{EctSyn, Endpoint, Memory, StackConfig, TcpConfig};
 pub use tcp::{
-    Alarms, Announcement, CongestionState, Connection, Failure, Info, Refusals, Send, Standing, State, Stats, Wait,
-    reset_for,
+    Alarms, Announcement, CongestionState, Connection, Failure, Info, Refusals, Send, Standing, State, Stats,
+    WINDOW_OF_2012, Wait, reset_for,
 };

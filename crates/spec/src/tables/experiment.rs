@@ -9,6 +9,7 @@ use firstlight_net::fabric::{CircuitConfig, PacketConfig};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::{Drops, PacerConfig, RedConfig};
 use firstlight_transport::cc::CcTables;
+use firstlight_transport::{Autotune, WINDOW_OF_2012};
 use firstlight_units::{SettingError, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -130,8 +131,12 @@ impl Experiment {
     pub(crate) fn fill_in(&mut self, places: &Places) {
         let mtu = self.hosts.mtu;
         self.tcp.tcp.mtu = self.hosts.mtu();
+        let tcp = &mut self.tcp.tcp;
         if places.has("tcp.receive_window") && !places.has("tcp.autotune") {
-            self.tcp.tcp.autotune = false;
+            tcp.autotune = Autotune::Off;
+        }
+        if tcp.autotune == Autotune::Year2012 && !places.has("tcp.receive_window") {
+            tcp.receive_window = WINDOW_OF_2012;
         }
         let pfc = self.pfc.as_ref();
         let fill = |red: &mut Option<RedConfig>, path: &str, class: usize| {

@@ -4,6 +4,7 @@
 
 use crate::{STAR, check, told};
 use firstlight_spec::{OverrideValue, Request, Spec};
+use firstlight_transport::{TcpConfig, WINDOW_OF_2012};
 
 const PAIR: &str = "\
 duration = \"2s\"
@@ -390,6 +391,28 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
     assert_eq!(probe("interval = \"1ms\"\nrate = \"1Mbps\""), "x.toml:17:8: workload.0.rate: interval and rate exclude each other: keep one");
     assert_eq!(probe("rate = \"11Gbps\""), "x.toml:16:8: workload.0.rate: the host's link of 10Gbps does not carry it: 64B take 51200ps, and come every 46546ps");
     assert_eq!(probe("interval = \"1ms\"\npacket = \"9001B\""), "x.toml:17:10: workload.0.packet: 9001B are more than hosts.mtu = 9kB: use at most that");
+}
+
+#[test]
+fn ways_of_tuning_a_buffer() {
+    let on = |value: &str| told(STAR, "", &format!("[tcp]\nautotune = {value}\n"));
+    assert_eq!([on("true"), on("false"), on("\"2012\"")], ["accepted"; 3]);
+    let named = "x.toml:14:12: tcp.autotune: '2013' is not one of 2012: did you mean \"2012\"?";
+    assert_eq!(on("\"2013\""), named);
+    let number =
+        "x.toml:14:12: tcp.autotune: expected true, false or \"2012\", found the number 2012: write for example true";
+    assert_eq!(on("2012"), number);
+    let overridden = |value: &str| {
+        let set = [("tcp.autotune".to_string(), OverrideValue::Text(value.into()))];
+        Spec::read(STAR, "x.toml", &set).map(|spec| spec.tcp.receive_window).map_err(|error| error.to_string())
+    };
+    assert_eq!(overridden("2012"), Ok(WINDOW_OF_2012));
+    assert_eq!(overridden("true"), Ok(TcpConfig::default().receive_window));
+    assert!(overridden("2013").is_err());
+    let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\nautotune = \"2012\"\n";
+    let kernel = "x.toml:15:12: tcp.autotune: a Linux kernel has no such setting: it tunes buffers as those of today do; \
+                  take it out";
+    assert_eq!(told(STAR, "to = \"host0\"\n", linux), kernel);
 }
 
 #[test]

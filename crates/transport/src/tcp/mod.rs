@@ -15,6 +15,7 @@ mod handshake;
 mod info;
 mod latency;
 mod offer;
+mod offer_2012;
 mod pacing;
 mod probe;
 mod prr;
@@ -38,6 +39,7 @@ mod timer;
 mod without_sack;
 
 pub use info::{CongestionState, Info};
+pub use offer_2012::WINDOW_OF_2012;
 pub use queue::Send;
 pub use receiver::Refusals;
 pub use standing::{Alarms, Standing, Wait};

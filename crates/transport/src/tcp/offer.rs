@@ -13,7 +13,9 @@
 //! Linux's ip-sysctl). A round trip is at most the time in which a whole window arrives; echoed timestamps measure it
 //! too. The numbers are those of Linux 7.2: docs/models/tcp.md.
 
+use super::offer_2012::{self, Tuning2012};
 use super::terms::Terms;
+use crate::autotune::Autotune;
 use crate::config::Memory;
 use firstlight_units::{Bytes, Span, Time};
 
@@ -58,6 +60,8 @@ pub(crate) struct Offer {
     arrived: u64,
     /// The timestamp that the last sample of a round trip was made from.
     echoed: u32,
+    /// How the buffer is tuned instead, where kernels of 2012 are asked for.
+    of_2012: Option<Box<Tuning2012>>,
 }
 
 impl Offer {
@@ -65,14 +69,15 @@ impl Offer {
         let window = terms.receive_window.get();
         let most = match terms.stack.receive_memory {
             Some(memory) => memory.get(),
+            None if terms.autotune == Autotune::Year2012 => window * WHOLE / offer_2012::SHARE,
             None => window + window * Memory::BESIDE_PAYLOAD / u64::from(terms.mss),
         };
         let first = terms.stack.receive_buffer.get();
         // A window that is as large as it is told to be from the start has room for that much payload.
-        let (buffer, share) = if terms.autotune {
-            (first.min(most), WHOLE / 2)
-        } else {
-            (most, (window * WHOLE).div_ceil(most).min(WHOLE))
+        let (buffer, share) = match terms.autotune {
+            Autotune::On => (first.min(most), WHOLE / 2),
+            Autotune::Off => (most, (window * WHOLE).div_ceil(most).min(WHOLE)),
+            Autotune::Year2012 => (offer_2012::FIRST.min(most), offer_2012::SHARE),
         };
         Offer {
             buffer,
@@ -90,6 +95,7 @@ impl Offer {
             counted: (0, 0),
             arrived: 0,
             echoed: 0,
+            of_2012: (terms.autotune == Autotune::Year2012).then(|| Box::new(Tuning2012::new(terms.tick))),
         }
     }
 
@@ -165,7 +171,9 @@ impl Offer {
 
     /// Packets of another size arrive: this one has so much payload, and takes so much memory.
     pub(crate) fn measure(&mut self, payload: u64, memory: u64) {
-        self.share = (payload * WHOLE / memory).clamp(1, WHOLE);
+        if self.of_2012.is_none() {
+            self.share = (payload * WHOLE / memory).clamp(1, WHOLE);
+        }
     }
 
     /// Memory is taken by a packet that the program has not read, ...
@@ -206,6 +214,9 @@ impl Offer {
         self.granted = self.granted.min(self.space().saturating_sub(mss).max(2 * mss));
         self.arrived = self.granted.min(FIRST_SEGMENTS * mss);
         self.counted = (1, microseconds(now));
+        if let Some(tuning) = &mut self.of_2012 {
+            tuning.establish(now);
+        }
     }
 
     /// Data have arrived: everything before `next` has. The time in which a whole window arrives is at least a round
@@ -213,6 +224,9 @@ impl Offer {
     #[inline]
     pub(crate) fn on_arrival(&mut self, next: u64, now: Time) {
         if next >= self.round.0 && self.buffer < self.most {
+            if let Some(tuning) = &mut self.of_2012 {
+                tuning.on_arrival(next, self.window, now);
+            }
             let now = microseconds(now);
             if self.round.0 > 0 {
                 let sample = 8 * (now - self.round.1).max(1);
@@ -226,7 +240,13 @@ impl Offer {
     /// if it took any time by that clock. Longer samples count for an eighth, and not at all if the program is `slow`.
     #[inline]
     pub(crate) fn on_echo(&mut self, timestamp: u32, now: u32, slow: bool) {
-        if timestamp == self.echoed || self.buffer >= self.most {
+        if self.buffer >= self.most {
+            return;
+        }
+        if let Some(tuning) = &mut self.of_2012 {
+            return tuning.on_echo(now.wrapping_sub(timestamp));
+        }
+        if timestamp == self.echoed {
             return;
         }
         self.echoed = timestamp;
@@ -243,8 +263,16 @@ impl Offer {
     /// arrived in order: tunes the buffer.
     #[inline]
     pub(crate) fn tune(&mut self, next: u64, extent: u64, now: Time) {
-        if self.buffer < self.most {
-            self.resize(next, extent, microseconds(now));
+        if self.buffer >= self.most {
+            return;
+        }
+        match &mut self.of_2012 {
+            None => self.resize(next, extent, microseconds(now)),
+            Some(tuning) => {
+                if let Some(payload) = tuning.on_read(next, now) {
+                    self.buffer = self.buffer.max((payload * WHOLE / self.share).min(self.most));
+                }
+            }
         }
     }
 
@@ -263,7 +291,7 @@ impl Offer {
     /// What lies beyond a gap ends `extent` bytes beyond what has arrived in order: the buffer is to have room for it,
     /// besides what arrives in a round trip.
     pub(crate) fn make_room_beyond(&mut self, extent: u64) {
-        if self.accepted && self.buffer < self.most {
+        if self.accepted && self.buffer < self.most && self.of_2012.is_none() {
             self.make_room(self.arrived, extent);
         }
     }

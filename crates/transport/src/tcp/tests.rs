@@ -2,8 +2,8 @@
 //! the history of its packets.
 
 use super::*;
-use crate::EctSyn;
 use crate::cc::{CcConfig, Controller, Latency, SwiftConfig, TimelyConfig};
+use crate::{Autotune, EctSyn};
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Rate};
 use proptest::prelude::*;
@@ -291,21 +291,21 @@ fn the_receive_window_is_tuned() {
     let grown = 65_536 - mss + 2 * mss;
     assert!((grown..grown + 128).contains(&window), "{window}");
     // As long as it grows a packet makes an ACK, also where nothing asks for quick ones.
-    let slow = TcpConfig { quick_acks: 0, autotune: false, ..TcpConfig::default() };
+    let slow = TcpConfig { quick_acks: 0, autotune: Autotune::Off, ..TcpConfig::default() };
     let quiet = Wire::new("newreno", slow).send(u64::MAX / 100_000).run(after_ms(1));
     let acks = quiet.history.iter().filter(|line| line.contains(" 1 #0 ")).count();
     assert!((110..=quiet.received_packets() as usize + 2).contains(&acks), "{acks} of {}", quiet.received_packets());
     wire = wire.run(after_ms(20));
     // 7 us a packet: about 16 in a round trip of 107 us and more.
     assert!((2 * 15 * mss..=2 * 20 * mss).contains(&offered(&wire)), "{}", offered(&wire));
-    let fixed = TcpConfig { autotune: false, ..TcpConfig::default() };
+    let fixed = TcpConfig { autotune: Autotune::Off, ..TcpConfig::default() };
     let wire = Wire::new("newreno", fixed).send(u64::MAX / 100_000).run(after_ms(20));
     assert!(wire.ends[0].sender.window_end - wire.ends[0].sender.una > 6_000_000);
 }
 
 /// What goes out at each moment: whether each packet has a push.
 fn bursts(bursts: bool) -> Vec<Vec<bool>> {
-    let mut wire = Wire::new("newreno", TcpConfig { autotune: false, bursts, ..TcpConfig::default() });
+    let mut wire = Wire::new("newreno", TcpConfig { autotune: Autotune::Off, bursts, ..TcpConfig::default() });
     wire.spacing = Span::from_us(20);
     wire.ends[0].sender.window.ssthresh = 12;
     let wire = wire.send(2000).run(after_ms(20));
@@ -385,7 +385,7 @@ fn many_losses_in_a_window_are_repaired_in_one_recovery() {
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
     // With a window that has room: what is sent after the copy tells that it was lost.
-    let tcp = TcpConfig { autotune: false, ..TcpConfig::default() };
+    let tcp = TcpConfig { autotune: Autotune::Off, ..TcpConfig::default() };
     let mut wire = Wire::new("newreno", tcp).lose([40]).send(2000);
     wire.lose_copy = true;
     let wire = wire.run(after_ms(60));
@@ -459,7 +459,7 @@ fn acks_are_delayed_after_the_first_packets() {
     let tcp = TcpConfig {
         quick_acks: 0,
         tail_loss_probe: false,
-        autotune: false,
+        autotune: Autotune::Off,
         receive_window: window,
         ..TcpConfig::default()
     };
@@ -485,7 +485,13 @@ fn acks_beyond_a_gap_are_held_back() {
     let acks = |compress_sacks| {
         // A window that grows is reported with each packet.
         let receive_window = Bytes::new(1 << 20);
-        let tcp = TcpConfig { quick_acks: 0, autotune: false, receive_window, compress_sacks, ..TcpConfig::default() };
+        let tcp = TcpConfig {
+            quick_acks: 0,
+            autotune: Autotune::Off,
+            receive_window,
+            compress_sacks,
+            ..TcpConfig::default()
+        };
         let mut wire = Wire::new("newreno", tcp).lose([201]).send(2000);
         while wire.stats().retransmits == 0 {
             wire = wire.run_for(US);
@@ -536,8 +542,12 @@ fn handshakes_are_ecn_capable_where_asked_and_ecn_is_negotiated() {
 #[test]
 fn without_delay_each_packet_is_acknowledged() {
     for (delayed_ack, acks) in [(MS, 520..600), (Span::ZERO, 1000..1010)] {
-        let tcp =
-            TcpConfig { delayed_ack, receive_window: Bytes::new(1 << 20), autotune: false, ..TcpConfig::default() };
+        let tcp = TcpConfig {
+            delayed_ack,
+            receive_window: Bytes::new(1 << 20),
+            autotune: Autotune::Off,
+            ..TcpConfig::default()
+        };
         let wire = Wire::new("newreno", tcp).send(1000).run(after_ms(100));
         let sent = wire.history.iter().filter(|line| line.contains(" 1 #0 ")).count();
         assert!(acks.contains(&sent), "{sent} ACKs with {delayed_ack}");
@@ -584,7 +594,7 @@ fn without_ecn_nothing_is_marked() {
 /// RFC 8257, section 3.2: the echo changes with the mark, and delayed ACKs do not blur where.
 #[test]
 fn dctcp_echoes_each_mark() {
-    let tcp = TcpConfig { quick_acks: 0, autotune: false, ..TcpConfig::default() };
+    let tcp = TcpConfig { quick_acks: 0, autotune: Autotune::Off, ..TcpConfig::default() };
     let mut wire = Wire::new("dctcp", tcp).send(1000);
     wire.mark.extend(31..=35);
     let wire = wire.run(after_ms(20));
@@ -763,7 +773,7 @@ fn delayed_acks_discard_samples() {
             tail_loss_probe: false,
             delayed_ack,
             tick: Span::ZERO,
-            autotune: false,
+            autotune: Autotune::Off,
             receive_window: Bytes::new(100_000),
             ..TcpConfig::default()
         };
