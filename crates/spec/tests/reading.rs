@@ -4,7 +4,7 @@ use firstlight_circuits::RackId;
 use firstlight_net::fabric::{HybridConfig, Resize, VoqConfig};
 use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
-use firstlight_transport::cc::{Drain, RoundTrip, SwiftConfig, TimelyConfig, VegasConfig};
+use firstlight_transport::cc::{Drain, RoundTrip, SlowStart, SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{Autotune, CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
@@ -115,6 +115,7 @@ fn every_setting_of_tcp_arrives() {
         ("tcp.tail_loss_probe", "false"),
         ("tcp.compress_sacks", "false"),
         ("tcp.bursts", "false"),
+        ("tcp.prr", "false"),
     ];
     let expected = TcpConfig {
         mtu: 9000,
@@ -134,6 +135,7 @@ fn every_setting_of_tcp_arrives() {
         tail_loss_probe: false,
         compress_sacks: false,
         bursts: false,
+        prr: false,
         ..TcpConfig::default()
     };
     assert_eq!(read(PAIR, &set).tcp, expected);
@@ -157,6 +159,9 @@ fn controllers_take_their_tables() {
     assert_eq!((dx.round_trip, dx.drain), (RoundTrip::Interface, Drain::Queue));
     let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), ("dx.round_trip", "host"), ("dx.drain", "excess")]) else { panic!() };
     assert_eq!((dx.round_trip, dx.drain), (RoundTrip::Host, Drain::Excess));
+    assert_eq!(dx.slow_start, SlowStart::Round);
+    let CcConfig::Dx(dx) = of(&[("tcp.cc", "dx"), ("dx.slow_start", "sample")]) else { panic!() };
+    assert_eq!(dx.slow_start, SlowStart::Sample);
     // 9000 B at 40 Gb/s, and by the clock of hosts that are stretched against the fabric.
     for (scale, headroom, line) in [("1", "1800ns", 40_000_000_000), ("20", "36us", 2_000_000_000)] {
         let scale = ("time_scale", scale);

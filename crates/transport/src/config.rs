@@ -99,6 +99,10 @@ pub struct TcpConfig {
     /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate acknowledgements
     /// (RFC 6582).
     pub sack: bool,
+    /// The window falls during a reduction by proportional rate reduction (RFC 6937), as in Linux. `false`: at once, and
+    /// each packet that is found lost is retransmitted at once, as in NewReno (RFC 6582) and ns-2. Simulated hosts only.
+    #[cfg_attr(feature = "spec", schemars(extend("x-when" = "simulated flow")))]
+    pub prr: bool,
     /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.
     pub timestamps: bool,
     /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4).
@@ -254,6 +258,7 @@ impl Default for TcpConfig {
             frto: true,
             tail_loss_probe: true,
             sack: true,
+            prr: true,
             timestamps: true,
             nagle: false,
             stack: StackConfig::default(),

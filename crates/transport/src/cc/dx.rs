@@ -23,7 +23,8 @@
 //! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the
 //!   larger window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After
 //!   an increase by one packet they are not, so that the window grows by one each round trip.
-//! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where.
+//! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where. The window goes
+//!   on doubling to that round's end, or it stops at the first sample above the headroom ([`DxConfig::slow_start`]).
 //! - *Loss* halves the window as in Reno, and the round it falls in is left out. Two packets are the least window.
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
@@ -48,6 +49,20 @@ pub struct DxConfig {
     pub round_trip: RoundTrip,
     /// The queueing delay Q by which equation 1 shrinks the window.
     pub drain: Drain,
+    /// When slow start ends.
+    pub slow_start: SlowStart,
+}
+
+/// When DX's slow start ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "spec", serde(rename_all = "lowercase"))]
+pub enum SlowStart {
+    /// At the end of the first round whose average queueing delay is above the headroom.
+    #[default]
+    Round,
+    /// At the first packet whose queueing delay is above the headroom. The round's average then decides as always.
+    Sample,
 }
 
 /// Which round-trip time DX's window is decreased by.
@@ -110,6 +125,7 @@ pub struct Dx {
     base: Option<Base>,
     round_trip: RoundTrip,
     drain: Drain,
+    slow_start: SlowStart,
     /// The least round-trip time that TCP has measured.
     host_rtt: Option<Span>,
     round: Round,
@@ -133,6 +149,7 @@ impl Dx {
             base: None,
             round_trip: config.round_trip,
             drain: config.drain,
+            slow_start: config.slow_start,
             host_rtt: None,
             round: Round::default(),
             round_end: 0,
@@ -156,6 +173,11 @@ impl Dx {
             none => *none = Some(Base { rtt, one_way }),
         }
         self.round.add(one_way);
+    }
+
+    /// Whether a packet has met a queue above the headroom.
+    fn is_queued(&self, latency: Latency) -> bool {
+        self.base.is_some_and(|base| f64::from(latency.one_way.wrapping_sub(base.one_way)) >= self.headroom)
     }
 
     /// R of equation 8 in nanoseconds.
@@ -221,6 +243,9 @@ impl CongestionControl for Dx {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(latency) = ack.latency {
             self.measure(latency);
+            if self.slow_start == SlowStart::Sample && window.in_slow_start() && self.is_queued(latency) {
+                window.ssthresh = window.cwnd;
+            }
         }
         self.host_rtt = ack.rtt.map_or(self.host_rtt, |rtt| Some(self.host_rtt.map_or(rtt, |least| least.min(rtt))));
         if ack.una > self.round_end {
@@ -344,6 +369,18 @@ mod tests {
         round(&mut dx, &mut window, &[20_000; 20]);
         // The last ACK ends the round before it could raise the window: 39 - 38 * 20 / 40 = 20.
         assert_eq!((window.cwnd, window.in_slow_start()), (20, false));
+    }
+
+    #[test]
+    fn slow_start_may_end_with_the_first_packet_that_met_a_queue() {
+        let config = DxConfig { slow_start: SlowStart::Sample, ..DxConfig::default() };
+        let (mut dx, mut window) = (Dx::new(config, Span::ZERO), Window::new(10));
+        round(&mut dx, &mut window, &[0; 10]);
+        round(&mut dx, &mut window, &[0, 0, 1_000, 0, 0, 20_000, 20_000, 20_000, 20_000, 20_000]);
+        // 20, five more before the queue, and one for the round before, which had none. The average is 10.1 us:
+        // 26 - 25 * 10.1 / 40 = 19.6875.
+        assert!((dx.exact.last() - 19.6875).abs() < 1e-9, "{}", dx.exact.last());
+        assert!(!window.in_slow_start());
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod veno;
 mod westwood;
 mod yeah;
 
-pub use dx::{Drain, RoundTrip};
+pub use dx::{Drain, RoundTrip, SlowStart};
 pub use name::{CcName, ControllerConfig, LinuxControl, ModuleParameter};
 pub use own::{OwnConfig, OwnController, OwnFactory};
 

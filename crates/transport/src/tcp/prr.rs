@@ -1,6 +1,8 @@
-//! Proportional rate reduction: how the window falls to the threshold while a reduction lasts (RFC 6937).
+//! How the window falls to the threshold while a reduction lasts: by proportional rate reduction (RFC 6937), or at once
+//! (RFC 5681 and 6582).
 
 use super::sender::{Phase, Sender};
+use super::terms::Terms;
 use crate::cc::CongestionControl;
 
 impl Sender {
@@ -21,9 +23,12 @@ impl Sender {
 
     /// An ACK during the reduction reported `delivered` packets; `safe` when it advanced and nothing new was lost
     /// (section 3.1: the proportional part above the threshold, slow start's pace or the conservative bound below).
-    pub(crate) fn reduce(&mut self, delivered: u32, safe: bool) {
+    pub(crate) fn reduce(&mut self, delivered: u32, safe: bool, terms: &Terms) {
         if delivered == 0 || self.prior_cwnd == 0 {
             return;
+        }
+        if !terms.prr {
+            return self.reduce_at_once();
         }
         self.prr_delivered += delivered;
         let in_flight = self.board.in_flight();
@@ -38,6 +43,13 @@ impl Sender {
         // The first retransmission goes out at once.
         let first = u32::from(self.prr_out == 0);
         self.window.cwnd = in_flight + quota.max(first);
+    }
+
+    /// The window is the threshold, and what was found lost and not yet retransmitted goes out whatever the window says
+    /// (RFC 6582, section 3.2, steps 2 and 3).
+    fn reduce_at_once(&mut self) {
+        let due = u32::from(self.board.lost() > self.board.retransmitted());
+        self.window.cwnd = self.window.ssthresh.max(self.board.in_flight() + due);
     }
 
     /// The reduction is over: the window is the threshold.

@@ -128,7 +128,7 @@ impl Sender {
         if self.delivery_rate.is_some() && self.tell_delivery(&told, prior_flight, news.lost) {
             // The controller has set the window.
         } else if self.in_reduction() {
-            self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost);
+            self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost, terms);
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
             self.cc.grow(&mut self.window, &told);
         }
@@ -494,7 +494,7 @@ impl Sender {
         self.arm_retransmit(now, terms);
         if self.rack_detect(now, terms) > 0 && self.phase != Phase::Recovery {
             self.enter_recovery(false);
-            self.reduce(1, false);
+            self.reduce(1, false, terms);
         }
     }
 

@@ -250,6 +250,25 @@ fn handshake_then_the_initial_window() {
     assert_eq!(wire.stats(), Stats { packets_sent: 103, ..Stats::default() });
 }
 
+/// RFC 6582: each partial acknowledgement retransmits a packet at once, so that 60 losses take 60 round trips and no
+/// timeout. Under proportional rate reduction packets of unknown fate count as in flight, and the sender waits for a
+/// timeout.
+#[test]
+fn many_losses_without_sack_take_a_round_trip_each() {
+    for prr in [false, true] {
+        let receive_window = Bytes::new(4 << 20);
+        let tcp = TcpConfig { sack: false, prr, receive_window, autotune: false, ..TcpConfig::default() };
+        let wire = Wire::new("newreno", tcp).run(after_ms(1)).lose(100..160).send(1000).run_for(MS * 1000);
+        assert_eq!(wire.received_packets(), 1000);
+        let Stats { retransmits, timeouts, recoveries, .. } = wire.stats();
+        if prr {
+            assert!(timeouts > 0);
+        } else {
+            assert_eq!((retransmits, timeouts, recoveries), (60, 0, 1));
+        }
+    }
+}
+
 /// The client answers the SYN-ACK with an empty packet even where data are waiting.
 #[test]
 fn the_handshake_has_a_packet_of_its_own() {
