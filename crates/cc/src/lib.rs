@@ -161,6 +161,10 @@ pub trait CongestionControl {
     /// Every ACK, in every state, before the window may be raised. Most need nothing here.
     fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
 
+    /// The host is notified that a circuit for the connection's data is announced (`up`), or has gone down. During a
+    /// reduction (`reducing`) the window is the endpoint's, as with [`CongestionControl::on_ack`].
+    fn on_circuit(&mut self, _window: &mut Window, _up: bool, _reducing: bool) {}
+
     /// Raise the window for `ack.delivered` packets: the connection is limited by it and not reducing it.
     fn grow(&mut self, window: &mut Window, ack: &Ack);
 

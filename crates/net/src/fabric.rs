@@ -162,6 +162,10 @@ pub struct HybridConfig {
     pub pfc: Option<PfcConfig>,
     /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
     pub marks: Option<Span>,
+    /// Notices of circuits to the hosts, instead of marks; `None` for none. Not with `control`.
+    pub notices: Option<NoticeConfig>,
+    /// Segregated routing; `None` for one path at a time for all packets of a pair. Not with `pfc` or QCN.
+    pub segregation: Option<SegregationConfig>,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
     /// Seeds the fabric's random streams (loss).
@@ -208,6 +212,25 @@ pub struct CircuitConfig {
     pub rate: Rate,
     /// Propagation delay of a circuit, from ToR to ToR.
     pub delay: Span,
+}
+
+/// Notices of circuits that hosts get over the control plane (Etalon, NSDI'20, the end of section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoticeConfig {
+    /// How long before a day its circuits are announced.
+    pub advance: Span,
+    /// How long a notice takes to the hosts.
+    pub delay: Span,
+}
+
+/// Segregated routing: elephant flows take circuits only, all other packets the packet network only, where no schedule
+/// interrupts them. Helios and c-Through route so (Etalon, NSDI'20, sections 2 and 7). The table's presence turns it on.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+pub struct SegregationConfig {
+    /// Payload after which a flow is an elephant. The source's ToR counts what each direction of a connection sends,
+    /// retransmissions included: the packet that exceeds this, and all later ones with payload, take circuits.
+    pub elephant: Bytes,
 }
 
 /// The control loop of a hybrid fabric: at the start of each week demand is estimated, and the schedule is computed

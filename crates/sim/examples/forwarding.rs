@@ -113,6 +113,8 @@ fn etalon_pair() -> Workload {
         voq: VoqConfig::packets(small, None),
         pfc: None,
         marks: None,
+        notices: None,
+        segregation: None,
         time_scale: 1,
         seed: 1,
     };

@@ -2,7 +2,7 @@
 
 pub use firstlight_net::fabric::{
     AdapterConfig, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
-    PacketConfig, ReceiveConfig, Resize, SwitchConfig, VoqConfig,
+    NoticeConfig, PacketConfig, ReceiveConfig, Resize, SegregationConfig, SwitchConfig, VoqConfig,
 };
 
 use firstlight_circuits::RackId;

@@ -64,6 +64,8 @@ pub(crate) enum EventKind {
     Adapter,
     /// A packet leaves the random part of a host's stack.
     Jitter,
+    /// Hosts are notified of circuits, in the hosts' set.
+    Notice,
 }
 
 /// The kinds by number; padded, so that a look-up needs no check.
@@ -91,6 +93,7 @@ const KINDS: [EventKind; 32] = {
         EventKind::Limiter,
         EventKind::Adapter,
         EventKind::Jitter,
+        EventKind::Notice,
     ];
     let mut i = 0;
     while i < all.len() {
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        for (i, kind) in KINDS.into_iter().take(EventKind::Adapter as usize + 1).enumerate() {
+        for (i, kind) in KINDS.into_iter().take(EventKind::Notice as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
             let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));

@@ -16,6 +16,7 @@ mod external_hosts;
 mod fabric;
 mod flow;
 mod meter;
+mod notices;
 mod prefetch;
 mod probe;
 mod recorder;
@@ -29,8 +30,8 @@ mod world;
 pub use capture::CaptureSink;
 pub use config::{
     AdapterConfig, BuildError, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
-    InterfaceConfig, MeterConfig, PacketConfig, ReceiveConfig, Resize, SeriesConfig, SwitchConfig, VoqConfig,
-    WatchConfig,
+    InterfaceConfig, MeterConfig, NoticeConfig, PacketConfig, ReceiveConfig, Resize, SegregationConfig, SeriesConfig,
+    SwitchConfig, VoqConfig, WatchConfig,
 };
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};

@@ -19,6 +19,7 @@ use crate::events::{Event, EventKind, EventSet};
 use crate::external_hosts::{ExternalHosts, NoExternalHosts};
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{EndpointIndex, FlowConfig, FlowReport, FlowState};
+use crate::notices::Notices;
 use crate::probe::{ProbeConfig, ProbeReport, ProbeSource};
 use crate::stream::{stream, uniform};
 use crate::wait_queues::WaitQueues;
@@ -50,6 +51,7 @@ pub struct World {
     stops: Vec<(Time, usize)>,
     timers: EventSet,
     control: Option<Box<ControlLoop>>,
+    notices: Option<Box<Notices>>,
     now: Time,
     seed: u64,
     unfinished: usize,
@@ -95,6 +97,7 @@ impl World {
             (EventKind::Probe, probes.len()),
             (EventKind::Control, 1),
             (EventKind::Message, 1),
+            (EventKind::Notice, 1),
         ]);
         let mut stops = vec![];
         let mut built = Vec::with_capacity(flows.len());
@@ -122,6 +125,8 @@ impl World {
                 timers.set(Some(built[index].start), EventKind::Timer, endpoints.of_flows[index][0]);
             }
         }
+        let notices = Notices::of(&fabric, built.iter().map(|flow| &flow.config), &endpoints).map(Box::new);
+        timers.set(notices.as_ref().map(|notices| notices.next()), EventKind::Notice, 0);
         stops.sort_unstable_by_key(|stop| std::cmp::Reverse(*stop));
         timers.set(stops.last().map(|stop| stop.0), EventKind::Stop, 0);
         timers.set(messages.next(), EventKind::Message, 0);
@@ -140,6 +145,7 @@ impl World {
             stops,
             timers,
             control,
+            notices,
             now,
             seed,
             unfinished,
@@ -331,6 +337,7 @@ impl World {
             EventKind::Probe => self.on_probe(event.index()),
             EventKind::Control => self.on_control(),
             EventKind::Message => self.on_messages(),
+            EventKind::Notice => self.on_notice(),
             _ => self.on_deadline(event.index()),
         }
     }
@@ -393,6 +400,20 @@ impl World {
         let control = self.control.as_mut().expect("a control loop is due");
         let next = control.on_due(&mut self.fabric, self.now);
         self.timers.set(Some(next), EventKind::Control, 0);
+    }
+
+    /// Senders are notified of circuits.
+    fn on_notice(&mut self) {
+        while let Some(senders) = self.notices.as_mut().and_then(|notices| notices.poll(self.now)) {
+            for (endpoint, up) in senders {
+                let Some(flow_end) = self.connections.get_mut(endpoint) else { continue };
+                flow_end.connection.on_circuit(up);
+                if let Some(deadline) = self.transmit(endpoint) {
+                    self.timers.set_if_earlier(deadline, EventKind::Timer, endpoint);
+                }
+            }
+        }
+        self.timers.set(self.notices.as_ref().map(|notices| notices.next()), EventKind::Notice, 0);
     }
 
     /// The next flow has nothing more to send.

@@ -3,8 +3,9 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
+use firstlight_net::pfc::PfcConfig;
 use firstlight_net::{Band, Drops, Ecn, HostId, Packet, PhantomConfig, RedConfig, TcpFlags};
-use firstlight_sim::{BuildError, Fabric, HybridConfig, PairReport, PortKind, Resize, VoqConfig};
+use firstlight_sim::{BuildError, Fabric, HybridConfig, PairReport, PortKind, Resize, SegregationConfig, VoqConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
@@ -74,6 +75,59 @@ fn a_packet_of_the_night_waits_for_the_day() {
     let latest = us(4800) - ns(HOST + CIRCUIT);
     assert_eq!(lone(&paper(1), latest), us(4800) + ns(30_000 + HOST));
     assert_eq!(lone(&paper(1), latest + Span::from_ps(1)), us(4800) + ns(2 * PACKET + 10_000 + HOST));
+}
+
+fn segregated(elephant: u64) -> HybridConfig {
+    HybridConfig { segregation: Some(SegregationConfig { elephant: Bytes::new(elephant) }), ..paper(1) }
+}
+
+#[test]
+fn an_elephant_waits_for_the_circuit_and_a_mouse_never_does() {
+    let (mouse, elephant) = (segregated(8948), segregated(8947));
+    let by_packet = ns(HOST + PACKET + 5000 + PACKET + 5000 + HOST);
+    // 9000 B have 8948 B of payload. The pair's night begins at 4600 us, its day at 4620 us.
+    for sent in [us(1000), us(4590), us(4610), us(4700)] {
+        assert_eq!(lone(&mouse, sent), sent + by_packet, "the packet path is on at all times");
+    }
+    for sent in [us(1000), us(4590), us(4610)] {
+        assert_eq!(lone(&elephant, sent), us(4620) + ns(CIRCUIT + 30_000 + HOST), "in the next day");
+    }
+    assert_eq!(lone(&elephant, us(4700)), us(4700) + ns(HOST + CIRCUIT + 30_000 + HOST));
+}
+
+#[test]
+fn a_flow_changes_networks_once() {
+    // Ten packets at once: the first three bring 26,844 B. They take the packet network, and the others the circuit.
+    let mut fabric = Fabric::hybrid(&segregated(3 * 8948)).unwrap();
+    let sends: Vec<_> = (0..10).map(|k| (at(us(1000)), packet(0, 1, 9000, k))).collect();
+    let left = drive(&mut fabric, &sends, at(us(4800)));
+    let pair = pair_report(&fabric, 0, 1);
+    assert_eq!((pair.packet_packets, pair.circuit_packets, pair.overtakings), (3, 7, 0));
+    let first_by_packet = us(1000) + ns(HOST + 2 * PACKET + 10_000 + HOST);
+    let first_by_circuit = us(4620) + ns(CIRCUIT + 30_000 + HOST);
+    let expected = (0..10).map(|k| match k {
+        0..3 => first_by_packet + ns(PACKET) * k,
+        _ => first_by_circuit + ns(HOST) * (k - 3),
+    });
+    assert_eq!(left.iter().map(|left| left.0 - Time::ZERO).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    assert_conserved(&fabric);
+}
+
+#[test]
+fn the_schedule_resizes_the_elephants_voq_alone() {
+    let mut config = segregated(0);
+    config.voq.resize = Some(Resize::packets(50, None, us(600)));
+    let mut fabric = Fabric::hybrid(&config).unwrap();
+    let mut sends: Vec<_> = (0..100).map(|k| (at(us(4100)), packet(0, 1, 9000, k))).collect();
+    // Packets without payload come faster than the packet network takes those of two racks: 0.0104 us and 0.0416 us.
+    sends.extend((0..100).map(|k| (at(us(4100)), packet(0, 1, 52, 100 + k))));
+    drive(&mut fabric, &sends, at(us(4500)));
+    let voq = |name: &str| fabric.ports().into_iter().find(|port| port.name == name).unwrap();
+    assert_eq!((voq("voq.0.1").held, voq("voq.0.1").dropped), (50, 50));
+    assert_eq!((voq("voq.0.1.mice").peak_queue, voq("voq.0.1.mice").held), (16, 0));
+    assert!(voq("voq.0.1.mice").dropped > 0);
+    assert_eq!(pair_report(&fabric, 0, 1).dropped_full, 50 + voq("voq.0.1.mice").dropped);
+    assert_conserved(&fabric);
 }
 
 #[test]
@@ -447,6 +501,9 @@ fn impossible_fabrics_are_refused() {
     assert_eq!(text(|c| c.marks = Some(us(5000))), "marks: 5ms is longer than the week of 4800us");
     let late = |c: &mut HybridConfig| c.voq.resize = Some(Resize::packets(50, None, us(5000)));
     assert_eq!(text(late), "voq.resize.advance: 5ms is longer than the week of 4800us");
+    let lossless =
+        |c: &mut HybridConfig| (c.segregation, c.pfc) = (segregated(0).segregation, Some(PfcConfig::default()));
+    assert_eq!(text(lossless), "segregation: VOQs of mice have neither PFC nor QCN: take out one of them");
 }
 
 #[test]

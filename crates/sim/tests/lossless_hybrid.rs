@@ -46,6 +46,8 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
         voq: VoqConfig::packets(MANY, None),
         pfc,
         marks: None,
+        notices: None,
+        segregation: None,
         time_scale: 1,
         seed: 1,
     }

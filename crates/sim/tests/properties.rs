@@ -8,13 +8,13 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, Resize,
-    SeriesConfig, VoqConfig,
+    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, PortKind,
+    Resize, SegregationConfig, SeriesConfig, VoqConfig,
 };
-use firstlight_units::{Rate, Span, Time};
+use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// A matching of `racks` racks in which some are idle: a permutation without its fixed points and without every pair
@@ -47,6 +47,7 @@ prop_compose! {
         (ecn_small, red) in (prop::option::of(0u32..20), prop::option::weighted(0.3, red())),
         loss in prop_oneof![Just(0.0), 0.0..0.3],
         qcn in prop::bool::weighted(0.3),
+        elephant in prop::option::weighted(0.3, 0u64..30_000),
         time_scale in prop_oneof![Just(1u32), Just(20)],
     ) -> HybridConfig {
         let advance = us(advance).min(week.length());
@@ -71,6 +72,8 @@ prop_compose! {
             },
             pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
+            notices: None,
+            segregation: elephant.filter(|_| !qcn).map(|bytes| SegregationConfig { elephant: Bytes::new(bytes) }),
             week,
             control: None,
             time_scale,
@@ -157,7 +160,9 @@ proptest! {
 
     #[test]
     fn each_network_keeps_a_pairs_order(config in fabric(1), traffic in traffic()) {
-        // One host a rack, so that the order at the host is the order at the ToR.
+        // One host a rack, so that the order at the host is the order at the ToR. Where routing is segregated a pair has
+        // two VOQs, whose packets have no order among each other.
+        let config = HybridConfig { segregation: None, ..config };
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let end = fabric.at(us(100_000));
         let left = drive(&mut fabric, &sends(&config, &traffic), end);
@@ -170,6 +175,46 @@ proptest! {
             prop_assert!(counted > 0 || ahead.is_empty());
             prop_assert!(pair.circuit_overtakings > 0 || ahead.is_sorted() && rest.is_sorted());
             prop_assert!(count == 0 || pair.circuit_packets > 0 && pair.packet_packets > 0);
+        }
+    }
+
+    /// With segregated routing each network carries its own packets and no others, and none of them is interrupted.
+    #[test]
+    fn segregated_networks_share_no_packet(config in fabric(2), traffic in traffic(), elephant in 0u64..30_000) {
+        let interface = InterfaceConfig { qcn: None, loss: 0.0, ..config.interface.clone() };
+        let segregation = Some(SegregationConfig { elephant: Bytes::new(elephant) });
+        let config = HybridConfig { interface, segregation, ..config };
+        let (sends, mut fabric) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
+        let end = fabric.at(us(100_000));
+        let left = drive(&mut fabric, &sends, end);
+        assert_conserved(&fabric);
+        let (mut sent, mut offered) = (BTreeMap::<(u16, u16), u64>::new(), BTreeMap::<String, u64>::new());
+        let (mut elephants, mut last) = (BTreeSet::new(), BTreeMap::new());
+        let rack = |host: HostId| host.index() / config.hosts_per_rack;
+        for (_, packet) in sends.iter().filter(|(_, packet)| rack(packet.src()) != rack(packet.dst())) {
+            let payload = u64::from(packet.size()) - 52;
+            let flow = sent.entry((packet.src().0, packet.dst().0)).or_default();
+            *flow += payload;
+            let which = if payload > 0 && *flow > elephant { "" } else { ".mice" };
+            elephants.extend(which.is_empty().then(|| number(packet)));
+            *offered.entry(format!("voq.{}.{}{which}", rack(packet.src()), rack(packet.dst()))).or_default() += 1;
+        }
+        let voqs: Vec<_> = fabric.ports().into_iter().filter(|port| port.kind == PortKind::Voq).collect();
+        prop_assert_eq!(voqs.len(), 2 * config.racks * (config.racks - 1));
+        for voq in &voqs {
+            prop_assert_eq!(voq.offered, offered.get(&voq.name).copied().unwrap_or(0), "{}", &voq.name);
+            prop_assert!(!voq.name.ends_with("mice") || voq.held == 0, "the packet network has served all: {:?}", voq);
+        }
+        for (_, _, packet) in &left {
+            let (number, flow) = (number(packet), (packet.src(), packet.dst(), elephants.contains(&number(packet))));
+            let before = last.insert(flow, number);
+            prop_assert!(before < Some(number), "{:?} comes after {:?}", number, before);
+        }
+        for pair in fabric.pairs() {
+            let name = format!("voq.{}.{}", pair.src.0, pair.dst.0);
+            let taken = |name: &str| voqs.iter().find(|voq| voq.name == name).unwrap().delivered;
+            prop_assert_eq!(pair.circuit_packets, taken(&name));
+            prop_assert_eq!(pair.packet_packets, taken(&format!("{name}.mice")));
         }
     }
 

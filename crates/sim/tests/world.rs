@@ -5,8 +5,8 @@ mod harness;
 use firstlight_circuits::RackId;
 use firstlight_net::{Direction, FlowTuple, HostId, Packet, TcpFlags, TcpHeader};
 use firstlight_sim::{
-    CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, Resize, SeriesConfig,
-    VoqConfig, World,
+    CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, MeterConfig, NoticeConfig, Resize,
+    SeriesConfig, VoqConfig, World,
 };
 use firstlight_transport::{Autotune, CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
@@ -295,4 +295,36 @@ fn impossible_flows_are_refused() {
     assert_eq!(text(vec![flow(0, 2, None)]), "flow 0: host 2 does not exist: there are hosts 0 to 1");
     assert_eq!(text(vec![flow(0, 1, None), flow(1, 1, None)]), "flow 1: host 1 sends to itself");
     assert_eq!(text(vec![flow(0, 1, Some(0))]), "flow 0: it has nothing to send");
+}
+
+/// reTCP's window follows the notices to the picosecond: they arrive 3 us after the schedule's moments. VOQs lose
+/// nothing, since a reduction would keep the window for itself.
+#[test]
+fn a_notice_changes_the_window_when_it_arrives() {
+    let notices = Some(NoticeConfig { advance: us(600), delay: us(3) });
+    let config = HybridConfig { notices, voq: VoqConfig::packets(100_000, None), ..paper(1) };
+    for scale in [1u32, 20] {
+        let config = HybridConfig { time_scale: scale, ..config.clone() };
+        let cc = CcConfig::from_name("retcp").unwrap();
+        let flows = [(0, 1), (0, 2), (1, 0)].map(|(src, dst)| FlowConfig { cc: cc.clone(), ..flow(src, dst, None) });
+        let mut world = World::new(Fabric::hybrid(&config).unwrap(), flows.to_vec(), 1).unwrap();
+        let windows = |world: &World| world.flows().iter().map(|flow| flow.cwnd).collect::<Vec<u32>>();
+        let mut around = |moment: Span| {
+            let moment = at(moment * u64::from(scale));
+            world.run_until(moment - Span::from_ps(1));
+            let before = windows(&world);
+            world.run_until(moment);
+            before.into_iter().zip(windows(&world)).collect::<Vec<_>>()
+        };
+        // The pair's day is from 4620 to 4800 us of the second week on, too; the others have theirs at other times.
+        for week in [0, 1] {
+            let announced = around(us(4800 * week + 4620 - 600 + 3));
+            assert_eq!(announced[0].1, 2 * announced[0].0, "{announced:?}");
+            let over = around(us(4800 * (week + 1) + 3));
+            assert_eq!(over[0].1, over[0].0 / 2, "{over:?}");
+            for other in [1, 2] {
+                assert_eq!(announced[other].0, announced[other].1, "{announced:?}");
+            }
+        }
+    }
 }

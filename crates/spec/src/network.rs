@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 use crate::places::Places;
 use crate::rules;
-use crate::tables::{Experiment, Fabric, FabricFormat, GraphFile, JitterTable, Racks, Routed};
+use crate::tables::{Experiment, Fabric, FabricFormat, GraphFile, JitterTable, MarksTable, Racks, Routed};
 use firstlight_circuits::Week;
 use firstlight_formats::{cdf, topology as import};
 use firstlight_net::HostId;
@@ -215,7 +215,9 @@ fn hybrid(experiment: &Experiment, places: &Places, racks: &Racks, week: Week) -
         }),
         voq: experiment.voq.config(),
         pfc: None,
-        marks: experiment.marks.as_ref().map(|marks| marks.advance),
+        marks: experiment.marks.as_ref().and_then(MarksTable::marks),
+        notices: experiment.marks.as_ref().and_then(MarksTable::notices),
+        segregation: experiment.segregation.clone(),
         time_scale: experiment.time_scale,
         seed: experiment.seed,
     })

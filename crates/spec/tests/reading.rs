@@ -1,7 +1,7 @@
 //! What is read from a sound experiment.
 
 use firstlight_circuits::RackId;
-use firstlight_net::fabric::{HybridConfig, Resize, VoqConfig};
+use firstlight_net::fabric::{HybridConfig, Resize, SegregationConfig, VoqConfig};
 use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
 use firstlight_transport::cc::{Drain, RoundTrip, SlowStart, SwiftConfig, TimelyConfig, VegasConfig};
@@ -42,6 +42,7 @@ fn every_value_comes_to_its_place() {
         ("voq.ecn_small", "10"),
         ("voq.ecn_large", "31"),
         ("marks.advance", "500us"),
+        ("segregation.elephant", "90kB"),
         ("measure.fold", "2"),
         ("measure.capture_side", "both"),
     ];
@@ -64,6 +65,7 @@ fn every_value_comes_to_its_place() {
     let resize = Some(Resize::packets(50, Some(31), Span::from_us(600)));
     assert_eq!(fabric.voq, VoqConfig { resize, ..VoqConfig::packets(16, Some(10)) });
     assert_eq!(fabric.marks, Some(Span::from_us(500)));
+    assert_eq!(fabric.segregation, Some(SegregationConfig { elephant: Bytes::new(90_000) }));
     assert_eq!(fabric.week.length(), Span::from_us(4800));
     assert_eq!(spec.pair, Some((RackId(0), RackId(1))));
     assert_eq!((spec.measure.series, spec.measure.fold), (Some(Span::from_us(20)), 2));
@@ -88,7 +90,7 @@ fn without_settings_hosts_are_as_the_endpoint_has_them() {
     assert_eq!(spec.tcp, TcpConfig::default());
     assert!(spec.flows.iter().all(|flow| flow.cc.simulated() == CcConfig::from_name("cubic").as_ref()));
     assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
-    assert_eq!(hybrid(&spec).marks, None);
+    assert_eq!((hybrid(&spec).marks, &hybrid(&spec).segregation), (None, &None));
     assert_eq!(hybrid(&spec).voq.resize, None);
     let star = read(INCAST, &[]);
     assert_eq!(star.tcp, TcpConfig { mtu: 1500, ..TcpConfig::default() });

@@ -164,6 +164,8 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
         voq: VoqConfig { resize, ..VoqConfig::packets(4, Some(2)) },
         pfc: None,
         marks,
+        notices: None,
+        segregation: None,
         time_scale,
         seed: 1,
     };

@@ -128,11 +128,14 @@ fn workloads(spec: &Spec, notes: &mut Vec<String>) {
 
 fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     let retcp = uses(spec, "retcp");
-    if retcp && hybrid.marks.is_none() {
+    if retcp && hybrid.marks.is_none() && hybrid.notices.is_none() {
         notes.push("reTCP flows never learn of a circuit: add [marks]".into());
     }
     if hybrid.marks.is_some() && !retcp {
         notes.push("no flow uses the ECE marks of [marks]: use retcp, or remove [marks]".into());
+    }
+    if hybrid.notices.is_some() && !retcp {
+        notes.push("no flow heeds the notices of [marks]: use retcp, or remove [marks]".into());
     }
     if hybrid.marks.is_some() && spec.tcp.ecn {
         notes.push(

@@ -1,9 +1,10 @@
 //! The hybrid fabric of Etalon (NSDI'20, section 2): racks whose ToRs reach each other over a packet network and over
 //! a circuit switch that realizes one matching at a time.
 //!
-//! A ToR keeps one VOQ per destination rack. Routing is not segregated: a pair of racks uses the circuit or the packet
-//! network, never both. Its packet path is off from the night before its day to the day's end. Neither network
-//! reorders a pair's packets, but where a pair changes from one to the other, packets can overtake (`overtakings.rs`).
+//! A ToR keeps one VOQ per destination rack. A pair of racks uses the circuit or the packet network, never both, unless
+//! routing is segregated (`segregation.rs`). Its packet path is off from the night before its day to the day's end.
+//! Neither network reorders a pair's packets, but where a pair changes from one to the other, packets can overtake
+//! (`overtakings.rs`).
 //!
 //! Of a ToR are its VOQs, its uplink, its port of the circuit switch and its ports to the hosts, each in a row of its
 //! own; of the packet switch the downlinks. Global are the schedule and what is measured ([`Racks`]).
@@ -83,7 +84,7 @@ impl<L: LinkLayer> HybridFabric<L> {
     #[inline]
     pub(super) fn enter_tor(&mut self, core: &mut Core, id: PacketId, from: Option<PausePoint>) {
         let now = core.now;
-        let packet = core.arena.get_mut(id);
+        let packet = core.arena.get(id);
         let (src, dst) = (self.racks.rack(packet.src()), self.racks.rack(packet.dst()));
         if src == dst {
             self.racks.local += 1;
@@ -91,6 +92,10 @@ impl<L: LinkLayer> HybridFabric<L> {
             return self.send_to_host(core, host, id, from);
         }
         let index = self.racks.pair(src, dst);
+        if self.segregate(core, id, src, dst) {
+            return;
+        }
+        let packet = core.arena.get_mut(id);
         if !L::has_room(self, from, packet.size()) {
             self.racks.pairs[index].voq.refuse();
             return core.lose(id, EventKind::UplinkFree, index);
@@ -165,7 +170,12 @@ impl<L: LinkLayer> Switching for HybridFabric<L> {
             EventKind::Adapter => L::on_adapter(self, core, index),
             EventKind::Stack => core.on_stack(index),
             EventKind::Pause => L::on_pause_effect(self, core, index),
-            EventKind::Timer | EventKind::Stop | EventKind::Probe | EventKind::Control | EventKind::Message => {
+            EventKind::Timer
+            | EventKind::Stop
+            | EventKind::Probe
+            | EventKind::Control
+            | EventKind::Message
+            | EventKind::Notice => {
                 unreachable!("timers are the hosts'")
             }
         }
@@ -316,10 +326,22 @@ fn check(config: &HybridConfig) -> Result<(), BuildError> {
     if !config.packet.switched && config.racks != 2 {
         return fail("packet.switched", format!("a line without a switch joins 2 racks, not {}", config.racks));
     }
+    if config.notices.is_some() && config.control.is_some() {
+        return fail(
+            "notices",
+            "they are of a schedule that repeats, and a control loop makes another each week".into(),
+        );
+    }
+    if config.segregation.is_some() && (config.pfc.is_some() || config.interface.qcn.is_some()) {
+        return fail("segregation", "VOQs of mice have neither PFC nor QCN: take out one of them".into());
+    }
     check_voq(config)?;
     let week = config.week.length();
-    match config.marks {
-        Some(advance) if advance > week => fail("marks", format!("{advance} is longer than the week of {week}")),
+    match (config.marks, config.notices.map(|notices| notices.advance)) {
+        (Some(advance), _) if advance > week => fail("marks", format!("{advance} is longer than the week of {week}")),
+        (_, Some(advance)) if advance > week => {
+            fail("notices.advance", format!("{advance} is longer than the week of {week}"))
+        }
         _ => Ok(()),
     }
 }

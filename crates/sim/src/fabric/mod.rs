@@ -29,6 +29,7 @@ mod pausable;
 mod racks;
 mod reports;
 mod schedule;
+mod segregation;
 mod send_buffer;
 mod switching;
 mod transmitter;
@@ -38,6 +39,7 @@ use self::core::{Core, Outbox};
 use crate::capture::CaptureSink;
 use crate::causes::{CauseLog, CauseReport, Place};
 use crate::config::{BuildError, GraphConfig, HybridConfig, MeterConfig, WatchConfig};
+use crate::notices::NoticeSchedule;
 use crate::recorder::Recorder;
 use crate::report::{MeterReport, PairReport, PauseReport, PortReport, QcnReport, QueueReport, Totals};
 use crate::timeline::TimelineSink;
@@ -310,8 +312,18 @@ impl Fabric {
         let report = self.core.recorder.as_mut()?.causes.take()?.into_report();
         let (points, whole_link) = self.kind.points();
         let places = self.places();
-        let racks = self.kind.racks().map_or(vec![], |racks| racks.of_hosts().to_vec());
+        let racks = self.racks_of_hosts();
         Some(CauseReport { points, whole_link, places, racks, ..report })
+    }
+
+    /// When hosts are notified of circuits, if they are.
+    pub(crate) fn notice_schedule(&self) -> Option<&NoticeSchedule> {
+        self.kind.racks()?.notices.as_ref()
+    }
+
+    /// The rack of each host; none without racks.
+    pub(crate) fn racks_of_hosts(&self) -> Vec<u16> {
+        self.kind.racks().map_or(vec![], |racks| racks.of_hosts().to_vec())
     }
 
     /// The records, while they are kept.

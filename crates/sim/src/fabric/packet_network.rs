@@ -99,7 +99,7 @@ impl<L: LinkLayer> HybridFabric<L> {
     pub(super) fn refresh(&mut self, src: usize, dst: usize) {
         let pair = &self.racks.pairs[src * self.racks.count + dst];
         let fits = self.downlinks.get(dst).is_none_or(|downlink| downlink.has_room(src));
-        self.uplinks[src].turns.set(dst, pair.off == 0 && fits && !pair.voq.is_empty());
+        self.uplinks[src].turns.set(dst, pair.off == 0 && fits && !pair.packet_queue().is_empty());
     }
 
     /// Something may have become sendable on this uplink.
@@ -155,7 +155,7 @@ impl<L: LinkLayer> HybridFabric<L> {
     pub(super) fn record_voq(&self, core: &mut Core, id: PacketId, src: usize) {
         if core.recorder.is_some() {
             let pair = self.racks.pair(src, self.racks.rack(core.arena.get(id).dst()));
-            core.record_queue(id, LossPlace::Voq(pair as u32), || self.racks.pairs[pair].voq.bytes());
+            core.record_queue(id, LossPlace::Voq(pair as u32), || self.racks.pairs[pair].waiting_bytes());
         }
     }
 

@@ -9,20 +9,25 @@ use super::core::{Core, check_range};
 use super::notifications::CongestionPoints;
 use super::overtakings::Overtakings;
 use super::schedule::CircuitSchedule;
+use super::segregation::Elephants;
 use crate::config::{BuildError, HybridConfig, MeterConfig};
 use crate::events::EventKind;
 use crate::meter::{Carrier, Meter, PairTotals};
+use crate::notices::NoticeSchedule;
 use crate::report::{MeterReport, PairReport, PortKind, PortReport};
 use crate::series::Series;
 use crate::stream::stream;
 use firstlight_circuits::{Demand, RackId};
 use firstlight_net::{HostId, PacketId, QueueCounts, Serializer, TcpFlags, Voq};
-use firstlight_units::{Span, Time};
+use firstlight_units::{Bytes, Span, Time};
 use rand_xoshiro::rand_core::RngCore;
 
 /// A pair of racks: the VOQ at the source's ToR, and what the schedule says about the pair.
 pub(super) struct RackPair {
     pub(super) voq: Voq,
+    /// The VOQ of the packets that take the packet network only; `None` where routing is not segregated. Then `voq` is
+    /// that of the elephants.
+    pub(super) mice: Option<Box<Voq>>,
     /// Nights and days that keep the packet path off.
     pub(super) off: u16,
     /// Coming and present days that want the VOQ large.
@@ -46,6 +51,10 @@ pub(super) struct Racks {
     /// switch's ports.
     pub(super) points: CongestionPoints,
     pub(super) schedule: CircuitSchedule,
+    /// What tells elephants from other flows; `None` where routing is not segregated.
+    pub(super) elephants: Option<Elephants>,
+    /// When hosts are notified of circuits, if they are.
+    pub(super) notices: Option<NoticeSchedule>,
     meter: Option<Box<Meter>>,
     /// What the fabric was built of, when a control loop makes its weeks.
     pub(super) controlled: Option<Box<HybridConfig>>,
@@ -67,18 +76,24 @@ impl Racks {
         let (count, hosts) = (config.racks, config.racks * config.hosts_per_rack);
         let pair_name = move |pair| format!("voq.{}.{}", pair / count, pair % count);
         let names = (0..count * count).map(pair_name);
-        let voq = |name: String| {
-            let seed = stream(config.seed, &name, "marking").next_u64();
-            RackPair::new(Voq::new(&config.voq.discipline, packet, seed))
+        let voq = |name: &str| {
+            let seed = stream(config.seed, name, "marking").next_u64();
+            Voq::new(&config.voq.discipline, packet, seed)
+        };
+        let rack_pair = |name: String| {
+            let mice = config.segregation.is_some().then(|| Box::new(voq(&mice_name(&name))));
+            RackPair::new(voq(&name), mice)
         };
         let points = names.clone().chain((0..hosts).map(|host| format!("host{host}.port")));
         let points = points.chain((0..count).map(|rack| format!("downlink.{rack}")));
         Racks {
             count,
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
-            pairs: names.map(voq).collect(),
+            pairs: names.map(rack_pair).collect(),
             points: CongestionPoints::new(config.interface.qcn.as_ref(), config.seed, points),
             schedule: CircuitSchedule::new(config),
+            elephants: config.segregation.as_ref().map(Elephants::new),
+            notices: NoticeSchedule::of(config),
             meter: None,
             controlled: config.control.is_some().then(|| Box::new(config.clone())),
             backlog: None,
@@ -118,7 +133,7 @@ impl Racks {
     #[inline(always)]
     pub(super) fn take(&mut self, core: &Core, pair: usize, carrier: Carrier) -> Option<(PacketId, u16)> {
         let state = &mut self.pairs[pair];
-        let id = state.voq.take(core.now)?;
+        let id = state.queue_mut(carrier).take(core.now)?;
         let packet = core.arena.get(id);
         let size = packet.size();
         let (packets, bytes) = match carrier {
@@ -197,7 +212,7 @@ impl Racks {
 
     fn metered_totals(&self, pair: (usize, usize)) -> PairTotals {
         let pair = &self.pairs[self.pair(pair.0, pair.1)];
-        let QueueCounts { dropped, dropped_by_resizing, .. } = pair.voq.counts();
+        let QueueCounts { dropped, dropped_by_resizing, .. } = pair.counts();
         PairTotals { drops: dropped + dropped_by_resizing, overtakings: pair.overtakings.by_packet_network }
     }
 
@@ -214,7 +229,7 @@ impl Racks {
 
     pub(super) fn on_sample(&mut self, core: &mut Core) {
         let Some(meter) = self.meter.as_mut() else { return };
-        let voq = self.pairs[meter.pair.0 * self.count + meter.pair.1].voq.len();
+        let voq = self.pairs[meter.pair.0 * self.count + meter.pair.1].waiting();
         let next = meter.series.as_mut().map(|series| series.sample(core.now, voq));
         core.reschedule(next, EventKind::Sample, 0);
     }
@@ -232,7 +247,7 @@ impl Racks {
     pub(super) fn pair_reports(&self) -> Vec<PairReport> {
         let report = |(src, dst): (usize, usize)| {
             let pair = &self.pairs[self.pair(src, dst)];
-            let counts = pair.voq.counts();
+            let counts = pair.counts();
             PairReport {
                 src: rack_id(src),
                 dst: rack_id(dst),
@@ -247,33 +262,26 @@ impl Racks {
                 overtakings: pair.overtakings.by_packet_network,
                 circuit_overtakings: pair.overtakings.by_circuit,
                 peak: u64::from(counts.peak),
-                held: u64::from(pair.voq.len()),
+                held: u64::from(pair.waiting()),
             }
         };
         self.pairs_of_two().map(report).collect()
     }
 
     pub(super) fn voq_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
-        self.pairs_of_two().map(|(src, dst)| {
-            let voq = &self.pairs[self.pair(src, dst)].voq;
-            let counts = voq.counts();
-            PortReport {
-                offered: counts.offered,
-                delivered: counts.sent,
-                dropped: counts.dropped + counts.dropped_by_resizing,
-                held: u64::from(voq.len()),
-                marked: counts.marked,
-                peak_queue: u64::from(counts.peak),
-                ..PortReport::of(PortKind::Voq, format!("voq.{src}.{dst}"))
-            }
+        self.pairs_of_two().flat_map(|(src, dst)| {
+            let (pair, name) = (&self.pairs[self.pair(src, dst)], format!("voq.{src}.{dst}"));
+            let mice = pair.mice.as_ref().map(|mice| voq_report(mice, mice_name(&name)));
+            [voq_report(&pair.voq, name)].into_iter().chain(mice)
         })
     }
 }
 
 impl RackPair {
-    fn new(voq: Voq) -> Self {
+    fn new(voq: Voq, mice: Option<Box<Voq>>) -> Self {
         RackPair {
             voq,
+            mice,
             off: 0,
             claims: 0,
             marks: 0,
@@ -283,6 +291,69 @@ impl RackPair {
             circuit_bytes: 0,
             packet_bytes: 0,
         }
+    }
+
+    /// The VOQ that the packet network serves.
+    #[inline]
+    pub(super) fn packet_queue(&self) -> &Voq {
+        self.mice.as_deref().unwrap_or(&self.voq)
+    }
+
+    /// The VOQ that this network serves.
+    #[inline]
+    fn queue_mut(&mut self, carrier: Carrier) -> &mut Voq {
+        match (&mut self.mice, carrier) {
+            (Some(mice), Carrier::Packet) => mice,
+            _ => &mut self.voq,
+        }
+    }
+
+    /// All VOQs of the pair.
+    fn voqs(&self) -> impl Iterator<Item = &Voq> {
+        [&self.voq].into_iter().chain(self.mice.as_deref())
+    }
+
+    /// Packets that wait.
+    fn waiting(&self) -> u32 {
+        self.voqs().map(Voq::len).sum()
+    }
+
+    /// Bytes that wait.
+    pub(super) fn waiting_bytes(&self) -> Bytes {
+        Bytes::new(self.voqs().map(|voq| voq.bytes().get()).sum())
+    }
+
+    /// What happened in all VOQs of the pair so far; the peak is that of the longest.
+    fn counts(&self) -> QueueCounts {
+        let mut sum = self.voq.counts();
+        if let Some(mice) = &self.mice {
+            let QueueCounts { offered, sent, dropped, dropped_by_resizing, marked, peak } = mice.counts();
+            sum.offered += offered;
+            sum.dropped += dropped;
+            sum.dropped_by_resizing += dropped_by_resizing;
+            sum.marked += marked;
+            sum.sent += sent;
+            sum.peak = sum.peak.max(peak);
+        }
+        sum
+    }
+}
+
+/// The name of the VOQ of mice beside that of elephants, which has this name.
+fn mice_name(voq: &str) -> String {
+    format!("{voq}.mice")
+}
+
+fn voq_report(voq: &Voq, name: String) -> PortReport {
+    let counts = voq.counts();
+    PortReport {
+        offered: counts.offered,
+        delivered: counts.sent,
+        dropped: counts.dropped + counts.dropped_by_resizing,
+        held: u64::from(voq.len()),
+        marked: counts.marked,
+        peak_queue: u64::from(counts.peak),
+        ..PortReport::of(PortKind::Voq, name)
     }
 }
 

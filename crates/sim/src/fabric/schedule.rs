@@ -133,7 +133,8 @@ impl<L: LinkLayer> HybridFabric<L> {
                     self.fit_voq(core, src, dst);
                 }
                 Action::Mark => pair.marks += 1,
-                Action::NightBegins => pair.off += 1,
+                // Mice have the packet path at all times.
+                Action::NightBegins => pair.off += u16::from(pair.mice.is_none()),
                 Action::DayBegins => self.circuits[src].connect(dst, until),
                 Action::DayEnds => self.end_day(src, dst, &operation),
                 Action::Shrink => {
@@ -150,7 +151,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         let Racks { schedule, pairs, count, .. } = &mut self.racks;
         schedule.record_circuit(src, dst, operation, self.circuits[src].carried);
         let pair = &mut pairs[src * *count + dst];
-        pair.off -= 1;
+        pair.off -= u16::from(pair.mice.is_none());
         pair.marks -= u16::from(schedule.marks);
     }
 

@@ -39,6 +39,8 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         voq: VoqConfig::packets(16, None),
         pfc: None,
         marks: None,
+        notices: None,
+        segregation: None,
         time_scale: 1,
         seed: 1,
     }

@@ -23,6 +23,7 @@ impl Rules<'_> {
         }
         self.pair(racks);
         self.capacity();
+        self.segregation();
         let week = self.week(racks as usize);
         self.control(racks as usize);
         if let Some(week) = &week {
@@ -52,6 +53,19 @@ impl Rules<'_> {
         } else if self.experiment.voq.large.is_some() {
             let text = "missing: without a capacity there is nothing to enlarge; add it, or take out voq.large";
             self.wrong("voq.small", text);
+        }
+    }
+
+    /// Segregated routing is not modelled with what knows of one VOQ per pair.
+    fn segregation(&mut self) {
+        if self.experiment.segregation.is_none() {
+            return;
+        }
+        let (paused, measure) = (is_paused(self.experiment), &self.experiment.measure);
+        let others =
+            [("[pfc]", paused), ("[qcn]", self.experiment.qcn.is_some()), ("measure.account", measure.account)];
+        for (other, _) in others.into_iter().filter(|(_, given)| *given) {
+            self.wrong("segregation", format!("is not modelled together with {other}: take out one of them"));
         }
     }
 

@@ -44,6 +44,7 @@ pub(crate) fn check(
     rules.paced_window();
     rules.ect_on_syn(conditions);
     rules.own_controllers(conditions);
+    rules.notices(conditions);
     let week = if let Fabric::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
     all_or(rules.problems).map(|()| week)
 }
@@ -156,6 +157,23 @@ impl Rules<'_> {
         let all = own.chain(flows.enumerate().map(of("flows"))).chain(workloads.enumerate().map(of("workload")));
         let wrong: Vec<String> = all.filter(|(_, cc)| cc.is_some_and(CcName::is_own)).map(|(path, _)| path).collect();
         wrong.iter().for_each(|path| self.wrong(path, text));
+    }
+
+    /// Notices reach simulated hosts, and come from a schedule that is known.
+    fn notices(&mut self, conditions: &Conditions<'_>) {
+        if self.experiment.marks.as_ref().and_then(|marks| marks.notices()).is_none() {
+            return;
+        }
+        let write = "write carrier = \"acks\"";
+        if conditions.linux() {
+            self.wrong(
+                "marks.carrier",
+                format!("a kernel gets no notices, and this experiment has Linux hosts: {write}"),
+            );
+        }
+        if self.experiment.schedule.as_ref().is_some_and(|schedule| schedule.computed().is_some()) {
+            self.wrong("marks.carrier", format!("notices are of a schedule that is not computed: {write}"));
+        }
     }
 
     /// SYNs can be ECN-capable where connections negotiate ECN, and on Linux hosts where their kernel makes them so.

@@ -5,7 +5,7 @@ use super::{
     MarksTable, MeasureTable, PfcTable, ProgramTable, Schedule, Stamps, SwitchTable, TcpTable, VoqTable, WorkloadTable,
 };
 use crate::places::Places;
-use firstlight_net::fabric::{CircuitConfig, PacketConfig};
+use firstlight_net::fabric::{CircuitConfig, PacketConfig, SegregationConfig};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::{Drops, PacerConfig, RedConfig};
 use firstlight_transport::cc::CcTables;
@@ -77,6 +77,8 @@ pub struct Experiment {
     pub pfc: Option<PfcTable>,
     #[schemars(extend("x-when" = "hybrid fabric"))]
     pub marks: Option<MarksTable>,
+    #[schemars(extend("x-when" = "hybrid fabric"))]
+    pub segregation: Option<SegregationConfig>,
     #[serde(default)]
     pub tcp: TcpTable,
     #[serde(flatten)]
@@ -161,6 +163,7 @@ impl Experiment {
         let tables = [
             ("tcp", self.tcp.tcp.check()),
             ("voq", self.voq.check()),
+            ("marks", self.marks.as_ref().map_or(Ok(()), MarksTable::check)),
             ("adapter", self.adapter.check()),
             ("switch", self.switch.check()),
             ("pfc", self.pfc.as_ref().map_or(Ok(()), PfcTable::check)),

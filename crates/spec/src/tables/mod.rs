@@ -36,7 +36,7 @@ pub use flows::{Connections, FlowsTable};
 pub use hosts::{HostClassTable, HostsTable, JitterTable};
 pub use links::LinksTable;
 pub use linux::{LinuxHostTable, LinuxTable};
-pub use marks::MarksTable;
+pub use marks::{MarkCarrier, MarksTable};
 pub use measure::{CaptureSide, MeasureTable, RackPair};
 pub use pfc::{PauseKind, PfcTable};
 pub use program::{FileName, Program, ProgramTable};

@@ -215,6 +215,35 @@ fn ece_has_one_meaning() {
 
 #[test]
 #[rustfmt::skip]
+fn notices_of_circuits() {
+    let notices = "[marks]\ncarrier = \"notices\"";
+    let linux = format!("rate = \"40Gbps\"\nkind = \"linux\"\n{notices}");
+    let computed = format!("{notices}\n[schedule]\nkind = \"solstice\"\nweek = \"2ms\"");
+    check(PAIR, &[
+        ("small = 16", &format!("small = 16\n{notices}\ndelay = \"3us\""), "accepted"),
+        ("small = 16", "small = 16\n[marks]\ndelay = \"3us\"", "x.toml:28:9: marks.delay: has no effect: marks take as long as ACKs; take it out, or write carrier = \"notices\""),
+        ("small = 16", &format!("small = 16\n{notices}\nadvance = \"500us\""), "x.toml:29:11: marks.advance: 500us is longer than the week, 400us: use at most that"),
+        ("rate = \"40Gbps\"", &linux, "x.toml:13:11: marks.carrier: a kernel gets no notices, and this experiment has Linux hosts: write carrier = \"acks\""),
+        ("[schedule]\nkind = \"strobe\"\nday = \"180us\"", &computed, "x.toml:21:11: marks.carrier: notices are of a schedule that is not computed: write carrier = \"acks\""),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn segregated_routing() {
+    let not_with = |other: &str| format!("segregation: is not modelled together with {other}: take out one of them");
+    check(PAIR, &[
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"1B\"", "accepted"),
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"0B\"", "x.toml:28:12: segregation.elephant: 0B is out of range: use 1B to 1152921504606846976B"),
+        ("small = 16", "small = 16\n[segregation]", "x.toml:27:2: segregation.elephant: missing: write for example elephant = \"9000B\" in [segregation]"),
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[qcn]", &format!("x.toml:27:2: {}", not_with("[qcn]"))),
+        ("small = 16", "[segregation]\nelephant = \"1MB\"\n[pfc]", &format!("x.toml:26:2: {}", not_with("[pfc]"))),
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[measure]\naccount = true", &format!("x.toml:27:2: {}", not_with("measure.account"))),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
 fn red_of_voqs() {
     let both = "min and max must be both in packets or both in data: write for example min = 20 and max = 60";
     let missing = |key: &str| format!("x.toml:27:6: voq.red.{key}: missing: write for example {key} = 100 in [voq.red]");
@@ -260,6 +289,7 @@ fn keys_without_effect() {
     check(STAR, &[
         ("", "[voq]\nsmall = 3\n", &format!("x.toml:13:2: voq: {hybrid}")),
         ("", "[marks]\n", &format!("x.toml:13:2: marks: {hybrid}")),
+        ("", "[segregation]\nelephant = \"1MB\"\n", &format!("x.toml:13:2: segregation: {hybrid}")),
         ("", "[measure]\npair = [0, 1]\n", &format!("x.toml:14:8: measure.pair: {hybrid}")),
         ("from = \"all\"", "from = \"rack0\"", "x.toml:11:8: flows.0.from: the fabric has no racks: write host0 to host2 or all"),
     ]);

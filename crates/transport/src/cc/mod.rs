@@ -150,6 +150,12 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.on_ack(window, ack),)*
                 }
             }
+            fn on_circuit(&mut self, window: &mut Window, up: bool, reducing: bool) {
+                match self {
+                    Controller::Own(c) => c.on_circuit(window, up, reducing),
+                    $(Controller::$Controller(c) => c.on_circuit(window, up, reducing),)*
+                }
+            }
             #[inline]
             fn grow(&mut self, window: &mut Window, ack: &Ack) {
                 match self {

@@ -6,6 +6,8 @@
 //! NewReno otherwise. ECN is not negotiated: the bit means only this. The paper leaves open what happens to the slow
 //! start threshold; here it stays, so that a raised window goes on in congestion avoidance. During a reduction the
 //! window is the endpoint's: there the factor goes to the threshold, which is the window that the reduction ends with.
+//!
+//! Where hosts are notified of circuits directly, the paper's alternative design, notices take the place of the marks.
 
 use super::{Ack, CongestionControl, ControllerConfig, EcnUse, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::Span;
@@ -60,26 +62,40 @@ pub struct ReTcp {
     config: ReTcpConfig,
     reno: NewReno,
     circuit: bool,
+    /// Notices, and not marks, announce circuits.
+    notified: bool,
 }
 
 impl ReTcp {
     /// A controller for one connection.
     pub fn new(config: ReTcpConfig, tick: Span) -> Self {
-        ReTcp { config, reno: NewReno::new(NewRenoConfig {}, tick), circuit: false }
+        ReTcp { config, reno: NewReno::new(NewRenoConfig {}, tick), circuit: false, notified: false }
+    }
+
+    /// A circuit is announced, or is over, if that is new.
+    fn on_edge(&mut self, window: &mut Window, up: bool, reducing: bool) {
+        if up == self.circuit {
+            return;
+        }
+        self.circuit = up;
+        let factor = if up { self.config.alpha } else { self.config.beta };
+        let floor = window.floor;
+        let moved = if reducing { &mut window.ssthresh } else { &mut window.cwnd };
+        // A float-to-integer cast saturates, so that no alpha overflows the window.
+        *moved = ((f64::from(*moved) * factor) as u32).max(floor);
     }
 }
 
 impl CongestionControl for ReTcp {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.ece == self.circuit {
-            return;
+        if !self.notified {
+            self.on_edge(window, ack.ece, ack.reducing);
         }
-        self.circuit = ack.ece;
-        let factor = if ack.ece { self.config.alpha } else { self.config.beta };
-        let floor = window.floor;
-        let moved = if ack.reducing { &mut window.ssthresh } else { &mut window.cwnd };
-        // A float-to-integer cast saturates, so that no alpha overflows the window.
-        *moved = ((f64::from(*moved) * factor) as u32).max(floor);
+    }
+
+    fn on_circuit(&mut self, window: &mut Window, up: bool, reducing: bool) {
+        self.notified = true;
+        self.on_edge(window, up, reducing);
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
@@ -98,6 +114,19 @@ impl CongestionControl for ReTcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A notice has the effect of a mark's edge, and ACKs without marks take nothing back.
+    #[test]
+    fn notices_take_the_place_of_marks() {
+        let mut retcp = ReTcp::new(ReTcpConfig::default(), Span::from_ms(4));
+        let mut window = Window { cwnd: 8, ssthresh: 5, ..Window::new(1) };
+        retcp.on_circuit(&mut window, true, false);
+        retcp.on_ack(&mut window, &Ack { delivered: 1, ..Ack::default() });
+        retcp.on_circuit(&mut window, true, false);
+        assert_eq!((window.cwnd, window.ssthresh), (16, 5));
+        retcp.on_circuit(&mut window, false, true);
+        assert_eq!((window.cwnd, window.ssthresh), (16, 2));
+    }
 
     /// An edge that falls into a reduction is not lost: it moves the window that the reduction ends with.
     #[test]

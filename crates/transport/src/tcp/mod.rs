@@ -8,6 +8,7 @@
 
 mod ack_policy;
 mod burst;
+mod circuit;
 #[cfg(test)]
 mod closing_tests;
 mod delivery;
