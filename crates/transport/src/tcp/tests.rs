@@ -257,7 +257,7 @@ fn handshake_then_the_initial_window() {
 fn many_losses_without_sack_take_a_round_trip_each() {
     for prr in [false, true] {
         let receive_window = Bytes::new(4 << 20);
-        let tcp = TcpConfig { sack: false, prr, receive_window, autotune: false, ..TcpConfig::default() };
+        let tcp = TcpConfig { sack: false, prr, receive_window, autotune: Autotune::Off, ..TcpConfig::default() };
         let wire = Wire::new("newreno", tcp).run(after_ms(1)).lose(100..160).send(1000).run_for(MS * 1000);
         assert_eq!(wire.received_packets(), 1000);
         let Stats { retransmits, timeouts, recoveries, .. } = wire.stats();
