@@ -1,7 +1,7 @@
 //! The conditions under which keys and tables have an effect: a closed set, by name, as the schema has them in
 //! `x-when`.
 
-use crate::error::{Problem, SpecError};
+use crate::error::{MOST_PROBLEMS, Problem, SpecError};
 use crate::host_kind::{DefaultHosts, HostKind};
 use crate::model::{self, Key, Shape, Table, When, Without, join};
 use crate::places::{Places, all_or};
@@ -257,6 +257,9 @@ impl Conditions<'_> {
     fn idle(&self, places: &Places) -> Vec<Problem> {
         let mut problems: Vec<Problem> = vec![];
         for path in places.tables.keys().chain(places.keys.keys()) {
+            if problems.len() > MOST_PROBLEMS {
+                break;
+            }
             let inside = |whole: &Problem| path.strip_prefix(&whole.key).is_some_and(|rest| rest.starts_with('.'));
             let Some(key) = model::key_at(path).filter(|_| !problems.iter().any(inside)) else { continue };
             let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);

@@ -48,21 +48,25 @@ pub(crate) enum Origin {
 pub(crate) struct Document {
     pub path: String,
     text: String,
+    /// Byte offsets at which the lines begin.
+    lines: Vec<usize>,
     pub root: Vec<TomlEntry>,
 }
 
 impl Document {
     /// Reads TOML; a syntax error names its place.
     pub fn parse(text: &str, path: &str) -> Result<Self, SpecError> {
-        let at = |offset: Option<usize>| Document { path: path.into(), text: text.into(), root: vec![] }.place(offset);
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let mut document = Document { path: path.into(), text: text.into(), lines, root: vec![] };
+        let at = |offset: Option<usize>| document.place(offset);
         let table = DeTable::parse(text).map_err(|error| {
             let place = at(Some(error.span().map_or(0, |span| span.start)));
             let problem = format!("this is not TOML: {}", error.message().replace('\n', "; "));
             SpecError::from(Problem { key: String::new(), place, problem })
         })?;
-        let root = convert_table(table.get_ref(), "")
+        document.root = convert_table(table.get_ref(), "")
             .map_err(|(key, span, problem)| SpecError::from(Problem { key, place: at(Some(span.start)), problem }))?;
-        Ok(Document { path: path.into(), text: text.into(), root })
+        Ok(document)
     }
 
     /// The place of an origin, for a message.
@@ -76,13 +80,10 @@ impl Document {
     /// The place of a byte offset; the file as a whole without one.
     pub fn place(&self, offset: Option<usize>) -> Place {
         let Some(offset) = offset else { return Place::File { path: self.path.clone() } };
-        let before = &self.text[..offset.min(self.text.len())];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place::Line {
-            path: self.path.clone(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        let offset = offset.min(self.text.len());
+        let line = self.lines.partition_point(|start| *start <= offset);
+        let column = self.text[self.lines[line - 1]..offset].chars().count() + 1;
+        Place::Line { path: self.path.clone(), line, column }
     }
 }
 

@@ -59,14 +59,25 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Problems that a message names, at most.
+pub(crate) const MOST_PROBLEMS: usize = 100;
+
 /// Characters of a part of a message, and those that are left at each end of a longer one.
 const LONGEST: usize = 2000;
 const KEPT: usize = 400;
 
-/// A text on one line: control characters are escaped, and what is too long to be read is left out in the middle.
+/// Whether a terminal would obey a character, or show another text than there is: controls, the marks that turn the
+/// direction of writing, and blanks without width.
+fn misleads(c: char) -> bool {
+    let is_invisible =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || is_invisible
+}
+
+/// A text on one line: such characters are escaped, and what is too long to be read is left out in the middle.
 fn shown(text: &str) -> String {
-    let escaped: String = match text.contains(char::is_control) {
-        true => text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() }).collect(),
+    let escaped: String = match text.contains(misleads) {
+        true => text.chars().map(|c| if misleads(c) { c.escape_default().to_string() } else { c.into() }).collect(),
         false => text.into(),
     };
     let count = escaped.chars().count();
@@ -87,9 +98,12 @@ pub struct SpecError {
 impl std::error::Error for SpecError {}
 
 impl fmt::Display for SpecError {
-    /// One line for each problem.
+    /// One line for each problem, up to [`MOST_PROBLEMS`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.problems.iter().map(Problem::to_string).collect();
+        let mut lines: Vec<String> = self.problems.iter().take(MOST_PROBLEMS).map(Problem::to_string).collect();
+        if self.problems.len() > MOST_PROBLEMS {
+            lines.push("more problems follow: correct these first".into());
+        }
         f.write_str(&lines.join("\n"))
     }
 }

@@ -2,7 +2,7 @@
 //! `kind` and missing keys are found here, each with its place.
 
 use crate::document::{Document, Origin, TomlEntry, TomlNode, TomlValue};
-use crate::error::{Problem, SpecError};
+use crate::error::{MOST_PROBLEMS, Problem, SpecError};
 use crate::kind::Kind;
 use crate::model::{self, Key, Shape, Table, Variant, Without, join};
 use crate::places::{Places, all_or};
@@ -51,7 +51,11 @@ struct Walk {
 }
 
 impl Walk {
+    /// More problems than are shown are not collected: a file may have a million.
     fn wrong(&mut self, path: &str, origin: &Origin, problem: impl Into<String>) {
+        if self.problems.len() > MOST_PROBLEMS {
+            return;
+        }
         let place = self.places.document.place_of(origin);
         self.problems.push(Problem { key: path.into(), place, problem: problem.into() });
     }

@@ -2,7 +2,7 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with overrides laid over it.
 
-use crate::{STAR, check, told};
+use crate::{STAR, check, told, told_at};
 use firstlight_spec::{OverrideValue, Request, Spec};
 use firstlight_transport::{TcpConfig, WINDOW_OF_2012};
 
@@ -421,6 +421,36 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
     assert_eq!(probe("interval = \"1ms\"\nrate = \"1Mbps\""), "x.toml:17:8: workload.0.rate: interval and rate exclude each other: keep one");
     assert_eq!(probe("rate = \"11Gbps\""), "x.toml:16:8: workload.0.rate: the host's link of 10Gbps does not carry it: 64B take 51200ps, and come every 46546ps");
     assert_eq!(probe("interval = \"1ms\"\npacket = \"9001B\""), "x.toml:17:10: workload.0.packet: 9001B are more than hosts.mtu = 9kB: use at most that");
+}
+
+/// To look for each place from the file's start would take minutes here.
+#[test]
+fn of_very_many_problems_the_first_are_told() {
+    let many = |text: &dyn Fn(usize) -> String| (0..20_000).map(text).collect::<String>();
+    let tables = |text: &str| many(&|_| text.into());
+    for (text, first) in [
+        (many(&|i| format!("k{i} = 0\n")), "x.toml:1:1: k0: unknown key"),
+        (format!("voq = {{ {}}}\n", many(&|i| format!("k{i} = 0, "))), "x.toml:1:9: voq.k0: unknown key"),
+    ] {
+        let said = told_at("x.toml", &format!("{text}{STAR}"));
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].starts_with(first), "{:.300}", lines[0]);
+        assert_eq!((lines.len(), lines[100]), (101, "more problems follow: correct these first"));
+    }
+    let flows = told(STAR, "", &tables("[[flows]]\nfrom = \"x\"\nto = \"host0\"\n"));
+    assert_eq!(flows.lines().count(), 101);
+    assert_eq!(
+        flows.lines().nth(1).map(|line| line.starts_with("x.toml:17:8: flows.2.from")),
+        Some(true),
+        "{flows:.400}"
+    );
+}
+
+/// A terminal shows what it is, not what it pretends to be.
+#[test]
+fn marks_that_turn_the_direction_of_writing_are_escaped() {
+    let said = told(STAR, "", "\"\u{202e}\u{200b}x\" = 1\n");
+    assert!(said.starts_with(r"x.toml:13:1: flows.0.\u{202e}\u{200b}x: unknown key"), "{said:.300}");
 }
 
 #[test]
