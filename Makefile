@@ -47,7 +47,8 @@ setup: $(CORE) $(ENGINE) $(GUEST) $(DILATED) $(LIBVT) $(LIBADU)
 
 $(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "error: Python 3.11 or newer is needed as '$(PYTHON)' (another one: make PYTHON=/path/to/python3.12)" >&2; exit 1; }
+	  echo "error: Python 3.11 or newer is needed as '$(PYTHON)' (another one: make PYTHON=/path/to/python3.12)" >&2; \
+	  exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "error: Python's venv module is missing: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
@@ -102,7 +103,8 @@ $(HADOOP): hadoop/build.py hadoop/artifacts.sha256 hadoop/pom.xml $(shell find h
 # A wheel has copies of the folders that a checkout has beside the package.
 wheel: setup
 	@rm -rf $(SHARE) && mkdir -p $(SHARE)
-	@tar -c --exclude-vcs --exclude=__pycache__ --exclude='*.o' --exclude=linux/wheel experiments linux Cargo.toml crates/cc crates/units | tar -x -C $(SHARE)
+	@tar -c --exclude-vcs --exclude=__pycache__ --exclude='*.o' --exclude=linux/wheel \
+	  experiments linux Cargo.toml crates/cc crates/units | tar -x -C $(SHARE)
 	@trap 'rm -rf $(SHARE)' EXIT; rm -f dist/firstlight-*; $(VENV)/bin/maturin build --release --locked --out dist; \
 	  $(VENV)/bin/maturin sdist --out dist
 
@@ -143,6 +145,7 @@ lock: $(PACKAGES)
 	  --no-emit-find-links --no-emit-index-url --extra dev --output-file requirements.lock pyproject.toml
 
 docs: setup
+	FIRSTLIGHT_WRITE=1 cargo test -q -p firstlight-spec -p firstlight-lab --test reference
 	$(PY) docs/refresh.py
 	@$(MAKE) --no-print-directory site
 
@@ -151,5 +154,5 @@ site: setup
 	@echo "site/docs/index.html"
 
 clean:
-	rm -rf $(VENV) dist site $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache $(CORE) $(ENGINE) $(GUEST) \
-	  $(DILATED) $(LIBVT) $(LIBADU)
+	rm -rf $(VENV) dist site $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache \
+	  $(CORE) $(ENGINE) $(GUEST) $(DILATED) $(LIBVT) $(LIBADU)

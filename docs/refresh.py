@@ -6,8 +6,7 @@
   ``<!-- table NAME METRIC -->``; numbers of Linux hosts stay, with their version, where the reproduction has
   none;
 - the list of numbers in a README's prose that have a row in its table, ``<!-- rows``;
-- the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs;
-- the reference of experiment keys.
+- the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs.
 """
 
 import os
@@ -20,7 +19,6 @@ from pathlib import Path
 
 import examples
 import nbformat
-from firstlight import _core
 from firstlight.claims.agreement import agreements
 from firstlight.claims.form import Measure
 from firstlight.claims.outcome import Outcome
@@ -29,7 +27,8 @@ from firstlight.claims.reproduce import load_reproduction
 from firstlight.claims.rows import rows
 from firstlight.claims.verdict import judge
 from firstlight.errors import FirstlightError
-from firstlight.pages import prose, verdicts
+from firstlight.pages import folding, prose, verdicts
+from firstlight.pages.folding import folded
 from firstlight.pages.kept import Kept
 from firstlight.pages.lines import columns_of, grid, lines_of
 from firstlight.runs.run import HOSTS, Hosts
@@ -124,24 +123,20 @@ def table_of_claim(match: re.Match[str], outcome: Outcome) -> str:
 def measured(outcome: Outcome, kept: Kept = NOTHING) -> str:
     """A reproduction's summary and table as Markdown."""
     claim, found = outcome.claim, [kept.beside(row) for row in rows(outcome)]
-    lines = [f"{how(outcome, before=kept.version)}:", ""]
-    lines += [*kept.agreements, *(f"- {agreement}" for agreement in agreements(outcome, found))]
+    agree = [*kept.agreements, *(f"- {agreement}" for agreement in agreements(outcome, found))]
+    lines = [*folded(f"{how(outcome, before=kept.version)}:"), ""]
+    lines += [line for agreement in agree for line in folded(agreement, "  ")]
     if claim.options.table == "curves":
         return "\n".join([*lines, "", *(curves_of(outcome, measure, kept) for measure in claim.measures)])
-    columns = tuple(columns_of(claim))
-    head, *table = kept.joined("", [columns, *lines_of(claim, found)])
-    lines += ["", f"| {' | '.join(head)} |", f"|{'---|' * 3}{'--:|' * (len(columns) - 3)}"]
-    lines += [f"| {' | '.join(line)} |" for line in table]
-    return "\n".join(lines) + "\n"
+    table = kept.joined("", [tuple(columns_of(claim)), *lines_of(claim, found)])
+    return "\n".join([*lines, "", *folding.table(table, 3), ""])
 
 
 def curves_of(outcome: Outcome, measure: Measure, kept: Kept) -> str:
     """A measure of every curve as Markdown."""
     unit = f" ({measure.unit})" if measure.unit else ""
     title = f"{measure.label[0].upper()}{measure.label[1:]}{unit}:"
-    head, *lines = [f"| {' | '.join(line)} |" for line in kept.joined(title, grid(outcome, measure))]
-    rule = "|---|" + "--:|" * (head.count("|") - 2)
-    return "\n".join([title, "", head, rule, *lines, "", ""])
+    return "\n".join([title, "", *folding.table(kept.joined(title, grid(outcome, measure)), 1), "", ""])
 
 
 def refresh_pages(outcomes: Sequence[Outcome]) -> None:
@@ -185,7 +180,6 @@ def refresh_claims(results: Path) -> None:
 def main() -> None:
     """Refresh everything that has its source at hand."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "results")
-    (ROOT / "docs" / "reference" / "spec.md").write_text(_core.reference())
     refresh_notebooks()
     os.environ["MPLBACKEND"] = "Agg"  # after the notebooks, which show their pictures
     refresh_examples()

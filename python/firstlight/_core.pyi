@@ -27,9 +27,6 @@ def version() -> str:
 def schema() -> str:
     """The JSON Schema of an experiment."""
 
-def reference() -> str:
-    """The reference of keys as Markdown: `docs/reference/spec.md`."""
-
 class Window:
     """The congestion window of a connection, in packets."""
 

@@ -71,7 +71,7 @@ class FriendlyCubic : public TcpCubic
 
 class Voq;
 
-/// The queue of a device that serves a VOQ: it takes the VOQ's head when the device becomes free while the path is open.
+/// The queue of a device that serves a VOQ. It takes the VOQ's head when the device becomes free and the path is open.
 class PathQueue : public DropTailQueue<Packet>
 {
   public:

@@ -44,8 +44,9 @@ class MarkingFifo : public QueueDisc
     bool CheckConfig() override
     {
         AddInternalQueue(
-            CreateObjectWithAttributes<DropTailQueue<QueueDiscItem>>("MaxSize",
-                                                                     QueueSizeValue({QueueSizeUnit::PACKETS, m_limit})));
+            CreateObjectWithAttributes<DropTailQueue<QueueDiscItem>>(
+                "MaxSize",
+                QueueSizeValue({QueueSizeUnit::PACKETS, m_limit})));
         return true;
     }
 

@@ -60,8 +60,8 @@ struct NextHops
     uint32_t count = 1;
 };
 
-/// Routing by table: destination host -> outgoing interfaces, among which both addresses decide. An empty table makes a host:
-/// all goes out at interface 1.
+/// Routing by table: destination host -> outgoing interfaces, among which both addresses decide. An empty table makes
+/// a host: all goes out at interface 1.
 class TableRouting : public Ipv4RoutingProtocol
 {
   public:
@@ -190,7 +190,12 @@ SetTable(Ptr<Node> node, std::vector<NextHops> hops, uint32_t salt = 0)
 
 /// Puts `device` on `node` with a FIFO of `packets`; `flowControl` lets a queue discipline above it hold packets back.
 inline void
-AddDevice(Ptr<Node> node, Ptr<PointToPointNetDevice> device, DataRate rate, uint32_t mtu, uint32_t packets, bool flowControl)
+AddDevice(Ptr<Node> node,
+          Ptr<PointToPointNetDevice> device,
+          DataRate rate,
+          uint32_t mtu,
+          uint32_t packets,
+          bool flowControl)
 {
     device->SetAddress(Mac48Address::Allocate());
     device->SetDataRate(rate);
@@ -239,7 +244,7 @@ AddInterface(Ptr<Node> node, Ptr<NetDevice> device, Ipv4Address address)
 
 // ---- TCP ----------------------------------------------------------------------------------------------------
 
-/// Settings that both sides of the benchmark have under names of their own; the spec files beside this folder match them.
+/// Settings that both sides of the benchmark have under names of their own; the spec files beside this folder match.
 struct TcpSettings
 {
     TypeId cc;               ///< Congestion control.
@@ -263,10 +268,16 @@ SetTcp(const TcpSettings& s)
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
 }
 
-/// A bulk flow from `from` to a sink at host `to` (whose node is `toNode`), from `start` until `bytes` are sent, or to the
-/// end of the run where that is 0.
+/// A bulk flow from `from` to a sink at host `to` (whose node is `toNode`), from `start` until `bytes` are sent, or
+/// to the end of the run where that is 0.
 inline Ptr<PacketSink>
-AddBulkFlow(Ptr<Node> from, Ptr<Node> toNode, uint32_t to, uint16_t port, Time start, uint32_t segment, uint64_t bytes = 0)
+AddBulkFlow(Ptr<Node> from,
+            Ptr<Node> toNode,
+            uint32_t to,
+            uint16_t port,
+            Time start,
+            uint32_t segment,
+            uint64_t bytes = 0)
 {
     PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port));
     auto sinks = sink.Install(toNode);
@@ -325,7 +336,8 @@ PeakMemoryMb()
     return kb / 1024.0;
 }
 
-/// Runs the simulation to `until` and prints one line of JSON. Set-up is not in the CPU time. Hops are 0 unless `count`.
+/// Runs the simulation to `until` and prints one line of JSON. Set-up is not in the CPU time. Hops are 0 unless
+/// `count`.
 inline void
 RunAndReport(Time until, bool count, const std::vector<Ptr<PacketSink>>& sinks, uint32_t segment)
 {

@@ -3,9 +3,10 @@
 // 32 ToR switches of 6 hosts, 8 pods of 4 ToR and 2 aggregation switches, 8 core switches; every link 10 Gb/s and 1 us,
 // 1500-byte packets, ports of 1000 packets that mark above 65. The list is the one that our side has run
 // (`source destination class port bytes start`, one flow per line after their number): both run the same flows.
-// Where it differs from our side: ECMP hashes addresses and not ports, with another hash, so that a flow may meet others
-// on its way; ns-3 has neither RACK-TLP nor quick acknowledgements at the start; and its delayed acknowledgements wait for
-// 1 ms and not 40: its windows fall to one packet, and with 40 ms one flow in thirty waits for them three times in a row.
+// Where it differs from our side: ECMP hashes addresses and not ports, with another hash, so that a flow may meet
+// others on its way; ns-3 has neither RACK-TLP nor quick acknowledgements at the start; and its delayed
+// acknowledgements wait for 1 ms and not 40: its windows fall to one packet, and with 40 ms one flow in thirty waits
+// for them three times in a row.
 
 #include "marking_fifo.h"
 
@@ -209,7 +210,9 @@ main(int argc, char** argv)
     for (auto& flow : flows)
     {
         const auto start = Seconds(flow.start);
-        auto sink = peer::AddBulkFlow(hosts.Get(flow.src), hosts.Get(flow.dst), flow.dst, port++, start, segment, flow.bytes);
+        auto from = hosts.Get(flow.src);
+        auto to = hosts.Get(flow.dst);
+        auto sink = peer::AddBulkFlow(from, to, flow.dst, port++, start, segment, flow.bytes);
         sink->TraceConnectWithoutContext("Rx", MakeCallback(&Flow::OnReceived, &flow));
         sinks.push_back(sink);
     }

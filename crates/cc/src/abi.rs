@@ -1,7 +1,7 @@
 //! The binary interface between the engine and a shared object with a controller, in C's layout, so that the two may
 //! come from different compilers.
 //!
-//! A shared object has one symbol, [`SYMBOL`], of the type [`Table`], which the macro
+//! A shared object has one symbol, [`SYMBOL`], of the type [`ControllerTable`], which the macro
 //! [`congestion_control!`](crate::congestion_control) writes. [`Instance`] is the engine's side.
 
 #![expect(unsafe_code, reason = "a binary interface is pointers and functions of another compilation")]
@@ -12,7 +12,7 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The version of this interface. It changes with every change of [`Table`], [`RawEvent`] or [`Window`].
+/// The version of this interface. It changes with every change of [`ControllerTable`], [`RawEvent`] or [`Window`].
 pub const VERSION: u32 = 1;
 
 /// The name of the symbol in a shared object.
@@ -21,7 +21,7 @@ pub const SYMBOL: &str = "FIRSTLIGHT_CONGESTION_CONTROL";
 /// What a shared object offers.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Table {
+pub struct ControllerTable {
     /// [`VERSION`] of the crate that the object was built with. First, in every version.
     pub version: u32,
     /// Makes a controller.
@@ -203,21 +203,27 @@ fn span(ps: u64) -> Option<Span> {
 }
 
 /// What the engine's pointer to a controller points to.
-struct Controller<C> {
+struct PointedController<C> {
     controller: C,
     fault: String,
 }
 
-impl Table {
+impl ControllerTable {
     /// The table of a type; each connection has a controller that `Default` makes.
     pub const fn of<C: CongestionControl + Default>() -> Self {
-        Table { version: VERSION, create: create::<C>, call: call_raw::<C>, fault: fault::<C>, release: release::<C> }
+        ControllerTable {
+            version: VERSION,
+            create: create::<C>,
+            call: call_raw::<C>,
+            fault: fault::<C>,
+            release: release::<C>,
+        }
     }
 }
 
 extern "C" fn create<C: CongestionControl + Default>() -> *mut c_void {
     match catch_unwind(C::default) {
-        Ok(controller) => Box::into_raw(Box::new(Controller { controller, fault: String::new() })).cast(),
+        Ok(controller) => Box::into_raw(Box::new(PointedController { controller, fault: String::new() })).cast(),
         Err(_) => std::ptr::null_mut(),
     }
 }
@@ -233,7 +239,7 @@ unsafe extern "C" fn call_raw<C: CongestionControl>(
 ) -> u32 {
     // SAFETY: by the function's contract.
     let (this, event, window, answer) =
-        unsafe { (&mut *this.cast::<Controller<C>>(), &*event, &mut *window, &mut *answer) };
+        unsafe { (&mut *this.cast::<PointedController<C>>(), &*event, &mut *window, &mut *answer) };
     let called = catch_unwind(AssertUnwindSafe(|| event.with(|event| call(&mut this.controller, event, window))));
     match called {
         Ok(found) => {
@@ -257,7 +263,7 @@ fn reason(payload: &(dyn Any + Send)) -> String {
 /// `this` comes from [`create`] of the same type; `text` has room for `room` bytes.
 unsafe extern "C" fn fault<C>(this: *const c_void, text: *mut u8, room: usize) -> usize {
     // SAFETY: by the function's contract.
-    let fault = unsafe { &(*this.cast::<Controller<C>>()).fault };
+    let fault = unsafe { &(*this.cast::<PointedController<C>>()).fault };
     // SAFETY: by the function's contract; the lengths are cut to the smaller one.
     unsafe { std::ptr::copy_nonoverlapping(fault.as_ptr(), text, fault.len().min(room)) };
     fault.len()
@@ -267,13 +273,13 @@ unsafe extern "C" fn fault<C>(this: *const c_void, text: *mut u8, room: usize) -
 /// `this` comes from [`create`] of the same type and is not used again.
 unsafe extern "C" fn release<C>(this: *mut c_void) {
     // SAFETY: by the function's contract.
-    drop(unsafe { Box::from_raw(this.cast::<Controller<C>>()) });
+    drop(unsafe { Box::from_raw(this.cast::<PointedController<C>>()) });
 }
 
 /// A controller of a shared object, as the engine holds it.
 #[derive(Debug)]
 pub struct Instance {
-    table: &'static Table,
+    table: &'static ControllerTable,
     this: *mut c_void,
 }
 
@@ -283,7 +289,7 @@ unsafe impl Send for Instance {}
 
 impl Instance {
     /// A controller; `None` when its constructor panicked.
-    pub fn new(table: &'static Table) -> Option<Self> {
+    pub fn new(table: &'static ControllerTable) -> Option<Self> {
         let this = (table.create)();
         (!this.is_null()).then_some(Instance { table, this })
     }
@@ -317,15 +323,16 @@ impl Drop for Instance {
 /// `Send`: each connection has one, and no two have something in common.
 #[macro_export]
 macro_rules! congestion_control {
-    ($Controller:ty) => {
+    ($PointedController:ty) => {
         const _: () = {
             const fn is_send<C: Send>() {}
-            is_send::<$Controller>();
+            is_send::<$PointedController>();
         };
         /// What Firstlight's engine calls.
         #[expect(unsafe_code, reason = "the engine finds the table by this name")]
         #[unsafe(no_mangle)]
-        pub static FIRSTLIGHT_CONGESTION_CONTROL: $crate::abi::Table = $crate::abi::Table::of::<$Controller>();
+        pub static FIRSTLIGHT_CONGESTION_CONTROL: $crate::abi::ControllerTable =
+            $crate::abi::ControllerTable::of::<$PointedController>();
     };
 }
 
@@ -335,11 +342,11 @@ mod tests {
     use crate::event::Properties;
 
     #[derive(Default)]
-    struct Echo {
+    struct EchoController {
         seen: Vec<String>,
     }
 
-    impl CongestionControl for Echo {
+    impl CongestionControl for EchoController {
         fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
             self.seen.push(format!("{ack:?}"));
         }
@@ -368,7 +375,7 @@ mod tests {
         }
     }
 
-    static TABLE: Table = Table::of::<Echo>();
+    static TABLE: ControllerTable = ControllerTable::of::<EchoController>();
 
     fn ack() -> Ack {
         Ack {

@@ -64,20 +64,20 @@ impl Window {
     }
 }
 
-/// What the network interfaces' timestamps tell of one full-sized data packet and of the ACK that answers it. With t1
-/// and t2 for when the packet left and came, t3 and t4 for the ACK ("Accurate Latency-based Congestion Feedback for
-/// Datacenters", USENIX ATC 2015, section 2 and figure 2):
+/// Delays that follow from the network interfaces' timestamps of one full-sized data packet and of the ACK that answers
+/// it. The packet left at t1 and arrived at t2, the ACK left at t3 and arrived at t4 ("Accurate Latency-based
+/// Congestion Feedback for Datacenters", USENIX ATC 2015, section 2 and figure 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// t2 - t1 in nanoseconds: the delay of the way there, and by how much the receiver's clock is ahead, modulo 2^32.
-    /// Only the difference of two of them means anything, and that is to be taken with `wrapping_sub`.
+    /// t2 - t1 in nanoseconds: the delay from sender to receiver plus how far the receiver's clock is ahead, modulo
+    /// 2^32. Only the difference of two such values means anything; take it with `wrapping_sub`.
     pub one_way: i32,
-    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Of two spans, each
-    /// on one clock, so that only drift, not offset, is in it.
+    /// (t4 - t1) - (t3 - t2): the round trip without the time for which the receiver kept the ACK. Each of the two
+    /// spans is on one clock, so that the value has the clocks' drift in it, but not their offset.
     pub rtt: Span,
 }
 
-/// What an ACK told the sender.
+/// What an ACK says to the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// The host's clock.
@@ -177,8 +177,9 @@ pub trait CongestionControl {
     /// The handshake is complete.
     fn on_established(&mut self, _window: &mut Window, _start: &Start) {}
 
-    /// What an ACK told of the delivery rate, for controllers that ask for it ([`CongestionControl::wants_delivery`]),
-    /// after the endpoint has found what is lost. True: the controller has set the window, and the endpoint leaves it.
+    /// An ACK was processed, and the endpoint has found what is lost. `delivery` has the delivery rate. Only for
+    /// controllers that ask for it ([`CongestionControl::wants_delivery`]). Returns whether the controller has set the
+    /// window itself, so that the endpoint leaves it.
     fn on_delivery(&mut self, _window: &mut Window, _ack: &Ack, _delivery: &Delivery) -> bool {
         false
     }
@@ -212,8 +213,8 @@ pub trait CongestionControl {
         false
     }
 
-    /// Whether it is told of delivery rates ([`CongestionControl::on_delivery`]); each packet in flight then has a
-    /// record.
+    /// Whether the controller gets delivery rates ([`CongestionControl::on_delivery`]). If so, each packet in flight
+    /// has a record.
     fn wants_delivery(&self) -> bool {
         false
     }

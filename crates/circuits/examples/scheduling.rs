@@ -13,7 +13,7 @@ use firstlight_circuits::{Demand, Frame, RackId, Scheduler};
 use firstlight_units::{Rate, Span};
 
 #[expect(clippy::disallowed_types, reason = "an example that measures; nothing depends on the clock")]
-type Clock = std::time::Instant;
+type WallClock = std::time::Instant;
 
 const LARGE: usize = 4;
 const SMALL: usize = 12;
@@ -41,7 +41,7 @@ fn measure(scheduler: Scheduler, demand: &Demand, frame: &Frame, runs: usize) {
     let Ok(week) = scheduler.schedule(demand, frame) else { return };
     let mut times: Vec<f64> = (0..runs)
         .map(|_| {
-            let start = Clock::now();
+            let start = WallClock::now();
             std::hint::black_box(scheduler.schedule(std::hint::black_box(demand), frame)).expect("it was, before");
             start.elapsed().as_secs_f64()
         })

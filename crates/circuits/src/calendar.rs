@@ -70,7 +70,7 @@ pub struct Calendar {
     /// The number of the first of them.
     first: u64,
     cursors: Vec<Cursor>,
-    /// The same week comes again and again, which everybody knows.
+    /// Whether one week repeats for ever, so that no later week needs to be planned.
     repeats: bool,
 }
 
@@ -94,7 +94,7 @@ impl Calendar {
         Calendar { repeats: false, ..Calendar::new(week, enlarge, mark) }
     }
 
-    /// The same calendar, in which VOQs shrink so long after their day.
+    /// This calendar, but VOQs shrink `linger` after the end of their day.
     pub fn shrinking(mut self, linger: Span) -> Self {
         for cursor in self.cursors.iter_mut().filter(|cursor| cursor.action == Action::Shrink) {
             cursor.distance = linger;
@@ -102,7 +102,7 @@ impl Calendar {
         self
     }
 
-    /// Plans the week after the last planned one, and tells its number. What should have been done for it before `now` is
+    /// Plans the week after the last planned one, and returns its number. Actions for it that were due before `now` are
     /// due now.
     ///
     /// # Panics

@@ -116,7 +116,7 @@ impl Week {
         self.days.iter().filter(|day| day.matching.destination(src) == Some(dst)).map(|day| day.day).sum()
     }
 
-    /// The same week with every span `k` times as long.
+    /// This week with every span `k` times as long.
     pub fn scaled(&self, k: u32) -> Week {
         let k = u64::from(k);
         let scaled = |day: &Day| Day { night: day.night * k, day: day.day * k, matching: day.matching.clone() };

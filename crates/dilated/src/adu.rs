@@ -55,7 +55,7 @@ type Ends = [SocketAddrV4; 2];
 struct Course {
     /// The sequence number of the SYN.
     start: u32,
-    /// Its side was connected to: the kernel does not count its SYN.
+    /// Whether this side accepted the connection. The kernel does not count its SYN then.
     accepted: bool,
     ended: bool,
 }

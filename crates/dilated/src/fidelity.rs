@@ -40,7 +40,7 @@ impl Late {
 }
 
 /// What the engine measures of itself while the fabric's time runs.
-pub struct Meter {
+pub struct FidelityMeter {
     /// Whether it does.
     pub running: bool,
     delivered: Late,
@@ -53,11 +53,11 @@ pub struct Meter {
     pub lost: u64,
 }
 
-impl Meter {
+impl FidelityMeter {
     pub fn new() -> Self {
         let late = Late::new();
         let (delivered, taken, rounds) = (late.clone(), late.clone(), late);
-        Meter { running: false, delivered, taken, rounds, busy: 0, all: 0, lost: 0 }
+        FidelityMeter { running: false, delivered, taken, rounds, busy: 0, all: 0, lost: 0 }
     }
 
     /// A packet was taken in that may have waited so long.
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn load_counts_rounds_with_work_while_time_runs() {
-        let mut meter = Meter::new();
+        let mut meter = FidelityMeter::new();
         meter.on_round(1000, true);
         meter.running = true;
         meter.on_round(300, true);

@@ -5,7 +5,7 @@
 
 use crate::clock;
 use crate::error::{Context, Error};
-use crate::fidelity::Meter;
+use crate::fidelity::FidelityMeter;
 use crate::marks;
 use crate::processors::Watches;
 use firstlight_lab::Fidelity;
@@ -17,7 +17,7 @@ use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 /// Before each packet: what the kernel says of its checksum and segments (`struct virtio_net_hdr`).
 const OFFLOAD: usize = 10;
-/// Its first byte: a checksum that is still to be computed.
+/// The first byte of that header when a checksum is still to be computed.
 const CHECKSUM_LEFT: u8 = 1;
 /// TUNSETOFFLOAD: checksums, but no segments of more than one packet.
 const CHECKSUMS_ONLY: libc::c_ulong = 1;
@@ -31,7 +31,7 @@ const HEADERS: usize = 134;
 nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>()));
 
 /// A packet's bytes while it is in the fabric.
-struct Slot {
+struct PacketSlot {
     offload: [u8; OFFLOAD],
     /// Bytes of the IP packet.
     length: usize,
@@ -40,15 +40,15 @@ struct Slot {
 }
 
 /// All interfaces of a run, and the packets that the fabric has.
-pub struct Interfaces {
+pub struct HostInterfaces {
     devices: Vec<SyncDevice>,
-    slots: Vec<Slot>,
+    slots: Vec<PacketSlot>,
     free: Vec<usize>,
     /// Largest IP packet.
     mtu: usize,
     /// When what the engine does now was due.
     pub due: u64,
-    pub meter: Meter,
+    pub meter: FidelityMeter,
     /// Nanoseconds by which things may be late.
     bound: u64,
     /// The hosts' processors.
@@ -77,16 +77,16 @@ impl Taken {
     }
 }
 
-impl Interfaces {
+impl HostInterfaces {
     /// None yet; the hosts are on these processors.
     pub fn new(processors: &[usize]) -> Self {
-        Interfaces {
+        HostInterfaces {
             devices: vec![],
             slots: vec![],
             free: vec![],
             mtu: 0,
             due: 0,
-            meter: Meter::new(),
+            meter: FidelityMeter::new(),
             bound: u64::MAX,
             processors: processors.to_vec(),
             watches: None,
@@ -136,7 +136,7 @@ impl Interfaces {
     #[cold]
     fn add_slot(&mut self) -> usize {
         let frame = vec![0; ETHERNET + self.mtu].into_boxed_slice();
-        self.slots.push(Slot { offload: [0; OFFLOAD], length: 0, frame });
+        self.slots.push(PacketSlot { offload: [0; OFFLOAD], length: 0, frame });
         self.slots.len() - 1
     }
 }
@@ -170,7 +170,7 @@ fn file(device: &SyncDevice) -> BorrowedFd<'_> {
     }
 }
 
-impl KernelCalls for Interfaces {
+impl KernelCalls for HostInterfaces {
     fn deliver(&mut self, device: u32, packet: Cookie, marks: u32) {
         let index = index_of(packet);
         let slot = &mut self.slots[index];

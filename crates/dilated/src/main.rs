@@ -24,10 +24,10 @@ use firstlight_net::HostId;
 use firstlight_uml::{RunDirectory, Session};
 use groups::Groups;
 use guest::Guest;
-use interfaces::Interfaces;
+use interfaces::HostInterfaces;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use pace::Pace;
+use pace::RealTimePace;
 use processors::Processors;
 use settings::Settings;
 use std::fs;
@@ -71,7 +71,7 @@ fn run(directory: &RunDirectory) -> Result<(), Error> {
     let processors = Processors::find()?;
     let signals = catch_signals()?;
     guest::enter_namespaces()?;
-    let mut session = Session::open(directory.clone(), Interfaces::new(&processors.hosts))?;
+    let mut session = Session::open(directory.clone(), HostInterfaces::new(&processors.hosts))?;
     let (hosts, bound) = (session.plan().hosts.clone(), bound(session.spec()).as_ps() / 1000);
     let mtu = hosts.iter().map(|host| host.mtu).max().unwrap_or(0);
     session.kernel().open(hosts.len(), mtu, bound)?;
@@ -82,7 +82,7 @@ fn run(directory: &RunDirectory) -> Result<(), Error> {
     let guest = Guest::start(&settings.guest, directory)?;
     processors::stay_on(processors.engine)?;
     processors::go_first();
-    Pace::new(session, guest, adu, &signals)?.run()
+    RealTimePace::new(session, guest, adu, &signals)?.run()
 }
 
 /// From now on those signals that end a run are waited for.
@@ -95,7 +95,7 @@ fn catch_signals() -> Result<SignalFd, Error> {
 
 /// What the guest program needs besides the plan.
 fn dilation(
-    session: &Session<Interfaces>,
+    session: &Session<HostInterfaces>,
     directory: &RunDirectory,
     settings: &Settings,
     processors: &Processors,

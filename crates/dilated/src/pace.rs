@@ -7,7 +7,7 @@ use crate::adu::{Adu, Listener};
 use crate::clock;
 use crate::error::{Context, Error};
 use crate::guest::Guest;
-use crate::interfaces::Interfaces;
+use crate::interfaces::HostInterfaces;
 use firstlight_uml::Session;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;
@@ -25,8 +25,8 @@ const REST: u8 = 5;
 const ENDING: u64 = 10_000_000_000;
 
 /// One run.
-pub struct Pace {
-    session: Box<Session<Interfaces>>,
+pub struct RealTimePace {
+    session: Box<Session<HostInterfaces>>,
     guest: Guest,
     /// What programs write, where the control loop asks for it.
     adu: Option<Adu>,
@@ -40,9 +40,9 @@ pub struct Pace {
     deadline: Option<u64>,
 }
 
-impl Pace {
+impl RealTimePace {
     pub fn new(
-        mut session: Box<Session<Interfaces>>,
+        mut session: Box<Session<HostInterfaces>>,
         guest: Guest,
         adu: Option<Adu>,
         signals: &SignalFd,
@@ -56,7 +56,16 @@ impl Pace {
         epoll.add(guest.socket(), event(GUEST)).context(what)?;
         epoll.add(signals, event(SIGNAL)).context(what)?;
         let waiting_since = vec![None; session.plan().hosts.len()];
-        Ok(Pace { session, guest, adu, epoll, waiting_since, looked: clock::now(), message: vec![], deadline: None })
+        Ok(RealTimePace {
+            session,
+            guest,
+            adu,
+            epoll,
+            waiting_since,
+            looked: clock::now(),
+            message: vec![],
+            deadline: None,
+        })
     }
 
     /// Runs until the program that runs the hosts has gone.
@@ -155,7 +164,7 @@ impl Pace {
     }
 }
 
-impl Listener for Session<Interfaces> {
+impl Listener for Session<HostInterfaces> {
     fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
         Session::wrote(self, ends, sequence, bytes);
     }

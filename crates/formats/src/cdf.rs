@@ -24,7 +24,7 @@ const DECIMALS: usize = 12;
 /// # Errors
 /// When a line is wrong: with its place, and what would be right.
 pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
-    const SIZES: Terms = Terms { value: "size", items: "flows", compared: "larger", shrinks: "smaller" };
+    const SIZES: CdfTerms = CdfTerms { value: "size", items: "flows", compared: "larger", shrinks: "smaller" };
     let rows = rows(text, file, &SIZES)?;
     let (last, most, _) = &rows[rows.len() - 1];
     if *most == 0 {
@@ -40,7 +40,7 @@ pub fn read(text: &str, file: &str, unit: Bytes) -> Result<Cdf, ImportError> {
 /// # Errors
 /// When a line is wrong: with its place, and what would be right.
 pub fn read_delays(text: &str, file: &str, unit: Span) -> Result<Vec<(Span, u64)>, ImportError> {
-    const DELAYS: Terms = Terms { value: "delay", items: "packets", compared: "longer", shrinks: "shorter" };
+    const DELAYS: CdfTerms = CdfTerms { value: "delay", items: "packets", compared: "longer", shrinks: "shorter" };
     const _: () = assert!(WHOLE == ALL_PACKETS);
     let point = |(line, delay, below): (TextLine<'_>, u64, u64)| match delay.checked_mul(unit.as_ps()) {
         Some(ps) if ps <= LONGEST.as_ps() => Ok((Span::from_ps(ps), below)),
@@ -50,7 +50,7 @@ pub fn read_delays(text: &str, file: &str, unit: Span) -> Result<Vec<(Span, u64)
 }
 
 /// What a distribution is of, for messages.
-struct Terms {
+struct CdfTerms {
     value: &'static str,
     items: &'static str,
     compared: &'static str,
@@ -58,8 +58,8 @@ struct Terms {
 }
 
 /// The lines with their values and the parts of [`WHOLE`] up to them: at least one line, ascending, up to the whole.
-fn rows<'a>(text: &'a str, file: &'a str, terms: &Terms) -> Result<Vec<(TextLine<'a>, u64, u64)>, ImportError> {
-    let Terms { value, items, compared, shrinks } = terms;
+fn rows<'a>(text: &'a str, file: &'a str, terms: &CdfTerms) -> Result<Vec<(TextLine<'a>, u64, u64)>, ImportError> {
+    let CdfTerms { value, items, compared, shrinks } = terms;
     let mut rows = vec![];
     for line in lines(file, text, Some('#')) {
         let words = line.columns([value, "cumulative part"])?;

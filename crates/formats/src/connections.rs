@@ -25,7 +25,7 @@ enum TriggerKind {
 }
 
 /// A trigger of the file.
-struct Trigger<'a> {
+struct ListedTrigger<'a> {
     kind: TriggerKind,
     at: Word<'a>,
 }
@@ -58,7 +58,7 @@ struct Matrix<'a> {
     counts: BTreeMap<&'a str, (u32, Word<'a>)>,
     flows: Vec<ListedFlow>,
     ids: BTreeSet<u64>,
-    triggers: BTreeMap<u64, Trigger<'a>>,
+    triggers: BTreeMap<u64, ListedTrigger<'a>>,
     /// Triggers that flows fire, with the flow and the place.
     fires: Vec<(u64, usize, Word<'a>)>,
     /// Triggers that flows wait for, with the flow and the place.
@@ -181,7 +181,7 @@ impl<'a> Matrix<'a> {
             ("oneshot", None) => TriggerKind::Oneshot,
             _ => TriggerKind::Multishot,
         };
-        if self.triggers.insert(id, Trigger { kind, at: place }).is_some() {
+        if self.triggers.insert(id, ListedTrigger { kind, at: place }).is_some() {
             return Err(place.error(format!("there are two triggers of id {id}: number each")));
         }
         Ok(())
@@ -226,7 +226,7 @@ impl<'a> Matrix<'a> {
             }
         }
         for (id, waits) in waiting {
-            let Trigger { kind, at } = &self.triggers[&id];
+            let ListedTrigger { kind, at } = &self.triggers[&id];
             let flows: Arc<[u32]> = firing.remove(&id).unwrap_or_default().into();
             let times = flows.len();
             let fits = match kind {

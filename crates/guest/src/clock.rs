@@ -1,6 +1,6 @@
 //! Sleeping in virtual time, and measuring virtual time without taking any.
 
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time;
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Makes the sleeps of this process and of its children as exact as the kernel can.
-pub fn tighten() -> Result<(), Failure> {
+pub fn tighten() -> Result<(), GuestFailure> {
     nix::sys::prctl::set_timerslack(1).context(|| "cannot set the timer slack".into())
 }
 
@@ -22,7 +22,7 @@ const BEGIN_NS: u64 = 3_040_000_000;
 const BEGIN_STEP_NS: u64 = 10_240_000_000;
 
 /// Waits until the kernel's timers are exact, its clock is not zero, and its ticks count from zero.
-pub fn settle() -> Result<(), Failure> {
+pub fn settle() -> Result<(), GuestFailure> {
     let clock = time::ClockId::CLOCK_MONOTONIC;
     let now = Duration::from(clock.now().context(|| "cannot read a clock".into())?).as_nanos() as u64;
     let late = now.saturating_sub(BEGIN_NS).div_ceil(BEGIN_STEP_NS);
@@ -49,12 +49,12 @@ const CLOCKS: [time::ClockId; 5] = [
 ];
 
 /// The variable that tells LibVT that dilated time begins now: all clocks in nanoseconds.
-pub fn start_of_virtual_time() -> Result<(String, String), Failure> {
+pub fn start_of_virtual_time() -> Result<(String, String), GuestFailure> {
     let now = |clock: &time::ClockId| {
         let now = clock.now().context(|| "cannot read a clock".into())?;
         Ok(Duration::from(now).as_nanos().to_string())
     };
-    let all: Result<Vec<String>, Failure> = CLOCKS.iter().map(now).collect();
+    let all: Result<Vec<String>, GuestFailure> = CLOCKS.iter().map(now).collect();
     Ok(("LIBVT_START".into(), all?.join(":")))
 }
 
@@ -66,20 +66,20 @@ const FAR: u64 = 1 << 62;
 pub struct Stopwatch(Alarm);
 
 impl Stopwatch {
-    pub fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, GuestFailure> {
         Alarm::new().map(Stopwatch)
     }
 
     /// Starts to measure.
-    pub fn start(&self) -> Result<(), Failure> {
+    pub fn start(&self) -> Result<(), GuestFailure> {
         self.0.set(Some(FAR))
     }
 
     /// Nanoseconds since [`Stopwatch::start`].
-    pub fn elapsed(&self) -> Result<u64, Failure> {
+    pub fn elapsed(&self) -> Result<u64, GuestFailure> {
         let left = self.0.0.get().context(|| "cannot read a timer".into())?;
         let Some(Expiration::OneShot(left)) = left else {
-            return Err(Failure::new("the stopwatch of the run was not started"));
+            return Err(GuestFailure::new("the stopwatch of the run was not started"));
         };
         Ok(FAR - Duration::from(left).as_nanos() as u64)
     }
@@ -89,13 +89,13 @@ impl Stopwatch {
 pub struct Alarm(TimerFd);
 
 impl Alarm {
-    pub fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, GuestFailure> {
         let made = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC);
         made.map(Alarm).context(|| "cannot make a timer".into())
     }
 
     /// Makes the timer expire after so many nanoseconds, which are not 0; `None`: never.
-    pub fn set(&self, after: Option<u64>) -> Result<(), Failure> {
+    pub fn set(&self, after: Option<u64>) -> Result<(), GuestFailure> {
         let set = match after {
             Some(after) => {
                 let after = Expiration::OneShot(TimeSpec::from_duration(Duration::from_nanos(after)));
@@ -107,7 +107,7 @@ impl Alarm {
     }
 
     /// Waits until the timer expires.
-    pub fn wait(&self) -> Result<(), Failure> {
+    pub fn wait(&self) -> Result<(), GuestFailure> {
         self.0.wait().context(|| "cannot wait for a timer".into())
     }
 }

@@ -1,7 +1,7 @@
 //! The way to the engine: a device that takes one message with each write or, where hosts run in dilated time, a socket
 //! on which the engine answers each message with an errno value.
 
-use crate::failure::Failure;
+use crate::failure::GuestFailure;
 use firstlight_linux::GuestMessage;
 use nix::sys::socket::{MsgFlags, recv, send};
 use std::fs::{File, OpenOptions};
@@ -40,10 +40,10 @@ impl EngineDevice {
     }
 
     /// Reports a message to the engine.
-    pub fn report(&self, message: GuestMessage<'_>) -> Result<(), Failure> {
-        let refused = |error| Failure::new(format!("the engine refuses the message {message:?}: {error}"));
+    pub fn report(&self, message: GuestMessage<'_>) -> Result<(), GuestFailure> {
+        let refused = |error| GuestFailure::new(format!("the engine refuses the message {message:?}: {error}"));
         match &*self.0 {
-            EngineLink::None => Err(Failure::new(format!(
+            EngineLink::None => Err(GuestFailure::new(format!(
                 "there is no {DEVICE}: this kernel lacks Firstlight's driver; build one by `firstlight kernel build`"
             ))),
             EngineLink::Device(device) => (&*device).write_all(&message.encode()).map_err(refused),
@@ -55,7 +55,7 @@ impl EngineDevice {
     }
 
     /// Reports why the run cannot go on: to the engine, else to standard error or the kernel's log.
-    pub fn report_failure(&self, failure: &Failure) {
+    pub fn report_failure(&self, failure: &GuestFailure) {
         let text = failure.to_string();
         let text = &text.as_bytes()[..text.len().min(LONGEST)];
         if self.report(GuestMessage::Failed(text)).is_ok() {

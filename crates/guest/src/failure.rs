@@ -4,15 +4,15 @@ use std::fmt;
 
 /// Why the run cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure(String);
+pub struct GuestFailure(String);
 
-impl Failure {
+impl GuestFailure {
     pub fn new(sentence: impl Into<String>) -> Self {
-        Failure(sentence.into())
+        GuestFailure(sentence.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for GuestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -21,11 +21,11 @@ impl fmt::Display for Failure {
 /// Adds to an error what was being done.
 pub trait Context<T> {
     /// `what` begins the sentence; the error ends it.
-    fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure>;
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, GuestFailure>;
 }
 
 impl<T, E: fmt::Display> Context<T> for Result<T, E> {
-    fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure> {
-        self.map_err(|error| Failure(format!("{}: {error}", what())))
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, GuestFailure> {
+        self.map_err(|error| GuestFailure(format!("{}: {error}", what())))
     }
 }

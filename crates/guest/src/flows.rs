@@ -7,7 +7,7 @@
 
 use crate::clock::{self, Stopwatch};
 use crate::engine_device::EngineDevice;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use crate::hosts::GuestHost;
 use crate::message_relay::{Inboxes, MessageRelay};
 use crate::run::RunEvents;
@@ -48,7 +48,11 @@ pub struct GuestFlow {
 }
 
 /// Makes the sockets of all flows, host by host.
-pub fn prepare(plans: &[FlowPlan], hosts: &[GuestHost], addresses: &[HostPlan]) -> Result<Vec<GuestFlow>, Failure> {
+pub fn prepare(
+    plans: &[FlowPlan],
+    hosts: &[GuestHost],
+    addresses: &[HostPlan],
+) -> Result<Vec<GuestFlow>, GuestFailure> {
     let mut senders: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
     let mut listeners: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
     for (index, host) in hosts.iter().enumerate() {
@@ -60,7 +64,8 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[GuestHost], addresses: &[HostPlan]) 
         let address = addresses[index].address;
         let bound = |plan: &FlowPlan, port: u16| socket::bound(SocketAddrV4::new(address, port), &plan.cc, plan.class);
         for (plan, (sender, listener)) in plans.iter().zip(senders.iter_mut().zip(&mut listeners)) {
-            let named = |error: Failure| Failure::new(format!("flow {} on {}: {error}", plan.flow, host.name));
+            let named =
+                |error: GuestFailure| GuestFailure::new(format!("flow {} on {}: {error}", plan.flow, host.name));
             if plan.from == index {
                 *sender = Some(bound(plan, plan.from_port).map_err(named)?);
             }
@@ -73,7 +78,7 @@ pub fn prepare(plans: &[FlowPlan], hosts: &[GuestHost], addresses: &[HostPlan]) 
     }
     let ends = plans.iter().zip(senders.into_iter().zip(listeners));
     let flow = |(plan, (sender, listener)): (&FlowPlan, (Option<OwnedFd>, Option<OwnedFd>))| {
-        let lost = || Failure::new(format!("flow {} names a host that the plan does not have", plan.flow));
+        let lost = || GuestFailure::new(format!("flow {} names a host that the plan does not have", plan.flow));
         Ok(GuestFlow {
             plan: plan.clone(),
             route: format!("flow {} from {} to {}", plan.flow, hosts[plan.from].name, hosts[plan.to].name),
@@ -94,7 +99,7 @@ pub fn start(
     engine: &EngineDevice,
     relay: &Arc<MessageRelay>,
     inboxes: Vec<Inboxes>,
-) -> Result<(), Failure> {
+) -> Result<(), GuestFailure> {
     let zeros = Arc::new(zeros().context(|| format!("cannot make {ZEROS}"))?);
     for (index, (flow, inboxes)) in flows.iter().zip(inboxes).enumerate() {
         let [sender, receiver] = [flow.clone(), flow.clone()];
@@ -125,8 +130,8 @@ fn zeros() -> std::io::Result<File> {
 fn spawn(
     start: &Arc<Barrier>,
     events: &RunEvents,
-    work: impl FnOnce() -> Result<bool, Failure> + Send + 'static,
-) -> Result<(), Failure> {
+    work: impl FnOnce() -> Result<bool, GuestFailure> + Send + 'static,
+) -> Result<(), GuestFailure> {
     let (start, events) = (Arc::clone(start), events.clone());
     let body = move || {
         start.wait();
@@ -141,7 +146,7 @@ fn spawn(
 
 impl GuestFlow {
     /// Connects at `at` nanoseconds and sends all of the flow's bytes.
-    fn send(&self, at: u64, zeros: &File, engine: &EngineDevice) -> Result<bool, Failure> {
+    fn send(&self, at: u64, zeros: &File, engine: &EngineDevice) -> Result<bool, GuestFailure> {
         if let Some(stop) = self.plan.stop {
             let watch = Stopwatch::new()?;
             watch.start()?;
@@ -159,7 +164,7 @@ impl GuestFlow {
     }
 
     /// Connects with the first message and sends each message as the inbox hands it over.
-    fn send_messages(&self, inbox: Receiver<u64>, zeros: &File, engine: &EngineDevice) -> Result<bool, Failure> {
+    fn send_messages(&self, inbox: Receiver<u64>, zeros: &File, engine: &EngineDevice) -> Result<bool, GuestFailure> {
         for (index, bytes) in inbox.into_iter().enumerate() {
             if index == 0 {
                 self.connect(engine)?;
@@ -171,19 +176,19 @@ impl GuestFlow {
     }
 
     /// Connects, and reports when the connection is there.
-    fn connect(&self, engine: &EngineDevice) -> Result<(), Failure> {
+    fn connect(&self, engine: &EngineDevice) -> Result<(), GuestFailure> {
         connect(self.sender.as_raw_fd(), &SockaddrIn::from(self.to))
             .context(|| format!("{}: cannot connect to {}", self.route, self.to))?;
         engine.report(GuestMessage::FlowConnected { flow: self.plan.flow })
     }
 
     /// Sends segments that are not full from now on (TCP_NODELAY).
-    fn flush(&self) -> Result<(), Failure> {
+    fn flush(&self) -> Result<(), GuestFailure> {
         setsockopt(&self.sender, sockopt::TcpNoDelay, &true)
             .context(|| format!("{}: cannot set TCP_NODELAY", self.route))
     }
 
-    fn write(&self, zeros: &File, mut left: u64) -> Result<(), Failure> {
+    fn write(&self, zeros: &File, mut left: u64) -> Result<(), GuestFailure> {
         while left > 0 {
             let piece = left.min(PIECE) as usize;
             let sent = sendfile(&self.sender, zeros, Some(&mut 0), piece)
@@ -194,7 +199,7 @@ impl GuestFlow {
     }
 
     /// Writes until the watch shows so many nanoseconds. What the socket's buffer holds then is still sent.
-    fn write_until(&self, zeros: &File, stop: u64, watch: &Stopwatch) -> Result<(), Failure> {
+    fn write_until(&self, zeros: &File, stop: u64, watch: &Stopwatch) -> Result<(), GuestFailure> {
         loop {
             let left = stop.saturating_sub(watch.elapsed()?).div_ceil(1000);
             if left == 0 {
@@ -210,7 +215,7 @@ impl GuestFlow {
     }
 
     /// Accepts the connection and receives all bytes of the flow. Returns true: the flow is complete.
-    fn receive(&self, engine: &EngineDevice) -> Result<bool, Failure> {
+    fn receive(&self, engine: &EngineDevice) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
         self.receive_bytes(receiver, self.plan.size.unwrap_or(u64::MAX))?;
         engine.report(GuestMessage::FlowComplete { flow: self.plan.flow })?;
@@ -222,8 +227,8 @@ impl GuestFlow {
     fn receive_messages(
         &self,
         inbox: Receiver<u64>,
-        received: impl Fn() -> Result<bool, Failure>,
-    ) -> Result<bool, Failure> {
+        received: impl Fn() -> Result<bool, GuestFailure>,
+    ) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
         for bytes in inbox {
             self.receive_bytes(receiver, bytes)?;
@@ -234,18 +239,18 @@ impl GuestFlow {
         Ok(false)
     }
 
-    fn accept(&self) -> Result<&TcpStream, Failure> {
+    fn accept(&self) -> Result<&TcpStream, GuestFailure> {
         let accepted = self.listener.accept();
         let (accepted, _) = accepted.context(|| format!("{}: cannot accept its connection", self.route))?;
         Ok(self.receiver.get_or_init(|| accepted))
     }
 
-    fn receive_bytes(&self, receiver: &TcpStream, mut left: u64) -> Result<(), Failure> {
+    fn receive_bytes(&self, receiver: &TcpStream, mut left: u64) -> Result<(), GuestFailure> {
         while left > 0 {
             let received = socket::discard(receiver, left.min(LARGE) as usize)
                 .context(|| format!("{}: the receiver's connection failed", self.route))?;
             if received == 0 {
-                return Err(Failure::new(format!("{}: the sender closed its connection", self.route)));
+                return Err(GuestFailure::new(format!("{}: the sender closed its connection", self.route)));
             }
             left -= received as u64;
         }
@@ -253,18 +258,18 @@ impl GuestFlow {
     }
 
     /// Reports the state of the sending end to the engine.
-    pub fn report_sender(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), Failure> {
+    pub fn report_sender(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), GuestFailure> {
         self.report(true, &*self.sender, when, engine)
     }
 
     /// Reports the states of both ends to the engine; a receiver without a connection has none.
-    pub fn report_both(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), Failure> {
+    pub fn report_both(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), GuestFailure> {
         self.report_sender(when, engine)?;
         self.report_receiver(when, engine)
     }
 
     /// Reports the state of the receiving end to the engine, if it has a connection.
-    pub fn report_receiver(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), Failure> {
+    pub fn report_receiver(&self, when: ReportTime, engine: &EngineDevice) -> Result<(), GuestFailure> {
         self.receiver.get().map_or(Ok(()), |receiver| self.report(false, receiver, when, engine))
     }
 
@@ -274,7 +279,7 @@ impl GuestFlow {
         socket: &impl AsRawFd,
         when: ReportTime,
         engine: &EngineDevice,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), GuestFailure> {
         let info = socket::info(socket).context(|| format!("{}: cannot read TCP_INFO", self.route))?;
         engine.report(GuestMessage::FlowState { flow: self.plan.flow, sender, when, info: &info })
     }

@@ -1,6 +1,6 @@
 //! Hosts: each has a name of its own, and a network namespace with one device, its address, its route and its settings.
 
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use crate::netlink::Netlink;
 use firstlight_linux::{DilatedHost, Dilation, HostPlan, Metric, Plan, Sysctl};
 use nix::mount::{MsFlags, mount, umount};
@@ -57,7 +57,7 @@ pub struct GuestHost {
 
 impl GuestHost {
     /// Moves the calling thread into the host's namespaces.
-    pub fn enter(&self) -> Result<(), Failure> {
+    pub fn enter(&self) -> Result<(), GuestFailure> {
         setns(&self.namespace, CloneFlags::CLONE_NEWNET)
             .and_then(|()| setns(&self.called, CloneFlags::CLONE_NEWUTS))
             .context(|| format!("cannot enter the namespaces of {}", self.name))
@@ -65,7 +65,7 @@ impl GuestHost {
 }
 
 /// Sets up all hosts in the plan's order. The calling thread returns to its own namespace.
-pub fn set_up(plans: &[HostPlan], dilation: Option<&Dilation>) -> Result<Vec<GuestHost>, Failure> {
+pub fn set_up(plans: &[HostPlan], dilation: Option<&Dilation>) -> Result<Vec<GuestHost>, GuestFailure> {
     let Some(dilation) = dilation else { return set_up_alike(plans) };
     let plans: Vec<HostPlan> = plans.iter().cloned().map(of_shared_kernel).collect();
     let mut hosts = set_up_alike(&plans)?;
@@ -90,11 +90,11 @@ fn of_shared_kernel(plan: HostPlan) -> HostPlan {
 }
 
 /// What a kernel of their own and the machine's have in common.
-fn set_up_alike(plans: &[HostPlan]) -> Result<Vec<GuestHost>, Failure> {
+fn set_up_alike(plans: &[HostPlan]) -> Result<Vec<GuestHost>, GuestFailure> {
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
     fs::create_dir_all(NAMESPACES).context(|| format!("cannot make {NAMESPACES}"))?;
-    let made: Result<Vec<GuestHost>, Failure> =
+    let made: Result<Vec<GuestHost>, GuestFailure> =
         plans.iter().enumerate().map(|(index, plan)| set_up_one(index, plan, plans.len(), &home, &netlink)).collect();
     setns(&home, CloneFlags::CLONE_NEWNET).context(|| "cannot go back to the first namespace".into())?;
     made
@@ -107,7 +107,7 @@ fn set_up_one(
     hosts: usize,
     home: &File,
     outside: &Netlink,
-) -> Result<GuestHost, Failure> {
+) -> Result<GuestHost, GuestFailure> {
     let name = plan.names.first().cloned().unwrap_or_else(|| format!("host{}", plan.host));
     let failed = |what: &str| format!("{name}: cannot {what}");
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWUTS).context(|| failed("make its namespaces"))?;
@@ -149,7 +149,7 @@ fn set_up_one(
 
 /// Makes the device of the current namespace take packets at its link's rate, and what arrives be handled on the hosts'
 /// processors, whichever hands it over.
-fn dilate(plan: &HostPlan, dilated: &DilatedHost, processors: &[usize]) -> Result<(), Failure> {
+fn dilate(plan: &HostPlan, dilated: &DilatedHost, processors: &[usize]) -> Result<(), GuestFailure> {
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
     let device = if_nametoindex(DEVICE).context(|| format!("cannot find {DEVICE}"))?;
     netlink
@@ -185,11 +185,11 @@ fn give_name(name: &str) -> std::io::Result<()> {
 }
 
 /// Sets a sysctl of the current namespace.
-fn set_sysctl(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
+fn set_sysctl(host: &str, sysctl: &Sysctl) -> Result<(), GuestFailure> {
     let Sysctl { name, value } = sysctl;
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     if !Path::new(&path).exists() {
-        return Err(Failure::new(format!(
+        return Err(GuestFailure::new(format!(
             "{host}: this kernel has no sysctl {name}: remove it, or choose another linux.version"
         )));
     }
@@ -197,13 +197,13 @@ fn set_sysctl(host: &str, sysctl: &Sysctl) -> Result<(), Failure> {
 }
 
 /// Raises the limit of open files for all flows.
-pub fn raise_open_files(plan: &Plan) -> Result<(), Failure> {
+pub fn raise_open_files(plan: &Plan) -> Result<(), GuestFailure> {
     let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
     setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))
 }
 
 /// Raises limits for all flows that a kernel of little memory sets low: open files, threads, TCP's buffers.
-pub fn raise_limits(plan: &Plan) -> Result<(), Failure> {
+pub fn raise_limits(plan: &Plan) -> Result<(), GuestFailure> {
     raise_open_files(plan)?;
     let threads = THREADS + 2 * plan.flows.len() + 2 * plan.programs.len();
     let limits = [

@@ -4,7 +4,7 @@
 //! (`FIRSTLIGHT_ENGINE` names the socket to the engine). All that it starts ends with it.
 
 use crate::engine_device::EngineDevice;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use crate::{hosts, modules, mounts, power};
 use firstlight_linux::{DILATION, Dilation, Plan};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -43,7 +43,7 @@ impl Machine {
     }
 
     /// Mounts what programs expect, and makes the run's directory visible.
-    pub fn mount(self, directory: &Path, plan: &str) -> Result<(), Failure> {
+    pub fn mount(self, directory: &Path, plan: &str) -> Result<(), GuestFailure> {
         match self {
             Machine::Own => {
                 mounts::system()?;
@@ -54,7 +54,7 @@ impl Machine {
     }
 
     /// Makes the kernel ready for the plan; what is different on the machine's own is read from the run's directory.
-    pub fn prepare(self, plan: &Plan, directory: &Path) -> Result<Option<Dilation>, Failure> {
+    pub fn prepare(self, plan: &Plan, directory: &Path) -> Result<Option<Dilation>, GuestFailure> {
         if self == Machine::Own {
             hosts::raise_limits(plan)?;
             modules::load(plan)?;
@@ -85,7 +85,7 @@ impl Machine {
             // One thread reports; the others wait here for the end.
             once.call_once(|| {
                 let defect = format!("a defect of the program that runs the hosts, please report it: {panic}");
-                engine.report_failure(&Failure::new(defect));
+                engine.report_failure(&GuestFailure::new(defect));
                 self.end();
             });
         }));
@@ -93,7 +93,7 @@ impl Machine {
 }
 
 /// Keeps this program, and all that it starts, on these processors.
-fn stay_on(processors: &[usize]) -> Result<(), Failure> {
+fn stay_on(processors: &[usize]) -> Result<(), GuestFailure> {
     let mut set = CpuSet::new();
     processors.iter().try_for_each(|processor| set.set(*processor)).context(|| "a processor's number".into())?;
     sched_setaffinity(Pid::from_raw(0), &set).context(|| format!("cannot run on the processors {processors:?}"))

@@ -22,7 +22,7 @@ mod socket;
 mod user;
 
 use engine_device::EngineDevice;
-use failure::{Context, Failure};
+use failure::{Context, GuestFailure};
 use firstlight_linux::Plan;
 use firstlight_version::version;
 use machine::Machine;
@@ -34,7 +34,8 @@ const PLAN: &str = "plan.json";
 fn main() {
     if std::process::id() != 1 {
         eprintln!(
-            "firstlight-guest is the first program of a kernel or of its own namespaces: `firstlight run` starts it there"
+            "firstlight-guest is the first program of a kernel or of its own namespaces: `firstlight run` starts it \
+             there"
         );
         std::process::exit(2);
     }
@@ -46,7 +47,7 @@ fn main() {
     machine.end();
 }
 
-fn work(machine: Machine, engine: &EngineDevice) -> Result<(), Failure> {
+fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
     let directory = environment("FIRSTLIGHT_RUN")?;
     machine.mount(&directory, PLAN)?;
     let plan = plan(&directory)?;
@@ -57,13 +58,14 @@ fn work(machine: Machine, engine: &EngineDevice) -> Result<(), Failure> {
     run::run(&plan, hosts, dilation, &directory, engine)
 }
 
-fn environment(name: &str) -> Result<PathBuf, Failure> {
-    let value = std::env::var_os(name)
-        .ok_or_else(|| Failure::new(format!("the environment lacks {name}: start this program by `firstlight run`")))?;
+fn environment(name: &str) -> Result<PathBuf, GuestFailure> {
+    let value = std::env::var_os(name).ok_or_else(|| {
+        GuestFailure::new(format!("the environment lacks {name}: start this program by `firstlight run`"))
+    })?;
     Ok(value.into())
 }
 
-fn plan(directory: &Path) -> Result<Plan, Failure> {
+fn plan(directory: &Path) -> Result<Plan, GuestFailure> {
     let path = directory.join(PLAN);
     let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
     check_version(&text)?;
@@ -71,7 +73,7 @@ fn plan(directory: &Path) -> Result<Plan, Failure> {
 }
 
 /// Checks the version before the rest of the plan: the plan of another version may have another form.
-fn check_version(text: &str) -> Result<(), Failure> {
+fn check_version(text: &str) -> Result<(), GuestFailure> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         version: String,
@@ -81,7 +83,7 @@ fn check_version(text: &str) -> Result<(), Failure> {
     if theirs == own {
         return Ok(());
     }
-    Err(Failure::new(format!(
+    Err(GuestFailure::new(format!(
         "the plan is of version {theirs}, the program inside the kernel of version {own}: build both from one version"
     )))
 }

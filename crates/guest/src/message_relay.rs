@@ -6,7 +6,7 @@
 
 use crate::clock::{Alarm, Stopwatch};
 use crate::engine_device::EngineDevice;
-use crate::failure::Failure;
+use crate::failure::GuestFailure;
 use crate::run::RunEvents;
 use firstlight_linux::{GuestMessage, Plan};
 use firstlight_messages::MessageEngine;
@@ -38,7 +38,7 @@ pub struct MessageRelay {
 
 impl MessageRelay {
     /// The relay of a plan's messages, and the inboxes of its flows.
-    pub fn new(plan: &Plan, engine: &EngineDevice, events: &RunEvents) -> Result<(Self, Vec<Inboxes>), Failure> {
+    pub fn new(plan: &Plan, engine: &EngineDevice, events: &RunEvents) -> Result<(Self, Vec<Inboxes>), GuestFailure> {
         let ends = |_| {
             let (sender, receiver) = (channel(), channel());
             ([sender.0, receiver.0], Inboxes { sender: sender.1, receiver: receiver.1 })
@@ -57,13 +57,13 @@ impl MessageRelay {
     }
 
     /// Starts the relay at the moment at which the engine's time begins.
-    pub fn start(&self) -> Result<(), Failure> {
+    pub fn start(&self) -> Result<(), GuestFailure> {
         self.stopwatch.start()?;
         self.advance(&mut self.messages())
     }
 
     /// Hands over messages when they are due, for ever.
-    pub fn run(&self) -> Result<(), Failure> {
+    pub fn run(&self) -> Result<(), GuestFailure> {
         loop {
             self.alarm.wait()?;
             self.advance(&mut self.messages())?;
@@ -71,7 +71,7 @@ impl MessageRelay {
     }
 
     /// Completes the earliest message in flight of a flow, and reports it. Returns whether it was the flow's last one.
-    pub fn received(&self, flow: usize) -> Result<bool, Failure> {
+    pub fn received(&self, flow: usize) -> Result<bool, GuestFailure> {
         let mut messages = self.messages();
         // Messages due by now come before those that depend on this one, as in the engine.
         let now = self.hand_over(&mut messages)?;
@@ -86,7 +86,7 @@ impl MessageRelay {
     }
 
     /// Hands over what is due, and sets the alarm to the next time.
-    fn advance(&self, messages: &mut MessageEngine) -> Result<(), Failure> {
+    fn advance(&self, messages: &mut MessageEngine) -> Result<(), GuestFailure> {
         let now = self.hand_over(messages)?;
         let nanoseconds = |at: Time| (at - now).as_ps().div_ceil(Span::from_ns(1).as_ps());
         self.alarm.set(messages.next().map(nanoseconds))?;
@@ -97,7 +97,7 @@ impl MessageRelay {
     }
 
     /// Hands each message that is due to both ends of its flow. Returns the time.
-    fn hand_over(&self, messages: &mut MessageEngine) -> Result<Time, Failure> {
+    fn hand_over(&self, messages: &mut MessageEngine) -> Result<Time, GuestFailure> {
         let now = Time::ZERO + Span::from_ns(self.stopwatch.elapsed()?);
         while let Some((flow, bytes)) = messages.poll(now) {
             for inbox in &self.boxes[flow] {

@@ -1,6 +1,6 @@
 //! Kernel modules and their parameters.
 
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use crate::mounts;
 use firstlight_linux::{Parameter, Plan};
 use nix::kmod::{ModuleInitFlags, finit_module};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Loads the plan's modules with their parameters, and checks the parameters of built-in parts, which the kernel took
 /// from its command line.
-pub fn load(plan: &Plan) -> Result<(), Failure> {
+pub fn load(plan: &Plan) -> Result<(), GuestFailure> {
     for file in &plan.modules {
         let folder = crate::environment("FIRSTLIGHT_MODULES")?;
         mounts::uncover(&folder, file)?;
@@ -21,7 +21,7 @@ pub fn load(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Lets each host's namespace choose any of the kernel's congestion controls; by default it may choose few of them.
-pub(crate) fn allow_controls() -> Result<(), Failure> {
+pub(crate) fn allow_controls() -> Result<(), GuestFailure> {
     const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_";
     let (available, allowed) =
         (format!("{CONTROLS}available_congestion_control"), format!("{CONTROLS}allowed_congestion_control"));
@@ -34,7 +34,7 @@ fn module_name(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
 }
 
-fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), Failure> {
+fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), GuestFailure> {
     let own = parameters.iter().filter(|parameter| parameter.module == module_name(path));
     let arguments: Vec<String> = own.map(|parameter| format!("{}={}", parameter.name, parameter.value)).collect();
     let arguments =
@@ -47,7 +47,7 @@ fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), Failure> {
 
 /// Checks a parameter of a built-in part. Such parts read their parameters when the kernel starts; CUBIC uses them only
 /// then. The kernel ignores parameters that no part has.
-fn check(parameter: &Parameter) -> Result<(), Failure> {
+fn check(parameter: &Parameter) -> Result<(), GuestFailure> {
     let Parameter { module, name, value } = parameter;
     let path: PathBuf = ["/sys/module", module, "parameters", name].iter().collect();
     let found = fs::read_to_string(&path).context(|| {
@@ -56,7 +56,7 @@ fn check(parameter: &Parameter) -> Result<(), Failure> {
     if found.trim() == value {
         return Ok(());
     }
-    Err(Failure::new(format!(
+    Err(GuestFailure::new(format!(
         "this kernel's {module} has {name} = {}, not {value} as the experiment says",
         found.trim()
     )))

@@ -1,6 +1,6 @@
 //! File systems that the kernel's programs expect, mounted over the machine's own files.
 
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use firstlight_linux::HostPlan;
 use nix::mount::{MsFlags, mount};
 use std::fmt::Write;
@@ -36,7 +36,7 @@ pub fn devices() {
 }
 
 /// Mounts the kernel's own file systems over the machine's root.
-pub fn system() -> Result<(), Failure> {
+pub fn system() -> Result<(), GuestFailure> {
     mount_one("proc", "/proc")?;
     mount_one("sysfs", "/sys")?;
     mount_one("tmpfs", "/run")?;
@@ -51,7 +51,7 @@ pub fn system() -> Result<(), Failure> {
 
 /// Gives this program a view of the machine's files of its own: `/proc` with its processes, empty `/run` and
 /// `/dev/shm`, and the run's directory in its place.
-pub fn apart(directory: &Path) -> Result<(), Failure> {
+pub fn apart(directory: &Path) -> Result<(), GuestFailure> {
     let apart = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(None::<&str>, "/", None::<&str>, apart, None::<&str>).context(|| "cannot make mounts private".into())?;
     let kept = File::open(directory).context(|| format!("cannot open {}", directory.display()))?;
@@ -63,13 +63,13 @@ pub fn apart(directory: &Path) -> Result<(), Failure> {
     mount(Some(from.as_str()), directory, None::<&str>, MsFlags::MS_BIND, None::<&str>).context(what)
 }
 
-fn mount_one(kind: &str, target: &str) -> Result<(), Failure> {
+fn mount_one(kind: &str, target: &str) -> Result<(), GuestFailure> {
     mount(Some(kind), target, Some(kind), MsFlags::empty(), None::<&str>)
         .context(|| format!("cannot mount {kind} on {target}"))
 }
 
 /// Makes a directory of the machine visible again at its own path, if a file system of the kernel hides it.
-pub fn uncover(directory: &Path, file: &str) -> Result<(), Failure> {
+pub fn uncover(directory: &Path, file: &str) -> Result<(), GuestFailure> {
     let covered = COVERED.iter().any(|place| directory.starts_with(place));
     if !covered || directory.join(file).exists() {
         return Ok(());
@@ -80,7 +80,7 @@ pub fn uncover(directory: &Path, file: &str) -> Result<(), Failure> {
 }
 
 /// Gives programs the hosts' names and no others.
-pub fn names(hosts: &[HostPlan]) -> Result<(), Failure> {
+pub fn names(hosts: &[HostPlan]) -> Result<(), GuestFailure> {
     fs::create_dir_all(OWN).context(|| format!("cannot make {OWN}"))?;
     replace(NAMES, &names_text(hosts))?;
     let present = RESOLVERS.iter().filter(|(path, _)| Path::new(path).exists());
@@ -88,7 +88,7 @@ pub fn names(hosts: &[HostPlan]) -> Result<(), Failure> {
 }
 
 /// Replaces the text of a file of the machine in this kernel, by a mount.
-fn replace(path: &str, text: &str) -> Result<(), Failure> {
+fn replace(path: &str, text: &str) -> Result<(), GuestFailure> {
     let own = Path::new(OWN).join(path.replace('/', "_"));
     fs::write(&own, text).context(|| format!("cannot write {}", own.display()))?;
     mount(Some(&own), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)

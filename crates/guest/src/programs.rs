@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::engine_device::EngineDevice;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use crate::hosts::GuestHost;
 use crate::run::RunEvents;
 use crate::user::User;
@@ -42,7 +42,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    pub fn new(directory: &Path) -> Result<Self, Failure> {
+    pub fn new(directory: &Path) -> Result<Self, GuestFailure> {
         let folder = directory.join("programs");
         fs::create_dir_all(&folder).context(|| format!("cannot make {}", folder.display()))?;
         Ok(Programs { folder, environment: Arc::default(), running: Arc::default() })
@@ -62,7 +62,7 @@ impl Programs {
         start: &Arc<Barrier>,
         events: &RunEvents,
         engine: &EngineDevice,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), GuestFailure> {
         for (index, plan) in plans.iter().enumerate() {
             let user = plan.user.as_deref().map(User::find).transpose().context(|| format!("program {}", plan.name))?;
             let (programs, plan, hosts) = (self.clone(), plan.clone(), Arc::clone(hosts));
@@ -91,7 +91,7 @@ impl Programs {
         host: &GuestHost,
         user: Option<User>,
         engine: &EngineDevice,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), GuestFailure> {
         host.enter()?;
         let mut child =
             self.spawn(plan, host, user).context(|| format!("cannot start program {} on {}", plan.name, host.name))?;
@@ -148,7 +148,7 @@ impl Programs {
     }
 
     /// The error for a program that ended as it should not have.
-    fn failure(&self, plan: &ProgramPlan, host: &str, status: ExitStatus) -> Failure {
+    fn failure(&self, plan: &ProgramPlan, host: &str, status: ExitStatus) -> GuestFailure {
         let what = match code(status) {
             127 => "did not start: the command does not exist".into(),
             126 => "did not start: the command may not be executed".into(),
@@ -164,7 +164,7 @@ impl Programs {
         } else {
             format!("the end of its error output:\n{said}")
         };
-        Failure::new(format!("program {} on {host} ({}) {what}; {said}", plan.name, plan.command))
+        GuestFailure::new(format!("program {} on {host} ({}) {what}; {said}", plan.name, plan.command))
     }
 
     /// Ends all programs that still run: by SIGTERM, and after a fifth of a second by SIGKILL.

@@ -2,7 +2,7 @@
 
 use crate::clock::{self, Alarm, Stopwatch};
 use crate::engine_device::EngineDevice;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use crate::flows::{self, GuestFlow};
 use crate::hosts::GuestHost;
 use crate::message_relay::MessageRelay;
@@ -22,7 +22,7 @@ enum RunEvent {
     /// The index of the program in the plan.
     ProgramEnded(usize),
     TimeIsUp,
-    Failed(Failure),
+    Failed(GuestFailure),
 }
 
 /// Where threads report what has happened.
@@ -47,7 +47,7 @@ impl RunEvents {
         self.send(RunEvent::ProgramEnded(index));
     }
 
-    pub fn failed(&self, failure: Failure) {
+    pub fn failed(&self, failure: GuestFailure) {
         self.send(RunEvent::Failed(failure));
     }
 }
@@ -59,7 +59,7 @@ pub fn run(
     dilation: Option<Dilation>,
     directory: &Path,
     engine: &EngineDevice,
-) -> Result<(), Failure> {
+) -> Result<(), GuestFailure> {
     let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
     let programs = Programs::new(directory)?;
     let (sender, receiver) = channel();
@@ -105,7 +105,7 @@ pub fn run(
 
 /// Returns when all flows, messages and programs are complete and the plan ends early, or when the time is up. All
 /// programs but servers must have ended by then.
-fn wait_for_end(plan: &Plan, events: &Receiver<RunEvent>) -> Result<(), Failure> {
+fn wait_for_end(plan: &Plan, events: &Receiver<RunEvent>) -> Result<(), GuestFailure> {
     let mut flows = plan.flows.len();
     let not_server = |index: &usize| !plan.programs[*index].server;
     let mut programs: BTreeSet<usize> = (0..plan.programs.len()).filter(not_server).collect();
@@ -126,10 +126,10 @@ fn wait_for_end(plan: &Plan, events: &Receiver<RunEvent>) -> Result<(), Failure>
 }
 
 /// The error for a program that still runs at the end of the run.
-fn unended(plan: &Plan, index: usize) -> Failure {
+fn unended(plan: &Plan, index: usize) -> GuestFailure {
     let program = &plan.programs[index];
     let host = plan.hosts.get(program.on).and_then(|host| host.names.first()).map_or("its host", String::as_str);
-    Failure::new(format!(
+    GuestFailure::new(format!(
         "program {} on {host} ({}) had not ended at the end of the run: set server = true if it need not end by \
          itself, else a longer duration",
         program.name, program.command
@@ -140,8 +140,8 @@ fn unended(plan: &Plan, index: usize) -> Failure {
 fn spawn(
     start: &Arc<Barrier>,
     events: &RunEvents,
-    work: impl FnOnce() -> Result<(), Failure> + Send + 'static,
-) -> Result<(), Failure> {
+    work: impl FnOnce() -> Result<(), GuestFailure> + Send + 'static,
+) -> Result<(), GuestFailure> {
     let (start, events) = (Arc::clone(start), events.clone());
     let body = move || {
         start.wait();
@@ -159,7 +159,7 @@ fn time_run(
     flows: &[GuestFlow],
     engine: &EngineDevice,
     events: &RunEvents,
-) -> Result<(), Failure> {
+) -> Result<(), GuestFailure> {
     clock::sleep(warmup);
     flows.iter().try_for_each(|flow| flow.report_both(ReportTime::WarmupEnd, engine))?;
     clock::sleep(duration - warmup);
@@ -168,7 +168,7 @@ fn time_run(
 }
 
 /// Reports the state of all senders every so many nanoseconds.
-fn sample(every: u64, duration: u64, flows: &[GuestFlow], engine: &EngineDevice) -> Result<(), Failure> {
+fn sample(every: u64, duration: u64, flows: &[GuestFlow], engine: &EngineDevice) -> Result<(), GuestFailure> {
     for _ in 0..duration / every {
         clock::sleep(every);
         flows.iter().try_for_each(|flow| flow.report_sender(ReportTime::Sample, engine))?;
@@ -184,7 +184,7 @@ fn report_received(
     duration: u64,
     flows: &[GuestFlow],
     engine: &EngineDevice,
-) -> Result<(), Failure> {
+) -> Result<(), GuestFailure> {
     let ends = (0..).map(|interval: u64| warmup + (interval * every_ps).div_ceil(1000));
     let (stopwatch, alarm) = (Stopwatch::new()?, Alarm::new()?);
     stopwatch.start()?;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     /// How many events the run leaves unread when it ends; `happens` sends the events.
-    fn left(ends_early: bool, happens: impl Fn(&RunEvents)) -> Result<usize, Failure> {
+    fn left(ends_early: bool, happens: impl Fn(&RunEvents)) -> Result<usize, GuestFailure> {
         let (sender, receiver) = channel();
         let events = RunEvents(sender);
         happens(&events);
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_failure_ends_the_run() {
-        let failure = Failure::new("no");
+        let failure = GuestFailure::new("no");
         assert_eq!(left(true, |events| events.failed(failure.clone())), Err(failure.clone()));
     }
 }

@@ -1,6 +1,6 @@
 //! Calls on TCP sockets that the standard library lacks.
 
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, sockopt};
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ const INFO_ROOM: usize = 512;
 
 /// Makes a TCP socket with this congestion control, bound to this address, in the current network namespace. Its
 /// packets have this traffic class, the upper three bits of DSCP (RFC 2474, section 4.2.2).
-pub fn bound(address: SocketAddrV4, cc: &str, class: u8) -> Result<OwnedFd, Failure> {
+pub fn bound(address: SocketAddrV4, cc: &str, class: u8) -> Result<OwnedFd, GuestFailure> {
     let socket = nix::sys::socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .context(|| "cannot make a socket".into())?;
     setsockopt(&socket, sockopt::TcpCongestion, &cc.into()).context(|| {
@@ -28,7 +28,7 @@ pub fn bound(address: SocketAddrV4, cc: &str, class: u8) -> Result<OwnedFd, Fail
 }
 
 /// Listens for one connection.
-pub fn listen_for_one(socket: &OwnedFd) -> Result<(), Failure> {
+pub fn listen_for_one(socket: &OwnedFd) -> Result<(), GuestFailure> {
     listen(socket, Backlog::new(1).expect("one is few")).context(|| "cannot listen".into())
 }
 

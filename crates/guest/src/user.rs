@@ -1,6 +1,6 @@
 //! Users that programs run as, read from the machine's `/etc/passwd` and `/etc/group` alone.
 
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, GuestFailure};
 use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
 use std::fs;
 use std::io;
@@ -20,10 +20,10 @@ pub struct User {
 
 impl User {
     /// Finds a user by name.
-    pub fn find(name: &str) -> Result<Self, Failure> {
+    pub fn find(name: &str) -> Result<Self, GuestFailure> {
         let read = |file: &str| fs::read_to_string(file).context(|| format!("cannot read {file}"));
         Self::parse(name, &read("/etc/passwd")?, &read("/etc/group")?)
-            .ok_or_else(|| Failure::new(format!("there is no user '{name}' in /etc/passwd")))
+            .ok_or_else(|| GuestFailure::new(format!("there is no user '{name}' in /etc/passwd")))
     }
 
     fn parse(name: &str, users: &str, groups: &str) -> Option<Self> {

@@ -249,7 +249,8 @@ proptest! {
         let (from, to) = (at.min(text.len()), (at + length).min(text.len()));
         text.splice(from..to, put.chars());
         let text: String = text.into_iter().collect();
-        reads_and_runs(&text, &[("duration".into(), OverrideValue::Text("100us".into())), ("warmup".into(), OverrideValue::Text("0s".into()))])?;
+        let short = [("duration", "100us"), ("warmup", "0s")];
+        reads_and_runs(&text, &short.map(|(key, value)| (key.into(), OverrideValue::Text(value.into()))))?;
     }
 }
 

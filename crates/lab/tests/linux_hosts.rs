@@ -204,8 +204,10 @@ fn parameters_of_controllers() {
 
 #[test]
 fn later_settings_come_after_earlier_ones() {
-    let more = "[linux]\nsysctls = [\"net.ipv4.tcp_ecn=0\", \"net.ipv4.tcp_rmem=1 2 3\"]\nroute = \"rto_min 2ms quickack 1\"\n\
-                [[linux.hosts]]\non = \"rack0\"\nsysctls = [\"net.ipv4.tcp_ecn=2\"]\nroute = \"rto_min 7ms\"\nmtu = \"1500B\"\n\
+    let more = "[linux]\nsysctls = [\"net.ipv4.tcp_ecn=0\", \
+                \"net.ipv4.tcp_rmem=1 2 3\"]\nroute = \"rto_min 2ms quickack 1\"\n\
+                [[linux.hosts]]\non = \"rack0\"\nsysctls = [\"net.ipv4.tcp_ecn=2\"]\nroute = \"rto_min 7ms\"\n\
+                mtu = \"1500B\"\n\
                 [[linux.hosts]]\non = \"rack0.host1\"\nmtu = \"4000B\"\n";
     let plan = plan_of(&format!("{PAIR}{more}"), &[LINUX, ("tcp.ecn", "true"), ("tcp.rto_min", "5ms")]);
     let told = |host: usize| {
@@ -273,42 +275,93 @@ fn what_cannot_be() {
     let cases: &[Case<'_>] = &[
         ("[linux]\n", &[], &format!("x.toml:43:2: linux: {none}")),
         ("[[linux.hosts]]\non = \"all\"\n", &[], &format!("x.toml:43:3: linux: {none}")),
-        ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}", only("hosts.kind = \"linux\" or \"dilated\"", "it is \"simulated\""))),
-        ("", &[("measure.tcp_info", "1ms")], &format!("x.toml, from --set measure.tcp_info: measure.tcp_info: {}", only("a flow has Linux hosts", "none has"))),
-        ("", &[LINUX, ("flows.0.hosts", "simulated")], &format!("x.toml, from --set hosts.kind: hosts.kind: {}", only("a flow names no hosts of its own", "every flow names its own"))),
-        ("", &[LINUX, ("cubic.coarse", "true")], &format!("x.toml, from --set cubic.coarse: cubic.coarse: {}", only("a flow has simulated hosts", "all flows have Linux hosts"))),
-        ("", &[LINUX, ("flows.0.hosts", "windows")], "x.toml, from --set flows.0.hosts: flows.0.hosts: 'windows' is not one of simulated, linux"),
-        ("", &[LINUX, ("tcp.tick", "2ms")], "x.toml, from --set tcp.tick: tcp.tick: there is no kernel with a tick of 2ms: use 1ms, 4ms or 10ms (HZ=1000, 250, 100)"),
-        ("[linux]\nversion = \"new\"\n", &[LINUX], "x.toml:44:11: linux.version: 'new' is not a version of Linux: write for example \"6.12\""),
-        ("[linux]\nversion = 6.12\n", &[LINUX], "x.toml:44:11: linux.version: expected a version of Linux, as a text, found the number 6.12: write for example \"6.12\""),
-        ("", &[LINUX, ("cubic.beta", "1")], "x.toml, from --set cubic.beta: cubic.beta: a Linux host takes less than 1: use at most 0.999"),
-        ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts it in whole milliseconds: write \"1ms\" or more"),
-        ("", &[LINUX, ("tcp.rto_max", "121s")], "x.toml, from --set tcp.rto_max: tcp.rto_max: a Linux host takes whole milliseconds from 1s to 120s"),
-        ("", &[LINUX, ("tcp.rto_variance", "20ms")], "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: its floor under the variance term is that of the timeout too, tcp.rto_min, here 200ms; take it out"),
-        ("", &[LINUX, ("tcp.send_buffer", "128KiB")], "x.toml, from --set tcp.send_buffer: tcp.send_buffer: a Linux kernel has no such setting: its buffer counts packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a tcp.receive_window that is not larger; take it out"),
-        ("", &[LINUX, ("tcp.rto_initial", "1500us")], "x.toml, from --set tcp.rto_initial: tcp.rto_initial: a Linux host takes whole milliseconds from 1ms to 60000ms"),
-        ("", &[LINUX, ("tcp.delayed_ack", "41ms")], "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux host takes whole milliseconds from 1ms to 40ms"),
-        ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel has no such setting: it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them; take it out"),
-        ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")], "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: write for example 0.0625"),
-        ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")], "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
-        ("", &[LINUX, ("tcp.cc", "dx")], "x.toml, from --set tcp.cc: tcp.cc: no kernel has dx, and these hosts are Linux hosts: use another, or simulated hosts"),
-        ("[[linux.hosts]]\non = \"rack0\"\ncc = \"swift\"\n", &[LINUX], "x.toml:45:6: linux.hosts.0.cc: no kernel has swift, and these hosts are Linux hosts: use another, or simulated hosts"),
-        ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "101")], "x.toml, from --set retcp.alpha: retcp.alpha: a Linux host takes at most 100"),
-        ("", &[LINUX, ("linux.sysctls", "[\"tcp_ecn=1\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'tcp_ecn' is not a setting of a network namespace: those are called net.ipv4.tcp_ecn and so on"),
-        ("", &[LINUX, ("linux.sysctls", "[\"net.ipv4.tcp_ecn\"]")], "x.toml, from --set linux.sysctls: linux.sysctls: 'net.ipv4.tcp_ecn' sets nothing: write for example \"net.ipv4.tcp_ecn=1\""),
-        ("", &[LINUX, ("linux.sysctls", "net.ipv4.tcp_ecn=1")], "x.toml, from --set linux.sysctls: linux.sysctls: expected a list of settings, found the text \"net.ipv4.tcp_ecn=1\": write for example [\"net.ipv4.tcp_ecn=1\"]"),
-        ("", &[LINUX, ("linux.route", "rto_mn 2ms")], "x.toml, from --set linux.route: linux.route: 'rto_mn' is not an attribute of a route: did you mean rto_min?"),
-        ("", &[LINUX, ("linux.route", "rto_min fast")], "x.toml, from --set linux.route: linux.route: rto_min 'fast' is not a time: write 2ms"),
-        ("", &[LINUX, ("linux.route", "quickack")], "x.toml, from --set linux.route: linux.route: quickack has no value: write for example \"rto_min 2ms quickack 1\""),
-        ("[[linux.hosts]]\non = \"rack2\"\n", &[LINUX], "x.toml:44:6: linux.hosts.0.on: has no effect: no flow with Linux hosts and no program is on any of these; take it out"),
-        ("[[linux.hosts]]\non = \"rack3\"\n", &[LINUX], "x.toml:44:6: linux.hosts.0.on: there is no rack3: the fabric has rack0 to rack2"),
-        ("[[linux.hosts]]\non = \"all\"\nmtu = \"9001B\"\n", &[LINUX], "x.toml:45:7: linux.hosts.0.mtu: 9001B is more than hosts.mtu, 9kB: use at most that"),
-        ("", &[LINUX, ("measure.tcp_info", "100ns")], "x.toml, from --set measure.tcp_info: measure.tcp_info: 100ns makes 23040000 samples of 16 flows: use at most 5000000, by a longer span"),
-        ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a/b\"\n", &[LINUX], "x.toml:46:8: program.0.name: it names files: use letters, digits, '-', '_' and '.', a letter or digit first, and at most 100 of them"),
-        ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a\"\n[[program]]\non = \"host1\"\nrun = \"true\"\nname = \"a\"\n", &[LINUX], "x.toml:50:8: program.1.name: there are two programs of the name 'a': name each by a name of its own"),
-        ("[[program]]\non = \"host0\"\nrun = \"true\"\nstart = \"144ms\"\n", &[LINUX], "x.toml:46:9: program.0.start: it would start after the run's end: use less than duration, 144ms"),
-        ("", &[LINUX, ("flows.0.count", "626")], "x.toml: flows: 10016 Linux flows are too many for one kernel: use at most 10000"),
-        ("[[program]]\nrun = \"true\"\n", &[LINUX], "x.toml:43:1: program.0.on: missing: write for example on = \"rack0\" in [[program]]"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}",
+         only("hosts.kind = \"linux\" or \"dilated\"", "it is \"simulated\""))),
+        ("", &[("measure.tcp_info", "1ms")], &format!("x.toml, from --set measure.tcp_info: measure.tcp_info: {}",
+         only("a flow has Linux hosts", "none has"))),
+        ("", &[LINUX, ("flows.0.hosts", "simulated")], &format!("x.toml, from --set hosts.kind: hosts.kind: {}",
+         only("a flow names no hosts of its own", "every flow names its own"))),
+        ("", &[LINUX, ("cubic.coarse", "true")], &format!("x.toml, from --set cubic.coarse: cubic.coarse: {}",
+         only("a flow has simulated hosts", "all flows have Linux hosts"))),
+        ("", &[LINUX, ("flows.0.hosts", "windows")],
+         "x.toml, from --set flows.0.hosts: flows.0.hosts: 'windows' is not one of simulated, linux"),
+        ("", &[LINUX, ("tcp.tick", "2ms")], "x.toml, from --set tcp.tick: tcp.tick: there is no kernel with a tick \
+                                             of 2ms: use 1ms, 4ms or 10ms (HZ=1000, 250, 100)"),
+        ("[linux]\nversion = \"new\"\n", &[LINUX],
+         "x.toml:44:11: linux.version: 'new' is not a version of Linux: write for example \"6.12\""),
+        ("[linux]\nversion = 6.12\n", &[LINUX], "x.toml:44:11: linux.version: expected a version of Linux, as a \
+                                                 text, found the number 6.12: write for example \"6.12\""),
+        ("", &[LINUX, ("cubic.beta", "1")],
+         "x.toml, from --set cubic.beta: cubic.beta: a Linux host takes less than 1: use at most 0.999"),
+        ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts \
+                                                   it in whole milliseconds: write \"1ms\" or more"),
+        ("", &[LINUX, ("tcp.rto_max", "121s")],
+         "x.toml, from --set tcp.rto_max: tcp.rto_max: a Linux host takes whole milliseconds from 1s to 120s"),
+        ("", &[LINUX, ("tcp.rto_variance", "20ms")],
+         "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: its floor under \
+          the variance term is that of the timeout too, tcp.rto_min, here 200ms; take it out"),
+        ("", &[LINUX, ("tcp.send_buffer", "128KiB")],
+         "x.toml, from --set tcp.send_buffer: tcp.send_buffer: a Linux kernel has no such setting: its buffer counts \
+          packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a \
+          tcp.receive_window that is not larger; take it out"),
+        ("", &[LINUX, ("tcp.rto_initial", "1500us")],
+         "x.toml, from --set tcp.rto_initial: tcp.rto_initial: a Linux host takes whole milliseconds from 1ms to \
+          60000ms"),
+        ("", &[LINUX, ("tcp.delayed_ack", "41ms")],
+         "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux host takes whole milliseconds from 1ms to 40ms"),
+        ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel \
+                                                 has no such setting: it acknowledges 16 packets at once; \
+                                                 linux.route = \"quickack 1\" makes it all of them; take it out"),
+        ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")],
+         "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: \
+          write for example 0.0625"),
+        ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")],
+         "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
+        ("", &[LINUX, ("tcp.cc", "dx")], "x.toml, from --set tcp.cc: tcp.cc: no kernel has dx, and these hosts are \
+                                          Linux hosts: use another, or simulated hosts"),
+        ("[[linux.hosts]]\non = \"rack0\"\ncc = \"swift\"\n", &[LINUX],
+         "x.toml:45:6: linux.hosts.0.cc: no kernel has swift, and these hosts are Linux hosts: use another, or \
+          simulated hosts"),
+        ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "101")],
+         "x.toml, from --set retcp.alpha: retcp.alpha: a Linux host takes at most 100"),
+        ("", &[LINUX, ("linux.sysctls", "[\"tcp_ecn=1\"]")],
+         "x.toml, from --set linux.sysctls: linux.sysctls: 'tcp_ecn' is not a setting of a network namespace: those \
+          are called net.ipv4.tcp_ecn and so on"),
+        ("", &[LINUX, ("linux.sysctls", "[\"net.ipv4.tcp_ecn\"]")],
+         "x.toml, from --set linux.sysctls: linux.sysctls: 'net.ipv4.tcp_ecn' sets nothing: write for example \
+          \"net.ipv4.tcp_ecn=1\""),
+        ("", &[LINUX, ("linux.sysctls", "net.ipv4.tcp_ecn=1")],
+         "x.toml, from --set linux.sysctls: linux.sysctls: expected a list of settings, found the text \
+          \"net.ipv4.tcp_ecn=1\": write for example [\"net.ipv4.tcp_ecn=1\"]"),
+        ("", &[LINUX, ("linux.route", "rto_mn 2ms")],
+         "x.toml, from --set linux.route: linux.route: 'rto_mn' is not an attribute of a route: did you mean rto_min?"),
+        ("", &[LINUX, ("linux.route", "rto_min fast")],
+         "x.toml, from --set linux.route: linux.route: rto_min 'fast' is not a time: write 2ms"),
+        ("", &[LINUX, ("linux.route", "quickack")],
+         "x.toml, from --set linux.route: linux.route: quickack has no value: write for example \"rto_min 2ms \
+          quickack 1\""),
+        ("[[linux.hosts]]\non = \"rack2\"\n", &[LINUX],
+         "x.toml:44:6: linux.hosts.0.on: has no effect: no flow with Linux hosts and no program is on any of these; \
+          take it out"),
+        ("[[linux.hosts]]\non = \"rack3\"\n", &[LINUX],
+         "x.toml:44:6: linux.hosts.0.on: there is no rack3: the fabric has rack0 to rack2"),
+        ("[[linux.hosts]]\non = \"all\"\nmtu = \"9001B\"\n", &[LINUX],
+         "x.toml:45:7: linux.hosts.0.mtu: 9001B is more than hosts.mtu, 9kB: use at most that"),
+        ("", &[LINUX, ("measure.tcp_info", "100ns")],
+         "x.toml, from --set measure.tcp_info: measure.tcp_info: 100ns makes 23040000 samples of 16 flows: use at \
+          most 5000000, by a longer span"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a/b\"\n", &[LINUX],
+         "x.toml:46:8: program.0.name: it names files: use letters, digits, '-', '_' and '.', a letter or digit \
+          first, and at most 100 of them"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a\"\n[[program]]\non = \"host1\"\nrun = \"true\"\n\
+          name = \"a\"\n", &[LINUX],
+         "x.toml:50:8: program.1.name: there are two programs of the name 'a': name each by a name of its own"),
+        ("[[program]]\non = \"host0\"\nrun = \"true\"\nstart = \"144ms\"\n", &[LINUX],
+         "x.toml:46:9: program.0.start: it would start after the run's end: use less than duration, 144ms"),
+        ("", &[LINUX, ("flows.0.count", "626")],
+         "x.toml: flows: 10016 Linux flows are too many for one kernel: use at most 10000"),
+        ("[[program]]\nrun = \"true\"\n", &[LINUX],
+         "x.toml:43:1: program.0.on: missing: write for example on = \"rack0\" in [[program]]"),
     ];
     let mut wrong = String::new();
     for (more, set, expected) in cases {

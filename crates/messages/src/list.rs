@@ -6,8 +6,8 @@
 //! is complete when its receiver has all of its bytes in order. A message without a flow takes no network: it is a
 //! computation, or a point where several messages meet.
 //!
-//! A message is *ready* when its `start` is reached and all messages that it depends on are complete, or so many of them
-//! as are `enough`. It is *due* its `delay` after that.
+//! A message is *ready* when its `start` is reached and all messages that it depends on are complete, or so many of
+//! them as are `enough`. It is *due* its `delay` after that.
 
 use firstlight_units::{Bytes, Span};
 
@@ -90,8 +90,8 @@ impl Messages {
     /// Checks the messages of a run with so many flows. Returns the bytes that each flow's messages have.
     ///
     /// # Errors
-    /// When a message depends on itself or a later one without need, names a flow that does not exist, or has bytes without a flow
-    /// or a flow without bytes.
+    /// When a message depends on itself or a later one without need, names a flow that does not exist, or has bytes
+    /// without a flow or a flow without bytes.
     pub fn check(&self, flows: usize) -> Result<Vec<u64>, MessageError> {
         let mut bytes = vec![0u64; flows];
         for (index, message) in self.list.iter().enumerate() {

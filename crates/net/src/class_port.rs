@@ -68,7 +68,7 @@ impl<C: PauseControl, O: ClassOrder> ClassPort<C, O> {
         ClassPort::with_weights(serializer, delay, disciplines, &[], seed)
     }
 
-    /// The same with a weight for each class, where classes are [`Weighted`].
+    /// An empty port with a weight for each class, where classes are [`Weighted`].
     ///
     /// # Panics
     /// As [`ClassPort::new`].

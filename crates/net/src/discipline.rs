@@ -101,8 +101,8 @@ impl Discipline {
         ways.into_iter().filter_map(|(key, given)| given.then_some(key))
     }
 
-    /// The keys by which packets are dropped, each with what is wrong with that in a class that may lose none. RED drops
-    /// there only where that is written.
+    /// The keys by which packets are dropped, each with what is wrong with that in a class that may lose none. RED
+    /// drops there only where that is written.
     pub fn dropping(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let beyond = self.red.as_ref().is_some_and(|red| red.drops == Drops::Beyond);
         let queue = self.queue.map(|_| ("queue", "a queue's limit drops packets of a lossless class"));

@@ -314,8 +314,8 @@ impl VoqConfig {
     }
 }
 
-/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.2): what holds from `advance` before the day until `linger` after it,
-/// in place of the discipline's limit and threshold.
+/// Dynamic VOQ resizing (Etalon, NSDI'20, section 5.2): what holds from `advance` before the day until `linger` after
+/// it, in place of the discipline's limit and threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resize {
     /// How much the VOQ holds.
@@ -330,7 +330,7 @@ pub struct Resize {
 }
 
 impl Resize {
-    /// So many packets from `advance` before the day to its end, and marks beyond `mark` packets, where given.
+    /// A limit of so many packets from `advance` before the day to its end, with marks beyond `mark` packets, if given.
     pub fn packets(limit: u32, mark: Option<u32>, advance: Span) -> Self {
         Resize {
             limit: Some(Length::Packets(limit)),

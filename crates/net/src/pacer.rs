@@ -508,7 +508,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_packet_is_lost_or_overtaken(
-            ops in prop::collection::vec((0u64..300, 0u16..4, 40u16..9000, any::<bool>()), 1..300), chance in 0.0..1.0f64,
+            ops in prop::collection::vec((0u64..300, 0u16..4, 40u16..9000, any::<bool>()), 1..300),
+            chance in 0.0..1.0f64,
         ) {
             let mut pacer = InterfacePacer::new(&PacerConfig { chance, ..PacerConfig::HULL }, 1, 9);
             let (mut now, mut order) = (us(0), vec![Vec::new(); 4]);

@@ -1,8 +1,8 @@
 //! Lossless Ethernet: when a link is paused, and how much buffer that takes.
 //!
 //! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link
-//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it tells the sender to pause, at
-//! XON or below to go on.
+//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it pauses the sender, at
+//! XON or below the sender goes on.
 //!
 //! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb,
 //! annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the response time of
@@ -201,8 +201,8 @@ impl PfcConfig {
         PfcLimits { xon, xoff: Bytes::new(xoff), buffer, headroom, response }
     }
 
-    /// The same for a link to a host, whose adapter holds so much in each class: thresholds are as near as can be below
-    /// that, whatever the switches' are.
+    /// This configuration for a link to a host whose adapter holds so much in each class: thresholds are as near as can
+    /// be below that, whatever the switches' are.
     pub fn at_adapter(&self, buffer: Bytes) -> PfcConfig {
         PfcConfig { xoff: None, xon: None, buffer: Some(buffer), ..*self }
     }
@@ -219,8 +219,8 @@ pub fn response_time(rate: Rate) -> Span {
     rate.tx_time(Bytes::new(quanta * QUANTUM / 8))
 }
 
-/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays the pause
-/// frame; accounts count IP bytes.
+/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays the
+/// pause frame; accounts count IP bytes.
 pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes, framing: Framing) -> Bytes {
     let pause = u64::from(framing.frame_on_link(PAUSE_FRAME));
     let frames = back.rate.saturating_tx_time(Bytes::new(framing.on_link(mtu).get() + pause));

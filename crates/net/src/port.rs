@@ -29,7 +29,7 @@ pub struct FifoPort {
     /// While no more than this many wait, there is nothing to drop, to mark or to note; below zero, each packet is
     /// looked at.
     calm: i32,
-    /// Its first word is the last that a packet touches which need not wait.
+    /// How long packets last. A packet that need not wait touches nothing behind the first word of this.
     serializer: Serializer,
     /// From here on: touched seldom.
     peak: u32,
@@ -80,7 +80,7 @@ impl FifoPort {
         Ok(())
     }
 
-    /// The same for a discipline that needs to see every packet.
+    /// Admits a packet under a discipline that needs to see every packet.
     #[inline(never)]
     fn inspect(&mut self, packet: &mut Packet, now: Time) -> Result<(), QueueFull> {
         self.waiting = self.waiting_at(now);

@@ -59,7 +59,7 @@ impl PolicedQueue {
         self.carry_out(verdict, id, packet)
     }
 
-    /// The same for a packet that will wait in any case, where the policer needs nothing but the number of those that
+    /// Admits a packet that will wait in any case, where the policer needs nothing but the number of those that
     /// wait.
     #[inline]
     pub(crate) fn admit_waiting(&mut self, id: PacketId, packet: &mut Packet) -> Result<QueuedPacket, QueueFull> {

@@ -45,10 +45,10 @@ impl Band {
 /// Which of the packets that RED chooses are dropped; the others are marked if they can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Drops {
-    /// Those that are not ECN-capable, and all beyond the upper threshold.
+    /// RED drops packets that are not ECN-capable, and all beyond the upper threshold.
     #[default]
     Beyond,
-    /// Those that are not ECN-capable.
+    /// RED drops packets that are not ECN-capable.
     Unmarkable,
     /// None.
     Nothing,

@@ -37,7 +37,7 @@ impl RoundRobin {
         Some(next)
     }
 
-    /// The same, which is not served yet.
+    /// The one whose turn is next, without serving it.
     #[inline]
     pub fn next(&self) -> Option<usize> {
         if self.ready == 0 {
@@ -68,7 +68,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn serves_the_next_ready_one(n in 1usize..200, steps in prop::collection::vec((any::<u16>(), any::<bool>()), 1..100)) {
+        fn serves_the_next_ready_one(
+            n in 1usize..200, steps in prop::collection::vec((any::<u16>(), any::<bool>()), 1..100),
+        ) {
             let mut turns = RoundRobin::new(n);
             let mut ready = vec![false; n];
             let mut last = n - 1;

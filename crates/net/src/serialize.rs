@@ -78,7 +78,7 @@ impl Serializer {
         Serializer { packed: 0, rate, scale, framing: Framing::Ip }.framed(Framing::Ip)
     }
 
-    /// The same link, on which packets have this framing.
+    /// This link with another framing of its packets.
     #[must_use]
     pub fn framed(self, framing: Framing) -> Self {
         let byte = 8_000_000_000_000;
@@ -129,13 +129,14 @@ impl Serializer {
         self.time_of(Bytes::new(u64::from(self.framing.frame_on_link(bytes))))
     }
 
-    /// How long any amount of data lasts, sent in one piece without framing; [`Span::MAX`] for what the clock does not hold.
+    /// How long any amount of data lasts, sent in one piece without framing; [`Span::MAX`] for what the clock does not
+    /// hold.
     pub fn time_of(&self, bytes: Bytes) -> Span {
         self.rate.saturating_tx_time(bytes).saturating_mul(u64::from(self.scale))
     }
 
-    /// How many bytes of the link last for `span`, framing counted, the last one counted whole (or one too many, where a byte lasts no whole number
-    /// of picoseconds and `span` was rounded up).
+    /// How many bytes of the link last for `span`, framing counted, the last one counted whole (or one too many, where
+    /// a byte lasts no whole number of picoseconds and `span` was rounded up).
     #[inline]
     pub fn bytes_in(&self, span: Span) -> Bytes {
         if self.packed != 0 { Bytes::new(span.as_ps().div_ceil(self.per_byte())) } else { self.bytes_rounded(span) }
@@ -147,7 +148,7 @@ impl Serializer {
         Bytes::new(bits.div_ceil(8_000_000_000_000 * u128::from(self.scale)) as u64)
     }
 
-    /// The same stretch at `share` of the rate, to the bit per second.
+    /// This link at `share` of its rate, to the bit per second, with its stretch.
     ///
     /// # Panics
     /// When nothing is left of the rate.
@@ -191,7 +192,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_rate(bps in 1_000_000u64..1 << 40, bytes in any::<u16>(), scale in 1u32..50, round in any::<bool>()) {
+        fn agrees_with_the_rate(
+            bps in 1_000_000u64..1 << 40, bytes in any::<u16>(), scale in 1u32..50, round in any::<bool>(),
+        ) {
             let rate = Rate::from_bps(if round { bps / 1_000_000 * 1_000_000 } else { bps });
             let expected = rate.tx_time(Bytes::new(u64::from(bytes))) * u64::from(scale);
             let framed = rate.tx_time(Bytes::new(u64::from(bytes) + 38)) * u64::from(scale);

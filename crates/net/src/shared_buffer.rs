@@ -32,7 +32,7 @@ pub struct SharedBuffer {
     alpha: u64,
     /// Bytes that each port held when last looked at, or more.
     known: Vec<u64>,
-    /// Their sum.
+    /// The sum of `known`.
     bound: u64,
     peak: u64,
     refused: u64,

@@ -265,18 +265,18 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Op {
+    enum VoqOp {
         Offer(Ecn),
         Take,
         Resize(u32, Option<u32>),
     }
 
-    fn op() -> impl Strategy<Value = Op> {
+    fn op() -> impl Strategy<Value = VoqOp> {
         let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ce)];
         prop_oneof![
-            4 => ecn.prop_map(Op::Offer),
-            2 => Just(Op::Take),
-            1 => (0u32..20, prop::option::of(0u32..20)).prop_map(|(c, e)| Op::Resize(c, e)),
+            4 => ecn.prop_map(VoqOp::Offer),
+            2 => Just(VoqOp::Take),
+            1 => (0u32..20, prop::option::of(0u32..20)).prop_map(|(c, e)| VoqOp::Resize(c, e)),
         ]
     }
 
@@ -288,7 +288,7 @@ mod tests {
             let (mut next, mut model) = (0, std::collections::VecDeque::new());
             for op in ops {
                 match op {
-                    Op::Offer(ecn) => {
+                    VoqOp::Offer(ecn) => {
                         let mut packet = Packet::default().with_ecn(ecn);
                         let fits = (model.len() as u32) < capacity;
                         prop_assert_eq!(voq.offer(PacketId(next), &mut packet, Time::ZERO).is_ok(), fits);
@@ -300,8 +300,8 @@ mod tests {
                         }
                         next += 1;
                     }
-                    Op::Take => prop_assert_eq!(voq.take(Time::ZERO), model.pop_front()),
-                    Op::Resize(packets, mark) => {
+                    VoqOp::Take => prop_assert_eq!(voq.take(Time::ZERO), model.pop_front()),
+                    VoqOp::Resize(packets, mark) => {
                         (capacity, threshold) = (packets, mark);
                         voq.resize(Some(Length::Packets(packets)), mark.map(Length::Packets));
                         while let Some(id) = voq.drop_excess(Time::ZERO) {

@@ -1,8 +1,8 @@
 //! The calls of the system that programs make.
 
-use crate::Problem;
-use crate::host::{File, Host, Link, Socket};
-use crate::script::{Call, Value};
+use crate::ScriptProblem;
+use crate::host::{File, PlayedLink, ScriptHost, Socket};
+use crate::script::{Call, ScriptValue};
 use firstlight_transport::{Failure, Send, State};
 use firstlight_units::{Bytes, Span};
 
@@ -40,7 +40,7 @@ pub(crate) enum Pending {
     },
 }
 
-type Result<T> = std::result::Result<T, Problem>;
+type Result<T> = std::result::Result<T, ScriptProblem>;
 
 fn now(result: i64) -> Result<Answer> {
     Ok(Answer::Now(result, None))
@@ -52,7 +52,7 @@ fn error(name: &'static str) -> Result<Answer> {
 
 /// The player fills in the line.
 fn unsupported<T>(what: impl Into<String>) -> Result<T> {
-    Err(Problem::unsupported(0, what))
+    Err(ScriptProblem::unsupported(0, what))
 }
 
 /// What a call found in the kernel, and what it should have.
@@ -60,13 +60,13 @@ fn found(what: &str, found: i64, expected: Option<i64>) -> Result<Answer> {
     if Some(found) == expected {
         return now(0);
     }
-    Err(Problem::differs(0, format!("{what}: {found}, expected {expected:?}")))
+    Err(ScriptProblem::differs(0, format!("{what}: {found}, expected {expected:?}")))
 }
 
-impl Host {
+impl ScriptHost {
     /// Makes a call. `Err` tells what is not understood.
     pub(crate) fn call(&mut self, call: &Call) -> Result<Answer> {
-        let arg = |i: usize| call.args.get(i).unwrap_or(&Value::Any);
+        let arg = |i: usize| call.args.get(i).unwrap_or(&ScriptValue::Any);
         let number = |i: usize| arg(i).number().unwrap_or(0);
         let fd = number(0);
         let answer = match &*call.name {
@@ -86,10 +86,10 @@ impl Host {
             "ioctl" => self.ioctl(fd, arg(1).name(), arg(2)),
             "setsockopt" => self.set_option(fd, arg(2).name(), arg(3)),
             "getsockopt" => self.get_option(fd, arg(2).name(), arg(3)),
-            "write" => self.write(fd, arg(1), number(2) as u64, &Value::Any),
+            "write" => self.write(fd, arg(1), number(2) as u64, &ScriptValue::Any),
             "send" | "sendto" => self.write(fd, arg(1), number(2) as u64, arg(3)),
-            "sendmsg" => self.write(fd, &Value::Any, message_length(arg(1)), arg(2)),
-            "sendfile" => self.write(fd, &Value::Any, number(3) as u64, &Value::Any),
+            "sendmsg" => self.write(fd, &ScriptValue::Any, message_length(arg(1)), arg(2)),
+            "sendfile" => self.write(fd, &ScriptValue::Any, number(3) as u64, &ScriptValue::Any),
             "read" | "recv" | "recvfrom" => self.read(fd, arg(1), number(2) as u64),
             "recvmsg" => self.receive_message(fd, arg(1), arg(2)),
             name => unsupported(format!("calls of {name}")),
@@ -102,18 +102,18 @@ impl Host {
         self.socket(fd).map_or_else(|| unsupported("calls on files of this kind"), Ok)
     }
 
-    fn link_at(&mut self, fd: i64) -> Result<&mut Link> {
+    fn link_at(&mut self, fd: i64) -> Result<&mut PlayedLink> {
         self.link(fd).map_or_else(|| unsupported("calls on sockets without a connection"), Ok)
     }
 
-    fn make(&mut self, file: File, result: &Value) -> Result<Answer> {
+    fn make(&mut self, file: File, result: &ScriptValue) -> Result<Answer> {
         let fd = self.free_fd(result.number());
         self.files.insert(fd, file);
         now(fd)
     }
 
-    fn pipe(&mut self, ends: &Value) -> Result<Answer> {
-        for end in ends.items().iter().filter_map(Value::number) {
+    fn pipe(&mut self, ends: &ScriptValue) -> Result<Answer> {
+        for end in ends.items().iter().filter_map(ScriptValue::number) {
             self.files.insert(end, File::Zeros);
         }
         now(0)
@@ -155,7 +155,7 @@ impl Host {
     }
 
     fn accept(&mut self, listener: i64, result: Option<i64>) -> Option<i64> {
-        let ready = |link: &Link| link.listener == Some(listener) && link.connection.is_established();
+        let ready = |link: &PlayedLink| link.listener == Some(listener) && link.connection.is_established();
         let link = self.links.iter().position(ready)?;
         let options = self.socket(listener)?.options.clone();
         let fd = self.free_fd(result);
@@ -200,7 +200,7 @@ impl Host {
         now(0)
     }
 
-    fn fcntl(&mut self, fd: i64, command: &str, flags: &Value) -> Result<Answer> {
+    fn fcntl(&mut self, fd: i64, command: &str, flags: &ScriptValue) -> Result<Answer> {
         let socket = self.socket_at(fd)?;
         match command {
             "F_GETFL" => now(if socket.nonblocking { 0x802 } else { 2 }),
@@ -212,7 +212,7 @@ impl Host {
         }
     }
 
-    fn ioctl(&mut self, fd: i64, command: &str, expected: &Value) -> Result<Answer> {
+    fn ioctl(&mut self, fd: i64, command: &str, expected: &ScriptValue) -> Result<Answer> {
         let link = self.link_at(fd)?;
         let readable = link.connection.readable();
         match command {
@@ -221,7 +221,7 @@ impl Host {
         }
     }
 
-    fn set_option(&mut self, fd: i64, name: &str, value: &Value) -> Result<Answer> {
+    fn set_option(&mut self, fd: i64, name: &str, value: &ScriptValue) -> Result<Answer> {
         let number = value.only().unwrap_or(0);
         if name == "SO_TIMESTAMPING" {
             return self.ask_for_stamps(fd, value);
@@ -261,7 +261,7 @@ impl Host {
         Ok(())
     }
 
-    fn get_option(&mut self, fd: i64, name: &str, expected: &Value) -> Result<Answer> {
+    fn get_option(&mut self, fd: i64, name: &str, expected: &ScriptValue) -> Result<Answer> {
         let default = self.sysctls.unsent_limit();
         let at = self.now;
         let link = self.link_at(fd)?;
@@ -275,7 +275,7 @@ impl Host {
         found(name, value, expected.only())
     }
 
-    fn ask_for_stamps(&mut self, fd: i64, kinds: &Value) -> Result<Answer> {
+    fn ask_for_stamps(&mut self, fd: i64, kinds: &ScriptValue) -> Result<Answer> {
         let link = self.link_at(fd)?;
         let [kinds] = kinds.items() else { return unsupported("timestamps of this kind") };
         let known = [
@@ -288,7 +288,7 @@ impl Host {
         now(0)
     }
 
-    fn write(&mut self, fd: i64, buffer: &Value, bytes: u64, flags: &Value) -> Result<Answer> {
+    fn write(&mut self, fd: i64, buffer: &ScriptValue, bytes: u64, flags: &ScriptValue) -> Result<Answer> {
         if buffer.name() == "NULL" {
             return error("EFAULT");
         }
@@ -314,7 +314,7 @@ impl Host {
         if written == 0 && bytes > 0 { error("EAGAIN") } else { now(written as i64) }
     }
 
-    fn read(&mut self, fd: i64, buffer: &Value, bytes: u64) -> Result<Answer> {
+    fn read(&mut self, fd: i64, buffer: &ScriptValue, bytes: u64) -> Result<Answer> {
         if buffer.name() == "NULL" {
             return error("EFAULT");
         }
@@ -338,20 +338,20 @@ impl Host {
         (connection.is_at_end() || read_shut).then_some((0, None))
     }
 
-    fn receive_message(&mut self, fd: i64, message: &Value, flags: &Value) -> Result<Answer> {
+    fn receive_message(&mut self, fd: i64, message: &ScriptValue, flags: &ScriptValue) -> Result<Answer> {
         if flags.has("MSG_ERRQUEUE") {
             return self.read_stamp(fd, message);
         }
-        let answer = self.read(fd, &Value::Any, message_length(message))?;
+        let answer = self.read(fd, &ScriptValue::Any, message_length(message))?;
         let link = self.link_at(fd)?;
         let readable = match link.connection.readable() {
             // The end of the stream counts as a byte.
             0 => u64::from(link.connection.is_at_end()),
             readable => readable,
         };
-        for control in message.field("msg_control").map(Value::items).unwrap_or_default() {
+        for control in message.field("msg_control").map(ScriptValue::items).unwrap_or_default() {
             let told = control.field("cmsg_type").is_some_and(|kind| kind.has("TCP_CM_INQ"));
-            let expected = control.field("cmsg_data").and_then(Value::number);
+            let expected = control.field("cmsg_data").and_then(ScriptValue::number);
             if !told {
                 return unsupported("control messages of this kind");
             }
@@ -361,13 +361,13 @@ impl Host {
     }
 
     /// A timestamp of what was sent, from the queue of errors.
-    fn read_stamp(&mut self, fd: i64, message: &Value) -> Result<Answer> {
+    fn read_stamp(&mut self, fd: i64, message: &ScriptValue) -> Result<Answer> {
         let start = self.start;
         let link = self.link_at(fd)?;
         let Some((kind, byte, at)) = link.stamps.told.pop_front() else { return error("EAGAIN") };
-        let controls = message.field("msg_control").map(Value::items).unwrap_or_default();
+        let controls = message.field("msg_control").map(ScriptValue::items).unwrap_or_default();
         let data = |i: usize| controls.get(i).and_then(|control| control.field("cmsg_data"));
-        let nested = |data: Option<&Value>, name: &str| data.and_then(|data| data.field(name)).cloned();
+        let nested = |data: Option<&ScriptValue>, name: &str| data.and_then(|data| data.field(name)).cloned();
         let number = |i: usize, name: &str| nested(data(i), name).and_then(|value| value.number());
         let expected = Span::from_secs(number(0, "scm_sec").unwrap_or(0) as u64)
             + Span::from_ns(number(0, "scm_nsec").unwrap_or(0) as u64);
@@ -375,17 +375,17 @@ impl Host {
         let off = found.saturating_sub(expected).max(expected.saturating_sub(found));
         let named = nested(data(1), "ee_info").is_some_and(|info| info.has(kind));
         if !named || number(1, "ee_data") != Some(byte as i64) || off > Span::from_ms(4) {
-            return Err(Problem::differs(0, format!("there is a {kind} of byte {byte} after {found}")));
+            return Err(ScriptProblem::differs(0, format!("there is a {kind} of byte {byte} after {found}")));
         }
         now(0)
     }
 }
 
 /// Bytes of all parts of a message.
-fn message_length(message: &Value) -> u64 {
-    let parts = message.field("msg_iov").map(Value::items).unwrap_or_default();
-    let length = |part: &Value| match part {
-        Value::Record(fields) => fields.get(1).and_then(|(_, length)| length.number()).unwrap_or(0),
+fn message_length(message: &ScriptValue) -> u64 {
+    let parts = message.field("msg_iov").map(ScriptValue::items).unwrap_or_default();
+    let length = |part: &ScriptValue| match part {
+        ScriptValue::Record(fields) => fields.get(1).and_then(|(_, length)| length.number()).unwrap_or(0),
         _ => 0,
     };
     parts.iter().map(length).sum::<i64>() as u64

@@ -38,19 +38,19 @@ pub(crate) struct Socket {
 
 /// A connection as the script and the endpoint see it.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct PlayedLink {
     pub(crate) connection: Connection,
     pub(crate) translation: Translation,
     /// The listening socket that has not handed it to the program yet.
     pub(crate) listener: Option<i64>,
     /// What the program has said with `TCP_NOTSENT_LOWAT`.
     pub(crate) unsent_limit: Option<i64>,
-    pub(crate) stamps: Stamps,
+    pub(crate) stamps: SegmentStamps,
 }
 
 /// Timestamps of what a program sends (`SO_TIMESTAMPING`).
 #[derive(Debug, Default)]
-pub(crate) struct Stamps {
+pub(crate) struct SegmentStamps {
     /// Kinds that were asked for.
     pub(crate) kinds: Vec<&'static str>,
     /// Stream offset from which bytes are numbered.
@@ -67,13 +67,13 @@ pub(crate) struct Stamps {
 
 /// A packet that the endpoint has sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentSegment {
     pub(crate) at: Time,
     pub(crate) packet: Packet,
     pub(crate) link: usize,
 }
 
-impl Sent {
+impl SentSegment {
     pub(crate) fn segment(&self) -> TcpSegment<'_> {
         self.packet.tcp().expect("an endpoint sends segments")
     }
@@ -81,22 +81,22 @@ impl Sent {
 
 /// A host.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct ScriptHost {
     /// When the script began.
     pub(crate) start: Time,
     pub(crate) now: Time,
     pub(crate) sysctls: Sysctls,
     pub(crate) files: BTreeMap<i64, File>,
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<PlayedLink>,
     /// The connection that packets of the script belong to.
     pub(crate) current: Option<usize>,
     /// What was sent and not compared yet.
-    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) sent: VecDeque<SentSegment>,
 }
 
-impl Host {
+impl ScriptHost {
     pub(crate) fn new(now: Time) -> Self {
-        Host {
+        ScriptHost {
             start: now,
             now,
             sysctls: Sysctls::default(),
@@ -120,8 +120,8 @@ impl Host {
         connection.read_by_calls();
         let translation = Translation::new(local, remote, isns[0], isns[1]);
         connection.set_accepted(listener.is_none());
-        let stamps = Stamps::default();
-        self.links.push(Link { connection, translation, listener, unsent_limit: None, stamps });
+        let stamps = SegmentStamps::default();
+        self.links.push(PlayedLink { connection, translation, listener, unsent_limit: None, stamps });
         self.current = Some(self.links.len() - 1);
         self.links.len() - 1
     }
@@ -145,7 +145,7 @@ impl Host {
         let there = &mut self.links[link];
         let refused = there.listener.is_some_and(|fd| !self.files.contains_key(&fd));
         if there.connection.state() == State::Closed || refused {
-            let reset = reset_for(&packet).map(|packet| Sent { at: self.now, packet, link });
+            let reset = reset_for(&packet).map(|packet| SentSegment { at: self.now, packet, link });
             self.sent.extend(reset);
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl Host {
         let mut packet = Packet::default();
         for (number, link) in self.links.iter_mut().enumerate() {
             while link.connection.has_output() && link.connection.transmit(self.now, &mut packet) {
-                self.sent.push_back(Sent { at: self.now, packet, link: number });
+                self.sent.push_back(SentSegment { at: self.now, packet, link: number });
                 let sent = packet.tcp().expect("an endpoint sends segments");
                 let end = sent.seq().wrapping_sub(link.translation.local_isn).wrapping_add(sent.payload());
                 link.stamps.on_sent(end, self.now);
@@ -197,7 +197,7 @@ impl Host {
     }
 
     /// The connection of a socket.
-    pub(crate) fn link(&mut self, fd: i64) -> Option<&mut Link> {
+    pub(crate) fn link(&mut self, fd: i64) -> Option<&mut PlayedLink> {
         let link = self.socket(fd)?.link?;
         self.links.get_mut(link)
     }
@@ -209,7 +209,7 @@ impl Host {
     }
 }
 
-impl Stamps {
+impl SegmentStamps {
     /// A write ended at this byte of the stream.
     pub(crate) fn on_write(&mut self, bytes: u64) {
         self.written += bytes;

@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// Why a script did not pass.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ScriptProblem {
     /// The text is not understood.
     #[error("line {line}: {message}")]
     Syntax {
@@ -54,25 +54,25 @@ pub enum Problem {
     System(String),
 }
 
-impl Problem {
+impl ScriptProblem {
     pub(crate) fn syntax(line: usize, message: String) -> Self {
-        Problem::Syntax { line, message }
+        ScriptProblem::Syntax { line, message }
     }
 
     pub(crate) fn unsupported(line: usize, what: impl Into<String>) -> Self {
-        Problem::Unsupported { line, what: what.into() }
+        ScriptProblem::Unsupported { line, what: what.into() }
     }
 
-    /// The same problem at a line that was not known where it was found.
+    /// This problem with its line, which was not known where the problem was found.
     pub(crate) fn at(mut self, at: usize) -> Self {
-        if let Problem::Unsupported { line, .. } | Problem::Differs { line, .. } = &mut self {
+        if let ScriptProblem::Unsupported { line, .. } | ScriptProblem::Differs { line, .. } = &mut self {
             *line = at;
         }
         self
     }
 
     pub(crate) fn differs(line: usize, message: impl Into<String>) -> Self {
-        Problem::Differs { line, message: message.into() }
+        ScriptProblem::Differs { line, message: message.into() }
     }
 }
 
@@ -80,8 +80,8 @@ impl Problem {
 ///
 /// # Errors
 /// Why the script did not pass.
-pub fn run(path: &Path) -> Result<(), Problem> {
-    let text = std::fs::read_to_string(path).map_err(|e| Problem::System(format!("{}: {e}", path.display())))?;
+pub fn run(path: &Path) -> Result<(), ScriptProblem> {
+    let text = std::fs::read_to_string(path).map_err(|e| ScriptProblem::System(format!("{}: {e}", path.display())))?;
     let script = parse::parse(&text)?;
     play::play(&script, path.parent().unwrap_or(Path::new(".")))
 }

@@ -1,6 +1,6 @@
 //! What scripts can name of a connection: `tcp_info` and the memory of sockets.
 
-use crate::host::Host;
+use crate::host::ScriptHost;
 use firstlight_transport::{CongestionState, Info, Refusals};
 use firstlight_units::Span;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// What Linux has for a threshold that was not found yet.
 const NO_THRESHOLD: u64 = i32::MAX as u64;
 
-impl Host {
+impl ScriptHost {
     /// The names with their values, of the connection that the script is about.
     pub(crate) fn names(&self) -> BTreeMap<&'static str, u64> {
         let mut names = BTreeMap::from(CONSTANTS);

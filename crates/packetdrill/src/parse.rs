@@ -3,13 +3,13 @@
 mod call;
 mod packet;
 
-use crate::Problem;
+use crate::ScriptProblem;
 use crate::reader::Reader;
-use crate::script::{Action, Event, Script, When};
+use crate::script::{Script, ScriptAction, ScriptEvent, ScriptTime};
 use firstlight_units::Span;
 
 /// Reads a script.
-pub(crate) fn parse(text: &str) -> Result<Script, Problem> {
+pub(crate) fn parse(text: &str) -> Result<Script, ScriptProblem> {
     let mut reader = Reader::new(text);
     let mut script = Script::default();
     while reader.take("--") {
@@ -23,17 +23,17 @@ pub(crate) fn parse(text: &str) -> Result<Script, Problem> {
     Ok(script)
 }
 
-fn event(reader: &mut Reader) -> Result<Event, Problem> {
+fn event(reader: &mut Reader) -> Result<ScriptEvent, ScriptProblem> {
     let line = reader.line();
     // The commands before and after all else have no time.
-    let when = if reader.sees("`") { When::Relative(Span::ZERO, Span::ZERO) } else { when(reader)? };
+    let when = if reader.sees("`") { ScriptTime::Relative(Span::ZERO, Span::ZERO) } else { when(reader)? };
     let action = action(reader)?;
-    Ok(Event { line, when, action })
+    Ok(ScriptEvent { line, when, action })
 }
 
-fn when(reader: &mut Reader) -> Result<When, Problem> {
+fn when(reader: &mut Reader) -> Result<ScriptTime, ScriptProblem> {
     if reader.take("*") {
-        return Ok(When::Any);
+        return Ok(ScriptTime::Any);
     }
     let relative = reader.take("+");
     let first = reader.seconds()?;
@@ -42,29 +42,29 @@ fn when(reader: &mut Reader) -> Result<When, Problem> {
         reader.take("+");
         last = reader.seconds()?;
     }
-    Ok(if relative { When::Relative(first, last) } else { When::Absolute(first, last) })
+    Ok(if relative { ScriptTime::Relative(first, last) } else { ScriptTime::Absolute(first, last) })
 }
 
-fn action(reader: &mut Reader) -> Result<Action, Problem> {
+fn action(reader: &mut Reader) -> Result<ScriptAction, ScriptProblem> {
     if reader.take("<") {
-        return packet::packet(reader).map(Action::Inbound);
+        return packet::packet(reader).map(ScriptAction::Inbound);
     }
     if reader.take(">") {
-        return packet::packet(reader).map(Action::Outbound);
+        return packet::packet(reader).map(ScriptAction::Outbound);
     }
     if reader.take("`") {
-        return Ok(Action::Command(reader.until("`")?.to_owned()));
+        return Ok(ScriptAction::Command(reader.until("`")?.to_owned()));
     }
     if reader.take("%{") {
-        return Ok(Action::Code(reader.until("}%")?.to_owned()));
+        return Ok(ScriptAction::Code(reader.until("}%")?.to_owned()));
     }
-    call::call(reader).map(Action::Call)
+    call::call(reader).map(ScriptAction::Call)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{TcpOption, Value};
+    use crate::script::{ScriptValue, TcpOption};
 
     #[test]
     fn every_part_of_a_script_is_read() {
@@ -77,16 +77,16 @@ mod tests {
         let lines: Vec<usize> = events.iter().map(|event| event.line).collect();
         assert_eq!(lines, [5, 8, 9, 10, 11, 12, 14]);
         let ms = Span::from_ms;
-        assert_eq!(events[2].when, When::Relative(ms(2), ms(2)));
-        assert_eq!(events[3].when, When::Relative(ms(300), ms(310)));
-        assert_eq!(events[4].when, When::Any);
-        let Action::Call(connect) = &events[2].action else { panic!() };
+        assert_eq!(events[2].when, ScriptTime::Relative(ms(2), ms(2)));
+        assert_eq!(events[3].when, ScriptTime::Relative(ms(300), ms(310)));
+        assert_eq!(events[4].when, ScriptTime::Any);
+        let ScriptAction::Call(connect) = &events[2].action else { panic!() };
         assert_eq!((connect.end, connect.errno.as_deref()), (Some(ms(4)), Some("EINPROGRESS")));
-        assert_eq!((connect.args.len(), &connect.result), (3, &Value::Number(-1)));
-        let Action::Outbound(syn) = &events[3].action else { panic!() };
+        assert_eq!((connect.args.len(), &connect.result), (3, &ScriptValue::Number(-1)));
+        let ScriptAction::Outbound(syn) = &events[3].action else { panic!() };
         assert_eq!((&*syn.flags, syn.ack, syn.window), ("SE.", Some(1), None));
         assert_eq!(syn.options, Some(vec![TcpOption::Mss(1460), TcpOption::Nop, TcpOption::WindowScale(8)]));
-        let Action::Inbound(data) = &events[4].action else { panic!() };
+        let ScriptAction::Inbound(data) = &events[4].action else { panic!() };
         assert_eq!((data.seq, data.len, data.window), (1, 1000, Some(257)));
         let sack = TcpOption::Sack(vec![(1, 2), (3, 4)]);
         assert_eq!(data.options, Some(vec![sack, TcpOption::Nop, TcpOption::Timestamp { value: 5, echo: 6 }]));
@@ -96,12 +96,12 @@ mod tests {
     fn calls_have_structured_arguments() {
         let text =
             "+0 sendmsg(4, {msg_name(...)=..., msg_iov(2)=[{..., 0}, {..., 40}],\n msg_flags=A|B}, MSG_MORE) = 40";
-        let Action::Call(call) = &parse(text).unwrap().events[0].action else { panic!() };
+        let ScriptAction::Call(call) = &parse(text).unwrap().events[0].action else { panic!() };
         let message = &call.args[1];
         let lengths = message.field("msg_iov").unwrap().items().iter().map(|item| item.field("").cloned());
-        assert_eq!(lengths.collect::<Vec<_>>(), [Some(Value::Any), Some(Value::Any)]);
+        assert_eq!(lengths.collect::<Vec<_>>(), [Some(ScriptValue::Any), Some(ScriptValue::Any)]);
         assert!(message.field("msg_flags").unwrap().has("B"));
-        assert_eq!(call.args[2], Value::Name("MSG_MORE".into()));
+        assert_eq!(call.args[2], ScriptValue::Name("MSG_MORE".into()));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Plays a script: makes happen what happens in it, and compares what must follow.
 
-use crate::Problem;
+use crate::ScriptProblem;
 use crate::calls::{Answer, Pending};
 use crate::compare::{difference, join};
-use crate::host::{Host, Sent};
+use crate::host::{ScriptHost, SentSegment};
 use crate::python::{Snippet, execute};
-use crate::script::{Action, Call, Event, PacketSpec, Script, TcpOption, Value, When};
+use crate::script::{Call, PacketSpec, Script, ScriptAction, ScriptEvent, ScriptTime, ScriptValue, TcpOption};
 use crate::translate::Seen;
 use firstlight_units::{Span, Time};
 use std::path::Path;
@@ -18,7 +18,7 @@ const TOLERANCE_PART: u64 = 8;
 const START: Time = Time::from_ps(10_000_000_000_000);
 
 struct Player<'a> {
-    host: Host,
+    host: ScriptHost,
     directory: &'a Path,
     /// When the event before was to happen.
     last: Time,
@@ -31,9 +31,9 @@ struct Player<'a> {
 }
 
 /// Plays `script`.
-pub(crate) fn play(script: &Script, directory: &Path) -> Result<(), Problem> {
+pub(crate) fn play(script: &Script, directory: &Path) -> Result<(), ScriptProblem> {
     let mut player = Player {
-        host: Host::new(START),
+        host: ScriptHost::new(START),
         directory,
         last: START,
         tolerance: TOLERANCE,
@@ -53,50 +53,50 @@ pub(crate) fn play(script: &Script, directory: &Path) -> Result<(), Problem> {
 }
 
 impl<'a> Player<'a> {
-    fn set(&mut self, options: &[(String, String)]) -> Result<(), Problem> {
+    fn set(&mut self, options: &[(String, String)]) -> Result<(), ScriptProblem> {
         for (name, value) in options {
             match (&**name, value.parse::<u64>()) {
                 ("tolerance_usecs", Ok(us)) => self.tolerance = Span::from_us(us),
                 ("tcp_ts_tick_usecs", Ok(1000)) => self.compare_clock = true,
                 // Packets larger than this hold several segments: the endpoint knows the peer's segments by its SYN.
                 ("mss", _) | ("send_omit_free", _) | ("ip_version", _) => {}
-                _ => return Err(Problem::unsupported(1, format!("options such as --{name}={value}"))),
+                _ => return Err(ScriptProblem::unsupported(1, format!("options such as --{name}={value}"))),
             }
         }
         Ok(())
     }
 
-    fn event(&mut self, event: &'a Event) -> Result<(), Problem> {
+    fn event(&mut self, event: &'a ScriptEvent) -> Result<(), ScriptProblem> {
         let line = event.line;
         let base = self.last;
         let (from, to) = match event.when {
-            When::Any => (base, base),
-            When::Absolute(from, to) => (START + from, START + to),
-            When::Relative(from, to) => (base + from, base + to),
+            ScriptTime::Any => (base, base),
+            ScriptTime::Absolute(from, to) => (START + from, START + to),
+            ScriptTime::Relative(from, to) => (base + from, base + to),
         };
-        if let Action::Outbound(spec) = &event.action {
-            return self.expect(spec, line, (event.when != When::Any).then_some((from, to)));
+        if let ScriptAction::Outbound(spec) = &event.action {
+            return self.expect(spec, line, (event.when != ScriptTime::Any).then_some((from, to)));
         }
         self.last = from;
         self.run_to(from)?;
-        let unsupported = |what| Problem::unsupported(line, what);
+        let unsupported = |what| ScriptProblem::unsupported(line, what);
         match &event.action {
-            Action::Inbound(spec) => self.host.receive(spec).map_err(unsupported)?,
-            Action::Call(call) => self.call(call, line, base)?,
-            Action::Command(text) => {
+            ScriptAction::Inbound(spec) => self.host.receive(spec).map_err(unsupported)?,
+            ScriptAction::Call(call) => self.call(call, line, base)?,
+            ScriptAction::Command(text) => {
                 crate::shell::run(text, &mut self.host, self.directory).map_err(|problem| problem.at(line))?;
             }
-            Action::Code(code) => {
+            ScriptAction::Code(code) => {
                 let names = self.host.names();
                 self.snippets.push(Snippet { line, code: code.clone(), names });
             }
-            Action::Outbound(_) => {}
+            ScriptAction::Outbound(_) => {}
         }
         self.look_after_pending()
     }
 
     /// Lets time pass, up to `until`.
-    fn run_to(&mut self, until: Time) -> Result<(), Problem> {
+    fn run_to(&mut self, until: Time) -> Result<(), ScriptProblem> {
         while self.host.step(until) {
             self.look_after_pending()?;
         }
@@ -108,9 +108,9 @@ impl<'a> Player<'a> {
     }
 
     /// The endpoint is expected to send a packet, between two times if these matter.
-    fn expect(&mut self, spec: &PacketSpec, line: usize, when: Option<(Time, Time)>) -> Result<(), Problem> {
+    fn expect(&mut self, spec: &PacketSpec, line: usize, when: Option<(Time, Time)>) -> Result<(), ScriptProblem> {
         let latest = when.map_or(self.last + Span::from_secs(600), |(_, to)| to + self.tolerance(to));
-        let mut packets: Vec<(Sent, Seen)> = vec![];
+        let mut packets: Vec<(SentSegment, Seen)> = vec![];
         while packets.is_empty() || packets.iter().map(|(_, seen)| seen.len).sum::<u32>() < spec.len {
             match self.host.sent.pop_front() {
                 // Only the connection that the script is about is compared.
@@ -123,7 +123,7 @@ impl<'a> Player<'a> {
                     self.host.step(latest);
                     self.look_after_pending()?;
                 }
-                None => return Err(Problem::differs(line, missing(&packets))),
+                None => return Err(ScriptProblem::differs(line, missing(&packets))),
             }
         }
         self.check(spec, line, when, &packets)
@@ -134,17 +134,17 @@ impl<'a> Player<'a> {
         spec: &PacketSpec,
         line: usize,
         when: Option<(Time, Time)>,
-        packets: &[(Sent, Seen)],
-    ) -> Result<(), Problem> {
+        packets: &[(SentSegment, Seen)],
+    ) -> Result<(), ScriptProblem> {
         let seen: Vec<Seen> = packets.iter().map(|(_, seen)| seen.clone()).collect();
         let list = || seen.iter().map(Seen::to_string).collect::<Vec<_>>().join("; ");
         let whole =
-            join(&seen).ok_or_else(|| Problem::differs(line, format!("these are not one burst: {}", list())))?;
+            join(&seen).ok_or_else(|| ScriptProblem::differs(line, format!("these are not one burst: {}", list())))?;
         let first = packets[0].0;
         let translation = &mut self.host.links[first.link].translation;
         let clock = translation.first_timestamp().filter(|_| self.compare_clock);
         if let Some(difference) = difference(spec, &whole, first.packet.ecn(), clock) {
-            return Err(Problem::differs(line, format!("{difference}; found {}", list())));
+            return Err(ScriptProblem::differs(line, format!("{difference}; found {}", list())));
         }
         for option in spec.options.iter().flatten() {
             if let TcpOption::Timestamp { value, .. } = option {
@@ -161,19 +161,22 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn check_time(&self, line: usize, what: &str, at: Time, from: Time, to: Time) -> Result<(), Problem> {
+    fn check_time(&self, line: usize, what: &str, at: Time, from: Time, to: Time) -> Result<(), ScriptProblem> {
         let tolerance = self.tolerance(to);
         if at + tolerance < from || at > to + tolerance {
             let seconds = |at: Time| (at.saturating_since(START)).as_secs_f64();
             let (at, from, to) = (seconds(at), seconds(from), seconds(to));
-            return Err(Problem::differs(line, format!("{what} came at {at:.6} s, expected {from:.6} to {to:.6} s")));
+            return Err(ScriptProblem::differs(
+                line,
+                format!("{what} came at {at:.6} s, expected {from:.6} to {to:.6} s"),
+            ));
         }
         Ok(())
     }
 
-    fn call(&mut self, call: &'a Call, line: usize, base: Time) -> Result<(), Problem> {
+    fn call(&mut self, call: &'a Call, line: usize, base: Time) -> Result<(), ScriptProblem> {
         if self.pending.is_some() {
-            return Err(Problem::differs(line, "the call before has not returned"));
+            return Err(ScriptProblem::differs(line, "the call before has not returned"));
         }
         let end = base + call.end.unwrap_or(self.last - base);
         match self.host.call(call).map_err(|problem| problem.at(line))? {
@@ -186,7 +189,7 @@ impl<'a> Player<'a> {
     }
 
     /// Sees whether the call that blocks can return.
-    fn look_after_pending(&mut self) -> Result<(), Problem> {
+    fn look_after_pending(&mut self) -> Result<(), ScriptProblem> {
         let Some((pending, call, line, end)) = self.pending.take() else { return Ok(()) };
         match self.host.retry(&pending) {
             None => self.pending = Some((pending, call, line, end)),
@@ -199,18 +202,18 @@ impl<'a> Player<'a> {
     }
 
     /// The script is over: what blocks has some time left.
-    fn finish(&mut self, line: usize) -> Result<(), Problem> {
+    fn finish(&mut self, line: usize) -> Result<(), ScriptProblem> {
         if let Some((.., end)) = self.pending {
             self.run_to(end + self.tolerance(end))?;
             if self.pending.is_some() {
-                return Err(Problem::differs(line, "a call has not returned"));
+                return Err(ScriptProblem::differs(line, "a call has not returned"));
             }
         }
         Ok(())
     }
 }
 
-fn missing(packets: &[(Sent, Seen)]) -> String {
+fn missing(packets: &[(SentSegment, Seen)]) -> String {
     match packets {
         [] => "no packet is sent".into(),
         _ => {
@@ -220,14 +223,14 @@ fn missing(packets: &[(Sent, Seen)]) -> String {
     }
 }
 
-fn check_result(call: &Call, line: usize, result: i64, errno: Option<&str>) -> Result<(), Problem> {
+fn check_result(call: &Call, line: usize, result: i64, errno: Option<&str>) -> Result<(), ScriptProblem> {
     let same = match &call.result {
-        Value::Any => true,
+        ScriptValue::Any => true,
         expected => expected.number() == Some(result),
     };
     if same && call.errno.as_deref() == errno {
         return Ok(());
     }
     let (expected, error) = (&call.result, &call.errno);
-    Err(Problem::differs(line, format!("{} = {result} {errno:?}, expected {expected:?} {error:?}", call.name)))
+    Err(ScriptProblem::differs(line, format!("{} = {result} {errno:?}, expected {expected:?} {error:?}", call.name)))
 }

@@ -1,6 +1,6 @@
 //! The Python statements of scripts: assertions about `tcp_info`.
 
-use crate::Problem;
+use crate::ScriptProblem;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -25,13 +25,13 @@ for line, names, code in SNIPPETS:
 ";
 
 /// Executes the snippets one after the other, each with its own names.
-pub(crate) fn execute(snippets: &[Snippet]) -> Result<(), Problem> {
+pub(crate) fn execute(snippets: &[Snippet]) -> Result<(), ScriptProblem> {
     if snippets.is_empty() {
         return Ok(());
     }
     let list: Vec<String> = snippets.iter().map(Snippet::literal).collect();
     let program = format!("SNIPPETS = [{}]\n{RUNNER}", list.join(",\n"));
-    let failed = |e: std::io::Error| Problem::System(format!("python3: {e}"));
+    let failed = |e: std::io::Error| ScriptProblem::System(format!("python3: {e}"));
     let mut python =
         Command::new("python3").arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
     python.stdin.take().expect("it is piped").write_all(program.as_bytes()).map_err(failed)?;
@@ -41,7 +41,7 @@ pub(crate) fn execute(snippets: &[Snippet]) -> Result<(), Problem> {
         return Ok(());
     }
     let (line, message) = text.split_once(' ').unwrap_or(("0", &text));
-    Err(Problem::differs(line.parse().unwrap_or(0), message))
+    Err(ScriptProblem::differs(line.parse().unwrap_or(0), message))
 }
 
 impl Snippet {

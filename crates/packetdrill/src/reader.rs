@@ -1,6 +1,6 @@
 //! Reading text: blanks, comments, words, numbers.
 
-use crate::Problem;
+use crate::ScriptProblem;
 use firstlight_units::Span;
 
 /// A text, and how far it has been read.
@@ -23,9 +23,9 @@ impl<'a> Reader<'a> {
         1 + self.text[..self.at].matches('\n').count()
     }
 
-    pub(crate) fn wrong(&self, expected: &str) -> Problem {
+    pub(crate) fn wrong(&self, expected: &str) -> ScriptProblem {
         let found: String = self.rest().chars().take_while(|c| *c != '\n').take(40).collect();
-        Problem::syntax(self.line(), format!("expected {expected}, found `{found}`"))
+        ScriptProblem::syntax(self.line(), format!("expected {expected}, found `{found}`"))
     }
 
     /// Skips blanks and comments.
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         there
     }
 
-    pub(crate) fn expect(&mut self, token: &str) -> Result<(), Problem> {
+    pub(crate) fn expect(&mut self, token: &str) -> Result<(), ScriptProblem> {
         if self.take(token) { Ok(()) } else { Err(self.wrong(&format!("`{token}`"))) }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything up to `end`, which is skipped.
-    pub(crate) fn until(&mut self, end: &str) -> Result<&'a str, Problem> {
+    pub(crate) fn until(&mut self, end: &str) -> Result<&'a str, ScriptProblem> {
         let rest = self.rest();
         let length = rest.find(end).ok_or_else(|| self.wrong(&format!("`{end}` after this")))?;
         self.at += length + end.len();
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number, decimal or hexadecimal.
-    pub(crate) fn number(&mut self) -> Result<i64, Problem> {
+    pub(crate) fn number(&mut self) -> Result<i64, ScriptProblem> {
         self.skip();
         let negative = self.take("-");
         let number = if self.take("0x") {
@@ -109,13 +109,13 @@ impl<'a> Reader<'a> {
         number.map(|n| if negative { -n } else { n }).map_err(|_| self.wrong("a number"))
     }
 
-    pub(crate) fn unsigned<T: TryFrom<i64>>(&mut self) -> Result<T, Problem> {
+    pub(crate) fn unsigned<T: TryFrom<i64>>(&mut self) -> Result<T, ScriptProblem> {
         let number = self.number()?;
         T::try_from(number).map_err(|_| self.wrong("a smaller number before this"))
     }
 
     /// Seconds with a fraction, such as `.105`. The three dots of a range are no part of it.
-    pub(crate) fn seconds(&mut self) -> Result<Span, Problem> {
+    pub(crate) fn seconds(&mut self) -> Result<Span, ScriptProblem> {
         self.skip();
         let whole = self.run(|c| c.is_ascii_digit());
         let dot = self.rest().strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));

@@ -8,20 +8,20 @@ use firstlight_units::Span;
 pub(crate) struct Script {
     /// `--name=value` or `--name` at the top.
     pub(crate) options: Vec<(String, String)>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<ScriptEvent>,
 }
 
 /// Something that happens, or is expected.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct ScriptEvent {
     pub(crate) line: usize,
-    pub(crate) when: When,
-    pub(crate) action: Action,
+    pub(crate) when: ScriptTime,
+    pub(crate) action: ScriptAction,
 }
 
 /// When an event happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum ScriptTime {
     /// At any time.
     Any,
     /// Between two spans after the script's start.
@@ -32,7 +32,7 @@ pub(crate) enum When {
 
 /// What happens.
 #[derive(Debug)]
-pub(crate) enum Action {
+pub(crate) enum ScriptAction {
     /// The peer sends this packet.
     Inbound(PacketSpec),
     /// The endpoint is expected to send this packet.
@@ -80,31 +80,31 @@ pub(crate) enum TcpOption {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    pub(crate) args: Vec<Value>,
+    pub(crate) args: Vec<ScriptValue>,
     /// The call blocks, and returns so long after the event before it.
     pub(crate) end: Option<Span>,
-    pub(crate) result: Value,
+    pub(crate) result: ScriptValue,
     pub(crate) errno: Option<String>,
 }
 
 /// An argument or result of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum ScriptValue {
     /// `...`
     Any,
     Number(i64),
     /// A name, or several joined by `|`.
     Name(String),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<ScriptValue>),
     /// `{name=value, ...}`; a value without a name has an empty one.
-    Record(Vec<(String, Value)>),
+    Record(Vec<(String, ScriptValue)>),
 }
 
-impl Value {
+impl ScriptValue {
     pub(crate) fn number(&self) -> Option<i64> {
         match self {
-            Value::Number(number) => Some(*number),
+            ScriptValue::Number(number) => Some(*number),
             _ => None,
         }
     }
@@ -112,14 +112,14 @@ impl Value {
     /// The number in `[number]`.
     pub(crate) fn only(&self) -> Option<i64> {
         match self {
-            Value::List(list) if list.len() == 1 => list[0].number(),
+            ScriptValue::List(list) if list.len() == 1 => list[0].number(),
             _ => None,
         }
     }
 
     pub(crate) fn name(&self) -> &str {
         match self {
-            Value::Name(name) => name,
+            ScriptValue::Name(name) => name,
             _ => "",
         }
     }
@@ -130,16 +130,16 @@ impl Value {
     }
 
     /// The field of a record.
-    pub(crate) fn field(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn field(&self, name: &str) -> Option<&ScriptValue> {
         match self {
-            Value::Record(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, value)| value),
+            ScriptValue::Record(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, value)| value),
             _ => None,
         }
     }
 
-    pub(crate) fn items(&self) -> &[Value] {
+    pub(crate) fn items(&self) -> &[ScriptValue] {
         match self {
-            Value::List(items) => items,
+            ScriptValue::List(items) => items,
             _ => &[],
         }
     }

@@ -1,11 +1,11 @@
 //! The shell commands of scripts: settings, the link's queue, counters.
 
-use crate::Problem;
-use crate::host::Host;
+use crate::ScriptProblem;
+use crate::host::ScriptHost;
 use std::path::Path;
 
 /// Runs the commands of a script, or of a file in `directory` that it names. `Err` names what is not understood.
-pub(crate) fn run(commands: &str, host: &mut Host, directory: &Path) -> Result<(), Problem> {
+pub(crate) fn run(commands: &str, host: &mut ScriptHost, directory: &Path) -> Result<(), ScriptProblem> {
     for command in commands.replace("\\\n", " ").lines().flat_map(|line| line.split(" ; ")) {
         let command = command.split(" #").next().unwrap_or_default().trim();
         if !command.is_empty() && !command.starts_with('#') {
@@ -15,7 +15,7 @@ pub(crate) fn run(commands: &str, host: &mut Host, directory: &Path) -> Result<(
     Ok(())
 }
 
-fn one(command: &str, host: &mut Host, directory: &Path) -> Result<(), Problem> {
+fn one(command: &str, host: &mut ScriptHost, directory: &Path) -> Result<(), ScriptProblem> {
     let words = words(command);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[0] {
@@ -23,7 +23,7 @@ fn one(command: &str, host: &mut Host, directory: &Path) -> Result<(), Problem> 
         name if name.ends_with("set_sysctls.py") => settings(words[1..].iter(), host),
         name if name.ends_with("defaults.sh") => {
             let path = directory.join(name);
-            let failed = |e| Problem::System(format!("{}: {e}", path.display()));
+            let failed = |e| ScriptProblem::System(format!("{}: {e}", path.display()));
             let text = std::fs::read_to_string(&path).map_err(failed)?;
             run(&text, host, directory)
         }
@@ -38,7 +38,7 @@ fn one(command: &str, host: &mut Host, directory: &Path) -> Result<(), Problem> 
     }
 }
 
-fn settings<'a>(assignments: impl Iterator<Item = &'a &'a str>, host: &mut Host) -> Result<(), Problem> {
+fn settings<'a>(assignments: impl Iterator<Item = &'a &'a str>, host: &mut ScriptHost) -> Result<(), ScriptProblem> {
     for assignment in assignments {
         if let Some((name, value)) = assignment.split_once('=') {
             host.sysctls.set(name, value).or_else(unsupported)?;
@@ -48,7 +48,7 @@ fn settings<'a>(assignments: impl Iterator<Item = &'a &'a str>, host: &mut Host)
 }
 
 /// The queue of the link: one without limit is the only one there is.
-fn queue(words: &[&str]) -> Result<(), Problem> {
+fn queue(words: &[&str]) -> Result<(), ScriptProblem> {
     match words {
         ["tc", "qdisc", "add", .., "pfifo"] => Ok(()),
         _ => unsupported("queues of the link that refuse packets or pace them"),
@@ -56,7 +56,7 @@ fn queue(words: &[&str]) -> Result<(), Problem> {
 }
 
 /// `nstat -n` starts to count, `nstat | grep NAME | grep -q " 3 "` asks.
-fn counter(command: &str, host: &mut Host) -> Result<(), Problem> {
+fn counter(command: &str, host: &mut ScriptHost) -> Result<(), ScriptProblem> {
     let Some(name) = command.split("grep ").nth(1).and_then(|rest| rest.split([' ', '|']).next()) else {
         return Ok(());
     };
@@ -65,11 +65,11 @@ fn counter(command: &str, host: &mut Host) -> Result<(), Problem> {
     if Some(found) == expected {
         return Ok(());
     }
-    Err(Problem::differs(0, format!("counter {name} is {found}, expected {expected:?}")))
+    Err(ScriptProblem::differs(0, format!("counter {name} is {found}, expected {expected:?}")))
 }
 
-fn unsupported(what: impl Into<String>) -> Result<(), Problem> {
-    Err(Problem::unsupported(0, what))
+fn unsupported(what: impl Into<String>) -> Result<(), ScriptProblem> {
+    Err(ScriptProblem::unsupported(0, what))
 }
 
 /// The words of a command, with quotes taken off and `$((a*b))` worked out; what follows a redirection is left out.

@@ -20,7 +20,7 @@ pub(crate) struct Translation {
     pub(crate) remote: Endpoint,
     /// The endpoint's sequence number of the script's 0, of what the endpoint sends.
     pub(crate) local_isn: u32,
-    /// The same of what the peer sends.
+    /// The endpoint's sequence number of the script's 0, of what the peer sends.
     pub(crate) remote_isn: u32,
     /// The endpoint's timestamps by the script's values.
     timestamps: BTreeMap<u32, u32>,

@@ -3,7 +3,7 @@
 //!
 //! Without sources nothing is run. `FIRSTLIGHT_PACKETDRILL` names another directory of scripts.
 
-use firstlight_packetdrill::{Problem, run};
+use firstlight_packetdrill::{ScriptProblem, run};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,7 +70,7 @@ fn unpack(tarball: &Path, place: &Path) {
 }
 
 /// Runs the scripts that are about what the endpoint has; by name, without prefix and ending.
-fn results(directory: &Path) -> BTreeMap<String, Result<(), Problem>> {
+fn results(directory: &Path) -> BTreeMap<String, Result<(), ScriptProblem>> {
     let files = std::fs::read_dir(directory).expect("the directory of scripts can be read");
     let mut files: Vec<PathBuf> = files.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "loads and calls code of another compilation")]
 
 use firstlight_cc::Window;
-use firstlight_cc::abi::{Instance, SYMBOL, Table, VERSION};
+use firstlight_cc::abi::{ControllerTable, Instance, SYMBOL, VERSION};
 use firstlight_cc::event::Event;
 use firstlight_transport::cc::{OwnConfig, OwnController, OwnFactory};
 use libloading::Library;
@@ -21,13 +21,13 @@ pub fn load(name: &'static str, path: &Path) -> Result<OwnConfig, String> {
     // SAFETY: the user names the file in order that its code runs.
     let library = unsafe { Library::new(&path) };
     let library = library.map_err(|error| format!("cannot be loaded as a shared object: {error}"))?;
-    // SAFETY: a symbol of this name is a `Table`, whose version comes first in each version of the interface.
-    let table = unsafe { library.get::<*const Table>(SYMBOL.as_bytes()) }.map(|symbol| *symbol);
+    // SAFETY: a symbol of this name is a `ControllerTable`, whose version comes first in each version of the interface.
+    let table = unsafe { library.get::<*const ControllerTable>(SYMBOL.as_bytes()) }.map(|symbol| *symbol);
     let table = table.map_err(|_| {
         format!("has no controller: write firstlight_cc::congestion_control!(..) in it, which makes {SYMBOL}")
     })?;
     // SAFETY: as above. The library is never unloaded.
-    let table: &'static Table = unsafe { &*table };
+    let table: &'static ControllerTable = unsafe { &*table };
     if table.version != VERSION {
         return Err(format!(
             "was built for version {} of the interface, and this is version {VERSION}: build it with the crate \
@@ -41,7 +41,7 @@ pub fn load(name: &'static str, path: &Path) -> Result<OwnConfig, String> {
 
 #[derive(Debug)]
 struct Loaded {
-    table: &'static Table,
+    table: &'static ControllerTable,
 }
 
 impl OwnFactory for Loaded {

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 // How long a schedule takes to compute is what the caller asks for; the schedule knows nothing of it.
 #[expect(clippy::disallowed_types, reason = "measures the computation; the week does not depend on it")]
-type Clock = std::time::Instant;
+type WallClock = std::time::Instant;
 
 /// Between two looks for Ctrl-C.
 const PACE: Duration = Duration::from_millis(50);
@@ -62,7 +62,7 @@ pub(crate) fn schedule<'py>(
     let found = Scheduler::from_name(scheduler).ok_or_else(|| unknown(scheduler))?;
     let (answer, told) = channel();
     std::thread::spawn(move || {
-        let began = Clock::now();
+        let began = WallClock::now();
         let week = found.schedule(&demand, &frame);
         let took = began.elapsed();
         answer.send(week.map(|week| (served(&demand, &week, frame.circuit), week, took)))

@@ -9,7 +9,7 @@ mod progress;
 
 use error::SpecError;
 use firstlight_lab::{Files, TimelineRequest, inspect_request, plan, run_request};
-use firstlight_spec::{OverrideValue, Request, Spec, reference, schema};
+use firstlight_spec::{OverrideValue, Request, Spec, schema};
 use firstlight_units::Span;
 use progress::Watch;
 use pyo3::prelude::*;
@@ -29,20 +29,14 @@ fn schema_text() -> String {
     format!("{:#}", schema())
 }
 
-/// The reference of keys as Markdown.
-#[pyfunction(name = "reference")]
-fn reference_text() -> String {
-    reference()
-}
-
 /// An experiment that was read and checked: one reading serves inspection, identity and run.
-#[pyclass(frozen)]
-struct Experiment {
+#[pyclass(frozen, name = "Experiment")]
+struct PyExperiment {
     request: Request,
     overrides: Vec<(String, OverrideValue)>,
 }
 
-impl Experiment {
+impl PyExperiment {
     /// The experiment on a network, if it is one.
     fn network(&self) -> Option<&Spec> {
         match &self.request {
@@ -53,7 +47,7 @@ impl Experiment {
 }
 
 #[pymethods]
-impl Experiment {
+impl PyExperiment {
     /// Reads an experiment from the text of its file; `path` is for messages and for the files that it names.
     #[new]
     #[pyo3(signature = (text, path, overrides, *, allow_sweep = false, congestion_control = None))]
@@ -67,7 +61,7 @@ impl Experiment {
         let overrides = convert::overrides(overrides)?;
         let own = congestion_control.map(own::controllers).transpose()?.unwrap_or_default();
         let request = Request::read_with(text, path, &overrides, allow_sweep, own);
-        Ok(Experiment { request: request.map_err(|problem| error::to_python(problem.into()))?, overrides })
+        Ok(PyExperiment { request: request.map_err(|problem| error::to_python(problem.into()))?, overrides })
     }
 
     /// The name of the experiment.
@@ -136,7 +130,7 @@ fn timeline_request((path, flows, from, until): TimelineArguments) -> PyResult<T
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::Experiment;
+    use super::PyExperiment;
     #[pymodule_export]
     use super::circuits::{bytes_of, schedule, schedulers};
     #[pymodule_export]
@@ -146,5 +140,5 @@ mod _core {
     #[pymodule_export]
     use super::own::{PyAck, PyWindow, check_controller};
     #[pymodule_export]
-    use super::{reference_text, schema_text, version};
+    use super::{schema_text, version};
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use std::ops::ControlFlow;
 // The wall clock decides how often Python is asked, nothing of the run.
 #[expect(clippy::disallowed_types, reason = "paces calls into Python; the run knows nothing of it")]
-type Clock = std::time::Instant;
+type WallClock = std::time::Instant;
 use std::time::Duration;
 
 /// Between two calls into Python.
@@ -14,14 +14,14 @@ const PACE: Duration = Duration::from_millis(50);
 /// Calls the user's function and looks for signals, at most every [`PACE`].
 pub(crate) struct Watch {
     progress: Option<Py<PyAny>>,
-    last: Clock,
+    last: WallClock,
     /// What stopped the run.
     pub raised: Option<PyErr>,
 }
 
 impl Watch {
     pub fn new(progress: Option<Py<PyAny>>) -> Self {
-        Watch { progress, last: Clock::now(), raised: None }
+        Watch { progress, last: WallClock::now(), raised: None }
     }
 
     /// The run has come so far.
@@ -29,7 +29,7 @@ impl Watch {
         if self.last.elapsed() < PACE && done.part < 1.0 {
             return ControlFlow::Continue(());
         }
-        self.last = Clock::now();
+        self.last = WallClock::now();
         let asked = Python::attach(|py| {
             py.check_signals()?;
             self.progress

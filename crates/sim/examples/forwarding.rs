@@ -24,7 +24,7 @@ const PAIR_SENDERS: u16 = 16;
 const HEADER: u8 = 52;
 
 /// A fabric, who sends to whom over it, and in packets of which size.
-struct Workload {
+struct ForwardedLoad {
     fabric: Fabric,
     flows: Vec<(HostId, HostId)>,
     mtu: u16,
@@ -49,16 +49,16 @@ fn main() {
 }
 
 /// As `benches/incast.toml`.
-fn incast() -> Workload {
+fn incast() -> ForwardedLoad {
     let hosts = u32::from(SENDERS) + 1;
     let cable = Cable::new(Rate::from_gbps(10), Span::from_us(5));
     let fabric = graph(topology::star(hosts, cable).expect("the example's own settings are legal"));
     let flows = (0..SENDERS).map(|sender| (HostId(sender), HostId(SENDERS))).collect();
-    Workload { fabric, flows, mtu: 1500, window: 4 }
+    ForwardedLoad { fabric, flows, mtu: 1500, window: 4 }
 }
 
 /// As `benches/tree.toml`: about as many senders as are busy there at a time.
-fn tree() -> Workload {
+fn tree() -> ForwardedLoad {
     let cable = Cable::new(Rate::from_gbps(10), Span::from_us(1));
     let tree = ThreeTier {
         servers: 192,
@@ -70,14 +70,14 @@ fn tree() -> Workload {
         cables: cables(cable),
     };
     let fabric = graph(tree.build().expect("the example's own settings are legal"));
-    Workload { fabric, flows: pairs(192).step_by(2).collect(), mtu: 1500, window: 16 }
+    ForwardedLoad { fabric, flows: pairs(192).step_by(2).collect(), mtu: 1500, window: 16 }
 }
 
 /// As `benches/permutation.toml`.
-fn permutation(k: u32) -> Workload {
+fn permutation(k: u32) -> ForwardedLoad {
     let cables = cables(Cable::new(Rate::from_gbps(10), Span::from_us(1)));
     let fabric = graph(topology::fat_tree(k, cables).expect("the example's own settings are legal"));
-    Workload { fabric, flows: pairs(k * k * k / 4).collect(), mtu: 1500, window: 32 }
+    ForwardedLoad { fabric, flows: pairs(k * k * k / 4).collect(), mtu: 1500, window: 32 }
 }
 
 const fn cables(cable: Cable) -> TreeCables {
@@ -98,7 +98,7 @@ fn graph(topology: Topology) -> Fabric {
 }
 
 /// As `benches/etalon-pair.toml`, but with a VOQ that holds all windows.
-fn etalon_pair() -> Workload {
+fn etalon_pair() -> ForwardedLoad {
     let window = 4;
     let small = u32::from(PAIR_SENDERS) * window;
     let config = HybridConfig {
@@ -120,10 +120,10 @@ fn etalon_pair() -> Workload {
     };
     let fabric = Fabric::hybrid(&config).expect("the example's own settings are legal");
     let flows = (0..PAIR_SENDERS).map(|sender| (HostId(sender), HostId(PAIR_SENDERS + sender))).collect();
-    Workload { fabric, flows, mtu: 9000, window }
+    ForwardedLoad { fabric, flows, mtu: 9000, window }
 }
 
-fn run(name: &str, Workload { mut fabric, flows, mtu, window }: Workload, packets: u64) {
+fn run(name: &str, ForwardedLoad { mut fabric, flows, mtu, window }: ForwardedLoad, packets: u64) {
     for seq in 0..window {
         for &(src, dst) in &flows {
             fabric.inject(src, data(src, dst, seq, mtu), Time::ZERO);

@@ -323,7 +323,9 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_as_a_sorted_set(
-            ops in prop::collection::vec((any::<bool>(), any::<bool>(), 0usize..20, prop::option::of(0u64..50)), 1..300),
+            ops in prop::collection::vec(
+                (any::<bool>(), any::<bool>(), 0usize..20, prop::option::of(0u64..50)), 1..300,
+            ),
             nics in 1usize..20, ports in 1usize..20,
         ) {
             let mut events = EventSet::new(&[(EventKind::Port, ports), (EventKind::Nic, nics)]);

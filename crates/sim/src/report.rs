@@ -226,7 +226,7 @@ pub struct QueueReport {
     pub elapsed: Span,
     /// Packets that were queued.
     pub packets: u64,
-    /// Their IP bytes.
+    /// IP bytes of the packets that were queued.
     pub bytes: Bytes,
     /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits: with strict
     /// priorities, how long all that was unsent would last.

@@ -387,7 +387,8 @@ proptest! {
     /// transmitter go that its account would stop again.
     #[test]
     fn a_deadlock_that_is_told_never_ends(
-        switches in 3usize..6, delay in 2000u64..8000, xoff in 3000u64..20_000, band in 0u64..200, response in 0u64..4000,
+        switches in 3usize..6, delay in 2000u64..8000, xoff in 3000u64..20_000, band in 0u64..200,
+        response in 0u64..4000,
         bursts in prop::collection::vec((0u64..20_000, 0usize..6, 1u32..60), 3..12), step in 50u64..1000,
     ) {
         let pfc = PfcConfig {

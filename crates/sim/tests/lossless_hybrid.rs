@@ -253,7 +253,8 @@ prop_compose! {
             receive_delay: us(stack),
             qcn: qcn.then(nervous),
             adapter: AdapterConfig {
-                receive: drain.map(|drain| ReceiveConfig { drain: Rate::from_gbps(drain), buffer: Bytes::new(1 << 40) }),
+                receive: drain
+                    .map(|drain| ReceiveConfig { drain: Rate::from_gbps(drain), buffer: Bytes::new(1 << 40) }),
                 ..AdapterConfig::default()
             },
             ..InterfaceConfig::default()
@@ -323,7 +324,8 @@ proptest! {
         let report = fabric.pauses().unwrap();
         prop_assert_eq!((report.lost, left.len()), (0, sends.len()));
         for port in &report.ports {
-            prop_assert!(!port.lossless || port.peak <= port.limits.xoff.get() + port.limits.headroom.get(), "{:?}", port);
+            let most = port.limits.xoff.get() + port.limits.headroom.get();
+            prop_assert!(!port.lossless || port.peak <= most, "{:?}", port);
             let own = if port.name.ends_with(".port") { above } else { xoff };
             prop_assert!(!port.lossless || port.limits.xoff.get() == own, "{:?}", port);
             let causes: Vec<_> = report.causes.iter().filter(|cause| cause.name == port.name).collect();

@@ -187,7 +187,8 @@ proptest! {
 
     #[test]
     fn any_graph_is_carried_out(
-        asked in graph(), loss in prop_oneof![2 => Just(0.0), 1 => 0.0..0.05], scale in prop_oneof![Just(1u32), Just(20)],
+        asked in graph(), loss in prop_oneof![2 => Just(0.0), 1 => 0.0..0.05],
+        scale in prop_oneof![Just(1u32), Just(20)],
         stops in prop::collection::vec(1u64..3000, 0..4),
     ) {
         let (messages, flows, after) = build(&asked);

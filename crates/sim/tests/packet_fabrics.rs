@@ -95,9 +95,12 @@ prop_compose! {
         let buffer = buffer.map(|(size, alpha)| SharedBufferConfig { size: Bytes::new(size), alpha });
         let pacer = pacer.then_some(PacerConfig { chance: 0.5, ..PacerConfig::HULL });
         let qcn = qcn.then(nervous);
-        let receive_config = |(drain, buffer)| ReceiveConfig { drain: Rate::from_bps(drain), buffer: Bytes::new(buffer) };
+        let receive_config =
+            |(drain, buffer)| ReceiveConfig { drain: Rate::from_bps(drain), buffer: Bytes::new(buffer) };
         let adapter = AdapterConfig { receive: adapter.map(receive_config), ..AdapterConfig::default() };
-        let interface = InterfaceConfig { send_delay: ns(send), receive_delay: ns(receive), loss, pacer, qcn, adapter, ..InterfaceConfig::default() };
+        let (send_delay, receive_delay) = (ns(send), ns(receive));
+        let interface =
+            InterfaceConfig { send_delay, receive_delay, loss, pacer, qcn, adapter, ..InterfaceConfig::default() };
         let switch = SwitchConfig { discipline, classes, weights, exceptions, buffer, pfc: None };
         GraphConfig { topology, interface, switch, spray, time_scale, seed }
     }
@@ -160,7 +163,8 @@ proptest! {
         assert_conserved(&fabric);
         prop_assert_eq!(totals.held, 0, "all is quiet at the end");
         prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
-        prop_assert_eq!(totals.exited + totals.taken_in + totals.dropped + totals.lost, totals.injected + totals.notified);
+        let gone = totals.exited + totals.taken_in + totals.dropped + totals.lost;
+        prop_assert_eq!(gone, totals.injected + totals.notified);
         let drops = |queue: &Discipline| queue.queue.is_some() || queue.red.is_some() || queue.drop_non_ect > 0.0;
         let SwitchConfig { buffer, .. } = &config.switch;
         let any = config.switch.disciplines().any(drops);
@@ -171,7 +175,8 @@ proptest! {
         for (_, _, packet) in &left {
             let (_, sent) = sends.iter().find(|(_, sent)| number(sent) == number(packet)).unwrap();
             prop_assert!(packet.ecn() == sent.ecn() || (sent.ecn() == Ecn::Ect0 && packet.ecn() == Ecn::Ce));
-            prop_assert_eq!((packet.class(), packet.has_stamps(), packet.size()), (sent.class(), sent.has_stamps(), sent.size()));
+            let unchanged = |packet: &Packet| (packet.class(), packet.has_stamps(), packet.size());
+            prop_assert_eq!(unchanged(packet), unchanged(sent));
         }
     }
 
@@ -199,7 +204,8 @@ proptest! {
         let mut watched = Fabric::graph(&config).unwrap();
         let seen = Arc::new(Mutex::new([0; 2]));
         watched.set_capture(Box::new(Seen(seen.clone())));
-        let ports = (0..2.min(config.topology.ports().len() as u32)).map(|port| config.topology.queue_name(PortId(port)));
+        let first = 0..2.min(config.topology.ports().len() as u32);
+        let ports = first.map(|port| config.topology.queue_name(PortId(port)));
         watched.watch(&WatchConfig { ports: ports.collect(), every: Some(us(7)) }).unwrap();
         let mut again = vec![];
         let mut rest = &sends[..];

@@ -129,10 +129,10 @@ fn datagrams_wait_for_room() {
     }
 }
 
-/// A flow that hears ACKs while it waits stands in the line once all the same: it and a source at twice the line's rate
-/// share the link.
+/// A flow that receives ACKs while it waits has one place in the wait queue: the flow and a source at twice the link's
+/// rate share the link.
 #[test]
-fn who_waits_stands_in_the_line_once() {
+fn a_waiting_flow_has_one_place_in_the_wait_queue() {
     let fabric = Fabric::graph(&with_buffer(star(3, None, None), 3000)).unwrap();
     let mut world = world(fabric, vec![flow(0, 1, 1 << 30)], vec![probe(0, 2, ns(600), 10_000)]);
     world.run_until(at(us(5000)));
@@ -383,7 +383,8 @@ proptest! {
         prop_assert!(seen.len() >= 10, "a handshake, data and its ACK, there and back");
         prop_assert_eq!(seen, same);
         for (a, b) in without.flows().iter().zip(with.flows()) {
-            prop_assert_eq!((a.finish, a.bytes_acked, a.sender, a.receiver), (b.finish, b.bytes_acked, b.sender, b.receiver));
+            prop_assert_eq!((a.finish, a.bytes_acked), (b.finish, b.bytes_acked));
+            prop_assert_eq!((a.sender, a.receiver), (b.sender, b.receiver));
         }
         prop_assert_eq!(without.fabric().digest(), with.fabric().digest());
     }

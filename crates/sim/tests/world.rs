@@ -51,8 +51,8 @@ fn completion_time_of_a_lone_flow() {
 fn a_timer_goes_off_at_its_time() {
     let fabric = Fabric::graph(&star(2, None, None)).unwrap();
     let mut config = flow(0, 1, None);
-    // A receive window that does not grow, for a packet that lets it grow is acknowledged at once; of seven packets, for
-    // more than half of a window is pushed.
+    // A receive window that does not grow, for a packet that lets it grow is acknowledged at once; of seven packets,
+    // for more than half of a window is pushed.
     let (receive_window, autotune) = (Bytes::new(7 * 8948), Autotune::Off);
     let tcp = TcpConfig { initial_window: 1, quick_acks: 0, receive_window, autotune, ..config.tcp };
     config.tcp = TcpConfig { delayed_ack: us(500), tick: Span::ZERO, ..tcp };
@@ -207,16 +207,19 @@ proptest! {
 
     #[test]
     fn every_sized_flow_completes_over_any_fabric(
-        small in 2u32..20, more in prop::option::of(0u32..40), advance in 0u64..2000, loss in prop_oneof![Just(0.0), 0.0..0.05],
+        small in 2u32..20, more in prop::option::of(0u32..40), advance in 0u64..2000,
+        loss in prop_oneof![Just(0.0), 0.0..0.05],
         cc in prop::sample::select(CcConfig::NAMES), ecn in prop::option::of(1u32..10),
-        marks in prop::option::of(0u64..2000), flows in prop::collection::vec((0u16..12, 0u16..12, 1u64..2_000_000, 0u64..5000), 1..12),
+        marks in prop::option::of(0u64..2000),
+        flows in prop::collection::vec((0u16..12, 0u16..12, 1u64..2_000_000, 0u64..5000), 1..12),
         scale in prop_oneof![Just(1u32), Just(20)], seed in any::<u64>(),
     ) {
         let config = paper(4);
         let interface = InterfaceConfig { loss, ..InterfaceConfig::default() };
         let resize = more.map(|more| Resize::packets(small + more, None, us(advance)));
         let voq = VoqConfig { resize, ..VoqConfig::packets(small, ecn) };
-        let fabric = Fabric::hybrid(&HybridConfig { interface, voq, marks: marks.map(us), time_scale: scale, ..config }).unwrap();
+        let config = HybridConfig { interface, voq, marks: marks.map(us), time_scale: scale, ..config };
+        let fabric = Fabric::hybrid(&config).unwrap();
         let flows: Vec<FlowConfig> = flows
             .into_iter()
             .filter(|(src, dst, _, _)| src != dst)

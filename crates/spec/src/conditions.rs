@@ -5,7 +5,7 @@ use crate::error::{MOST_PROBLEMS, Problem, SpecError};
 use crate::host_kind::{DefaultHosts, HostKind};
 use crate::model::{self, Key, Shape, Table, When, Without, join};
 use crate::places::{Places, all_or};
-use crate::tables::{Experiment, Fabric};
+use crate::tables::{Experiment, FabricTable};
 use crate::walk::NO_EFFECT;
 use firstlight_transport::cc::CcName;
 use std::collections::BTreeSet;
@@ -122,7 +122,7 @@ impl<'a> Conditions<'a> {
         let programs = !experiment.program.is_empty();
         // What each entry that has flows says of their congestion control and hosts.
         let flows = experiment.flows.iter().map(|flows| &flows.connections);
-        let workloads = experiment.workload.iter().filter_map(|workload| workload.get().connections());
+        let workloads = experiment.workload.iter().filter_map(|workload| workload.get().keys().connections());
         let entries: Vec<_> = flows.chain(workloads).collect();
         let default_cc = programs || entries.iter().any(|entry| entry.cc.is_none());
         let of_hosts = experiment.linux.hosts.iter().filter_map(|hosts| hosts.cc);
@@ -135,7 +135,7 @@ impl<'a> Conditions<'a> {
             default_hosts: programs || entries.iter().any(|entry| entry.hosts.is_none()),
             linux_flow: has(HostKind::Linux),
             simulated_flow: has(HostKind::Simulated),
-            datagrams: experiment.workload.iter().any(|workload| workload.get().connections().is_none()),
+            datagrams: experiment.workload.iter().any(|workload| workload.get().keys().connections().is_none()),
             experiment,
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Conditions<'a> {
         match condition {
             Condition::Hybrid => fabric.is_hybrid(),
             Condition::PacketFabric => !fabric.is_hybrid(),
-            Condition::Regular => !matches!(fabric, Fabric::Graph(_)),
+            Condition::Regular => !matches!(fabric, FabricTable::Graph(_)),
             Condition::SwitchLinks => fabric.switch_tiers() > 1,
             Condition::CoreSwitches => fabric.switch_tiers() > 2,
             Condition::ComputedSchedule => {

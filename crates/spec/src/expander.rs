@@ -187,12 +187,13 @@ impl Expander<'_> {
         self.places.read_file(&self.path(key), name).map_err(Box::new)
     }
 
-    /// The same for a file that need not be a text.
+    /// A file that a key names and that need not be a text: its path, and what it holds.
     pub fn read_bytes(&self, key: &str, name: &str) -> Result<(String, Vec<u8>), Box<Problem>> {
         self.places.read_bytes(&self.path(key), name).map_err(Box::new)
     }
 
-    /// How many files, relative to the experiment's folder, have names with this beginning and end and a number between.
+    /// How many files, relative to the experiment's folder, have names with this beginning and end and a number
+    /// between.
     pub fn count_files(&self, begin: &str, end: &str) -> usize {
         self.places.count_files(begin, end)
     }

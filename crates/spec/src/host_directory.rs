@@ -2,7 +2,7 @@
 
 use crate::host_name::HostName;
 use crate::network::ImportedNetwork;
-use crate::tables::Fabric;
+use crate::tables::FabricTable;
 use firstlight_net::HostId;
 use firstlight_units::Rate;
 
@@ -18,7 +18,7 @@ pub(crate) struct HostDirectory {
 }
 
 impl HostDirectory {
-    pub fn of(fabric: &Fabric, imported: &ImportedNetwork) -> Self {
+    pub fn of(fabric: &FabricTable, imported: &ImportedNetwork) -> Self {
         let hosts = imported.network.hosts();
         HostDirectory {
             racks: fabric.racks().map(|racks| racks as usize),

@@ -33,6 +33,46 @@ const ALWAYS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
 ];
 
+/// What keys are to a Linux kernel, where an experiment gives them: for the reference, which has a sentence of it for
+/// each key of `[tcp]`.
+pub(crate) const MEANINGS: [(&str, &str); 23] = [
+    ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
+    ("tcp.initial_window", "`initcwnd` of the route"),
+    ("tcp.min_window", "a parameter of our driver, a constant of Linux otherwise; refused with other controllers"),
+    ("tcp.max_window", "a parameter of our driver, a constant of Linux otherwise"),
+    ("tcp.receive_window", "`net.ipv4.tcp_rmem`, the kernel's overhead per packet added"),
+    ("tcp.autotune", "the buffer in `net.ipv4.tcp_rmem` that a connection starts with; `2012` is refused"),
+    (
+        "tcp.send_buffer",
+        "no effect if the receive window is no larger, which already limits senders; otherwise refused, because a \
+         kernel's buffer also counts overhead",
+    ),
+    ("tcp.rto_min", "`rto_min` of the route, in whole milliseconds"),
+    (
+        "tcp.rto_variance",
+        "`rto_min` of the route: a kernel has one floor, under the variance term, which hides a `tcp.rto_min` that is \
+         no higher; a higher one is refused",
+    ),
+    ("tcp.rto_initial", "a parameter of our driver, in whole milliseconds"),
+    ("tcp.rto_max", "`net.ipv4.tcp_rto_max_ms`"),
+    ("tcp.delayed_ack", "`0s`: `quickack` of the route; else a parameter of our driver, in whole milliseconds"),
+    ("tcp.quick_acks", "refused: a kernel has no such setting"),
+    ("tcp.tick", "the kernel that is booted"),
+    ("tcp.ecn", "`net.ipv4.tcp_ecn`"),
+    (
+        "tcp.ect_syn",
+        "the kernel's DCTCP makes SYN and SYN-ACK ECN-capable, and other controllers make neither; what the key \
+         excludes is not ECN-capable to the fabric, though the receiving kernel sees ECT",
+    ),
+    ("tcp.frto", "`net.ipv4.tcp_frto`"),
+    ("tcp.tail_loss_probe", "`net.ipv4.tcp_early_retrans`"),
+    ("tcp.compress_sacks", "`net.ipv4.tcp_comp_sack_nr`"),
+    ("tcp.bursts", "`false`: the device layer segments nothing, so the stack sends packet by packet"),
+    ("tcp.sack", "`net.ipv4.tcp_sack`"),
+    ("tcp.timestamps", "`net.ipv4.tcp_timestamps`"),
+    ("cubic.coarse", "refused: a kernel has no such setting"),
+];
+
 /// The keys that are meant for all Linux hosts, as their kernel has them.
 #[derive(Debug)]
 pub(crate) struct Kernel<'a> {
@@ -146,7 +186,8 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Bounds of the congestion window: constants that our driver makes parameters, of the stack and of three controllers.
+    /// Bounds of the congestion window: constants that our driver makes parameters, of the stack and of three
+    /// controllers.
     fn bounds(&mut self, controls: &[LinuxControl]) {
         if let Some(cap) = self.tcp.max_window {
             self.parameter("firstlight", "max_window", cap);

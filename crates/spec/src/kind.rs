@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 /// What a value is, as the schema has it.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Its type with its range.
+    /// The type of the value, with its range.
     pub class: Class,
     /// What it is, for messages: `a time`.
     pub what: String,

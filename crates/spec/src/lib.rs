@@ -45,7 +45,7 @@ pub use kind::{Class, Kind, TextForm};
 pub use linux_hosts::{Linux, LinuxHost};
 pub use network::Network;
 pub use overrides::{OverrideValue, Overrides};
-pub use reference::reference;
+pub use reference::{reference, wrapped};
 pub use schema::schema;
 pub use settings::{KernelVersion, RouteAttributes, SysctlText};
 pub use tables::{CaptureSide, ExperimentName, MeasureTable, Program, Stage, WorkloadTable};

@@ -29,7 +29,7 @@ pub struct Linux {
     pub dilated: bool,
     /// The tick of a kernel in virtual time: 1/HZ.
     pub tick: Span,
-    /// Those that take part, in the order of their numbers.
+    /// The hosts that take part, in the order of their numbers.
     pub hosts: Vec<LinuxHost>,
     /// Files of the modules that the kernel is to load.
     pub modules: Vec<String>,

@@ -3,7 +3,9 @@
 use crate::error::SpecError;
 use crate::places::Places;
 use crate::rules;
-use crate::tables::{Experiment, Fabric, FabricFormat, GraphFile, JitterTable, MarksTable, Racks, Routed};
+use crate::tables::{
+    Experiment, FabricFormat, FabricTable, GraphFile, JitterTable, MarksTable, RackCounts, Routed,
+};
 use firstlight_circuits::Week;
 use firstlight_formats::{cdf, topology as import};
 use firstlight_net::HostId;
@@ -40,11 +42,11 @@ impl ImportedNetwork {
     /// The network that an experiment describes; `week` is that of a hybrid fabric.
     pub fn of(experiment: &Experiment, places: &Places, week: Option<Week>) -> Result<Self, SpecError> {
         let imported = match (&experiment.fabric, week) {
-            (Fabric::Hybrid(racks), Some(week)) => {
+            (FabricTable::Hybrid(racks), Some(week)) => {
                 let hybrid = rules::lossless_hybrid(experiment, places, hybrid(experiment, places, racks, week)?)?;
                 ImportedNetwork::new(Network::Hybrid(Box::new(hybrid)))
             }
-            (Fabric::Graph(Routed { shape, .. }), _) => from_file(experiment, places, shape)?,
+            (FabricTable::Graph(Routed { shape, .. }), _) => from_file(experiment, places, shape)?,
             (fabric, _) => {
                 let built = fabric.topology(cables(experiment)).expect("all other fabrics are built from keys");
                 let topology = built.map_err(|(key, error)| places.problem(key, error.to_string()))?;
@@ -195,7 +197,7 @@ fn cables(experiment: &Experiment) -> TreeCables {
     TreeCables { host, aggregation: Cable::new(rate, delay), core }
 }
 
-fn hybrid(experiment: &Experiment, places: &Places, racks: &Racks, week: Week) -> Result<HybridConfig, SpecError> {
+fn hybrid(experiment: &Experiment, places: &Places, racks: &RackCounts, week: Week) -> Result<HybridConfig, SpecError> {
     const NEEDED: &str = "a hybrid fabric has this table";
     let computed = experiment.schedule.as_ref().and_then(|schedule| schedule.computed());
     Ok(HybridConfig {

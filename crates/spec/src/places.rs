@@ -118,7 +118,8 @@ impl Places {
         Ok((file, bytes))
     }
 
-    /// How many files, relative to the experiment's folder, have names with this beginning and end and a number between.
+    /// How many files, relative to the experiment's folder, have names with this beginning and end and a number
+    /// between.
     pub fn count_files(&self, begin: &str, end: &str) -> usize {
         // The folder is never the empty path, which cannot be listed.
         let begin = Path::new(".").join(self.file(begin));

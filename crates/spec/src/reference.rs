@@ -1,5 +1,6 @@
 //! The reference of keys as Markdown: `docs/reference/spec.md`.
 
+use crate::kernel::MEANINGS;
 use crate::kind::{Class, Kind, TextForm, toml_of};
 use crate::model::{self, Key, Shape, Table, Variant, When, Without, join};
 use firstlight_transport::cc::CcName;
@@ -18,20 +19,40 @@ const INTRODUCTION: &str = "An experiment is one TOML file. A quantity is a text
 /// The reference.
 pub fn reference() -> String {
     let mut page = Page(String::from("# Keys of an experiment\n\n"));
-    page.paragraph("Generated from the code by `cargo run -p firstlight-spec --example reference`.");
+    page.paragraph("Generated from the code by `make docs`.");
     page.paragraph(INTRODUCTION);
     let network = &model::root().variants[0];
     let top: Vec<&Key> = network.keys.iter().filter(|key| matches!(key.shape, Shape::Value(_))).collect();
     page.heading("At the top", &network.doc, None);
-    page.keys(&top);
+    page.keys(&top, "");
     page.tables(&network.keys, "");
     let chain = &model::root().variants[1];
     page.heading("Beside `[chain]`", &chain.doc, None);
     let top: Vec<&Key> = chain.keys.iter().filter(|key| matches!(key.shape, Shape::Value(_))).collect();
-    page.keys(&top);
+    page.keys(&top, "");
     page.tables(&chain.keys, "");
     page.congestion_controls();
     page.0
+}
+
+/// A text in lines of at most 120 characters, of which the first begins with `first` and the others with `rest`.
+pub fn wrapped(text: &str, first: &str, rest: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::from(first);
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &format!("{}\n", line.trim_end());
+            line = String::from(rest);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines + &line + "\n"
 }
 
 struct Page(String);
@@ -45,23 +66,7 @@ impl Page {
 
     /// A text whose lines begin with `first`, then with `rest`.
     fn wrapped(&mut self, text: &str, first: &str, rest: &str) {
-        let mut line = String::from(first);
-        let mut is_empty = true;
-        for word in text.split_whitespace() {
-            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.0.push_str(line.trim_end());
-                self.0.push('\n');
-                line = String::from(rest);
-                is_empty = true;
-            }
-            if !is_empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            is_empty = false;
-        }
-        self.0.push_str(&line);
-        self.0.push('\n');
+        self.0.push_str(&wrapped(text, first, rest));
     }
 
     fn heading(&mut self, title: &str, doc: &str, when: Option<&When>) {
@@ -105,7 +110,7 @@ impl Page {
         for key in &first {
             let others =
                 shared.iter().find(|(shared, _)| std::ptr::eq(*shared, *key)).map(|(_, kinds)| kinds.as_slice());
-            self.key(key, others.unwrap_or_default());
+            self.key(key, others.unwrap_or_default(), path);
         }
         if !first.is_empty() {
             self.0.push('\n');
@@ -125,7 +130,7 @@ impl Page {
             if table.kind.is_some() {
                 self.0.push_str(&format!("### `kind = \"{}\"`\n\n", kinds.join("\"`, `\"")));
             }
-            self.keys(keys);
+            self.keys(keys, path);
         }
         let mut seen: Vec<&str> = vec![];
         for variant in &table.variants {
@@ -136,19 +141,22 @@ impl Page {
         }
     }
 
-    fn keys(&mut self, keys: &[&Key]) {
-        keys.iter().for_each(|key| self.key(key, &[]));
+    fn keys(&mut self, keys: &[&Key], path: &str) {
+        keys.iter().for_each(|key| self.key(key, &[], path));
         self.0.push('\n');
     }
 
-    /// A key; `not_of` are the kinds of its table that do not have it.
-    fn key(&mut self, key: &Key, not_of: &[&str]) {
+    /// A key of the table at `path`; `not_of` are the kinds of the table that do not have it.
+    fn key(&mut self, key: &Key, not_of: &[&str], path: &str) {
         let Shape::Value(kind) = &key.shape else { return };
         let not_of = if not_of.is_empty() { String::new() } else { format!(" Not of `{}`.", not_of.join("`, `")) };
         let (what, without) = (type_text(kind), without(key));
         let text =
             format!("**`{}`**: {what}; {without}. {}{not_of}{}", key.name, key.doc, condition(key.when.as_ref()));
-        self.wrapped(&text, "- ", "  ");
+        let path = join(path, &key.name);
+        let linux = MEANINGS.iter().find(|(meant, _)| *meant == path);
+        let linux = linux.map_or(String::new(), |(_, meaning)| format!(" On Linux hosts: {meaning}."));
+        self.wrapped(&format!("{text}{linux}"), "- ", "  ");
         let Class::Name(names) = &kind.class else { return };
         for (name, doc) in names.iter().filter(|(_, doc)| !doc.is_empty()) {
             self.wrapped(&format!("`{name}`: {doc}"), "  - ", "    ");

@@ -25,7 +25,7 @@ pub(crate) fn network(
     json
 }
 
-/// The same of an experiment on the measurement chain.
+/// The resolved experiment on the measurement chain.
 pub(crate) fn chain(experiment: &ChainExperiment, name: &str) -> Json {
     let mut json = serde_json::to_value(experiment).expect("tables are JSON");
     json["name"] = json!(name);

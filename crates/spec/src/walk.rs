@@ -27,7 +27,7 @@ pub(crate) struct Walked {
 /// Walks over a document. Fails with every unknown key and every value of a wrong type, form or range.
 pub(crate) fn walk(document: Document, allow_sweep: bool, own: Vec<OwnConfig>) -> Result<Walked, SpecError> {
     let entries = document.root.clone();
-    let mut walk = Walk {
+    let mut walk = SchemaWalk {
         places: Places::of(document, own),
         problems: vec![],
         missing: vec![],
@@ -37,11 +37,11 @@ pub(crate) fn walk(document: Document, allow_sweep: bool, own: Vec<OwnConfig>) -
     };
     let json = walk.root(&entries);
     all_or(walk.problems)?;
-    let Walk { sweep, places, missing, idle, .. } = walk;
+    let SchemaWalk { sweep, places, missing, idle, .. } = walk;
     Ok(Walked { json, sweep, places, missing, idle })
 }
 
-struct Walk {
+struct SchemaWalk {
     places: Places,
     problems: Vec<Problem>,
     missing: Vec<Problem>,
@@ -50,7 +50,7 @@ struct Walk {
     allow_sweep: bool,
 }
 
-impl Walk {
+impl SchemaWalk {
     /// More problems than are shown are not collected: a file may have a million.
     fn wrong(&mut self, path: &str, origin: &Origin, problem: impl Into<String>) {
         if self.problems.len() > MOST_PROBLEMS {

@@ -294,7 +294,8 @@ fn the_resolved_experiment_is_whole() {
 /// Tables that turn something on by being there are there only if they were.
 #[test]
 fn the_resolved_fabric_is_whole() {
-    let classes = "[[switch.classes]]\nqueue = 9\n[switch.classes.red]\nmin = 2\nmax = 5\n[[switch.classes]]\n[switch.classes.phantom]\n[[switch.classes]]\n";
+    let classes = "[[switch.classes]]\nqueue = 9\n[switch.classes.red]\nmin = 2\nmax = 5\n[[switch.classes]]\n\
+                   [switch.classes.phantom]\n[[switch.classes]]\n";
     let plain = INCAST.replace("[switch]\nqueue = 200\necn = 65\n", "");
     for switch in [
         "",

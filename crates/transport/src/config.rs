@@ -54,7 +54,8 @@ pub struct TcpConfig {
     /// counted in bytes of payload. Less than a segment counts as one.
     #[cfg_attr(
         feature = "spec",
-        schemars(extend("x-most" = "1073741824B", "x-without" = "tuned to the congestion window, up to 4 MiB of packets' memory"))
+        schemars(extend("x-most" = "1073741824B", "x-without" = "tuned to the congestion window, up to 4 MiB of \
+                                                                 packets' memory"))
     )]
     pub send_buffer: Option<Bytes>,
     /// The shortest retransmission timeout: max(SRTT + max(4 RTTVAR, `tcp.rto_variance`), this).
@@ -83,7 +84,8 @@ pub struct TcpConfig {
     /// Which packets of a handshake that negotiates ECN are ECN-capable.
     #[cfg_attr(
         feature = "spec",
-        schemars(extend("x-without" = "none on simulated hosts, as in RFC 3168; on Linux hosts both with `dctcp`, else none"))
+        schemars(extend("x-without" = "none on simulated hosts, as in RFC 3168; on Linux hosts both with `dctcp`, else \
+                                       none"))
     )]
     pub ect_syn: Option<EctSyn>,
     /// Detect spurious timeouts (F-RTO, RFC 5682).
@@ -96,8 +98,8 @@ pub struct TcpConfig {
     /// New data are sent in pieces of up to 64 KiB, as hosts with segmentation offload send them. `false`: packet by
     /// packet, as in ns-2.
     pub bursts: bool,
-    /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate acknowledgements
-    /// (RFC 6582).
+    /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate
+    /// acknowledgements (RFC 6582).
     pub sack: bool,
     /// The window falls during a reduction by proportional rate reduction (RFC 6937), as in Linux. `false`: at once, and
     /// each packet that is found lost is retransmitted at once, as in NewReno (RFC 6582) and ns-2. Simulated hosts only.

@@ -139,8 +139,8 @@ impl<K: KernelCalls> KernelDriver<K> {
         }
     }
 
-    /// From now on the fabric takes those SYNs and SYN-ACKs for not ECN-capable that this excludes. The receiving kernel
-    /// sees what the sending one wrote.
+    /// From now on the fabric takes those SYNs and SYN-ACKs for not ECN-capable that this excludes. The receiving
+    /// kernel sees what the sending one wrote.
     pub fn restrict_ect_on_syn(&mut self, ect_syn: EctSyn) {
         self.ect_syn = Some(ect_syn);
     }

@@ -26,8 +26,8 @@ impl Days {
         (longest >= self.least).then_some((self.least, longest))
     }
 
-    /// Adds a day of `length`, no shorter than the shortest and no longer than fits. A matching that is there already has
-    /// its day prolonged and needs no second night.
+    /// Adds a day of `length`, no shorter than the shortest and no longer than fits. A matching that is there already
+    /// has its day prolonged and needs no second night.
     ///
     /// # Panics
     /// When there is no room.
@@ -51,8 +51,8 @@ impl Days {
         self.days.iter().map(|day| (day.night + day.day).as_ps()).sum()
     }
 
-    /// The week: what is left goes to the days in proportion to their lengths, as what is seen of a demand may be a part of
-    /// it only; a week without days is an idle one.
+    /// The week: what is left goes to the days in proportion to their lengths, as what is seen of a demand may be a
+    /// part of it only; a week without days is an idle one.
     pub fn finish(mut self) -> Week {
         if self.days.is_empty() {
             self.push(u64::MAX, Matching::new(self.racks, &[]).expect("an idle switch is a matching"));

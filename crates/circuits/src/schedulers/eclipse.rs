@@ -68,7 +68,7 @@ struct Best {
 }
 
 /// The place of a length among the others, and what days of it serve at most.
-type End = (usize, u64);
+type ServedDays = (usize, u64);
 
 /// The search for the best length of one day.
 struct Search<'a> {
@@ -110,14 +110,14 @@ impl<'a> Search<'a> {
         let middle = self.solve(last / 2);
         let found = (last / 2, middle.served);
         let ends = [0, last].map(|at| (at, self.heaviest.bound(self.lengths[at])));
-        let far = |&(at, bound): &End| is_clearly_more(middle.served, middle.cost, bound, self.cost(at));
+        let far = |&(at, bound): &ServedDays| is_clearly_more(middle.served, middle.cost, bound, self.cost(at));
         let far = ends.iter().all(far);
         self.best = Some(middle);
         far && self.explore(ends[0], found, false).is_some() && self.explore(found, ends[1], false).is_some()
     }
 
     /// Looks for better days between two lengths. Nothing when one would have to be found that may not be `solved`.
-    fn explore(&mut self, low: End, high: End, solved: bool) -> Option<()> {
+    fn explore(&mut self, low: ServedDays, high: ServedDays, solved: bool) -> Option<()> {
         let mut ranges = vec![(low, high)];
         while let Some((low, high)) = ranges.pop() {
             if high.0 - low.0 >= 2 && self.may_hold_better(low, high) {
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
 
     /// Whether a length between these two may beat the best. None serves more than the longer one, nor more than the
     /// shorter one in proportion; most for its time would be one where these two meet.
-    fn may_hold_better(&self, low: End, high: End) -> bool {
+    fn may_hold_better(&self, low: ServedDays, high: ServedDays) -> bool {
         let (shortest, longest) = (self.lengths[low.0 + 1].into(), self.lengths[high.0 - 1].into());
         let meet = u128::from(high.1) * u128::from(self.lengths[low.0]) / u128::from(low.1);
         self.may_beat_best(high.1, meet.clamp(shortest, longest) as u64 + self.night)
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
     }
 
     /// What a day of this length serves at most. It is found exactly, and the day kept, where it may be the best.
-    fn most(&mut self, at: usize, solved: bool) -> Option<End> {
+    fn most(&mut self, at: usize, solved: bool) -> Option<ServedDays> {
         let bound = self.heaviest.bound(self.lengths[at]);
         if !self.may_beat_best(bound, self.cost(at)) {
             return Some((at, bound));
@@ -233,7 +233,9 @@ mod tests {
         }
 
         #[test]
-        fn shortened_entries_stay_in_order(all in prop::collection::vec((1u64..9, any::<bool>()), 0..40), length in 1u64..9) {
+        fn shortened_entries_stay_in_order(
+            all in prop::collection::vec((1u64..9, any::<bool>()), 0..40), length in 1u64..9,
+        ) {
             let of = |chosen: bool| all.iter().filter(move |(_, some)| *some == chosen).map(|(ps, _)| *ps);
             let mut entries: Vec<u64> = all.iter().map(|(ps, _)| *ps).collect();
             entries.sort_unstable();

@@ -116,7 +116,7 @@ pub(super) fn colours(time: &CircuitTime) -> Vec<Pairs> {
     (0..colours).map(pairs).collect()
 }
 
-/// Those with most demand first.
+/// The colours in order of the demand that they serve, the highest first.
 fn by_demand(time: &CircuitTime, mut colours: Vec<Pairs>) -> Vec<Pairs> {
     let demand = |pairs: &Pairs| pairs.iter().map(|(row, column)| time.get(*row, *column)).sum::<u64>();
     colours.sort_by_key(|pairs| Reverse(demand(pairs)));

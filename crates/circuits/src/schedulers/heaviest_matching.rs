@@ -30,7 +30,7 @@ pub(crate) struct HeaviestMatching {
     column_price: Vec<i64>,
     column_of: Vec<usize>,
     row_of: Vec<usize>,
-    /// By column: the sum of slacks on the way there, unless it is free, and the row before it.
+    /// By column: the sum of slacks on the path to it, unless the column is free, and the row before it.
     distance: Vec<i64>,
     parent: Vec<usize>,
     /// Matched columns that paths reach, nearest first; older distances stay in it.
@@ -44,7 +44,7 @@ pub(crate) fn matching(columns: &[usize]) -> Matching {
 }
 
 /// How a path ends.
-enum End {
+enum PathEnd {
     /// At a free column.
     Column(usize),
     /// At a row that stays idle.
@@ -161,8 +161,8 @@ impl HeaviestMatching {
     /// Matches `root`, or leaves it or another row idle, whichever costs least.
     fn augment(&mut self, root: usize) {
         match self.shortest(root) {
-            End::Column(column) => self.flip(column),
-            End::Row(row) => {
+            PathEnd::Column(column) => self.flip(column),
+            PathEnd::Row(row) => {
                 let column = std::mem::replace(&mut self.column_of[row], FREE);
                 self.flip(column);
             }
@@ -170,7 +170,7 @@ impl HeaviestMatching {
     }
 
     /// Where the shortest path from `root` ends; prices become such that the path there is tight.
-    fn shortest(&mut self, root: usize) -> End {
+    fn shortest(&mut self, root: usize) -> PathEnd {
         let (mut row, mut base) = (root, 0);
         let (mut idle, mut free) = ((i64::MAX, root), (i64::MAX, FREE));
         loop {
@@ -180,7 +180,7 @@ impl HeaviestMatching {
             let nearest = if base < shortest { self.nearest() } else { None };
             let Some((distance, column)) = nearest.filter(|(distance, _)| *distance < shortest) else {
                 self.reprice(root, shortest);
-                return if free.0 < idle.0 { End::Column(free.1) } else { End::Row(idle.1) };
+                return if free.0 < idle.0 { PathEnd::Column(free.1) } else { PathEnd::Row(idle.1) };
             };
             (base, row) = (distance, self.row_of[column]);
         }

@@ -51,7 +51,8 @@ pub enum ScheduleError {
     },
     /// A strobe's days would be too short.
     #[error(
-        "a strobe of {racks} racks needs {days} days, but a week of {week} with nights of {night} has room for {room} of at least {least_day}: make the week longer"
+        "a strobe of {racks} racks needs {days} days, but a week of {week} with nights of {night} has room for {room} \
+         of at least {least_day}: make the week longer"
     )]
     Strobe {
         /// How many racks.
@@ -166,8 +167,8 @@ mod tests {
         let error = Scheduler::Strobe.schedule(&Demand::zero(8), &frame(400, 20, 50)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a strobe of 8 racks needs 7 days, but a week of 400us with nights of 20us has room for 5 of at least 50us: \
-             make the week longer"
+            "a strobe of 8 racks needs 7 days, but a week of 400us with nights of 20us has room for 5 of at least \
+             50us: make the week longer"
         );
         assert!(Scheduler::Strobe.schedule(&Demand::zero(2), &frame(60, 20, 50)).is_err());
     }

@@ -106,7 +106,8 @@ mod tests {
         ) {
             let orders = permutations(size);
             let (mut matching, mut edges) = (PerfectMatching::new(size), vec![vec![false; size]; size]);
-            for (insert, row, column) in ops.into_iter().map(|(insert, row, column)| (insert, row % size, column % size)) {
+            for (insert, row, column) in ops {
+                let (row, column) = (row % size, column % size);
                 if insert { matching.insert(row, column) } else { matching.remove(row, column) }
                 edges[row][column] = insert;
                 let legal = |order: &[usize]| order.iter().enumerate().all(|(row, column)| edges[row][*column]);

@@ -120,7 +120,8 @@ proptest! {
         let mut left = stuff(&time(&demand));
         let orders = permutations(left.racks());
         for slice in Slices::long_first(left.clone()) {
-            let shortest = |order: &Vec<usize>| order.iter().enumerate().map(|(row, column)| left.get(row, *column)).min();
+            let shortest =
+                |order: &Vec<usize>| order.iter().enumerate().map(|(row, column)| left.get(row, *column)).min();
             let longest = orders.iter().filter_map(shortest).max().unwrap();
             prop_assert!(2 * slice.length > longest, "{} where {} is possible", slice.length, longest);
             slice.pairs().for_each(|(row, column)| { left.take(row, column, slice.length); });
@@ -128,13 +129,16 @@ proptest! {
     }
 
     #[test]
-    fn no_matching_is_heavier(demand in demands(5), lengths in prop::collection::vec(prop_oneof![1u64..5, 1u64..20_000_000], 1..4)) {
+    fn no_matching_is_heavier(
+        demand in demands(5), lengths in prop::collection::vec(prop_oneof![1u64..5, 1u64..20_000_000], 1..4),
+    ) {
         let mut left = time(&demand);
         let orders = permutations(left.racks());
         let mut heaviest = HeaviestMatching::new(&left);
         for length in lengths {
             let weight = |order: &[usize]| -> u64 {
-                order.iter().enumerate().filter(|(_, c)| **c != FREE).map(|(row, c)| left.get(row, *c).min(length)).sum()
+                let cells = order.iter().enumerate().filter(|(_, c)| **c != FREE);
+                cells.map(|(row, c)| left.get(row, *c).min(length)).sum()
             };
             let most = heaviest.solve(length);
             let found = heaviest.columns().to_vec();

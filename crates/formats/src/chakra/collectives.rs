@@ -12,9 +12,9 @@
 //! Reduce, broadcast, gather and scatter take the binomial tree, all-to-all sends each pair its chunk directly, and a
 //! barrier is the dissemination barrier, whatever the algorithm.
 //!
-//! Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009
-//! (ring); Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
-//! 2005 (halving and doubling, binomial trees); Hensgen, Finkel and Manber, "Two Algorithms for Barrier
+//! Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2),
+//! 2009 (ring); Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA
+//! 19(1), 2005 (halving and doubling, binomial trees); Hensgen, Finkel and Manber, "Two Algorithms for Barrier
 //! Synchronization", IJPP 17(1), 1988. Groups whose size is no power of two take the ring where the table says halving
 //! or doubling: the folding of the members beyond the largest power of two is not modelled.
 
@@ -71,7 +71,7 @@ pub struct Transfer {
 
 /// The messages of a collective operation in a group of `members`, with its `root` where it has one, round by round.
 pub fn transfers(collective: Collective, algorithm: CollectiveAlgorithm, members: u32, root: u32) -> Vec<Transfer> {
-    let mut rounds = Rounds { members, root, list: vec![], round: 0 };
+    let mut rounds = CollectiveRounds { members, root, list: vec![], round: 0 };
     let halves = algorithm == CollectiveAlgorithm::HalvingDoubling && members.is_power_of_two();
     let tree = algorithm == CollectiveAlgorithm::Tree;
     match collective {
@@ -109,14 +109,14 @@ pub fn transfers(collective: Collective, algorithm: CollectiveAlgorithm, members
     rounds.list
 }
 
-struct Rounds {
+struct CollectiveRounds {
     members: u32,
     root: u32,
     list: Vec<Transfer>,
     round: u32,
 }
 
-impl Rounds {
+impl CollectiveRounds {
     fn send(&mut self, from: u32, to: u32, chunks: Range<u32>, reduces: bool) {
         self.list.push(Transfer { round: self.round, from, to, chunks, reduces });
     }
@@ -180,19 +180,19 @@ impl Rounds {
     }
 
     fn broadcast(&mut self) {
-        self.down(Rounds::whole);
+        self.down(CollectiveRounds::whole);
     }
 
     fn scatter(&mut self) {
-        self.down(Rounds::below);
+        self.down(CollectiveRounds::below);
     }
 
     fn reduce(&mut self) {
-        self.up(true, Rounds::whole);
+        self.up(true, CollectiveRounds::whole);
     }
 
     fn gather(&mut self) {
-        self.up(false, Rounds::below);
+        self.up(false, CollectiveRounds::below);
     }
 
     /// All chunks.

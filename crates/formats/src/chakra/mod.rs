@@ -2,14 +2,14 @@
 //! Performance Benchmarking and Co-design using Standardized Execution Traces", arXiv:2305.14516; schema
 //! `schema/protobuf/et_def.proto`, github.com/mlcommons/chakra): one file for each rank.
 //!
-//! A file is a sequence of protobuf messages, each behind its length: the trace's metadata, then its nodes. A node waits
-//! for the ends of its data and control dependencies. It is a computation of its duration, a send, a receive, or a
-//! rank's part of a collective operation; nodes of memory, storage and metadata take their duration. Collective
+//! A file is a sequence of protobuf messages, each behind its length: the trace's metadata, then its nodes. A node
+//! waits for the ends of its data and control dependencies. It is a computation of its duration, a send, a receive, or
+//! a rank's part of a collective operation; nodes of memory, storage and metadata take their duration. Collective
 //! operations become messages ([`collectives`]). The result is a schedule as [`goal`](crate::goal) has it.
 //!
 //! Attributes that are used: `comm_type`, `comm_size` (bytes that a rank brings, of a scatter those of the root),
-//! `comm_src`, `comm_dst`, `comm_tag`, `pg_name` (the group; its members are the ranks that name it, all without it) and
-//! `root` (a rank; the group's first without it). The k-th collective operation of a group is the same on all its
+//! `comm_src`, `comm_dst`, `comm_tag`, `pg_name` (the group; its members are the ranks that name it, all without it)
+//! and `root` (a rank; the group's first without it). The k-th collective operation of a group is the same on all its
 //! members. A computation that has operations (`num_ops`) and no duration is an error, as are dimensions of a group
 //! (`involved_dim`) of which not all take part.
 
@@ -21,7 +21,7 @@ use crate::goal::{GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSche
 use crate::reader::FilePlace;
 use collectives::{Collective, CollectiveAlgorithm, transfers};
 use prost::Message;
-use schema::{Attribute, GlobalMetadata, Node, Value};
+use schema::{Attribute, AttributeValue, GlobalMetadata, TraceNode};
 use std::collections::BTreeMap;
 
 /// Most operations of all ranks.
@@ -41,7 +41,7 @@ pub struct RankTrace {
 
 /// A node at its place in the file.
 struct PlacedNode {
-    node: Node,
+    node: TraceNode,
     at: usize,
 }
 
@@ -62,8 +62,8 @@ struct Part {
 /// the byte of their node in its rank's file, counted from 1.
 ///
 /// # Errors
-/// When a trace is no sequence of messages, a node lacks an attribute or has one that is not modelled, a dependency does
-/// not exist, or ranks do not agree on a message or a collective operation: with the place.
+/// When a trace is no sequence of messages, a node lacks an attribute or has one that is not modelled, a dependency
+/// does not exist, or ranks do not agree on a message or a collective operation: with the place.
 pub fn read(traces: &[RankTrace], algorithm: CollectiveAlgorithm) -> Result<GoalSchedule, ImportError> {
     let ranks = traces.len() as u32;
     let mut reading = Reading {
@@ -134,7 +134,7 @@ impl Reading<'_> {
         let mut nodes = vec![];
         while !rest.is_empty() {
             let at = bytes.len() - rest.len();
-            let node = Node::decode_length_delimited(&mut rest).map_err(|error| wrong(at, error))?;
+            let node = TraceNode::decode_length_delimited(&mut rest).map_err(|error| wrong(at, error))?;
             nodes.push(PlacedNode { node, at });
         }
         Ok(nodes)
@@ -204,13 +204,13 @@ impl Reading<'_> {
     }
 
     /// An attribute that a node needs.
-    fn needed(&self, rank: u32, at: usize, node: &Node, name: &str) -> Result<u64, ImportError> {
+    fn needed(&self, rank: u32, at: usize, node: &TraceNode, name: &str) -> Result<u64, ImportError> {
         let missing = || self.error(rank, at, format!("node {} has no attribute {name}, or none of 50 bits", node.id));
         integer(node, name).filter(|value| *value <= crate::goal::MOST).ok_or_else(missing)
     }
 
     /// A rank's part of a collective operation.
-    fn part(&mut self, rank: u32, at: usize, node: &Node) -> Result<(u32, u32), ImportError> {
+    fn part(&mut self, rank: u32, at: usize, node: &TraceNode) -> Result<(u32, u32), ImportError> {
         let kind = self.needed(rank, at, node, "comm_type")?;
         let collective = match kind {
             0 => Collective::AllReduce,
@@ -224,7 +224,7 @@ impl Reading<'_> {
             9 => Collective::Barrier,
             _ => return Err(self.error(rank, at, format!("comm_type = {kind}: it is from 0 to 9"))),
         };
-        if let Some(Value::Bools(dimensions)) = attribute(node, "involved_dim")
+        if let Some(AttributeValue::Bools(dimensions)) = attribute(node, "involved_dim")
             && dimensions.values.contains(&false)
         {
             let problem = "involved_dim leaves a dimension out, which is not modelled: name the group in pg_name";
@@ -235,7 +235,7 @@ impl Reading<'_> {
         let (begins, ends) = (self.add(rank, at, GoalAction::Compute(0))?, self.add(rank, at, GoalAction::Compute(0))?);
         self.require(ends, begins);
         let group = match attribute(node, "pg_name") {
-            Some(Value::Text(name)) => name.clone(),
+            Some(AttributeValue::Text(name)) => name.clone(),
             _ => integer(node, "pg_name").map(|number| number.to_string()).unwrap_or_default(),
         };
         let part = Part { rank, at, collective, bytes, root, begins, ends };
@@ -323,17 +323,21 @@ impl Reading<'_> {
     }
 }
 
-fn attribute<'a>(node: &'a Node, name: &str) -> Option<&'a Value> {
+fn attribute<'a>(node: &'a TraceNode, name: &str) -> Option<&'a AttributeValue> {
     node.attributes.iter().find(|attribute| attribute.name == name).and_then(|Attribute { value, .. }| value.as_ref())
 }
 
 /// An attribute that is a whole number, not negative, of any of protobuf's types.
-fn integer(node: &Node, name: &str) -> Option<u64> {
+fn integer(node: &TraceNode, name: &str) -> Option<u64> {
     match *attribute(node, name)? {
-        Value::Int32(value) | Value::Sint32(value) | Value::Sfixed32(value) => u64::try_from(value).ok(),
-        Value::Int64(value) | Value::Sint64(value) | Value::Sfixed64(value) => u64::try_from(value).ok(),
-        Value::Uint32(value) | Value::Fixed32(value) => Some(value.into()),
-        Value::Uint64(value) | Value::Fixed64(value) => Some(value),
-        Value::Bools(_) | Value::Text(_) => None,
+        AttributeValue::Int32(value) | AttributeValue::Sint32(value) | AttributeValue::Sfixed32(value) => {
+            u64::try_from(value).ok()
+        }
+        AttributeValue::Int64(value) | AttributeValue::Sint64(value) | AttributeValue::Sfixed64(value) => {
+            u64::try_from(value).ok()
+        }
+        AttributeValue::Uint32(value) | AttributeValue::Fixed32(value) => Some(value.into()),
+        AttributeValue::Uint64(value) | AttributeValue::Fixed64(value) => Some(value),
+        AttributeValue::Bools(_) | AttributeValue::Text(_) => None,
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct GlobalMetadata {
 
 /// A node of a trace.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Node {
+pub(super) struct TraceNode {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     /// 5 is a send, 6 a receive, 7 a collective operation.
@@ -30,13 +30,13 @@ pub(super) struct Node {
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
     pub name: String,
-    #[prost(oneof = "Value", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 28, 29")]
-    pub value: Option<Value>,
+    #[prost(oneof = "AttributeValue", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 28, 29")]
+    pub value: Option<AttributeValue>,
 }
 
 /// Values of the types that the attributes in use can have.
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum Value {
+pub(super) enum AttributeValue {
     #[prost(int32, tag = "7")]
     Int32(i32),
     #[prost(int64, tag = "9")]

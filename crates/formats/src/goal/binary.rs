@@ -8,8 +8,8 @@
 //! many wait for its end, u32 where these are in the list, u32 how many wait for its start, u32 where |
 //!
 //! A rank's begin and end count from behind the number 4223. Kinds are 1 (send), 2 (receive) and 3 (computation); the
-//! peer of a receive from any rank and the tag of one of any tag have all bits set. Roots, processors and interfaces are
-//! not used here.
+//! peer of a receive from any rank and the tag of one of any tag have all bits set. Roots, processors and interfaces
+//! are not used here.
 
 use super::{GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
 use crate::ImportError;
@@ -33,7 +33,7 @@ pub fn is_binary(bytes: &[u8]) -> bool {
 /// When the file is cut off, an operation is of no kind, a follower does not exist, or a send or a receive has no
 /// partner: with its place.
 pub fn read_binary(bytes: &[u8], file: &str) -> Result<GoalSchedule, ImportError> {
-    let mut cursor = Cursor { bytes, at: COOKIE.len(), file };
+    let mut cursor = BinaryCursor { bytes, at: COOKIE.len(), file };
     if !is_binary(bytes) {
         return Err(cursor.error(0, "a binary schedule begins with the number 4223 in 8 bytes: make it with txt2bin"));
     }
@@ -44,7 +44,7 @@ pub fn read_binary(bytes: &[u8], file: &str) -> Result<GoalSchedule, ImportError
     }
     cursor.take(2)?;
     let mut reading =
-        Reading { schedule: GoalSchedule { ranks, ..GoalSchedule::default() }, ends: GoalEnds::default() };
+        BinaryReading { schedule: GoalSchedule { ranks, ..GoalSchedule::default() }, ends: GoalEnds::default() };
     for rank in 0..ranks {
         let at = cursor.at;
         let (begin, end) = (cursor.u64()?, cursor.u64()?);
@@ -54,10 +54,10 @@ pub fn read_binary(bytes: &[u8], file: &str) -> Result<GoalSchedule, ImportError
         if begin > end || end > bytes.len() as u64 {
             return Err(cursor.error(at, outside(rank)));
         }
-        let mut own = Cursor { bytes: &bytes[..end as usize], at: begin as usize, file };
+        let mut own = BinaryCursor { bytes: &bytes[..end as usize], at: begin as usize, file };
         reading.rank(rank, &mut own)?;
     }
-    let Reading { mut schedule, ends } = reading;
+    let BinaryReading { mut schedule, ends } = reading;
     ends.join(&mut schedule, |_| file)?;
     Ok(schedule)
 }
@@ -67,13 +67,13 @@ fn outside(rank: u32) -> String {
 }
 
 /// A place in the file.
-struct Cursor<'a> {
+struct BinaryCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     file: &'a str,
 }
 
-impl Cursor<'_> {
+impl BinaryCursor<'_> {
     fn error(&self, at: usize, problem: impl Into<String>) -> ImportError {
         FilePlace { file: self.file, line: 1, column: at + 1 }.error(problem)
     }
@@ -103,7 +103,7 @@ impl Cursor<'_> {
 }
 
 /// The part of the file that has been read.
-struct Reading {
+struct BinaryReading {
     schedule: GoalSchedule,
     ends: GoalEnds,
 }
@@ -116,8 +116,8 @@ struct Followers {
     first: u32,
 }
 
-impl Reading {
-    fn rank(&mut self, rank: u32, cursor: &mut Cursor<'_>) -> Result<(), ImportError> {
+impl BinaryReading {
+    fn rank(&mut self, rank: u32, cursor: &mut BinaryCursor<'_>) -> Result<(), ImportError> {
         let at = cursor.at;
         let (count, roots) = (cursor.u32()? as usize, cursor.u32()? as usize);
         cursor.take(roots.saturating_mul(4))?;
@@ -149,7 +149,7 @@ impl Reading {
     fn operation(
         &mut self,
         rank: u32,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut BinaryCursor<'_>,
         followers: &mut Vec<Followers>,
     ) -> Result<(), ImportError> {
         let (at, number) = (cursor.at, self.schedule.operations.len() as u32);

@@ -17,8 +17,8 @@
 //! and tag match in their order. Each line is one operation; `//` or `#` begins a comment.
 //!
 //! `from any`, or `from -1` as LogGOPSim writes it, receives from any rank: the n-th such receive of a rank and tag in
-//! the file ends with the n-th message of that tag to arrive there, whoever sends it. All receives of a rank and tag are
-//! of this kind, or none is. A receive of any tag is an error.
+//! the file ends with the n-th message of that tag to arrive there, whoever sends it. All receives of a rank and tag
+//! are of this kind, or none is. A receive of any tag is an error.
 
 use super::{GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
 use crate::ImportError;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 /// The part of the file that has been read.
 #[derive(Default)]
-struct Reading<'a> {
+struct TextReading<'a> {
     schedule: GoalSchedule,
     /// The rank whose brace is open, and the place of that rank.
     open: Option<(u32, FilePlace<'a>)>,
@@ -44,7 +44,7 @@ struct Reading<'a> {
 /// # Errors
 /// When a line is not an operation, a label is unknown, or a send or a receive has no partner: with its place.
 pub fn read(text: &str, file: &str) -> Result<GoalSchedule, ImportError> {
-    let mut reading = Reading::default();
+    let mut reading = TextReading::default();
     let cut: Vec<&str> = text.lines().map(without_comment).collect();
     let text = cut.join("\n");
     for line in lines(file, &text, None) {
@@ -65,7 +65,7 @@ fn without_comment(line: &str) -> &str {
     &line[..end.unwrap_or(line.len())]
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TextReading<'a> {
     fn line(&mut self, line: &TextLine<'a>) -> Result<(), ImportError> {
         let words = line.words.as_slice();
         match (self.open, words[0].text) {

@@ -7,7 +7,7 @@
 //! The sender is a TCP whose window is full: it hands over 64 KB at a time, when the ACK of the 64 KB comes that were
 //! a window earlier. What the receiving stacks hold up, the interface's queue lacks, and the other way round: by
 //! Little's law the two make a window together. That is the paper's burst error: stamps that are taken before the
-//! queue tell its changes as delay. The receiver answers every other packet.
+//! queue show its changes as delay. The receiver answers every other packet.
 
 mod outcome;
 mod path;
@@ -16,9 +16,9 @@ mod report;
 pub use outcome::run;
 pub use report::{ChainReport, Spread};
 
-use firstlight_net::interface::{ChainConfig, ClockConfig, StackConfig};
+use firstlight_net::interface::{ChainConfig, ClockConfig, StackDelays};
 use firstlight_units::{Bytes, Rate, Span, Time};
-use path::Path;
+use path::ChainPath;
 
 /// Two hosts, a link and a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub struct MeasurementChain {
     pub clocks: ClockConfig,
     /// The hosts' stacks, between TCP and the interface: they decide when the flow's bursts come, whoever takes the
     /// stamps.
-    pub stack: StackConfig,
+    pub stack: StackDelays,
     /// The link.
     pub rate: Rate,
     /// Its propagation delay.
@@ -50,7 +50,7 @@ impl MeasurementChain {
     /// KiB. That one is half-way between the least and the largest RTT that the paper's kernel sees, 23 and 733 us,
     /// at the link's rate (472 KB), in whole bursts.
     pub fn back_to_back(chain: ChainConfig) -> Self {
-        let stack = if let ChainConfig::Kernel(stack) = chain { stack } else { StackConfig::default() };
+        let stack = if let ChainConfig::Kernel(stack) = chain { stack } else { StackDelays::default() };
         MeasurementChain {
             chain,
             clocks: ClockConfig::default(),
@@ -65,13 +65,13 @@ impl MeasurementChain {
     }
 }
 
-/// Sends so many packets and tells what the stamps say; the first two windows are left out. `seed` decides all noise;
+/// Sends so many packets and reports what the stamps say; the first two windows are left out. `seed` decides all noise;
 /// the stacks' is the same for every way to take stamps.
 ///
 /// # Panics
 /// When a packet or an ACK has no bytes, the rate is zero, or a burst holds no packet.
 pub fn measurement_chain(config: &MeasurementChain, packets: u64, seed: u64) -> ChainReport {
-    let mut path = Path::new(config, seed);
+    let mut path = ChainPath::new(config, seed);
     let burst = config.burst.get() / u64::from(config.packet);
     assert!(burst > 0, "a burst holds at least one packet");
     // A window holds two bursts at least: with an ACK for every other packet the last one of a burst waits for the

@@ -7,7 +7,7 @@ use firstlight_sim::stream;
 use firstlight_units::{Span, Time};
 
 /// One host: its stack, its interface's transmitter, and its timestamps.
-struct Host {
+struct ChainHost {
     stack: Stack,
     free: Time,
     link: Serializer,
@@ -41,23 +41,23 @@ pub(super) struct Measured {
 }
 
 /// Both hosts and the link.
-pub(super) struct Path {
-    sender: Host,
-    receiver: Host,
+pub(super) struct ChainPath {
+    sender: ChainHost,
+    receiver: ChainHost,
     delay: Span,
     packet: u16,
     ack: u16,
     sent: Span,
 }
 
-impl Host {
+impl ChainHost {
     fn new(config: &MeasurementChain, name: &str, seed: u64) -> Self {
         let link = Serializer::new(config.rate, 1);
         let clock = Clock::draw(&config.clocks, &mut stream(seed, name, "clock"));
         let kernel = matches!(config.chain, ChainConfig::Kernel(_));
         // The kernel's stamps are read off the clock when TCP has the packet.
         let chain = if kernel { ChainConfig::Ideal } else { config.chain };
-        Host {
+        ChainHost {
             stack: Stack::new(config.stack, stream(seed, name, "stack")),
             free: Time::ZERO,
             link,
@@ -84,17 +84,17 @@ impl Host {
     }
 }
 
-fn cross(from: &mut Host, to: &mut Host, at: Time, size: u16, delay: Span) -> Crossing {
+fn cross(from: &mut ChainHost, to: &mut ChainHost, at: Time, size: u16, delay: Span) -> Crossing {
     let (sent, left) = from.send(at, size);
     let (received, heard) = to.receive(left + delay, size);
     Crossing { sent, received, heard }
 }
 
-impl Path {
+impl ChainPath {
     pub(super) fn new(config: &MeasurementChain, seed: u64) -> Self {
-        Path {
-            sender: Host::new(config, "sender", seed),
-            receiver: Host::new(config, "receiver", seed),
+        ChainPath {
+            sender: ChainHost::new(config, "sender", seed),
+            receiver: ChainHost::new(config, "receiver", seed),
             delay: config.delay,
             packet: config.packet,
             ack: config.ack,
@@ -104,7 +104,7 @@ impl Path {
 
     /// The sender's TCP hands over a data packet, which the receiver answers or not.
     pub(super) fn packet(&mut self, at: Time, answered: bool) -> Measured {
-        let Path { sender, receiver, .. } = self;
+        let ChainPath { sender, receiver, .. } = self;
         let data = cross(sender, receiver, at, self.packet, self.delay);
         self.sent += sender.link.time(self.packet);
         let exchange = answered.then(|| {

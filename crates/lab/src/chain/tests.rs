@@ -6,7 +6,7 @@ const PACKETS: u64 = 20_000;
 
 /// Stacks that take no time, so that only the burst itself is in the queue.
 fn still(chain: ChainConfig) -> MeasurementChain {
-    let stack = StackConfig { least: Span::ZERO, send: Span::ZERO, receive: Span::ZERO };
+    let stack = StackDelays { least: Span::ZERO, send: Span::ZERO, receive: Span::ZERO };
     MeasurementChain { stack, clocks: ClockConfig::TRUE, ..MeasurementChain::back_to_back(chain) }
 }
 
@@ -34,7 +34,7 @@ fn an_ideal_rtt_is_the_time_on_the_links() {
 #[test]
 fn a_window_without_noise_shows_each_packets_place_in_its_burst() {
     let poll = PollConfig { interval: Span::ZERO, packet: Span::ZERO, most: 10 };
-    for chain in [ChainConfig::Software { poll, remedies: Remedies::NONE }, ChainConfig::Kernel(StackConfig::default())]
+    for chain in [ChainConfig::Software { poll, remedies: Remedies::NONE }, ChainConfig::Kernel(StackDelays::default())]
     {
         let report = measurement_chain(&still(chain), PACKETS, 1);
         let Spread { min, max, .. } = Spread::of(&report.one_way_ns).unwrap();

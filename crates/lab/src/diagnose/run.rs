@@ -77,8 +77,8 @@ pub(super) fn lockout(spec: &Spec, counters: &Counters, notes: &mut Vec<String>)
         let jain = sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>());
         if rates.len() >= CROWD && jain < UNFAIR {
             notes.push(format!(
-                "{} equal {cc} flows to host{} share its link with Jain's index {jain:.2}: hosts without noise may lock \
-                 each other out of a queue that drops (phase effect); see what jitter changes, for example \
+                "{} equal {cc} flows to host{} share its link with Jain's index {jain:.2}: hosts without noise may \
+                 lock each other out of a queue that drops (phase effect); see what jitter changes, for example \
                  hosts.jitter = {{ kind = \"exponential\", mean = \"1us\" }}",
                 rates.len(),
                 dst.0

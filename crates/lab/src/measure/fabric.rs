@@ -16,13 +16,17 @@ pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
     Table::new("ports", "one row for each port, link and queue, since the start of the run")
         .text(
             "name",
-            "host3.nic, host3.pacer, host3.limiter, host3.adapter, host3.port, tor0->agg1, voq.0.1, uplink.0, downlink.1 or circuit.0",
+            "host3.nic, host3.pacer, host3.limiter, host3.adapter, host3.port, tor0->agg1, voq.0.1, uplink.0, \
+             downlink.1 or circuit.0",
             rows,
             |p| p.name.clone(),
         )
-        .text("kind", "nic, pacer, limiter, adapter, host_port, switch_port, voq, uplink, downlink or circuit", rows, |p| {
-            p.kind.name().into()
-        })
+        .text(
+            "kind",
+            "nic, pacer, limiter, adapter, host_port, switch_port, voq, uplink, downlink or circuit",
+            rows,
+            |p| p.kind.name().into(),
+        )
         .count("offered", "packets that came", rows, |p| p.offered)
         .count("delivered", "packets that left at the far end", rows, |p| p.delivered)
         .count("dropped", "packets lost here", rows, |p| p.dropped)
@@ -30,13 +34,15 @@ pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
         .count("marked", "packets CE-marked here", rows, |p| p.marked)
         .with(
             "marking",
-            "marked; or why not: off (no queue here marks), no traffic, not capable (no flow negotiates ECN), not reached",
+            "marked; or why not: off (no queue here marks), no traffic, not capable (no flow negotiates ECN), not \
+             reached",
             marking,
         )
         .count("peak_queue", "most packets that ever waited", rows, |p| p.peak_queue)
         .number(
             "peak_bytes",
-            "of interfaces with adapter.send_buffer: most bytes that one ever held, its pacer and limiter included; else NaN",
+            "of interfaces with adapter.send_buffer: most bytes that one ever held, its pacer and limiter included; \
+             else NaN",
             rows,
             |p| p.peak_bytes.map_or(f64::NAN, |bytes| bytes as f64),
         )

@@ -26,7 +26,7 @@ const SYN: Bytes = Bytes::new(60);
 
 /// A link of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hop {
+pub struct PathLink {
     /// Rate of the link.
     pub rate: Rate,
     /// Propagation delay of the link, and the delay of a host's stack at its end.
@@ -65,14 +65,14 @@ impl<'a> Ideal<'a> {
     }
 
     /// The links of the path from stack to stack.
-    fn hops(&self, src: HostId, dst: HostId) -> Option<Vec<Hop>> {
+    fn hops(&self, src: HostId, dst: HostId) -> Option<Vec<PathLink>> {
         let (config, routes) = self.graph.as_ref().filter(|_| src != dst)?;
         let path = routes.path(&config.topology, src, dst, 0);
         let framing = config.interface.framing;
-        let link = |Wire { rate, delay }| Hop { rate, delay, framing };
-        let mut hops: Vec<Hop> = path.wires().map(link).collect();
+        let link = |Wire { rate, delay }| PathLink { rate, delay, framing };
+        let mut hops: Vec<PathLink> = path.wires().map(link).collect();
         hops.first_mut()?.delay += config.interface.send_delay;
-        hops.extend(config.interface.adapter.receive.map(|bus| Hop {
+        hops.extend(config.interface.adapter.receive.map(|bus| PathLink {
             rate: bus.drain,
             delay: Span::ZERO,
             framing: Framing::Ip,
@@ -89,7 +89,7 @@ impl<'a> Ideal<'a> {
 }
 
 /// The least time from connecting until the receiver has `size` bytes, on empty paths in both directions.
-pub fn completion_on(forward: &[Hop], reverse: &[Hop], tcp: &TcpConfig, size: Bytes) -> Span {
+pub fn completion_on(forward: &[PathLink], reverse: &[PathLink], tcp: &TcpConfig, size: Bytes) -> Span {
     let handshake = arrival(forward, &[(1, SYN)]) + arrival(reverse, &[(1, SYN)]);
     let [full, last] = segments(tcp, size);
     let ack = (1, Bytes::new(u64::from(tcp.mtu) - u64::from(tcp.mss())));
@@ -109,7 +109,7 @@ fn segments(tcp: &TcpConfig, size: Bytes) -> [(u64, Bytes); 2] {
 /// On each link the packets of a run arrive evenly spaced, or all at once. The first packet starts when it has arrived
 /// and the link is free. The last packet ends when the whole run has been sent back to back, or, if packets arrive
 /// slower than the link sends, one packet's time after the last arrival.
-fn arrival(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
+fn arrival(path: &[PathLink], train: &[(u64, Bytes)]) -> Span {
     let mut free = vec![Span::ZERO; path.len()];
     let mut end = Span::ZERO;
     for &(count, size) in train.iter().filter(|(count, _)| *count > 0) {
@@ -131,8 +131,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn hop(gbps: u64, us: u64) -> Hop {
-        Hop { rate: Rate::from_gbps(gbps), delay: Span::from_us(us), framing: Framing::Ip }
+    fn hop(gbps: u64, us: u64) -> PathLink {
+        PathLink { rate: Rate::from_gbps(gbps), delay: Span::from_us(us), framing: Framing::Ip }
     }
 
     #[test]
@@ -151,14 +151,14 @@ mod tests {
         let fast = [hop(1, 0), hop(10, 0)];
         assert_eq!(arrival(&fast, &[(5, Bytes::new(1500))]), Span::from_ns(5 * 12_000 + 1_200));
         // Framing of 38 bytes, 30.4 ns, on each of two links: of both SYNs, the ACK, and of one segment twice.
-        let framed = path.map(|hop| Hop { framing: Framing::Ethernet, ..hop });
+        let framed = path.map(|hop| PathLink { framing: Framing::Ethernet, ..hop });
         let more = completion_on(&framed, &framed, &tcp, Bytes::new(1448))
             - completion_on(&path, &path, &tcp, Bytes::new(1448));
         assert_eq!(more.as_ps(), (2 + 2 + 1 + 2) * 30_400);
     }
 
-    /// The same computed packet by packet.
-    fn literal(path: &[Hop], train: &[(u64, Bytes)]) -> Span {
+    /// The arrival of the train, computed packet by packet.
+    fn literal(path: &[PathLink], train: &[(u64, Bytes)]) -> Span {
         let mut free = vec![Span::ZERO; path.len()];
         let mut at = Span::ZERO;
         for size in train.iter().flat_map(|&(count, size)| (0..count).map(move |_| size)) {
@@ -176,7 +176,7 @@ mod tests {
         fn arrival_of_runs_is_that_of_their_packets(
             path in proptest::collection::vec((1u64..50, 0u64..3), 1..6), full in 0u64..40, last in 53u64..1500
         ) {
-            let path: Vec<Hop> = path.into_iter().map(|(gbps, us)| hop(gbps, us)).collect();
+            let path: Vec<PathLink> = path.into_iter().map(|(gbps, us)| hop(gbps, us)).collect();
             let train = [(1, Bytes::new(52)), (full, Bytes::new(1500)), (1, Bytes::new(last))];
             let (runs, packets) = (arrival(&path, &train).as_ps(), literal(&path, &train).as_ps());
             prop_assert!(runs.abs_diff(packets) <= packets / 10_000, "{} and {} ps", runs, packets);

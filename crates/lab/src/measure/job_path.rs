@@ -13,7 +13,7 @@ use firstlight_units::Time;
 
 /// A step on the path of a job.
 #[derive(Clone, Copy)]
-struct Step<'a> {
+struct JobStep<'a> {
     job: &'a Job,
     number: i64,
     /// The number of the message; none for a flow without messages.
@@ -27,25 +27,26 @@ struct Step<'a> {
     complete: Time,
 }
 
-impl<'a> Step<'a> {
+impl<'a> JobStep<'a> {
     /// A step of the job without any content.
     fn of(job: &'a Job) -> Self {
         let at = Time::ZERO;
-        Step { job, number: 0, message: None, flow: None, bytes: 0, from: at, ready: at, written: at, complete: at }
+        JobStep { job, number: 0, message: None, flow: None, bytes: 0, from: at, ready: at, written: at, complete: at }
     }
 }
 
 /// Table `job_paths`.
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let steps = steps(spec, counters);
-    let us = |of: fn(&Step<'_>) -> Time| {
+    let us = |of: fn(&JobStep<'_>) -> Time| {
         numbers(steps.iter().map(|step| spec.own_time(of(step)).as_us_f64()).collect::<Vec<_>>())
     };
-    let span = |of: fn(&Step<'_>) -> (Time, Time)| {
-        let length = |step: &Step<'_>| spec.own_time(of(step).1).saturating_sub(spec.own_time(of(step).0)).as_us_f64();
+    let span = |of: fn(&JobStep<'_>) -> (Time, Time)| {
+        let length =
+            |step: &JobStep<'_>| spec.own_time(of(step).1).saturating_sub(spec.own_time(of(step).0)).as_us_f64();
         numbers(steps.iter().map(length).collect::<Vec<_>>())
     };
-    let integer = |of: fn(&Step<'_>) -> Option<usize>| {
+    let integer = |of: fn(&JobStep<'_>) -> Option<usize>| {
         Column::Integer(steps.iter().map(|step| of(step).map_or(-1, |number| number as i64)).collect())
     };
     Table::new("job_paths", "what each complete job waited for: one row for each step of its critical path")
@@ -85,13 +86,13 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
 }
 
 /// The steps of all complete jobs, in the order of the jobs.
-fn steps<'a>(spec: &'a Spec, counters: &Counters) -> Vec<Step<'a>> {
+fn steps<'a>(spec: &'a Spec, counters: &Counters) -> Vec<JobStep<'a>> {
     let numbers = jobs::numbers_within(&spec.jobs);
     let last = last_messages(spec, counters);
     let mut steps = vec![];
     for (index, (job, report)) in spec.jobs.iter().zip(&counters.jobs).enumerate() {
         let (Some(start), Some(end)) = (report.start, report.finish) else { continue };
-        let blank = Step { number: numbers[index], from: start, complete: end, ..Step::of(job) };
+        let blank = JobStep { number: numbers[index], from: start, complete: end, ..JobStep::of(job) };
         match last[index] {
             Some(message) => steps.extend(path(spec, counters, message, blank)),
             None => steps.push(slowest_flow(spec, counters, blank)),
@@ -113,7 +114,7 @@ fn last_messages(spec: &Spec, counters: &Counters) -> Vec<Option<usize>> {
 }
 
 /// The path to a message from the start of its job. `blank` is a step of the job, which begins with the job.
-fn path<'a>(spec: &Spec, counters: &Counters, last: usize, blank: Step<'a>) -> Vec<Step<'a>> {
+fn path<'a>(spec: &Spec, counters: &Counters, last: usize, blank: JobStep<'a>) -> Vec<JobStep<'a>> {
     let (list, reports) = (spec.messages.list(), &counters.messages);
     let mut steps = vec![];
     let mut at = Some(last);
@@ -127,7 +128,7 @@ fn path<'a>(spec: &Spec, counters: &Counters, last: usize, blank: Step<'a>) -> V
         if message.flow.is_some() || complete > from {
             let written = ready + message.delay * u64::from(spec.time_scale);
             let (flow, bytes) = (message.flow.map(|flow| flow as usize), message.bytes.get());
-            steps.push(Step { message: Some(number), flow, bytes, from, ready, written, complete, ..blank });
+            steps.push(JobStep { message: Some(number), flow, bytes, from, ready, written, complete, ..blank });
         }
     }
     steps.reverse();
@@ -135,9 +136,9 @@ fn path<'a>(spec: &Spec, counters: &Counters, last: usize, blank: Step<'a>) -> V
 }
 
 /// The flow of a job of flows that was complete last.
-fn slowest_flow<'a>(spec: &Spec, counters: &Counters, blank: Step<'a>) -> Step<'a> {
+fn slowest_flow<'a>(spec: &Spec, counters: &Counters, blank: JobStep<'a>) -> JobStep<'a> {
     let ended = |flow: &usize| counters.flows[*flow].finish == Some(blank.complete);
     let flow = blank.job.flows.clone().find(ended).expect("a flow of the job was the last");
     let (began, bytes) = (counters.flows[flow].start, spec.flows[flow].size.map_or(0, |size| size.get()));
-    Step { flow: Some(flow), bytes, ready: began, written: began, ..blank }
+    JobStep { flow: Some(flow), bytes, ready: began, written: began, ..blank }
 }

@@ -15,33 +15,46 @@ use firstlight_units::Span;
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let rows: Vec<(&Job, &JobReport)> = spec.jobs.iter().zip(&counters.jobs).collect();
     let start = |job: &JobReport| job.start.map(|start| spec.own_time(start).as_us_f64());
-    Table::new("jobs", "one row for each job: a file that is written, a reducer that fetches its input, a query, a step of an application, an application, a round of an incast or ring")
-        .text("workload", "the workload's name", &rows, |(asked, _)| spec.workload_name(asked.entry).to_string())
-        .with("job", "number of the job, from 0 in its workload", Column::Integer(numbers_within(&spec.jobs)))
-        .number("start_us", "when its first message could be sent, or its first flow started; NaN if that never was", &rows, |(_, report)| {
-            start(report).unwrap_or(f64::NAN)
-        })
-        .number("duration_us", "until its last message or flow was complete; NaN if it never was", &rows, |(_, report)| {
-            duration(spec, report).map_or(f64::NAN, Span::as_us_f64)
-        })
-        .count("size_bytes", "what it is about: the file's size, the reducer's input, the replies to a query, what an application writes or sends", &rows, |(asked, _)| {
-            asked.size.get()
-        })
-        .count("sent_bytes", "what its messages or flows have, replicas and calls included", &rows, |(_, report)| report.bytes.get())
-        .count("messages", "how many messages or flows it has", &rows, |(_, report)| u64::from(report.messages))
-        .with(
-            "throughput_gbps",
-            "size_bytes over duration_us; NaN if it is not complete",
-            numbers(rows.iter().map(|(asked, report)| {
-                duration(spec, report).map_or(f64::NAN, |time| asked.size.get() as f64 * 8e-9 / time.as_secs_f64())
-            })),
-        )
-        .with(
-            "slowdown",
-            "duration_us over the least that its messages take without any other, one after another where they must; NaN where that is \
-             not known",
-            numbers(slowdowns(spec, counters)),
-        )
+    Table::new(
+        "jobs",
+        "one row for each job: a file that is written, a reducer that fetches its input, a query, a step of an \
+         application, an application, a round of an incast or ring",
+    )
+    .text("workload", "the workload's name", &rows, |(asked, _)| spec.workload_name(asked.entry).to_string())
+    .with("job", "number of the job, from 0 in its workload", Column::Integer(numbers_within(&spec.jobs)))
+    .number(
+        "start_us",
+        "when its first message could be sent, or its first flow started; NaN if that never was",
+        &rows,
+        |(_, report)| start(report).unwrap_or(f64::NAN),
+    )
+    .number("duration_us", "until its last message or flow was complete; NaN if it never was", &rows, |(_, report)| {
+        duration(spec, report).map_or(f64::NAN, Span::as_us_f64)
+    })
+    .count(
+        "size_bytes",
+        "what it is about: the file's size, the reducer's input, the replies to a query, what an application writes \
+         or sends",
+        &rows,
+        |(asked, _)| asked.size.get(),
+    )
+    .count("sent_bytes", "what its messages or flows have, replicas and calls included", &rows, |(_, report)| {
+        report.bytes.get()
+    })
+    .count("messages", "how many messages or flows it has", &rows, |(_, report)| u64::from(report.messages))
+    .with(
+        "throughput_gbps",
+        "size_bytes over duration_us; NaN if it is not complete",
+        numbers(rows.iter().map(|(asked, report)| {
+            duration(spec, report).map_or(f64::NAN, |time| asked.size.get() as f64 * 8e-9 / time.as_secs_f64())
+        })),
+    )
+    .with(
+        "slowdown",
+        "duration_us over the least that its messages take without any other, one after another where they must; NaN \
+         where that is not known",
+        numbers(slowdowns(spec, counters)),
+    )
 }
 
 /// Each job's slowdown: its duration divided by its least time; NaN where one of them is not known.

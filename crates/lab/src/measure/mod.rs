@@ -82,7 +82,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
 
 pub(crate) use account::critical_paths;
 pub(crate) use fabric::matching_text;
-pub use ideal::{Hop, Ideal, completion_on};
+pub use ideal::{Ideal, PathLink, completion_on};
 pub use summary::metric;
 
 /// A column of numbers.

@@ -21,36 +21,47 @@ fn us(span: Span) -> f64 {
 
 /// One row for each class of each port and NIC that leads to a switch, or to a host's adapter that can pause it.
 fn ports(rows: &[PausedPort]) -> Table {
-    Table::new("pauses", "one row for each class of each port and NIC that leads to a switch, and with adapter.drain of those that lead to hosts, since the start of the run")
-        .text("name", "the port that is paused: host3.nic, tor0->agg1, or with adapter.drain host3.port", rows, |p| p.name.clone())
-        .text("class", "the class, or all", rows, |p| class(p.class))
-        .text(
-            "state",
-            "paused; or why not: not reached (the account stayed at or below XOFF, or came back before its pause frame \
-             went), no traffic, off (the class is not lossless)",
-            rows,
-            |p| pausing(p).into(),
-        )
-        .count("pauses", "how often it was paused", rows, |p| p.pauses)
-        .number(
-            "paused_us",
-            "how long it was stopped: from each pause's effect, or the end of the frame in service, to the pause's end",
-            rows,
-            |p| us(p.paused),
-        )
-        .number(
-            "victim_us",
-            "how much of this its first packet was bound for a port of the next switch that stood idle; NaN with packet spraying, \
-             where its way is not known before",
-            rows,
-            |p| p.victim.map_or(f64::NAN, us),
-        )
-        .count("packets", "packets that it has begun to send", rows, |p| p.packets)
-        .count("peak_bytes", "most that the next switch, or the host's adapter, ever held of what came from here", rows, |p| p.peak)
-        .count("xon_bytes", "go on at or below this", rows, |p| p.limits.xon.get())
-        .count("xoff_bytes", "pause above this", rows, |p| p.limits.xoff.get())
-        .count("buffer_bytes", "lose beyond this", rows, |p| p.limits.buffer.get())
-        .count("headroom_bytes", "what can come once XOFF is exceeded", rows, |p| p.limits.headroom.get())
+    Table::new(
+        "pauses",
+        "one row for each class of each port and NIC that leads to a switch, and with adapter.drain of those that \
+         lead to hosts, since the start of the run",
+    )
+    .text("name", "the port that is paused: host3.nic, tor0->agg1, or with adapter.drain host3.port", rows, |p| {
+        p.name.clone()
+    })
+    .text("class", "the class, or all", rows, |p| class(p.class))
+    .text(
+        "state",
+        "paused; or why not: not reached (the account stayed at or below XOFF, or came back before its pause frame \
+         went), no traffic, off (the class is not lossless)",
+        rows,
+        |p| pausing(p).into(),
+    )
+    .count("pauses", "how often it was paused", rows, |p| p.pauses)
+    .number(
+        "paused_us",
+        "how long it was stopped: from each pause's effect, or the end of the frame in service, to the pause's end",
+        rows,
+        |p| us(p.paused),
+    )
+    .number(
+        "victim_us",
+        "how much of this its first packet was bound for a port of the next switch that stood idle; NaN with packet \
+         spraying, where its way is not known before",
+        rows,
+        |p| p.victim.map_or(f64::NAN, us),
+    )
+    .count("packets", "packets that it has begun to send", rows, |p| p.packets)
+    .count(
+        "peak_bytes",
+        "most that the next switch, or the host's adapter, ever held of what came from here",
+        rows,
+        |p| p.peak,
+    )
+    .count("xon_bytes", "go on at or below this", rows, |p| p.limits.xon.get())
+    .count("xoff_bytes", "pause above this", rows, |p| p.limits.xoff.get())
+    .count("buffer_bytes", "lose beyond this", rows, |p| p.limits.buffer.get())
+    .count("headroom_bytes", "what can come once XOFF is exceeded", rows, |p| p.limits.headroom.get())
 }
 
 /// One row for each paused class of a port and cause.
@@ -60,12 +71,16 @@ fn causes(report: &PauseReport) -> Table {
         .text("name", "the port that was paused", rows, |cause| cause.name.clone())
         .text("class", "the class, or all", rows, |cause| class(cause.class))
         .text("switch", "the switch that paused it, or the host", rows, |cause| cause.switch.clone())
-        .text("egress", "the port of that switch for which most of the account's bytes waited; host3.adapter where a host paused", rows, |cause| {
-            cause.egress.clone()
-        })
+        .text(
+            "egress",
+            "the port of that switch for which most of the account's bytes waited; host3.adapter where a host paused",
+            rows,
+            |cause| cause.egress.clone(),
+        )
         .text(
             "root",
-            "the last of the ports that waited for each other from there on: the one that was not paused; circle without one",
+            "the last of the ports that waited for each other from there on: the one that was not paused; circle \
+             without one",
             rows,
             |cause| cause.root.clone().unwrap_or_else(|| "circle".into()),
         )

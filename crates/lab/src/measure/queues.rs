@@ -1,8 +1,8 @@
 //! Tables `queues`, `queue_waits` and `queue_samples`: the ports that `measure.queues` names, over the measured time.
 //!
 //! A packet waits from its arrival at the port until its first bit is sent, so that the rest of the packet in service
-//! counts. Utilization is the bytes that the port accepted divided by those that its link could carry, headers, ACKs and
-//! Ethernet framing (`hosts.framing`) included.
+//! counts. Utilization is the bytes that the port accepted divided by those that its link could carry, headers, ACKs
+//! and Ethernet framing (`hosts.framing`) included.
 
 use super::numbers;
 use crate::quantile::histogram_quantile_us;

@@ -3,12 +3,12 @@
 use super::Outcome;
 use crate::measure;
 use crate::table::{Column, Table};
-use std::fmt::Write;
+use firstlight_spec::wrapped;
 
 const INTRODUCTION: &str = "\
 # Tables of a result
 
-Generated from the code by `cargo run -p firstlight-lab --example results`.
+Generated from the code by `make docs`.
 
 Times are the experiment's own: on a run with `time_scale` they are divided by it. A table that does not apply (the
 pairs of racks on a star) is absent. The manifest describes the columns of its own result under `columns`.
@@ -21,15 +21,16 @@ pub fn describe(results: &[Outcome]) -> String {
     for table in results.iter().flat_map(|result| &result.tables) {
         if !seen.contains(&table.name) {
             seen.push(table.name);
-            write_table(&mut text, table).expect("a String takes all");
+            write_table(&mut text, table);
         }
     }
-    write_metrics(&mut text, results).expect("a String takes all");
+    write_metrics(&mut text, results);
     text
 }
 
-fn write_table(text: &mut String, table: &Table) -> std::fmt::Result {
-    write!(text, "\n## `{}`\n\n{}.\n\n| column | type | meaning |\n|---|---|---|\n", table.name, sentence(table.doc))?;
+fn write_table(text: &mut String, table: &Table) {
+    let doc = wrapped(&format!("{}.", sentence(table.doc)), "", "");
+    text.push_str(&format!("\n## `{}`\n\n{doc}\n", table.name));
     for field in &table.fields {
         let kind = match field.values {
             Column::Text(_) => "text",
@@ -37,9 +38,8 @@ fn write_table(text: &mut String, table: &Table) -> std::fmt::Result {
             Column::Number(_) => "number",
             Column::Flag(_) => "true or false",
         };
-        writeln!(text, "| `{}` | {kind} | {} |", field.name, field.doc)?;
+        text.push_str(&wrapped(&format!("**`{}`** ({kind}): {}", field.name, field.doc), "- ", "  "));
     }
-    Ok(())
 }
 
 fn sentence(text: &str) -> String {
@@ -47,8 +47,8 @@ fn sentence(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-fn write_metrics(text: &mut String, results: &[Outcome]) -> std::fmt::Result {
-    text.push_str("\n## Metrics of the summary\n\n| metric | unit | meaning |\n|---|---|---|\n");
+fn write_metrics(text: &mut String, results: &[Outcome]) {
+    text.push_str("\n## Metrics of the summary\n\n");
     let mut seen: Vec<String> = vec![];
     for summary in results.iter().filter_map(|result| result.table(measure::SUMMARY)) {
         let column = |name| match summary.column(name) {
@@ -58,9 +58,9 @@ fn write_metrics(text: &mut String, results: &[Outcome]) -> std::fmt::Result {
         for ((metric, unit), meaning) in column("metric").iter().zip(column("unit")).zip(column("meaning")) {
             if !seen.contains(metric) {
                 seen.push(metric.clone());
-                writeln!(text, "| `{metric}` | {unit} | {meaning} |")?;
+                let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+                text.push_str(&wrapped(&format!("**`{metric}`**{unit}: {meaning}"), "- ", "  "));
             }
         }
     }
-    Ok(())
 }

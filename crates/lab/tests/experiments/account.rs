@@ -4,10 +4,12 @@
 use super::{Set, integers, numbers, result, texts};
 use firstlight_lab::Outcome;
 
-pub(super) const STAR: &str = "duration = \"3s\"\n[fabric]\nkind = \"star\"\nhosts = 4\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n";
-pub(super) const RACKS: &str = "duration = \"2s\"\n[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 1\n[hosts]\nrate = \"10Gbps\"\n\
-                     [packet]\nrate = \"10Gbps\"\ndelay = \"5us\"\n[circuit]\nrate = \"100Gbps\"\ndelay = \"20us\"\n\
-                     [voq]\nsmall = 16\n[schedule]\nkind = \"strobe\"\nday = \"100us\"\nnight = \"20us\"\n";
+pub(super) const STAR: &str = "duration = \"3s\"\n[fabric]\nkind = \"star\"\nhosts = 4\n\
+                               [hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n";
+pub(super) const RACKS: &str = "duration = \"2s\"\n[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 1\n\
+                                [hosts]\nrate = \"10Gbps\"\n[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"\n\
+                                [circuit]\nrate = \"100Gbps\"\ndelay = \"20us\"\n[voq]\nsmall = 16\n\
+                                [schedule]\nkind = \"strobe\"\nday = \"100us\"\nnight = \"20us\"\n";
 pub(super) const SYN: i64 = 60 * 800;
 pub(super) const ACK: i64 = 52 * 800;
 pub(super) const US: i64 = 1_000_000;

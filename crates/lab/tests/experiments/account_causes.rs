@@ -11,8 +11,8 @@ const FULL: i64 = 1500 * 800;
 const HANDSHAKE: i64 = 4 * US + 4 * SYN;
 
 /// Two hosts, and a link of 1 Gb/s between their switches; all links have 1 us.
-const SLOW_LINK: &str = "duration = \"1s\"\n[fabric]\nkind = \"dumbbell\"\nleft = 1\nright = 1\n[links]\nrate = \"1Gbps\"\n\
-                         delay = \"1us\"\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n";
+const SLOW_LINK: &str = "duration = \"1s\"\n[fabric]\nkind = \"dumbbell\"\nleft = 1\nright = 1\n[links]\nrate = \
+                         \"1Gbps\"\ndelay = \"1us\"\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n";
 
 fn exact(text: &str, set: super::Set<'_>) -> Outcome {
     account(text, &[&[("tcp.tick", "0s")], set].concat())
@@ -40,9 +40,9 @@ fn a_pacer_spreads_packets() {
 }
 
 /// Seven packets come from 10 Gb/s to a link of 1 Gb/s. Counted from the first one's arrival at the switch: the third
-/// comes at 2.4 us and is more than `xoff`. The pause frame of 64 B lasts 51.2 ns, crosses in 1 us and takes effect 1 us
-/// later, at 4.4512 us, in the sixth packet, whose last bit leaves at 5 us. Five packets have left the switch at 60 us,
-/// and the end of the pause takes as long as its beginning.
+/// comes at 2.4 us and is more than `xoff`. The pause frame of 64 B lasts 51.2 ns, crosses in 1 us and takes effect 1
+/// us later, at 4.4512 us, in the sixth packet, whose last bit leaves at 5 us. Five packets have left the switch at 60
+/// us, and the end of the pause takes as long as its beginning.
 #[test]
 fn a_pause_has_its_root() {
     let set = [("pfc.xoff", "3000B"), ("pfc.xon", "1500B"), ("pfc.response", "1us")];
@@ -53,10 +53,10 @@ fn a_pause_has_its_root() {
 }
 
 /// Flow 1 has the same way as flow 0, and its SYN waits for flow 0's: from there on it is one SYN behind. When flow 0's
-/// packet has begun to leave the packet switch, flow 1's first packet waits there, in a queue for one. Its second packet
-/// is on the uplink meanwhile, since that packet began one propagation delay before the first one arrived. So the third
-/// packet could go when the second has left, and may when the first leaves the queue, which flow 0's packet lets it do
-/// 1.2 us after its own arrival.
+/// packet has begun to leave the packet switch, flow 1's first packet waits there, in a queue for one. Its second
+/// packet is on the uplink meanwhile, since that packet began one propagation delay before the first one arrived. So
+/// the third packet could go when the second has left, and may when the first leaves the queue, which flow 0's packet
+/// lets it do 1.2 us after its own arrival.
 #[test]
 fn a_full_packet_switch_holds_a_voq() {
     // The first night and day are those of other pairs of six racks.
@@ -129,8 +129,8 @@ fn an_interface_has_room_for_one_packet() {
     assert_eq!(time(&outcome, 0, ["handshake", "", "", ""]), HANDSHAKE);
 }
 
-/// As `a_lost_tail_costs_a_timeout`, with tail loss probes. That of a lone packet comes after twice the round trip and the
-/// shortest timeout, but no later than the timeout, which is after one round trip and the shortest timeout.
+/// As `a_lost_tail_costs_a_timeout`, with tail loss probes. That of a lone packet comes after twice the round trip and
+/// the shortest timeout, but no later than the timeout, which is after one round trip and the shortest timeout.
 #[test]
 fn a_lost_tail_is_probed() {
     let flows: String =
@@ -142,9 +142,10 @@ fn a_lost_tail_is_probed() {
     assert_eq!(cause(&outcome, 2, "rto"), 0);
 }
 
-/// Flow 0's second packet is dropped. Counted from the arrival of its first one at the switch, in us: flow 1's packet came
-/// at -0.4, flow 2's ACK at -0.2 and flow 2's packet comes at 1.0, when the queue holds flow 0's first. It is full when the
-/// second comes at 1.2: with it the queue would hold three packets. From there on each packet waits for flow 2's.
+/// Flow 0's second packet is dropped. Counted from the arrival of its first one at the switch, in us: flow 1's packet
+/// came at -0.4, flow 2's ACK at -0.2 and flow 2's packet comes at 1.0, when the queue holds flow 0's first. It is full
+/// when the second comes at 1.2: with it the queue would hold three packets. From there on each packet waits for flow
+/// 2's.
 fn a_dropped_second_packet(packets: u64, delay: i64) -> (Outcome, i64) {
     let flows =
         format!("{}{}{}", flow(1, 0, packets * 1448, "400ns"), flow(2, 0, 1448, "0ns"), flow(3, 0, 1448, "1400ns"));
@@ -158,8 +159,8 @@ fn a_dropped_second_packet(packets: u64, delay: i64) -> (Outcome, i64) {
     (outcome, last + 2 * (ACK + 12 * 800) + 4 * delay * US)
 }
 
-/// Links of 4 us: the third, fourth and fifth packet arrive before the reordering window of a quarter of 16 us ends. The
-/// third ACK with SACK shows the loss.
+/// Links of 4 us: the third, fourth and fifth packet arrive before the reordering window of a quarter of 16 us ends.
+/// The third ACK with SACK shows the loss.
 #[test]
 fn three_later_packets_show_a_loss() {
     let (outcome, third_ack) = a_dropped_second_packet(5, 4);
@@ -168,8 +169,8 @@ fn three_later_packets_show_a_loss() {
     assert_eq!(cause(&outcome, 0, "reordering"), 0);
 }
 
-/// One later packet: RACK waits for a quarter of the shortest round trip, the handshake's, whether the other one is only
-/// late.
+/// One later packet: RACK waits for a quarter of the shortest round trip, the handshake's, whether the other one is
+/// only late.
 #[test]
 fn one_later_packet_leaves_a_doubt() {
     let (outcome, only_ack) = a_dropped_second_packet(3, 1);
@@ -182,7 +183,8 @@ fn one_later_packet_leaves_a_doubt() {
 /// first reply has arrived, over a connection that the server opens when it has the first request.
 #[test]
 fn a_program_writes_later() {
-    let reads = "[[workload]]\nkind = \"key_value\"\nfrom = \"host1\"\nto = \"host0\"\nreads = 2\nvalues = 1\nsize = \"1000B\"\n";
+    let reads = "[[workload]]\nkind = \"key_value\"\nfrom = \"host1\"\nto = \"host0\"\nreads = 2\nvalues = 1\nsize = \
+                 \"1000B\"\n";
     let outcome = exact(&format!("{STAR}{reads}"), &[]);
     let request = ACK + 2 * 152 * 800 + 2 * US;
     // The ACK of the request leaves before the SYN.
@@ -194,7 +196,8 @@ fn a_program_writes_later() {
 /// Messages that follow a computation of 5 us.
 #[test]
 fn a_program_computes_before_it_writes() {
-    let halo = "[[workload]]\nkind = \"goal\"\napplication = \"halo\"\nranks = 2\niterations = 2\nsize = \"1000B\"\ncompute = \"5us\"\n";
+    let halo = "[[workload]]\nkind = \"goal\"\napplication = \"halo\"\nranks = 2\niterations = 2\nsize = \"1000B\"\n\
+                compute = \"5us\"\n";
     let outcome = exact(&format!("{STAR}{halo}"), &[]);
     let (causes, times) =
         (texts(&outcome, "message_account", "cause"), integers(&outcome, "message_account", "time_ps"));

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 const STAR: &str = "[fabric]\nkind = \"star\"\nhosts = 6\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
-const LEAVES: &str = "[links]\nrate = \"10Gbps\"\n[fabric]\nkind = \"leaf_spine\"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n\
-                      [hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
+const LEAVES: &str = "[links]\nrate = \"10Gbps\"\n[fabric]\nkind = \"leaf_spine\"\nracks = 3\nhosts_per_rack = 2\n\
+                      spines = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
 const TREE: &str =
     "[links]\nrate = \"7Gbps\"\n[fabric]\nkind = \"fat_tree\"\nk = 4\n[hosts]\nrate = \"7Gbps\"\ndelay = \"700ns\"\n";
 const RACKS: &str = "[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 2\n\
@@ -174,7 +174,8 @@ proptest! {
     ) {
         // Replicas of a file go to another rack.
         prop_assume!(fabric != STAR || !workload.contains("hdfs"));
-        let text = format!("duration = \"2s\"\nseed = {seed}\ntime_scale = {scale}\n{fabric}{keys}{switch}{tables}{workload}");
+        let text = format!("duration = \"2s\"\nseed = {seed}\ntime_scale = {scale}\n\
+                            {fabric}{keys}{switch}{tables}{workload}");
         check(&text)?;
     }
 }

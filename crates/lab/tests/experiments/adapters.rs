@@ -51,8 +51,9 @@ fn a_slow_host_loses_what_does_not_fit() {
 /// A lone flow is as fast as the host takes it in: that is a link more.
 #[test]
 fn a_lone_flow_has_no_slowdown() {
-    let text = "duration = \"20ms\"\n[fabric]\nkind = \"star\"\nhosts = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n[adapter]\n\
-                drain = \"3Gbps\"\n[tcp]\ntick = \"0s\"\n[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"14480B\"\n";
+    let text = "duration = \"20ms\"\n[fabric]\nkind = \"star\"\nhosts = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \
+                \"1us\"\nmtu = \"1500B\"\n[adapter]\ndrain = \"3Gbps\"\n[tcp]\ntick = \"0s\"\n[[flows]]\nfrom = \
+                \"host0\"\nto = \"host1\"\nsize = \"14480B\"\n";
     let slowdown = numbers(&result(text, &[]), "flows", "slowdown")[0];
     assert!((slowdown - 1.0).abs() < 1e-9, "{slowdown}");
 }
@@ -70,7 +71,8 @@ fn what_would_be_built_is_told() {
     assert_eq!(told(&[DRAIN, ("pfc.kind", "off")])["adapter"]["links_to_hosts"], serde_json::json!([]));
     assert!(told(&[])["adapter"].is_null());
     let fast = told(&[("adapter.drain", "10Gbps")])["notes"].to_string();
-    let note = "receive buffers never fill: adapter.drain = 10Gbps is not below the rate of any link to a host, 10Gbps at most";
+    let note = "receive buffers never fill: adapter.drain = 10Gbps is not below the rate of any link to a host, 10Gbps \
+                at most";
     assert!(fast.contains(note), "{fast}");
 }
 
@@ -79,7 +81,10 @@ fn buffers_that_are_too_small_are_refused() {
     let base = format!("{INCAST}\n[adapter]\ndrain = \"2Gbps\"\nreceive_buffer = \"9654B\"\n");
     let missing = |place, most: &str, name, bytes, buffer, headroom, response| {
         format!(
-            "{place}: adapter.receive_buffer: on the link {name} (and {most} links more) {bytes} are missing: {buffer} cannot hold the headroom of {headroom} that can come once the host has the switch paused (three packets, a pause frame, the cable both ways and a response of {response}): use at least {headroom}, or say pfc.allow_loss = true"
+            "{place}: adapter.receive_buffer: on the link {name} (and {most} links more) {bytes} are missing: {buffer} \
+             cannot hold the headroom of {headroom} that can come once the host has the switch paused (three packets, \
+             a pause frame, the cable both ways and a response of {response}): use at least {headroom}, or say \
+             pfc.allow_loss = true"
         )
     };
     check(
@@ -97,7 +102,8 @@ fn buffers_that_are_too_small_are_refused() {
             (
                 "drain = \"2Gbps\"\n",
                 "",
-                "x.toml:35:18: adapter.receive_buffer: a host takes what arrives at once, so nothing waits: give adapter.drain, or take this out",
+                "x.toml:35:18: adapter.receive_buffer: a host takes what arrives at once, so nothing waits: give \
+                 adapter.drain, or take this out",
             ),
         ],
     );

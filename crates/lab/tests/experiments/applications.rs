@@ -1,7 +1,7 @@
 //! Workloads of applications: queries, paced writers, background, datagrams, schedules of message passing.
 
 use crate::{integers, metric, numbers, read, result, told_at};
-use firstlight_lab::measure::{Hop, completion_on};
+use firstlight_lab::measure::{PathLink, completion_on};
 use firstlight_lab::{Spec, inspect};
 use firstlight_net::Framing;
 use firstlight_units::{Bytes, Rate, Span};
@@ -17,13 +17,14 @@ fn racks(racks: usize, hosts: usize) -> String {
 fn on(fabric: &str, workload: &str) -> String {
     let links = if fabric.contains("star") { "" } else { "[links]\nrate = \"10Gbps\"\n" };
     format!(
-        "duration = \"20ms\"\n[fabric]\n{fabric}\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n{links}[tcp]\n\
+        "duration = \"20ms\"\n[fabric]\n{fabric}\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\nmtu = \"1500B\"\n\
+         {links}[tcp]\n\
          tick = \"0s\"\n[[workload]]\n{workload}\n"
     )
 }
 
-fn path(links: usize) -> Vec<Hop> {
-    vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
+fn path(links: usize) -> Vec<PathLink> {
+    vec![PathLink { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
 }
 
 /// What a lone flow takes over so many links, handshake included.
@@ -136,7 +137,8 @@ fn queries_come_at_random() {
 /// Eight writers to one link: below its rate a step ends with its last write; at twice the rate for 1 ms it takes 2.
 #[test]
 fn paced_writers_overload_a_link_for_a_while() {
-    let steps = "kind = \"paced\"\nto = \"host8\"\nwrite = \"2500B\"\nsteps = [\"0s 1Gbps\", \"5ms 2.5Gbps\", \"6ms off\", \"9ms 1Gbps\"]";
+    let steps = "kind = \"paced\"\nto = \"host8\"\nwrite = \"2500B\"\nsteps = [\"0s 1Gbps\", \"5ms 2.5Gbps\", \"6ms \
+                 off\", \"9ms 1Gbps\"]";
     let spec = read(&on(STAR, steps), &[]);
     // 2500 B at 1 Gb/s are 20 us, at 2.5 Gb/s 8 us.
     assert_eq!((spec.flows.len(), spec.jobs.len()), (8, 24));
@@ -256,7 +258,13 @@ fn a_schedule_is_replayed() {
     // What waits for the reply to its own message, and the reply for it.
     std::fs::write(&short, file.replace("l2 requires l1\n}\nrank", "l2 requires l3\n}\nrank")).unwrap();
     let stuck = told_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));
-    assert!(stuck.ends_with("short.goal:5:7: workload.0.file: it waits for itself, by what it requires and receives: take out one of these"), "{stuck}");
+    assert!(
+        stuck.ends_with(
+            "short.goal:5:7: workload.0.file: it waits for itself, by what it requires and receives: \
+                             take out one of these"
+        ),
+        "{stuck}"
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -264,21 +272,34 @@ fn a_schedule_is_replayed() {
 #[rustfmt::skip]
 fn what_cannot_be_is_refused() {
     let star = |workload: &str| told_at("x.toml", &on(STAR, workload));
-    assert_eq!(star("kind = \"partition_aggregate\"\nqueries = 1"), "x.toml:12:8: workload.0.kind: rack 0 asks the others, whose hosts ask each other: use a fabric with racks, at least two of two hosts");
-    assert_eq!(told_at("x.toml", &on(&racks(2, 2), "kind = \"partition_aggregate\"")), "x.toml:15:1: workload.0.queries: missing: write for example queries = 100 in [[workload]]");
+    assert_eq!(star("kind = \"partition_aggregate\"\nqueries = 1"),
+        "x.toml:12:8: workload.0.kind: rack 0 asks the others, whose hosts ask each other: use a fabric with racks, \
+         at least two of two hosts");
+    assert_eq!(told_at("x.toml", &on(&racks(2, 2), "kind = \"partition_aggregate\"")),
+        "x.toml:15:1: workload.0.queries: missing: write for example queries = 100 in [[workload]]");
     let paced = |steps: &str| star(&format!("kind = \"paced\"\nto = \"host0\"\nsteps = {steps}"));
     let wrong = |text: &str| format!("x.toml:14:9: workload.0.steps: {text}");
-    assert_eq!(paced("[\"1Gbps\"]"), wrong("'1Gbps' is no step: write its start and its rate, for example \"100ms 4Gbps\" or \"110ms off\""));
-    assert_eq!(paced("[\"5ms 1Gbps\", \"5ms off\"]"), wrong("'5ms 1Gbps' does not end after it starts, at 5ms: write growing times before the run's end"));
+    assert_eq!(paced("[\"1Gbps\"]"),
+        wrong("'1Gbps' is no step: write its start and its rate, for example \"100ms 4Gbps\" or \"110ms off\""));
+    assert_eq!(paced("[\"5ms 1Gbps\", \"5ms off\"]"),
+        wrong("'5ms 1Gbps' does not end after it starts, at 5ms: write growing times before the run's end"));
     assert_eq!(paced("[\"0s off\"]"), wrong("no step writes anything: write for example [\"0s 1Gbps\"]"));
-    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nrate = \"1Gbps\"\ncc = \"cubic\""), "x.toml:15:6: workload.0.cc: has no effect on datagrams: take it out, or take out rate");
-    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\npacket = \"64B\""), "x.toml:14:10: workload.0.packet: has no effect on TCP: take it out, or add rate for datagrams");
-    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nsend_buffer = \"64kB\""), "x.toml:14:15: workload.0.send_buffer: has no effect on TCP: take it out, or add rate for datagrams");
-    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nfrom = \"host1\"\nto = \"host1\""), "x.toml:15:6: workload.0.to: a sender would send to itself: name other hosts");
+    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nrate = \"1Gbps\"\ncc = \"cubic\""),
+        "x.toml:15:6: workload.0.cc: has no effect on datagrams: take it out, or take out rate");
+    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\npacket = \"64B\""),
+        "x.toml:14:10: workload.0.packet: has no effect on TCP: take it out, or add rate for datagrams");
+    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nsend_buffer = \"64kB\""),
+        "x.toml:14:15: workload.0.send_buffer: has no effect on TCP: take it out, or add rate for datagrams");
+    assert_eq!(star("kind = \"background\"\nsize = \"1MB\"\nfrom = \"host1\"\nto = \"host1\""),
+        "x.toml:15:6: workload.0.to: a sender would send to itself: name other hosts");
     let udp = |more: &str| star(&format!("kind = \"udp\"\nto = \"host0\"\n{more}"));
     assert_eq!(udp(""), "x.toml:11:1: workload.0.rate: missing: write for example rate = \"10Gbps\" in [[workload]]");
-    assert_eq!(udp("rate = \"11Gbps\""), "x.toml:14:8: workload.0.rate: the host's link of 10Gbps does not carry it: 1500B take 1200ns, and come every 1090910ps");
-    assert_eq!(udp("rate = \"1Gbps\"\non = \"1ms\""), "x.toml:11:1: workload.0.off: missing: write for example off = \"1ms\" in [[workload]]");
-    assert_eq!(udp("rate = \"1Gbps\"\nexponential = true"), "x.toml:11:1: workload.0.on: missing: write for example on = \"1ms\" in [[workload]]");
-    assert_eq!(star("kind = \"goal\"\nfile = \"tests/specs/pair.goal\"\namong = \"host0\""), "x.toml:13:8: workload.0.file: it has 2 ranks for 1 hosts: use a larger fabric, or more hosts in among");
+    assert_eq!(udp("rate = \"11Gbps\""), "x.toml:14:8: workload.0.rate: the host's link of 10Gbps does not carry it: \
+                                          1500B take 1200ns, and come every 1090910ps");
+    assert_eq!(udp("rate = \"1Gbps\"\non = \"1ms\""),
+        "x.toml:11:1: workload.0.off: missing: write for example off = \"1ms\" in [[workload]]");
+    assert_eq!(udp("rate = \"1Gbps\"\nexponential = true"),
+        "x.toml:11:1: workload.0.on: missing: write for example on = \"1ms\" in [[workload]]");
+    assert_eq!(star("kind = \"goal\"\nfile = \"tests/specs/pair.goal\"\namong = \"host0\""),
+        "x.toml:13:8: workload.0.file: it has 2 ranks for 1 hosts: use a larger fabric, or more hosts in among");
 }

@@ -52,15 +52,27 @@ fn one_digest_whatever_the_loop_measures() {
 #[test]
 #[rustfmt::skip]
 fn wrong_loops() {
-    const COMPUTED: &str = r#"it counts only when schedule.kind = "bvn" or "solstice" or "eclipse" or "hotspot" or "edge-colouring", but it is "strobe"; take it out"#;
-    let strobe = format!("x.toml:25:8: schedule.week: has no effect: {COMPUTED}\nx.toml:27:13: schedule.least_day: has no effect: {COMPUTED}\nx.toml:29:2: control: has no effect: it counts only when the schedule is computed from demand, but its days are given; take it out");
+    const COMPUTED: &str = "it counts only when schedule.kind = \"bvn\" or \"solstice\" or \"eclipse\" or \"hotspot\" \
+                            or \"edge-colouring\", but it is \"strobe\"; take it out";
+    let strobe = format!("x.toml:25:8: schedule.week: has no effect: {COMPUTED}\nx.toml:27:13: schedule.least_day: \
+                          has no effect: {COMPUTED}\nx.toml:29:2: control: has no effect: it counts only when the \
+                          schedule is computed from demand, but its days are given; take it out");
     check(RING, &[
-        ("week = \"1ms\"\n", "", "x.toml:22:2: schedule.week: missing: write for example week = \"180us\" in [schedule]"),
-        ("week = \"1ms\"", "week = \"50us\"", "x.toml:24:8: schedule.week: a week of 50us has no room for a night of 10us and a day of 50us: make the week longer"),
-        ("least_day = \"50us\"", "least_day = \"500ns\"", "x.toml:26:13: schedule.least_day: days of 500ns may be shorter than one packet, 900ns: use least_day = \"900ns\" at least"),
-        ("kind = \"solstice\"", "kind = \"sunrise\"", "x.toml:23:8: schedule.kind: 'sunrise' is not one of strobe, etalon, list, bvn, solstice, eclipse, hotspot, edge-colouring"),
+        ("week = \"1ms\"\n", "",
+         "x.toml:22:2: schedule.week: missing: write for example week = \"180us\" in [schedule]"),
+        ("week = \"1ms\"", "week = \"50us\"", "x.toml:24:8: schedule.week: a week of 50us has no room for a night of \
+                                               10us and a day of 50us: make the week longer"),
+        ("least_day = \"50us\"", "least_day = \"500ns\"",
+         "x.toml:26:13: schedule.least_day: days of 500ns may be shorter than one packet, 900ns: use least_day = \
+          \"900ns\" at least"),
+        ("kind = \"solstice\"", "kind = \"sunrise\"",
+         "x.toml:23:8: schedule.kind: 'sunrise' is not one of strobe, etalon, list, bvn, solstice, eclipse, hotspot, \
+          edge-colouring"),
         ("kind = \"solstice\"", "kind = \"strobe\"\nday = \"50us\"", &strobe),
-        ("demand = \"adu\"", "demand = \"adu\"\nlead = \"1ms\"", "x.toml:30:1: control.lead: unknown key: did you mean control.demand?"),
-        ("week = \"1ms\"", "week = \"1ms\"\nday = \"50us\"", "x.toml:25:7: schedule.day: has no effect: it counts only when schedule.kind = \"strobe\" or \"etalon\" or \"list\", but it is \"solstice\"; take it out"),
+        ("demand = \"adu\"", "demand = \"adu\"\nlead = \"1ms\"",
+         "x.toml:30:1: control.lead: unknown key: did you mean control.demand?"),
+        ("week = \"1ms\"", "week = \"1ms\"\nday = \"50us\"",
+         "x.toml:25:7: schedule.day: has no effect: it counts only when schedule.kind = \"strobe\" or \"etalon\" or \
+          \"list\", but it is \"solstice\"; take it out"),
     ]);
 }

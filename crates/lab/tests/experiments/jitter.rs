@@ -3,9 +3,9 @@
 
 use super::{integers, numbers, result, told};
 
-const PROBES: &str = "duration = \"20ms\"\n[fabric]\nkind = \"star\"\nhosts = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
-                      [[workload]]\nkind = \"probe\"\nfrom = \"host0\"\nto = \"host1\"\ninterval = \"100us\"\npacket = \"1000B\"\n\
-                      count = 100\n[measure]\nprobes = true\n";
+const PROBES: &str = "duration = \"20ms\"\n[fabric]\nkind = \"star\"\nhosts = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \
+                      \"1us\"\n[[workload]]\nkind = \"probe\"\nfrom = \"host0\"\nto = \"host1\"\ninterval = \"100us\"\n\
+                      packet = \"1000B\"\ncount = 100\n[measure]\nprobes = true\n";
 
 #[test]
 fn both_stacks_add_a_delay_of_the_distribution() {
@@ -28,16 +28,17 @@ fn both_stacks_add_a_delay_of_the_distribution() {
 #[test]
 fn packets_stay_in_order_on_every_fabric() {
     const STAR: &str = "[fabric]\nkind = \"star\"\nhosts = 3\n";
-    const RACKS: &str = "[fabric]\nkind = \"hybrid\"\nracks = 2\nhosts_per_rack = 2\n[packet]\nrate = \"5Gbps\"\ndelay = \"5us\"\n\
-                         [circuit]\nrate = \"40Gbps\"\ndelay = \"20us\"\n[schedule]\nkind = \"strobe\"\nday = \"90us\"\nnight = \"15us\"\n";
+    const RACKS: &str = "[fabric]\nkind = \"hybrid\"\nracks = 2\nhosts_per_rack = 2\n[packet]\nrate = \"5Gbps\"\ndelay \
+                         = \"5us\"\n[circuit]\nrate = \"40Gbps\"\ndelay = \"20us\"\n[schedule]\nkind = \"strobe\"\nday \
+                         = \"90us\"\nnight = \"15us\"\n";
     let stages =
         ["", "[pacer]\n", "[pfc]\nxoff = \"60kB\"\n", "[adapter]\nsend_buffer = \"40kB\"\ndrain = \"9Gbps\"\n"];
     for (fabric, stage) in [STAR, RACKS].iter().flat_map(|fabric| stages.map(|stage| (fabric, stage))) {
         let voq = if fabric == &RACKS && !stage.starts_with("[pfc]") { "[voq]\nsmall = 64\n" } else { "" };
         let table = format!("{stage}{voq}");
         let text = format!(
-            "duration = \"50ms\"\n{fabric}[hosts]\nrate = \"10Gbps\"\njitter = {{ kind = \"exponential\", mean = \"3us\" }}\n\
-             {table}[[flows]]\nfrom = \"host0\"\nto = \"host2\"\nsize = \"3MB\"\n"
+            "duration = \"50ms\"\n{fabric}[hosts]\nrate = \"10Gbps\"\njitter = {{ kind = \"exponential\", mean = \
+             \"3us\" }}\n{table}[[flows]]\nfrom = \"host0\"\nto = \"host2\"\nsize = \"3MB\"\n"
         );
         let outcome = result(&text, &[]);
         assert!(numbers(&outcome, "flows", "fct_us")[0] > 0.0, "{text}");
@@ -50,7 +51,8 @@ fn packets_stay_in_order_on_every_fabric() {
 #[test]
 fn equal_flows_lock_each_other_out_without_jitter_alone() {
     let text = "duration = \"1s\"\n[fabric]\nkind = \"star\"\nhosts = 20\n[hosts]\nrate = \"10Gbps\"\ndelay = \"5us\"\n\
-                mtu = \"1500B\"\n[switch]\nqueue = 100\n[tcp]\ncc = \"cubic\"\n[[flows]]\nfrom = \"all\"\nto = \"host0\"\n";
+                mtu = \"1500B\"\n[switch]\nqueue = 100\n[tcp]\ncc = \"cubic\"\n[[flows]]\nfrom = \"all\"\nto = \
+                \"host0\"\n";
     let shares = |outcome: &firstlight_lab::Outcome| {
         let bytes: Vec<f64> = integers(outcome, "flows", "bytes_received").iter().map(|bytes| *bytes as f64).collect();
         let sum: f64 = bytes.iter().sum();

@@ -1,7 +1,7 @@
 //! Workloads of messages: what they expand to, the times of their jobs against arithmetic, what is refused.
 
 use crate::{integers, numbers, read};
-use firstlight_lab::measure::{Hop, completion_on};
+use firstlight_lab::measure::{PathLink, completion_on};
 use firstlight_lab::spec::{Flow, OverrideValue};
 use firstlight_lab::{Files, Outcome, Spec, inspect, run};
 use firstlight_linux::Plan;
@@ -119,8 +119,8 @@ fn writers_may_start_at_random_times() {
 }
 
 /// Links of 10 Gb/s and 1 us.
-fn path(links: usize) -> Vec<Hop> {
-    vec![Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
+fn path(links: usize) -> Vec<PathLink> {
+    vec![PathLink { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
 }
 
 /// One block of one chunk: a call to the name node in the rack, four links to the second replica, two to the third.
@@ -207,9 +207,9 @@ fn every_reducer_fetches_from_every_mapper() {
 /// Two workloads of messages and other flows share a run, each with its own.
 #[test]
 fn workloads_stand_beside_each_other() {
-    let text = "kind = \"shuffle\"\nsize = \"10kB\"\nname = \"a\"\n[[workload]]\nkind = \"permutation\"\nsize = \"1kB\"\n\
-                [[workload]]\nkind = \"shuffle\"\nsize = \"20kB\"\nstart = \"5ms\"\n[[flows]]\nfrom = \"host0\"\nto = \"host1\"\n\
-                size = \"1kB\"";
+    let text = "kind = \"shuffle\"\nsize = \"10kB\"\nname = \"a\"\n[[workload]]\nkind = \"permutation\"\n\
+                size = \"1kB\"\n[[workload]]\nkind = \"shuffle\"\nsize = \"20kB\"\nstart = \"5ms\"\n\
+                [[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"1kB\"";
     let outcome = result(&read(&star(4, text), &[]));
     assert_eq!(integers(&outcome, "jobs", "size_bytes"), [[30_000; 4], [60_000; 4]].concat());
     assert_eq!(integers(&outcome, "jobs", "job"), [0, 1, 2, 3, 0, 1, 2, 3]);
@@ -223,16 +223,29 @@ fn workloads_stand_beside_each_other() {
 fn what_cannot_be_is_refused() {
     let wrong = |set: &[(&str, &str)]| error(HDFS, set);
     let one = |key: &str, value: &str| wrong(&[(&format!("workload.0.{key}"), value)]);
-    assert_eq!(one("shift", "1"), "x.toml, from --set workload.0.shift: workload.0.shift: has no effect: random placement has no shift; take it out, or use placement = \"rehdfs\"");
-    assert_eq!(wrong(&[("workload.0.placement", "rehdfs"), ("workload.0.shift", "3")]), "x.toml, from --set workload.0.shift: workload.0.shift: the fabric has 3 racks: use at most 2");
-    assert_eq!(error(&star(4, "kind = \"hdfs\""), &[]), "x.toml:10:8: workload.0.kind: replicas go to another rack: use a fabric with at least two racks");
-    assert_eq!(wrong(&[("fabric.hosts_per_rack", "1"), ("workload.0.replication", "3")]), "x.toml, from --set workload.0.replication: workload.0.replication: the third replica goes to another host of the second one's rack, which has one: use 2");
-    assert_eq!(one("chunk", "500kB"), "x.toml, from --set workload.0.chunk: workload.0.chunk: a chunk of 500000 B is larger than a block of 400000 B: use at most that");
-    assert_eq!(one("jitter", "1s"), "x.toml, from --set workload.0.jitter: workload.0.jitter: the flow may start after the run's end: start + jitter must be less than duration, 1s");
-    assert_eq!(one("job", "blok"), "x.toml, from --set workload.0.job: workload.0.job: 'blok' is not one of file, block: did you mean \"block\"?");
-    assert_eq!(one("name_node", "rack1"), "x.toml, from --set workload.0.name_node: workload.0.name_node: it is one host: write for example \"host0\"");
-    assert_eq!(wrong(&[("workload.0.chunk", "1B"), ("workload.0.file_size", "4MB")]), "x.toml, from --set workload.0.chunk: workload.0.chunk: it makes 64000000 messages, and 10000000 are the most: use less work, or larger pieces");
-    assert_eq!(wrong(&[("workload.0.block", "9B"), ("workload.0.chunk", "9B")]), "x.toml, from --set workload.0.block: workload.0.block: it makes 1777792 connections, and 1000000 are the most: use less work, or larger pieces");
+    assert_eq!(one("shift", "1"), "x.toml, from --set workload.0.shift: workload.0.shift: has no effect: random \
+                                   placement has no shift; take it out, or use placement = \"rehdfs\"");
+    assert_eq!(wrong(&[("workload.0.placement", "rehdfs"), ("workload.0.shift", "3")]),
+        "x.toml, from --set workload.0.shift: workload.0.shift: the fabric has 3 racks: use at most 2");
+    assert_eq!(error(&star(4, "kind = \"hdfs\""), &[]),
+        "x.toml:10:8: workload.0.kind: replicas go to another rack: use a fabric with at least two racks");
+    assert_eq!(wrong(&[("fabric.hosts_per_rack", "1"), ("workload.0.replication", "3")]),
+        "x.toml, from --set workload.0.replication: workload.0.replication: the third replica goes to another host \
+         of the second one's rack, which has one: use 2");
+    assert_eq!(one("chunk", "500kB"), "x.toml, from --set workload.0.chunk: workload.0.chunk: a chunk of 500000 B is \
+                                       larger than a block of 400000 B: use at most that");
+    assert_eq!(one("jitter", "1s"), "x.toml, from --set workload.0.jitter: workload.0.jitter: the flow may start \
+                                     after the run's end: start + jitter must be less than duration, 1s");
+    assert_eq!(one("job", "blok"),
+        "x.toml, from --set workload.0.job: workload.0.job: 'blok' is not one of file, block: did you mean \"block\"?");
+    assert_eq!(one("name_node", "rack1"),
+        "x.toml, from --set workload.0.name_node: workload.0.name_node: it is one host: write for example \"host0\"");
+    assert_eq!(wrong(&[("workload.0.chunk", "1B"), ("workload.0.file_size", "4MB")]),
+        "x.toml, from --set workload.0.chunk: workload.0.chunk: it makes 64000000 messages, and 10000000 are the \
+         most: use less work, or larger pieces");
+    assert_eq!(wrong(&[("workload.0.block", "9B"), ("workload.0.chunk", "9B")]),
+        "x.toml, from --set workload.0.block: workload.0.block: it makes 1777792 connections, and 1000000 are the \
+         most: use less work, or larger pieces");
 }
 
 /// The plan of Linux hosts has their messages alone, which count flows and messages of their own.

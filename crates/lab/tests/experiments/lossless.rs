@@ -81,7 +81,8 @@ fn red_only_marks_in_a_lossless_class() {
             (
                 "min = 5",
                 "min = 6",
-                "x.toml:36:15: switch.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+                "x.toml:36:15: switch.red.drop_beyond: RED drops packets of a lossless class; without this key it only \
+                 marks there: take it out, name other pfc.classes, or say pfc.allow_loss = true",
             ),
             ("drop_beyond = true", "drop_beyond = false", "accepted"),
             ("xoff = \"60kB\"", "kind = \"off\"", "accepted"),
@@ -178,13 +179,19 @@ fn the_slides_thresholds_lack_headroom() {
             (
                 "buffer = \"100kB\"",
                 "buffer = \"100000B\"",
-                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 6654B are missing: 100kB cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 6654B are missing: 100kB cannot \
+                 hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the \
+                 cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say \
+                 pfc.allow_loss = true",
             ),
             ("buffer = \"100kB\"", "buffer = \"106654B\"", "accepted"),
             (
                 "buffer = \"100kB\"",
                 "buffer = \"106653B\"",
-                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 1B are missing: 106653B cannot hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 1B are missing: 106653B cannot \
+                 hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the \
+                 cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say \
+                 pfc.allow_loss = true",
             ),
             ("buffer = \"100kB\"", "buffer = \"100kB\"\nallow_loss = true", "accepted"),
             (
@@ -210,18 +217,21 @@ fn wrong_keys() {
             (
                 "[pfc]",
                 "[switch]\nqueue = 100\n[pfc]",
-                "x.toml:15:9: switch.queue: a queue's limit drops packets of a lossless class: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+                "x.toml:15:9: switch.queue: a queue's limit drops packets of a lossless class: take it out, name other \
+                 pfc.classes, or say pfc.allow_loss = true",
             ),
             (
                 "[pfc]",
                 "[switch]\nbuffer = \"1MB\"\n[pfc]",
-                "x.toml:15:10: switch.buffer: the shared buffer drops packets of lossless classes: take it out, name other pfc.classes, or say pfc.allow_loss = true",
+                "x.toml:15:10: switch.buffer: the shared buffer drops packets of lossless classes: take it out, name \
+                 other pfc.classes, or say pfc.allow_loss = true",
             ),
             ("[pfc]", "[[switch.classes]]\nqueue = 9\n[[switch.classes]]\n[pfc]\nclasses = [1]", "accepted"),
             (
                 "xoff = \"60kB\"",
                 "kind = \"pause\"\nclasses = [0]",
-                "x.toml:16:11: pfc.classes: has no effect: pfc.kind = \"pause\" stops all classes of a link; take it out, or use \"pfc\"",
+                "x.toml:16:11: pfc.classes: has no effect: pfc.kind = \"pause\" stops all classes of a link; take it \
+                 out, or use \"pfc\"",
             ),
             ("xoff = \"60kB\"", "kind = \"off\"\nclasses = [0]", "accepted"),
         ],
@@ -231,12 +241,16 @@ fn wrong_keys() {
 /// Everybody sends two switches on in a ring of five.
 #[test]
 fn a_circle_is_told_before_the_run_and_a_deadlock_after() {
-    let mut text = "duration = \"20ms\"\n[fabric]\nkind = \"graph\"\nfile = \"tests/specs/circle.txt\"\n[hosts]\nmtu = \"1500B\"\n[pfc]\n".to_string();
+    let mut text =
+        "duration = \"20ms\"\n[fabric]\nkind = \"graph\"\nfile = \"tests/specs/circle.txt\"\n[hosts]\nmtu = \
+                    \"1500B\"\n[pfc]\n"
+            .to_string();
     for host in 0..5 {
         text += &format!("[[flows]]\nfrom = \"host{host}\"\nto = \"host{}\"\ncount = 4\n", (host + 2) % 5);
     }
     let notes = inspect(&read(&text, &[]))["notes"].to_string();
-    let circle = "lossless class 0 may deadlock: ports may wait for each other in a circle, s0->s1, s1->s2, s2->s3, s3->s4, s4->s0, s0->s1";
+    let circle = "lossless class 0 may deadlock: ports may wait for each other in a circle, s0->s1, s1->s2, s2->s3, \
+                  s3->s4, s4->s0, s0->s1";
     assert!(notes.contains(circle), "{notes}");
     let waits = serde_json::json!([{"class": 0, "ports": ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"]}]);
     assert_eq!(inspect(&read(&text, &[]))["pfc"]["circular_waits"], waits);
@@ -275,13 +289,15 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
             (
                 "[pfc]",
                 "[voq]\nsmall = 50\n[pfc]",
-                "x.toml:31:9: voq.small: a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' accounts let in, or say pfc.allow_loss = true",
+                "x.toml:31:9: voq.small: a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs \
+                 take what hosts' accounts let in, or say pfc.allow_loss = true",
             ),
             ("[pfc]", "[voq]\nsmall = 50\n[pfc]\nallow_loss = true", "accepted"),
             (
                 "[pfc]",
                 "[voq]\nlarge = 50\nadvance = \"1ms\"\n[pfc]",
-                "x.toml:30:2: voq.small: missing: without a capacity there is nothing to enlarge; add it, or take out voq.large",
+                "x.toml:30:2: voq.small: missing: without a capacity there is nothing to enlarge; add it, or take out \
+                 voq.large",
             ),
             (
                 "xoff = \"18kB\"",
@@ -291,7 +307,10 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
             (
                 "xoff = \"18kB\"",
                 &format!("xoff = \"18kB\"\nbuffer = \"{}B\"", 18_000 + headroom),
-                "x.toml:32:10: pfc.buffer: on the link uplink.0 (and 2 links more) 8788B are missing: 52616B cannot hold xoff, 18kB, and the headroom of 43404B that can come then (three packets, a pause frame, the cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
+                "x.toml:32:10: pfc.buffer: on the link uplink.0 (and 2 links more) 8788B are missing: 52616B cannot \
+                 hold xoff, 18kB, and the headroom of 43404B that can come then (three packets, a pause frame, the \
+                 cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say \
+                 pfc.allow_loss = true",
             ),
         ],
     );
@@ -323,7 +342,8 @@ fn red_of_voqs_only_marks_in_a_lossless_class() {
             (
                 "min = 5",
                 "min = 6",
-                "x.toml:46:15: voq.red.drop_beyond: RED drops packets of a lossless class; without this key it only marks there: take it out, or say pfc.allow_loss = true",
+                "x.toml:46:15: voq.red.drop_beyond: RED drops packets of a lossless class; without this key it only \
+                 marks there: take it out, or say pfc.allow_loss = true",
             ),
             ("drop_beyond = true", "drop_beyond = false", "accepted"),
             ("xoff = \"18kB\"", "allow_loss = true", "accepted"),

@@ -52,12 +52,12 @@ fn result(text: &str, set: Set<'_>) -> Outcome {
     run(&read(text, set), &overrides(set), &Files::default(), going_on).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a user is told of an experiment at `path`.
+/// The errors of an experiment at `path` as a user reads them, or "accepted".
 fn told_at(path: &str, text: &str) -> String {
     Spec::read(text, path, &[]).map_or_else(|error| error.to_string(), |_| "accepted".into())
 }
 
-/// What a user is told of `base` with `from` replaced by `to` or, when it is empty, with `to` behind it.
+/// The errors of `base` with `from` replaced by `to` or, when `from` is empty, with `to` appended.
 fn told(base: &str, from: &str, to: &str) -> String {
     let text = if from.is_empty() { format!("{base}{to}") } else { base.replacen(from, to, 1) };
     assert_ne!(text, base, "'{from}' stands in the experiment");

@@ -20,7 +20,8 @@ fn on(fabric: &str, more: &str) -> String {
     let links = if fabric.contains("star") || file { "" } else { "[links]\nrate = \"40Gbps\"\n" };
     let hosts = if file { "" } else { "rate = \"10Gbps\"\ndelay = \"1us\"\n" };
     format!(
-        "duration = \"20ms\"\n[fabric]\n{fabric}\n[hosts]\n{hosts}mtu = \"1500B\"\n{links}[tcp]\ntick = \"0s\"\n{more}\n"
+        "duration = \"20ms\"\n[fabric]\n{fabric}\n[hosts]\n{hosts}mtu = \"1500B\"\n{links}[tcp]\ntick = \"0s\"\n\
+         {more}\n"
     )
 }
 
@@ -159,8 +160,8 @@ fn lists_of_flows_use_the_numbers_of_the_networks_file() {
     for (list, expected) in [
         (
             "1\n1 3 3 100 9 0\n",
-            "2:3: workload.0.file: expected the receiving host, found '3', which is no host of the network's file: use one of its \
-             hosts",
+            "2:3: workload.0.file: expected the receiving host, found '3', which is no host of the network's file: use \
+             one of its hosts",
         ),
         (
             "1\n0 1 3 100 9 0\n",
@@ -194,8 +195,8 @@ fn load_and_parameters_follow_each_hosts_own_rate() {
 
 #[test]
 fn probes_tell_the_empty_path() {
-    let probe = "[[workload]]\nkind = \"probe\"\nfrom = \"host0\"\nto = \"host2\"\ninterval = \"100us\"\npacket = \"1000B\"\ncount = 50\n\
-                 [measure]\nprobes = true";
+    let probe = "[[workload]]\nkind = \"probe\"\nfrom = \"host0\"\nto = \"host2\"\ninterval = \"100us\"\npacket = \
+                 \"1000B\"\ncount = 50\n[measure]\nprobes = true";
     let set = [("hosts.clock_drift_ppm", "0"), ("hosts.send_delay", "3us"), ("hosts.receive_delay", "5us")];
     let outcome = result(&on(KINDS[0].0, probe), &set);
     assert_eq!((integers(&outcome, "probes", "sent")[0], integers(&outcome, "probes", "received")[0]), (50, 50));
@@ -214,8 +215,9 @@ fn probes_tell_the_empty_path() {
 
 #[test]
 fn staggered_flows_stop_and_throughput_adds_up() {
-    let staggered = "[[workload]]\nkind = \"staggered\"\nto = \"host4\"\nflows = 3\ninterval = \"4ms\"\nhold = \"8ms\"\n\
-                     [switch]\nqueue = 100\n[measure]\nthroughput = \"1ms\"\nqueues = [\"host4.port\"]\nqueue_samples = \"100us\"";
+    let staggered = "[[workload]]\nkind = \"staggered\"\nto = \"host4\"\nflows = 3\ninterval = \"4ms\"\nhold = \
+                     \"8ms\"\n[switch]\nqueue = 100\n[measure]\nthroughput = \"1ms\"\nqueues = [\"host4.port\"]\n\
+                     queue_samples = \"100us\"";
     let outcome = result(&on(KINDS[1].0, staggered), &[]);
     let received = integers(&outcome, "flows", "bytes_received");
     let (time, flow) = (numbers(&outcome, "throughput", "time_us"), integers(&outcome, "throughput", "flow"));

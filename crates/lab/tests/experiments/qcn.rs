@@ -106,7 +106,8 @@ fn inspection_tells_points_and_parameters() {
 fn a_least_rate_that_limits_nobody_is_refused() {
     let text = |least| {
         format!(
-            "x.toml:17:12: qcn.min_rate: {least} is no less than the hosts' links have, 10Gbps: no flow would be limited; use less"
+            "x.toml:17:12: qcn.min_rate: {least} is no less than the hosts' links have, 10Gbps: no flow would be \
+             limited; use less"
         )
     };
     check(

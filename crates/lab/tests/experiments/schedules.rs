@@ -1,7 +1,7 @@
 //! What people bring: connections with triggers, schedules, traces, and what their jobs waited for.
 
 use crate::{integers, numbers, read, result, told_at};
-use firstlight_lab::measure::{Hop, completion_on};
+use firstlight_lab::measure::{PathLink, completion_on};
 use firstlight_lab::{Column, Outcome, Spec};
 use firstlight_net::Framing;
 use firstlight_units::{Bytes, Rate, Span};
@@ -28,7 +28,7 @@ fn with_file(folder: &Path, name: &str, content: impl AsRef<[u8]>, hosts: usize,
 
 /// The time of a lone flow of so many bytes on a star.
 fn alone(spec: &Spec, bytes: u64) -> f64 {
-    let path = [Hop { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; 2];
+    let path = [PathLink { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; 2];
     completion_on(&path, &path, &spec.tcp, Bytes::new(bytes)).as_us_f64()
 }
 
@@ -90,8 +90,8 @@ fn connections_start_when_their_trigger_fires() {
     let stuck = "Nodes 3\nConnections 2\nTriggers 2\n0->1 trigger 1 size 5 send_done_trigger 2\n\
                  1->2 trigger 2 size 5 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
     let told = told_at("x.toml", &with_file(folder.path(), "x.cm", stuck, 5, "kind = \"file\""));
-    let right = "x.cm:4:6: workload.0.file: the connection waits for itself, by the triggers before it: take out one of \
-                 these";
+    let right = "x.cm:4:6: workload.0.file: the connection waits for itself, by the triggers before it: take out one \
+                 of these";
     assert!(told.ends_with(right), "{told}");
     let text = with_file(folder.path(), "x.cm", stuck, 5, "kind = \"file\"\nflows = 1");
     assert!(told_at("x.toml", &text).contains("workload.0.flows: connections of the list wait for others"));

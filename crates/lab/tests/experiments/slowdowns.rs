@@ -41,16 +41,17 @@ proptest! {
     #[test]
     fn no_schedule_is_faster_than_its_ideal(
         ranks in prop_oneof![Just(2usize), 3usize..7], messages in messages(), send in 0u32..30, receive in 0u32..30,
-        hosts in 1u32..20, spines in 1u32..3, racks in 2u32..4, first_window in prop_oneof![Just(3), Just(1000)], pfc: bool,
+        hosts in 1u32..20, spines in 1u32..3, racks in 2u32..4,
+        first_window in prop_oneof![Just(3), Just(1000)], pfc: bool,
         seed in 1u32..100,
     ) {
         let file = std::env::temp_dir().join(format!("firstlight-slowdown-{}.goal", std::process::id()));
         std::fs::write(&file, goal(ranks, &messages)).unwrap();
         let text = format!(
-            "seed = {seed}\nduration = \"10s\"\n[fabric]\nkind = \"leaf_spine\"\nracks = {racks}\nhosts_per_rack = 6\nspines = {spines}\n\
-             [hosts]\nrate = \"{hosts}Gbps\"\ndelay = \"1us\"\nsend_delay = \"{send}us\"\nreceive_delay = \"{receive}us\"\nmtu = \"1500B\"\n\
-             [links]\nrate = \"10Gbps\"\n[tcp]\ntick = \"0s\"\ninitial_window = {first_window}\n{}\
-             [[workload]]\nkind = \"goal\"\nfile = \"{}\"\n",
+            "seed = {seed}\nduration = \"10s\"\n[fabric]\nkind = \"leaf_spine\"\nracks = {racks}\nhosts_per_rack = 6\n\
+             spines = {spines}\n[hosts]\nrate = \"{hosts}Gbps\"\ndelay = \"1us\"\nsend_delay = \"{send}us\"\n\
+             receive_delay = \"{receive}us\"\nmtu = \"1500B\"\n[links]\nrate = \"10Gbps\"\n[tcp]\ntick = \"0s\"\n\
+             initial_window = {first_window}\n{}[[workload]]\nkind = \"goal\"\nfile = \"{}\"\n",
             if pfc { "[pfc]\n" } else { "" }, file.display(),
         );
         let slowdown = metric(&result(&text, &[]), "job_slowdown_mean");

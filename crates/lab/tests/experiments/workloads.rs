@@ -12,8 +12,8 @@ const ALL: &str = include_str!("../specs/workloads.toml");
 /// A star with one workload.
 fn star(hosts: usize, duration: &str, workload: &str) -> String {
     format!(
-        "duration = \"{duration}\"\n[fabric]\nkind = \"star\"\nhosts = {hosts}\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
-         mtu = \"1500B\"\n[[workload]]\n{workload}\n"
+        "duration = \"{duration}\"\n[fabric]\nkind = \"star\"\nhosts = {hosts}\n[hosts]\nrate = \"10Gbps\"\ndelay = \
+         \"1us\"\nmtu = \"1500B\"\n[[workload]]\n{workload}\n"
     )
 }
 
@@ -185,8 +185,9 @@ fn a_lone_flow_has_slowdown_one() {
 
 #[test]
 fn completion_times_by_workload_and_size() {
-    let two = "kind = \"permutation\"\nsize = \"9999B\"\nname = \"small\"\n[[workload]]\nkind = \"permutation\"\n\
-               size = \"10kB\"\nstart = \"1ms\"\n[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"10MB\"\nstart = \"2ms\"";
+    let two = "kind = \"permutation\"\nsize = \"9999B\"\nname = \"small\"\n[[workload]]\nkind = \"permutation\"\nsize \
+               = \"10kB\"\nstart = \"1ms\"\n[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"10MB\"\nstart = \
+               \"2ms\"";
     let outcome = result(&star(8, "1s", two), &[]);
     let text = |table: &str, column: &str| match outcome.table(table).and_then(|table| table.column(column)) {
         Some(Column::Text(values)) => values.clone(),
@@ -221,8 +222,8 @@ fn a_workload_that_is_cut_short_is_said() {
 /// What a run is of, besides its text: the names as the experiment has them, and where they were found.
 #[test]
 fn files_that_were_read_are_told() {
-    let more = "kind = \"file\"\nfile = \"specs/flows.txt\"\n[[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \"specs/sizes.txt\"\n\
-                [[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \"hadoop\"";
+    let more = "kind = \"file\"\nfile = \"specs/flows.txt\"\n[[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \
+                \"specs/sizes.txt\"\n[[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \"hadoop\"";
     let spec = Spec::read(&star(6, "1ms", more), "tests/x.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let expected = ["flows", "sizes"].map(|name| (format!("specs/{name}.txt"), format!("tests/specs/{name}.txt")));
     assert_eq!(spec.inputs, expected.into());
@@ -244,12 +245,13 @@ fn a_wrong_file_is_named_at_its_place() {
     let file = |line: &str| star(2, "1ms", &format!("kind = \"file\"\nfile = \"{line}\""));
     assert_eq!(
         told_at("x.toml", &file("tests/specs/flows.txt")),
-        "tests/specs/flows.txt:2:1: workload.0.file: expected the sending host, found '2': write a whole number from 0 to 1"
+        "tests/specs/flows.txt:2:1: workload.0.file: expected the sending host, found '2': write a whole number from 0 \
+         to 1"
     );
     assert!(told_at("x.toml", &file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: "));
     let late = star(6, "100us", "kind = \"file\"\nfile = \"tests/specs/flows.txt\"");
-    let expected = "tests/specs/flows.txt:2:17: workload.0.file: the flow would start at 100us, after the run's end: use a \
-                    longer duration, or fewer flows";
+    let expected = "tests/specs/flows.txt:2:17: workload.0.file: the flow would start at 100us, after the run's end: \
+                    use a longer duration, or fewer flows";
     assert_eq!(told_at("x.toml", &late), expected);
 }
 
@@ -264,8 +266,8 @@ fn the_hosts_link_decides_what_a_load_is() {
 /// Racks of hosts.
 fn racks(racks: usize, hosts: usize, duration: &str, workload: &str) -> String {
     format!(
-        "duration = \"{duration}\"\n[fabric]\nkind = \"leaf_spine\"\nracks = {racks}\nhosts_per_rack = {hosts}\nspines = 1\n\
-         [hosts]\nrate = \"10Gbps\"\n[links]\nrate = \"10Gbps\"\n[[workload]]\n{workload}\n"
+        "duration = \"{duration}\"\n[fabric]\nkind = \"leaf_spine\"\nracks = {racks}\nhosts_per_rack = {hosts}\nspines \
+         = 1\n[hosts]\nrate = \"10Gbps\"\n[links]\nrate = \"10Gbps\"\n[[workload]]\n{workload}\n"
     )
 }
 

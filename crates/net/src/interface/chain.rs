@@ -1,6 +1,6 @@
 //! Who takes the timestamps, and what is done against their errors: DX's measurement chain, stage by stage.
 
-use super::{DmaConfig, PollConfig, StackConfig};
+use super::{DmaConfig, PollConfig, StackDelays};
 use firstlight_units::Span;
 
 /// How a host's timestamps come about.
@@ -16,7 +16,7 @@ pub enum ChainConfig {
         deviation: Span,
     },
     /// The kernel's TCP stamps, above the host's stack and its queue for the interface (Fig. 1 and 8).
-    Kernel(StackConfig),
+    Kernel(StackDelays),
     /// A polling driver stamps, right before it pushes a packet to the interface and right after it got one.
     Software {
         /// How it polls.

@@ -30,5 +30,5 @@ pub use dma::DmaConfig;
 pub use jitter::{ALL_PACKETS, Jitter, JitterQueue};
 pub use noise::{Xoshiro256PlusPlus, uniform};
 pub use poll::PollConfig;
-pub use stack::{Stack, StackConfig};
+pub use stack::{Stack, StackDelays};
 pub use stamper::Stamper;

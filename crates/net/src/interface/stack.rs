@@ -3,14 +3,14 @@
 //! Source: DX, section 2, "Removing host stack delay", Fig. 1 and 8. Sending is a call down the stack: by default it
 //! takes its time and no more. Receiving waits for interrupts and for the processor, and meanwhile other packets
 //! come: all that arrive before the stack gets to work are one batch. The wait is exponential, its mean an input (see
-//! [`StackConfig::default`]).
+//! [`StackDelays::default`]).
 
 use super::noise::{Xoshiro256PlusPlus, exponential};
 use firstlight_units::{Span, Time};
 
 /// The delays of a host's stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StackConfig {
+pub struct StackDelays {
     /// What each crossing of the stack takes at least, up or down.
     pub least: Span,
     /// Mean of what comes to that on the way down; exponential, once for each burst.
@@ -19,7 +19,7 @@ pub struct StackConfig {
     pub receive: Span,
 }
 
-impl Default for StackConfig {
+impl Default for StackDelays {
     /// From two numbers of the paper. The least RTT, 23 us, is four crossings. The standard deviation, 80 us, was
     /// measured on a flow whose window fills the link: such a flow's RTT is its window over the rate, plus what its
     /// ACKs wait in the two receiving stacks, less what the ACKs waited that let it be sent. That is four waits,
@@ -27,14 +27,14 @@ impl Default for StackConfig {
     /// same mean. Stamps of the kernel on hosts whose stacks the fabric does not model have two of the waits, and
     /// deviate by 57 us.
     fn default() -> Self {
-        StackConfig { least: Span::from_ns(5_750), send: Span::ZERO, receive: Span::from_us(40) }
+        StackDelays { least: Span::from_ns(5_750), send: Span::ZERO, receive: Span::from_us(40) }
     }
 }
 
 /// The stack of one host: packets keep their order.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    config: StackConfig,
+    config: StackDelays,
     rng: Xoshiro256PlusPlus,
     /// When TCP handed over the last burst, and how long it went down.
     burst: Option<(Time, Span)>,
@@ -44,7 +44,7 @@ pub struct Stack {
 
 impl Stack {
     /// A stack that draws its delays from `rng`.
-    pub fn new(config: StackConfig, rng: Xoshiro256PlusPlus) -> Self {
+    pub fn new(config: StackDelays, rng: Xoshiro256PlusPlus) -> Self {
         Stack { config, rng, burst: None, sent: Time::ZERO, batch: Time::ZERO }
     }
 
@@ -83,14 +83,14 @@ mod tests {
     use super::*;
     use rand_xoshiro::rand_core::SeedableRng;
 
-    fn stack(config: StackConfig) -> Stack {
+    fn stack(config: StackDelays) -> Stack {
         Stack::new(config, Xoshiro256PlusPlus::seed_from_u64(1))
     }
 
     #[test]
     fn without_waits_each_crossing_takes_the_least() {
         let least = Span::from_us(5);
-        let mut stack = stack(StackConfig { least, send: Span::ZERO, receive: Span::ZERO });
+        let mut stack = stack(StackDelays { least, send: Span::ZERO, receive: Span::ZERO });
         for at in [7, 8, 100].map(|us| Time::ZERO + Span::from_us(us)) {
             assert_eq!((stack.send(at), stack.receive(at)), (at + least, at + least));
         }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn bursts_and_batches_stay_together_and_in_order() {
-        let mut stack = stack(StackConfig { send: Span::from_us(40), ..StackConfig::default() });
+        let mut stack = stack(StackDelays { send: Span::from_us(40), ..StackDelays::default() });
         let (mut sent, mut got, mut joined) = (Time::ZERO, Time::ZERO, 0);
         for n in 1..1_000 {
             let at = Time::ZERO + Span::from_us(10) * n;

@@ -9,7 +9,7 @@ use super::clock::nanoseconds;
 use super::dma::Dma;
 use super::noise::{Xoshiro256PlusPlus, normal};
 use super::poll::{ReceiveLoop, SendLoop, Turns};
-use super::{ChainConfig, Clock, PollConfig, Stack, StackConfig};
+use super::{ChainConfig, Clock, PollConfig, Stack, StackDelays};
 use crate::Serializer;
 use firstlight_units::Time;
 
@@ -45,7 +45,7 @@ impl Stamper {
         stack_rng.jump();
         let stack = match chain {
             ChainConfig::Kernel(config) => config,
-            _ => StackConfig::default(),
+            _ => StackDelays::default(),
         };
         Stamper {
             chain,
@@ -240,13 +240,13 @@ mod tests {
 
     #[test]
     fn the_kernel_stamps_above_the_stack_and_before_the_queue() {
-        let still = StackConfig { least: Span::from_us(5), send: Span::ZERO, receive: Span::ZERO };
+        let still = StackDelays { least: Span::from_us(5), send: Span::ZERO, receive: Span::ZERO };
         let mut host = stamper(ChainConfig::Kernel(still));
         assert_eq!(burst(&mut host), [5_000, 5_000]);
         assert_eq!(host.on_receive(ns(20_000), MTU), 25_000);
         // The stamp of a packet on its way down at the start of the run is from before it.
         assert_eq!(stamper(ChainConfig::Kernel(still)).on_send(ns(0), ns(0), MTU), 0u32.wrapping_sub(5_000));
-        let mut host = stamper(ChainConfig::Kernel(StackConfig { send: Span::from_us(40), ..still }));
+        let mut host = stamper(ChainConfig::Kernel(StackDelays { send: Span::from_us(40), ..still }));
         let stamps: Vec<u32> = (10..1000).map(|k| host.on_send(ns(k * 50_000), ns(k * 50_000), MTU)).collect();
         assert!(stamps.windows(2).all(|pair| pair[0] <= pair[1]), "the stack keeps the order");
     }

@@ -1,9 +1,9 @@
-//! QCN: quantized congestion notification. Switches tell senders' interfaces how long queues are; these limit rates.
+//! QCN: quantized congestion notification. Switches notify senders' interfaces of queue lengths, and these limit rates.
 //!
 //! IEEE 802.1Qau-2010 (clauses 30 to 32 of 802.1Q), and Alizadeh et al., "Data Center Transport Mechanisms: Congestion
 //! Control Theory and IEEE Standardization", Allerton 2008: the [congestion point](CongestionPoint) samples a queue and
 //! computes feedback, the [reaction point](ReactionPoint) slows a flow down and speeds it up again. [`RateLimiters`]
-//! are a host's interface with a reaction point for each flow that was told of congestion. The equations and constants
+//! are a host's interface with a reaction point for each flow that was notified. The equations and constants
 //! of the standard are written from published descriptions and have not been compared with its own text.
 
 mod congestion_point;
@@ -49,7 +49,7 @@ pub struct QcnConfig {
     pub fast_recovery: u32,
     /// What each later cycle adds to the target rate.
     pub active_increase: Rate,
-    /// The same when both counters are past fast recovery, times the number of cycles since then.
+    /// What each cycle adds to the target rate when both counters are past fast recovery, times the cycles since then.
     pub hyper_increase: Rate,
     /// No flow is made slower than this.
     pub min_rate: Rate,

@@ -66,7 +66,7 @@ struct LimitedPacket {
 
 /// A limited flow.
 #[derive(Clone, Debug)]
-struct Limited {
+struct LimitedFlow {
     key: FlowKey,
     point: ReactionPoint,
     held: Ring<LimitedPacket>,
@@ -88,7 +88,7 @@ pub struct RateLimiters {
     line: Rate,
     scale: u32,
     /// In the order of their keys.
-    flows: Vec<Limited>,
+    flows: Vec<LimitedFlow>,
     next: Option<Time>,
     held: u32,
     random: Xoshiro256PlusPlus,
@@ -136,7 +136,7 @@ impl RateLimiters {
             self.counts.limited += 1;
             let point = ReactionPoint::new(&self.config, self.line);
             let held = Ring::with_capacity(16);
-            self.flows.insert(index, Limited { key: flow, point, held, at: now, debt: 0, since: now });
+            self.flows.insert(index, LimitedFlow { key: flow, point, held, at: now, debt: 0, since: now });
             index
         });
         let limited = &mut self.flows[index];
@@ -232,7 +232,7 @@ impl RateLimiters {
     fn note(&mut self, index: usize, at: Time) {
         self.counts.changes += 1;
         if self.changes.len() < self.keep {
-            let Limited { key: flow, point, .. } = &self.flows[index];
+            let LimitedFlow { key: flow, point, .. } = &self.flows[index];
             let (current, target) = (point.current(), point.target());
             self.changes.push(RateChange { at, flow: *flow, current, target });
         }
@@ -269,7 +269,7 @@ impl RateLimiters {
     }
 }
 
-impl Limited {
+impl LimitedFlow {
     /// Counts the tokens that the present rate has earned by `now`.
     fn pay(&mut self, now: Time, scale: u32) {
         let span = now.saturating_since(self.at).as_ps();

@@ -312,17 +312,17 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Op {
+    enum ReactionOp {
         Feedback(u8),
         Sent(u16),
         Timer,
     }
 
-    fn op() -> impl Strategy<Value = Op> {
+    fn op() -> impl Strategy<Value = ReactionOp> {
         prop_oneof![
-            1 => (1u8..=63).prop_map(Op::Feedback),
-            4 => (40u16..9000).prop_map(Op::Sent),
-            2 => Just(Op::Timer),
+            1 => (1u8..=63).prop_map(ReactionOp::Feedback),
+            4 => (40u16..9000).prop_map(ReactionOp::Sent),
+            2 => Just(ReactionOp::Timer),
         ]
     }
 
@@ -336,17 +336,17 @@ mod tests {
             for op in ops {
                 let (before, target) = (point.current(), point.target());
                 match op {
-                    Op::Feedback(feedback) => {
+                    ReactionOp::Feedback(feedback) => {
                         point.on_feedback(&config, feedback, 1, now);
                         prop_assert!(point.current() < before || before == config.min_rate);
                         prop_assert!(point.current().as_bps() >= before.as_bps() / 2 - 1);
                         prop_assert!(point.target() <= target);
                     }
-                    Op::Sent(size) => {
+                    ReactionOp::Sent(size) => {
                         point.on_sent(&config, size, &mut random);
                         prop_assert!(point.current() >= before);
                     }
-                    Op::Timer => {
+                    ReactionOp::Timer => {
                         now = point.timer();
                         point.on_timer(&config, 1, &mut random);
                         prop_assert!(point.current() >= before && point.timer() > now);

@@ -49,8 +49,8 @@ pub enum TopologyError {
     /// Counts that leave open how many uplinks there are.
     #[error(
         "{servers} servers, {tors} ToR, {aggregations} aggregation and {cores} core switches cannot all have the same \
-         number of ports, so the number of uplinks must be given: set that of a ToR switch and, where it is not one link \
-         to each core switch of its share, that of an aggregation switch"
+         number of ports, so the number of uplinks must be given: set that of a ToR switch and, where it is not one \
+         link to each core switch of its share, that of an aggregation switch"
     )]
     UnknownUplinks {
         /// Servers in all.

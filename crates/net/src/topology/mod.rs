@@ -84,7 +84,7 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// The same rate and delay in both directions.
+    /// A cable with one rate and one delay in both directions.
     pub const fn new(rate: Rate, delay: Span) -> Self {
         let wire = Wire { rate, delay };
         Cable { there: wire, back: wire }

@@ -242,9 +242,9 @@ impl Edges {
 }
 
 /// A switch's row and its groups: for each switch with hosts a number of a group, and each group's ports in order.
-type Table = (Vec<u16>, Vec<Vec<u16>>);
+type RouteRow = (Vec<u16>, Vec<Vec<u16>>);
 
-fn next_hops(topology: &Topology, edges: &Edges) -> Vec<Table> {
+fn next_hops(topology: &Topology, edges: &Edges) -> Vec<RouteRow> {
     let switches = topology.switches.len();
     let mut rows = vec![vec![0; edges.switches.len()]; switches];
     let mut groups: Vec<BTreeMap<Vec<u16>, u16>> = vec![BTreeMap::new(); switches];
@@ -269,7 +269,7 @@ fn next_hops(topology: &Topology, edges: &Edges) -> Vec<Table> {
 
 /// Numbers a switch's groups in the order of their ports, so that switches with the same next hops have the same table
 /// however their groups were found.
-fn in_order(mut row: Vec<u16>, groups: BTreeMap<Vec<u16>, u16>) -> Table {
+fn in_order(mut row: Vec<u16>, groups: BTreeMap<Vec<u16>, u16>) -> RouteRow {
     let mut number = vec![0; groups.len().max(1)];
     for (new, old) in groups.values().enumerate() {
         number[usize::from(*old)] = new as u16;

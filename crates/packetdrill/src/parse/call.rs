@@ -1,11 +1,11 @@
 //! Calls of the system in the text of a script.
 
-use crate::Problem;
+use crate::ScriptProblem;
 use crate::reader::Reader;
-use crate::script::{Call, Value};
+use crate::script::{Call, ScriptValue};
 
 /// `...end name(arguments) = result ERRNO (note)`.
-pub(super) fn call(reader: &mut Reader) -> Result<Call, Problem> {
+pub(super) fn call(reader: &mut Reader) -> Result<Call, ScriptProblem> {
     let end = if reader.take("...") { Some(reader.seconds()?) } else { None };
     let name = reader.word().to_owned();
     if name.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn call(reader: &mut Reader) -> Result<Call, Problem> {
 }
 
 /// Values up to `end`.
-fn values(reader: &mut Reader, end: &str) -> Result<Vec<Value>, Problem> {
+fn values(reader: &mut Reader, end: &str) -> Result<Vec<ScriptValue>, ScriptProblem> {
     let mut values = vec![];
     while !reader.take(end) {
         values.push(value(reader)?);
@@ -34,27 +34,27 @@ fn values(reader: &mut Reader, end: &str) -> Result<Vec<Value>, Problem> {
     Ok(values)
 }
 
-fn value(reader: &mut Reader) -> Result<Value, Problem> {
+fn value(reader: &mut Reader) -> Result<ScriptValue, ScriptProblem> {
     if reader.take("...") {
-        return Ok(Value::Any);
+        return Ok(ScriptValue::Any);
     }
     if reader.take("[") {
-        return values(reader, "]").map(Value::List);
+        return values(reader, "]").map(ScriptValue::List);
     }
     if reader.take("{") {
-        return record(reader).map(Value::Record);
+        return record(reader).map(ScriptValue::Record);
     }
     if reader.take("\"") {
-        return reader.until("\"").map(|text| Value::Text(text.to_owned()));
+        return reader.until("\"").map(|text| ScriptValue::Text(text.to_owned()));
     }
     if reader.sees_number() {
-        return reader.number().map(Value::Number);
+        return reader.number().map(ScriptValue::Number);
     }
     names(reader)
 }
 
 /// Names joined by `|`; what a function such as `htons` is given does not matter.
-fn names(reader: &mut Reader) -> Result<Value, Problem> {
+fn names(reader: &mut Reader) -> Result<ScriptValue, ScriptProblem> {
     let mut names = String::new();
     loop {
         let name = reader.word();
@@ -66,18 +66,18 @@ fn names(reader: &mut Reader) -> Result<Value, Problem> {
             reader.until(")")?;
         }
         if !reader.take("|") {
-            return Ok(Value::Name(names));
+            return Ok(ScriptValue::Name(names));
         }
         names.push('|');
     }
 }
 
 /// Fields up to the closing brace.
-fn record(reader: &mut Reader) -> Result<Vec<(String, Value)>, Problem> {
+fn record(reader: &mut Reader) -> Result<Vec<(String, ScriptValue)>, ScriptProblem> {
     let mut fields = vec![];
     while !reader.take("}") {
         let first = value(reader)?;
-        let named = matches!(first, Value::Name(_)) && reader.take("=");
+        let named = matches!(first, ScriptValue::Name(_)) && reader.take("=");
         fields.push(if named { (first.name().to_owned(), value(reader)?) } else { (String::new(), first) });
         if !reader.sees("}") {
             reader.expect(",")?;

@@ -1,15 +1,15 @@
 //! Packets in the text of a script.
 
-use crate::Problem;
+use crate::ScriptProblem;
 use crate::reader::Reader;
 use crate::script::{PacketSpec, TcpOption};
 use firstlight_net::Ecn;
 
 /// A packet, behind its direction.
-pub(super) fn packet(reader: &mut Reader) -> Result<PacketSpec, Problem> {
+pub(super) fn packet(reader: &mut Reader) -> Result<PacketSpec, ScriptProblem> {
     let ecn = if reader.take("[") { Some(ecn(reader)?) } else { None };
     if reader.sees_number() || reader.sees("icmp") || reader.sees("udp") {
-        return Err(Problem::unsupported(reader.line(), "packets that name ports, and those of ICMP and UDP"));
+        return Err(ScriptProblem::unsupported(reader.line(), "packets that name ports, and those of ICMP and UDP"));
     }
     let flags = flags(reader)?;
     let seq = reader.unsigned()?;
@@ -21,34 +21,34 @@ pub(super) fn packet(reader: &mut Reader) -> Result<PacketSpec, Problem> {
     let ack = if reader.take("ack ") { Some(reader.unsigned()?) } else { None };
     let window = if reader.take("win ") { Some(reader.unsigned()?) } else { None };
     if flags.contains('U') || reader.take("urg ") {
-        return Err(Problem::unsupported(reader.line(), "urgent data"));
+        return Err(ScriptProblem::unsupported(reader.line(), "urgent data"));
     }
     let options = if reader.take("<") { options(reader)? } else { Some(vec![]) };
     Ok(PacketSpec { ecn, flags, seq, len, ack, window, options })
 }
 
-fn ecn(reader: &mut Reader) -> Result<Ecn, Problem> {
+fn ecn(reader: &mut Reader) -> Result<Ecn, ScriptProblem> {
     let found = match reader.word() {
         "noecn" => Ecn::NotEct,
         "ect0" => Ecn::Ect0,
         "ect1" => Ecn::Ect1,
         "ce" => Ecn::Ce,
-        _ => return Err(Problem::unsupported(reader.line(), "fields of the IP header other than ECN")),
+        _ => return Err(ScriptProblem::unsupported(reader.line(), "fields of the IP header other than ECN")),
     };
     reader.expect("]")?;
     Ok(found)
 }
 
-fn flags(reader: &mut Reader) -> Result<String, Problem> {
+fn flags(reader: &mut Reader) -> Result<String, ScriptProblem> {
     reader.skip();
     let flags = reader.run(|c| "FSRP.UEW-".contains(c));
     if flags.is_empty() || !reader.rest().starts_with([' ', '\t']) {
-        return Err(Problem::unsupported(reader.line(), "flags of Accurate ECN"));
+        return Err(ScriptProblem::unsupported(reader.line(), "flags of Accurate ECN"));
     }
     Ok(flags.replace('-', ""))
 }
 
-fn options(reader: &mut Reader) -> Result<Option<Vec<TcpOption>>, Problem> {
+fn options(reader: &mut Reader) -> Result<Option<Vec<TcpOption>>, ScriptProblem> {
     if reader.take("...") {
         reader.expect(">")?;
         return Ok(None);
@@ -63,7 +63,7 @@ fn options(reader: &mut Reader) -> Result<Option<Vec<TcpOption>>, Problem> {
     }
 }
 
-fn option(reader: &mut Reader) -> Result<TcpOption, Problem> {
+fn option(reader: &mut Reader) -> Result<TcpOption, ScriptProblem> {
     Ok(match reader.word() {
         "nop" => TcpOption::Nop,
         "eol" => TcpOption::End,
@@ -84,7 +84,7 @@ fn option(reader: &mut Reader) -> Result<TcpOption, Problem> {
     })
 }
 
-fn blocks(reader: &mut Reader) -> Result<Vec<(u32, u32)>, Problem> {
+fn blocks(reader: &mut Reader) -> Result<Vec<(u32, u32)>, ScriptProblem> {
     let mut blocks = vec![];
     while reader.sees_number() {
         let start = reader.unsigned()?;

@@ -2,9 +2,10 @@
 //!
 //! A packet leaves its host at a [`Departure`], which names what released the packet: the arrival of another packet, a
 //! timer, a write, room in the interface. At the end of each link it passes it makes a [`Hop`]; a queue that drops it
-//! makes a [`Loss`]. Each record names the one before it, so that a walk back from any of them finds everything that the
-//! packet has waited for. How long it waited in a queue, and behind whose packets, follows from the hops of all packets
-//! over the same link: a rate is constant, so a hop's moment gives the moments at which its service began and ended.
+//! makes a [`Loss`]. Each record names the one before it, so that a walk back from any of them finds everything that
+//! the packet has waited for. How long it waited in a queue, and behind whose packets, follows from the hops of all
+//! packets over the same link: a rate is constant, so a hop's moment gives the moments at which its service began and
+//! ended.
 //!
 //! Nothing is recorded, and nothing kept, unless [`crate::Fabric::keep_causes`] was called before the run. Then a hop
 //! costs 16 bytes and a departure 32.

@@ -237,7 +237,7 @@ impl Core {
         self.events.set(at, kind, index);
     }
 
-    /// The same for work that concerns a packet.
+    /// Sets the next event of a source, whose work concerns a packet.
     #[inline]
     pub(super) fn expect(&mut self, at: Option<Time>, kind: EventKind, index: usize, packet: PacketId) {
         debug_assert!(at.is_none_or(|at| at >= self.now), "an event of the past: {kind:?} {index}");

@@ -33,7 +33,7 @@ pub(super) struct Interfaces {
 pub(super) struct Jitters {
     distribution: Jitter,
     scale: u64,
-    /// Those of all hosts' sending sides, then those of their receiving sides.
+    /// The queues of all hosts' sending sides, then those of their receiving sides.
     queues: Vec<JitterQueue>,
 }
 
@@ -119,7 +119,7 @@ impl Core {
         self.hold_back(id, host);
     }
 
-    /// The same where the interface has a send buffer, a pacer or rate limiters.
+    /// Takes a packet from a host whose interface has a send buffer, a pacer or rate limiters.
     #[inline(never)]
     fn hold_back(&mut self, id: PacketId, host: usize) {
         if let Some(buffers) = &mut self.pausable.buffers {

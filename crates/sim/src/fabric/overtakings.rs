@@ -58,7 +58,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_exactly_those_that_pass_an_earlier_one(sends in prop::collection::vec((any::<bool>(), 0u32..40), 1..60)) {
+        fn counts_exactly_those_that_pass_an_earlier_one(
+            sends in prop::collection::vec((any::<bool>(), 0u32..40), 1..60),
+        ) {
             let carrier = |circuit| if circuit { Carrier::Circuit } else { Carrier::Packet };
             // Packet k is sent at time 10 k and arrives so much later, but never before its network's last one.
             let mut free = [0u32; 2];

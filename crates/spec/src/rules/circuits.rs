@@ -1,7 +1,7 @@
 //! Rules about hybrid fabrics: racks, VOQs and the weeks of the circuit switch.
 
 use super::{Rules, is_paused};
-use crate::tables::{Experiment, MOST_HOSTS, Racks, Schedule};
+use crate::tables::{Experiment, MOST_HOSTS, RackCounts, Schedule};
 use firstlight_circuits::{Day, Demand, Frame, Matching, RackId, Scheduler, Week, WeekError};
 use firstlight_units::Span;
 
@@ -9,7 +9,7 @@ use firstlight_units::Span;
 const MOST_SAMPLES: u64 = 1_000_000;
 
 impl Rules<'_> {
-    pub(super) fn hybrid(&mut self, fabric: &Racks) -> Option<Week> {
+    pub(super) fn hybrid(&mut self, fabric: &RackCounts) -> Option<Week> {
         let hosts = u64::from(fabric.racks) * u64::from(fabric.hosts_per_rack);
         if hosts > MOST_HOSTS {
             self.wrong("fabric.hosts_per_rack", format!("{hosts} hosts in all are too many: use at most {MOST_HOSTS}"));

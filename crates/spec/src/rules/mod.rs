@@ -17,7 +17,7 @@ use crate::conditions::Conditions;
 use crate::control::ecn_use;
 use crate::error::{Problem, SpecError};
 use crate::places::{Places, all_or};
-use crate::tables::{Experiment, Fabric, PauseKind};
+use crate::tables::{Experiment, FabricTable, PauseKind};
 use firstlight_circuits::Week;
 use firstlight_transport::EctSyn;
 use firstlight_transport::cc::{CcName, EcnUse};
@@ -45,7 +45,7 @@ pub(crate) fn check(
     rules.ect_on_syn(conditions);
     rules.own_controllers(conditions);
     rules.notices(conditions);
-    let week = if let Fabric::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
+    let week = if let FabricTable::Hybrid(racks) = &experiment.fabric { rules.hybrid(racks) } else { None };
     all_or(rules.problems).map(|()| week)
 }
 
@@ -151,7 +151,7 @@ impl Rules<'_> {
         let text = "a control of your own runs where all hosts are simulated, and this experiment has Linux hosts: use \
                     another, or a kernel module";
         let flows = self.experiment.flows.iter().map(|flows| flows.connections.cc);
-        let workloads = self.experiment.workload.iter().map(|workload| workload.get().connections()?.cc);
+        let workloads = self.experiment.workload.iter().map(|workload| workload.get().keys().connections()?.cc);
         let of = |list: &'static str| move |(n, cc): (usize, Option<CcName>)| (format!("{list}.{n}.cc"), cc);
         let own = [("tcp.cc".into(), Some(self.experiment.tcp.cc))].into_iter();
         let all = own.chain(flows.enumerate().map(of("flows"))).chain(workloads.enumerate().map(of("workload")));

@@ -1,6 +1,6 @@
 //! `[chain]`: DX's experiment on its measurement chain (Lee et al., USENIX ATC'15, section 5.1, Figs. 6 to 8).
 
-use firstlight_net::interface::{ChainConfig, Remedies, StackConfig};
+use firstlight_net::interface::{ChainConfig, Remedies, StackDelays};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ impl Stage {
     /// How the stage takes timestamps.
     pub fn chain(self) -> ChainConfig {
         match self {
-            Stage::Kernel => ChainConfig::Kernel(StackConfig::default()),
+            Stage::Kernel => ChainConfig::Kernel(StackDelays::default()),
             Stage::Software => ChainConfig::software(Remedies::NONE),
             Stage::SoftwareBucket => ChainConfig::software(Remedies::BUCKET),
             Stage::SoftwareCalibrated => ChainConfig::software(Remedies::ALL),

@@ -1,8 +1,9 @@
 //! The experiment: the keys at the top of a file, and all its tables.
 
 use super::{
-    AdapterTable, ChainTable, ControlTable, ExperimentName, Fabric, FlowsTable, HostsTable, LinksTable, LinuxTable,
-    MarksTable, MeasureTable, PfcTable, ProgramTable, Schedule, Stamps, SwitchTable, TcpTable, VoqTable, WorkloadTable,
+    AdapterTable, ChainTable, ControlTable, ExperimentName, FabricTable, FlowsTable, HostsTable, LinksTable,
+    LinuxTable, MarksTable, MeasureTable, PfcTable, ProgramTable, Schedule, StampsTable, SwitchTable, TcpTable,
+    VoqTable, WorkloadTable,
 };
 use crate::places::Places;
 use firstlight_net::fabric::{CircuitConfig, PacketConfig, SegregationConfig};
@@ -47,7 +48,7 @@ pub struct Experiment {
     #[serde(default = "unscaled")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub time_scale: u32,
-    pub fabric: Fabric,
+    pub fabric: FabricTable,
     #[serde(default)]
     pub hosts: HostsTable,
     #[serde(default)]
@@ -66,7 +67,7 @@ pub struct Experiment {
     #[schemars(extend("x-when" = "hybrid fabric"))]
     pub voq: VoqTable,
     #[serde(default)]
-    pub stamps: Stamps,
+    pub stamps: StampsTable,
     pub pacer: Option<PacerConfig>,
     #[serde(default)]
     pub adapter: AdapterTable,

@@ -20,8 +20,8 @@ impl FromStr for ExperimentName {
             return Ok(ExperimentName(text.into()));
         }
         Err(format!(
-            "'{text}' cannot be the name of a directory of results: use at most {LONGEST} bytes without '/' and control \
-             characters, and no '.' or blank first"
+            "'{text}' cannot be the name of a directory of results: use at most {LONGEST} bytes without '/' and \
+             control characters, and no '.' or blank first"
         ))
     }
 }

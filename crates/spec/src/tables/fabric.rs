@@ -10,9 +10,9 @@ pub(crate) const MOST_HOSTS: u64 = 65_535;
 /// The shape of the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Fabric {
+pub enum FabricTable {
     /// Racks joined by a packet network and a circuit switch.
-    Hybrid(Racks),
+    Hybrid(RackCounts),
     /// Hosts around one switch.
     Star(Star),
     /// Hosts at two switches, `left` and `right`.
@@ -40,7 +40,7 @@ pub struct Routed<Shape> {
 
 /// Hosts in racks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Racks {
+pub struct RackCounts {
     /// How many racks, each with its ToR (or leaf) switch.
     #[schemars(range(min = 2, max = 4096), extend("x-of" = "racks"))]
     pub racks: u32,
@@ -73,7 +73,7 @@ pub struct Dumbbell {
 pub struct LeafSpineRacks {
     /// The racks.
     #[serde(flatten)]
-    pub racks: Racks,
+    pub racks: RackCounts,
     /// How many spine switches.
     #[schemars(range(min = 1, max = 4096), extend("x-of" = "switches"))]
     pub spines: u32,
@@ -92,7 +92,7 @@ pub struct FatTree {
 pub struct ThreeTierRacks {
     /// The racks.
     #[serde(flatten)]
-    pub racks: Racks,
+    pub racks: RackCounts,
     /// How many aggregation switches.
     #[schemars(range(min = 1, max = 4096), extend("x-of" = "switches"))]
     pub aggregations: u32,
@@ -135,55 +135,55 @@ pub enum FabricFormat {
     Ns3,
 }
 
-impl Fabric {
+impl FabricTable {
     /// The name of the kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Fabric::Hybrid(_) => "hybrid",
-            Fabric::Star(_) => "star",
-            Fabric::Dumbbell(_) => "dumbbell",
-            Fabric::LeafSpine(_) => "leaf_spine",
-            Fabric::FatTree(_) => "fat_tree",
-            Fabric::ThreeTier(_) => "three_tier",
-            Fabric::Graph(_) => "graph",
+            FabricTable::Hybrid(_) => "hybrid",
+            FabricTable::Star(_) => "star",
+            FabricTable::Dumbbell(_) => "dumbbell",
+            FabricTable::LeafSpine(_) => "leaf_spine",
+            FabricTable::FatTree(_) => "fat_tree",
+            FabricTable::ThreeTier(_) => "three_tier",
+            FabricTable::Graph(_) => "graph",
         }
     }
 
     /// Whether the fabric has circuits.
     pub fn is_hybrid(&self) -> bool {
-        matches!(self, Fabric::Hybrid(_))
+        matches!(self, FabricTable::Hybrid(_))
     }
 
     /// How many tiers of switches have links of given rates between them: 2 for ToR or leaf and the tier above, 3 with
     /// core switches.
     pub(crate) fn switch_tiers(&self) -> u32 {
         match self {
-            Fabric::Hybrid(_) | Fabric::Star(_) | Fabric::Graph(_) => 1,
-            Fabric::Dumbbell(_) | Fabric::LeafSpine(_) => 2,
-            Fabric::FatTree(_) | Fabric::ThreeTier(_) => 3,
+            FabricTable::Hybrid(_) | FabricTable::Star(_) | FabricTable::Graph(_) => 1,
+            FabricTable::Dumbbell(_) | FabricTable::LeafSpine(_) => 2,
+            FabricTable::FatTree(_) | FabricTable::ThreeTier(_) => 3,
         }
     }
 
     /// How many racks there are; `None` where the fabric has none.
     pub(crate) fn racks(&self) -> Option<u32> {
         match self {
-            Fabric::Hybrid(racks) => Some(racks.racks),
-            Fabric::LeafSpine(Routed { shape, .. }) => Some(shape.racks.racks),
-            Fabric::ThreeTier(Routed { shape, .. }) => Some(shape.racks.racks),
-            Fabric::FatTree(Routed { shape, .. }) => Some(shape.k * shape.k / 2),
-            Fabric::Star(_) | Fabric::Dumbbell(_) | Fabric::Graph(_) => None,
+            FabricTable::Hybrid(racks) => Some(racks.racks),
+            FabricTable::LeafSpine(Routed { shape, .. }) => Some(shape.racks.racks),
+            FabricTable::ThreeTier(Routed { shape, .. }) => Some(shape.racks.racks),
+            FabricTable::FatTree(Routed { shape, .. }) => Some(shape.k * shape.k / 2),
+            FabricTable::Star(_) | FabricTable::Dumbbell(_) | FabricTable::Graph(_) => None,
         }
     }
 
     /// Whether packets take any of the shortest paths.
     pub(crate) fn spray(&self) -> bool {
         match self {
-            Fabric::Hybrid(_) | Fabric::Star(_) => false,
-            Fabric::Dumbbell(Routed { spray, .. })
-            | Fabric::LeafSpine(Routed { spray, .. })
-            | Fabric::FatTree(Routed { spray, .. })
-            | Fabric::ThreeTier(Routed { spray, .. })
-            | Fabric::Graph(Routed { spray, .. }) => *spray,
+            FabricTable::Hybrid(_) | FabricTable::Star(_) => false,
+            FabricTable::Dumbbell(Routed { spray, .. })
+            | FabricTable::LeafSpine(Routed { spray, .. })
+            | FabricTable::FatTree(Routed { spray, .. })
+            | FabricTable::ThreeTier(Routed { spray, .. })
+            | FabricTable::Graph(Routed { spray, .. }) => *spray,
         }
     }
 
@@ -191,14 +191,14 @@ impl Fabric {
     /// that is to blame.
     pub(crate) fn topology(&self, cables: TreeCables) -> Option<Result<Topology, (&'static str, TopologyError)>> {
         let (key, built) = match self {
-            Fabric::Hybrid(_) | Fabric::Graph(_) => return None,
-            Fabric::Star(Star { hosts }) => ("fabric.hosts", star(*hosts, cables.host)),
-            Fabric::Dumbbell(Routed { shape: Dumbbell { left, right }, .. }) => {
+            FabricTable::Hybrid(_) | FabricTable::Graph(_) => return None,
+            FabricTable::Star(Star { hosts }) => ("fabric.hosts", star(*hosts, cables.host)),
+            FabricTable::Dumbbell(Routed { shape: Dumbbell { left, right }, .. }) => {
                 ("fabric", dumbbell(*left, *right, cables.host, cables.aggregation))
             }
-            Fabric::LeafSpine(Routed { shape, .. }) => ("fabric", shape.build(cables)),
-            Fabric::FatTree(Routed { shape: FatTree { k }, .. }) => ("fabric.k", fat_tree(*k, cables)),
-            Fabric::ThreeTier(Routed { shape, .. }) => ("fabric", shape.build(cables)),
+            FabricTable::LeafSpine(Routed { shape, .. }) => ("fabric", shape.build(cables)),
+            FabricTable::FatTree(Routed { shape: FatTree { k }, .. }) => ("fabric.k", fat_tree(*k, cables)),
+            FabricTable::ThreeTier(Routed { shape, .. }) => ("fabric", shape.build(cables)),
         };
         Some(built.map_err(|error| (key, error)))
     }
@@ -206,7 +206,7 @@ impl Fabric {
 
 impl LeafSpineRacks {
     fn build(&self, cables: TreeCables) -> Result<Topology, TopologyError> {
-        let LeafSpineRacks { racks: Racks { racks, hosts_per_rack }, spines } = *self;
+        let LeafSpineRacks { racks: RackCounts { racks, hosts_per_rack }, spines } = *self;
         let (host, uplink) = (cables.host, cables.aggregation);
         LeafSpine { leaves: racks, spines, hosts_per_leaf: hosts_per_rack, host, uplink }.build()
     }
@@ -214,7 +214,7 @@ impl LeafSpineRacks {
 
 impl ThreeTierRacks {
     fn build(&self, cables: TreeCables) -> Result<Topology, TopologyError> {
-        let ThreeTierRacks { racks: Racks { racks, hosts_per_rack }, aggregations, cores, .. } = *self;
+        let ThreeTierRacks { racks: RackCounts { racks, hosts_per_rack }, aggregations, cores, .. } = *self;
         let tree = ThreeTier {
             servers: racks.saturating_mul(hosts_per_rack),
             tors: racks,

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub struct MeasureTable {
     /// The pair of racks whose latency, circuit utilization and series are measured.
     #[schemars(extend("x-when" = "hybrid fabric", "x-without" = "that of the first flow between racks"))]
-    pub pair: Option<RackPair>,
+    pub pair: Option<PairOfRacks>,
     /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`. In a name `*` stands
     /// for any text and `?` for one character: `*` is all ports, `host*.port` those to hosts.
     #[schemars(extend(
@@ -109,18 +109,18 @@ pub enum CaptureSide {
 
 /// Source and destination rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RackPair(pub u16, pub u16);
+pub struct PairOfRacks(pub u16, pub u16);
 
-impl RackPair {
+impl PairOfRacks {
     /// The two racks.
     pub const fn racks(self) -> (RackId, RackId) {
         (RackId(self.0), RackId(self.1))
     }
 }
 
-impl JsonSchema for RackPair {
+impl JsonSchema for PairOfRacks {
     fn schema_name() -> Cow<'static, str> {
-        "RackPair".into()
+        "PairOfRacks".into()
     }
 
     fn inline_schema() -> bool {

@@ -29,19 +29,17 @@ pub use chain::{ChainTable, Stage};
 pub use control::ControlTable;
 pub use experiment::{ChainExperiment, Experiment, Root};
 pub use experiment_name::ExperimentName;
-pub use fabric::{
-    Dumbbell, Fabric, FabricFormat, FatTree, GraphFile, LeafSpineRacks, Racks, Routed, Star, ThreeTierRacks,
-};
+pub use fabric::*;
 pub use flows::{Connections, FlowsTable};
 pub use hosts::{HostClassTable, HostsTable, JitterTable};
 pub use links::LinksTable;
 pub use linux::{LinuxHostTable, LinuxTable};
 pub use marks::{MarkCarrier, MarksTable};
-pub use measure::{CaptureSide, MeasureTable, RackPair};
+pub use measure::{CaptureSide, MeasureTable, PairOfRacks};
 pub use pfc::{PauseKind, PfcTable};
 pub use program::{FileName, Program, ProgramTable};
 pub use schedule::{ComputedWeek, EqualDays, ListedDays, Schedule, ScheduledDay, StandIn};
-pub use stamps::Stamps;
+pub use stamps::StampsTable;
 pub use switch::{ClassTable, PortsTable, SwitchTable};
 pub use tcp::TcpTable;
 pub use voq::VoqTable;

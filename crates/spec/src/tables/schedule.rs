@@ -1,6 +1,6 @@
 //! `[schedule]`: when the circuit switch connects which racks.
 
-use super::RackPair;
+use super::PairOfRacks;
 use firstlight_circuits::Scheduler;
 use firstlight_units::{SettingError, Span};
 use schemars::JsonSchema;
@@ -69,7 +69,7 @@ pub struct ScheduledDay {
     /// The pairs of racks that have a circuit, as `[[0, 1], [1, 0]]`. Each rack sends to one and receives from one, or
     /// is idle.
     #[schemars(extend("x-type" = "a list of pairs of racks", "examples" = [[[0, 1], [1, 0]]]))]
-    pub matching: Vec<RackPair>,
+    pub matching: Vec<PairOfRacks>,
     /// How long the matching is up.
     #[schemars(extend("x-above" = "0s", "x-without" = "`schedule.day`"))]
     pub day: Option<Span>,

@@ -1,6 +1,6 @@
 //! `[stamps]`: timestamps of the hosts' interfaces.
 
-use firstlight_net::interface::{ChainConfig, Remedies, StackConfig};
+use firstlight_net::interface::{ChainConfig, Remedies, StackDelays};
 use firstlight_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schemars(extend("x-default-kind" = "ideal"))]
-pub enum Stamps {
+pub enum StampsTable {
     /// Timestamps are taken as the bits pass.
     #[default]
     Ideal,
@@ -27,15 +27,15 @@ pub enum Stamps {
     Hardware(Remedies),
 }
 
-impl Stamps {
+impl StampsTable {
     /// The chain that the timestamps come from.
     pub(crate) fn chain(&self) -> ChainConfig {
         match *self {
-            Stamps::Ideal => ChainConfig::Ideal,
-            Stamps::Gaussian { deviation } => ChainConfig::Gaussian { deviation },
-            Stamps::Kernel => ChainConfig::Kernel(StackConfig::default()),
-            Stamps::Software(remedies) => ChainConfig::software(remedies),
-            Stamps::Hardware(remedies) => ChainConfig::hardware(remedies),
+            StampsTable::Ideal => ChainConfig::Ideal,
+            StampsTable::Gaussian { deviation } => ChainConfig::Gaussian { deviation },
+            StampsTable::Kernel => ChainConfig::Kernel(StackDelays::default()),
+            StampsTable::Software(remedies) => ChainConfig::software(remedies),
+            StampsTable::Hardware(remedies) => ChainConfig::hardware(remedies),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Background: each host sends so much to a random other host, over TCP, or, with a rate, as datagrams at that rate.
 
 use super::datagrams::Datagrams;
-use super::{Common, Expansion, Workload, at_once};
+use super::{Expansion, FlowKeys, SharedKeys, Workload, at_once};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
 use crate::host_name::HostName;
@@ -14,12 +14,9 @@ use serde::{Deserialize, Serialize};
 /// Each host sends so much to a random one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Background {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// Senders: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -40,12 +37,8 @@ pub struct Background {
 }
 
 impl Workload for Background {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        self.rate.is_none().then_some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        if self.rate.is_some() { &self.shared.common } else { &self.shared }
     }
 
     fn packet(&self) -> Option<Bytes> {
@@ -59,14 +52,14 @@ impl Workload for Background {
                 return Err(expander.problem(key, "has no effect on TCP: take it out, or add rate for datagrams"));
             }
             let jitter = self.jitter.unwrap_or(Span::ZERO);
-            return at_once(expander, &self.common, &self.connections, jitter, Some(self.size), &pairs);
+            return at_once(expander, &self.shared, jitter, Some(self.size), &pairs);
         };
-        let Connections { hosts, cc } = self.connections;
+        let Connections { hosts, cc } = self.shared.connections;
         let of_tcp = [("cc", cc.is_some()), ("hosts", hosts.is_some()), ("jitter", self.jitter.is_some())];
         if let Some((key, _)) = of_tcp.into_iter().find(|(_, given)| *given) {
             return Err(expander.problem(key, "has no effect on datagrams: take it out, or take out rate"));
         }
-        let probes = self.datagrams.of_size(expander, &self.common, &pairs, rate, self.size)?;
+        let probes = self.datagrams.of_size(expander, &self.shared.common, &pairs, rate, self.size)?;
         Ok(Expansion { probes, ..Expansion::default() })
     }
 }

@@ -2,14 +2,14 @@
 //! (`firstlight_formats::chakra` has the format and the collective operations).
 //!
 //! Nodes run as the operations of [`super::goal`] do: a send is over for its rank when it begins, a receive when its
-//! message is complete, and computations of a rank that do not depend on each other overlap. A job is the whole program.
+//! message is complete, and computations of a rank that do not depend on each other overlap. A job is the whole
+//! program.
 
 use super::goal::Replay;
 use super::ranks::RankKeys;
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::Expander;
-use crate::tables::Connections;
 use firstlight_formats::chakra::collectives::CollectiveAlgorithm;
 use firstlight_formats::chakra::{self, RankTrace};
 use schemars::JsonSchema;
@@ -18,14 +18,11 @@ use serde::{Deserialize, Serialize};
 /// A distributed program from its Chakra execution traces. It has one job (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Chakra {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
-    /// The traces, without the end of their names: `llama` stands for `llama.0.et`, `llama.1.et` and so on, the trace of
-    /// each rank; the path is relative to the experiment's.
+    pub shared: FlowKeys,
+    /// The traces, without the end of their names: `llama` stands for `llama.0.et`, `llama.1.et` and so on, the trace
+    /// of each rank; the path is relative to the experiment's.
     #[schemars(extend("examples" = ["llama"]))]
     pub traces: String,
     /// How collective operations become messages.
@@ -60,12 +57,8 @@ impl From<CollectiveRule> for CollectiveAlgorithm {
 }
 
 impl Workload for Chakra {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
@@ -86,7 +79,6 @@ impl Workload for Chakra {
         let schedule =
             chakra::read(&traces, self.collectives.into()).map_err(|error| expander.imported("traces", error))?;
         let name = |rank: u32| traces[rank as usize].name.as_str();
-        let Chakra { common, connections, .. } = self;
-        Replay { expander, common, connections, key: "traces", name: &name }.expansion(&schedule, &hosts)
+        Replay { expander, keys: &self.shared, key: "traces", name: &name }.expansion(&schedule, &hosts)
     }
 }

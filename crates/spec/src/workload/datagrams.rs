@@ -114,7 +114,7 @@ impl Probe {
         })
     }
 
-    /// The same packets for one pair.
+    /// The packets of this probe for one pair.
     pub(super) fn between(&self, (src, dst): HostPair) -> Probe {
         Probe { src: HostId(src as u16), dst: HostId(dst as u16), ..self.clone() }
     }

@@ -4,10 +4,9 @@
 //! rate of payload; the first one starts at a random part of the spacing, so that pairs do not start together. Entries
 //! are of racks, whose hosts take turns, or, where a fabric has no racks, of hosts.
 
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair, MOST_FLOWS};
-use crate::tables::Connections;
 use firstlight_formats::matrix;
 use firstlight_net::uniform;
 use firstlight_units::{Bytes, Rate, Span};
@@ -20,12 +19,9 @@ const FRACTION: u32 = 32;
 /// Steady flows that add up to a matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DemandMatrix {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// The matrix, its path relative to the experiment's: a line for each sending rack (host, where there are no
     /// racks), entries separated by commas, 0 in the diagonal.
     pub file: String,
@@ -36,17 +32,13 @@ pub struct DemandMatrix {
 }
 
 impl Workload for DemandMatrix {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     /// The flows, pair by pair.
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
-        expander.starts(self.common.start, Span::ZERO)?;
+        expander.starts(self.shared.common.start, Span::ZERO)?;
         let (units, hosts) = expander.directory.units();
         let (path, text) = expander.read_file("file", &self.file)?;
         let entries = matrix::read(&text, &path, units).map_err(|error| expander.imported("file", error))?;
@@ -66,7 +58,7 @@ impl Workload for DemandMatrix {
                 }
             }
         }
-        let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
+        let mut flows = expander.between(&self.shared.connections, self.shared.common.class, &pairs)?;
         for (flow, start) in flows.iter_mut().zip(starts) {
             (flow.start, flow.size) = (start, Some(self.size));
         }
@@ -80,7 +72,7 @@ impl DemandMatrix {
         let gap = self.size.get() as f64 * 8e12 / (self.rate.as_bps() as f64 * entry);
         let gap = (gap.min(2f64.powi(63)) * 2f64.powi(FRACTION as i32)) as u128;
         let phase = (gap * u128::from(phase)) >> 32;
-        let start = self.common.start.as_ps();
+        let start = self.shared.common.start.as_ps();
         let moments = (0u128..).map(move |nth| (phase + gap * nth) >> FRACTION);
         let moments = moments.map_while(move |at| u64::try_from(at).ok()?.checked_add(start).map(Span::from_ps));
         moments.take_while(move |at| *at < end)

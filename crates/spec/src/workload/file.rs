@@ -2,10 +2,9 @@
 //! are one job; each of them is one message.
 
 use super::message_graph::{limit, order};
-use super::{Common, Expansion, Job, Workload, after};
+use super::{Expansion, FlowKeys, Job, SharedKeys, Workload, after};
 use crate::error::Problem;
 use crate::expander::{Expander, Flow, HostPair, MOST_FLOWS};
-use crate::tables::Connections;
 use firstlight_formats::{ImportError, ListedFlow, connections, flows};
 use firstlight_messages::{MessageConfig, Messages};
 use firstlight_units::{Bytes, Span};
@@ -16,12 +15,9 @@ use std::path::Path;
 /// A list of flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowFile {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// The list, its path relative to the experiment's: a flow list as HPCC's ns-3 reads it or, if its name ends in
     /// `.cm`, a connection matrix of csg-htsim.
     #[schemars(extend("examples" = ["flows.txt"]))]
@@ -32,12 +28,8 @@ pub struct FlowFile {
 }
 
 impl Workload for FlowFile {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     /// The flows of the file, in its order.
@@ -58,11 +50,11 @@ impl Workload for FlowFile {
         let most = if triggers { listed.len() } else { asked.unwrap_or(MOST_FLOWS + 1) };
         let listed = &listed[..listed.len().min(most)];
         let pairs: Vec<HostPair> = listed.iter().map(|flow| (flow.src.index(), flow.dst.index())).collect();
-        let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
-        expander.starts(self.common.start, Span::ZERO)?;
+        let mut flows = expander.between(&self.shared.connections, self.shared.common.class, &pairs)?;
+        expander.starts(self.shared.common.start, Span::ZERO)?;
         for (flow, listed) in flows.iter_mut().zip(listed) {
             let ListedFlow { size, start, class, .. } = listed;
-            flow.start = after(*start, self.common.start, 1);
+            flow.start = after(*start, self.shared.common.start, 1);
             if flow.start >= expander.duration() {
                 let problem = format!(
                     "the flow would start at {}, after the run's end: use a longer duration, or fewer flows",
@@ -71,13 +63,13 @@ impl Workload for FlowFile {
                 return Err(wrong(expander, &path, listed, problem));
             }
             flow.size = *size;
-            if let (Some(class), None) = (class, self.common.class) {
+            if let (Some(class), None) = (class, self.shared.common.class) {
                 flow.class = *class;
             }
         }
         let mut expansion = Expansion { flows, asked, ..Expansion::default() };
         if triggers {
-            expansion.jobs = vec![Job::of_messages(expander, &self.connections, triggered_bytes(listed))];
+            expansion.jobs = vec![Job::of_messages(expander, &self.shared.connections, triggered_bytes(listed))];
             expansion.messages = messages(expander, &path, listed, &mut expansion.flows)?;
         }
         Ok(expansion)

@@ -10,10 +10,9 @@
 
 use super::message_graph::{MessageGraph, limit, order};
 use super::ranks::RankKeys;
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
-use crate::tables::Connections;
 use firstlight_formats::ImportError;
 use firstlight_formats::applications::{ApplicationParameters, RequestPart, generate};
 use firstlight_formats::goal::{self, GoalAction, GoalOperation, GoalSchedule};
@@ -28,12 +27,9 @@ const STEPS: u32 = 2;
 /// A message-passing application from its trace or by its name. It has one job (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goal {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// The application's schedule in GOAL's text form or, made of it by LogGOPSim's `txt2bin`, binary form; its path
     /// relative to the experiment's.
     #[schemars(extend("x-without" = "required unless there is an `application`"))]
@@ -73,27 +69,21 @@ fn one() -> u32 {
 type NamedSchedule = (&'static str, String, GoalSchedule);
 
 impl Workload for Goal {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
         let hosts = self.ranks_on.hosts(expander)?;
         let (key, name, schedule) = self.schedule(expander, hosts.len())?;
-        let replay = Replay { expander, common: &self.common, connections: &self.connections, key, name: &|_| &name };
-        replay.expansion(&schedule, &hosts)
+        Replay { expander, keys: &self.shared, key, name: &|_| &name }.expansion(&schedule, &hosts)
     }
 }
 
 /// The replay of a schedule by a workload.
 pub(super) struct Replay<'a> {
     pub expander: &'a Expander<'a>,
-    pub common: &'a Common,
-    pub connections: &'a Connections,
+    pub keys: &'a FlowKeys,
     /// The key that asks for the schedule.
     pub key: &'a str,
     /// The name of each rank's file.
@@ -229,7 +219,7 @@ impl Replay<'_> {
             let problem = "it waits for itself, by what it requires and receives: take out one of these".into();
             expander.imported(key, ImportError { file: (self.name)(rank).into(), line, column, problem })
         })?;
-        let graph = MessageGraph::new(expander, self.common, self.connections)?;
+        let graph = MessageGraph::new(expander, self.keys)?;
         replay(graph, schedule, hosts, &steps, &order)
     }
 }

@@ -11,11 +11,10 @@
 
 use super::message_graph::{MessageGraph, limit};
 use super::placement::{Placement, PlacementKeys};
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::Expander;
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_net::{Xoshiro256PlusPlus, uniform};
 use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
@@ -29,12 +28,9 @@ const REPLY: u64 = 512;
 /// Files are written with their replicas. It has jobs (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hdfs {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// How many files are written, by hosts in turn: over the racks, then over the hosts of each.
     #[serde(default = "files")]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-of" = "files"))]
@@ -105,26 +101,22 @@ struct Writer {
 }
 
 impl Workload for Hdfs {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
         let name_node = self.name_node(expander)?;
-        expander.starts(self.common.start, self.jitter)?;
+        expander.starts(self.shared.common.start, self.jitter)?;
         let mut placement = Placement::of(&self.placement, expander)?;
         let (size, block, chunk) = (self.file_size.get(), self.block.get(), self.chunk.get());
         let hops = u64::from(self.files) * u64::from(self.placement.replication - 1);
         let chunks = (size / block) * block.div_ceil(chunk) + (size % block).div_ceil(chunk);
         let (blocks, messages) = (hops.saturating_mul(size.div_ceil(block)), hops.saturating_mul(chunks));
         limit(expander, if blocks > messages / 2 { "block" } else { "chunk" }, blocks, messages)?;
-        let graph = MessageGraph::new(expander, &self.common, &self.connections)?;
+        let graph = MessageGraph::new(expander, &self.shared)?;
         let random = expander.random("jitter");
-        let mut files = Files { graph, keys: self, name_node, placement: &mut placement, random };
+        let mut files = WrittenFiles { graph, keys: self, name_node, placement: &mut placement, random };
         let mut writers: BTreeMap<usize, Writer> = BTreeMap::new();
         let (racks, per_rack) = expander.directory.units();
         for file in 0..self.files as usize {
@@ -150,7 +142,7 @@ impl Hdfs {
 }
 
 /// Files in the writing.
-struct Files<'a> {
+struct WrittenFiles<'a> {
     graph: MessageGraph<'a>,
     keys: &'a Hdfs,
     name_node: usize,
@@ -158,7 +150,7 @@ struct Files<'a> {
     random: Xoshiro256PlusPlus,
 }
 
-impl Files<'_> {
+impl WrittenFiles<'_> {
     /// One file, after those that the same host has written.
     fn write(&mut self, host: usize, writer: &mut Writer) {
         let mut left = self.keys.file_size.get();
@@ -185,7 +177,7 @@ impl Files<'_> {
         let jitter = self.keys.jitter.as_ps();
         (jitter > 0).then(|| {
             let later = Span::from_ps(uniform(&mut self.random, jitter));
-            self.graph.wait_until(self.keys.common.start + later, job)
+            self.graph.wait_until(self.keys.shared.common.start + later, job)
         })
     }
 

@@ -1,11 +1,10 @@
 //! Incast: many hosts send to one at the same time, once or again and again. A job is a round.
 
 use super::rounds::Rounds;
-use super::{Common, Expansion, Job, Workload, shuffle_first};
+use super::{Expansion, FlowKeys, Job, SharedKeys, Workload, shuffle_first};
 use crate::error::Problem;
 use crate::expander::{Expander, MOST_FLOWS};
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,12 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Many hosts send to one, at once. With a `size`, each round is a job (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Incast {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// Senders: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -43,16 +39,12 @@ pub struct Incast {
 }
 
 impl Workload for Incast {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
-        expander.starts(self.common.start, self.jitter)?;
+        expander.starts(self.shared.common.start, self.jitter)?;
         let (candidates, to) = self.ends(expander)?;
         let senders = self.senders.map_or(candidates.len(), |senders| senders as usize);
         if senders > candidates.len() {
@@ -63,7 +55,7 @@ impl Workload for Incast {
             let text = "has no effect: all of from send; give fewer senders, or take it out";
             return Err(expander.problem("random", text));
         }
-        let rounds = self.rounds.starts(expander, self.common.start, self.jitter)?;
+        let rounds = self.rounds.starts(expander, self.shared.common.start, self.jitter)?;
         let asked = self.rounds.asked();
         if (rounds.len()).saturating_mul(senders) > MOST_FLOWS {
             let text =
@@ -79,11 +71,11 @@ impl Workload for Incast {
             }
             pairs.extend(from[..senders].iter().map(|&src| (src, to)));
         }
-        let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
+        let mut flows = expander.between(&self.shared.connections, self.shared.common.class, &pairs)?;
         for (nth, flow) in flows.iter_mut().enumerate() {
             (flow.start, flow.jitter, flow.size) = (rounds[nth / senders], self.jitter, self.size);
         }
-        let jobs = Job::of_flows(expander, &self.connections, &flows, senders);
+        let jobs = Job::of_flows(expander, &self.shared.connections, &flows, senders);
         Ok(Expansion { flows, jobs, asked: asked.map(|rounds| rounds * senders), ..Expansion::default() })
     }
 }

@@ -7,11 +7,10 @@
 //! pair of hosts. A job is a read. The paper's text states no sizes and no rates.
 
 use super::message_graph::{MessageGraph, limit};
-use super::{Common, Expansion, Workload, shuffle_first};
+use super::{Expansion, FlowKeys, SharedKeys, Workload, shuffle_first};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,12 +19,9 @@ use std::collections::BTreeMap;
 /// Clients read many values at once from the servers of a store. It has jobs (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyValue {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// The clients: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -53,12 +49,8 @@ fn request() -> Bytes {
 }
 
 impl Workload for KeyValue {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
@@ -78,7 +70,7 @@ impl Workload for KeyValue {
         let pairs = clients.len() as u64 * servers.len() as u64;
         limit(expander, "reads", 2 * pairs, 3 * clients.len() as u64 * read)?;
         let mut random = expander.random("servers");
-        let mut graph = MessageGraph::new(expander, &self.common, &self.connections)?;
+        let mut graph = MessageGraph::new(expander, &self.shared)?;
         let mut open = OpenConnections(BTreeMap::new());
         for client in clients {
             let mut others: Vec<usize> = servers.iter().copied().filter(|server| *server != client).collect();

@@ -1,6 +1,6 @@
 //! The messages of a workload in the making, with its connections and jobs.
 
-use super::{Common, Expansion};
+use super::{Expansion, FlowKeys};
 use crate::error::Problem;
 use crate::expander::{Expander, Flow, HostPair, MOST_FLOWS, TrafficEntry};
 use crate::host_kind::HostKind;
@@ -53,7 +53,7 @@ impl Job {
         flows.chunks(in_each).enumerate().filter_map(job).collect()
     }
 
-    /// The same job behind so many flows of others.
+    /// This job in a list where so many flows of others come first.
     pub(super) fn after(self, flows: usize) -> Job {
         let own = self.flows.clone();
         let flows = if own.is_empty() { own } else { own.start + flows..own.end + flows };
@@ -64,8 +64,7 @@ impl Job {
 /// The messages that a workload has so far.
 pub(super) struct MessageGraph<'a> {
     expander: &'a Expander<'a>,
-    common: &'a Common,
-    connections: &'a Connections,
+    keys: &'a FlowKeys,
     pairs: Vec<HostPair>,
     /// Bytes and messages of each connection.
     carried: Vec<(u64, u32)>,
@@ -75,19 +74,15 @@ pub(super) struct MessageGraph<'a> {
 
 impl<'a> MessageGraph<'a> {
     /// An empty graph. A message that depends on none starts with the workload.
-    pub fn new(
-        expander: &'a Expander<'a>,
-        common: &'a Common,
-        connections: &'a Connections,
-    ) -> Result<Self, Box<Problem>> {
-        expander.starts(common.start, Span::ZERO)?;
+    pub fn new(expander: &'a Expander<'a>, keys: &'a FlowKeys) -> Result<Self, Box<Problem>> {
+        expander.starts(keys.common.start, Span::ZERO)?;
         let (pairs, carried, messages, jobs) = (vec![], vec![], Messages::default(), vec![]);
-        Ok(MessageGraph { expander, common, connections, pairs, carried, messages, jobs })
+        Ok(MessageGraph { expander, keys, pairs, carried, messages, jobs })
     }
 
     /// A job about so many bytes.
     pub fn job(&mut self, size: u64) -> u32 {
-        self.jobs.push(Job::of_messages(self.expander, self.connections, size));
+        self.jobs.push(Job::of_messages(self.expander, &self.keys.connections, size));
         (self.jobs.len() - 1) as u32
     }
 
@@ -100,7 +95,7 @@ impl<'a> MessageGraph<'a> {
 
     /// A message of a job on a connection, which depends on others.
     pub fn send(&mut self, flow: u32, bytes: u64, job: u32, after: &[u32]) -> u32 {
-        let start = if after.is_empty() { self.common.start } else { Span::ZERO };
+        let start = if after.is_empty() { self.keys.common.start } else { Span::ZERO };
         self.carry(flow, bytes, start, job, after)
     }
 
@@ -111,7 +106,7 @@ impl<'a> MessageGraph<'a> {
 
     /// A computation of a job, which depends on others; zero: the point where they meet.
     pub fn wait(&mut self, delay: Span, job: u32, after: &[u32]) -> u32 {
-        let start = if after.is_empty() { self.common.start } else { Span::ZERO };
+        let start = if after.is_empty() { self.keys.common.start } else { Span::ZERO };
         self.messages.push(MessageConfig { start, delay, job, ..MessageConfig::default() }, after)
     }
 
@@ -134,7 +129,7 @@ impl<'a> MessageGraph<'a> {
 
     /// The flows, messages and jobs of the workload.
     pub fn expansion(self) -> Result<Expansion, Box<Problem>> {
-        let mut flows = self.expander.between(self.connections, self.common.class, &self.pairs)?;
+        let mut flows = self.expander.between(&self.keys.connections, self.keys.common.class, &self.pairs)?;
         for (flow, (bytes, messages)) in flows.iter_mut().zip(self.carried) {
             (flow.size, flow.messages) = (Some(Bytes::new(bytes)), messages);
         }

@@ -4,6 +4,7 @@
 //! streams of the workload's own, named after its place among the workloads, so that one more changes no other.
 
 mod all_to_all;
+mod among;
 mod arrivals;
 mod background;
 mod chakra;
@@ -78,7 +79,7 @@ workloads! {
     "all_to_all" => AllToAll in all_to_all;
     "incast" => Incast in incast;
     "staggered" => Staggered in staggered;
-    "ring" => Ring in ring;
+    "ring" => RingWorkload in ring;
     "demand" => DemandMatrix in demand;
     "shuffle" => Shuffle in shuffle;
     "hdfs" => Hdfs in hdfs;
@@ -95,11 +96,8 @@ workloads! {
 
 /// A workload.
 pub(crate) trait Workload {
-    /// The keys that every workload has.
-    fn common(&self) -> &Common;
-
-    /// What the connections of the workload are made of; `None` for one that sends datagrams.
-    fn connections(&self) -> Option<&Connections>;
+    /// The keys that it shares with other workloads.
+    fn keys(&self) -> &dyn SharedKeys;
 
     /// Size of its datagrams, where that is given.
     fn packet(&self) -> Option<Bytes> {
@@ -122,6 +120,46 @@ pub struct Common {
     /// Traffic class of the packets, in both directions, instead of a class that a file gives.
     #[schemars(range(min = 0, max = 7), extend("x-without" = "that of `hosts.classes` for its congestion control, else 0"))]
     pub class: Option<u8>,
+}
+
+/// Keys of every workload of flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowKeys {
+    /// Keys that every workload has.
+    #[serde(flatten)]
+    pub common: Common,
+    /// Hosts and congestion control.
+    #[serde(flatten)]
+    pub connections: Connections,
+}
+
+/// Keys that a workload shares with others.
+pub(crate) trait SharedKeys {
+    /// The keys that every workload has.
+    fn common(&self) -> &Common;
+
+    /// What the connections of the workload are made of; `None` for one that sends datagrams.
+    fn connections(&self) -> Option<&Connections>;
+}
+
+impl SharedKeys for FlowKeys {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn connections(&self) -> Option<&Connections> {
+        Some(&self.connections)
+    }
+}
+
+impl SharedKeys for Common {
+    fn common(&self) -> &Common {
+        self
+    }
+
+    fn connections(&self) -> Option<&Connections> {
+        None
+    }
 }
 
 /// What a workload expands to.
@@ -163,7 +201,7 @@ pub(crate) fn expand(
     traffic: &mut Traffic,
 ) -> Result<(), Box<Problem>> {
     let workload = table.get();
-    let name = name(workload.common(), expander, &traffic.workloads)?;
+    let name = name(workload.keys().common(), expander, &traffic.workloads)?;
     let Expansion { flows, probes, asked, mean_size, messages, jobs } = workload.expand(expander)?;
     traffic.workloads.push(ExpandedWorkload {
         name,
@@ -200,8 +238,7 @@ fn after(from: Span, each: Span, count: u64) -> Span {
 /// A flow for each pair; all start at the same time, up to `jitter` later, and send the same amount.
 fn at_once(
     expander: &Expander<'_>,
-    common: &Common,
-    connections: &Connections,
+    FlowKeys { common, connections }: &FlowKeys,
     jitter: Span,
     size: Option<Bytes>,
     pairs: &[HostPair],

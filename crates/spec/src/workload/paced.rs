@@ -7,11 +7,10 @@
 //! took to catch up.
 
 use super::message_graph::{MessageGraph, limit};
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::Expander;
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use crate::text_form::text_value;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -22,12 +21,9 @@ use std::str::FromStr;
 /// Applications write at given rates. It has jobs (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Paced {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// Senders: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -89,19 +85,15 @@ text_value! {
 }
 
 /// A rate from one moment to another.
-struct Step {
+struct PacedSpan {
     start: Span,
     end: Span,
     rate: Rate,
 }
 
 impl Workload for Paced {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
@@ -110,7 +102,7 @@ impl Workload for Paced {
         let steps = self.steps(expander)?;
         let writes: u64 = steps.iter().map(|step| step.writes(write)).fold(0, u64::saturating_add);
         limit(expander, "write", pairs.len() as u64, writes.saturating_mul(pairs.len() as u64))?;
-        let mut graph = MessageGraph::new(expander, &self.common, &self.connections)?;
+        let mut graph = MessageGraph::new(expander, &self.shared)?;
         for pair in pairs {
             let connection = graph.connection(pair);
             for step in &steps {
@@ -126,7 +118,7 @@ impl Workload for Paced {
 
 impl Paced {
     /// The steps that write something: each ends where the next one starts, the last one with the run.
-    fn steps(&self, expander: &Expander<'_>) -> Result<Vec<Step>, Box<Problem>> {
+    fn steps(&self, expander: &Expander<'_>) -> Result<Vec<PacedSpan>, Box<Problem>> {
         let ends = self.steps.iter().skip(1).map(|step| step.start).chain([expander.duration()]);
         let mut steps = vec![];
         for (step, end) in self.steps.iter().zip(ends) {
@@ -137,7 +129,7 @@ impl Paced {
                 );
                 return Err(expander.problem("steps", text));
             }
-            steps.extend(step.rate.map(|rate| Step { start, end, rate }));
+            steps.extend(step.rate.map(|rate| PacedSpan { start, end, rate }));
         }
         if steps.is_empty() {
             return Err(expander.problem("steps", "no step writes anything: write for example [\"0s 1Gbps\"]"));
@@ -146,7 +138,7 @@ impl Paced {
     }
 }
 
-impl Step {
+impl PacedSpan {
     /// When, after the start, a write is due.
     fn moment(&self, write: Bytes, nth: u64) -> Span {
         let ps = u128::from(write.get()) * 8 * u128::from(nth) * 1_000_000_000_000 / u128::from(self.rate.as_bps());

@@ -11,10 +11,9 @@
 
 use super::arrivals::Arrivals;
 use super::message_graph::{MOST_MESSAGES, MessageGraph, limit};
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
-use crate::tables::Connections;
 use firstlight_net::uniform;
 use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
@@ -24,12 +23,9 @@ use std::collections::BTreeMap;
 /// Queries that spread over a rack and come back. It has jobs (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionAggregate {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Whose TCP, and congestion control.
-    #[serde(flatten)]
-    pub ends: Connections,
+    pub shared: FlowKeys,
     /// Size of a request, to an aggregator and to a worker.
     #[serde(default = "request")]
     pub request: Bytes,
@@ -82,12 +78,8 @@ struct Query {
 }
 
 impl Workload for PartitionAggregate {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.ends)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
@@ -103,7 +95,7 @@ impl Workload for PartitionAggregate {
         let sent = starts.iter().map(Vec::len).sum::<usize>() as u64 * 2 * per_rack as u64;
         limit(expander, "queries", if persistent { 0 } else { sent }, sent * 2)?;
         let mut random = expander.random("aggregators");
-        let mut graph = MessageGraph::new(expander, &self.common, &self.ends)?;
+        let mut graph = MessageGraph::new(expander, &self.shared)?;
         for (asker, starts) in starts.into_iter().enumerate() {
             let mut last = None;
             for start in starts {
@@ -127,7 +119,7 @@ impl PartitionAggregate {
             let queries = asked.ok_or_else(|| expander.missing("queries", "100"))?;
             return Ok(vec![None; queries]);
         };
-        let start = self.common.start;
+        let start = self.shared.common.start;
         expander.starts(start, Span::ZERO)?;
         let mut arrivals = Arrivals::new(expander.random(&format!("queries{host}")), start, mean.as_ps() as f64);
         let moments = std::iter::repeat_with(|| arrivals.next()).take_while(|moment| *moment < expander.duration());

@@ -5,11 +5,10 @@
 //! n R / (8 S); where rates differ, n R is their sum. Headers come on top of that, and so do retransmissions.
 
 use super::arrivals::Arrivals;
-use super::{Common, Expansion, Workload};
+use super::{Expansion, FlowKeys, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair, MOST_FLOWS};
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_formats::sizes::{Cdf, NAMES};
 use firstlight_formats::{cdf, nearest};
 use firstlight_net::{Xoshiro256PlusPlus, uniform};
@@ -20,12 +19,9 @@ use serde::{Deserialize, Serialize};
 /// Flows start at random moments between random pairs, at a given load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Poisson {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// Senders: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -53,17 +49,13 @@ pub struct Poisson {
 }
 
 impl Workload for Poisson {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     /// The flows, in the order in which they start.
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
-        expander.starts(self.common.start, Span::ZERO)?;
+        expander.starts(self.shared.common.start, Span::ZERO)?;
         let sizes = self.sizes(expander)?;
         let (from, to) = self.ends(expander)?;
         let rates = &expander.directory.rates;
@@ -71,7 +63,7 @@ impl Workload for Poisson {
         let gap = 8.0 * sizes.mean() * 1e12 / carried;
         let asked = self.flows.map(|flows| flows as usize);
 
-        let mut arrivals = Arrivals::new(expander.random("arrivals"), self.common.start, gap);
+        let mut arrivals = Arrivals::new(expander.random("arrivals"), self.shared.common.start, gap);
         let starts: Vec<_> = std::iter::repeat_with(|| arrivals.next())
             .take_while(|start| *start < expander.duration())
             .take(asked.unwrap_or(MOST_FLOWS + 1))
@@ -84,7 +76,7 @@ impl Workload for Poisson {
         }
         let mut random = expander.random("pairs");
         let pairs: Vec<HostPair> = starts.iter().map(|_| draw(&mut random, &from, &to)).collect();
-        let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
+        let mut flows = expander.between(&self.shared.connections, self.shared.common.class, &pairs)?;
         let mut random = expander.random("sizes");
         for (flow, start) in flows.iter_mut().zip(starts) {
             (flow.start, flow.size) = (start, Some(sizes.sample(&mut random)));

@@ -1,11 +1,10 @@
 //! Probes: single packets at a constant rate, without TCP.
 
 use super::datagrams::{Datagrams, Probe};
-use super::{Common, Expansion, Workload};
+use super::{Common, Expansion, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::Expander;
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,12 +39,8 @@ pub struct ProbeWorkload {
 }
 
 impl Workload for ProbeWorkload {
-    fn common(&self) -> &Common {
+    fn keys(&self) -> &dyn SharedKeys {
         &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        None
     }
 
     fn packet(&self) -> Option<Bytes> {

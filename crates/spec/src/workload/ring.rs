@@ -5,10 +5,9 @@
 //! a rack. Where a fabric has no racks, its hosts make the ring. A job is a round.
 
 use super::rounds::Rounds;
-use super::{Common, Expansion, Job, Workload};
+use super::{Expansion, FlowKeys, Job, SharedKeys, Workload};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair, MOST_FLOWS};
-use crate::tables::Connections;
 use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,13 +15,10 @@ use serde::{Deserialize, Serialize};
 /// Each rack sends big flows to the next one and small ones to all others; where a fabric has no racks, each host. Each
 /// round is a job (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ring {
-    /// Keys that every workload has.
+pub struct RingWorkload {
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// Size of a flow to the next rack.
     pub big: Bytes,
     /// Size of a flow to any other rack.
@@ -48,18 +44,14 @@ fn one() -> u32 {
     1
 }
 
-impl Workload for Ring {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+impl Workload for RingWorkload {
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     /// The flows: of each round, of each distance, from each rack.
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
-        let start = self.common.start;
+        let start = self.shared.common.start;
         expander.starts(start, self.jitter)?;
         let (rounds, asked) = (self.rounds.starts(expander, start, self.jitter)?, self.rounds.asked());
         let (units, hosts) = expander.directory.units();
@@ -88,11 +80,11 @@ impl Workload for Ring {
                 }
             }
         }
-        let mut flows = expander.between(&self.connections, self.common.class, &pairs)?;
+        let mut flows = expander.between(&self.shared.connections, self.shared.common.class, &pairs)?;
         for (flow, (start, size)) in flows.iter_mut().zip(carried) {
             (flow.start, flow.size, flow.jitter) = (start, Some(size), self.jitter);
         }
-        let jobs = Job::of_flows(expander, &self.connections, &flows, in_round);
+        let jobs = Job::of_flows(expander, &self.shared.connections, &flows, in_round);
         Ok(Expansion { flows, jobs, asked: asked.map(|rounds| rounds * in_round), ..Expansion::default() })
     }
 }

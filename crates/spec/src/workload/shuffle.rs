@@ -5,11 +5,10 @@
 //! random for each reducer. What lies on the reducer's own host takes no network. A job is a reducer.
 
 use super::message_graph::{MessageGraph, limit};
-use super::{Common, Expansion, Workload, shuffle_first};
+use super::{Expansion, FlowKeys, SharedKeys, Workload, shuffle_first};
 use crate::error::Problem;
 use crate::expander::Expander;
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,12 +16,9 @@ use serde::{Deserialize, Serialize};
 /// MapReduce's shuffle: every reducer fetches from every mapper. It has jobs (see table `jobs` of results).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shuffle {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// The mappers: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -42,12 +38,8 @@ fn parallel() -> u32 {
 }
 
 impl Workload for Shuffle {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
@@ -60,7 +52,7 @@ impl Workload for Shuffle {
         let count = mappers.len() as u64 * reducers.len() as u64;
         limit(expander, "from", count, count)?;
         let mut random = expander.random("order");
-        let mut graph = MessageGraph::new(expander, &self.common, &self.connections)?;
+        let mut graph = MessageGraph::new(expander, &self.shared)?;
         for reducer in reducers {
             let mut order: Vec<usize> = mappers.iter().copied().filter(|mapper| *mapper != reducer).collect();
             if order.is_empty() {

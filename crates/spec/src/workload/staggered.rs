@@ -1,10 +1,9 @@
 //! Staggered flows: they start one after another, and stop.
 
-use super::{Common, Expansion, Workload, after};
+use super::{Expansion, FlowKeys, SharedKeys, Workload, after};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,12 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Flows start one after another, and stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Staggered {
-    /// Keys that every workload has.
+    /// Keys of every workload of flows.
     #[serde(flatten)]
-    pub common: Common,
-    /// Hosts and congestion control.
-    #[serde(flatten)]
-    pub connections: Connections,
+    pub shared: FlowKeys,
     /// Senders: `host3`, `rack0.host3`, `rack0` or `all`.
     #[serde(default = "HostName::all")]
     pub from: HostName,
@@ -36,17 +32,13 @@ pub struct Staggered {
 }
 
 impl Workload for Staggered {
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        Some(&self.connections)
+    fn keys(&self) -> &dyn SharedKeys {
+        &self.shared
     }
 
     fn expand(&self, expander: &Expander<'_>) -> Result<Expansion, Box<Problem>> {
         let pairs = expander.pairs(self.from, self.to)?;
-        let start = self.common.start;
+        let start = self.shared.common.start;
         expander.starts(start, Span::ZERO)?;
         let count = self.flows.map_or(pairs.len(), |flows| flows as usize);
         let last = after(start, self.interval, count as u64 - 1);
@@ -57,7 +49,7 @@ impl Workload for Staggered {
             return Err(expander.problem(if self.flows.is_some() { "flows" } else { "interval" }, text));
         }
         let each: Vec<HostPair> = pairs.iter().copied().cycle().take(count).collect();
-        let mut flows = expander.between(&self.connections, self.common.class, &each)?;
+        let mut flows = expander.between(&self.shared.connections, self.shared.common.class, &each)?;
         for (nth, flow) in flows.iter_mut().enumerate() {
             flow.start = after(start, self.interval, nth as u64);
             flow.stop = self.hold.map(|hold| after(flow.start, hold, 1));

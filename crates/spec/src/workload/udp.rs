@@ -3,11 +3,10 @@
 
 use super::arrivals::Arrivals;
 use super::datagrams::{Bursts, Datagrams, Probe};
-use super::{Common, Expansion, Workload, after};
+use super::{Common, Expansion, SharedKeys, Workload, after};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
 use crate::host_name::HostName;
-use crate::tables::Connections;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,12 +43,8 @@ pub struct Udp {
 }
 
 impl Workload for Udp {
-    fn common(&self) -> &Common {
+    fn keys(&self) -> &dyn SharedKeys {
         &self.common
-    }
-
-    fn connections(&self) -> Option<&Connections> {
-        None
     }
 
     fn packet(&self) -> Option<Bytes> {

@@ -2,9 +2,9 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with overrides laid over it.
 
-use crate::{STAR, check, told, told_at};
+use crate::{STAR, check, kinds, told, told_at};
 use firstlight_spec::{OverrideValue, Request, Spec};
-use firstlight_transport::{TcpConfig, WINDOW_OF_2012};
+use firstlight_transport::{CcConfig, TcpConfig, WINDOW_OF_2012};
 
 const PAIR: &str = "\
 duration = \"2s\"
@@ -52,7 +52,8 @@ fn what_is_not_toml() {
     check(PAIR, &[
         ("[fabric]", "[fabric", "x.toml:4:8: this is not TOML: unclosed table, expected `]`"),
         ("racks = 3", "racks = 3\nracks = 4", "x.toml:7:1: this is not TOML: duplicate key"),
-        ("racks = 3", "racks = 99999999999999999999", "x.toml:6:9: fabric.racks: the number 99999999999999999999 is too large"),
+        ("racks = 3", "racks = 99999999999999999999",
+         "x.toml:6:9: fabric.racks: the number 99999999999999999999 is too large"),
     ]);
 }
 
@@ -62,8 +63,10 @@ fn unknown_keys_and_tables() {
     check(PAIR, &[
         ("small = 16", "smal = 16", "x.toml:26:1: voq.smal: unknown key: did you mean voq.small?"),
         ("[voq]", "[vok]", "x.toml:25:2: vok: unknown key: did you mean voq?"),
-        ("small = 16", "small = 16\nrto_min = \"1ms\"", "x.toml:27:1: voq.rto_min: unknown key: did you mean tcp.rto_min?"),
-        ("small = 16", "small = 16\nzzz = 1", "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, linger, ecn_small, ecn_large, red"),
+        ("small = 16", "small = 16\nrto_min = \"1ms\"",
+         "x.toml:27:1: voq.rto_min: unknown key: did you mean tcp.rto_min?"),
+        ("small = 16", "small = 16\nzzz = 1",
+         "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, linger, ecn_small, ecn_large, red"),
         ("from =", "form =", "x.toml:29:1: flows.0.form: unknown key: did you mean flows.0.from?"),
         ("duration", "durration", "x.toml:1:1: durration: unknown key: did you mean duration?"),
         ("", "[voq.small]\n", "x.toml:31:6: this is not TOML: duplicate key"),
@@ -83,21 +86,31 @@ fn all_unknown_keys_are_reported_together() {
 fn wrong_types_and_units() {
     check(PAIR, &[
         ("\"2s\"", "\"2\"", "x.toml:1:12: duration: '2' has no unit: write for example \"2ps\""),
-        ("\"2s\"", "2", "x.toml:1:12: duration: expected a time, found the number 2, which has no unit: write for example \"180us\""),
+        ("\"2s\"", "2",
+         "x.toml:1:12: duration: expected a time, found the number 2, which has no unit: write for example \"180us\""),
         ("\"2s\"", "\"2min\"", "x.toml:1:12: duration: 'min' is not a unit of time: use s, ms, us, ns, ps"),
         ("\"2s\"", "\"2Gbps\"", "x.toml:1:12: duration: 'Gbps' is not a unit of time: use s, ms, us, ns, ps"),
         ("\"2s\"", "\"-2s\"", "x.toml:1:12: duration: '-2s' is not a time: write for example \"180us\""),
         ("\"2s\"", "true", "x.toml:1:12: duration: expected a time, found true: write for example \"180us\""),
-        ("\"2s\"", "1979-05-27", "x.toml:1:12: duration: expected a time, found the date 1979-05-27: write for example \"180us\""),
-        ("\"40Gbps\"", "\"40GB\"", "x.toml:10:8: hosts.rate: 'GB' is not a unit of rate: use Tbps, Gbps, Mbps, kbps, bps"),
+        ("\"2s\"", "1979-05-27",
+         "x.toml:1:12: duration: expected a time, found the date 1979-05-27: write for example \"180us\""),
+        ("\"40Gbps\"", "\"40GB\"",
+         "x.toml:10:8: hosts.rate: 'GB' is not a unit of rate: use Tbps, Gbps, Mbps, kbps, bps"),
         ("\"40Gbps\"", "\"fast\"", "x.toml:10:8: hosts.rate: 'fast' is not a rate: write for example \"10Gbps\""),
-        ("racks = 3", "racks = \"3\"", "x.toml:6:9: fabric.racks: expected a whole number of racks, found the text \"3\": write for example 2"),
-        ("racks = 3", "racks = 3.5", "x.toml:6:9: fabric.racks: expected a whole number of racks, found the number 3.5: write for example 2"),
-        ("kind = \"hybrid\"", "kind = \"hybird\"", "x.toml:5:8: fabric.kind: 'hybird' is not one of hybrid, star, dumbbell, leaf_spine, fat_tree, three_tier, graph: did you mean \"hybrid\"?"),
-        ("from = \"rack0\"", "from = \"rack\"", "x.toml:29:8: flows.0.from: 'rack' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\""),
-        ("from = \"rack0\"", "from = \"rack-1\"", "x.toml:29:8: flows.0.from: 'rack-1' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\""),
-        ("", "[measure]\npair = [0]\n", "x.toml:32:8: measure.pair: expected a pair of racks, source and destination, found a list: write for example [0, 1]"),
-        ("", "[tcp]\nfrto = 1\n", "x.toml:32:8: tcp.frto: expected true or false, found the number 1: write for example true"),
+        ("racks = 3", "racks = \"3\"",
+         "x.toml:6:9: fabric.racks: expected a whole number of racks, found the text \"3\": write for example 2"),
+        ("racks = 3", "racks = 3.5",
+         "x.toml:6:9: fabric.racks: expected a whole number of racks, found the number 3.5: write for example 2"),
+        ("kind = \"hybrid\"", "kind = \"hybird\"", &format!("x.toml:5:8: fabric.kind: 'hybird' is not one \
+         of {}: did you mean \"hybrid\"?", kinds("fabric", "kind").join(", "))),
+        ("from = \"rack0\"", "from = \"rack\"",
+         "x.toml:29:8: flows.0.from: 'rack' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\""),
+        ("from = \"rack0\"", "from = \"rack-1\"",
+         "x.toml:29:8: flows.0.from: 'rack-1' names no hosts: write \"rack0\", \"host3\", \"rack0.host3\" or \"all\""),
+        ("", "[measure]\npair = [0]\n", "x.toml:32:8: measure.pair: expected a pair of racks, source and \
+                                         destination, found a list: write for example [0, 1]"),
+        ("", "[tcp]\nfrto = 1\n",
+         "x.toml:32:8: tcp.frto: expected true or false, found the number 1: write for example true"),
         ("[voq]\nsmall = 16", "[[voq]]\nsmall = 16", "x.toml:25:1: voq: expected a table, found a list: write [voq]"),
         ("[[flows]]", "[flows]", "x.toml:28:1: flows: expected a list of tables, found a table: write [[flows]]"),
     ]);
@@ -109,12 +122,16 @@ fn values_out_of_range() {
     check(PAIR, &[
         ("racks = 3", "racks = 1", "x.toml:6:9: fabric.racks: 1 racks is out of range: use 2 to 4096"),
         ("racks = 3", "racks = -3", "x.toml:6:9: fabric.racks: -3 racks is out of range: use 2 to 4096"),
-        ("hosts_per_rack = 16", "hosts_per_rack = 0", "x.toml:7:18: fabric.hosts_per_rack: 0 hosts is out of range: use 1 to 65535"),
-        ("hosts_per_rack = 16", "hosts_per_rack = 30_000", "x.toml:7:18: fabric.hosts_per_rack: 90000 hosts in all are too many: use at most 65535"),
-        ("\"40Gbps\"", "\"0Gbps\"", "x.toml:10:8: hosts.rate: a link of zero rate never sends: write for example \"10Gbps\""),
+        ("hosts_per_rack = 16", "hosts_per_rack = 0",
+         "x.toml:7:18: fabric.hosts_per_rack: 0 hosts is out of range: use 1 to 65535"),
+        ("hosts_per_rack = 16", "hosts_per_rack = 30_000",
+         "x.toml:7:18: fabric.hosts_per_rack: 90000 hosts in all are too many: use at most 65535"),
+        ("\"40Gbps\"", "\"0Gbps\"",
+         "x.toml:10:8: hosts.rate: a link of zero rate never sends: write for example \"10Gbps\""),
         ("\"2s\"", "\"0s\"", "x.toml:1:12: duration: must be longer than zero"),
         ("\"40Gbps\"", "\"40Gbps\"\nmtu = \"99B\"", "x.toml:11:7: hosts.mtu: 99B is out of range: use 100B to 65535B"),
-        ("\"40Gbps\"", "\"40Gbps\"\nmtu = \"64KiB\"", "x.toml:11:7: hosts.mtu: 64KiB is out of range: use 100B to 65535B"),
+        ("\"40Gbps\"", "\"40Gbps\"\nmtu = \"64KiB\"",
+         "x.toml:11:7: hosts.mtu: 64KiB is out of range: use 100B to 65535B"),
         ("\"40Gbps\"", "\"40Gbps\"\nloss = 1.5", "x.toml:11:8: hosts.loss: 1.5 is out of range: use 0 to 1"),
         ("\"40Gbps\"", "\"40Gbps\"\nloss = nan", "x.toml:11:8: hosts.loss: NaN is out of range: use 0 to 1"),
         ("small = 16", "small = 0", "x.toml:26:9: voq.small: 0 packets is out of range: use 1 to 16777216"),
@@ -127,23 +144,39 @@ fn values_out_of_range() {
 fn values_that_do_not_fit_each_other() {
     check(PAIR, &[
         ("\"40Gbps\"", "\"40Gbps\"\nloss = 1.0", "x.toml:11:8: hosts.loss: at 1 nothing ever arrives: use less than 1"),
-        ("", "[tcp]\nreceive_window = \"8947B\"\n", "x.toml:32:18: tcp.receive_window: a receive window of 8947B holds no segment of 8948 B: use at least that"),
-        ("", "[measure]\nseries = \"1ns\"\n", "x.toml:32:10: measure.series: 1ns makes more than 1000000 samples in a fold of 1200us: use at least 1200ps"),
-        ("", "[tcp]\nrto_max = \"999ms\"\n", "x.toml:32:11: tcp.rto_max: 999ms is too short: use at least rto_min and rto_initial, here 1s"),
+        ("", "[tcp]\nreceive_window = \"8947B\"\n",
+         "x.toml:32:18: tcp.receive_window: a receive window of 8947B holds no segment of 8948 B: use at least that"),
+        ("", "[measure]\nseries = \"1ns\"\n",
+         "x.toml:32:10: measure.series: 1ns makes more than 1000000 samples in a fold of 1200us: use at least 1200ps"),
+        ("", "[tcp]\nrto_max = \"999ms\"\n",
+         "x.toml:32:11: tcp.rto_max: 999ms is too short: use at least rto_min and rto_initial, here 1s"),
         ("\"200ms\"", "\"2s\"", "x.toml:2:10: warmup: 2s leaves nothing to measure of a duration of 2s: use less"),
-        ("\"180us\"", "\"899ns\"", "x.toml:22:7: schedule.day: 899ns is shorter than one packet: 9kB at 80Gbps take 900ns"),
-        ("small = 16", "small = 16\nlarge = 50", "x.toml:27:9: voq.large: has no effect without voq.advance: add for example advance = \"600us\""),
-        ("small = 16", "small = 16\nadvance = \"1us\"", "x.toml:27:11: voq.advance: has no effect without voq.large: add for example large = 50"),
+        ("\"180us\"", "\"899ns\"",
+         "x.toml:22:7: schedule.day: 899ns is shorter than one packet: 9kB at 80Gbps take 900ns"),
+        ("small = 16", "small = 16\nlarge = 50",
+         "x.toml:27:9: voq.large: has no effect without voq.advance: add for example advance = \"600us\""),
+        ("small = 16", "small = 16\nadvance = \"1us\"",
+         "x.toml:27:11: voq.advance: has no effect without voq.large: add for example large = 50"),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"400us\"", "accepted"),
-        ("small = 16", "small = 16\nlinger = \"10us\"", "x.toml:27:10: voq.linger: has no effect: it counts only when voq.large is given, but it is not; take it out"),
-        ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\nlinger = \"401us\"", "x.toml:29:10: voq.linger: 401us is longer than the week, 400us: use at most that"),
-        ("small = 16", "small = 16\nlarge = 50\nadvance = \"401us\"", "x.toml:28:11: voq.advance: 401us is longer than the week, 400us: use at most that"),
-        ("small = 16", "small = 16\nlarge = 8\nadvance = \"40us\"", "x.toml:27:9: voq.large: 8 packets are fewer than voq.small = 16: use at least 16"),
-        ("", "[marks]\nadvance = \"1ms\"\n", "x.toml:32:11: marks.advance: 1ms is longer than the week, 400us: use at most that"),
-        ("", "[measure]\npair = [1, 1]\n", "x.toml:32:8: measure.pair: [1, 1] is one rack, not a pair: write for example [0, 1]"),
-        ("", "[measure]\npair = [0, 3]\n", "x.toml:32:8: measure.pair: there is no rack 3: the fabric has racks 0 to 2"),
-        ("delay = \"5us\"", "delay = \"5us\"\nswitched = false", "x.toml:15:12: packet.switched: a network without a switch joins two racks, not 3: use fabric.racks = 2 or take it out"),
-        ("kind = \"strobe\"", "kind = \"etalon\"\nstands_for = 2", "x.toml:22:14: schedule.stands_for: 2 racks is out of range: use 3 to 65535"),
+        ("small = 16", "small = 16\nlinger = \"10us\"",
+         "x.toml:27:10: voq.linger: has no effect: it counts only when voq.large is given, but it is not; take it out"),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\nlinger = \"401us\"",
+         "x.toml:29:10: voq.linger: 401us is longer than the week, 400us: use at most that"),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"401us\"",
+         "x.toml:28:11: voq.advance: 401us is longer than the week, 400us: use at most that"),
+        ("small = 16", "small = 16\nlarge = 8\nadvance = \"40us\"",
+         "x.toml:27:9: voq.large: 8 packets are fewer than voq.small = 16: use at least 16"),
+        ("", "[marks]\nadvance = \"1ms\"\n",
+         "x.toml:32:11: marks.advance: 1ms is longer than the week, 400us: use at most that"),
+        ("", "[measure]\npair = [1, 1]\n",
+         "x.toml:32:8: measure.pair: [1, 1] is one rack, not a pair: write for example [0, 1]"),
+        ("", "[measure]\npair = [0, 3]\n",
+         "x.toml:32:8: measure.pair: there is no rack 3: the fabric has racks 0 to 2"),
+        ("delay = \"5us\"", "delay = \"5us\"\nswitched = false",
+         "x.toml:15:12: packet.switched: a network without a switch joins two racks, not 3: use fabric.racks = 2 or \
+          take it out"),
+        ("kind = \"strobe\"", "kind = \"etalon\"\nstands_for = 2",
+         "x.toml:22:14: schedule.stands_for: 2 racks is out of range: use 3 to 65535"),
     ]);
 }
 
@@ -164,13 +197,20 @@ fn etalon_and_listed_weeks() {
         .replace("[voq]", "[[schedule.days]]\nmatching = [[0, 1]]\n\n[voq]");
     check(&listed, &[
         ("[[0, 1]]", "[]", "accepted"),
-        ("[[0, 1]]", "[[0, 1], [1, 0]]\nday = \"1ms\"", "x.toml:22:7: schedule.day: has no effect: it counts only when a day has no length of its own, but each of schedule.days has its own; take it out"),
-        ("[[0, 1]]", "[0, 1]", "x.toml:26:12: schedule.days.0.matching: expected a pair of racks, source and destination, found the number 0: write for example [0, 1]"),
+        ("[[0, 1]]", "[[0, 1], [1, 0]]\nday = \"1ms\"",
+         "x.toml:22:7: schedule.day: has no effect: it counts only when a day has no length of its own, but each of \
+          schedule.days has its own; take it out"),
+        ("[[0, 1]]", "[0, 1]", "x.toml:26:12: schedule.days.0.matching: expected a pair of racks, source and \
+                                destination, found the number 0: write for example [0, 1]"),
         ("[[0, 1]]", "[[0, 0]]", "x.toml:26:12: schedule.days.0.matching: rack 0 is matched with itself"),
-        ("[[0, 1]]", "[[0, 1], [0, 2]]", "x.toml:26:12: schedule.days.0.matching: rack 0 sends to two racks, 1 and 2: a matching allows one"),
-        ("[[0, 1]]", "[[0, 1], [2, 1]]", "x.toml:26:12: schedule.days.0.matching: rack 1 receives from two racks, 0 and 2: a matching allows one"),
-        ("[[0, 1]]", "[[0, 9]]", "x.toml:26:12: schedule.days.0.matching: rack 9 does not exist: the fabric has racks 0 to 2"),
-        ("[[schedule.days]]\nmatching = [[0, 1]]", "", "x.toml:20:2: schedule.days: no day: add [[schedule.days]] with matching and day"),
+        ("[[0, 1]]", "[[0, 1], [0, 2]]",
+         "x.toml:26:12: schedule.days.0.matching: rack 0 sends to two racks, 1 and 2: a matching allows one"),
+        ("[[0, 1]]", "[[0, 1], [2, 1]]",
+         "x.toml:26:12: schedule.days.0.matching: rack 1 receives from two racks, 0 and 2: a matching allows one"),
+        ("[[0, 1]]", "[[0, 9]]",
+         "x.toml:26:12: schedule.days.0.matching: rack 9 does not exist: the fabric has racks 0 to 2"),
+        ("[[schedule.days]]\nmatching = [[0, 1]]", "",
+         "x.toml:20:2: schedule.days: no day: add [[schedule.days]] with matching and day"),
     ]);
 }
 
@@ -178,26 +218,38 @@ fn etalon_and_listed_weeks() {
 #[rustfmt::skip]
 fn flows_that_cannot_be() {
     check(PAIR, &[
-        ("[[flows]]\nfrom = \"rack0\"\nto = \"rack1\"\n", "", "x.toml: flows: no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\""),
-        ("to = \"rack1\"", "to = \"rack0\"", "x.toml:30:6: flows.0.to: rack0 would send to itself: name another rack or a host"),
-        ("from = \"rack0\"\nto = \"rack1\"", "from = \"host3\"\nto = \"rack0.host3\"", "x.toml:30:6: flows.0.to: rack0.host3 would send to itself: name another host"),
-        ("to = \"rack1\"", "to = \"rack3\"", "x.toml:30:6: flows.0.to: there is no rack3: the fabric has rack0 to rack2"),
-        ("to = \"rack1\"", "to = \"host48\"", "x.toml:30:6: flows.0.to: there is no host48: the fabric has host0 to host47"),
-        ("to = \"rack1\"", "to = \"rack1.host16\"", "x.toml:30:6: flows.0.to: there is no rack1.host16: the rack has host0 to host15"),
-        ("to = \"rack1\"", "to = \"all\"", "x.toml:30:6: flows.0.to: rack0 to all is not a pattern: use a rack to a rack, or a host at one end"),
-        ("", "size = \"1MB\"\ntotal = \"1GB\"\n", "x.toml:32:9: flows.0.total: size and total exclude each other: keep one"),
+        ("[[flows]]\nfrom = \"rack0\"\nto = \"rack1\"\n", "",
+         "x.toml: flows: no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\""),
+        ("to = \"rack1\"", "to = \"rack0\"",
+         "x.toml:30:6: flows.0.to: rack0 would send to itself: name another rack or a host"),
+        ("from = \"rack0\"\nto = \"rack1\"", "from = \"host3\"\nto = \"rack0.host3\"",
+         "x.toml:30:6: flows.0.to: rack0.host3 would send to itself: name another host"),
+        ("to = \"rack1\"", "to = \"rack3\"",
+         "x.toml:30:6: flows.0.to: there is no rack3: the fabric has rack0 to rack2"),
+        ("to = \"rack1\"", "to = \"host48\"",
+         "x.toml:30:6: flows.0.to: there is no host48: the fabric has host0 to host47"),
+        ("to = \"rack1\"", "to = \"rack1.host16\"",
+         "x.toml:30:6: flows.0.to: there is no rack1.host16: the rack has host0 to host15"),
+        ("to = \"rack1\"", "to = \"all\"",
+         "x.toml:30:6: flows.0.to: rack0 to all is not a pattern: use a rack to a rack, or a host at one end"),
+        ("", "size = \"1MB\"\ntotal = \"1GB\"\n",
+         "x.toml:32:9: flows.0.total: size and total exclude each other: keep one"),
         ("", "total = \"15B\"\n", "x.toml:31:9: flows.0.total: 15B is too little for 16 flows: use at least 16B"),
         ("", "size = \"0B\"\n", "x.toml:31:8: flows.0.size: 0B is out of range: use 1B to 1152921504606846976B"),
-        ("", "start = \"2s\"\n", "x.toml:31:9: flows.0.start: the flow may start after the run's end: start + jitter must be less than duration, 2s"),
-        ("", "jitter = \"2s\"\n", "x.toml:31:10: flows.0.jitter: the flow may start after the run's end: start + jitter must be less than duration, 2s"),
+        ("", "start = \"2s\"\n", "x.toml:31:9: flows.0.start: the flow may start after the run's end: start + jitter \
+                                  must be less than duration, 2s"),
+        ("", "jitter = \"2s\"\n", "x.toml:31:10: flows.0.jitter: the flow may start after the run's end: start + \
+                                   jitter must be less than duration, 2s"),
         ("", "count = 0\n", "x.toml:31:9: flows.0.count: 0 flows is out of range: use 1 to 10000"),
         ("", "cc = \"bbr\"\n", "accepted"),
-        ("", "cc = \"bbrr\"\n", "x.toml:31:6: flows.0.cc: 'bbrr' is not one of newreno, cubic, dctcp, retcp, dx, vegas, timely, swift, bbr, bic, cdg, highspeed, htcp, hybla, illinois, lp, nv, scalable, veno, westwood, yeah, reno: did you mean \"bbr\"?"),
+        ("", "cc = \"bbrr\"\n", &format!("x.toml:31:6: flows.0.cc: 'bbrr' is not one of {}, reno: did you mean \
+         \"bbr\"?", CcConfig::NAMES.join(", "))),
         ("", "[tcp]\ncc = \"veno\"\n", "accepted"),
         ("", "cc = \"reno\"\n", "accepted"),
     ]);
     let crowd = PAIR.replace("to = \"rack1\"", "to = \"rack1.host0\"\ncount = 4000");
-    assert_eq!(told(&crowd, "rack1.host0", "rack1.host1"), "x.toml:28:1: flows.0: host17 has more than 50000 connections, all that its ports allow");
+    assert_eq!(told(&crowd, "rack1.host0", "rack1.host1"),
+        "x.toml:28:1: flows.0: host17 has more than 50000 connections, all that its ports allow");
 }
 
 #[test]
@@ -205,9 +257,12 @@ fn flows_that_cannot_be() {
 fn ece_has_one_meaning() {
     let told = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
     check(PAIR, &[
-        ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"", &format!("x.toml:27:13: voq.ecn_small: {told}")),
-        ("small = 16", "small = 16\nlarge = 50\nadvance = \"300us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"", &format!("x.toml:29:13: voq.ecn_large: {told}")),
-        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\n[tcp]\ncc = \"retcp\"", &format!("x.toml:27:6: voq.red: {told}")),
+        ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"",
+         &format!("x.toml:27:13: voq.ecn_small: {told}")),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"300us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"",
+         &format!("x.toml:29:13: voq.ecn_large: {told}")),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\n[tcp]\ncc = \"retcp\"",
+         &format!("x.toml:27:6: voq.red: {told}")),
         ("small = 16", "small = 16\necn_small = 10\n[marks]", "accepted"),
     ]);
     check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {told}"))]);
@@ -246,20 +301,30 @@ fn segregated_routing() {
 #[rustfmt::skip]
 fn red_of_voqs() {
     let both = "min and max must be both in packets or both in data: write for example min = 20 and max = 60";
-    let missing = |key: &str| format!("x.toml:27:6: voq.red.{key}: missing: write for example {key} = 100 in [voq.red]");
-    let way = |threshold: &str| format!("x.toml:27:6: voq.red: there is {threshold} already, and a queue marks in one way: take one of them out");
+    let missing = |key: &str| format!("x.toml:27:6: voq.red.{key}: missing: write for example {key} = 100 in \
+                                       [voq.red]");
+    let way = |threshold: &str| format!("x.toml:27:6: voq.red: there is {threshold} already, and a queue marks in \
+                                         one way: take one of them out");
     check(PAIR, &[
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12", "accepted"),
-        ("small = 16", "small = 16\nred = { min = \"36kB\", max = \"108kB\", gentle = true, drop_beyond = false }", "accepted"),
-        ("small = 16", "ecn_small = 9\nsmall = 16\n[voq.red]\nmin = 4\nmax = 12", &way("voq.ecn_small").replace(":27:", ":28:")),
-        ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\necn_large = 31\n[voq.red]\nmin = 4\nmax = 12", &way("voq.ecn_large").replace(":27:", ":30:")),
+        ("small = 16", "small = 16\nred = { min = \"36kB\", max = \"108kB\", gentle = true, drop_beyond = false }",
+         "accepted"),
+        ("small = 16", "ecn_small = 9\nsmall = 16\n[voq.red]\nmin = 4\nmax = 12", &way("voq.ecn_small").replace(":27:",
+         ":28:")),
+        ("small = 16", "small = 16\nlarge = 50\nadvance = \"1us\"\necn_large = 31\n[voq.red]\nmin = 4\nmax = 12",
+         &way("voq.ecn_large").replace(":27:", ":30:")),
         ("small = 16", "small = 16\n[voq.red]", &format!("{}\n{}", missing("min"), missing("max"))),
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = \"108kB\"", &format!("x.toml:29:7: voq.red.max: {both}")),
-        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 3", "x.toml:29:7: voq.red.max: 3 packets is below min, 4 packets: use at least that"),
-        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nprobability = 0.0", "x.toml:30:15: voq.red.probability: 0 is out of range: use more than 0, at most 1"),
-        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nweigth = 0.1", "x.toml:30:1: voq.red.weigth: unknown key: did you mean voq.red.weight?"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 3",
+         "x.toml:29:7: voq.red.max: 3 packets is below min, 4 packets: use at least that"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nprobability = 0.0",
+         "x.toml:30:15: voq.red.probability: 0 is out of range: use more than 0, at most 1"),
+        ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\nweigth = 0.1",
+         "x.toml:30:1: voq.red.weigth: unknown key: did you mean voq.red.weight?"),
     ]);
-    check(STAR, &[("", "[voq.red]\nmin = 4\nmax = 12\n", "x.toml:13:2: voq: has no effect: it counts only when fabric.kind = \"hybrid\", but it is \"star\"; take it out")]);
+    check(STAR, &[("", "[voq.red]\nmin = 4\nmax = 12\n",
+        "x.toml:13:2: voq: has no effect: it counts only when fabric.kind = \"hybrid\", but it is \"star\"; take it \
+         out")]);
 }
 
 #[test]
@@ -278,12 +343,16 @@ fn keys_without_effect() {
         ("", "[switch]\nqueue = 9\necn = 3\n", &format!("x.toml:31:2: switch: {packet}")),
         ("racks = 3", "racks = 3\nhosts = 9", &format!("x.toml:7:9: fabric.hosts: {star}")),
         ("night", "stands_for = 25\nnight", &format!("x.toml:23:14: schedule.stands_for: {etalon}")),
-        ("small = 16", "small = 16\necn_large = 31", &format!("x.toml:27:13: voq.ecn_large: {}", only("voq.large is given", "it is not"))),
-        ("", "[measure]\nfold = 2\n", &format!( "x.toml:32:8: measure.fold: {}", only("measure.series is given", "it is not") )),
+        ("small = 16", "small = 16\necn_large = 31", &format!("x.toml:27:13: voq.ecn_large: {}",
+         only("voq.large is given", "it is not"))),
+        ("", "[measure]\nfold = 2\n", &format!( "x.toml:32:8: measure.fold: {}", only("measure.series is given",
+         "it is not") )),
         ("", "cc = \"retcp\"\n[tcp]\ncc = \"dctcp\"\n", &format!("x.toml:33:6: tcp.cc: {own}")),
         ("", "cc = \"retcp\"\n[cubic]\nbeta = 0.7\n", &format!("x.toml:32:2: cubic: {cubic}")),
-        ("", "[[schedule.days]]\nmatching = []\n", &format!( "x.toml:31:1: schedule.days.0: {}", only("schedule.kind = \"list\"", "it is \"strobe\"") )),
-        ("", "[sweep]\n\"voq.small\" = [4]\n", "x.toml:31:2: sweep: a plain run takes no [sweep]: use `firstlight sweep`"),
+        ("", "[[schedule.days]]\nmatching = []\n", &format!( "x.toml:31:1: schedule.days.0: {}",
+         only("schedule.kind = \"list\"", "it is \"strobe\"") )),
+        ("", "[sweep]\n\"voq.small\" = [4]\n",
+         "x.toml:31:2: sweep: a plain run takes no [sweep]: use `firstlight sweep`"),
     ]);
     let hybrid = only("fabric.kind = \"hybrid\"", "it is \"star\"");
     check(STAR, &[
@@ -291,7 +360,8 @@ fn keys_without_effect() {
         ("", "[marks]\n", &format!("x.toml:13:2: marks: {hybrid}")),
         ("", "[segregation]\nelephant = \"1MB\"\n", &format!("x.toml:13:2: segregation: {hybrid}")),
         ("", "[measure]\npair = [0, 1]\n", &format!("x.toml:14:8: measure.pair: {hybrid}")),
-        ("from = \"all\"", "from = \"rack0\"", "x.toml:11:8: flows.0.from: the fabric has no racks: write host0 to host2 or all"),
+        ("from = \"all\"", "from = \"rack0\"",
+         "x.toml:11:8: flows.0.from: the fabric has no racks: write host0 to host2 or all"),
     ]);
 }
 
@@ -300,11 +370,15 @@ fn keys_without_effect() {
 fn missing_keys() {
     check(PAIR, &[
         ("duration = \"2s\"\n", "", "x.toml: duration: missing: write for example duration = \"180us\" at the top"),
-        ("kind = \"hybrid\"\n", "", "x.toml:4:2: fabric.kind: missing: write for example kind = \"hybrid\" in [fabric]"),
+        ("kind = \"hybrid\"\n", "",
+         "x.toml:4:2: fabric.kind: missing: write for example kind = \"hybrid\" in [fabric]"),
         ("small = 16\n", "", "x.toml:25:2: voq.small: missing: write for example small = 1 in [voq]"),
-        ("from = \"rack0\"\n", "", "x.toml:28:1: flows.0.from: missing: write for example from = \"rack0\" in [[flows]]"),
-        ("[hosts]\nrate = \"40Gbps\"\n", "", "x.toml: hosts.rate: missing: write for example rate = \"10Gbps\" in [hosts]"),
-        ("day = \"180us\"\n", "", "x.toml:20:2: schedule.day: missing: write for example day = \"180us\" in [schedule]"),
+        ("from = \"rack0\"\n", "",
+         "x.toml:28:1: flows.0.from: missing: write for example from = \"rack0\" in [[flows]]"),
+        ("[hosts]\nrate = \"40Gbps\"\n", "",
+         "x.toml: hosts.rate: missing: write for example rate = \"10Gbps\" in [hosts]"),
+        ("day = \"180us\"\n", "",
+         "x.toml:20:2: schedule.day: missing: write for example day = \"180us\" in [schedule]"),
     ]);
     let both = "x.toml:12:2: packet.rate: missing: write for example rate = \"10Gbps\" in [packet]\n\
                 x.toml:12:2: packet.delay: missing: write for example delay = \"180us\" in [packet]";
@@ -316,10 +390,14 @@ fn missing_keys() {
 fn what_would_leave_the_clock() {
     check(PAIR, &[
         ("\"2s\"", "\"99999999999s\"", "x.toml:1:12: duration: '99999999999s' is too large"),
-        ("\"2s\"", "\"8640001s\"", "x.toml:1:12: duration: 8640001s is too long for the engine's clock: use at most 100 days"),
-        ("\"2s\"", "\"500000s\"\ntime_scale = 20", "x.toml:1:12: duration: 500000s times time_scale = 20 is too long for the engine's clock: use at most 100 days"),
-        ("\"5us\"", "\"864001s\"", "x.toml:14:9: packet.delay: 864001s is too long for the engine's clock: use at most 10 days"),
-        ("\"10Gbps\"", "\"71999bps\"", "x.toml:13:8: packet.rate: at 71999bps one packet of 9kB takes longer than 1s, time_scale included: use at least 72000bps"),
+        ("\"2s\"", "\"8640001s\"",
+         "x.toml:1:12: duration: 8640001s is too long for the engine's clock: use at most 100 days"),
+        ("\"2s\"", "\"500000s\"\ntime_scale = 20", "x.toml:1:12: duration: 500000s times time_scale = 20 is too long \
+                                                    for the engine's clock: use at most 100 days"),
+        ("\"5us\"", "\"864001s\"",
+         "x.toml:14:9: packet.delay: 864001s is too long for the engine's clock: use at most 10 days"),
+        ("\"10Gbps\"", "\"71999bps\"", "x.toml:13:8: packet.rate: at 71999bps one packet of 9kB takes longer than \
+                                        1s, time_scale included: use at least 72000bps"),
         ("\"2s\"", "\"2s\"\ntime_scale = 0", "x.toml:2:14: time_scale: 0 is out of range: use 1 to 1000000"),
     ]);
 }
@@ -333,18 +411,27 @@ fn overrides_say_where_they_come_from() {
     };
     let typed = |key: &str, value: &str| text(key, OverrideValue::Text(value.into()));
     assert_eq!(typed("voq.small", "50"), "accepted");
-    assert_eq!(typed("voq.small", "5.5"), "x.toml, from --set voq.small: voq.small: expected a whole number of packets, found the number 5.5: write for example 1");
+    assert_eq!(typed("voq.small", "5.5"), "x.toml, from --set voq.small: voq.small: expected a whole number of \
+                                           packets, found the number 5.5: write for example 1");
     assert_eq!(typed("voq.larg", "50"), "x.toml, from --set voq.larg: voq.larg: unknown key: did you mean voq.large?");
-    assert_eq!(typed("duration", "5"), "x.toml, from --set duration: duration: '5' has no unit: write for example \"5ps\"");
-    assert_eq!(text("duration", OverrideValue::Integer(5)), "x.toml, from --set duration: duration: expected a time, found the number 5, which has no unit: write for example \"180us\"");
+    assert_eq!(typed("duration", "5"),
+        "x.toml, from --set duration: duration: '5' has no unit: write for example \"5ps\"");
+    assert_eq!(text("duration", OverrideValue::Integer(5)),
+        "x.toml, from --set duration: duration: expected a time, found the number 5, which has no unit: write for \
+         example \"180us\"");
     assert_eq!(typed("measure.pair", "[1, 0]"), "accepted");
     assert_eq!(typed("flows.0.cc", "retcp"), "accepted");
-    assert_eq!(typed("flows.3.cc", "retcp"), "x.toml, from --set flows.3.cc: flows.3.cc: flows is a list of 1: name one of them as flows.0 to flows.0");
-    assert_eq!(typed("flows.cc", "retcp"), "x.toml, from --set flows.cc: flows.cc: flows is a list of 1: name one of them as flows.0 to flows.0");
-    assert_eq!(typed("voq.small.x", "1"), "x.toml, from --set voq.small.x: voq.small.x: voq.small is the number 16, with nothing below it");
+    assert_eq!(typed("flows.3.cc", "retcp"),
+        "x.toml, from --set flows.3.cc: flows.3.cc: flows is a list of 1: name one of them as flows.0 to flows.0");
+    assert_eq!(typed("flows.cc", "retcp"),
+        "x.toml, from --set flows.cc: flows.cc: flows is a list of 1: name one of them as flows.0 to flows.0");
+    assert_eq!(typed("voq.small.x", "1"),
+        "x.toml, from --set voq.small.x: voq.small.x: voq.small is the number 16, with nothing below it");
     assert_eq!(typed("marks.advance", "100us"), "accepted");
-    assert_eq!(typed("retcp.alpha", "3"), "x.toml, from --set retcp.alpha: retcp: has no effect: it counts only when a flow uses retcp, but the flows use cubic; take it out");
-    assert_eq!(text("hosts.rate", OverrideValue::Remove), "x.toml:9:2: hosts.rate: missing: write for example rate = \"10Gbps\" in [hosts]");
+    assert_eq!(typed("retcp.alpha", "3"), "x.toml, from --set retcp.alpha: retcp: has no effect: it counts only when \
+                                           a flow uses retcp, but the flows use cubic; take it out");
+    assert_eq!(text("hosts.rate", OverrideValue::Remove),
+        "x.toml:9:2: hosts.rate: missing: write for example rate = \"10Gbps\" in [hosts]");
     assert_eq!(typed("", "1"), "x.toml, from --set : an empty name: write a key like voq.large");
 }
 
@@ -359,9 +446,12 @@ fn a_sweep_is_checked_where_it_is_allowed() {
     let keys: Vec<&str> = spec.sweep.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["voq.small", "tcp.cc"]);
     assert_eq!(message("\"voq.smal\" = [4]"), "x.toml:32:1: sweep.voq.smal: unknown key: did you mean voq.small?");
-    assert_eq!(message("\"voq.small\" = 4"), "x.toml:32:15: sweep.voq.small: expected a list of values, found the number 4: write for example [1]");
-    assert_eq!(message("\"voq.small\" = []"), "x.toml:32:15: sweep.voq.small: expected a list of values, found a list: write for example [1]");
-    assert_eq!(message("\"voq.small\" = [4, \"x\"]"), "x.toml:32:19: sweep.voq.small: expected a whole number of packets, found the text \"x\": write for example 1");
+    assert_eq!(message("\"voq.small\" = 4"),
+        "x.toml:32:15: sweep.voq.small: expected a list of values, found the number 4: write for example [1]");
+    assert_eq!(message("\"voq.small\" = []"),
+        "x.toml:32:15: sweep.voq.small: expected a list of values, found a list: write for example [1]");
+    assert_eq!(message("\"voq.small\" = [4, \"x\"]"),
+        "x.toml:32:19: sweep.voq.small: expected a whole number of packets, found the text \"x\": write for example 1");
 }
 
 /// A star with one workload of a kind.
@@ -376,26 +466,47 @@ fn workloads_that_cannot_be() {
     let poisson = |keys: &str| workload("poisson", keys);
     assert_eq!(poisson(&format!("load = 0.01\n{size}")), "accepted");
     assert_eq!(poisson(size), "x.toml:13:1: workload.0.load: missing: write for example load = 0.5 in [[workload]]");
-    assert_eq!(poisson("load = 0.5"), "x.toml:13:1: workload.0.sizes: missing: write for example sizes = \"web-search\" in [[workload]]");
-    assert_eq!(poisson(&format!("load = 0\n{size}")), "x.toml:15:8: workload.0.load: 0 is out of range: use more than 0, at most 2");
-    assert_eq!(poisson(&format!("load = 3\n{size}")), "x.toml:15:8: workload.0.load: 3 is out of range: use more than 0, at most 2");
-    assert_eq!(poisson(&format!("load = 1\nsizes = \"hadoop\"\n{size}")), "x.toml:16:9: workload.0.sizes: size and sizes exclude each other: keep one");
-    assert_eq!(poisson("load = 1\nsizes = \"hadop\""), "x.toml:16:9: workload.0.sizes: 'hadop' is no distribution, and cannot read hadop: No such file or directory (os error 2): did you mean hadoop?");
-    assert_eq!(poisson("load = 1\nsizes = \"none.txt\""), "x.toml:16:9: workload.0.sizes: 'none.txt' is no distribution, and cannot read none.txt: No such file or directory (os error 2): use web-search, data-mining, hadoop, cache-follower, storage, or a file");
-    assert_eq!(poisson("load = 1\nsizes = \"hadoop\"\nunit = \"1460B\""), "x.toml:17:8: workload.0.unit: has no effect: it counts only when sizes names a file; take it out");
-    assert_eq!(poisson("load = 1\nsize = \"1B\""), "x.toml:15:8: workload.0.load: more than 1000000 flows would start in 1s: set flows to fewer, or lower load");
-    assert_eq!(poisson(&format!("load = 1\n{size}from = \"host1\"\nto = \"host1\"")), "x.toml:18:6: workload.0.to: the sender would send to itself: name other hosts");
-    assert_eq!(poisson(&format!("load = 1\n{size}from = \"host3\"")), "x.toml:17:8: workload.0.from: there is no host3: the fabric has host0 to host2");
-    assert_eq!(poisson(&format!("load = 1\n{size}start = \"1s\"")), "x.toml:17:9: workload.0.start: the flow may start after the run's end: start + jitter must be less than duration, 1s");
-    assert_eq!(poisson(&format!("load = 1\n{size}class = 8")), "x.toml:17:9: workload.0.class: 8 is out of range: use 0 to 7");
+    assert_eq!(poisson("load = 0.5"),
+        "x.toml:13:1: workload.0.sizes: missing: write for example sizes = \"web-search\" in [[workload]]");
+    assert_eq!(poisson(&format!("load = 0\n{size}")),
+        "x.toml:15:8: workload.0.load: 0 is out of range: use more than 0, at most 2");
+    assert_eq!(poisson(&format!("load = 3\n{size}")),
+        "x.toml:15:8: workload.0.load: 3 is out of range: use more than 0, at most 2");
+    assert_eq!(poisson(&format!("load = 1\nsizes = \"hadoop\"\n{size}")),
+        "x.toml:16:9: workload.0.sizes: size and sizes exclude each other: keep one");
+    assert_eq!(poisson("load = 1\nsizes = \"hadop\""),
+        "x.toml:16:9: workload.0.sizes: 'hadop' is no distribution, and cannot read hadop: No such file or directory \
+         (os error 2): did you mean hadoop?");
+    assert_eq!(poisson("load = 1\nsizes = \"none.txt\""),
+        "x.toml:16:9: workload.0.sizes: 'none.txt' is no distribution, and cannot read none.txt: No such file or \
+         directory (os error 2): use web-search, data-mining, hadoop, cache-follower, storage, or a file");
+    assert_eq!(poisson("load = 1\nsizes = \"hadoop\"\nunit = \"1460B\""),
+        "x.toml:17:8: workload.0.unit: has no effect: it counts only when sizes names a file; take it out");
+    assert_eq!(poisson("load = 1\nsize = \"1B\""),
+        "x.toml:15:8: workload.0.load: more than 1000000 flows would start in 1s: set flows to fewer, or lower load");
+    assert_eq!(poisson(&format!("load = 1\n{size}from = \"host1\"\nto = \"host1\"")),
+        "x.toml:18:6: workload.0.to: the sender would send to itself: name other hosts");
+    assert_eq!(poisson(&format!("load = 1\n{size}from = \"host3\"")),
+        "x.toml:17:8: workload.0.from: there is no host3: the fabric has host0 to host2");
+    assert_eq!(poisson(&format!("load = 1\n{size}start = \"1s\"")),
+        "x.toml:17:9: workload.0.start: the flow may start after the run's end: start + jitter must be less than \
+         duration, 1s");
+    assert_eq!(poisson(&format!("load = 1\n{size}class = 8")),
+        "x.toml:17:9: workload.0.class: 8 is out of range: use 0 to 7");
     assert_eq!(poisson(&format!("load = 0.1\n{size}hosts = \"linux\"\nflows = 1\nclass = 1")), "accepted");
-    assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")), "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
-    assert_eq!(workload("permutation", "among = \"host1\""), "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
+    assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")),
+        "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
+    assert_eq!(workload("permutation", "among = \"host1\""),
+        "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
-    assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"), "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
-    assert_eq!(workload("posson", ""), "x.toml:14:8: workload.0.kind: 'posson' is not one of poisson, permutation, all_to_all, incast, staggered, ring, demand, shuffle, hdfs, partition_aggregate, key_value, paced, goal, chakra, background, file, probe, udp: did you mean \"poisson\"?");
-    assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"), "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
-    assert_eq!(workload("file", ""), "x.toml:13:1: workload.0.file: missing: write for example file = \"flows.txt\" in [[workload]]");
+    assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"),
+        "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
+    assert_eq!(workload("posson", ""), format!("x.toml:14:8: workload.0.kind: 'posson' is not one of {}: did you mean \
+                                                \"poisson\"?", kinds("workload", "kind").join(", ")));
+    assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"),
+        "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
+    assert_eq!(workload("file", ""),
+        "x.toml:13:1: workload.0.file: missing: write for example file = \"flows.txt\" in [[workload]]");
 }
 
 #[test]
@@ -404,23 +515,36 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
     let incast = |keys: &str| workload("incast", keys);
     assert_eq!(incast(""), "x.toml:13:1: workload.0.to: missing: write for example to = \"host0\" in [[workload]]");
     assert_eq!(incast("to = \"all\""), "x.toml:15:6: workload.0.to: all is not one host: write for example \"host0\"");
-    assert_eq!(incast("to = \"host0\"\nfrom = \"host0\""), "x.toml:15:6: workload.0.to: host0 would send to itself: name another host");
-    assert_eq!(incast("to = \"host0\"\nsenders = 3"), "x.toml:16:11: workload.0.senders: from has 2 other hosts: use at most so many");
-    assert_eq!(incast("to = \"host0\"\nrandom = true"), "x.toml:16:10: workload.0.random: has no effect: all of from send; give fewer senders, or take it out");
-    assert_eq!(incast("to = \"host0\"\nrounds = 3"), "x.toml:16:10: workload.0.rounds: has no effect without period: add for example period = \"10ms\"");
-    assert_eq!(incast("to = \"host0\"\nperiod = \"1us\""), "x.toml:16:10: workload.0.period: 1000000 rounds of 2 flows are too many: use at most 1000000 flows");
+    assert_eq!(incast("to = \"host0\"\nfrom = \"host0\""),
+        "x.toml:15:6: workload.0.to: host0 would send to itself: name another host");
+    assert_eq!(incast("to = \"host0\"\nsenders = 3"),
+        "x.toml:16:11: workload.0.senders: from has 2 other hosts: use at most so many");
+    assert_eq!(incast("to = \"host0\"\nrandom = true"),
+        "x.toml:16:10: workload.0.random: has no effect: all of from send; give fewer senders, or take it out");
+    assert_eq!(incast("to = \"host0\"\nrounds = 3"),
+        "x.toml:16:10: workload.0.rounds: has no effect without period: add for example period = \"10ms\"");
+    assert_eq!(incast("to = \"host0\"\nperiod = \"1us\""),
+        "x.toml:16:10: workload.0.period: 1000000 rounds of 2 flows are too many: use at most 1000000 flows");
     let staggered = |keys: &str| workload("staggered", &format!("to = \"host0\"\n{keys}"));
     assert_eq!(staggered("interval = \"100ms\""), "accepted");
-    assert_eq!(staggered(""), "x.toml:13:1: workload.0.interval: missing: write for example interval = \"180us\" in [[workload]]");
-    assert_eq!(staggered("interval = \"1s\""), "x.toml:16:12: workload.0.interval: the last of 2 flows would start at 1s, after the run's end: use fewer, or a longer duration");
-    assert_eq!(staggered("interval = \"1ms\"\nflows = 1001"), "x.toml:17:9: workload.0.flows: the last of 1001 flows would start at 1s, after the run's end: use fewer, or a longer duration");
+    assert_eq!(staggered(""),
+        "x.toml:13:1: workload.0.interval: missing: write for example interval = \"180us\" in [[workload]]");
+    assert_eq!(staggered("interval = \"1s\""), "x.toml:16:12: workload.0.interval: the last of 2 flows would start \
+                                                at 1s, after the run's end: use fewer, or a longer duration");
+    assert_eq!(staggered("interval = \"1ms\"\nflows = 1001"),
+        "x.toml:17:9: workload.0.flows: the last of 1001 flows would start at 1s, after the run's end: use fewer, or \
+         a longer duration");
     assert_eq!(staggered("interval = \"1ms\"\nhosts = \"linux\"\nhold = \"1ms\""), "accepted");
     let probe = |keys: &str| workload("probe", &format!("to = \"host0\"\n{keys}"));
     assert_eq!(probe("interval = \"1ms\""), "accepted");
-    assert_eq!(probe(""), "x.toml:13:1: workload.0.interval: missing: write for example interval = \"1ms\" in [[workload]]");
-    assert_eq!(probe("interval = \"1ms\"\nrate = \"1Mbps\""), "x.toml:17:8: workload.0.rate: interval and rate exclude each other: keep one");
-    assert_eq!(probe("rate = \"11Gbps\""), "x.toml:16:8: workload.0.rate: the host's link of 10Gbps does not carry it: 64B take 51200ps, and come every 46546ps");
-    assert_eq!(probe("interval = \"1ms\"\npacket = \"9001B\""), "x.toml:17:10: workload.0.packet: 9001B are more than hosts.mtu = 9kB: use at most that");
+    assert_eq!(probe(""),
+        "x.toml:13:1: workload.0.interval: missing: write for example interval = \"1ms\" in [[workload]]");
+    assert_eq!(probe("interval = \"1ms\"\nrate = \"1Mbps\""),
+        "x.toml:17:8: workload.0.rate: interval and rate exclude each other: keep one");
+    assert_eq!(probe("rate = \"11Gbps\""), "x.toml:16:8: workload.0.rate: the host's link of 10Gbps does not carry \
+                                            it: 64B take 51200ps, and come every 46546ps");
+    assert_eq!(probe("interval = \"1ms\"\npacket = \"9001B\""),
+        "x.toml:17:10: workload.0.packet: 9001B are more than hosts.mtu = 9kB: use at most that");
 }
 
 /// To look for each place from the file's start would take minutes here.
@@ -488,8 +612,8 @@ fn bounds_of_the_window() {
     assert_eq!(told(STAR, "", "[tcp]\nmin_window = 0\n"), range);
     let cap = "x.toml:14:14: tcp.max_window: a cap below the window's floor, tcp.min_window: use at least 2";
     assert_eq!(told(STAR, "", "[tcp]\nmax_window = 1\n"), cap);
-    let vegas = "x.toml:16:14: tcp.min_window: a Linux kernel has no such setting: the floor of its vegas is a constant, that \
-                 of newreno, cubic, dctcp can be set; take it out";
+    let vegas = "x.toml:16:14: tcp.min_window: a Linux kernel has no such setting: the floor of its vegas is a \
+                 constant, that of newreno, cubic, dctcp can be set; take it out";
     let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\ncc = \"vegas\"\nmin_window = 1\n";
     assert_eq!(told(STAR, "to = \"host0\"\n", linux), vegas);
     let paced = |least: u8| {
@@ -504,8 +628,10 @@ fn bounds_of_the_window() {
 #[test]
 #[rustfmt::skip]
 fn ecn_capable_syns_need_ecn_and_a_host_that_sends_them() {
-    let idle = "x.toml:14:11: tcp.ect_syn: has no effect: no connection negotiates ECN; use dctcp, set tcp.ecn = true, or take it out";
-    let linux = "x.toml:15:11: tcp.ect_syn: a Linux kernel sets ECT on SYNs of dctcp alone, not of cubic: let all that negotiate ECN use dctcp, or write \"none\"";
+    let idle = "x.toml:14:11: tcp.ect_syn: has no effect: no connection negotiates ECN; use dctcp, set tcp.ecn = \
+                true, or take it out";
+    let linux = "x.toml:15:11: tcp.ect_syn: a Linux kernel sets ECT on SYNs of dctcp alone, not of cubic: let all \
+                 that negotiate ECN use dctcp, or write \"none\"";
     let on = |hosts: &str, tcp: &str| told(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\n{hosts}[tcp]\n{tcp}"));
     assert_eq!(on("", "ect_syn = \"both\"\n"), idle);
     assert_eq!(on("", "ect_syn = \"both\"\necn = true\n"), "accepted");
@@ -518,20 +644,32 @@ fn ecn_capable_syns_need_ecn_and_a_host_that_sends_them() {
 #[test]
 #[rustfmt::skip]
 fn keys_of_other_workloads() {
-    let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when kind = {kinds}, but this one's is \"{kind}\"; take it out");
-    assert_eq!(workload("permutation", "load = 0.5"), format!("x.toml:15:8: workload.0.load: {}", only("\"poisson\"", "permutation")));
-    assert_eq!(workload("all_to_all", "to = \"host1\""), format!("x.toml:15:6: workload.0.to: {}", only("\"poisson\" or \"incast\" or \"staggered\" or \"shuffle\" or \"key_value\" or \"paced\" or \"background\" or \"probe\" or \"udp\"", "all_to_all")));
-    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""), format!("x.toml:17:6: workload.0.cc: {}", only("\"poisson\" or \"permutation\" or \"all_to_all\" or \"incast\" or \"staggered\" or \"ring\" or \"demand\" or \"shuffle\" or \"hdfs\" or \"partition_aggregate\" or \"key_value\" or \"paced\" or \"goal\" or \"chakra\" or \"background\" or \"file\"", "probe")));
+    let only = |kinds: &str, kind: &str| format!("has no effect: it counts only when kind = {kinds}, but this one's \
+                                                  is \"{kind}\"; take it out");
+    let with = |key: &str| format!("\"{}\"", kinds("workload", key).join("\" or \""));
+    assert_eq!(workload("permutation", "load = 0.5"), format!("x.toml:15:8: workload.0.load: {}", only("\"poisson\"",
+        "permutation")));
+    assert_eq!(workload("all_to_all", "to = \"host1\""), format!("x.toml:15:6: workload.0.to: {}", only(&with("to"),
+        "all_to_all")));
+    assert_eq!(workload("probe", "to = \"host0\"\ninterval = \"1s\"\ncc = \"cubic\""),
+        format!("x.toml:17:6: workload.0.cc: {}", only(&with("cc"), "probe")));
     // A workload's controller counts as a flow's does, a probe has none.
     let dctcp = "[[workload]]\nkind = \"permutation\"\ncc = \"dctcp\"\n[dctcp]\ng = 0.1\n";
     assert_eq!(told(STAR, "", dctcp), "accepted");
     let alone = STAR.replace("[[flows]]\nfrom = \"all\"\nto = \"host0\"\n", "");
-    let own = "x.toml:14:6: tcp.cc: has no effect: it counts only when a flow names no cc of its own, but every flow names its own; take it out";
+    let own = "x.toml:14:6: tcp.cc: has no effect: it counts only when a flow names no cc of its own, but every flow \
+               names its own; take it out";
     let probe = "[tcp]\ncc = \"cubic\"\n[[workload]]\nkind = \"probe\"\nto = \"host0\"\ninterval = \"1ms\"\n";
     assert_eq!(told(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
     assert_eq!(told(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
-    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"), "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from above 0B");
-    assert!(told(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1MB\"]\n").contains("1MB is not larger than what is before it"));
-    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"), "x.toml:14:14: measure.fct_groups: 0B is out of range: use 1B to 1152921504606846976B");
-    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [3]\n"), "x.toml:14:14: measure.fct_groups: expected a size, found the number 3, which has no unit: write for example \"10kB\"");
+    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"),
+        "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from \
+         above 0B");
+    assert!(told(STAR, "",
+        "[measure]\nfct_groups = [\"1MB\", \"1MB\"]\n").contains("1MB is not larger than what is before it"));
+    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"),
+        "x.toml:14:14: measure.fct_groups: 0B is out of range: use 1B to 1152921504606846976B");
+    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [3]\n"),
+        "x.toml:14:14: measure.fct_groups: expected a size, found the number 3, which has no unit: write for example \
+         \"10kB\"");
 }

@@ -3,7 +3,7 @@
 mod fabrics;
 mod input;
 
-use firstlight_spec::Spec;
+use firstlight_spec::{Spec, schema};
 
 /// A sound experiment, short enough to know its lines by number.
 const STAR: &str = "\
@@ -21,16 +21,24 @@ from = \"all\"
 to = \"host0\"
 ";
 
-/// What a user is told of an experiment at `path`.
+/// The errors of an experiment at `path` as a user reads them, or "accepted".
 fn told_at(path: &str, text: &str) -> String {
     Spec::read(text, path, &[]).map_or_else(|error| error.to_string(), |_| "accepted".into())
 }
 
-/// What a user is told of `base` with `from` replaced by `to` or, when it is empty, with `to` behind it.
+/// The errors of `base` with `from` replaced by `to` or, when `from` is empty, with `to` appended.
 fn told(base: &str, from: &str, to: &str) -> String {
     let text = if from.is_empty() { format!("{base}{to}") } else { base.replacen(from, to, 1) };
     assert_ne!(text, base, "'{from}' stands in the experiment");
     told_at("x.toml", &text)
+}
+
+/// The kinds of a table that have a key, which messages list: they grow with the code.
+fn kinds(table: &str, key: &str) -> Vec<&'static str> {
+    let table = &schema()["anyOf"][0]["properties"][table];
+    let variants = table.get("items").unwrap_or(table)["oneOf"].as_array().expect("a table of several kinds");
+    let keys = variants.iter().map(|variant| &variant["properties"]);
+    keys.filter(|keys| keys.get(key).is_some()).filter_map(|keys| keys["kind"]["const"].as_str()).collect()
 }
 
 /// Each case is what is replaced, by what, and the whole message.

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     /// A path of 1000 packets per second and 100 ms, ACK by ACK, whose queue is what is in flight above 100 packets.
-    struct Path {
+    struct SteadyPath {
         bbr: Bbr,
         window: Window,
         now: Time,
@@ -352,14 +352,14 @@ mod tests {
         rtts: Vec<u32>,
     }
 
-    impl Path {
+    impl SteadyPath {
         const BDP: u32 = 100;
 
         fn new() -> Self {
             let (mut bbr, mut window) = (Bbr::new(BbrConfig {}, Span::ZERO), Window::new(10));
             let (now, srtt, packet) = (Time::ZERO, Some(Span::from_ms(100)), Bytes::new(1500));
             bbr.on_established(&mut window, &Start { now, srtt, packet, seed: 1 });
-            Path { bbr, window, now, delivered: 0, rtts: vec![] }
+            SteadyPath { bbr, window, now, delivered: 0, rtts: vec![] }
         }
 
         /// One round trip in which `window` packets were in flight.
@@ -389,7 +389,7 @@ mod tests {
     /// three bursts of two packets.
     #[test]
     fn window_is_two_bandwidth_delay_products() {
-        let mut path = Path::new();
+        let mut path = SteadyPath::new();
         (0..60).for_each(|_| path.round());
         assert!(path.bbr.filled && matches!(path.bbr.mode, Mode::ProbeBw { .. }), "{:?}", path.bbr.mode);
         let bandwidth = path.bbr.bandwidth.max();
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn probe_rtt_leaves_four_packets_after_ten_seconds() {
-        let mut path = Path::new();
+        let mut path = SteadyPath::new();
         (0..40).for_each(|_| path.round());
         path.bbr.rtprop_at = Time::ZERO;
         path.now += Span::from_secs(20);

@@ -77,7 +77,7 @@ struct Epoch {
 
 /// Coarse evaluation: what was found last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pace {
+struct CoarsePace {
     /// Packets to be acknowledged for each packet that the window grows.
     per: u32,
     /// For this window,
@@ -97,7 +97,7 @@ pub struct Cubic {
     w_max_before: f64,
     /// Exact evaluation: fractions of a packet that the window has still to grow.
     fraction: f64,
-    pace: Pace,
+    pace: CoarsePace,
     /// Coarse evaluation: the tick of the host's clock,
     tick: Span,
     /// and how long the pace found for a window is kept while the window stands still.
@@ -116,7 +116,7 @@ impl Cubic {
             w_max: 0.0,
             w_max_before: 0.0,
             fraction: 0.0,
-            pace: Pace::default(),
+            pace: CoarsePace::default(),
             tick,
             keep,
             hystart: HyStart::new(),

@@ -5,8 +5,8 @@
 //! mark is under way. M is counted in packets, as the window is.
 //!
 //! RFC 8257 ends at a window of one or two packets. With `paced_floor` it goes on below one, as in Swift (Kumar et al.,
-//! SIGCOMM 2020, algorithm 1): cwnd packets per round trip become one packet every RTT / cwnd, and an unmarked ACK adds one
-//! packet to the window.
+//! SIGCOMM 2020, algorithm 1): cwnd packets per round trip become one packet every RTT / cwnd, and an unmarked ACK adds
+//! one packet to the window.
 
 use super::{Ack, CongestionControl, ControllerConfig, EcnUse, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Bytes, Span};

@@ -108,7 +108,7 @@ struct Base {
 
 /// The samples of a round.
 #[derive(Clone, Copy, Debug, Default)]
-struct Round {
+struct DelayRound {
     /// The first; the others are summed up as differences from it, since they wrap.
     first: i32,
     sum: i64,
@@ -128,7 +128,7 @@ pub struct Dx {
     slow_start: SlowStart,
     /// The least round-trip time that TCP has measured.
     host_rtt: Option<Span>,
-    round: Round,
+    round: DelayRound,
     /// The round ends when this stream offset is acknowledged.
     round_end: u64,
     /// The samples of this round are of an earlier window.
@@ -151,7 +151,7 @@ impl Dx {
             drain: config.drain,
             slow_start: config.slow_start,
             host_rtt: None,
-            round: Round::default(),
+            round: DelayRound::default(),
             round_end: 0,
             stale: false,
             raise: false,
@@ -199,7 +199,7 @@ impl Dx {
     fn end_round(&mut self, window: &mut Window) {
         let queueing = self.queueing();
         let stale = std::mem::take(&mut self.stale);
-        self.round = Round::default();
+        self.round = DelayRound::default();
         self.raise = false;
         let (Some(q), Some(base), false) = (queueing, self.base, stale) else { return };
         if q < self.headroom {
@@ -219,7 +219,7 @@ impl Dx {
     }
 }
 
-impl Round {
+impl DelayRound {
     fn add(&mut self, one_way: i32) {
         if self.count == 0 {
             self.first = one_way;
@@ -425,7 +425,7 @@ mod tests {
             let [t1, t2, t3, t4] =
                 [sender(sent), receiver(came), receiver(came + 5_000.0), sender(came + 25_000.0)].map(stamp);
             let rtt = t4.wrapping_sub(t1).wrapping_sub(t3.wrapping_sub(t2));
-            dx.round = Round::default();
+            dx.round = DelayRound::default();
             dx.measure(Latency { one_way: t2.wrapping_sub(t1) as i32, rtt: Span::from_ns(u64::from(rtt)) });
             worst = worst.max((dx.queueing().unwrap() - queue).abs());
         }

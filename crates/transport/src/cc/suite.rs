@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// What can happen to a controller.
 #[derive(Clone, Copy, Debug)]
-enum Op {
+enum WindowOp {
     Ack { packets: u32, rtt_us: u64, ece: bool, may_grow: bool, one_way: Option<i32> },
     Congestion { marked: bool },
     Timeout,
@@ -101,18 +101,18 @@ impl Driver {
         self.window.credit = 0;
     }
 
-    fn apply(&mut self, op: Op) {
+    fn apply(&mut self, op: WindowOp) {
         match op {
-            Op::Ack { packets, rtt_us, ece, may_grow, one_way } => {
+            WindowOp::Ack { packets, rtt_us, ece, may_grow, one_way } => {
                 self.told(packets, Span::from_us(rtt_us), one_way, ece, may_grow);
             }
-            Op::Congestion { marked } => self.congestion(marked),
-            Op::Timeout => {
+            WindowOp::Congestion { marked } => self.congestion(marked),
+            WindowOp::Timeout => {
                 self.congestion(false);
                 self.controller.on_timeout(&mut self.window);
                 self.window.cwnd = 1;
             }
-            Op::Undo => {
+            WindowOp::Undo => {
                 if let Some((cwnd, ssthresh)) = self.before.take() {
                     self.window.cwnd = self.controller.undo(&self.window, cwnd);
                     self.window.ssthresh = self.window.ssthresh.max(ssthresh);
@@ -147,19 +147,21 @@ fn sets_its_window(name: &str) -> bool {
     matches!(name, "bbr" | "retcp" | "westwood")
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = WindowOp> {
     prop_oneof![
         12 => (1u32..20, 20u64..5000, prop::bool::weighted(0.2), any::<bool>(), prop::option::of(one_way()))
-            .prop_map(|(packets, rtt_us, ece, may_grow, one_way)| Op::Ack { packets, rtt_us, ece, may_grow, one_way }),
-        2 => any::<bool>().prop_map(|marked| Op::Congestion { marked }),
-        1 => Just(Op::Timeout),
-        1 => Just(Op::Undo),
+            .prop_map(|(packets, rtt_us, ece, may_grow, one_way)| {
+                WindowOp::Ack { packets, rtt_us, ece, may_grow, one_way }
+            }),
+        2 => any::<bool>().prop_map(|marked| WindowOp::Congestion { marked }),
+        1 => Just(WindowOp::Timeout),
+        1 => Just(WindowOp::Undo),
     ]
 }
 
 /// What a sequence of operations finds wrong with a controller, if anything. Built-in controllers that follow a rule of
 /// their own are left out where the rule says so; users' own ones may shrink the window at an ACK.
-fn violation(config: &CcConfig, ops: &[Op], floor: u32) -> Option<String> {
+fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> {
     let name = config.name();
     let mut driver = Driver::new(config.clone());
     driver.window.floor = floor;
@@ -174,23 +176,23 @@ fn violation(config: &CcConfig, ops: &[Op], floor: u32) -> Option<String> {
         }
         let after = driver.window;
         let most = match op {
-            Op::Ack { packets, may_grow: true, .. } => before.cwnd.saturating_add(packets),
+            WindowOp::Ack { packets, may_grow: true, .. } => before.cwnd.saturating_add(packets),
             _ => before.cwnd,
         };
         let wrong = match op {
             _ if wait > Span::from_secs(5) => format!("the next packet waits for {wait}"),
             _ if after.cwnd < 1 => "a window of nothing".into(),
             _ if after.ssthresh < floor => format!("the threshold {} is below the floor {floor}", after.ssthresh),
-            Op::Ack { .. } if !sets_its_window(name) && after.cwnd > most => "faster than slow start".into(),
-            Op::Ack { .. } if !sets_its_window(name) && after.cwnd < least_after(config, &before) => {
+            WindowOp::Ack { .. } if !sets_its_window(name) && after.cwnd > most => "faster than slow start".into(),
+            WindowOp::Ack { .. } if !sets_its_window(name) && after.cwnd < least_after(config, &before) => {
                 "an ACK shrinks the window".into()
             }
-            Op::Congestion { .. } | Op::Timeout
+            WindowOp::Congestion { .. } | WindowOp::Timeout
                 if !matches!(name, "bbr" | "westwood") && after.ssthresh > before.cwnd.max(floor) =>
             {
                 "the threshold rises above the window at congestion".into()
             }
-            Op::Undo if after.cwnd < before.cwnd => "an undo shrinks the window".into(),
+            WindowOp::Undo if after.cwnd < before.cwnd => "an undo shrinks the window".into(),
             _ => continue,
         };
         return Some(format!("{wrong}: {before:?} becomes {after:?} at {op:?}"));
@@ -199,9 +201,9 @@ fn violation(config: &CcConfig, ops: &[Op], floor: u32) -> Option<String> {
 }
 
 /// The windows after each of these operations.
-fn windows(config: &CcConfig, ops: &[Op]) -> Vec<u32> {
+fn windows(config: &CcConfig, ops: &[WindowOp]) -> Vec<u32> {
     let mut driver = Driver::new(config.clone());
-    let after = |&op: &Op| {
+    let after = |&op: &WindowOp| {
         driver.apply(op);
         driver.window.cwnd
     };
@@ -259,11 +261,11 @@ mod tests {
         }
     }
 
-    /// The window after each of 12 periods of 20 round trips that end with a loss or a window of marks. Beside each golden
-    /// row the bound that explains it: in congestion avoidance Reno gains at most a packet per round trip, so its peak W
-    /// obeys W = W/2 + 20, W = 40; CUBIC's friendly part at 0.53 packets obeys W = 0.7 W + 10.6, W = 35, also if evaluated
-    /// coarsely, as long as the round trip is longer than a tick; reTCP without marks is Reno; DCTCP with one marked window
-    /// in 20 cuts ever less (alpha tends to 1/20), so that it gains up to 20 packets a period.
+    /// The window after each of 12 periods of 20 round trips that end with a loss or a window of marks. Beside each
+    /// golden row the bound that explains it: in congestion avoidance Reno gains at most a packet per round trip, so
+    /// its peak W obeys W = W/2 + 20, W = 40; CUBIC's friendly part at 0.53 packets obeys W = 0.7 W + 10.6, W = 35,
+    /// also if evaluated coarsely, as long as the round trip is longer than a tick; reTCP without marks is Reno; DCTCP
+    /// with one marked window in 20 cuts ever less (alpha tends to 1/20), so that it gains up to 20 packets a period.
     #[test]
     fn golden_windows() {
         let exact_cubic = CcConfig::Cubic(CubicConfig { coarse: false, ..CubicConfig::default() });
@@ -302,10 +304,11 @@ mod tests {
     /// - Reno's rule, W = W/2 + 20, is that of H-TCP within a second of a loss, of Hybla at 20 ms and of LP: 40;
     /// - Veno without a queue keeps four fifths: W = 0.8 W + 20, 100;
     /// - HighSpeed near 100 packets has a(W) = 2 and b(W) = 0.44: W = 0.56 W + 40, 91;
-    /// - Scalable, and YeAH in fast mode, gain a hundredth in each of 20 round trips and lose an eighth: a factor of 1.22 x
-    ///   0.875;
+    /// - Scalable, and YeAH in fast mode, gain a hundredth in each of 20 round trips and lose an eighth: a factor of
+    ///   1.22 x 0.875;
     /// - Illinois with an empty queue gains ten packets in each and loses an eighth: W = 7/8 W + 200, 1600;
-    /// - BIC gains at most 16 in each, and a quarter of the distance to a maximum that fast convergence lowers by a tenth;
+    /// - BIC gains at most 16 in each, and a quarter of the distance to a maximum that fast convergence lowers by a
+    ///   tenth;
     /// - Westwood+ keeps what its filter has measured, which lags behind a window that grows.
     #[test]
     fn golden_windows_of_variants() {
@@ -341,11 +344,12 @@ mod tests {
         assert_eq!(seen, golden.map(|(name, peaks, _)| (name, peaks.to_vec())));
     }
 
-    /// The window at the end of every fourth round on a path of 24 us without a queue that holds 20 packets: each packet
-    /// more waits for 1.2 us. Beside each golden row what explains where it settles. DX turns back when the queue is above
-    /// the headroom of 1.2 us, and an increase is answered two round trips later: up to three packets wait, and what is
-    /// drained is a packet too many where a part of one counts for none. Vegas keeps 2 to 4. Swift stays where the target
-    /// is: 25 us + 32.66 us / sqrt(cwnd) - 3.27 us = 24 us + 1.2 us (cwnd - 20) at a window of 23.6.
+    /// The window at the end of every fourth round on a path of 24 us without a queue that holds 20 packets: each
+    /// packet more waits for 1.2 us. Beside each golden row what explains where it settles. DX turns back when the
+    /// queue is above the headroom of 1.2 us, and an increase is answered two round trips later: up to three packets
+    /// wait, and what is drained is a packet too many where a part of one counts for none. Vegas keeps 2 to 4. Swift
+    /// stays where the target is: 25 us + 32.66 us / sqrt(cwnd) - 3.27 us = 24 us + 1.2 us (cwnd - 20) at a window of
+    /// 23.6.
     #[test]
     fn golden_windows_of_delay() {
         let golden = [

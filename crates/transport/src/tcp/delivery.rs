@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// State of a packet in flight (section 3.1.2: P).
 #[derive(Clone, Copy, Debug)]
-struct Record {
+struct FlightRecord {
     /// When the packet was last sent.
     sent: Time,
     /// Packets that had been delivered then.
@@ -30,14 +30,14 @@ struct Record {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeliveryRate {
     /// Records of the packets in flight, in the order of the scoreboard.
-    records: VecDeque<Record>,
+    records: VecDeque<FlightRecord>,
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
     /// Samples are limited until so many packets are delivered; 0 if they are not.
     limited_until: u64,
     /// The newest packet that the current ACK reports.
-    newest: Option<Record>,
+    newest: Option<FlightRecord>,
 }
 
 impl DeliveryRate {
@@ -49,7 +49,7 @@ impl DeliveryRate {
             self.delivered_at = now;
             self.limited_until = self.delivered.max(1);
         }
-        let record = Record {
+        let record = FlightRecord {
             sent: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -77,7 +77,7 @@ impl DeliveryRate {
     }
 
     /// Section 3.3: updates the sample by a packet that was delivered.
-    fn take_in(&mut self, record: Record, now: Time) {
+    fn take_in(&mut self, record: FlightRecord, now: Time) {
         self.delivered += 1;
         self.delivered_at = now;
         if self.newest.is_none_or(|newest| (record.delivered, record.sent) >= (newest.delivered, newest.sent)) {
@@ -147,8 +147,8 @@ mod tests {
         Time::ZERO + Span::from_ms(ms)
     }
 
-    /// Ten packets leave 1 ms apart, and the path delivers one in 2 ms: 500 packets per second by the ACKs, which the 1000
-    /// per second of the sender do not raise (section 2.2).
+    /// Ten packets leave 1 ms apart, and the path delivers one in 2 ms: 500 packets per second by the ACKs, which the
+    /// 1000 per second of the sender do not raise (section 2.2).
     #[test]
     fn slower_of_sending_and_acknowledging_is_the_rate() {
         let mut rate = DeliveryRate::default();

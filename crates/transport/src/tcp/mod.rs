@@ -151,8 +151,8 @@ impl Connection {
         }
     }
 
-    /// The time of [`Connection::poll_timeout`] has come. Returns whether a deadline had come, and [`Connection::transmit`]
-    /// is to be called; earlier calls do nothing.
+    /// The time of [`Connection::poll_timeout`] has come. Returns whether a deadline had come, and
+    /// [`Connection::transmit`] is to be called; earlier calls do nothing.
     pub fn on_timeout(&mut self, now: Time) -> bool {
         let acknowledges = self.receiver.deadline() <= now;
         if acknowledges {

@@ -14,8 +14,8 @@ impl Sender {
         if self.board.is_empty() { self.send_window_probe(now, terms) } else { self.send_tail_probe(now, terms) }
     }
 
-    /// RFC 8985, section 7.3: new data if there are any, else the last segment again. Measured: Linux sends a burst where
-    /// the window has room for one that waited for more, and one segment where it is full.
+    /// RFC 8985, section 7.3: new data if there are any, else the last segment again. Measured: Linux sends a burst
+    /// where the window has room for one that waited for more, and one segment where it is full.
     fn send_tail_probe(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         if self.probe_end.is_some() {
             self.arm_retransmit(now, terms);

@@ -20,8 +20,8 @@ pub(crate) enum Arrival {
     },
     /// It lies beyond a gap.
     OutOfOrder {
-        /// It neither extended one of the latest intervals nor is one of these (two of them, where the option has room for
-        /// three): the next SACK option will leave out what this one could still report.
+        /// It neither extended one of the latest intervals nor is one of these (two of them, where the option has room
+        /// for three): the next SACK option will leave out what this one could still report.
         crowded: bool,
     },
     /// All of it had arrived before.
@@ -127,7 +127,8 @@ impl Reassembly {
         }
     }
 
-    /// Moves the in-order point over the intervals that it has reached, now that a segment that ends at `upto` is there.
+    /// Moves the in-order point over the intervals that it has reached, now that a segment that ends at `upto` is
+    /// there.
     fn absorb(&mut self, upto: u64) {
         while let Some(i) = self.first_reached() {
             let reached = self.beyond.remove(i);

@@ -142,8 +142,8 @@ impl Sender {
         true
     }
 
-    /// The peer offers `offered` bytes beyond `ack`. An edge that moves back by less than the unit of the window field is
-    /// rounding.
+    /// The peer offers `offered` bytes beyond `ack`. An edge that moves back by less than the unit of the window field
+    /// is rounding.
     fn on_window(&mut self, ack: u64, offered: u64) {
         self.peer_window = self.peer_window.max(offered);
         let end = ack + offered;

@@ -7,8 +7,8 @@ use super::state::{Failure, State};
 use firstlight_units::{Bytes, Span, Time};
 
 impl Connection {
-    /// The program hands over `bytes`; `u64::MAX` never ends. What the buffer has no room for follows when it has. `now`
-    /// matters after an idle time (RFC 5681, section 4.1).
+    /// The program hands over `bytes`; `u64::MAX` never ends. What the buffer has no room for follows when it has.
+    /// `now` matters after an idle time (RFC 5681, section 4.1).
     pub fn write(&mut self, bytes: u64, now: Time) {
         self.send(bytes, Send::default(), now);
     }
@@ -101,7 +101,8 @@ impl Connection {
         self.receiver.offer.buffer()
     }
 
-    /// Whether the program has taken over the connection (`accept`): before, the buffer does not grow. By default it has.
+    /// Whether the program has taken over the connection (`accept`): before, the buffer does not grow. By default it
+    /// has.
     pub fn set_accepted(&mut self, accepted: bool) {
         self.receiver.offer.set_accepted(accepted);
     }

@@ -1,4 +1,5 @@
-//! What a connection waits for, and which of its timers have expired: for whoever records why packets left when they did.
+//! What a connection waits for, and which of its timers have expired: for whoever records why packets left when they
+//! did.
 
 use super::Connection;
 use super::info::{CongestionState, Limited, congestion};

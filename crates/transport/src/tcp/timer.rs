@@ -133,11 +133,14 @@ mod tests {
     proptest! {
         /// What is remembered changes nothing.
         #[test]
-        fn agrees_with_plain_division(tick in 1u64..1000, sets in prop::collection::vec((0u64..9000, 0u64..9000), 1..50)) {
+        fn agrees_with_plain_division(
+            tick in 1u64..1000, sets in prop::collection::vec((0u64..9000, 0u64..9000), 1..50),
+        ) {
             let mut ticks = Ticks::new(Span::from_ps(tick));
             for (now, span) in sets {
                 let ticks_of_span = span.div_ceil(tick);
-                let grain = [(63, 1), (504, 8), (4032, 64), (32_256, 512)].iter().find(|(most, _)| ticks_of_span < *most);
+                let grains = [(63, 1), (504, 8), (4032, 64), (32_256, 512)];
+                let grain = grains.iter().find(|(most, _)| ticks_of_span < *most);
                 let grain = grain.expect("spans are shorter than that").1;
                 let expected = ((now / tick + ticks_of_span) / grain + 1) * grain * tick;
                 prop_assert_eq!(ticks.after(Time::from_ps(now), Span::from_ps(span)), Time::from_ps(expected));

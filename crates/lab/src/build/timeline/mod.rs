@@ -17,7 +17,7 @@ use firstlight_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
-use window::{NumberTrack, StateTrack, Window};
+use window::{NumberTrack, StateTrack, TraceWindow};
 
 /// What a timeline is to show, and where it is written.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct PathStep {
 
 /// A timeline that is being written.
 #[derive(Clone)]
-pub struct Timeline(Arc<Mutex<State>>);
+pub struct Timeline(Arc<Mutex<TimelineState>>);
 
 impl Timeline {
     /// Begins the timeline of a world that has not run yet.
@@ -73,8 +73,8 @@ impl Timeline {
         let file = TimelineWriter::create(&request.path)?;
         let fabric = world.fabric();
         let (places, points) = (fabric.places(), fabric.pause_points());
-        let state = State {
-            window: Window { file, scale: u64::from(spec.time_scale), from, until },
+        let state = TimelineState {
+            window: TraceWindow { file, scale: u64::from(spec.time_scale), from, until },
             tracks: BTreeMap::new(),
             places: places.into_iter().map(|place| (place.code(), place)).collect(),
             racks: (spec.hosts() / spec.hosts_per_rack.max(1)) as u32,
@@ -92,7 +92,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TimelineState> {
         self.0.lock().expect("no writer of a timeline panics")
     }
 
@@ -143,8 +143,8 @@ struct FlowTracks {
     in_flight: NumberTrack,
 }
 
-struct State {
-    window: Window,
+struct TimelineState {
+    window: TraceWindow,
     /// Tracks by their names from the first level on.
     tracks: BTreeMap<Vec<String>, TrackId>,
     places: BTreeMap<u32, Place>,
@@ -161,7 +161,7 @@ struct State {
     pauses: BTreeMap<(usize, usize), StateTrack>,
 }
 
-impl State {
+impl TimelineState {
     fn shows(&self, flow: usize) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.contains(&(flow as u32)))
     }

@@ -4,14 +4,14 @@ use firstlight_formats::perfetto::{SliceFields, TimelineWriter, TrackId};
 use firstlight_units::{Span, Time};
 
 /// The time that is shown, and the file.
-pub(super) struct Window {
+pub(super) struct TraceWindow {
     pub(super) file: TimelineWriter,
     pub(super) scale: u64,
     pub(super) from: Span,
     pub(super) until: Span,
 }
 
-impl Window {
+impl TraceWindow {
     /// A moment in the experiment's own time.
     fn own(&self, at: Time) -> Span {
         Span::from_ps(at.as_ps() / self.scale)
@@ -55,7 +55,7 @@ impl StateTrack {
     }
 
     /// The state is this from now on.
-    pub(super) fn set(&mut self, window: &mut Window, at: Time, next: Option<&'static str>) {
+    pub(super) fn set(&mut self, window: &mut TraceWindow, at: Time, next: Option<&'static str>) {
         if self.now.map(|(_, state)| state) == next {
             return;
         }
@@ -81,7 +81,7 @@ impl NumberTrack {
     }
 
     /// The number is this from now on. What it was at the beginning of the window is shown there.
-    pub(super) fn set(&mut self, window: &mut Window, at: Time, value: i64) {
+    pub(super) fn set(&mut self, window: &mut TraceWindow, at: Time, value: i64) {
         if window.has(at) {
             if let Some(before) = self.value.filter(|_| !self.shown) {
                 window.file.count(self.track, window.from.as_ps() / 1000, before);

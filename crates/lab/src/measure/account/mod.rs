@@ -198,13 +198,37 @@ fn account(names: &Names<'_>, accounts: &[FlowAccount]) -> Table {
         }
     }
     let rows: Vec<(Row, i64)> = sums.into_iter().collect();
-    Table::new("account", "one row for each complete flow, what it waited for, and cause: the times of a flow add up to its completion time")
-        .count("flow", "number of the flow, as in table flows", &rows, |(row, _)| row.0 as u64)
-        .text("waiting_for", "what the flow's next data waited for; delivery: nothing, the last data were under way", &rows, |(row, _)| row.1.name().into())
-        .text("cause", "what took the time", &rows, |(row, _)| row.2.name().into())
-        .text("where", "at which port, link, VOQ or host; for a loss where the packet was dropped; empty where that has no meaning", &rows, |(row, _)| names.place(row.3))
-        .text("who", "queueing: whose packets stood ahead; pause: its root, or circle; a loss: whose packets filled most of the queue", &rows, |(row, _)| names.who(row.4))
-        .with("time_ps", "how long, in whole picoseconds of the experiment's time", Column::Integer(rows.iter().map(|row| row.1).collect()))
+    Table::new(
+        "account",
+        "one row for each complete flow, what it waited for, and cause: the times of a flow add up to its completion \
+         time",
+    )
+    .count("flow", "number of the flow, as in table flows", &rows, |(row, _)| row.0 as u64)
+    .text(
+        "waiting_for",
+        "what the flow's next data waited for; delivery: nothing, the last data were under way",
+        &rows,
+        |(row, _)| row.1.name().into(),
+    )
+    .text("cause", "what took the time", &rows, |(row, _)| row.2.name().into())
+    .text(
+        "where",
+        "at which port, link, VOQ or host; for a loss where the packet was dropped; empty where that has no meaning",
+        &rows,
+        |(row, _)| names.place(row.3),
+    )
+    .text(
+        "who",
+        "queueing: whose packets stood ahead; pause: its root, or circle; a loss: whose packets filled most of the \
+         queue",
+        &rows,
+        |(row, _)| names.who(row.4),
+    )
+    .with(
+        "time_ps",
+        "how long, in whole picoseconds of the experiment's time",
+        Column::Integer(rows.iter().map(|row| row.1).collect()),
+    )
 }
 
 /// One row for each part of the time of the slowest flows.
