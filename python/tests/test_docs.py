@@ -1,10 +1,11 @@
 """The documents are true: links lead to files, and numbers in prose are those of their rows."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from firstlight.pages import prose
+from firstlight.pages import folding, prose
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -30,6 +31,40 @@ def test_tables_have_their_rows_on_lines_of_their_own(page: Path) -> None:
 @pytest.mark.parametrize("page", sorted(ROOT.glob("experiments/*/*/README.md")), ids=lambda p: p.parent.name)
 def test_numbers_in_prose_are_those_of_their_rows(page: Path) -> None:
     assert prose.problems(page.read_text()) == []
+
+
+def test_lines_are_at_most_120_characters_wide() -> None:
+    """Each line that a person writes or reads as text: not data, notebooks, or what others have made."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    text = re.compile(r".*(\.(rs|py|pyi|md|toml|c|cc|h|java|js|css|html|csv)|Makefile|Kbuild)")
+    made = re.compile(r".*\.min\.\w+")
+    wide = [
+        f"{name}:{number}: {len(line)}"
+        for name in names
+        if text.fullmatch(name) and not made.fullmatch(name) and (ROOT / name).is_file()
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1)
+        if len(line) > folding.WIDTH and (not name.endswith(".csv") or line.startswith("#"))
+    ]
+    assert wide == []
+
+
+def test_wide_tables_have_letters_for_their_longest_texts() -> None:
+    head = ("figure", "point", "metric", "paper")
+    first, second = (f"{text} of {'each flow and ' * 8}each host" for text in ("mean wait", "throughput"))
+    lines = [head, ("1", "a", first, "-"), ("1", "b", second, "2.50"), ("1", "c", "mean", "3.50")]
+    table = folding.table(lines, 3)
+    assert table[2:5] == ["| 1 | a | (a) | - |", "| 1 | b | (b) | 2.50 |", "| 1 | c | mean | 3.50 |"]
+    assert max(map(len, table)) <= folding.WIDTH
+    command = folding.folded(f"`firstlight reproduce x`, version {'0.1.0 and ' * 20}0.2.0:")
+    wide = folding.unfolded("\n".join([*command, "", *table, "", "End.", "", *table]))
+    rows = [f"| {' | '.join(line)} |" for line in lines[1:]]
+    assert wide[0] == " ".join(command) and wide[4:7] == rows and wide[-4:-1] == rows
+    assert folding.table(lines[::3], 3) == [
+        "| figure | point | metric | paper |",
+        "|---|---|---|--:|",
+        rows[2],
+    ]
 
 
 README = """\

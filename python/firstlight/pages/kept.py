@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from firstlight.claims.rows import Row
+from firstlight.pages.folding import unfolded
 from firstlight.pages.lines import Line, words
 
 LINUX = "Linux"
@@ -22,7 +23,7 @@ class Kept:
 
     def __init__(self, block: str) -> None:
         """Read a block; an empty one has nothing to keep."""
-        lines = block.splitlines()
+        lines = unfolded(block)
         command = lines[0] if lines else ""
         match = VERSIONS.search(command) if "--hosts linux" in command else None
         self.version = match[1] if match else ""

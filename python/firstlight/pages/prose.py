@@ -6,6 +6,8 @@ the places in the tables that it may be of. :func:`found` makes these lines from
 
 import re
 
+from firstlight.pages.folding import unfolded
+
 GENERATED = re.compile(r"<!-- (?:measured|verdicts \w+) -->.*?<!-- end -->", re.DOTALL)
 MEASURED = re.compile(r"<!-- measured -->\n(.*?)<!-- end -->", re.DOTALL)
 ROWS = re.compile(r"<!-- rows\n(.*?)-->\n?", re.DOTALL)
@@ -23,7 +25,7 @@ def cells(readme: str) -> dict[str, str]:
     block = MEASURED.search(readme)
     head: list[str] = []
     title = ""
-    for line in block[1].splitlines() if block else []:
+    for line in unfolded(block[1]) if block else []:
         if not line.startswith("|"):
             head, title = [], line.rstrip(":") or title
         elif not head:

@@ -2,7 +2,6 @@
 with."""
 
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -10,6 +9,7 @@ from firstlight.claims.claim import Claim
 from firstlight.claims.scoreboard import Score
 from firstlight.claims.statement import Check
 from firstlight.claims.verdict import Finding, Judged, Judgement, asked
+from firstlight.pages.folding import folded
 from firstlight.pages.lines import Line
 from firstlight.runs.run import HOSTS, Hosts
 
@@ -62,20 +62,16 @@ def record(judgement: Judgement, how: str) -> str:
     counts = f" ({judgement.counts})" if judgement.counts else ""
     head = f"On {NAMES[judgement.hosts]} hosts: **{judgement.verdict}**{counts}{more}"
     if judgement.verdict == "not run" or judgement.why:
-        return "\n".join([*_wrapped(head + ".", ""), ""])
+        return "\n".join([*folded(head + "."), ""])
     statements = [line for s in judgement.statements for line in _recorded(judgement, s)]
-    return "\n".join([*_wrapped(head + ".", ""), "", *statements, ""])
+    return "\n".join([*folded(head + "."), "", *statements, ""])
 
 
 def _recorded(judgement: Judgement, judged: Judged) -> Iterator[str]:
     why = f" ({judged.why})" if judged.why else ""
-    yield from _wrapped(f'- **{judged.verdict}**{why}: "{judged.statement.quote}"', "  ")
+    yield from folded(f'- **{judged.verdict}**{why}: "{judged.statement.quote}"', "  ")
     for check in () if judged.why else judged.statement.checks:
-        yield from _wrapped(f"  - {asked(judgement.claim, check)}. Found: {_found(judged, check)}", "    ")
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        yield from folded(f"  - {asked(judgement.claim, check)}. Found: {_found(judged, check)}", "    ")
 
 
 def block(hosts: Hosts) -> re.Pattern[str]:
@@ -114,4 +110,4 @@ def _order(claim: Claim) -> tuple[str, str]:
 def _scored(claim: Claim) -> str:
     readme = (claim.folder / "README.md").read_text(encoding="utf-8")
     verdicts = " | ".join(recorded(readme, hosts)[0] for hosts in HOSTS)
-    return f"| [{claim.folder.name}]({claim.name}/README.md) | {claim.display} | {verdicts} |"
+    return f"| [{claim.folder.name}]({claim.name}) | {claim.display} | {verdicts} |"
