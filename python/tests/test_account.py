@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import firstlight as fl
+import networks
 import pytest
 from firstlight.figures.account import bands
 from firstlight.pages.report import write_result
@@ -10,22 +11,9 @@ from firstlight.runs.account import accounts, chosen, duration, picoseconds
 from firstlight.runs.job_account import job_account, message_account
 from firstlight.runs.without import blamed, rerun, worth
 
-INCAST = """
+INCAST = f"""
 duration = "1s"
-[fabric]
-kind = "star"
-hosts = 5
-[hosts]
-rate = "10Gbps"
-delay = "1us"
-mtu = "1500B"
-[switch]
-queue = 16
-[[workload]]
-name = "answers"
-kind = "incast"
-to = "host0"
-size = "40kB"
+{networks.INCAST}
 [measure]
 account = true
 account_events = 2
@@ -163,26 +151,9 @@ def test_without_timeouts_a_lost_tail_is_sent_again_after_a_round_trip(tail: fl.
     assert after.flows["fct_us"][2] < 30
 
 
-RACKS = """
+RACKS = f"""
 duration = "1s"
-[fabric]
-kind = "hybrid"
-racks = 3
-hosts_per_rack = 1
-[hosts]
-rate = "10Gbps"
-[packet]
-rate = "10Gbps"
-delay = "5us"
-[circuit]
-rate = "100Gbps"
-delay = "20us"
-[voq]
-small = 16
-[schedule]
-kind = "strobe"
-day = "100us"
-night = "20us"
+{networks.RACKS}
 [measure]
 account = true
 [[flows]]

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import firstlight as fl
-import pandas as pd
 import pytest
 from etalon import LOOP, fabric
 from firstlight.dilated import controls, machine
 from firstlight.errors import RunError
 from marked_wire import unfit
+from writers import MSS, demand, writers
 
 lacking = [f"{check.name}: {check.found}" for check in machine.examine() if check.needed and not check.ok]
 pytestmark = pytest.mark.skipif(bool(lacking), reason=f"`firstlight doctor` says why: {', '.join(lacking)}")
@@ -215,77 +215,20 @@ def test_nothing_is_left_of_an_engine_that_is_killed(tmp_path: Path) -> None:
 
 # ---- Demand ----
 
-WRITES = """
-duration = "98ms"
-time_scale = {factor}
-{fabric}
-[[program]]
-on = "rack1.host0"
-name = "sink1"
-server = true
-run = "python3 {folder}/sink.py"
-[[program]]
-on = "rack0.host1"
-name = "sink0"
-server = true
-run = "python3 {folder}/sink.py"
-[[program]]
-on = "host0"
-name = "blocked"
-run = "python3 {folder}/blocked.py"
-[[program]]
-on = "rack2.host3"
-name = "partial"
-run = "python3 {folder}/partial.py"
-"""
-SINK = """
-import socket
-listener = socket.create_server(("", 7000))
-connection, _ = listener.accept()
-while connection.recv(1 << 20): pass
-"""
-WRITER = """
-import socket, struct, time
-begun = time.monotonic()
-def at(seconds): time.sleep(begun + seconds - time.monotonic())
-connection = socket.create_connection(("{to}", 7000))
-at(0.015)
-"""
-BLOCKED = "connection.sendall(bytes(4_000_000))\nat(0.088)"
-PARTIAL = """
-connection.setblocking(False)
-print(connection.send(bytes(50_000_000)))
-at(0.025)
-connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-connection.close()
-"""
-MSS = 8948
-
-
-def told(result: fl.Result) -> pd.Series:
-    """Demand in bytes by week, sending and receiving rack."""
-    key = ["week", "src", "dst"]
-    return result.table("circuits").drop_duplicates(key).set_index(key)["demand_bytes"]
-
 
 def test_programs_declare_the_same_demand_as_in_virtual_time(tmp_path: Path) -> None:
     """Counted by the library here and by the kernel's driver there: a write that blocks, one that is not
     taken whole, and a connection that is given up."""
-    for name, code in {
-        "sink": SINK,
-        "blocked": WRITER.format(to="rack1.host0") + BLOCKED,
-        "partial": WRITER.format(to="rack0.host1") + PARTIAL,
-    }.items():
-        (tmp_path / f"{name}.py").write_text(code)
+    programs = writers(tmp_path, slow=10, stay=False)
     slow: dict[str, object] = {"packet.rate": "10Mbps", "schedule.week": "20ms"}
-    demand = {}
+    declared = {}
     for factor in (1, 100):
         file = tmp_path / f"writes{factor}.toml"
-        file.write_text(WRITES.format(factor=factor, fabric=fabric() + LOOP, folder=tmp_path))
+        file.write_text(f'duration = "98ms"\ntime_scale = {factor}\n{fabric()}{LOOP}{programs}')
         result = fl.run(file, {**slow, "hosts.kind": "linux" if factor == 1 else "dilated"})
-        heard = told(result)
+        heard = demand(result)
         taken = int(result.programs["partial"])
         assert heard[2, 2, 0] == taken - MSS
         assert heard.get((3, 2, 0), 0) == 0
-        demand[factor] = heard[2, 0, 1]
-    assert demand[1] == demand[100] == 4_000_000 - MSS
+        declared[factor] = heard[2, 0, 1]
+    assert declared[1] == declared[100] == 4_000_000 - MSS

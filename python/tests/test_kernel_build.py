@@ -249,30 +249,13 @@ def test_missing_tools_are_named_with_their_packages(bench: Bench) -> None:
 
 
 def test_an_outer_make_does_not_change_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "MAKEFLAGS",
-        "MAKELEVEL",
-        "ARCH",
-        "CROSS_COMPILE",
-        "CFLAGS",
-        "LDFLAGS",
-        "O",
-        "KBUILD_OUTPUT",
-    ):
+    names = ("MAKEFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE", "CFLAGS", "LDFLAGS", "O", "KBUILD_OUTPUT")
+    for name in names:
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("OTHER", "kept")
     seen = workshop.environment()
     assert seen["OTHER"] == "kept"
-    assert not {
-        "MAKEFLAGS",
-        "MAKELEVEL",
-        "ARCH",
-        "CROSS_COMPILE",
-        "CFLAGS",
-        "LDFLAGS",
-        "O",
-        "KBUILD_OUTPUT",
-    } & set(seen)
+    assert not set(names) & set(seen)
 
 
 def test_when_the_newest_source_does_not_build_the_next_is_tried(

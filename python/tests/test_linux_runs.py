@@ -11,16 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import firstlight as fl
-import pandas as pd
 import pytest
 from conftest import SMALL, Command, argv, environment
 from etalon import LOOP, fabric
 from firstlight.linux import directory, kernels
 from test_supervision import run_directories
+from writers import MSS, demand, writers
 
 pytestmark = pytest.mark.usefixtures("kernel")
 LINUX = {"hosts.kind": "linux"}
-MSS = 8948
 
 
 @pytest.fixture
@@ -162,71 +161,15 @@ def test_a_control_loop_counts_what_messages_write(tmp_path: Path) -> None:
         assert (heard["src"], heard["dst"], heard["demand_bytes"]) == (0, 1, 4_000_000), hosts
 
 
-WRITES = """
-duration = "9ms"
-{fabric}
-[[program]]
-on = "rack1.host0"
-name = "sink1"
-server = true
-run = "python3 {folder}/sink.py"
-
-[[program]]
-on = "rack0.host1"
-name = "sink0"
-server = true
-run = "python3 {folder}/sink.py"
-
-[[program]]
-on = "host0"
-name = "blocked"
-run = "python3 {folder}/blocked.py"
-server = true
-
-[[program]]
-on = "rack2.host3"
-name = "partial"
-run = "python3 {folder}/partial.py"
-"""
-SINK = """
-import socket
-listener = socket.create_server(("", 7000))
-connection, _ = listener.accept()
-while connection.recv(1 << 20): pass
-"""
-WRITER = """
-import socket, struct, time
-begun = time.monotonic()
-def at(seconds): time.sleep(begun + seconds - time.monotonic())
-connection = socket.create_connection(("{to}", 7000))
-at(0.0015)
-"""
-BLOCKED = "connection.sendall(bytes(4_000_000))\nat(0.0088)"
-PARTIAL = """
-connection.setblocking(False)
-print(connection.send(bytes(50_000_000)))
-at(0.0025)
-connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-connection.close()
-at(0.0088)
-"""
-
-
 def test_a_control_loop_counts_what_programs_write(tmp_path: Path) -> None:
     """Before the second week one program writes 4 MB at once, and waits; another offers 50 MB, of which what
     fits is taken, and in the second week gives its connection up. Over so slow a network one packet of each
     passes before that week, and another one a week at most."""
-    for name, code in {
-        "sink": SINK,
-        "blocked": WRITER.format(to="rack1.host0") + BLOCKED,
-        "partial": WRITER.format(to="rack0.host1") + PARTIAL,
-    }.items():
-        (tmp_path / f"{name}.py").write_text(code)
     file = tmp_path / "writes.toml"
-    file.write_text(WRITES.format(fabric=fabric() + LOOP, folder=tmp_path))
+    file.write_text(f'duration = "9ms"{fabric()}{LOOP}{writers(tmp_path, stay=True)}')
     slow = {**LINUX, "packet.rate": "10Mbps"}
     result = fl.run(file, slow)
-    heard = told(result)
+    heard = demand(result)
     assert heard[2, 0, 1] == 4_000_000 - MSS
     taken = int(result.programs["partial"])
     assert 10_000 < taken < 5_000_000
@@ -234,15 +177,9 @@ def test_a_control_loop_counts_what_programs_write(tmp_path: Path) -> None:
     assert heard[3, 0, 1] in (heard[2, 0, 1], heard[2, 0, 1] - MSS)
     assert heard.get((3, 2, 0), 0) == 0
     assert fl.run(file, slow).digest == result.digest
-    oracle, voq = (told(fl.run(file, {**slow, "control.demand": by})) for by in ("oracle", "voq"))
+    oracle, voq = (demand(fl.run(file, {**slow, "control.demand": by})) for by in ("oracle", "voq"))
     assert oracle[2, 0, 1] == heard[2, 0, 1], "it knows what is written"
     assert voq.max() < 150_000, "a VOQ has no more than it holds"
-
-
-def told(result: fl.Result) -> pd.Series:
-    """Demand in bytes by week, sending and receiving rack."""
-    key = ["week", "src", "dst"]
-    return result.table("circuits").drop_duplicates(key).set_index(key)["demand_bytes"]
 
 
 def kernels_of(folder: Path) -> dict[int, str]:

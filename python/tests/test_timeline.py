@@ -7,27 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import firstlight as fl
+import networks
 import pytest
 from firstlight.cli import app
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 
-INCAST = """
-duration = "1s"
-[fabric]
-kind = "star"
-hosts = 5
-[hosts]
-rate = "10Gbps"
-delay = "1us"
-mtu = "1500B"
-[switch]
-queue = 16
-[[workload]]
-name = "answers"
-kind = "incast"
-to = "host0"
-size = "40kB"
-"""
+INCAST = f'duration = "1s"{networks.INCAST}'
 ACCOUNT = "\n[measure]\naccount = true\naccount_events = 1\n"
 
 
@@ -150,26 +135,9 @@ def test_pauses_are_those_of_the_table(tmp_path: Path) -> None:
     assert {name.split("/")[1] for name in pauses} == set(ports["name"][ports["pauses"] > 0])
 
 
-RACKS = """
+RACKS = f"""
 duration = "2ms"
-[fabric]
-kind = "hybrid"
-racks = 3
-hosts_per_rack = 1
-[hosts]
-rate = "10Gbps"
-[packet]
-rate = "10Gbps"
-delay = "5us"
-[circuit]
-rate = "100Gbps"
-delay = "20us"
-[voq]
-small = 16
-[schedule]
-kind = "strobe"
-day = "100us"
-night = "20us"
+{networks.RACKS}
 [[workload]]
 kind = "hdfs"
 files = 2

@@ -13,7 +13,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +20,8 @@ from typing import Any
 
 from firstlight import core
 from firstlight.dilated import controls
-from firstlight.errors import RunError
-from firstlight.linux import guest, installed, launch, outcome
-from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
+from firstlight.linux import guest, installed, outcome
+from firstlight.linux.directory import RunDirectory
 from firstlight.linux.processes import end
 
 MEMORY_MB = 64
@@ -50,15 +48,10 @@ def execute(
     with RunDirectory(MEMORY_MB) as run, alone(), controls.ready(plan):
         guest.prepare(run, experiment, text, capture)
         run.write("run.json", json.dumps({**run.json("run.json"), "dilated": settings()}))
-        try:
+        with guest.logs_kept(run, logs):
             with started(run) as process:
                 guest.watch(process, run, plan, progress, patience)
-            output = outcome.read(run, described())
-        except RunError as e:
-            raise RunError(f"{e}; {run.keep(logs)}") from None
-    if logs is not None:
-        forget_logs(logs)
-    return output
+            return outcome.read(run, described())
 
 
 def settings() -> dict[str, Any]:
@@ -88,28 +81,8 @@ def alone() -> Iterator[None]:
 @contextlib.contextmanager
 def started(run: RunDirectory) -> "Iterator[subprocess.Popen[bytes]]":
     """The engine's process, which ends with this one; it and all that it started are gone on exit."""
-    engine = installed.dilated_engine()
-    command = [
-        sys.executable,
-        "-I",
-        "-S",
-        launch.__file__,
-        str(os.getpid()),
-        "-1",
-        str(engine),
-        str(run.path),
-    ]
-    environment = {"PATH": guest.PATH, "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
-    with (run.path / CONSOLE).open("wb") as console:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=subprocess.STDOUT,
-            cwd=run.path,
-            env=environment,
-            start_new_session=True,
-        )
+    words = [str(installed.dilated_engine()), str(run.path)]
+    process = guest.spawned(run, words, -1, {"HOME": os.environ.get("HOME", "/")})
     try:
         yield process
     finally:

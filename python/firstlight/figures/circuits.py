@@ -13,8 +13,6 @@ from firstlight.runs.result import Result
 
 WEEKS = 12
 """How many weeks are drawn day by day."""
-ENDLESS = 1e18
-"""Demand in bytes above which a pair has a flow that never ends."""
 
 
 def circuits_figure(result: Result) -> Figure:

@@ -18,7 +18,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "simulated hosts": {"color": BLUE},
     "Linux hosts": {"color": VERMILION, "ls": "--"},
 }
-TITLES = {None: "all packets", "circuit": "over the circuit", "packet": "over the packet network"}
 Pair = Sequence[tuple[str, Result]]
 
 

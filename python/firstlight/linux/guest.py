@@ -62,15 +62,21 @@ def execute(
     with RunDirectory(memory // 2) as run, own_cpu() as cpu:
         prepare(run, experiment, text, capture)
         words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
-        try:
+        with logs_kept(run, logs):
             with started(run, words, cpu) as process:
                 watch(process, run, plan, progress, patience)
-            output = outcome.read(run, outcome.described(kernel))
-        except RunError as e:
-            raise RunError(f"{e}; {run.keep(logs)}") from None
+            return outcome.read(run, outcome.described(kernel))
+
+
+@contextlib.contextmanager
+def logs_kept(run: RunDirectory, logs: Path | None) -> Iterator[None]:
+    """Keep the logs of a run that fails, as ``logs`` if given; forget older ones where it does not fail."""
+    try:
+        yield
+    except RunError as e:
+        raise RunError(f"{e}; {run.keep(logs)}") from None
     if logs is not None:
         forget_logs(logs)
-    return output
 
 
 def memory_mb(plan: dict[str, Any]) -> int:
@@ -142,22 +148,29 @@ def own_parameters(plan: dict[str, Any]) -> list[dict[str, str]]:
 @contextlib.contextmanager
 def started(run: RunDirectory, words: list[str], cpu: int) -> "Iterator[subprocess.Popen[bytes]]":
     """The kernel's process, in a session of its own; it and all its children are gone on exit."""
+    process = spawned(run, words, cpu, {"HOME": "/", "TMPDIR": str(run.path.parent)})
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def spawned(
+    run: RunDirectory, words: list[str], cpu: int, environment: dict[str, str]
+) -> "subprocess.Popen[bytes]":
+    """A process that ends with this one, in a session of its own, on one processor unless ``cpu`` is -1. What
+    it prints goes to a file of the run."""
     command = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(cpu), *words]
-    environment = {"PATH": PATH, "HOME": "/", "LC_ALL": "C.UTF-8", "TMPDIR": str(run.path.parent)}
     with (run.path / CONSOLE).open("wb") as console:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
             cwd=run.path,
-            env=environment,
+            env={"PATH": PATH, "LC_ALL": "C.UTF-8", **environment},
             start_new_session=True,
         )
-    try:
-        yield process
-    finally:
-        end(process)
 
 
 def watch(

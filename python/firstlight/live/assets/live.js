@@ -302,7 +302,8 @@ const firstlightLive = (() => {
       svg.replaceChildren();
       draw = (frame.fabric.kind === "hybrid" ? hybrid : graph)(frame, svg);
       meaning.textContent = frame.fabric.kind === "hybrid"
-        ? "Lines: circuits of this day, orange: of the measured pair." : "Width of a link: bytes that wait for it. Violet: paused.";
+        ? "Lines: circuits of this day, orange: of the measured pair."
+        : "Width of a link: bytes that wait for it. Violet: paused.";
       show(time > frame.end_us ? 0 : time);
       told.replaceChildren();
       const length = (frame.end_us / 1e3).toPrecision(4);
