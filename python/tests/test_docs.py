@@ -49,6 +49,22 @@ def test_lines_are_at_most_120_characters_wide() -> None:
     assert wide == []
 
 
+def test_how_it_is_built_names_files_that_exist() -> None:
+    """Paths of the page, from the root or shortened to their end; NAME and PAPER stand for any name."""
+    text = (ROOT / "docs" / "how-it-is-built.md").read_text()
+    paths = {path for path in re.findall(r"`([\w/.-]+/[\w/.-]*)`", text) if not path.startswith("/")}
+    roots = ("", "crates/", "crates/*/src/", "crates/spec/src/tables/", "crates/transport/src/", "crates/*/")
+    folders = (
+        *roots,
+        "python/firstlight/",
+        "python/firstlight/*/",
+        "crates/sim/src/fabric/",
+        "crates/*/src/*/",
+    )
+    known = {p: any(any(ROOT.glob(f + re.sub("NAME|PAPER", "*", p))) for f in folders) for p in paths}
+    assert len(known) > 100 and [path for path, found in known.items() if not found] == []
+
+
 def test_wide_tables_have_letters_for_their_longest_texts() -> None:
     head = ("figure", "point", "metric", "paper")
     first, second = (f"{text} of {'each flow and ' * 8}each host" for text in ("mean wait", "throughput"))
