@@ -87,7 +87,7 @@ class Spec:
         return cls(text, str(file), dict(overrides or {}), sweep, dict(congestion_control or {}))
 
     def with_overrides(self, more: Overrides) -> "Spec":
-        """The same experiment with further overrides on top."""
+        """This experiment with further overrides on top."""
         return replace(self, overrides={**self.overrides, **more})
 
     def document(self) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def recorded(readme: str, hosts: Hosts) -> tuple[str, list[str]]:
 
 
 def in_short(judgement: Judgement) -> tuple[str, list[str]]:
-    """The same of a judgement."""
+    """The verdict on a claim and those on its statements, as a judgement has them."""
     counts = f" ({judgement.counts})" if judgement.counts else ""
     return judgement.verdict + counts, [s.verdict for s in judgement.statements] if not judgement.why else []
 

@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
 
 
 def on_hosts(spec: Spec, kind: Hosts) -> Spec:
-    """The same experiment on hosts of ``kind``."""
+    """The experiment on hosts of ``kind``."""
     return spec.with_overrides({"hosts.kind": kind})
 
 
