@@ -145,8 +145,8 @@ impl<K: KernelCalls> KernelDriver<K> {
         self.ect_syn = Some(ect_syn);
     }
 
-    /// From now on TCP of these devices, one class for each, has that traffic class in the fabric, except connections of
-    /// flows and those that have a class already.
+    /// From now on TCP of these devices, one class for each, has that traffic class in the fabric, except connections
+    /// of flows and those that have a class already.
     pub fn classify_programs(&mut self, of_device: Vec<u8>) {
         let ends = |flow: &FlowReport| {
             let there = FlowTuple { src: flow.src, sport: flow.sport, dst: flow.dst, dport: flow.dport };

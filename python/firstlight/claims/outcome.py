@@ -87,7 +87,7 @@ class Measured:
 
     @cached_property
     def linux(self) -> "Measured | None":
-        """The measures of Linux hosts at this scale; ``None`` for these themselves, and where they were not run."""
+        """The measures of Linux hosts at this scale; ``None`` for themselves, and where they were not run."""
         there = Platform("linux", self.platform.time_scale)
         known = there in self.outcome.platforms and there != self.platform
         return Measured(self.outcome, there) if known else None

@@ -37,7 +37,10 @@ pub struct FlowsTable {
     #[schemars(range(min = 1, max = 10_000), extend("x-of" = "flows"))]
     pub count: u32,
     /// Traffic class of the packets, in both directions.
-    #[schemars(range(min = 0, max = 7), extend("x-without" = "that of `hosts.classes` for its congestion control, else 0"))]
+    #[schemars(
+        range(min = 0, max = 7),
+        extend("x-without" = "that of `hosts.classes` for its congestion control, else 0")
+    )]
     pub class: Option<u8>,
 }
 

@@ -118,7 +118,10 @@ pub struct Common {
     #[serde(default)]
     pub start: Span,
     /// Traffic class of the packets, in both directions, instead of a class that a file gives.
-    #[schemars(range(min = 0, max = 7), extend("x-without" = "that of `hosts.classes` for its congestion control, else 0"))]
+    #[schemars(
+        range(min = 0, max = 7),
+        extend("x-without" = "that of `hosts.classes` for its congestion control, else 0")
+    )]
     pub class: Option<u8>,
 }
 

@@ -75,13 +75,18 @@ fn classes_of_congestion_controls() {
     let with = |more: &str| format!("{two}{more}");
     check(&[
         (&with(cubic), "accepted"),
-        (cubic, "x.toml:15:9: hosts.classes.0.class: has no effect: switches have one queue for all classes; add [[switch.classes]], or take it out"),
-        (&with(&cubic.replace('1', "2")), "x.toml:17:9: hosts.classes.0.class: no queue of [[switch.classes]] takes class 2: there are classes 0 to 1; use one of these, or add a table"),
+        (cubic, "x.toml:15:9: hosts.classes.0.class: has no effect: switches have one queue for all classes; add \
+                 [[switch.classes]], or take it out"),
+        (&with(&cubic.replace('1', "2")), "x.toml:17:9: hosts.classes.0.class: no queue of [[switch.classes]] takes \
+                                           class 2: there are classes 0 to 1; use one of these, or add a table"),
         (&with(&cubic.replace('1', "8")), "x.toml:17:9: hosts.classes.0.class: 8 is out of range: use 0 to 7"),
-        (&with(&cubic.repeat(2)), "x.toml:19:6: hosts.classes.1.cc: cubic has a class already, that of hosts.classes.0: keep one of both"),
-        (&with(&cubic.replace("cubic", "dctcp")), "x.toml:16:6: hosts.classes.0.cc: has no effect: no connection uses dctcp but cubic; take it out"),
+        (&with(&cubic.repeat(2)),
+         "x.toml:19:6: hosts.classes.1.cc: cubic has a class already, that of hosts.classes.0: keep one of both"),
+        (&with(&cubic.replace("cubic", "dctcp")),
+         "x.toml:16:6: hosts.classes.0.cc: has no effect: no connection uses dctcp but cubic; take it out"),
         (&with(&format!("{}[tcp]\ncc = \"reno\"", cubic.replace("cubic", "newreno"))), "accepted"),
-        (&with("[[hosts.classes]]\ncc = \"cubic\""), "x.toml:15:1: hosts.classes.0.class: missing: write for example class = 1 in [[hosts.classes]]"),
+        (&with("[[hosts.classes]]\ncc = \"cubic\""),
+         "x.toml:15:1: hosts.classes.0.class: missing: write for example class = 1 in [[hosts.classes]]"),
     ]);
 }
 
