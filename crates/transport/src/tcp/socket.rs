@@ -13,8 +13,8 @@ impl Connection {
         self.send(bytes, Send::default(), now);
     }
 
-    /// The program hands over `bytes`, its last ones: small segments wait as Nagle's algorithm says until the buffer has
-    /// taken all, and no longer (`TCP_NODELAY` after the write).
+    /// The program hands over `bytes`, its last ones: small segments wait as Nagle's algorithm says until the buffer
+    /// has taken all, and no longer (`TCP_NODELAY` after the write).
     pub fn write_all(&mut self, bytes: u64, now: Time) {
         self.sender.flushes = true;
         self.write(bytes, now);
