@@ -46,9 +46,9 @@ pub struct TcpConfig {
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
     /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what
-    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed. `"2012"`: it is
-    /// tuned as by kernels of that time, which measured round trips in ticks, from a buffer of 87,380 bytes on; without
-    /// `tcp.receive_window` up to one of 4 MiB. Linux hosts have no such tuning.
+    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed. `"2012"`: it
+    /// is tuned as by kernels of that time, which measured round trips in ticks, from a buffer of 87,380 bytes on;
+    /// without `tcp.receive_window` up to one of 4 MiB. Linux hosts have no such tuning.
     pub autotune: Autotune,
     /// The most that a sender's stack holds of what the application has written and the peer has not acknowledged,
     /// counted in bytes of payload. Less than a segment counts as one.

@@ -594,8 +594,8 @@ fn ways_of_tuning_a_buffer() {
     assert_eq!(overridden("true"), Ok(TcpConfig::default().receive_window));
     assert!(overridden("2013").is_err());
     let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\nautotune = \"2012\"\n";
-    let kernel = "x.toml:15:12: tcp.autotune: a Linux kernel has no such setting: it tunes buffers as those of today do; \
-                  take it out";
+    let kernel = "x.toml:15:12: tcp.autotune: a Linux kernel has no such setting: it tunes buffers as those of today \
+                  do; take it out";
     assert_eq!(told(STAR, "to = \"host0\"\n", linux), kernel);
 }
 

@@ -8,8 +8,8 @@
 //!   6298). Without timestamps: the least time in which a whole window arrives (Fisk and Feng).
 //! - **Clock**: round trips are counted in ticks (`tcp.tick`), and one of less than a tick takes one. Linux has counted
 //!   microseconds since 4.13, of 2017. So an empty network's buffer is tuned to what arrives in a tick.
-//! - **Size**: 87,380 bytes of memory at first, 4 MiB at most unless `tcp.receive_window` is given, and three quarters of
-//!   it for payload: `tcp_rmem` and `tcp_adv_win_scale` in `ip-sysctl.txt` of Linux 3.2.
+//! - **Size**: 87,380 bytes of memory at first, 4 MiB at most unless `tcp.receive_window` is given, and three quarters
+//!   of it for payload: `tcp_rmem` and `tcp_adv_win_scale` in `ip-sysctl.txt` of Linux 3.2.
 //! - **Sender**: Semke, Mahdavi and Mathis ("Automatic TCP buffer tuning", SIGCOMM 1998) give a connection twice its
 //!   congestion window as buffer, and so does today's send buffer (`queue.rs`), which stays.
 //!
@@ -78,7 +78,8 @@ impl Tuning2012 {
         self.echoes = true;
     }
 
-    /// The program has read everything before `next`: the payload that the buffer is to have room for, where that grows.
+    /// The program has read everything before `next`: the payload that the buffer is to have room for, where that
+    /// grows.
     pub(super) fn on_read(&mut self, next: u64, now: Time) -> Option<u64> {
         let now = self.ticks(now);
         let elapsed = now - self.counted.1;
