@@ -224,7 +224,8 @@ pub struct NoticeConfig {
 }
 
 /// Segregated routing: elephant flows take circuits only, all other packets the packet network only, where no schedule
-/// interrupts them. Helios and c-Through route so (Etalon, NSDI'20, sections 2 and 7). The table's presence turns it on.
+/// interrupts them. Helios and c-Through route so (Etalon, NSDI'20, sections 2 and 7). The table's presence turns it
+/// on.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SegregationConfig {

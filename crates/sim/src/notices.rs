@@ -1,9 +1,9 @@
 //! Notices of circuits: the control plane notifies hosts directly when a circuit is announced and when it has gone
 //! down, instead of marks on ACKs (Etalon, NSDI'20, the end of section 5.3).
 //!
-//! The paper names the design and builds none. Here every host at a circuit's source gets the notice at the same moment,
-//! a given time after the schedule's, over a control network of its own: a notice takes no room on the data's links, is
-//! never lost and never late. It is an upper bound for what notifying hosts can gain.
+//! The paper names the design and builds none. Here every host at a circuit's source gets the notice at the same
+//! moment, a given time after the schedule's, over a control network of its own: a notice takes no room on the data's
+//! links, is never lost and never late. It is an upper bound for what notifying hosts can gain.
 
 use crate::fabric::Fabric;
 use crate::flow::{EndpointIndex, FlowConfig};

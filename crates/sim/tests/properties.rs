@@ -163,8 +163,8 @@ proptest! {
 
     #[test]
     fn each_network_keeps_a_pairs_order(config in fabric(1), traffic in traffic()) {
-        // One host a rack, so that the order at the host is the order at the ToR. Where routing is segregated a pair has
-        // two VOQs, whose packets have no order among each other.
+        // One host a rack, so that the order at the host is the order at the ToR. Where routing is segregated a pair
+        // has two VOQs, whose packets have no order among each other.
         let config = HybridConfig { segregation: None, ..config };
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let end = fabric.at(us(100_000));

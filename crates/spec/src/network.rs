@@ -3,9 +3,7 @@
 use crate::error::SpecError;
 use crate::places::Places;
 use crate::rules;
-use crate::tables::{
-    Experiment, FabricFormat, FabricTable, GraphFile, JitterTable, MarksTable, RackCounts, Routed,
-};
+use crate::tables::{Experiment, FabricFormat, FabricTable, GraphFile, JitterTable, MarksTable, RackCounts, Routed};
 use firstlight_circuits::Week;
 use firstlight_formats::{cdf, topology as import};
 use firstlight_net::HostId;

@@ -101,8 +101,9 @@ pub struct TcpConfig {
     /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate
     /// acknowledgements (RFC 6582).
     pub sack: bool,
-    /// The window falls during a reduction by proportional rate reduction (RFC 6937), as in Linux. `false`: at once, and
-    /// each packet that is found lost is retransmitted at once, as in NewReno (RFC 6582) and ns-2. Simulated hosts only.
+    /// The window falls during a reduction by proportional rate reduction (RFC 6937), as in Linux. `false`: at once,
+    /// and each packet that is found lost is retransmitted at once, as in NewReno (RFC 6582) and ns-2. Simulated hosts
+    /// only.
     #[cfg_attr(feature = "spec", schemars(extend("x-when" = "simulated flow")))]
     pub prr: bool,
     /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.

@@ -276,10 +276,15 @@ fn notices_of_circuits() {
     let computed = format!("{notices}\n[schedule]\nkind = \"solstice\"\nweek = \"2ms\"");
     check(PAIR, &[
         ("small = 16", &format!("small = 16\n{notices}\ndelay = \"3us\""), "accepted"),
-        ("small = 16", "small = 16\n[marks]\ndelay = \"3us\"", "x.toml:28:9: marks.delay: has no effect: marks take as long as ACKs; take it out, or write carrier = \"notices\""),
-        ("small = 16", &format!("small = 16\n{notices}\nadvance = \"500us\""), "x.toml:29:11: marks.advance: 500us is longer than the week, 400us: use at most that"),
-        ("rate = \"40Gbps\"", &linux, "x.toml:13:11: marks.carrier: a kernel gets no notices, and this experiment has Linux hosts: write carrier = \"acks\""),
-        ("[schedule]\nkind = \"strobe\"\nday = \"180us\"", &computed, "x.toml:21:11: marks.carrier: notices are of a schedule that is not computed: write carrier = \"acks\""),
+        ("small = 16", "small = 16\n[marks]\ndelay = \"3us\"",
+         "x.toml:28:9: marks.delay: has no effect: marks take as long as ACKs; take it out, or write carrier = \
+          \"notices\""),
+        ("small = 16", &format!("small = 16\n{notices}\nadvance = \"500us\""),
+         "x.toml:29:11: marks.advance: 500us is longer than the week, 400us: use at most that"),
+        ("rate = \"40Gbps\"", &linux, "x.toml:13:11: marks.carrier: a kernel gets no notices, and this experiment \
+                                       has Linux hosts: write carrier = \"acks\""),
+        ("[schedule]\nkind = \"strobe\"\nday = \"180us\"", &computed,
+         "x.toml:21:11: marks.carrier: notices are of a schedule that is not computed: write carrier = \"acks\""),
     ]);
 }
 
@@ -289,11 +294,15 @@ fn segregated_routing() {
     let not_with = |other: &str| format!("segregation: is not modelled together with {other}: take out one of them");
     check(PAIR, &[
         ("small = 16", "small = 16\n[segregation]\nelephant = \"1B\"", "accepted"),
-        ("small = 16", "small = 16\n[segregation]\nelephant = \"0B\"", "x.toml:28:12: segregation.elephant: 0B is out of range: use 1B to 1152921504606846976B"),
-        ("small = 16", "small = 16\n[segregation]", "x.toml:27:2: segregation.elephant: missing: write for example elephant = \"9000B\" in [segregation]"),
-        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[qcn]", &format!("x.toml:27:2: {}", not_with("[qcn]"))),
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"0B\"",
+         "x.toml:28:12: segregation.elephant: 0B is out of range: use 1B to 1152921504606846976B"),
+        ("small = 16", "small = 16\n[segregation]",
+         "x.toml:27:2: segregation.elephant: missing: write for example elephant = \"9000B\" in [segregation]"),
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[qcn]", &format!("x.toml:27:2: {}",
+         not_with("[qcn]"))),
         ("small = 16", "[segregation]\nelephant = \"1MB\"\n[pfc]", &format!("x.toml:26:2: {}", not_with("[pfc]"))),
-        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[measure]\naccount = true", &format!("x.toml:27:2: {}", not_with("measure.account"))),
+        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[measure]\naccount = true",
+         &format!("x.toml:27:2: {}", not_with("measure.account"))),
     ]);
 }
 

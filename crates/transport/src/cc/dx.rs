@@ -23,8 +23,9 @@
 //! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the
 //!   larger window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After
 //!   an increase by one packet they are not, so that the window grows by one each round trip.
-//! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where. The window goes
-//!   on doubling to that round's end, or it stops at the first sample above the headroom ([`DxConfig::slow_start`]).
+//! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where. The window
+//!   goes on doubling to that round's end, or it stops at the first sample above the headroom
+//!   ([`DxConfig::slow_start`]).
 //! - *Loss* halves the window as in Reno, and the round it falls in is left out. Two packets are the least window.
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
