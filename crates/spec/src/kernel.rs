@@ -35,7 +35,7 @@ const ALWAYS: [(&str, &str); 3] = [
 
 /// What keys are to a Linux kernel, where an experiment gives them: for the reference, which has a sentence of it for
 /// each key of `[tcp]`.
-pub(crate) const MEANINGS: [(&str, &str); 23] = [
+pub(crate) const MEANINGS: [(&str, &str); 24] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
     ("tcp.min_window", "a parameter of our driver, a constant of Linux otherwise; refused with other controllers"),
@@ -69,6 +69,7 @@ pub(crate) const MEANINGS: [(&str, &str); 23] = [
     ("tcp.compress_sacks", "`net.ipv4.tcp_comp_sack_nr`"),
     ("tcp.bursts", "`false`: the device layer segments nothing, so the stack sends packet by packet"),
     ("tcp.sack", "`net.ipv4.tcp_sack`"),
+    ("tcp.prr", "a kernel always reduces so"),
     ("tcp.timestamps", "`net.ipv4.tcp_timestamps`"),
     ("cubic.coarse", "refused: a kernel has no such setting"),
 ];
