@@ -112,7 +112,8 @@ def tail(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
 @pytest.mark.parametrize(
     ("cause", "message"),
     [
-        ("queueing", "--without queueing: write rto, loss, pause or night"),
+        ("queueing", "--without queueing: write rto, loss, pause, night, or queueing:N for flow N"),
+        ("queueing:4", "--without queueing:4: there is no flow 4: the run has flows 0 to 3"),
         ("pause", r"this experiment has no \[pfc\]"),
         ("night", "this experiment has no circuit switch"),
     ],
@@ -149,6 +150,29 @@ def test_without_timeouts_a_lost_tail_is_sent_again_after_a_round_trip(tail: fl.
     wait = {part.name: part.time_ps for part in accounts(after)[2].parts()}["rto"]
     assert wait == 3 * 4_192_000
     assert after.flows["fct_us"][2] < 30
+
+
+def test_without_a_flow_others_do_not_queue_behind_it(tail: fl.Result) -> None:
+    before = accounts(tail)
+    behind = blamed(before[1], "queueing:0")
+    assert behind == 1052 * 800 - 50_000, "its packet comes 50 ns after flow 0's"
+    after = rerun(tail, "queueing:0")
+    assert 0 not in accounts(after) and after.flows["start_us"].isna()[0]
+    assert accounts(after)[1].total_ps == before[1].total_ps - behind
+    assert list(after.flows["sport"]) == list(tail.flows["sport"])
+    rows = {row.what: row for row in worth(tail, after, [0, 1])}
+    assert rows["flow 0"].after != rows["flow 0"].after, "it has no completion time"
+    assert after.manifest["spec"]["leave_out"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("flows", "message"),
+    [("[9]", "there is no flow 9: write one of 0 to 2"), ('["a"]', "leave_out")],
+)
+def test_only_flows_that_there_are_can_be_left_out(tmp_path: Path, flows: str, message: str) -> None:
+    (tmp_path / "tail.toml").write_text(f"leave_out = {flows}\n{TAIL}")
+    with pytest.raises(fl.FirstlightError, match=message):
+        fl.run(tmp_path / "tail.toml")
 
 
 RACKS = f"""

@@ -50,6 +50,12 @@ pub struct TcpInfo {
     pub data_segs_out: u32,
     /// Most recent delivery rate, in bytes per second.
     pub delivery_rate: u64,
+    /// How long data were unacknowledged or unsent, in microseconds, but counted in the kernel's ticks.
+    pub busy_us: u64,
+    /// Of this, how long the peer's window held data back.
+    pub rwnd_limited_us: u64,
+    /// Of this, how long the send buffer held the program back.
+    pub sndbuf_limited_us: u64,
     /// Packets delivered.
     pub delivered: u32,
     /// Delivered packets that were reported with a congestion mark.
@@ -96,6 +102,9 @@ impl TcpInfo {
             min_rtt_us: Some(at.u32(148)).filter(|rtt| *rtt != u32::MAX),
             data_segs_out: at.u32(156),
             delivery_rate: at.u64(160),
+            busy_us: at.u64(168),
+            rwnd_limited_us: at.u64(176),
+            sndbuf_limited_us: at.u64(184),
             delivered: at.u32(192),
             delivered_ce: at.u32(196),
             dsack_dups: at.u32(216),
@@ -143,6 +152,8 @@ mod tests {
         assert_eq!((info.state, info.ca_state, info.retransmits), (0, 1, 2));
         assert_eq!((info.rtt_us.to_ne_bytes()[0], info.cwnd.to_ne_bytes()[0]), (68, 80));
         assert_eq!((info.bytes_acked.to_ne_bytes()[0], info.bytes_received.to_ne_bytes()[0]), (120, 128));
+        let limits = [info.busy_us, info.rwnd_limited_us, info.sndbuf_limited_us];
+        assert_eq!(limits.map(|time| time.to_ne_bytes()[0]), [168, 176, 184]);
         assert_eq!((info.data_segs_out.to_ne_bytes()[0], info.total_rto.to_ne_bytes()[0]), (156, 240));
     }
 

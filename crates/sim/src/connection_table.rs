@@ -216,6 +216,7 @@ mod tests {
             jitter: Span::ZERO,
             class: 0,
             external: false,
+            absent: false,
         };
         let flows = vec![flow; 100];
         let index = EndpointIndex::new(&flows, 2).expect("two hosts");

@@ -30,6 +30,8 @@ pub struct FlowConfig {
     pub class: u8,
     /// Both ends are on external hosts: `tcp` and `cc` have no effect, and the flow's state is what its hosts report.
     pub external: bool,
+    /// The flow never starts, and nothing waits for it.
+    pub absent: bool,
 }
 
 impl FlowConfig {

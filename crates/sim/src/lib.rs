@@ -49,4 +49,4 @@ pub use {
 };
 
 /// The first local port of every host: the k-th end of a flow there has port 10000 + k.
-pub(crate) const FIRST_PORT: u16 = 10_000;
+pub const FIRST_PORT: u16 = 10_000;

@@ -9,6 +9,7 @@
 //! [`ExternalHosts`].
 
 mod messages;
+mod observed;
 mod room;
 
 use crate::FIRST_PORT;
@@ -56,6 +57,8 @@ pub struct World {
     seed: u64,
     unfinished: usize,
     strays: u64,
+    /// It is recorded what releases the packets of external hosts.
+    follows: bool,
 }
 
 impl World {
@@ -102,7 +105,7 @@ impl World {
         let mut stops = vec![];
         let mut built = Vec::with_capacity(flows.len());
         for (index, config) in flows.into_iter().enumerate() {
-            let waits = messages.carries(index);
+            let waits = config.absent || messages.carries(index);
             let start = if waits { Time::MAX } else { config.starts_at(index, seed, scale) };
             if !config.external && !waits {
                 timers.set(Some(start), EventKind::Timer, endpoints.of_flows[index][0]);
@@ -131,7 +134,7 @@ impl World {
         timers.set(stops.last().map(|stop| stop.0), EventKind::Stop, 0);
         timers.set(messages.next(), EventKind::Message, 0);
         let connections = ConnectionTable::new(built.len() * 2);
-        let unfinished = built.iter().filter(|flow| flow.config.size.is_some()).count();
+        let unfinished = built.iter().filter(|flow| flow.config.size.is_some() && !flow.config.absent).count();
         let (flows, now) = (built, Time::ZERO);
         Ok(World {
             fabric,
@@ -150,6 +153,7 @@ impl World {
             seed,
             unfinished,
             strays: 0,
+            follows: false,
         })
     }
 
@@ -185,22 +189,31 @@ impl World {
     /// When the packet's destination, or the host, is none of the fabric's.
     #[inline]
     pub fn inject(&mut self, host: HostId, packet: Packet) -> Option<PacketId> {
-        if let Some(causes) = self.fabric.causes() {
-            causes.on_other();
+        if !self.follows {
+            if let Some(causes) = self.fabric.causes() {
+                causes.on_other();
+            }
+            return self.fabric.inject(host, packet, self.now);
         }
-        self.fabric.inject(host, packet, self.now)
+        self.follow_departure(&packet);
+        let id = self.fabric.inject(host, packet, self.now)?;
+        self.follow_leaving(&packet);
+        Some(id)
     }
 
     /// A flow between external hosts is complete now.
     ///
     /// # Panics
     /// When the flow is simulated, or there is no such flow.
-    pub fn complete(&mut self, flow: usize) {
-        let flow = &mut self.flows[flow];
+    pub fn complete(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
         assert!(flow.reported.is_some(), "the world itself sees when a simulated flow is complete");
         if flow.finish.is_none() {
             flow.finish = Some(self.now);
             self.unfinished -= usize::from(flow.config.size.is_some());
+            if self.follows {
+                self.follow_delivery(number);
+            }
         }
     }
 
@@ -239,6 +252,9 @@ impl World {
             self.on_room(host, external);
         }
         while let Some(exit) = self.fabric.poll_exit() {
+            if X::PRESENT && self.follows {
+                self.follow_arrival(exit.packet, exit.host);
+            }
             if X::PRESENT && external.on_exit(exit.packet, self.fabric.packet(exit.packet), exit.host) {
                 self.fabric.release(exit.packet);
             } else {

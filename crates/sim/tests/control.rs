@@ -29,6 +29,7 @@ fn flow(size: Option<u64>, start: Span) -> FlowConfig {
         stop: None,
         class: 0,
         external: false,
+        absent: false,
     }
 }
 

@@ -41,6 +41,8 @@ pub enum Condition {
     LinuxFlow,
     /// A flow has simulated hosts.
     SimulatedFlow,
+    /// A flow has hosts that are not dilated.
+    ExactFlow,
     /// A workload sends datagrams.
     Datagrams,
     /// There is a `[qcn]`.
@@ -50,7 +52,7 @@ pub enum Condition {
 }
 
 /// The conditions without a parameter, by name.
-const NAMES: [(&str, Condition); 15] = [
+const NAMES: [(&str, Condition); 16] = [
     ("hybrid fabric", Condition::Hybrid),
     ("packet fabric", Condition::PacketFabric),
     ("regular fabric", Condition::Regular),
@@ -63,6 +65,7 @@ const NAMES: [(&str, Condition); 15] = [
     ("Linux hosts", Condition::Linux),
     ("Linux flow", Condition::LinuxFlow),
     ("simulated flow", Condition::SimulatedFlow),
+    ("flow in exact time", Condition::ExactFlow),
     ("datagrams", Condition::Datagrams),
     ("qcn", Condition::Qcn),
     ("account", Condition::Account),
@@ -96,6 +99,7 @@ impl fmt::Display for Condition {
             Condition::Linux => "there are Linux hosts",
             Condition::LinuxFlow => "a flow has Linux hosts",
             Condition::SimulatedFlow => "a flow has simulated hosts",
+            Condition::ExactFlow => "a flow has simulated hosts, or Linux hosts in virtual time",
             Condition::Datagrams => "there is a probe, or UDP",
             Condition::Qcn => "there is a [qcn]",
             Condition::Account => "measure.account = true",
@@ -161,6 +165,7 @@ impl<'a> Conditions<'a> {
             Condition::Linux => self.linux(),
             Condition::LinuxFlow => self.linux_flow,
             Condition::SimulatedFlow => self.simulated_flow,
+            Condition::ExactFlow => self.simulated_flow || (self.linux_flow && hosts.kind != DefaultHosts::Dilated),
             Condition::Datagrams => self.datagrams,
             Condition::Qcn => self.experiment.qcn.is_some(),
             Condition::Account => self.experiment.measure.account,
@@ -201,6 +206,7 @@ impl<'a> Conditions<'a> {
             Condition::Linux => "all hosts are simulated".into(),
             Condition::LinuxFlow => "none has".into(),
             Condition::SimulatedFlow => "all flows have Linux hosts".into(),
+            Condition::ExactFlow => "all flows have dilated hosts".into(),
             Condition::Datagrams | Condition::Qcn => "there is none".into(),
             Condition::Account => "it is not".into(),
         }

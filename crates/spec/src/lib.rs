@@ -127,6 +127,8 @@ pub struct Spec {
     pub tcp: TcpConfig,
     /// One entry for each connection.
     pub flows: Vec<Flow>,
+    /// Numbers of flows that never start.
+    pub leave_out: Vec<u32>,
     /// One entry for each `[[workload]]`; its flows are among the others.
     pub workloads: Vec<ExpandedWorkload>,
     /// Packets at a constant rate, without TCP.
@@ -249,6 +251,7 @@ impl Spec {
         let entries = HostEntries::of(&experiment, &places, &directory)?;
         let traffic = expander::expand(&experiment, &places, &directory, &entries)?;
         rules::intervals(&experiment, &places, traffic.flows.len())?;
+        rules::left_out(&experiment, &places, &traffic.flows)?;
         let programs = expand_programs(&experiment.program, experiment.duration, &directory, &places)?;
         let flows = &traffic.flows;
         let linux = linux_hosts::expand(&experiment, &places, &conditions, &directory, &entries, flows, programs)?;
@@ -270,6 +273,7 @@ impl Spec {
             inputs: places.inputs(),
             tcp: experiment.tcp.tcp,
             flows,
+            leave_out: experiment.leave_out.unwrap_or_default(),
             workloads,
             probes,
             messages,

@@ -282,10 +282,10 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// sequence number. Or the write has ended with fewer bytes: then `bytes` is what is lacking, below 0.
     ///
     /// # Panics
-    /// Where the fabric does not need writes ([`firstlight_sim::Fabric::records_writes`]).
+    /// Where writes need not be reported ([`World::records_writes`]).
     pub fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
         if let Some(connection) = self.connection(ends) {
-            self.world.fabric_mut().on_program_write(connection, sequence, bytes);
+            self.world.on_program_write(connection, sequence, bytes);
         }
     }
 
@@ -295,7 +295,7 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// As [`KernelDriver::wrote`].
     pub fn closed(&mut self, ends: [SocketAddrV4; 2]) {
         if let Some(connection) = self.connection(ends) {
-            self.world.fabric_mut().on_program_close(connection);
+            self.world.on_program_close(connection);
         }
     }
 

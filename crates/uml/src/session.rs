@@ -83,6 +83,10 @@ impl<K: KernelCalls + Send> Session<K> {
         let progress = ProgressFile::new(&directory);
         let order = directory.read()?;
         let mut world = build(&order.spec)?;
+        let in_virtual_time = order.spec.linux.as_ref().is_some_and(|hosts| !hosts.dilated);
+        if order.spec.measure.account && in_virtual_time {
+            world.follow_external_hosts();
+        }
         if order.spec.measure.capture && order.capture.is_none() {
             return Err(LabError::NoCaptureFile.into());
         }
@@ -178,7 +182,7 @@ impl<K: KernelCalls + Send> Session<K> {
 
     /// Whether the kernel has to report what programs write.
     pub fn needs_writes(&self) -> bool {
-        self.driver.world().fabric().records_writes()
+        self.driver.world().records_writes()
     }
 
     /// As [`KernelDriver::wrote`].
@@ -244,6 +248,7 @@ impl<K: KernelCalls + Send> Session<K> {
         let state = self.driver.world_mut().reported_mut(index);
         if sender {
             flow_state::set_sender(state, &info);
+            self.linux.senders.insert(flow, info);
         } else {
             flow_state::set_receiver(state, &info);
         }
@@ -309,7 +314,8 @@ impl<K: KernelCalls + Send> Session<K> {
         let warm = self.driver.warm().unwrap_or_default().to_vec();
         let linux = Some(std::mem::take(&mut self.linux));
         let received = std::mem::take(&mut self.received);
-        let counters = Counters { linux, received, ..Counters::of(spec, self.driver.world(), warm)? };
+        let causes = self.driver.world_mut().fabric_mut().take_causes();
+        let counters = Counters { linux, received, causes, ..Counters::of(spec, self.driver.world(), warm)? };
         self.directory.write_outcome(&Outcome::of(spec, overrides, &counters))
     }
 }

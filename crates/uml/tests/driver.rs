@@ -184,6 +184,7 @@ fn flow(src: u16, dst: u16, external: bool) -> FlowConfig {
         stop: None,
         class: 0,
         external,
+        absent: false,
     }
 }
 

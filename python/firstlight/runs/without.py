@@ -27,7 +27,9 @@ CAUSES = {
     "night": ("night",),
 }
 """What can be taken away, and the causes of an account that this concerns."""
-FORMS = "rto, loss, pause or night"
+QUEUEING = ("queueing", "interface_queue")
+"""The causes of an account that a flow's absence concerns, where its packets stood ahead."""
+FORMS = "rto, loss, pause, night, or queueing:N for flow N"
 MOST_PACKETS = 16_777_216
 """The largest queue that counts packets."""
 MOST_BYTES = "1099511627776B"
@@ -36,14 +38,24 @@ PICOSECONDS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
 
 def check(cause: str) -> str:
     """``cause``, if it can be taken away; raises :class:`PlanError`."""
-    if cause not in CAUSES:
+    if cause not in CAUSES and _flow(cause) is None:
         raise PlanError(f"--without {cause}: write {FORMS}")
     return cause
 
 
+def _flow(cause: str) -> int | None:
+    """The flow of ``queueing:FLOW``; ``None`` for other causes."""
+    found = re.fullmatch(r"queueing:([0-9]+)", cause)
+    return int(found[1]) if found else None
+
+
 def blamed(account: Account, cause: str) -> int:
     """The picoseconds that an account gives to a cause that can be taken away."""
-    return int(account.rows.loc[account.rows["cause"].isin(CAUSES[cause]), "time_ps"].sum())
+    flow, rows = _flow(cause), account.rows
+    own = rows["cause"].isin(CAUSES[cause] if flow is None else QUEUEING)
+    if flow is not None:
+        own &= rows["who"] == f"flow {flow}"
+    return int(rows.loc[own, "time_ps"].sum())
 
 
 def rerun(result: Result, cause: str) -> Result:
@@ -56,6 +68,11 @@ def rerun(result: Result, cause: str) -> Result:
         raise ResultError(f"{result.path or result.name}: has no experiment on a network to run again")
     if has_linux_hosts(resolved):
         raise PlanError("--without is for simulated hosts: a kernel cannot be told to leave a cause out")
+    flow = _flow(cause)
+    if flow is not None and flow >= len(result.flows):
+        raise PlanError(
+            f"--without {cause}: there is no flow {flow}: the run has flows 0 to {len(result.flows) - 1}"
+        )
     path = result.manifest.get("experiment", {}).get("path", "experiment.toml")
     experiment = Spec(toml(_changed(resolved, cause)), path).check()
     if experiment.inputs != result.manifest.get("inputs", {}):
@@ -75,8 +92,10 @@ def _changed(resolved: dict[str, Any], cause: str) -> dict[str, Any]:
             _without_loss(spec)
         case "pause":
             _without_pauses(spec)
-        case _:
+        case "night":
             _without_nights(spec)
+        case _:
+            spec["leave_out"] = [*spec.get("leave_out", []), _flow(cause)]
     return spec
 
 

@@ -46,7 +46,7 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
     if spec.measure.rate_limiters {
         fabric.keep_rate_changes(changes_of_each(spec.hosts()));
     }
-    let flows = spec.flows.iter().map(|flow| flow_config(spec, flow)).collect();
+    let flows = spec.flows.iter().enumerate().map(|(number, flow)| flow_config(spec, number, flow)).collect();
     let probes = spec.probes.iter().map(|probe| probe_config(spec, probe)).collect();
     World::with(fabric, flows, probes, &spec.messages, spec.seed)
 }
@@ -56,7 +56,7 @@ fn series(spec: &Spec) -> Option<SeriesConfig> {
     spec.measure.series.map(|every| SeriesConfig { every, fold: spec.measure.fold })
 }
 
-fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
+fn flow_config(spec: &Spec, number: usize, flow: &Flow) -> FlowConfig {
     FlowConfig {
         src: flow.src,
         dst: flow.dst,
@@ -69,6 +69,7 @@ fn flow_config(spec: &Spec, flow: &Flow) -> FlowConfig {
         stop: flow.stop,
         class: flow.class,
         external: flow.hosts == HostKind::Linux,
+        absent: spec.leave_out.contains(&(number as u32)),
     }
 }
 

@@ -45,6 +45,24 @@ pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
         .count("delivered_ce", "of those, reported with a congestion mark", rows, |r| r.info.delivered_ce.into())
 }
 
+/// One row for each flow: what its sender's kernel counts itself of what an account says.
+pub(super) fn limits(spec: &Spec, linux: &LinuxCounters) -> Table {
+    let rows: Vec<_> = linux.senders.iter().collect();
+    let us = move |time: u64| time as f64 / f64::from(spec.time_scale);
+    Table::new(
+        "account_tcp_info",
+        "one row for each flow with Linux hosts, beside its account: times that its sender's kernel counts, in its ticks",
+    )
+    .count("flow", "number of the flow, as in table flows", &rows, |row| u64::from(*row.0))
+    .number("busy_us", "how long data were unsent or unacknowledged", &rows, |row| us(row.1.busy_us))
+    .number("receive_window_us", "of this, how long the peer's window held data back", &rows, |row| {
+        us(row.1.rwnd_limited_us)
+    })
+    .number("send_buffer_us", "of this, how long the send buffer held the program back", &rows, |row| {
+        us(row.1.sndbuf_limited_us)
+    })
+}
+
 /// One row for each program.
 pub(super) fn programs(spec: &Spec, programs: &[Program], linux: &LinuxCounters) -> Table {
     let ended = |index: usize| linux.ended.get(index).copied().flatten();

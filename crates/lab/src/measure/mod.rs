@@ -70,6 +70,9 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         if spec.measure.tcp_info.is_some() {
             tables.push(linux::tcp_info(spec, reported));
         }
+        if counters.causes.is_some() {
+            tables.push(linux::limits(spec, reported));
+        }
         if !hosts.programs.is_empty() {
             tables.push(linux::programs(spec, &hosts.programs, reported));
         }

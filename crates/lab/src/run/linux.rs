@@ -3,10 +3,13 @@
 use crate::fidelity::Fidelity;
 use firstlight_linux::{Frames, TcpInfo};
 use firstlight_units::Time;
+use std::collections::BTreeMap;
 
 /// Reports of a run's Linux hosts.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxCounters {
+    /// What the sender of each flow reported last, but for samples.
+    pub senders: BTreeMap<u32, TcpInfo>,
     /// What became of the hosts' frames.
     pub frames: Frames,
     /// States of the flows over time, if `measure.tcp_info` is set.

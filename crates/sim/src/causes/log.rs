@@ -1,9 +1,12 @@
 //! The records of a run, and what connections and packets stand at while it goes on.
 
-use super::{Delivery, Departure, Hop, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, RecordId, Sent, Trigger};
+use super::observed::{ObservedEnd, Release};
+use super::{
+    Delivery, Departure, Hop, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, Record, RecordId, Sent, Trigger,
+};
 use crate::causes::WindowEvent;
-use firstlight_net::{Packet, PacketId, TcpFlags};
-use firstlight_transport::{Alarms, CongestionState, Standing, Wait};
+use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
+use firstlight_transport::{Alarms, CongestionState, Standing, TcpConfig, Wait};
 use firstlight_units::Time;
 
 /// How an endpoint stands.
@@ -55,6 +58,10 @@ pub struct CauseLog {
     packets: Vec<RecordId>,
     endpoints: Vec<EndpointState>,
     activity: Activity,
+    /// What was seen of the ends of external hosts' connections.
+    observed: Vec<ObservedEnd>,
+    /// When the interface of each external host had room again, last.
+    rooms: Vec<Time>,
 }
 
 /// The records of a run and the places that they name.
@@ -97,6 +104,8 @@ impl CauseLog {
             packets: vec![],
             endpoints: vec![],
             activity: IDLE,
+            observed: vec![],
+            rooms: vec![],
         }
     }
 
@@ -153,24 +162,7 @@ impl CauseLog {
     fn of_activity(&self, sent: Sent, at: Time) -> Departure {
         let Activity { trigger, alarms, cause, endpoint } = self.activity;
         let state = endpoint.map_or(EndpointState::NEW, |endpoint| self.endpoints[endpoint]);
-        let EndpointState { wait, window, repairs, .. } = state;
-        let none = firstlight_net::HostId(0);
-        Departure {
-            at,
-            cause,
-            seq: 0,
-            src: none,
-            dst: none,
-            sport: 0,
-            size: 0,
-            payload: 0,
-            trigger,
-            alarms,
-            sent,
-            wait,
-            window,
-            repairs,
-        }
+        Departure { trigger, alarms, cause, ..of_state(state, sent, at) }
     }
 
     /// A switch has made a notification.
@@ -227,6 +219,74 @@ impl CauseLog {
         self.activity = IDLE;
     }
 
+    fn observed(&mut self, endpoint: usize) -> &mut ObservedEnd {
+        if self.observed.len() <= endpoint {
+            self.observed.resize_with(endpoint + 1, ObservedEnd::default);
+        }
+        &mut self.observed[endpoint]
+    }
+
+    /// A packet has arrived at the endpoint of an external host.
+    pub(crate) fn on_external_arrival(&mut self, endpoint: usize, id: PacketId, packet: &Packet, at: Time) {
+        let Some(segment) = packet.tcp() else { return };
+        self.state(endpoint).arrival = self.packets[id.index()];
+        self.observed(endpoint).on_arrival(segment, at);
+    }
+
+    /// A program on an external host writes to its connection.
+    pub(crate) fn on_external_write(&mut self, endpoint: usize, seq: u32, bytes: i64) {
+        self.observed(endpoint).on_write(seq, bytes);
+    }
+
+    /// A packet of an external host's endpoint leaves its interface at a moment, which may be still to come.
+    pub(crate) fn on_external_leaving(&mut self, endpoint: usize, at: Time) {
+        self.observed(endpoint).on_leaving(at);
+    }
+
+    /// The interface of an external host has room again.
+    pub(crate) fn on_external_room(&mut self, host: HostId, at: Time) {
+        if self.rooms.len() <= host.index() {
+            self.rooms.resize(host.index() + 1, Time::MAX);
+        }
+        self.rooms[host.index()] = super::observed::on_clock(at);
+    }
+
+    /// The endpoint of an external host sends the packet that is handed in next.
+    pub(crate) fn on_external(&mut self, endpoint: usize, packet: &Packet, now: Time, tcp: &TcpConfig) {
+        let Some(segment) = packet.tcp() else { return self.on_other() };
+        let room = self.rooms.get(packet.src().index()).is_some_and(|at| super::observed::is_moment(*at, now));
+        let observed = self.observed(endpoint);
+        let arrived_last = observed.arrived_last();
+        let release = observed.on_departure(segment, packet.payload(), room, now, tcp);
+        let Release { trigger, alarms, wait, window, repairs, of_arrival } = release;
+        let state = self.state(endpoint);
+        (state.wait, state.window, state.repairs) = (wait, window, repairs);
+        let mut cause = if of_arrival { state.arrival } else { state.departure };
+        if trigger == Trigger::Room {
+            cause = self.since_when(endpoint, arrived_last);
+        }
+        self.activity = Activity { trigger, alarms, cause, endpoint: Some(endpoint) };
+    }
+
+    /// The departure of nothing since when an endpoint waits for room: since the packet that arrived last, or else since
+    /// the one that it sent last.
+    fn since_when(&mut self, endpoint: usize, arrived_last: bool) -> RecordId {
+        let EndpointState { departure, arrival, .. } = self.endpoints[endpoint];
+        let before = match departure.record() {
+            Record::Departure(number) => Some(self.departures[number]),
+            _ => None,
+        };
+        let (at, trigger, alarms, cause) = match (arrival.record(), before) {
+            (Record::Hop(hop), _) if arrived_last => (self.hops[hop].at, Trigger::Arrival, Alarms::NONE, arrival),
+            (_, Some(before)) if before.trigger == Trigger::Room => return before.cause,
+            (_, Some(before)) => (before.at, before.trigger, before.alarms, before.cause),
+            _ => return RecordId::NONE,
+        };
+        let nothing = Departure { trigger, alarms, cause, ..of_state(self.endpoints[endpoint], Sent::Nothing, at) };
+        self.departures.push(nothing);
+        RecordId::departure(self.departures.len() - 1)
+    }
+
     /// An endpoint has sent what it may.
     #[inline]
     pub(crate) fn settle(&mut self, endpoint: usize, standing: Standing) {
@@ -250,5 +310,26 @@ impl CauseLog {
     pub(crate) fn on_delivery(&mut self, endpoint: usize, flow: usize, bytes: u64, at: Time) {
         let hop = self.state(endpoint).arrival;
         self.deliveries.push(Delivery { at, flow: flow as u32, hop, bytes });
+    }
+}
+
+/// A departure of nothing from an endpoint that stands so.
+fn of_state(state: EndpointState, sent: Sent, at: Time) -> Departure {
+    let EndpointState { wait, window, repairs, .. } = state;
+    Departure {
+        at,
+        cause: RecordId::NONE,
+        seq: 0,
+        src: HostId(0),
+        dst: HostId(0),
+        sport: 0,
+        size: 0,
+        payload: 0,
+        trigger: Trigger::Other,
+        alarms: Alarms::NONE,
+        sent,
+        wait,
+        window,
+        repairs,
     }
 }

@@ -7,10 +7,14 @@
 //! packets over the same link: a rate is constant, so a hop's moment gives the moments at which its service began and
 //! ended.
 //!
+//! Simulated connections say themselves what has released a packet. Of external hosts in virtual time the moments of
+//! arrivals, writes and departures say it ([`observed`]); the rest is the same.
+//!
 //! Nothing is recorded, and nothing kept, unless [`crate::Fabric::keep_causes`] was called before the run. Then a hop
 //! costs 16 bytes and a departure 32.
 
 mod log;
+mod observed;
 mod place;
 
 pub use log::{CauseLog, CauseReport};

@@ -89,6 +89,9 @@ impl World {
     /// When the flow is simulated, or there is no such flow.
     pub fn complete_message(&mut self, flow: usize) -> bool {
         assert!(self.flows[flow].config.external, "the world itself sees when a simulated flow's message is complete");
+        if self.follows {
+            self.follow_delivery(flow);
+        }
         let over = self.messages.on_complete(flow, self.now);
         if let Some(over) = over {
             self.after_message(flow, over);

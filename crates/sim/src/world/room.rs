@@ -29,6 +29,9 @@ impl World {
                 Waiter::Endpoint(endpoint) => self.take_turn(host, endpoint),
                 Waiter::Probe(index) => self.on_probe(index),
                 Waiter::ExternalHost => {
+                    if self.follows {
+                        self.follow_room(host);
+                    }
                     external.on_room(host);
                     self.fabric.promise_room(host);
                 }
@@ -87,6 +90,9 @@ impl World {
             let index = self.fabric.packet(id).probe().map(|datagram| datagram.number());
             if let Some(index) = index.filter(|index| self.probes[*index].on_left()) {
                 self.wait_queues.push(self.probes[index].host(), Waiter::Probe(index));
+            }
+            if self.follows {
+                self.follow_sent(id);
             }
             external.on_sent(id);
         }

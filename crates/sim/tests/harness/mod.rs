@@ -66,6 +66,7 @@ pub fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
         stop: None,
         class: 0,
         external: false,
+        absent: false,
     }
 }
 

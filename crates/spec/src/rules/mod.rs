@@ -4,11 +4,13 @@
 mod circuits;
 mod classes;
 mod clock;
+mod leave_out;
 mod lossless;
 mod ports;
 mod recording;
 
 pub(crate) use clock::slow_links;
+pub(crate) use leave_out::left_out;
 pub(crate) use lossless::{adapters, lossless_hybrid, lossless_switches};
 pub(crate) use ports::{port_names, port_of_name, special_ports};
 pub(crate) use recording::{intervals, tcp_info_samples, watched_ports};

@@ -35,7 +35,7 @@ pub struct MeasureTable {
     #[schemars(extend("x-when" = "qcn"))]
     pub rate_limiters: bool,
     /// Divide the completion time of each flow into its causes, to the picosecond.
-    #[schemars(extend("x-when" = "simulated flow"))]
+    #[schemars(extend("x-when" = "flow in exact time"))]
     pub account: bool,
     /// For how many of the slowest flows each part of that time is a row of its own.
     #[schemars(range(max = 1_000_000), extend("x-of" = "flows", "x-when" = "account"))]

@@ -2,8 +2,10 @@
 
 use super::cause::{Where, Who};
 use firstlight_net::HostId;
-use firstlight_sim::FlowReport;
-use firstlight_sim::causes::{CauseReport, Change, Departure, Loss, LossPlace, Paused, Place, PlaceKind, Record, Sent};
+use firstlight_sim::causes::{
+    CauseReport, Change, Departure, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent,
+};
+use firstlight_sim::{FIRST_PORT, FlowReport};
 use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -25,16 +27,16 @@ pub(super) struct Service {
     pub(super) ends: Time,
     /// The hop that ended it.
     hop: u32,
-    owner: u32,
 }
 
-/// The ends of flows by host and port.
-struct Ends(Vec<BTreeMap<u16, u32>>);
+/// The ends of flows by host, and by port from the first that a flow has.
+struct Ends(Vec<Vec<u32>>);
 
 impl Ends {
     /// Twice the flow's number, and one more at its receiver; none for a port of no flow.
     fn get(&self, host: HostId, port: u16) -> u32 {
-        self.0.get(host.index()).and_then(|ports| ports.get(&port)).copied().unwrap_or(NONE)
+        let place = port.checked_sub(FIRST_PORT).map(usize::from);
+        place.and_then(|place| self.0.get(host.index())?.get(place)).copied().unwrap_or(NONE)
     }
 }
 
@@ -45,10 +47,8 @@ pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
-    /// The departure of each hop's packet.
-    owners: Vec<u32>,
-    /// The services of each place in their order, by kind and number.
-    services: Vec<Vec<Vec<Service>>>,
+    /// The hops over each place in their order, by kind and number.
+    hops: Vec<Vec<Vec<u32>>>,
     /// The end of a flow that each departure was from, as [`Ends`] numbers them.
     ends: Vec<u32>,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
@@ -63,13 +63,8 @@ pub(super) struct Index<'a> {
 
 impl<'a> Index<'a> {
     pub(super) fn new(report: &'a CauseReport, flows: &[FlowReport]) -> Self {
-        let owners = owners(report);
-        let root = |loss: &Loss| match loss.before.record() {
-            Record::Hop(hop) => owners[hop],
-            Record::Departure(departure) => departure as u32,
-            Record::None => NONE,
-        };
-        let losses = report.losses.iter().enumerate().map(|(number, loss)| (root(loss), number)).collect();
+        let owner = |loss: &Loss| owner(report, loss.before);
+        let losses = report.losses.iter().enumerate().map(|(number, loss)| (owner(loss), number)).collect();
         let mut paused: BTreeMap<&str, Vec<&Paused>> = BTreeMap::new();
         for pause in &report.paused {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
@@ -82,24 +77,11 @@ impl<'a> Index<'a> {
             *slot(slot(&mut places, kind_of(place.code())), place.index) = Some(place);
         }
         let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
-        let mut index = Index {
-            copies,
-            firsts,
-            states: states(report),
-            services: vec![],
-            places,
-            owners,
-            ends,
-            losses,
-            paused,
-            report,
-        };
-        for hop in 0..report.hops.len() {
-            let code = report.hops[hop].place;
-            let service = index.service(hop);
-            slot(slot(&mut index.services, kind_of(code)), number_of(code)).push(service);
+        let mut hops: Vec<Vec<Vec<u32>>> = vec![];
+        for (number, hop) in report.hops.iter().enumerate() {
+            slot(slot(&mut hops, kind_of(hop.place)), number_of(hop.place)).push(number as u32);
         }
-        index
+        Index { copies, firsts, states: states(report), hops, places, ends, losses, paused, report }
     }
 
     pub(super) fn departure(&self, number: usize) -> &'a Departure {
@@ -108,7 +90,7 @@ impl<'a> Index<'a> {
 
     /// The number of the departure of a hop's packet.
     pub(super) fn owner(&self, hop: usize) -> usize {
-        self.owners[hop] as usize
+        owner(self.report, self.report.hops[hop].before) as usize
     }
 
     pub(super) fn place(&self, code: u32) -> &'a Place {
@@ -126,19 +108,26 @@ impl<'a> Index<'a> {
 
     /// How a transmitter served a hop's packet.
     pub(super) fn service(&self, hop: usize) -> Service {
-        let record = &self.report.hops[hop];
-        let (place, owner) = (self.place(record.place), self.owners[hop]);
-        let size = self.departure(owner as usize).size;
-        let ends = back(record.at, place.propagation + place.stack_after);
+        let place = self.place(self.report.hops[hop].place);
+        let size = self.departure(self.owner(hop)).size;
+        let ends = self.served_until(hop);
         let begins = back(ends, place.serializer.map_or(Span::ZERO, |link| link.time(size)));
-        Service { begins, ends, hop: hop as u32, owner }
+        Service { begins, ends, hop: hop as u32 }
+    }
+
+    /// When the service of a hop's packet ended.
+    fn served_until(&self, hop: usize) -> Time {
+        let record = &self.report.hops[hop];
+        let place = self.place(record.place);
+        back(record.at, place.propagation + place.stack_after)
     }
 
     /// The services of a place that end after a moment, in order.
-    pub(super) fn services_after(&self, code: u32, moment: Time) -> &[Service] {
-        let all = self.services.get(kind_of(code)).and_then(|kind| kind.get(number_of(code)));
+    pub(super) fn services_after(&self, code: u32, moment: Time) -> impl Iterator<Item = Service> + '_ {
+        let all = self.hops.get(kind_of(code)).and_then(|kind| kind.get(number_of(code)));
         let all = all.map_or(&[][..], Vec::as_slice);
-        &all[all.partition_point(|service| service.ends <= moment)..]
+        let first = all.partition_point(|hop| self.served_until(*hop as usize) <= moment);
+        all[first..].iter().map(|hop| self.service(*hop as usize))
     }
 
     /// Whose packet a departure was.
@@ -152,7 +141,7 @@ impl<'a> Index<'a> {
 
     /// Whose packet a transmitter served.
     pub(super) fn served(&self, service: &Service) -> Who {
-        self.who(service.owner as usize)
+        self.who(self.owner(service.hop as usize))
     }
 
     /// Whether a departure was from the sender of a flow.
@@ -216,11 +205,12 @@ impl<'a> Index<'a> {
     pub(super) fn held_at(&self, loss: &Loss) -> BTreeMap<Who, u64> {
         let mut held = BTreeMap::new();
         let mut count = |code: u32, pair: Option<(u16, u16)>| {
-            let of_pair = |service: &&Service| pair.is_none_or(|pair| self.pair(service.owner as usize) == pair);
-            let waits = self.services_after(code, loss.at).iter().filter(of_pair);
+            let owner = |service: &Service| self.owner(service.hop as usize);
+            let of_pair = |service: &Service| pair.is_none_or(|pair| self.pair(owner(service)) == pair);
+            let waits = self.services_after(code, loss.at).filter(of_pair);
             for service in waits.take_while(|service| self.queued(service.hop as usize) <= loss.at) {
-                let size = self.departure(service.owner as usize).size;
-                *held.entry(self.served(service)).or_default() += u64::from(size);
+                let size = self.departure(owner(&service)).size;
+                *held.entry(self.served(&service)).or_default() += u64::from(size);
             }
         };
         match loss.place {
@@ -286,16 +276,15 @@ pub(super) fn back(at: Time, span: Span) -> Time {
     Time::from_ps(at.as_ps().saturating_sub(span.as_ps()))
 }
 
-fn owners(report: &CauseReport) -> Vec<u32> {
-    let mut owners: Vec<u32> = Vec::with_capacity(report.hops.len());
-    for hop in &report.hops {
-        owners.push(match hop.before.record() {
-            Record::Hop(before) => owners[before],
-            Record::Departure(departure) => departure as u32,
-            Record::None => u32::MAX,
-        });
+/// The departure of a record's packet; none for no record.
+fn owner(report: &CauseReport, mut record: RecordId) -> u32 {
+    loop {
+        match record.record() {
+            Record::Hop(hop) => record = report.hops[hop].before,
+            Record::Departure(departure) => return departure as u32,
+            Record::None => return NONE,
+        }
     }
-    owners
 }
 
 /// The highest sequence number that a connection has sent, counted from its first.
@@ -309,7 +298,10 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
     let mut ends = Ends(vec![]);
     for (flow, report) in flows.iter().enumerate() {
         for (side, (host, port)) in [(report.src, report.sport), (report.dst, report.dport)].into_iter().enumerate() {
-            slot(&mut ends.0, host.index()).insert(port, (flow * 2 + side) as u32);
+            let ports = slot(&mut ends.0, host.index());
+            let place = usize::from(port - FIRST_PORT);
+            ports.resize(ports.len().max(place + 1), NONE);
+            ports[place] = (flow * 2 + side) as u32;
         }
     }
     ends

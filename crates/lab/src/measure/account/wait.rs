@@ -33,10 +33,10 @@ impl WaitParts<'_, '_> {
     fn behind(&mut self, code: u32, from: Time, until: Time, cause: Cause, idle: impl Fn(&mut Self, Time, Time)) {
         let mut at = from;
         let index = self.index;
-        for service in index.services_after(code, from).iter().take_while(|service| service.begins < until) {
+        for service in index.services_after(code, from).take_while(|service| service.begins < until) {
             let (begins, ends) = (service.begins.max(at), service.ends.min(until));
             idle(self, at, begins);
-            self.push(begins, ends, cause, Where::Place(code), index.served(service));
+            self.push(begins, ends, cause, Where::Place(code), index.served(&service));
             at = at.max(ends);
         }
         idle(self, at, until);

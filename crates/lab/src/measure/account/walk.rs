@@ -5,7 +5,7 @@ use super::index::Index;
 use super::wait;
 use firstlight_sim::causes::{Departure, Record, RecordId, Sent, Trigger};
 use firstlight_transport::Alarms;
-use firstlight_units::Time;
+use firstlight_units::{Span, Time};
 
 /// A walk. Its steps are from the last to the first.
 struct Walk<'a> {
@@ -21,6 +21,7 @@ struct Walk<'a> {
 /// The parts of the time of a flow from `start` to a delivery, in order: they follow each other without a gap.
 pub(super) fn walk(index: &Index<'_>, flow: usize, start: Time, end: Time, delivery: RecordId) -> Vec<Step> {
     let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, steps: vec![], parts: vec![] };
+    walk.read(delivery, end);
     let mut next = delivery;
     loop {
         next = match next.record() {
@@ -60,6 +61,20 @@ impl<'a> Walk<'a> {
             Some(after) if after.is_like(&step) && after.from == step.until => after.from = step.from,
             _ => self.steps.push(step),
         }
+    }
+
+    /// The program reads what has arrived.
+    fn read(&mut self, delivery: RecordId, end: Time) {
+        if let Record::Hop(hop) = delivery.record() {
+            let host = Where::Host(self.index.departure(self.index.owner(hop)).dst.0);
+            self.on_host(self.index.report.hops[hop].at, end, Cause::Application, host, None);
+        }
+    }
+
+    /// Adds time on a host. Less than a nanosecond is what a kernel's clock cannot count.
+    fn on_host(&mut self, from: Time, until: Time, cause: Cause, host: Where, lost: Option<usize>) {
+        let cause = if until.saturating_since(from) < Span::from_ns(1) { Cause::Stack } else { cause };
+        self.add(from, until, cause, host, Who::Nobody, lost);
     }
 
     /// A packet passes a place. Returns what was before.
@@ -151,18 +166,17 @@ impl<'a> Walk<'a> {
     /// What released a packet that repairs no loss, or the moment since when it waited for room.
     fn released(&mut self, departure: &Departure, sent: Sent, host: Where) -> RecordId {
         let cause = match departure.trigger {
-            Trigger::Arrival => return departure.cause,
+            Trigger::Arrival => Cause::Stack,
             Trigger::Other | Trigger::Room => return RecordId::NONE,
             Trigger::Program => Cause::Application,
             Trigger::Timer => of_alarms(departure.alarms, sent),
         };
-        if let Some(since) = self.moment(departure.cause) {
-            let lost = match (cause, departure.cause.record()) {
-                (Cause::SynLoss, Record::Departure(before)) => Some(before),
-                _ => None,
-            };
-            self.add(since, departure.at, cause, host, Who::Nobody, lost);
-        }
+        let lost = match (cause, departure.cause.record()) {
+            (Cause::SynLoss, Record::Departure(before)) => Some(before),
+            _ => None,
+        };
+        let since = self.moment(departure.cause).unwrap_or(self.start);
+        self.on_host(since, departure.at, cause, host, lost);
         departure.cause
     }
 

@@ -1,0 +1,93 @@
+"""Accounts of Linux hosts: they add up, little is unknown, and they are those of simulated hosts."""
+
+from pathlib import Path
+
+import firstlight as fl
+import pytest
+from firstlight.linux.kernels import Kernel
+from firstlight.runs.account import accounts
+
+STAR = """
+duration = "3s"
+[fabric]
+kind = "star"
+hosts = 4
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+mtu = "1500B"
+"""
+
+FLOW = """
+[[flows]]
+from = "host{}"
+to = "host0"
+size = "{}B"
+start = "{}"
+"""
+
+
+def run(folder: Path, text: str, kind: str = "linux") -> fl.Result:
+    path = folder / f"{kind}.toml"
+    path.write_text(text)
+    return fl.run(path, {"hosts.kind": kind, "measure.account": True, "measure.account_events": 100})
+
+
+def check(result: fl.Result, most_unknown: float = 0.01) -> dict[int, dict[str, int]]:
+    """The times of each flow by cause, once they add up and at most this part of them is unknown."""
+    found = {}
+    for flow, account in accounts(result).items():
+        assert account.total_ps == round(float(result.flows["fct_us"][flow]) * 1e6), flow
+        assert (account.rows["time_ps"] > 0).all()
+        causes = {part.name: part.time_ps for part in account.parts()}
+        assert causes.get("unknown", 0) <= most_unknown * account.total_ps, causes
+        found[flow] = causes
+    return found
+
+
+def both(folder: Path, text: str) -> tuple[dict[int, dict[str, int]], dict[int, dict[str, int]]]:
+    return check(run(folder, text, "simulated"), 0), check(run(folder, text))
+
+
+CLOCK = 10_000
+"""Picoseconds that a flow's few readings of its kernel's clock take, and what the clock cannot count."""
+
+
+def same(one: dict[str, int], other: dict[str, int], within: int = CLOCK) -> None:
+    for name in {*one, *other}:
+        assert one.get(name, 0) == pytest.approx(other.get(name, 0), abs=within), (name, one, other)
+
+
+def test_a_lone_packet_has_the_same_account_on_both_kinds(tmp_path: Path, kernel: Kernel) -> None:
+    simulated, linux = both(tmp_path, STAR + FLOW.format(1, 1000, "0s"))
+    same(simulated[0], linux[0])
+
+
+def test_windows_ask_for_the_same_round_trips(tmp_path: Path, kernel: Kernel) -> None:
+    text = STAR + "[tcp]\ninitial_window = 1\n" + FLOW.format(1, 20 * 1448, "0s")
+    results = [run(tmp_path, text, kind) for kind in ("simulated", "linux")]
+    check(results[1])
+    simulated, linux = (
+        {part.name: part.time_ps for part in accounts(result)[0].parts("waiting_for")} for result in results
+    )
+    same(simulated, linux)
+
+
+def test_a_lost_tail_is_probed_on_both_kinds(tmp_path: Path, kernel: Kernel) -> None:
+    flows = [FLOW.format(host, 1000, start) for host, start in ((1, "0ns"), (2, "50ns"), (3, "100ns"))]
+    simulated, linux = both(tmp_path, STAR + "[switch]\nqueue = 1\n" + "".join(flows))
+    assert linux[2]["tail_probe"] > 200 * 10**9
+    for flow in simulated:
+        same(simulated[flow], linux[flow])
+
+
+def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> None:
+    flows = "".join(FLOW.format(host, 200_000, "0s") for host in (1, 2, 3))
+    result = run(tmp_path, STAR + "[switch]\nqueue = 16\n" + flows)
+    causes = check(result)
+    timeouts = {int(flow) for flow in result.flows.index[result.flows["timeouts"] > 0]}
+    assert timeouts and timeouts == {flow for flow, own in causes.items() if own.get("rto", 0) > 200 * 10**9}
+    # The kernel counts in ticks of 4 ms.
+    busy = result.table("account_tcp_info").set_index("flow")["busy_us"]
+    for flow in causes:
+        assert busy[flow] == pytest.approx(float(result.flows["fct_us"][flow]), abs=4001)
