@@ -3,6 +3,7 @@ bounded time, and nothing of the user's is overwritten."""
 
 import contextlib
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (b"\0" * 5000, r"found '\u{0}\u{0}"),
         (b"\x1f\x8b\x08\0garbage\xff", "cannot read f: invalid utf-8"),
         (b"PK\x03\x04\0\0\0\0", "expected how many flows follow"),
+        (b"1 " * 500_000, "f:1:3: workload.0.file: '1' is one word too many"),
         (b"", "f:1:1: workload.0.file: it is empty"),
     ],
 )
@@ -70,6 +72,9 @@ def test_wrong_flow_lists(place: Path, content: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (os.mkfifo, "it is a pipe or a device: name a file"),
+        (lambda file: file.symlink_to("/dev/zero"), "it is a pipe or a device: name a file"),
+        (lambda file: file.symlink_to("/dev/tty"), "workload.0.file: cannot read f"),
         (lambda file: file.symlink_to("/proc/self/mem"), "Input/output error"),
         (lambda file: file.symlink_to("f"), "Too many levels of symbolic links"),
         (Path.mkdir, "Is a directory"),
@@ -88,6 +93,12 @@ def test_files_that_are_none(place: Path, make: Callable[[Path], None], message:
         (SHORT.replace("duration", "durati\u043en"), "this is not TOML"),  # a Cyrillic letter
         (SHORT.replace("duration =", "duration\u00a0="), "this is not TOML"),
         (SHORT.replace("\n", "\r"), "this is not TOML"),
+        (f'{SHORT}"\u202e\u200bx" = 1\n', r"workload.0.\u{202e}\u{200b}x: unknown key"),
+        (f'{SHORT}"\\u001b[31m\\u0007" = 1\n', r"workload.0.\u{1b}[31m\u{7}: unknown key"),
+        (
+            "".join(f"k{i} = {i}\n" for i in range(50_000)) + SHORT,
+            "more problems follow: correct these first",
+        ),
         (f"x = {'[' * 20_000}{']' * 20_000}\n", "this is not TOML"),
         (SHORT.replace('"1ms"', '"1e400ms"'), "duration: 'e400ms' is not a unit of time"),
         (SHORT.replace('"1ms"', "2020-01-01"), "duration: expected a time, found the date 2020-01-01"),

@@ -154,8 +154,13 @@ impl Places {
     }
 }
 
-/// The content of a file.
+/// The content of a file. It is read again later, for its hash or by Linux hosts' engine, so it cannot be a pipe; to
+/// open one would also wait for a writer.
 fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+    let kind = std::fs::metadata(file)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(std::io::Error::other("it is a pipe or a device: name a file"));
+    }
     let mut bytes = vec![];
     std::fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
