@@ -168,8 +168,8 @@ def plan(
         if seed.KEY in table:
             raise PlanError("the sweep has an axis seed: take it out, or do not give seeds")
         table[seed.KEY] = seed.seeds_of(spec, seeds)
+    name = spec.check().name  # with the table, whose wrong values have their places in the file
     spec = without_axes(spec)
-    name = spec.check().name
     points = Grid(spec, table)
     if len(points) <= CHECKED:
         pool.checked(points)
