@@ -6,9 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import firstlight as fl
 import pytest
 from conftest import Command
+from firstlight import core
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +18,7 @@ HYBRID = ROOT / "experiments" / "etalon" / "fig09-dynamic-voq" / "experiment.tom
 
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
-    schema = json.loads(fl.core.schema())
+    schema = json.loads(core.schema())
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
 
@@ -60,4 +60,4 @@ def test_a_wrong_experiment_does_not(
 def test_the_command_prints_the_schema(command: Command) -> None:
     printed = command("schema")
     assert printed.returncode == 0, printed.stderr
-    assert json.loads(printed.stdout) == json.loads(fl.core.schema())
+    assert json.loads(printed.stdout) == json.loads(core.schema())
