@@ -51,7 +51,7 @@ pub(super) fn limits(spec: &Spec, linux: &LinuxCounters) -> Table {
     let us = move |time: u64| time as f64 / f64::from(spec.time_scale);
     Table::new(
         "account_tcp_info",
-        "one row for each flow with Linux hosts, beside its account: times that its sender's kernel counts, in its ticks",
+        "one row for each flow with Linux hosts, beside its account: times that the sender's kernel counts, in ticks",
     )
     .count("flow", "number of the flow, as in table flows", &rows, |row| u64::from(*row.0))
     .number("busy_us", "how long data were unsent or unacknowledged", &rows, |row| us(row.1.busy_us))

@@ -268,8 +268,8 @@ impl CauseLog {
         self.activity = Activity { trigger, alarms, cause, endpoint: Some(endpoint) };
     }
 
-    /// The departure of nothing since when an endpoint waits for room: since the packet that arrived last, or else since
-    /// the one that it sent last.
+    /// Records that an endpoint waits for room, as a departure without a packet: since the packet that arrived last, or
+    /// else since the one that it sent last.
     fn since_when(&mut self, endpoint: usize, arrived_last: bool) -> RecordId {
         let EndpointState { departure, arrival, .. } = self.endpoints[endpoint];
         let before = match departure.record() {

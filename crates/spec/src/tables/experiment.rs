@@ -93,7 +93,10 @@ pub struct Experiment {
     pub workload: Vec<WorkloadTable>,
     /// Flows of simulated hosts that never start, by their numbers in table `flows`. All others keep their numbers,
     /// ports and random draws.
-    #[schemars(inner(range(max = 16_777_215)), extend("x-type" = "a list of flows", "x-when" = "simulated flow", "x-without" = "none", "examples" = [[7]]))]
+    #[schemars(
+        inner(range(max = 16_777_215)),
+        extend("x-type" = "a list of flows", "x-when" = "simulated flow", "x-without" = "none", "examples" = [[7]])
+    )]
     pub leave_out: Option<Vec<u32>>,
     #[serde(default)]
     #[schemars(extend("x-when" = "default hosts are Linux"))]
