@@ -1,5 +1,6 @@
 """``firstlight explain``: what it says of a run, and what it answers to wrong input."""
 
+import re
 from pathlib import Path
 
 import firstlight as fl
@@ -7,7 +8,7 @@ import networks
 import pytest
 from firstlight.figures.account import bands
 from firstlight.pages.report import write_result
-from firstlight.runs.account import accounts, chosen, duration, picoseconds
+from firstlight.runs.account import PHRASES, accounts, chosen, duration, picoseconds
 from firstlight.runs.job_account import job_account, message_account
 from firstlight.runs.without import blamed, rerun, worth
 
@@ -27,6 +28,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = fl.run(folder / "incast.toml")
     result.save(folder / "result")
     return folder / "result"
+
+
+def test_each_cause_has_a_phrase() -> None:
+    source = Path(__file__).parents[2] / "crates" / "lab" / "src" / "measure" / "account" / "cause.rs"
+    names = set(re.findall(r'Cause::\w+ => "(\w+)"', source.read_text()))
+    assert len(names) > 20 and names <= PHRASES.keys(), names - PHRASES.keys()
 
 
 def test_times_add_up_to_completion_times(stored: Path) -> None:

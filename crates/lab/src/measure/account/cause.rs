@@ -34,7 +34,7 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// All causes with their names and what they are, for the reference.
+    /// The cause as table `account` names it.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Cause::Computation => "computation",
