@@ -124,7 +124,7 @@ def test_wrong_experiments(place: Path, text: str, message: str) -> None:
         ("seed = [1, true]", "expected a whole number, found true"),
         ('name = ["../a", "b"]', "cannot be the name of a directory"),
         ('"sweep.seed" = [1]', "sweep.seed"),
-        ('"" = [1]', "an empty name"),
+        ('"" = [1]', "sweep.: unknown key"),
         ('"workload.99.size" = ["1kB"]', "workload is a list of 1"),
         ('"workload.18446744073709551616.size" = ["1kB"]', "workload is a list of 1"),
     ],

@@ -63,7 +63,8 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
 
 def write(folder: Path, mode: str, more: str = "") -> Path:
     file = folder / f"{mode}.toml"
-    file.write_text(f"{SMALL.replace('small', mode, 1)}\n{more}# {folder}\n")
+    # A point of a sweep has the text without the lines of [sweep].
+    file.write_text(f"# {folder}\n{SMALL.replace('small', mode, 1)}\n{more}")
     return file
 
 

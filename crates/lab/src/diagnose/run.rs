@@ -5,7 +5,7 @@ use crate::run::{Counters, LinuxCounters, ProgramEnd};
 use firstlight_linux::Frames;
 use firstlight_sim::{FlowReport, HybridConfig, MeterReport, QcnReport};
 use firstlight_spec::{Flow, HostKind, Linux, Spec};
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;
 
 pub(super) fn pair(spec: &Spec, hybrid: &HybridConfig, meter: &MeterReport, notes: &mut Vec<String>) {
@@ -63,7 +63,7 @@ pub(super) fn lockout(spec: &Spec, counters: &Counters, notes: &mut Vec<String>)
     let half = counters.elapsed / 2;
     let long = |flow: &Flow, report: &FlowReport| {
         let stopped = flow.stop.is_some_and(|stop| stop < counters.elapsed);
-        report.finish.is_none() && !stopped && flow.start < half
+        report.finish.is_none() && !stopped && flow.start < half && report.start < Time::MAX
     };
     let mut crowds: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for (flow, report) in spec.flows.iter().zip(&counters.flows).filter(|(flow, report)| long(flow, report)) {

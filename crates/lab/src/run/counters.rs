@@ -103,10 +103,11 @@ impl Counters {
 fn job_reports(spec: &Spec, world: &World) -> Vec<JobReport> {
     let (of_messages, flows) = (world.jobs(), world.flows());
     let report = |(number, job): (usize, &Job)| {
-        let own = &flows[job.flows.clone()];
-        if own.is_empty() {
+        if job.flows.is_empty() {
             return of_messages[number];
         }
+        let takes_part = |flow: &usize| !spec.leave_out.contains(&(*flow as u32));
+        let own: Vec<&FlowReport> = job.flows.clone().filter(takes_part).map(|flow| &flows[flow]).collect();
         JobReport {
             start: own.iter().map(|flow| flow.start).min().filter(|start| *start < Time::MAX),
             finish: own
