@@ -277,7 +277,7 @@ fn notices_of_circuits() {
     check(PAIR, &[
         ("small = 16", &format!("small = 16\n{notices}\ndelay = \"3us\""), "accepted"),
         ("small = 16", &format!("small = 16\n{notices}\n[measure]\naccount = true"),
-         "x.toml:20:11: marks.carrier: accounts do not follow notices: write carrier = \"acks\", or take out \
+         "x.toml:28:11: marks.carrier: accounts do not follow notices: write carrier = \"acks\", or take out \
           measure.account"),
         ("small = 16", "small = 16\n[marks]\ndelay = \"3us\"",
          "x.toml:28:9: marks.delay: has no effect: marks take as long as ACKs; take it out, or write carrier = \
