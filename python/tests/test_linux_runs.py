@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import firstlight as fl
@@ -478,6 +478,38 @@ def test_no_process_outlives_its_command(small: Path, tmp_path: Path, ended: sig
         os.utime(path, (0, 0))
         directory.clear_leftovers(path.parent)
     assert not (tmp_path / "r").exists()
+
+
+def test_a_process_that_begins_as_its_kernel_is_killed_ends_too(small: Path, tmp_path: Path) -> None:
+    with_programs(tmp_path, 'on = "host0"\nrun = "while true; do sleep 0.001; done"\nname = "loop"')
+    words = ["run", "small.toml", "--hosts", "linux", "--set", "duration=1000s", "--out", "r"]
+    for _ in range(12):
+        run = subprocess.Popen(argv(words), cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 60
+            while len(kernels_of(tmp_path)) < 3:
+                assert time.monotonic() < deadline, "waited a minute in vain"
+                time.sleep(0.02)
+            kernel = min(kernels_of(tmp_path))
+            children = os.open(f"/proc/{kernel}/task/{kernel}/children", os.O_RDONLY)
+            before = set(os.pread(children, 4096, 0).split())
+            while (now := set(os.pread(children, 4096, 0).split())) <= before:
+                assert time.monotonic() < deadline, "waited a minute in vain"
+                before = now
+            run.kill()
+            with suppress(ProcessLookupError):  # the kernel ends with its command, but not before this
+                os.kill(kernel, signal.SIGKILL)
+            os.close(children)
+        finally:
+            run.kill()
+        run.wait()
+        deadline = time.monotonic() + 10
+        while kernels_of(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert kernels_of(tmp_path) == {}
+    for path in run_directories(tmp_path):
+        os.utime(path, (0, 0))
+        directory.clear_leftovers(path.parent)
 
 
 def test_compare_overlays_both_kinds_of_hosts(small: Path, command: Command) -> None:

@@ -118,9 +118,9 @@ class Workshop:
     def prepare(self) -> None:
         """Add our driver, patch and configuration to the tree."""
         ours = self.linux / "kernel"
-        # Older versions have no program of their own that begins a process, where processes ask for traps.
-        traps = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
-        for name in ("firstlight.patch", *(["processor.patch"] if traps else [])):
+        # Older versions have no program of their own that begins a process, which two patches change.
+        begins = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
+        for name in ("firstlight.patch", *(["processor.patch", "orphans.patch"] if begins else [])):
             self.run(
                 *("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i", str(ours / name)),
                 failure=f"our patch does not fit Linux {self.version}",
