@@ -1,9 +1,10 @@
 """Long tests outside of the suite (`make soak`): kills at random lose nothing, many runs leak nothing.
 
-python python/tests/soak.py [--kills 200] [--runs 10000]
+python python/tests/soak.py [--kills 200] [--runs 10000] [--minutes 60]
 """
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -14,19 +15,31 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
 from conftest import SMALL, argv, environment
 from firstlight.runs import leftovers
 from firstlight.runs.result import is_sound
 from test_kernel_build import Bench
+from test_linux_runs import kernels_of
+from test_supervision import run_directories
 
 EXPERIMENT = f'{SMALL}\n[sweep]\n"voq.small" = [8, 16, 32]\nseed = [1, 2, 3, 4]\n'
 COMMANDS = {
     "run": ["run", "small.toml", "--set", "duration=96ms", "--out", "r", "--capture"],
     "sweep": ["sweep", "small.toml", "--out", "s", "--jobs", "2"],
     "reproduce": ["reproduce", "hotspot", "--out", "h", "--jobs", "2"],
+    "run on Linux hosts": ["run", "small.toml", "--hosts", "linux", "--set", "duration=96ms", "--out", "l"],
 }
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"measure.account": True},
+    {"tcp.cc": "dctcp", "voq.ecn_small": 4, "duration": "12ms"},
+    {"tcp.cc": "bbr", "duration": "12ms"},
+)
+"""Runs in one process take turns with these. Each fiftieth is on Linux hosts; of the others each seventh
+stores a capture and a timeline."""
 ALLOWED_MB = 16.0
 """Growth of a process over its runs that counts as none: the allocator's own."""
 
@@ -36,6 +49,7 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--kills", type=int, default=200)
     options.add_argument("--runs", type=int, default=10_000)
+    options.add_argument("--minutes", type=float, default=60.0, help="how long to go on with runs at least")
     wanted = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="firstlight-soak-") as name:
         folder = Path(name)
@@ -45,7 +59,7 @@ def main() -> None:
             builds.mkdir()
             kill_builds(builds, wanted.kills // (len(COMMANDS) + 1))
         if wanted.runs:
-            run_many(folder, wanted.runs)
+            run_many(folder, wanted.runs, 60.0 * wanted.minutes)
 
 
 def kill_at_random(folder: Path, kills: int) -> None:
@@ -53,7 +67,7 @@ def kill_at_random(folder: Path, kills: int) -> None:
     dice = random.Random(1)
     share = kills // (len(COMMANDS) + 1)
     for name, words in COMMANDS.items():
-        text = EXPERIMENT if name == "sweep" else SMALL
+        text = f"# {folder}\n{EXPERIMENT if name == 'sweep' else SMALL}"
         clear(folder)
         (folder / "small.toml").write_text(text)
         within = seconds_of(words, folder, environment())
@@ -61,16 +75,31 @@ def kill_at_random(folder: Path, kills: int) -> None:
         (folder / "small.toml").write_text(text)
         before: set[Path] = set()
         killed = 0
-        for _ in range(share):
-            killed += kill_once(folder, words, dice.uniform(0.0, within))
+        while killed < share:
+            ended = not kill_once(folder, words, dice.uniform(0.0, within))
+            await_end(folder)
             now = set(results(folder))
             check(before <= now, f"{name}: lost {before - now}")
             check(all(map(is_sound, now)), f"{name}: a result is not sound")
             before = now
+            killed += not ended
+            if ended:  # nothing is left to do, so nothing to kill
+                clear(folder)
+                (folder / "small.toml").write_text(text)
+                before = set()
         seconds_of(words, folder, environment())
         left = [p for place in (folder, *folder.glob("*/points")) for p in leftovers.left_in(place)]
+        left += run_directories(folder)
         check(not left, f"{name}: left {left}")
-        print(f"{name}: {killed} of {share} starts killed, nothing lost, nothing left", flush=True)
+        print(f"{name}: killed {killed} times, nothing lost, nothing left", flush=True)
+
+
+def await_end(folder: Path) -> None:
+    """Wait until the kernels of killed runs have ended: they do so by themselves, at once."""
+    deadline = time.monotonic() + 30.0
+    while found := kernels_of(folder):
+        check(time.monotonic() < deadline, f"processes outlive their command: {found}")
+        time.sleep(0.01)
 
 
 def kill_builds(folder: Path, kills: int) -> None:
@@ -83,7 +112,7 @@ def kill_builds(folder: Path, kills: int) -> None:
     within = seconds_of([*words, "250"], folder, usual)
     before = tree(bench.cache)
     killed = 0
-    for _ in range(kills):
+    while killed < kills:
         killed += kill_once(folder, [*words, "1000"], dice.uniform(0.0, within), usual)
         now = tree(bench.cache)
         check(before.items() <= now.items(), "kernel build: the kernel that was there has changed")
@@ -93,7 +122,7 @@ def kill_builds(folder: Path, kills: int) -> None:
     listed = subprocess.run(argv(["kernel", "list", "--json"]), env=usual, capture_output=True, text=True)
     check(sorted(k["hz"] for k in json.loads(listed.stdout)) == [250, 1000], f"kernels: {listed.stdout}")
     check(len(bench.left()) == 2, f"kernel build: left {bench.left()}")
-    print(f"kernel build: {killed} of {kills} starts killed, nothing lost, nothing left", flush=True)
+    print(f"kernel build: killed {killed} times, nothing lost, nothing left", flush=True)
 
 
 def tree(folder: Path) -> dict[Path, bytes]:
@@ -139,29 +168,38 @@ def results(folder: Path) -> list[Path]:
     return [f.parent for f in folder.rglob("manifest.json") if not f.parent.name.startswith(".")]
 
 
-def run_many(folder: Path, runs: int) -> None:
-    """Run many experiments in this process: its memory, its descriptors and ``/dev/shm`` stay as they are."""
+def run_many(folder: Path, runs: int, seconds: float) -> None:
+    """Run at least so many experiments in this process, and for so long: its memory, its descriptors and
+    ``/dev/shm`` stay as they are."""
     file = folder / "many.toml"
-    file.write_text(SMALL)
+    file.write_text(f"# {folder}\n{SMALL}")
     started = time.monotonic()
     first: tuple[float, int, int] | None = None
-    for number in range(runs):
-        fl.run(file, {"seed": number, "duration": "6ms", "warmup": "0s"}, out=folder / "many")
+    for number in itertools.count():
+        if number >= runs and time.monotonic() - started >= seconds:
+            break
+        settings = {"duration": "6ms", **SETTINGS[number % len(SETTINGS)], "seed": number, "warmup": "0s"}
+        more: dict[str, Any] = {}
+        if number % 50 == 49:
+            settings["hosts.kind"] = "linux"
+        elif number % 7 == 0:
+            more = {"capture": True, "trace": folder / "many.pftrace"}
+        fl.run(file, settings, out=folder / "many", **more)
         if number == runs // 10:
-            first = held()
+            first = held(folder)
     assert first is not None
-    last = held()
+    last = held(folder)
     check(last[0] - first[0] < ALLOWED_MB and last[1:] == first[1:], f"leaks: {first} -> {last}")
     print(
-        f"{runs} runs in {time.monotonic() - started:.0f} s: memory {first[0]:.0f} -> {last[0]:.0f} MB, "
-        f"descriptors {first[1]} -> {last[1]}, /dev/shm {first[2]} -> {last[2]} entries"
+        f"{number} runs in {time.monotonic() - started:.0f} s: memory {first[0]:.0f} -> {last[0]:.0f} MB, "
+        f"descriptors {first[1]} -> {last[1]}, directories of runs in memory {first[2]} -> {last[2]}"
     )
 
 
-def held() -> tuple[float, int, int]:
-    """Memory (MB), open descriptors, and entries of ``/dev/shm`` that are ours."""
+def held(folder: Path) -> tuple[float, int, int]:
+    """Memory (MB), open descriptors, and run directories of Linux hosts."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    shm = len(list(Path("/dev/shm").glob("firstlight-*")))
+    shm = len(run_directories(folder))
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6, len(os.listdir("/proc/self/fd")), shm
 
 

@@ -1,12 +1,16 @@
 """The command line as a user types it."""
 
 import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import firstlight as fl
 import pytest
-from conftest import Command
+from conftest import Command, argv, environment
 
 
 def test_run_prints_a_summary_and_stores_the_result(small: Path, command: Command, tmp_path: Path) -> None:
@@ -70,6 +74,31 @@ def test_completion_knows_commands_and_options(
     monkeypatch.setenv("COMP_WORDS", "firstlight sweep --sh")
     monkeypatch.setenv("COMP_CWORD", "2" if shell != "fish" else "--sh")
     assert "--shard" in command().stdout
+
+
+WORDS = {
+    "bash": "complete -p firstlight; COMP_WORDS=(firstlight sweep --sh); COMP_CWORD=2; "
+    '_firstlight_completion firstlight; echo "${COMPREPLY[@]}"',
+    "fish": "complete -C 'firstlight sweep --sh'",
+}
+"""What shells do at Tab after ``firstlight sweep --sh``; zsh completes in its line editor only."""
+
+
+@pytest.mark.parametrize("shell", [shell for shell in WORDS if shutil.which(shell)])
+def test_shells_complete_with_the_script(command: Command, tmp_path: Path, shell: str) -> None:
+    (tmp_path / "script").write_text(command("completion", shell).stdout)
+    (tmp_path / "firstlight").write_text(f'#!/bin/sh\nexec {shlex.join(argv([]))} "$@"\n')
+    (tmp_path / "firstlight").chmod(0o755)
+    path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
+    done = subprocess.run(
+        [shell, "-c", f"source ./script; {WORDS[shell]}"],
+        cwd=tmp_path,
+        env={**environment(), "PATH": path, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "--shard" in done.stdout.splitlines()[-1], done.stderr
 
 
 def test_list_names_every_reproduction(command: Command) -> None:

@@ -1,9 +1,14 @@
 """Sweeps on executors and in shards: the same results, whoever runs the points."""
 
+import json
 import multiprocessing
 import os
+import pickle
+import shutil
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,6 +16,7 @@ from typing import Any
 import firstlight as fl
 import pytest
 from conftest import SMALL, Command
+from firstlight.linux import kernels
 from firstlight.runs import grid, leftovers, remote, sweep
 from firstlight.runs.pool import Means
 from firstlight.runs.shards import Shard
@@ -103,6 +109,69 @@ def test_a_worker_with_another_build_or_other_files_refuses(short: Path, tmp_pat
     Other.build = fl.core.build()
     with pytest.raises(fl.RunError, match="another kernel of Linux hosts, or other files"):
         fl.sweep(short, axes=AXES, out=tmp_path / "s", executor=Other(0))
+
+
+class Elsewhere(Executor):
+    """Runs each task in a process of its own, which ``prefix`` starts in another environment."""
+
+    def __init__(self, prefix: Sequence[str] = (), **environment: str) -> None:
+        self.prefix = prefix
+        self.environment = {**os.environ, **environment}
+
+    def submit(self, call: Any, /, *args: Any, **_: Any) -> "Future[Any]":
+        code = (
+            "import pickle, sys; f, a = pickle.load(sys.stdin.buffer); pickle.dump(f(*a), sys.stdout.buffer)"
+        )
+        words = [*self.prefix, sys.executable, "-c", code]
+        task = pickle.dumps((call, args))
+        done = subprocess.run(words, input=task, env=self.environment, stdout=subprocess.PIPE, check=True)
+        future: Future[Any] = Future()
+        future.set_result(pickle.loads(done.stdout))
+        return future
+
+
+def test_a_process_with_another_core_refuses(short: Path, tmp_path: Path) -> None:
+    package = tmp_path / "other" / "firstlight"
+    package.mkdir(parents=True)
+    for entry in Path(fl.core.__file__).parent.iterdir():
+        if entry.name.startswith("_core."):
+            (package / entry.name).write_bytes(entry.read_bytes() + b"another build")
+        else:
+            (package / entry.name).symlink_to(entry)
+    elsewhere = Elsewhere(PYTHONPATH=str(package.parent))
+    with pytest.raises(fl.RunError, match=r"^voq\.small=8 seed=1: the worker on .* has another build"):
+        fl.sweep(short, axes=AXES, out=tmp_path / "s", executor=elsewhere)
+    same = fl.sweep(short, axes=AXES, out=tmp_path / "s", executor=Elsewhere())
+    assert list(same.frame["digest"]) == list(fl.sweep(short, axes=AXES, out=tmp_path / "l").frame["digest"])
+
+
+def test_a_process_with_another_kernel_refuses(short: Path, tmp_path: Path, kernel: kernels.Kernel) -> None:
+    other = tmp_path / "cache" / "kernels" / kernel.path.name.replace(kernel.version, "7.2.99")
+    shutil.copytree(kernel.path, other)
+    (other / "kernel.json").write_text(json.dumps({**kernel.manifest, "version": "7.2.99"}))
+    with pytest.raises(fl.RunError, match=r"the worker on .* has another kernel of Linux hosts"):
+        fl.sweep(
+            short,
+            {"hosts.kind": "linux"},
+            axes=AXES,
+            out=tmp_path / "s",
+            executor=Elsewhere(FIRSTLIGHT_CACHE=str(tmp_path / "cache")),
+        )
+
+
+def test_a_process_with_too_little_memory_for_kernels_refuses(
+    short: Path, tmp_path: Path, kernel: kernels.Kernel
+) -> None:
+    small = 'mount -t tmpfs -o size=64m none /dev/shm && exec "$@"'
+    prefix = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", small, "sh"]
+    with pytest.raises(fl.RunError, match=r"^voq\.small=8 seed=1: no room for a kernel: .* /dev/shm has 64"):
+        fl.sweep(
+            short,
+            {"hosts.kind": "linux"},
+            axes=AXES,
+            out=tmp_path / "s",
+            executor=Elsewhere(prefix, TMPDIR="/dev/shm"),
+        )
 
 
 def test_a_point_that_fails_on_a_worker_is_named(short: Path, tmp_path: Path, processes: Executor) -> None:
