@@ -1,5 +1,6 @@
 """What a point of a sweep costs besides its simulation, by who runs it, in processor time.
 
+Short points, then long ones:
 .venv/bin/python benches/sweeps.py [POINTS]
 """
 
@@ -14,6 +15,8 @@ from pathlib import Path
 import firstlight as fl
 
 EXPERIMENT = Path(__file__).parent / "etalon-pair.toml"
+LONG = 60
+"""How many times as long as a short point a long one is."""
 SETTINGS = {"duration": "24ms", "warmup": "4800us"}
 JOBS = 2
 
@@ -72,31 +75,43 @@ def cost(run: Callable[[dict[str, list[int]], Path], None], points: int, out: Pa
     return processor_time(lambda: run({"seed": list(range(1, points + 1))}, out))
 
 
-def marginal(
-    run: Callable[[dict[str, list[int]], Path], None], jobs: int, points: int, folder: Path
-) -> float:
-    """Seconds of processor time per point, without those that begin and end a sweep."""
-    begin = cost(run, jobs, folder / "begin")
-    return (cost(run, points, folder / "whole") - begin) / (points - jobs)
+def simulation(points: int) -> float:
+    """Seconds of processor time of a point's simulation alone."""
+    runs = processor_time(lambda: [fl.run(EXPERIMENT, {**SETTINGS, "seed": s}) for s in range(1, points + 1)])
+    return runs / points
+
+
+def measure(points: int, folder: Path) -> None:
+    """Print a table's rows for points of the present length, and how well two processes share the work."""
+    per_point: dict[str, float] = {}
+    begins: dict[str, float] = {}
+    before = simulation(points)
+    for number, (name, run) in enumerate({**WAYS, "one process": alone}.items()):
+        jobs = 1 if run is alone else JOBS
+        begins[name] = cost(run, jobs, folder / f"begin{number}")
+        whole = cost(run, points, folder / f"whole{number}")
+        per_point[name] = (whole - begins[name]) / (points - jobs)
+    simulated = (before + simulation(points)) / 2
+    print(f"\nsimulation alone: {1e3 * simulated:.1f} ms of processor time per point, {points} points")
+    print(
+        "| run by | per point (ms) | of it besides simulation | to begin and end (s) |\n|---|---:|---:|---:|"
+    )
+    for name, seconds in per_point.items():
+        besides = f"{1e3 * (seconds - simulated):.1f} ms, {100 * (1 - simulated / seconds):.0f} %"
+        print(f"| {name} | {1e3 * seconds:.1f} | {besides} | {begins[name]:.1f} |")
+    efficiency = 2 * per_point["one process"] / per_point["local processes"]
+    print(f"two local processes do at most {efficiency:.2f} times the work of one", flush=True)
 
 
 def main(points: int) -> None:
-    """Print a table, and how well two processes share the work."""
-    simulated = processor_time(
-        lambda: [fl.run(EXPERIMENT, {**SETTINGS, "seed": s}) for s in range(1, points + 1)]
-    )
-    print(f"simulation alone: {1e3 * simulated / points:.1f} ms of processor time per point")
-    print("| run by | more per point (ms) | to begin and end (s) |\n|---|---:|---:|")
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (name, run) in enumerate(WAYS.items()):
-            begin = cost(run, JOBS, Path(folder, f"begin{number}"))
-            whole = cost(run, points, Path(folder, f"whole{number}"))
-            more = (whole - begin - simulated * (points - JOBS) / points) / (points - JOBS)
-            print(f"| {name} | {1e3 * more:.1f} | {begin:.1f} |", flush=True)
-        one = marginal(alone, 1, points, Path(folder, "one"))
-        two = marginal(local, JOBS, points, Path(folder, "two"))
-    print(f"a point takes {1e3 * one:.1f} ms with one process and {1e3 * two:.1f} ms with two: ", end="")
-    print(f"two do at most {2 * one / two:.2f} times the work of one")
+    """Measure short points, then long ones, of which there are a fifth."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for length in ("short", "long"):
+            (folder / length).mkdir()
+        measure(points, folder / "short")
+        SETTINGS["duration"] = f"{24 * LONG}ms"
+        measure(max(points // 5, JOBS + 1), folder / "long")
 
 
 if __name__ == "__main__":

@@ -207,6 +207,39 @@ def test_goal_and_report_say_in_one_line_where_they_cannot_write(
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "small.toml", "--out", "full/r", "--capture"],
+        ["run", "small.toml", "--out", "elsewhere", "--trace", "full/x.pftrace"],
+        ["goal", "generate", "halo", "--ranks", "512", "--out", "full/x.goal"],
+        ["report", "full/done"],
+        ["bundle", "done", "--out", "full/x.zip"],
+    ],
+    ids=lambda words: f"{words[0]}{len(words)}",
+)
+def test_a_full_disk_is_one_line_and_leaves_no_partial_file(short: Path, words: list[str]) -> None:
+    """A file system of 1 MB, 4 kB of which are free beside a result."""
+    done = fl.run(short, out=short.parent / "done").path
+    assert done is not None
+    (short.parent / "full").mkdir()
+    script = """mount -t tmpfs -o size=1m none full && cp -r done full/ || exit 9
+    head -c 1m /dev/zero > full/filler 2>/dev/null
+    truncate -s -4k full/filler; ls -AR full > before; "$@"; code=$?; ls -AR full > after; exit $code"""
+    ended = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", *argv(words)],
+        cwd=short.parent,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode in (1, 2), ended.stderr
+    assert "No space left" in ended.stderr and len(ended.stderr.splitlines()) == 1, ended.stderr
+    before, after = ((short.parent / name).read_text() for name in ("before", "after"))
+    assert after == before
+
+
 # Several at once
 
 
