@@ -2,6 +2,8 @@
 
 mod address;
 mod headers;
+#[cfg(test)]
+mod round_trip;
 mod writer;
 
 pub use address::address;
