@@ -1,6 +1,7 @@
 """The wheel in ``dist/`` (``make wheel``) in an empty environment, without a checkout and without Rust."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -156,11 +157,21 @@ def test_the_kernel_s_wheel_has_its_license_and_source() -> None:
     assert modes["linux"] & 0o111
 
 
-def test_the_source_archive_has_what_a_build_needs() -> None:
+def test_the_source_archive_has_what_a_build_needs(tmp_path: Path) -> None:
     archives = sorted(DIST.glob("firstlight-*.tar.gz"), key=os.path.getmtime)
     if not archives:
         pytest.skip("no source archive: run `make wheel`")
     with tarfile.open(archives[-1]) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "Cargo.lock", "Cargo.toml", "python/firstlight/__init__.py"} <= names
-    assert {"crates/py/src/lib.rs", "crates/sim/src/lib.rs", "crates/version/build.rs"} <= names
+        archive.extractall(tmp_path, filter="data")
+    (root,) = tmp_path.iterdir()
+    for name in ("pyproject.toml", "README.md", "crates/version/build.rs", "python/firstlight/__init__.py"):
+        assert (root / name).is_file(), name
+    share = root / "python/firstlight/share"
+    assert len(list(share.glob("experiments/*/*/experiment.toml"))) > 40
+    assert (share / "linux/kernel/firstlight.patch").is_file()
+    words = ["cargo", "metadata", "--offline", "--format-version", "1"]  # names every crate, or fails
+    known = subprocess.run(words, cwd=root / "crates/py", capture_output=True, text=True, check=False)
+    assert known.returncode == 0, known.stderr
+    for file in (file for crate in (root / "crates").iterdir() for file in crate.glob("src/**/*.rs")):
+        for name in re.findall(r'include_(?:str|bytes)!\("([^"]+)"\)', file.read_text()):
+            assert (file.parent / name).is_file(), f"{file} includes {name}"

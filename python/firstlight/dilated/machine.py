@@ -25,7 +25,9 @@ def examine() -> Iterator[Check]:
         ("LibADU", installed.LIBADU),
     ):
         there = file.is_file()
-        yield _check(name, there, file.name if there else "missing", "" if there else "make setup")
+        yield _check(
+            name, there, file.name if there else "missing", "" if there else "make setup in a checkout"
+        )
     yield namespaces()
     yield devices()
     yield queues()

@@ -73,7 +73,13 @@ def virtual() -> Iterator[Check]:
     yield build_tools()
     for name, file in (("engine for kernels", installed.ENGINE), ("guest program", installed.GUEST)):
         there = file.is_file()
-        yield Check(VIRTUAL, name, there, file.name if there else "missing", "" if there else "make setup")
+        yield Check(
+            VIRTUAL,
+            name,
+            there,
+            file.name if there else "missing",
+            "" if there else "make setup in a checkout",
+        )
     yield processes()
     yield memory()
     yield shared_memory()
