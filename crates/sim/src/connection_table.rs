@@ -84,7 +84,13 @@ impl FlowEnd {
             }
             written
         };
-        fabric.inject_with(self.host, now, write) && self.connection.has_output()
+        if !fabric.inject_with(self.host, now, write) {
+            return false;
+        }
+        if let Some(leaves) = fabric.departure(self.host) {
+            self.connection.on_queued(leaves, now);
+        }
+        self.connection.has_output()
     }
 
     #[cold]

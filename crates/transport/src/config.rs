@@ -189,6 +189,16 @@ impl Memory {
         }
     }
 
+    /// Packets that lie beyond a gap join until they have so many pieces of pages together; measured, as the pages are.
+    pub(crate) const MOST_PIECES: u32 = 17;
+
+    /// The pages in which the sender has kept the `len` bytes from stream offset `start` on.
+    pub(crate) const fn pieces(start: u64, len: u64) -> u32 {
+        const PAGE: u64 = 4096;
+        let first = start.saturating_sub(1);
+        ((first + len.saturating_sub(1)) / PAGE - first / PAGE + 1) as u32
+    }
+
     /// Bytes that a packet takes which continues what waits in the buffer: of an interface its payload alone, for it
     /// joins the packet before it.
     pub(crate) fn of_joined(self, payload: u64) -> u64 {

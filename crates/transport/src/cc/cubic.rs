@@ -6,9 +6,9 @@
 //!
 //! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
 //! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the pace found
-//! last. On wide-area paths that cannot be seen. On a path of 100 us a window can stand still for 300 round trips, and
-//! one that is about to grow goes on at the pace of its first packet for the rest of the tick: 10 round trips at
-//! HZ=1000.
+//! last, also where congestion has brought it back to that size. On wide-area paths that cannot be seen. On a path of
+//! 100 us a window can stand still for 300 round trips, and one that is about to grow goes on at the pace of its first
+//! packet for the rest of the tick: 10 round trips at HZ=1000.
 
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, Window};
@@ -73,6 +73,8 @@ struct Epoch {
     k: f64,
     /// The window that Reno would have reached (section 4.3).
     w_est: f64,
+    /// Coarse evaluation: packets acknowledged that are not in `w_est` yet.
+    credit: u32,
 }
 
 /// Coarse evaluation: what was found last.
@@ -102,6 +104,8 @@ pub struct Cubic {
     tick: Span,
     /// and how long the pace found for a window is kept while the window stands still.
     keep: Span,
+    /// Coarse evaluation: the least round trip that was measured.
+    least_rtt: Option<Span>,
     hystart: HyStart,
 }
 
@@ -119,6 +123,7 @@ impl Cubic {
             pace: CoarsePace::default(),
             tick,
             keep,
+            least_rtt: None,
             hystart: HyStart::new(),
         }
     }
@@ -131,52 +136,77 @@ impl Cubic {
     fn begin_epoch(&mut self, cwnd: f64, now: Time) -> Epoch {
         self.fraction = 0.0;
         let w_max = self.w_max.max(cwnd);
-        Epoch { start: now, w_max, k: libm::cbrt((w_max - cwnd) / C), w_est: cwnd }
+        Epoch { start: now, w_max, k: libm::cbrt((w_max - cwnd) / C), w_est: cwnd, credit: 0 }
     }
 
     /// Sections 4.2 to 4.5.
     fn avoid_congestion(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
+        if self.config.coarse {
+            self.find_pace(window.cwnd, acked, ack);
+            return window.additive_increase(self.pace.per, acked);
+        }
         let cwnd = f64::from(window.cwnd);
-        let fresh = self.epoch.is_none();
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(cwnd, ack.now));
         epoch.w_est += self.alpha() * f64::from(acked) / cwnd;
         self.epoch = Some(epoch);
-        if self.config.coarse {
-            self.find_pace(&epoch, window.cwnd, ack, fresh);
-            window.additive_increase(self.pace.per, acked);
-        } else if epoch.w_cubic((ack.now - epoch.start).as_secs_f64()) < epoch.w_est {
+        if epoch.w_cubic((ack.now - epoch.start).as_secs_f64()) < epoch.w_est {
             window.cwnd = window.cwnd.max(epoch.w_est as u32);
         } else {
-            self.fraction += (epoch.target(ack).clamp(cwnd, 1.5 * cwnd) - cwnd) / cwnd * f64::from(acked);
+            let rtt = ack.srtt.map_or(0.0, |rtt| rtt.as_secs_f64());
+            let target = epoch.w_cubic((ack.now - epoch.start).as_secs_f64() + rtt);
+            self.fraction += (target.clamp(cwnd, 1.5 * cwnd) - cwnd) / cwnd * f64::from(acked);
             let whole = self.fraction as u32;
             window.cwnd += whole;
             self.fraction -= f64::from(whole);
         }
     }
 
-    /// The coarse evaluation.
-    fn find_pace(&mut self, epoch: &Epoch, cwnd: u32, ack: &Ack, fresh: bool) {
-        let age = ack.now.saturating_since(self.pace.tick);
-        if !fresh && self.pace.cwnd == cwnd && age < self.keep {
+    /// The coarse evaluation. A pace found for this window holds for a while, even if there was congestion since.
+    fn find_pace(&mut self, cwnd: u32, acked: u32, ack: &Ack) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.credit += acked;
+        }
+        let now = self.whole_ticks(ack.now);
+        let age = now - self.pace.tick;
+        if self.pace.cwnd == cwnd && age < self.keep {
             return;
         }
+        let fresh = self.epoch.is_none();
+        let mut epoch = self.epoch.unwrap_or_else(|| Epoch { credit: acked, ..self.begin_epoch(cwnd.into(), now) });
         if fresh || age >= self.tick {
-            // The distance to the plateau is rounded down, on both sides of it.
-            let target = (epoch.w_max + (epoch.target(ack) - epoch.w_max).trunc()) as u32;
+            // A round trip ahead, in whole ticks. The distance to the plateau is rounded down, on both sides of it.
+            let ahead = now - epoch.start + self.least_rtt_in_ticks();
+            let distance = epoch.w_cubic(ahead.as_secs_f64()) - epoch.w_max;
+            let target = (epoch.w_max + distance.trunc()) as u32;
             self.pace.per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(STANDSTILL) };
             if self.w_max == 0.0 {
                 self.pace.per = self.pace.per.min(PROBING);
             }
-            let into_tick = ack.now.as_ps().checked_rem(self.tick.as_ps()).unwrap_or(0);
-            self.pace.tick = ack.now - Span::from_ps(into_tick);
+            (self.pace.cwnd, self.pace.tick) = (cwnd, now);
         }
+        // Packets for each of which Reno's window would grow by one: alpha's inverse is in whole eighths.
+        let per_packet = (u64::from(cwnd) * (8.0 / self.alpha()) as u64 / 8).max(1) as u32;
+        let grown = epoch.credit.saturating_sub(1) / per_packet;
+        epoch.credit -= grown * per_packet;
+        epoch.w_est += f64::from(grown);
+        self.epoch = Some(epoch);
         let friendly = epoch.w_est as u32;
         if friendly > cwnd {
             self.pace.per = self.pace.per.min(cwnd / (friendly - cwnd));
         }
         // Section 4.4: at most 1.5 times the window in a round trip.
         self.pace.per = self.pace.per.max(2);
-        self.pace.cwnd = cwnd;
+    }
+
+    /// When the tick began.
+    fn whole_ticks(&self, now: Time) -> Time {
+        now - Span::from_ps(now.as_ps().checked_rem(self.tick.as_ps()).unwrap_or(0))
+    }
+
+    /// The least round trip, in whole ticks where time is counted in these.
+    fn least_rtt_in_ticks(&self) -> Span {
+        let rtt = self.least_rtt.unwrap_or(Span::ZERO);
+        if self.tick.is_zero() { rtt } else { self.tick * rtt.as_ps().div_ceil(self.tick.as_ps()) }
     }
 }
 
@@ -186,16 +216,13 @@ impl Epoch {
         let t = t - self.k;
         C * t * t * t + self.w_max
     }
-
-    /// Section 4.2: the window to be reached a round trip later.
-    fn target(&self, ack: &Ack) -> f64 {
-        let rtt = ack.srtt.map_or(0.0, |rtt| rtt.as_secs_f64());
-        self.w_cubic((ack.now - self.start).as_secs_f64() + rtt)
-    }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if self.config.coarse {
+            self.least_rtt = self.least_rtt.into_iter().chain(ack.rtt).min();
+        }
         if self.config.hystart && window.in_slow_start() {
             self.hystart.on_ack(window, ack);
         }
@@ -309,5 +336,31 @@ mod tests {
         cubic.ssthresh(&Window { cwnd: 100, ssthresh: 10, ..Window::new(1) }, false);
         cubic.ssthresh(&Window { cwnd: 80, ssthresh: 10, ..Window::new(1) }, false);
         assert!((cubic.w_max - 68.0).abs() < 1e-9);
+    }
+
+    /// As measured on Linux: the pace that was found for a window still holds when the window is the same after a
+    /// mark, and the epoch begins with the next packet of growth. So the window of 32 grows after 32 packets, and then
+    /// after 33 each.
+    #[test]
+    fn a_pace_holds_across_a_mark() {
+        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(4));
+        let mut window = Window { cwnd: 46, ssthresh: 32, ..Window::new(1) };
+        window.ssthresh = cubic.ssthresh(&window, true);
+        window.cwnd = window.ssthresh;
+        let mut now = Time::ZERO + Span::from_ms(8);
+        let mut packets_to = |cubic: &mut Cubic, window: &mut Window, cwnd| {
+            let mut packets = 0;
+            while window.cwnd < cwnd {
+                cubic.on_ack(window, &ack(now, 1));
+                cubic.grow(window, &ack(now, 1));
+                (packets, now) = (packets + 1, now + Span::from_us(2));
+            }
+            packets
+        };
+        assert_eq!([33, 34, 46].map(|cwnd| packets_to(&mut cubic, &mut window, cwnd)), [32, 32, 12 * 32]);
+        window.ssthresh = cubic.ssthresh(&window, true);
+        (window.cwnd, window.credit) = (window.ssthresh, 0);
+        assert_eq!(window.cwnd, 32);
+        assert_eq!([33, 34, 38].map(|cwnd| packets_to(&mut cubic, &mut window, cwnd)), [32, 33, 4 * 33]);
     }
 }

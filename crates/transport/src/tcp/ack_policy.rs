@@ -228,12 +228,24 @@ impl AckPolicy {
             let most = terms.delayed_ack * LONGEST_DELAY;
             delay = delay.min(rtt.smoothed().map_or(most, |srtt| srtt.clamp(terms.delayed_ack, most)));
         }
-        if self.deadline < Time::MAX && self.deadline <= self.ticks.after(now, delay / 4) {
+        let delay = delay.min(self.longest(terms));
+        // A quarter of the delay, in whole ticks.
+        let part = delay.as_ps() / 4;
+        let soon = Span::from_ps(part - part.checked_rem(terms.tick.as_ps()).unwrap_or(0));
+        if self.deadline < Time::MAX && self.deadline <= self.ticks.after(now, soon) {
             // It would be due soon anyway.
             self.now = true;
             return;
         }
         self.deadline = self.deadline.min(self.ticks.after(now, delay));
+    }
+
+    /// The longest delay of an ACK where the least timeout is set to be shorter: a tick less than that, as the peer is
+    /// taken to have the same, and a tick at least.
+    fn longest(&self, terms: &Terms) -> Span {
+        let least_timeout = self.ticks.whole(terms.rto_min).max(terms.tick * 2);
+        let is_short = terms.rto_min < terms.delayed_ack * LONGEST_DELAY && !terms.tick.is_zero();
+        if is_short { least_timeout - terms.tick } else { Span::MAX }
     }
 
     /// A timer has expired.

@@ -56,7 +56,7 @@ impl Sender {
         if attempt == Attempt::One {
             self.queue.attempt = Attempt::None;
         }
-        burst > 0 && self.begin_burst(burst, now)
+        burst > 0 && !self.waits_for_interface(burst, now, terms) && self.begin_burst(burst, now)
     }
 
     /// How much of a chunk of several segments goes out: at most `most` bytes, within the peer's window.
@@ -131,11 +131,15 @@ impl Sender {
         let mut bytes = LARGEST;
         let distance = self.rtt.min().as_ps() / (HALVING * Span::from_us(1).as_ps());
         if distance > 0 {
-            let srtt = self.rtt.smoothed().map_or(1, |srtt| (srtt.as_ps() / 1_000_000).max(1));
-            let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-            let per_second = u64::from(self.window.cwnd) * mss * percent / 100 * 1_000_000 / srtt;
-            bytes = bytes.min(per_second / PER_SECOND + (LARGEST >> distance.min(63)));
+            bytes = bytes.min(self.bytes_per_ms(terms) + (LARGEST >> distance.min(63)));
         }
         (bytes / mss).max(u64::from(terms.stack.least_burst)) * mss
+    }
+
+    /// What the sender would send in 1/1024 s: its window, and what that may grow by, in each round trip.
+    pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
+        let srtt = self.rtt.smoothed().map_or(1, |srtt| (srtt.as_ps() / 1_000_000).max(1));
+        let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
+        u64::from(self.window.cwnd) * u64::from(terms.mss) * percent / 100 * 1_000_000 / srtt / PER_SECOND
     }
 }

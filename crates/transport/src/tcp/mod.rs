@@ -29,6 +29,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod seq;
+mod small_queue;
 mod socket;
 mod standing;
 mod state;
@@ -166,14 +167,14 @@ impl Connection {
                 _ => self.on_sender_timeout(now),
             }
         }
-        acknowledges || expires || self.sender.pacer.wake <= now
+        acknowledges || expires || self.sender.wakes_at() <= now
     }
 
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.
     #[inline]
     pub fn poll_timeout(&mut self) -> Option<Time> {
         self.sender.settle_timer(&self.terms);
-        let at = self.receiver.deadline().min(self.sender.timer.at).min(self.sender.pacer.wake);
+        let at = self.receiver.deadline().min(self.sender.timer.at).min(self.sender.wakes_at());
         (at < Time::MAX).then_some(at)
     }
 
@@ -202,6 +203,13 @@ impl Connection {
         true
     }
 
+    /// The packet that was written last is in the host's interface, and leaves it at `leaves`. To be called before the
+    /// next [`Connection::transmit`], where this is known.
+    #[inline]
+    pub fn on_queued(&mut self, leaves: Time, now: Time) {
+        self.sender.small_queue.on_queued(leaves, now);
+    }
+
     /// From this end to the other.
     fn tuple(&self) -> FlowTuple {
         let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
@@ -221,6 +229,9 @@ impl Connection {
 
     fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
         self.receiver.policy.on_answer(now);
+        if self.terms.bursts {
+            self.sender.small_queue.on_written(self.terms.stack.memory.of(u64::from(out.len)));
+        }
         let mut p = self.write_header(p, self.terms.header, out.start, now);
         p.add_payload(out.len as u16);
         p.insert_flags(out.flags);

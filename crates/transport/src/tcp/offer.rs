@@ -259,15 +259,15 @@ impl Offer {
         }
     }
 
-    /// The program has read everything before `next`, and what lies beyond a gap ends `extent` bytes beyond what has
-    /// arrived in order: tunes the buffer.
+    /// The program has read everything before `next`, `left` bytes that are in order are still to be read, and what lies
+    /// beyond a gap ends `extent` bytes beyond these: tunes the buffer.
     #[inline]
-    pub(crate) fn tune(&mut self, next: u64, extent: u64, now: Time) {
+    pub(crate) fn tune(&mut self, next: u64, left: u64, extent: u64, now: Time) {
         if self.buffer >= self.most {
             return;
         }
         match &mut self.of_2012 {
-            None => self.resize(next, extent, microseconds(now)),
+            None => self.resize(next, left, extent, microseconds(now)),
             Some(tuning) => {
                 if let Some(payload) = tuning.on_read(next, now) {
                     self.buffer = self.buffer.max((payload * WHOLE / self.share).min(self.most));
@@ -276,11 +276,11 @@ impl Offer {
         }
     }
 
-    fn resize(&mut self, next: u64, extent: u64, now: u64) {
+    fn resize(&mut self, next: u64, left: u64, extent: u64, now: u64) {
         if self.rtt == 0 || now - self.counted.1 < self.rtt / 8 {
             return;
         }
-        let read = next - self.counted.0;
+        let read = (next - self.counted.0).saturating_sub(left);
         if read > self.arrived {
             let before = std::mem::replace(&mut self.arrived, read);
             self.make_room(before, extent);

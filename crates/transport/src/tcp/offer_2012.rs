@@ -151,11 +151,11 @@ mod tests {
         offer.establish(8948, us(100));
         offer.on_echo(5, 5, false);
         offer.measure(8948, 20_000);
-        offer.tune(300_001, 0, us(1000));
+        offer.tune(300_001, 0, 0, us(1000));
         assert_eq!((offer.buffer().get(), offer.space()), (800_000, 600_000));
         offer.make_room_beyond(1_000_000);
         assert_eq!(offer.space(), 600_000);
-        offer.tune(10_300_001, 0, us(2000));
+        offer.tune(10_300_001, 0, 0, us(2000));
         assert_eq!((offer.buffer().get(), offer.space()), (4 << 20, WINDOW_OF_2012.get()));
     }
 }

@@ -36,7 +36,7 @@ impl Sender {
     /// Arms the timer of window probes where data wait though nothing is in flight.
     pub(crate) fn arm_window_probe(&mut self, now: Time, terms: &Terms) {
         self.timer = Timer::IDLE;
-        if self.next < self.written && self.pacer.wake == Time::MAX {
+        if self.next < self.written && self.wakes_at() == Time::MAX {
             let timeout = self.timeout(terms);
             self.timer = Timer { purpose: Purpose::WindowProbe, at: self.ticks.after(now, timeout) };
         }

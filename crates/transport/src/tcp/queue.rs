@@ -82,7 +82,8 @@ pub(crate) struct SendQueue {
     pub(crate) end: u64,
     /// Bytes that the program has still to hand over.
     backlog: u64,
-    how: Send,
+    /// The program's writes that are not over, which it makes one after another: what is left of each.
+    pending: VecDeque<(u64, Send)>,
     limit: Limit,
     /// Memory of a chunk besides its payload.
     beside_payload: u64,
@@ -107,7 +108,7 @@ impl SendQueue {
             start: 1,
             end: 1,
             backlog: 0,
-            how: Send::default(),
+            pending: VecDeque::new(),
             limit: config.send_buffer.map_or(tuned, |bytes| Limit::Payload(bytes.get())),
             beside_payload: if config.send_buffer.is_some() { 0 } else { config.stack.memory.beside_chunk() },
             memory: 0,
@@ -148,6 +149,7 @@ impl SendQueue {
     /// The program takes back what it has not handed over; returns how much that was.
     pub(crate) fn take_back(&mut self) -> u64 {
         self.writes = false;
+        self.pending.clear();
         std::mem::take(&mut self.backlog)
     }
 
@@ -204,6 +206,14 @@ impl SendQueue {
         head.push
     }
 
+    /// The burst up to `end` that could not go out is a chunk of its own, and so is what is left.
+    pub(crate) fn split_head(&mut self, end: u64) {
+        if self.chunks.front().is_some_and(|head| end < head.end) {
+            self.chunks.push_front(Chunk { end, push: false, closed: false });
+            self.memory += self.beside_payload;
+        }
+    }
+
     /// The first chunk takes over what the second holds, up to stream offset `end`: what is left of a chunk does not go
     /// out by itself where a larger burst may.
     #[inline]
@@ -247,7 +257,7 @@ impl Sender {
         let queue = &mut self.queue;
         queue.writes |= queue.backlog == 0;
         queue.backlog = queue.backlog.saturating_add(bytes);
-        queue.how = how;
+        queue.pending.push_back((bytes, how));
     }
 
     /// The program closes: a FIN follows the data.
@@ -303,7 +313,9 @@ impl Sender {
         while self.queue.writes {
             let attempt = self.fill_chunk(goal, mss);
             self.append_fin();
-            if attempt != Attempt::None {
+            if attempt == Attempt::Usual && self.corks(goal, now) {
+                self.queue.attempt = attempt;
+            } else if attempt != Attempt::None {
                 self.queue.attempt = attempt;
                 return true;
             }
@@ -322,14 +334,14 @@ impl Sender {
             queue.writes = false;
             return queue.push_tail();
         }
-        let bytes = room.min(queue.backlog);
+        let (bytes, is_over) = queue.take(room);
         if !open {
             queue.memory += queue.beside_payload;
             queue.chunks.push_back(Chunk { end: queue.end, push: false, closed: false });
         }
         queue.add(bytes);
-        if queue.backlog == 0 {
-            return queue.end_write();
+        if let Some(how) = is_over {
+            return queue.end_write(how);
         }
         if bytes < room {
             return Attempt::None;
@@ -371,6 +383,12 @@ impl Sender {
 }
 
 impl SendQueue {
+    /// Memory of the last chunk, and whether it takes more.
+    pub(crate) fn tail(&self, goal: u64) -> (u64, bool) {
+        let left = self.left_in_tail(goal);
+        (goal - left + self.beside_payload, left > 0)
+    }
+
     /// How much the last chunk has still room for.
     fn left_in_tail(&self, goal: u64) -> u64 {
         let start = self.chunks.len().checked_sub(2).map_or(self.start, |before| self.chunks[before].end);
@@ -381,7 +399,6 @@ impl SendQueue {
     fn add(&mut self, bytes: u64) {
         self.memory += bytes;
         self.end += bytes;
-        self.backlog -= bytes;
         self.chunks.back_mut().expect("there is a chunk to add to").end = self.end;
     }
 
@@ -394,12 +411,26 @@ impl SendQueue {
         Attempt::Pushed
     }
 
-    fn end_write(&mut self) -> Attempt {
-        self.writes = false;
-        if let Some(tail) = self.chunks.back_mut() {
-            tail.closed |= self.how.end_of_record;
+    /// The program hands over `most` bytes of its present write, or what is left of it. Returns how many, and what the
+    /// program says of the write if that is over.
+    fn take(&mut self, most: u64) -> (u64, Option<Send>) {
+        let (left, how) = self.pending.front_mut().expect("a program that writes has something to write");
+        let (bytes, how) = ((*left).min(most), *how);
+        *left -= bytes;
+        self.backlog -= bytes;
+        if *left > 0 {
+            return (bytes, None);
         }
-        if self.how.more {
+        self.pending.pop_front();
+        (bytes, Some(how))
+    }
+
+    fn end_write(&mut self, how: Send) -> Attempt {
+        self.writes = self.backlog > 0;
+        if let Some(tail) = self.chunks.back_mut() {
+            tail.closed |= how.end_of_record;
+        }
+        if how.more {
             return Attempt::Corked;
         }
         self.push_tail();

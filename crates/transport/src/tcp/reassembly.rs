@@ -8,15 +8,27 @@ use firstlight_net::{SackBlock, TcpSegmentMut};
 pub(crate) struct Interval {
     pub(crate) start: u64,
     pub(crate) end: u64,
+    kept: Kept,
+}
+
+/// How what lies beyond a gap is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Kept {
+    /// Its memory.
+    pub(crate) memory: u64,
+    /// The pieces of the last packets of it that have joined.
+    pub(crate) pieces: u32,
 }
 
 /// What a segment did to the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// It continued the stream; the flag tells whether it filled (part of) a gap.
+    /// It continued the stream.
     InOrder {
-        /// There were later data waiting for it.
+        /// It filled (part of) a gap: there were later data waiting for it.
         filled_gap: bool,
+        /// Memory of those of them that are in order now.
+        memory: u64,
     },
     /// It lies beyond a gap.
     OutOfOrder {
@@ -67,25 +79,23 @@ impl Reassembly {
         self.beyond.iter().map(|i| i.end).max().unwrap_or(self.next)
     }
 
-    /// Whether something that lies beyond a gap ends at `start`.
-    pub(crate) fn continues(&self, start: u64) -> bool {
-        self.beyond.iter().any(|i| i.end == start)
+    /// The pieces of the last packets of what lies beyond a gap and ends at `start`.
+    pub(crate) fn pieces_before(&self, start: u64) -> Option<u32> {
+        self.beyond.iter().find(|i| i.end == start).map(|i| i.kept.pieces)
     }
 
-    /// Takes in the segment `start..end`.
-    pub(crate) fn insert(&mut self, start: u64, end: u64) -> Arrival {
+    /// Takes in the segment `start..end`, which is `kept` so if it lies beyond a gap.
+    pub(crate) fn insert(&mut self, start: u64, end: u64, kept: Kept) -> Arrival {
         if start <= self.next && end > self.next {
             if start < self.next {
                 self.note_duplicate(start, self.next);
             }
             self.next = end;
             let filled_gap = !self.beyond.is_empty();
-            if filled_gap {
-                self.absorb(end);
-            }
-            return Arrival::InOrder { filled_gap };
+            let memory = if filled_gap { self.absorb(end) } else { 0 };
+            return Arrival::InOrder { filled_gap, memory };
         }
-        let segment = Interval { start, end };
+        let segment = Interval { start, end, kept };
         if end <= self.next || self.beyond.iter().any(|i| i.start <= start && end <= i.end) {
             self.duplicate = Some(segment);
             return Arrival::Duplicate;
@@ -94,12 +104,12 @@ impl Reassembly {
     }
 
     fn insert_beyond(&mut self, segment: Interval) -> Arrival {
-        let Interval { start, end } = segment;
+        let Interval { start, end, .. } = segment;
         let latest = usize::from(self.blocks).saturating_sub(1).max(1);
         let extends = self.beyond.iter().take(latest).any(|i| i.end == start || i.start == end);
         let crowded = !extends && self.beyond.len() >= latest;
         for i in 0..self.beyond.len() {
-            let Interval { start: from, end: to } = self.beyond[i];
+            let Interval { start: from, end: to, .. } = self.beyond[i];
             if from.max(start) < to.min(end) {
                 self.note_duplicate(from.max(start), to.min(end));
             }
@@ -108,7 +118,9 @@ impl Reassembly {
         self.beyond.retain(|i| {
             let touches = i.start <= merged.end && merged.start <= i.end;
             if touches {
-                merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end) };
+                let last = if i.end > merged.end { i } else { &merged };
+                let kept = Kept { memory: merged.kept.memory + i.kept.memory, pieces: last.kept.pieces };
+                merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end), kept };
             }
             !touches
         });
@@ -119,24 +131,27 @@ impl Reassembly {
     /// Part of a segment had arrived before. One report has room for one interval: the first, and what touches it.
     fn note_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.duplicate {
-            None => self.duplicate = Some(Interval { start, end }),
+            None => self.duplicate = Some(Interval { start, end, kept: Kept::default() }),
             Some(i) if start <= i.end && i.start <= end => {
-                *i = Interval { start: start.min(i.start), end: end.max(i.end) };
+                *i = Interval { start: start.min(i.start), end: end.max(i.end), kept: i.kept };
             }
             Some(_) => {}
         }
     }
 
     /// Moves the in-order point over the intervals that it has reached, now that a segment that ends at `upto` is
-    /// there.
-    fn absorb(&mut self, upto: u64) {
+    /// there. Returns their memory.
+    fn absorb(&mut self, upto: u64) -> u64 {
+        let mut memory = 0;
         while let Some(i) = self.first_reached() {
             let reached = self.beyond.remove(i);
             if reached.start < upto {
                 self.note_duplicate(reached.start, reached.end.min(upto));
             }
             self.next = self.next.max(reached.end);
+            memory += reached.kept.memory;
         }
+        memory
     }
 
     fn first_reached(&self) -> Option<usize> {
@@ -167,23 +182,27 @@ mod tests {
     use firstlight_net::Packet;
     use proptest::prelude::*;
 
+    fn kept(memory: u64) -> Kept {
+        Kept { memory, pieces: 1 }
+    }
+
     #[test]
     fn reports_the_latest_first_and_duplicates_once() {
         let map = SeqMap::new(0);
         let mut stream = Reassembly::new(1, 3);
-        assert_eq!(stream.insert(1, 11), Arrival::InOrder { filled_gap: false });
-        assert_eq!(stream.insert(21, 31), Arrival::OutOfOrder { crowded: false });
-        assert_eq!(stream.insert(41, 51), Arrival::OutOfOrder { crowded: false });
-        assert_eq!(stream.insert(31, 36), Arrival::OutOfOrder { crowded: false });
-        assert_eq!(stream.insert(1, 11), Arrival::Duplicate);
+        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: false, memory: 0 });
+        assert_eq!(stream.insert(21, 31, kept(2)), Arrival::OutOfOrder { crowded: false });
+        assert_eq!(stream.insert(41, 51, kept(7)), Arrival::OutOfOrder { crowded: false });
+        assert_eq!(stream.insert(31, 36, kept(3)), Arrival::OutOfOrder { crowded: false });
+        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::Duplicate);
         let mut packet = Packet::default();
         assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 28);
         let block = |start, end| SackBlock { start, end };
         assert!(packet.tcp().unwrap().sack_blocks().eq([block(1, 11), block(21, 36), block(41, 51)]));
         let mut packet = Packet::default();
         assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 20);
-        assert_eq!(stream.insert(61, 71), Arrival::OutOfOrder { crowded: true });
-        assert_eq!(stream.insert(11, 21), Arrival::InOrder { filled_gap: true });
+        assert_eq!(stream.insert(61, 71, kept(0)), Arrival::OutOfOrder { crowded: true });
+        assert_eq!(stream.insert(11, 21, kept(0)), Arrival::InOrder { filled_gap: true, memory: 5 });
         assert_eq!(stream.next(), 36);
     }
 
@@ -194,7 +213,7 @@ mod tests {
             let mut stream = Reassembly::new(1, 3);
             let mut have = [false; 300];
             for (start, len) in segments {
-                stream.insert(start, start + len);
+                stream.insert(start, start + len, kept(0));
                 have[start as usize..(start + len) as usize].fill(true);
                 let next = (1..300).find(|&i| !have[i]).unwrap();
                 prop_assert_eq!(stream.next(), next as u64);

@@ -6,13 +6,17 @@
 use super::ack_policy::AckPolicy;
 use super::latency::{self, Sample};
 use super::offer::Offer;
-use super::reassembly::{Arrival, Reassembly};
+use super::reassembly::{Arrival, Kept, Reassembly};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::terms::Terms;
 use super::timer::{is_before, timestamp};
+use crate::config::Memory;
 use firstlight_net::{Ecn, TcpFlags, TcpSegment, TcpSegmentMut};
 use firstlight_units::Time;
+
+/// The window does not grow for smaller packets.
+const LEAST_TO_GROW: u64 = 128;
 
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,10 +47,10 @@ struct Unread {
     upto: u64,
     /// Memory of what is in order and not read.
     memory: u64,
-    /// Memory of what lies beyond gaps.
-    beyond: u64,
     /// Memory of what a program that reads at once is about to read, when what has arrived is acknowledged.
     fresh: u64,
+    /// Where the packet ends that has filled a gap, which such a program reads by itself; [`u64::MAX`]: none has.
+    first: u64,
 }
 
 /// The receiving half of a connection.
@@ -92,7 +96,7 @@ impl Receiver {
             ts_recent: 0,
             sample: None,
             end: u64::MAX,
-            unread: Unread { upto: u64::MAX, memory: 0, beyond: 0, fresh: 0 },
+            unread: Unread { upto: u64::MAX, memory: 0, fresh: 0, first: u64::MAX },
             exhausted: false,
             refusals: Refusals::default(),
         }
@@ -136,7 +140,9 @@ impl Receiver {
     fn read_at_once(&mut self, now: Time) {
         if self.unread.fresh > 0 {
             self.offer.give_back(std::mem::take(&mut self.unread.fresh));
-            self.offer.tune(self.stream.next(), self.beyond(), now);
+            let first = self.unread.first.min(self.stream.next());
+            self.offer.tune(first, self.stream.next() - first, self.beyond(), now);
+            self.unread.first = u64::MAX;
             self.after_reading();
         }
     }
@@ -163,7 +169,7 @@ impl Receiver {
         let freed = if read == unread { self.unread.memory } else { self.unread.memory * read / unread };
         self.unread.memory -= freed;
         self.offer.give_back(freed);
-        self.offer.tune(self.unread.upto, self.beyond(), now);
+        self.offer.tune(self.unread.upto, self.unread(), self.beyond(), now);
         self.after_reading();
         read
     }
@@ -246,7 +252,7 @@ impl Receiver {
     pub(crate) fn on_unacceptable(&mut self, p: TcpSegment<'_>, terms: &Terms) {
         let start = self.map.offset(p.seq(), self.stream.next());
         if p.is_data() && start < self.stream.next() {
-            self.stream.insert(start, start + u64::from(p.payload()).min(self.stream.next() - start));
+            self.stream.insert(start, start + u64::from(p.payload()).min(self.stream.next() - start), Kept::default());
             self.policy.force_quick(self.offer_left(), terms);
         }
         self.policy.now = true;
@@ -305,12 +311,15 @@ impl Receiver {
         }
         self.on_ecn(p, terms);
         let memory = self.measure(p, terms);
-        let joins = if start > next { self.stream.continues(start) } else { self.unread() > 0 };
-        let held = if joins { terms.stack.memory.of_joined(len) } else { memory };
-        match self.stream.insert(start, end) {
-            Arrival::InOrder { filled_gap } => {
+        let kept = self.keep(start, len, memory, terms);
+        let held = kept.memory;
+        match self.stream.insert(start, end, kept) {
+            Arrival::InOrder { filled_gap, memory: behind } => {
                 let len = self.stream.next() - next;
-                self.on_progress(len, [memory, held], filled_gap, now, terms, rtt);
+                if filled_gap {
+                    self.unread.first = end;
+                }
+                self.on_progress(len, [memory, held, behind], filled_gap, now, terms, rtt);
             }
             Arrival::OutOfOrder { crowded } => self.on_gap(len, [memory, held], crowded, now, terms, rtt),
             Arrival::Duplicate => {
@@ -343,7 +352,7 @@ impl Receiver {
         } else if closed && len > 0 {
             self.refusals.window_closed += 1;
             if start < next {
-                self.stream.insert(start, next);
+                self.stream.insert(start, next, Kept::default());
             }
         } else if !self.offer.has_memory() {
             self.exhausted = true;
@@ -378,11 +387,26 @@ impl Receiver {
         memory
     }
 
-    /// `len` bytes continue the stream, or its FIN. The packet takes `memory` by itself, and `held` in the buffer.
+    /// What a packet takes in the buffer that takes `memory` by itself: it joins the packet before it if that is there.
+    #[inline]
+    fn keep(&self, start: u64, len: u64, memory: u64, terms: &Terms) -> Kept {
+        let pieces = Memory::pieces(start, len);
+        if start <= self.stream.next() {
+            let memory = if self.unread() > 0 { terms.stack.memory.of_joined(len) } else { memory };
+            return Kept { memory, pieces };
+        }
+        match self.stream.pieces_before(start).map(|before| before + pieces) {
+            Some(pieces) if pieces <= Memory::MOST_PIECES => Kept { memory: terms.stack.memory.of_joined(len), pieces },
+            _ => Kept { memory, pieces },
+        }
+    }
+
+    /// `len` bytes continue the stream, or its FIN. The packet takes `memory` by itself, `held` in the buffer, and what
+    /// had waited `behind` it as much.
     fn on_progress(
         &mut self,
         len: u64,
-        [memory, held]: [u64; 2],
+        [memory, held, behind]: [u64; 3],
         filled_gap: bool,
         now: Time,
         terms: &Terms,
@@ -390,9 +414,9 @@ impl Receiver {
     ) {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
-            self.hold(held, filled_gap);
+            self.hold(held, behind);
             self.offer.on_arrival(self.stream.next(), now);
-            if self.offer.grow(len, memory, u64::from(terms.own_mss())) {
+            if len >= LEAST_TO_GROW && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
                 self.policy.on_growth();
             }
         }
@@ -408,16 +432,12 @@ impl Receiver {
         }
     }
 
-    /// Memory is taken by what the program has not read, and no longer by what lay beyond a gap.
+    /// A packet takes `memory` until the program has read it, and so does what was `behind` it and no longer lies beyond
+    /// a gap.
     #[inline]
-    fn hold(&mut self, memory: u64, filled_gap: bool) {
+    fn hold(&mut self, memory: u64, behind: u64) {
         self.offer.hold(memory);
-        let mut held = memory;
-        if filled_gap {
-            let left = if self.stream.has_gap() { self.unread.beyond } else { 0 };
-            held += self.unread.beyond - left;
-            self.unread.beyond = left;
-        }
+        let held = memory + behind;
         if self.unread.upto == u64::MAX {
             self.unread.fresh += held;
         } else {
@@ -435,7 +455,6 @@ impl Receiver {
         terms: &Terms,
         rtt: &RttEstimator,
     ) {
-        self.unread.beyond += held;
         self.offer.hold(held);
         if terms.sack && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
             self.policy.on_growth();

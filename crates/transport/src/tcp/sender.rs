@@ -7,6 +7,7 @@ use super::queue::SendQueue;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Scoreboard, Segment};
 use super::seq::SeqMap;
+use super::small_queue::SmallQueue;
 use super::terms::Terms;
 use super::timer::{Purpose, Ticks, Timer, timestamp};
 use super::{Stats, rack::Rack};
@@ -136,6 +137,7 @@ pub(crate) struct Sender {
     pub(crate) cwr_due: bool,
     pub(crate) last_sent: Time,
     pub(crate) pacer: Pacer,
+    pub(crate) small_queue: SmallQueue,
     /// How long data may stay unacknowledged; `None`: for ever.
     pub(crate) user_timeout: Option<Span>,
     /// Probes of a closed window that went out since an ACK arrived.
@@ -201,6 +203,7 @@ impl Sender {
             cwr_due: false,
             last_sent: Time::ZERO,
             pacer: Pacer::default(),
+            small_queue: SmallQueue::new(),
             user_timeout: None,
             window_probes: 0,
             silent_since: None,
@@ -248,6 +251,7 @@ impl Sender {
         self.arm_from = Time::MAX;
         self.probe_due = false;
         self.pacer = Pacer::default();
+        self.small_queue = SmallQueue::new();
     }
 
     /// Whether the peer has not acknowledged anything for longer than the program wants to wait.
@@ -273,7 +277,13 @@ impl Sender {
     pub(crate) fn has_work(&self) -> bool {
         let done = self.next == self.written && self.board.is_empty();
         let full = self.limited && self.usage_end == self.next && self.board.in_flight() >= self.window.cwnd;
-        !(done || full) || self.probe_due || self.pacer.wake < Time::MAX || self.queue.writes()
+        !(done || full) || self.probe_due || self.wakes_at() < Time::MAX || self.queue.writes()
+    }
+
+    /// When data that wait for the pacer or for the interface may go out; [`Time::MAX`] where none do.
+    #[inline]
+    pub(crate) fn wakes_at(&self) -> Time {
+        self.pacer.wake.min(self.small_queue.wake)
     }
 
     /// The next segment that may be sent, if any. Where there is none the program may go on handing over data.
@@ -302,6 +312,7 @@ impl Sender {
 
     fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
+        self.small_queue.wake = Time::MAX;
         if self.is_held_back(now) {
             self.hold_back();
             return None;

@@ -26,6 +26,8 @@ pub enum Wait {
     SmallSegment,
     /// The pacer.
     Pacer,
+    /// Packets before them to leave the host's interface (TCP small queues).
+    Interface,
 }
 
 /// How a connection stands once it has sent all that it may.
@@ -66,6 +68,8 @@ impl Alarms {
     pub const WINDOW_PROBE: Alarms = Alarms(32);
     /// A SYN or a SYN-ACK is to be sent again.
     pub const SYN: Alarms = Alarms(64);
+    /// A packet has left the interface, for which data waited.
+    pub const INTERFACE: Alarms = Alarms(128);
 
     /// Whether one of these has expired.
     pub const fn has(self, alarms: Alarms) -> bool {
@@ -98,6 +102,9 @@ impl Connection {
         if sender.pacer.wake < Time::MAX {
             return Wait::Pacer;
         }
+        if sender.small_queue.wake < Time::MAX {
+            return Wait::Interface;
+        }
         let unsent = sender.written - sender.next;
         if unsent == 0 && sender.board.lost() == sender.board.retransmitted() {
             return if sender.queue.backlog() > 0 { Wait::SendBuffer } else { Wait::Application };
@@ -118,7 +125,8 @@ impl Connection {
     pub fn alarms(&self, now: Time) -> Alarms {
         let alarms = Alarms::NONE
             .and(self.receiver.deadline() <= now, Alarms::ACK)
-            .and(self.sender.pacer.wake <= now, Alarms::PACER);
+            .and(self.sender.pacer.wake <= now, Alarms::PACER)
+            .and(self.sender.small_queue.wake <= now, Alarms::INTERFACE);
         if self.sender.timer.at > now {
             return alarms;
         }

@@ -935,3 +935,45 @@ proptest! {
         }
     }
 }
+
+/// As measured on Linux: where `rto_min` is set to a millisecond an ACK waits for a tick and no longer, up to the tick
+/// after that.
+#[test]
+fn a_short_least_timeout_bounds_the_delay_of_acks() {
+    for (rto_min, waits) in [(MS * 200, 40), (MS * 10, 8), (MS, 4)] {
+        let tcp = TcpConfig { rto_min, ..TcpConfig::default() };
+        let wire = Wire::new("newreno", tcp).run(after_ms(1));
+        let Connection { sender, terms, .. } = &wire.ends[1];
+        let mut policy = super::ack_policy::AckPolicy::new(terms);
+        policy.on_data(wire.now, 0, &sender.rtt, terms);
+        policy.delay(wire.now, &sender.rtt, terms);
+        assert_eq!(policy.deadline(), after_ms(waits + 4), "{rto_min}");
+    }
+}
+
+/// A window grows for packets of 128 bytes and more.
+#[test]
+fn tiny_packets_do_not_enlarge_the_window() {
+    let grown = |bytes| {
+        let tcp = TcpConfig { nagle: false, ..TcpConfig::default() };
+        let mut wire = Wire::new("newreno", tcp).run(after_ms(1));
+        let window = |wire: &Wire| wire.ends[0].sender.window_end - wire.ends[0].sender.una;
+        let before = window(&wire);
+        wire.ends[0].write(bytes, wire.now);
+        wire.pump(0);
+        window(&wire.run_for(MS)) > before
+    };
+    assert_eq!([127, 128].map(grown), [false, true]);
+}
+
+/// Memory of what lay beyond a gap is given back when that gap is filled, though there is another.
+#[test]
+fn each_gap_gives_back_its_memory() {
+    let mut stream = super::reassembly::Reassembly::new(1, 3);
+    let kept = |memory| super::reassembly::Kept { memory, pieces: 1 };
+    for (start, memory) in [(11, 5), (21, 6), (41, 7)] {
+        stream.insert(start, start + 10, kept(memory));
+    }
+    let filled = |memory| super::reassembly::Arrival::InOrder { filled_gap: true, memory };
+    assert_eq!([stream.insert(1, 11, kept(9)), stream.insert(31, 41, kept(9))], [filled(11), filled(7)]);
+}

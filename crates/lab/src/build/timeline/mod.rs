@@ -410,5 +410,6 @@ const fn wait_of(wait: Wait) -> &'static str {
         Wait::SendBuffer => "send_buffer",
         Wait::SmallSegment => "small_segment",
         Wait::Pacer => "pacer",
+        Wait::Interface => "interface",
     }
 }

@@ -95,6 +95,7 @@ impl Waiting {
             Wait::SendBuffer => Waiting::SendBuffer,
             Wait::SmallSegment => Waiting::SmallSegment,
             Wait::Pacer => Waiting::Pacer,
+            Wait::Interface => Waiting::InterfaceRoom,
             Wait::CongestionWindow => Waiting::of_window(window),
         }
     }

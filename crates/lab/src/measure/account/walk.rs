@@ -205,6 +205,7 @@ fn of_alarms(alarms: Alarms, sent: Sent) -> Cause {
         (Alarms::WINDOW_PROBE, Cause::WindowProbe),
         (Alarms::REORDERING, Cause::Reordering),
         (Alarms::PACER, Cause::Pacing),
+        (Alarms::INTERFACE, Cause::InterfaceRoom),
         (Alarms::ACK, Cause::DelayedAck),
     ];
     let is_ack = sent == Sent::Ack && alarms.has(Alarms::ACK);

@@ -1,0 +1,187 @@
+//! TCP small queues: a sender waits while its host's interface holds more of its data than it should.
+//!
+//! What waits in the interface delays everything behind it, so a Linux sender keeps little there: what it sends in a
+//! millisecond, or two of its bursts where these are more. A sender that waits looks again whenever one of its packets
+//! has left the interface. One that has nothing else on the way does not wait. Linux documents the bound (ip-sysctl:
+//! `tcp_limit_output_bytes`); how it counts memory is measured: docs/models/tcp.md.
+//!
+//! The interface has to know when a packet will leave it, as a FIFO does ([`Connection::on_queued`]). Otherwise, as in
+//! an interface that can be paused, senders do not wait.
+//!
+//! [`Connection::on_queued`]: super::Connection::on_queued
+
+use super::sender::Sender;
+use super::terms::Terms;
+use firstlight_units::Time;
+use std::collections::VecDeque;
+
+/// The most memory in the interface, whatever the rate (`tcp_limit_output_bytes`).
+const MOST: u64 = 4 << 20;
+
+/// What a connection has in its host's interface.
+#[derive(Debug, Default)]
+pub(crate) struct SmallQueue {
+    /// When each packet leaves, and its memory.
+    packets: VecDeque<(Time, u32)>,
+    memory: u64,
+    /// Memory of the data packet that was written last and is not in the interface yet.
+    written: u32,
+    /// Data wait until then for a packet to leave; [`Time::MAX`]: none do.
+    pub(crate) wake: Time,
+}
+
+impl SmallQueue {
+    pub(crate) fn new() -> Self {
+        SmallQueue { wake: Time::MAX, ..SmallQueue::default() }
+    }
+
+    /// A data packet of so much memory is about to enter the interface.
+    #[inline]
+    pub(crate) fn on_written(&mut self, memory: u64) {
+        self.written = memory as u32;
+    }
+
+    /// What was written last is in the interface and leaves it at `leaves`.
+    #[inline]
+    pub(crate) fn on_queued(&mut self, leaves: Time, now: Time) {
+        let memory = std::mem::take(&mut self.written);
+        if memory > 0 {
+            self.forget(now);
+            self.memory += u64::from(memory);
+            self.packets.push_back((leaves, memory));
+        }
+    }
+
+    /// Forgets what has left.
+    #[inline]
+    fn forget(&mut self, now: Time) {
+        while let Some(&(leaves, memory)) = self.packets.front()
+            && leaves <= now
+        {
+            self.memory -= u64::from(memory);
+            self.packets.pop_front();
+        }
+    }
+}
+
+impl Sender {
+    /// Whether a burst of so many bytes has to wait until a packet has left the interface.
+    pub(crate) fn waits_for_interface(&mut self, burst: u64, now: Time, terms: &Terms) -> bool {
+        self.small_queue.forget(now);
+        let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
+        let memory = burst + terms.stack.memory.beside_chunk();
+        if self.small_queue.memory <= MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
+            return false;
+        }
+        self.queue.split_head(self.next + burst);
+        self.small_queue.wake = leaves;
+        true
+    }
+
+    /// Whether a write whose chunk takes more waits for what the interface holds, for more may be written meanwhile
+    /// (ip-sysctl: `tcp_autocorking`).
+    pub(crate) fn corks(&mut self, goal: u64, now: Time) -> bool {
+        self.small_queue.forget(now);
+        let (tail, takes_more) = self.queue.tail(goal);
+        let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
+        if !takes_more || self.board.is_empty() || self.small_queue.memory < tail {
+            return false;
+        }
+        self.small_queue.wake = leaves;
+        true
+    }
+
+    /// Whether all that is not acknowledged is of one burst.
+    fn has_one_burst(&self) -> bool {
+        self.board.front().is_none_or(|oldest| oldest.start >= self.burst_start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cc::CcConfig;
+    use crate::config::{Memory, TcpConfig};
+    use crate::tcp::{Connection, Endpoint};
+    use firstlight_net::{HostId, Packet};
+    use firstlight_units::{Span, Time};
+
+    const US: Span = Span::from_us(1);
+
+    /// A sender after a handshake of 10 ms: a round trip is that long, so that it sends little in a millisecond.
+    fn established() -> (Connection, Time) {
+        let end = |host| Endpoint { host: HostId(host), port: 1 };
+        let tcp = TcpConfig { mtu: 1500, nagle: false, ..TcpConfig::default() };
+        let connection = |a, b| Connection::new(&tcp, &CcConfig::from_name("newreno").unwrap(), end(a), end(b), 0);
+        let mut ends = [connection(0, 1), connection(1, 0)];
+        ends[0].connect(Time::ZERO);
+        let mut now = Time::ZERO;
+        for from in [0, 1, 0] {
+            let mut p = Packet::default();
+            assert!(ends[from].transmit(now, &mut p));
+            now += US * 5000;
+            ends[1 - from].on_segment(p.tcp().unwrap(), now);
+        }
+        let [sender, _] = ends;
+        (sender, now)
+    }
+
+    /// The payloads that go out at `now`, which leave the interface `wait` after each other, from `free` on.
+    fn sent(sender: &mut Connection, now: Time, free: &mut Time, wait: Span) -> Vec<u32> {
+        let (mut p, mut payloads) = (Packet::default(), vec![]);
+        while sender.transmit(now, &mut p) {
+            *free = (*free).max(now) + wait;
+            sender.on_queued(*free, now);
+            payloads.push(p.payload());
+        }
+        payloads
+    }
+
+    /// The window is 10 packets and a burst 2 of them. Two bursts have the memory of 3 packets and of what is left of a
+    /// fourth: a burst goes out as soon as 3 packets or less are in the interface.
+    #[test]
+    fn the_interface_holds_two_bursts() {
+        let (mut sender, now) = established();
+        let mut free = now;
+        sender.write(100_000, now);
+        assert_eq!(sent(&mut sender, now, &mut free, US * 10), [1448; 4]);
+        for (after, packets) in [(10, 2), (20, 0), (30, 2), (40, 0), (50, 2)] {
+            let at = now + US * after;
+            assert_eq!(sender.poll_timeout(), Some(at), "it looks again when a packet has left");
+            assert!(sender.on_timeout(at));
+            assert_eq!(sent(&mut sender, at, &mut free, US * 10).len(), packets, "after {after} us");
+        }
+        assert_eq!(sender.in_flight(), 10, "the window is full");
+    }
+
+    #[test]
+    fn nothing_waits_where_departures_are_not_known() {
+        let (mut sender, now) = established();
+        sender.write(100_000, now);
+        let mut p = Packet::default();
+        assert_eq!(std::iter::from_fn(|| sender.transmit(now, &mut p).then_some(())).count(), 10);
+    }
+
+    /// As measured: of many writes of 557 bytes the first goes out, the next waits for as many as take more memory than
+    /// the interface holds, and so on.
+    #[test]
+    fn small_writes_wait_for_the_interface() {
+        let (mut sender, now) = established();
+        for _ in 0..10 {
+            sender.write(557, now);
+        }
+        let mut free = now;
+        assert_eq!(sent(&mut sender, now, &mut free, US * 10), [557, 1114, 1448, 1337]);
+        for (after, payloads) in [(10, vec![]), (20, vec![]), (30, vec![1114])] {
+            let at = now + US * after;
+            assert_eq!(sender.poll_timeout(), Some(at));
+            assert!(sender.on_timeout(at));
+            assert_eq!(sent(&mut sender, at, &mut free, US * 10), payloads, "after {after} us");
+        }
+    }
+
+    #[test]
+    fn pieces_of_pages_are_counted() {
+        let pieces = [(1, 1448), (2897, 1448), (4097, 1448), (1, 8948), (1, 0)];
+        assert_eq!(pieces.map(|(start, len)| Memory::pieces(start, len)), [1, 2, 1, 3, 1]);
+    }
+}
