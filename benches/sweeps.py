@@ -15,7 +15,7 @@ from pathlib import Path
 import firstlight as fl
 
 EXPERIMENT = Path(__file__).parent / "etalon-pair.toml"
-LONG = 60
+LONG = 240
 """How many times as long as a short point a long one is."""
 SETTINGS = {"duration": "24ms", "warmup": "4800us"}
 JOBS = 2
