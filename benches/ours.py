@@ -67,7 +67,7 @@ def measure(
     user_0, system_0 = user_and_system()
     user = system = 0.0
     while runs == 0 or user + system < fill:
-        outcome = core.run(text, str(spec), overrides)
+        outcome = core.Experiment(text, str(spec), overrides).run()
         manifest = json.loads(outcome["manifest"])
         digests.add(manifest["digest"])
         runs += 1

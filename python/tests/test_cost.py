@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import firstlight as fl
@@ -74,3 +76,11 @@ def test_linux_hosts_are_not_estimated(small: Path, command: Command) -> None:
     done = command("inspect", small, "--cost", "--hosts", "linux")
     assert done.returncode == 2
     assert "the cost of Linux hosts is not estimated" in done.stderr
+
+
+def test_benchmarks_measure_a_run() -> None:
+    benches = Path(__file__).parents[2] / "benches"
+    options = ["--set", '{"duration": "2ms"}']
+    command = [sys.executable, str(benches / "ours.py"), str(benches / "incast.toml"), *options]
+    sample = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert sample["packet_hops"] > 0 and sample["user_cpu_s"] > 0
