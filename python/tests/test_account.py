@@ -227,7 +227,16 @@ def test_bands_of_completion_times_have_all_flows_and_causes(stored: Path) -> No
 
 
 def test_report_of_a_run_shows_the_causes_of_its_flows(stored: Path) -> None:
-    assert "causes by band of completion times" in write_result(fl.load(stored)).read_text()
+    page = write_result(fl.load(stored)).read_text()
+    assert "causes by band of completion times" in page and "measure.account=true" not in page
+
+
+@pytest.mark.parametrize(("text", "says"), [(INCAST, True), (INCAST.replace('"1s"', '"20us"', 1), False)])
+def test_report_without_account_says_how_to_see_causes(tmp_path: Path, text: str, says: bool) -> None:
+    (tmp_path / "plain.toml").write_text(text.split("[measure]")[0])
+    result = fl.run(tmp_path / "plain.toml")
+    result.save(tmp_path / "result")
+    assert ("measure.account=true" in write_result(fl.load(tmp_path / "result")).read_text()) == says
 
 
 JOBS = """

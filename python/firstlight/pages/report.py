@@ -28,6 +28,7 @@ from firstlight.figures.single import (
     sweep_figure,
 )
 from firstlight.figures.style import Figure
+from firstlight.linux.installed import is_dilated
 from firstlight.numbers import number
 from firstlight.pages import verdicts
 from firstlight.pages.lines import Line, columns_of, lines_of, note_of
@@ -228,10 +229,19 @@ def write_result(result: Result) -> Path:
         title=result.name,
         figures=drawn,
         causes=written(trees(result)) if paused else "",
+        without_account=_could_have_account(result),
         tables=tables,
         warnings=result.warnings,
         manifest=result.manifest,
     )
+
+
+def _could_have_account(result: Result) -> bool:
+    """Whether flows were complete, whose causes nothing but ``measure.account`` has kept away."""
+    spec = result.manifest["spec"]
+    notices = (spec.get("marks") or {}).get("carrier") == "notices"
+    complete = "flows" in result.tables and result.flows["fct_us"].notna().any()
+    return bool(complete and "account" not in result.tables and not is_dilated(spec) and not notices)
 
 
 def _frame_table(result: Result, name: str) -> Table:
