@@ -1,5 +1,6 @@
 """Accounts of Linux hosts: they add up, little is unknown, and they are those of simulated hosts."""
 
+import random
 from pathlib import Path
 
 import firstlight as fl
@@ -91,3 +92,34 @@ def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> Non
     busy = result.table("account_tcp_info").set_index("flow")["busy_us"]
     for flow in causes:
         assert busy[flow] == pytest.approx(float(result.flows["fct_us"][flow]), abs=4001)
+
+
+def drawn(seed: int) -> str:
+    """A small experiment of random fabric, queues, endpoints and flows."""
+    draw = random.Random(seed)
+    fabric = draw.choice(
+        [
+            'kind = "star"\nhosts = 6\n',
+            'kind = "leaf_spine"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n[links]\nrate = "5Gbps"\n',
+        ]
+    )
+    mtu, delay = draw.choice(["1500B", "9000B"]), draw.choice(["1us", "40us"])
+    switch = draw.choice(["queue = 8\n", "queue = 60\n", "queue = 100\necn = 10\n"])
+    tcp = draw.choice(
+        ["", 'cc = "newreno"\n', 'cc = "dctcp"\n', "initial_window = 1\n", 'receive_window = "40kB"\n']
+    )
+    ends = [draw.sample(range(6), 2) for _ in range(draw.randint(2, 7))]
+    flows = "".join(
+        f'[[flows]]\nfrom = "host{src}"\nto = "host{dst}"\n'
+        f'size = "{draw.randint(1, 200_000)}B"\nstart = "{draw.randint(0, 200)}us"\n'
+        for src, dst in ends
+    )
+    hosts = f'[hosts]\nrate = "10Gbps"\ndelay = "{delay}"\nmtu = "{mtu}"\n'
+    return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}[switch]\n{switch}[tcp]\n{tcp}{flows}'
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, seed: int) -> None:
+    result = run(tmp_path, drawn(seed))
+    found = check(result)
+    assert found.keys() == set(result.flows.index[result.flows["fct_us"].notna()])
