@@ -1,10 +1,12 @@
 //! Tables of a result: named columns of one length.
 
+use std::borrow::Cow;
+
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Texts.
-    Text(Vec<String>),
+    Text(Vec<Cow<'static, str>>),
     /// Whole numbers.
     Integer(Vec<i64>),
     /// Numbers; NaN where there is none.
@@ -73,7 +75,13 @@ impl Table {
     /// Adds a column of texts, made of `rows`.
     #[must_use]
     pub fn text<T>(self, name: &'static str, doc: &'static str, rows: &[T], of: impl Fn(&T) -> String) -> Self {
-        self.with(name, doc, Column::Text(rows.iter().map(of).collect()))
+        self.with(name, doc, Column::Text(rows.iter().map(|row| of(row).into()).collect()))
+    }
+
+    /// Adds a column of names of the program's own, made of `rows`.
+    #[must_use]
+    pub fn term<T>(self, name: &'static str, doc: &'static str, rows: &[T], of: impl Fn(&T) -> &'static str) -> Self {
+        self.with(name, doc, Column::Text(rows.iter().map(|row| of(row).into()).collect()))
     }
 
     /// Adds a column of counts, made of `rows`.

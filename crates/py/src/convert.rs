@@ -6,6 +6,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::borrow::Cow;
 
 /// A dictionary of overrides, in its own order.
 pub(crate) fn overrides(dict: &Bound<'_, PyDict>) -> PyResult<Vec<(String, OverrideValue)>> {
@@ -64,11 +65,21 @@ fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     for Field { name, values, .. } in table.fields {
         match values {
-            Column::Text(values) => columns.set_item(name, PyList::new(py, values)?)?,
+            Column::Text(values) => columns.set_item(name, texts(py, &values)?)?,
             Column::Integer(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Number(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Flag(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
         }
     }
     Ok(columns)
+}
+
+/// Texts. Those that follow each other and are one text in memory become one object.
+fn texts<'py>(py: Python<'py>, values: &[Cow<'static, str>]) -> PyResult<Bound<'py, PyList>> {
+    let mut last: Option<(&str, Bound<'py, PyString>)> = None;
+    let all = values.iter().map(|value| match &last {
+        Some((before, object)) if std::ptr::eq(*before, value.as_ref()) => object.clone(),
+        _ => last.insert((value, PyString::new(py, value))).1.clone(),
+    });
+    PyList::new(py, all)
 }

@@ -63,7 +63,7 @@ mod tests {
         let first = Table::new("a", "rows \"of\" a")
             .with("x", "numbers", Column::Number(vec![0.1, f64::NAN, 1e300]))
             .with("n", "counts", Column::Integer(vec![-1, 0, i64::MAX]))
-            .with("t", "texts", Column::Text(vec!["ä".into(), "\n".into(), String::new()]))
+            .with("t", "texts", Column::Text(vec!["ä".into(), "\n".into(), "".into()]))
             .with("f", "flags", Column::Flag(vec![true, false, true]));
         let outcome = Outcome { manifest: json!({"seed": 1}), tables: vec![first, Table::new("b", "empty")] };
         let mut bytes = vec![];

@@ -12,7 +12,7 @@ use firstlight_spec::Spec;
 pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
     let rows = &counters.ports;
     let marking = marking(spec, rows);
-    let marking = Column::Text(marking.into_iter().map(String::from).collect());
+    let marking = Column::Text(marking.into_iter().map(Into::into).collect());
     Table::new("ports", "one row for each port, link and queue, since the start of the run")
         .text(
             "name",

@@ -12,7 +12,7 @@ pub(super) fn table(meter: &MeterReport) -> Table {
     let (mut network, mut latency, mut packets) = (vec![], vec![], vec![]);
     for (name, report) in [("circuit", &meter.circuit), ("packet", &meter.packet)] {
         for bin in report.latency.iter_recorded() {
-            network.push(name.to_string());
+            network.push(name.into());
             latency.push(bin.value_iterated_to() as f64 * 1e-3);
             packets.push(i64::try_from(bin.count_at_value()).unwrap_or(i64::MAX));
         }

@@ -40,7 +40,7 @@ pub(super) fn waits(queues: &[QueueReport]) -> Table {
     let (mut name, mut wait, mut packets) = (vec![], vec![], vec![]);
     for queue in queues {
         for bin in queue.waits.iter_recorded() {
-            name.push(queue.name.clone());
+            name.push(queue.name.clone().into());
             wait.push(bin.value_iterated_to() as f64 * 1e-3);
             packets.push(i64::try_from(bin.count_at_value()).unwrap_or(i64::MAX));
         }

@@ -49,7 +49,7 @@ fn sentence(text: &str) -> String {
 
 fn write_metrics(text: &mut String, results: &[Outcome]) {
     text.push_str("\n## Metrics of the summary\n\n");
-    let mut seen: Vec<String> = vec![];
+    let mut seen = vec![];
     for summary in results.iter().filter_map(|result| result.table(measure::SUMMARY)) {
         let column = |name| match summary.column(name) {
             Some(Column::Text(values)) => values.as_slice(),

@@ -38,7 +38,10 @@ pub(super) fn cause(outcome: &Outcome, flow: i64, cause: &str) -> i64 {
 /// What became of the lost packets of a flow, as its events say.
 pub(super) fn details(outcome: &Outcome, flow: i64) -> Vec<String> {
     let (flows, all) = (integers(outcome, "account_events", "flow"), texts(outcome, "account_events", "detail"));
-    (0..flows.len()).filter(|row| flows[*row] == flow && !all[*row].is_empty()).map(|row| all[row].clone()).collect()
+    (0..flows.len())
+        .filter(|row| flows[*row] == flow && !all[*row].is_empty())
+        .map(|row| all[row].to_string())
+        .collect()
 }
 
 #[test]

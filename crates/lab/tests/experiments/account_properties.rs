@@ -128,7 +128,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         let cause = &texts(&outcome, "account", "cause")[row];
         prop_assert!(*time > 0, "flow {} has {} ps of {}\n{}", flow, time, cause, text);
         prop_assert_ne!(
-            cause.as_str(),
+            &**cause,
             "unknown",
             "flow {} has {} ps of it\n{}\n{}",
             flow,
@@ -153,7 +153,7 @@ fn check_messages(outcome: &Outcome, text: &str) -> Result<(), TestCaseError> {
     let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
     let messages = integers(outcome, "message_account", "message");
     for (row, message) in messages.iter().enumerate() {
-        prop_assert_ne!(texts(outcome, "message_account", "cause")[row].as_str(), "unknown", "{}", text);
+        prop_assert_ne!(&*texts(outcome, "message_account", "cause")[row], "unknown", "{}", text);
         *sums.entry(*message).or_default() += integers(outcome, "message_account", "time_ps")[row];
     }
     let column = |name| super::numbers(outcome, "job_paths", name);

@@ -26,7 +26,7 @@ fn a_slow_host_pauses_its_switch_and_is_the_root_of_it() {
     assert_eq!((of("headroom_bytes"), of("xoff_bytes"), of("xon_bytes")), (9654, 20_346, 17_346));
     assert!((20_346..=30_000).contains(&of("peak_bytes")));
     let cause = row(&outcome, "pause_causes", "host4.port");
-    let told = |column| texts(&outcome, "pause_causes", column)[cause].as_str();
+    let told = |column| &*texts(&outcome, "pause_causes", column)[cause];
     assert_eq!((told("switch"), told("egress"), told("root")), ("host4", "host4.adapter", "host4.adapter"));
     // The sender behind two switches waits for that host.
     let nic = texts(&outcome, "pause_causes", "name").iter().zip(texts(&outcome, "pause_causes", "root"));

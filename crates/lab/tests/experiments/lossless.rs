@@ -20,7 +20,7 @@ fn an_incast_pauses_its_senders_and_loses_nothing() {
     let lossless = result(INCAST, &[]);
     assert_eq!((metric(&lossless, "dropped_packets"), metric(&lossless, "retransmits")), (0.0, 0.0));
     assert!(lossless.manifest["invalid"].as_array().unwrap().is_empty(), "{}", lossless.manifest["invalid"]);
-    let state = |name| texts(&lossless, "pauses", "state")[row(&lossless, name)].as_str();
+    let state = |name| &*texts(&lossless, "pauses", "state")[row(&lossless, name)];
     assert_eq!((state("left->right"), state("host1.nic")), ("paused", "paused"));
     assert_eq!((state("host3.nic"), state("host4.nic")), ("no traffic", "not reached"));
     let paused = numbers(&lossless, "pauses", "paused_us");
@@ -94,7 +94,7 @@ fn red_only_marks_in_a_lossless_class() {
 fn counters_of_zero_say_why() {
     let meaning = |outcome: &Outcome, metric: &str| {
         let row = texts(outcome, "summary", "metric").iter().position(|found| found == metric).expect("it is there");
-        texts(outcome, "summary", "meaning")[row].clone()
+        texts(outcome, "summary", "meaning")[row].to_string()
     };
     let pauses = |set: &[(&str, &str)]| meaning(&result(INCAST, set), "pauses");
     let all = "pauses of all ports and classes since the start of the run";
@@ -109,7 +109,7 @@ fn counters_of_zero_say_why() {
     let marks = |set: &[(&str, &str)], port: &str| {
         let outcome = result(INCAST, set);
         let row = texts(&outcome, "ports", "name").iter().position(|found| found == port).expect("the port is there");
-        (meaning(&outcome, "marked_packets"), texts(&outcome, "ports", "marking")[row].clone())
+        (meaning(&outcome, "marked_packets"), texts(&outcome, "ports", "marking")[row].to_string())
     };
     let told =
         |why: &str, state: &str| (format!("packets CE-marked since the start of the run{why}"), state.to_string());
@@ -275,7 +275,7 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
     assert!(paused.manifest["invalid"].as_array().unwrap().is_empty());
     let states = texts(&paused, "pauses", "state");
     let names = texts(&paused, "pauses", "name");
-    let state = |name: &str| states[names.iter().position(|other| other == name).unwrap()].as_str();
+    let state = |name: &str| &*states[names.iter().position(|other| other == name).unwrap()];
     assert_eq!([state("host3.nic"), state("host16.nic"), state("circuit.to.1")], ["paused", "not reached", "off"]);
     assert!(texts(&paused, "pause_causes", "egress").iter().all(|egress| egress == "voq.0.1"));
     // A kind that is off is as good as no table, and asks for the capacity again.

@@ -18,6 +18,7 @@ mod workloads;
 
 use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Column, Files, Outcome, Spec, run};
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 /// A sound experiment, short enough to know its lines by number.
@@ -87,7 +88,7 @@ fn numbers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [f64] {
     }
 }
 
-fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [String] {
+fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [Cow<'static, str>] {
     match outcome.table(table).and_then(|table| table.column(column)) {
         Some(Column::Text(values)) => values,
         other => panic!("{table}.{column} is {other:?}"),

@@ -2,7 +2,8 @@
 
 use super::observed::{ObservedEnd, Release};
 use super::{
-    Delivery, Departure, Hop, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, Record, RecordId, Sent, Trigger,
+    Delivery, Departure, Hop, HopLog, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, Record, RecordId, Sent,
+    Trigger,
 };
 use crate::causes::WindowEvent;
 use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
@@ -45,17 +46,27 @@ struct Activity {
     endpoint: Option<usize>,
 }
 
+/// The records of a packet.
+#[derive(Clone, Copy, Debug)]
+struct PacketState {
+    last: RecordId,
+    departure: u32,
+}
+
+impl PacketState {
+    const NEW: PacketState = PacketState { last: RecordId::NONE, departure: u32::MAX };
+}
+
 /// The records.
 #[derive(Debug)]
 pub struct CauseLog {
-    hops: Vec<Hop>,
+    hops: HopLog,
     departures: Vec<Departure>,
     losses: Vec<Loss>,
     deliveries: Vec<Delivery>,
     pub(crate) changes: Vec<PathChange>,
     pub(crate) paused: Vec<Paused>,
-    /// The last record of each packet.
-    packets: Vec<RecordId>,
+    packets: Vec<PacketState>,
     endpoints: Vec<EndpointState>,
     activity: Activity,
     /// What was seen of the ends of external hosts' connections.
@@ -67,8 +78,8 @@ pub struct CauseLog {
 /// The records of a run and the places that they name.
 #[derive(Clone, Debug, Default)]
 pub struct CauseReport {
-    /// Hops in the order of time.
-    pub hops: Vec<Hop>,
+    /// Hops by their places, and in the order of time.
+    pub hops: HopLog,
     /// Departures in the order of time.
     pub departures: Vec<Departure>,
     /// Losses in the order of time.
@@ -95,7 +106,7 @@ const IDLE: Activity =
 impl CauseLog {
     pub(crate) fn new() -> Self {
         CauseLog {
-            hops: vec![],
+            hops: HopLog::default(),
             departures: vec![],
             losses: vec![],
             deliveries: vec![],
@@ -118,14 +129,14 @@ impl CauseLog {
     /// A packet has come to the end of a place.
     #[inline]
     pub(crate) fn hop(&mut self, packet: PacketId, kind: PlaceKind, index: usize, at: Time) {
-        let last = &mut self.packets[packet.index()];
-        let before = std::mem::replace(last, RecordId::hop(self.hops.len()));
-        self.hops.push(Hop { at, before, place: kind.code(index) });
+        let state = &mut self.packets[packet.index()];
+        let hop = Hop { at, before: state.last, departure: state.departure };
+        state.last = RecordId::hop(self.hops.push(kind, index, hop));
     }
 
     /// A packet was lost.
     pub(crate) fn loss(&mut self, packet: PacketId, place: LossPlace, at: Time) {
-        self.losses.push(Loss { at, before: self.packets[packet.index()], place });
+        self.losses.push(Loss { at, before: self.packets[packet.index()].last, place });
     }
 
     /// A packet has left its host's stack, or was made by a switch.
@@ -133,9 +144,9 @@ impl CauseLog {
     pub(crate) fn departure(&mut self, id: PacketId, packet: &Packet, at: Time) {
         let record = RecordId::departure(self.departures.len());
         if self.packets.len() <= id.index() {
-            self.packets.resize(id.index() + 1, RecordId::NONE);
+            self.packets.resize(id.index() + 1, PacketState::NEW);
         }
-        self.packets[id.index()] = record;
+        self.packets[id.index()] = PacketState { last: record, departure: self.departures.len() as u32 };
         let (sent, seq) = match packet.tcp() {
             Some(segment) if segment.flags().has(TcpFlags::SYN) => (Sent::Syn, segment.seq()),
             Some(segment) if packet.is_data() => (Sent::Data, segment.seq()),
@@ -182,7 +193,7 @@ impl CauseLog {
     /// A packet has arrived at an endpoint, which acts on it.
     #[inline]
     pub(crate) fn on_arrival(&mut self, endpoint: usize, packet: PacketId) {
-        let cause = self.packets[packet.index()];
+        let cause = self.packets[packet.index()].last;
         self.state(endpoint).arrival = cause;
         self.activity = Activity { trigger: Trigger::Arrival, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
     }
@@ -229,7 +240,7 @@ impl CauseLog {
     /// A packet has arrived at the endpoint of an external host.
     pub(crate) fn on_external_arrival(&mut self, endpoint: usize, id: PacketId, packet: &Packet, at: Time) {
         let Some(segment) = packet.tcp() else { return };
-        self.state(endpoint).arrival = self.packets[id.index()];
+        self.state(endpoint).arrival = self.packets[id.index()].last;
         self.observed(endpoint).on_arrival(segment, at);
     }
 
@@ -277,7 +288,7 @@ impl CauseLog {
             _ => None,
         };
         let (at, trigger, alarms, cause) = match (arrival.record(), before) {
-            (Record::Hop(hop), _) if arrived_last => (self.hops[hop].at, Trigger::Arrival, Alarms::NONE, arrival),
+            (Record::Hop(hop), _) if arrived_last => (self.hops.get(hop).at, Trigger::Arrival, Alarms::NONE, arrival),
             (_, Some(before)) if before.trigger == Trigger::Room => return before.cause,
             (_, Some(before)) => (before.at, before.trigger, before.alarms, before.cause),
             _ => return RecordId::NONE,

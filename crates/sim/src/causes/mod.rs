@@ -13,10 +13,12 @@
 //! Nothing is recorded, and nothing kept, unless [`crate::Fabric::keep_causes`] was called before the run. Then a hop
 //! costs 16 bytes and a departure 32.
 
+mod hops;
 mod log;
 mod observed;
 mod place;
 
+pub use hops::HopLog;
 pub use log::{CauseLog, CauseReport};
 pub use place::{Place, PlaceKind};
 
@@ -72,8 +74,8 @@ pub struct Hop {
     pub at: Time,
     /// The packet's hop before, or its departure.
     pub before: RecordId,
-    /// Where: [`Place::code`].
-    pub place: u32,
+    /// The number of the packet's departure.
+    pub departure: u32,
 }
 
 /// What released a packet.

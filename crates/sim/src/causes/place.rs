@@ -28,10 +28,18 @@ pub enum PlaceKind {
 }
 
 impl PlaceKind {
+    /// How many kinds there are.
+    pub const COUNT: usize = PlaceKind::Limiter as usize + 1;
+
     /// The place of this kind and number, in one word.
     #[inline]
     pub const fn code(self, index: usize) -> u32 {
         (self as u32) << 24 | index as u32
+    }
+
+    /// The number of the kind, and of the place among those of its kind.
+    pub const fn of_code(code: u32) -> (usize, usize) {
+        ((code >> 24) as usize, (code & 0xff_ffff) as usize)
     }
 }
 
@@ -56,7 +64,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place as [`super::Hop::place`] names it.
+    /// The place as [`super::HopLog::place`] names it.
     pub fn code(&self) -> u32 {
         self.kind.code(self.index)
     }

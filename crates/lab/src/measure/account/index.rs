@@ -3,7 +3,7 @@
 use super::cause::{Where, Who};
 use firstlight_net::HostId;
 use firstlight_sim::causes::{
-    CauseReport, Change, Departure, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent,
+    CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent,
 };
 use firstlight_sim::{FIRST_PORT, FlowReport};
 use firstlight_units::{Span, Time};
@@ -25,32 +25,62 @@ pub(super) enum PairState {
 pub(super) struct Service {
     pub(super) begins: Time,
     pub(super) ends: Time,
-    /// The hop that ended it.
-    hop: u32,
+    /// Whose packet it was.
+    pub(super) who: Who,
+    size: u16,
+    hop: usize,
 }
+
+/// What a packet was.
+#[derive(Clone, Copy, Debug)]
+struct PacketKind {
+    /// The end of a flow that it was from, as [`Ends`] numbers them.
+    end: u32,
+    /// IP length in bytes.
+    size: u16,
+}
+
+impl PacketKind {
+    fn who(self) -> Who {
+        match self.end {
+            NO_END => Who::Datagrams,
+            NOTIFICATION => Who::Notifications,
+            end => Who::Flow(end / 2),
+        }
+    }
+}
+
+/// In place of the end of a flow: a datagram, or a packet of no flow.
+const NO_END: u32 = u32::MAX;
+/// In place of the end of a flow: a notification of QCN.
+const NOTIFICATION: u32 = u32::MAX - 1;
 
 /// The ends of flows by host, and by port from the first that a flow has.
 struct Ends(Vec<Vec<u32>>);
 
 impl Ends {
-    /// Twice the flow's number, and one more at its receiver; none for a port of no flow.
+    /// Twice the flow's number, and one more at its receiver; or what packets of no flow have.
+    fn of(&self, departure: &Departure) -> u32 {
+        match departure.sent {
+            Sent::Notification => NOTIFICATION,
+            Sent::Datagram => NO_END,
+            _ => self.get(departure.src, departure.sport),
+        }
+    }
+
     fn get(&self, host: HostId, port: u16) -> u32 {
         let place = port.checked_sub(FIRST_PORT).map(usize::from);
-        place.and_then(|place| self.0.get(host.index())?.get(place)).copied().unwrap_or(NONE)
+        place.and_then(|place| self.0.get(host.index())?.get(place)).copied().unwrap_or(NO_END)
     }
 }
-
-const NONE: u32 = u32::MAX;
 
 /// The records, and where to find them.
 pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
-    /// The hops over each place in their order, by kind and number.
-    hops: Vec<Vec<Vec<u32>>>,
-    /// The end of a flow that each departure was from, as [`Ends`] numbers them.
-    ends: Vec<u32>,
+    /// What each departure was of.
+    packets: Vec<PacketKind>,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
     losses: BTreeMap<u32, usize>,
@@ -63,25 +93,22 @@ pub(super) struct Index<'a> {
 
 impl<'a> Index<'a> {
     pub(super) fn new(report: &'a CauseReport, flows: &[FlowReport]) -> Self {
-        let owner = |loss: &Loss| owner(report, loss.before);
-        let losses = report.losses.iter().enumerate().map(|(number, loss)| (owner(loss), number)).collect();
+        let of = |(number, loss): (usize, &Loss)| (owner(report, loss.before), number);
+        let losses = report.losses.iter().enumerate().map(of).collect();
         let mut paused: BTreeMap<&str, Vec<&Paused>> = BTreeMap::new();
         for pause in &report.paused {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
         }
         let all = ends_of(flows);
-        let ends: Vec<u32> =
-            report.departures.iter().map(|departure| all.get(departure.src, departure.sport)).collect();
+        let kind = |departure: &Departure| PacketKind { end: all.of(departure), size: departure.size };
+        let packets: Vec<PacketKind> = report.departures.iter().map(kind).collect();
+        let (copies, firsts) = copies(&report.departures, &packets, flows.len() * 2);
         let mut places: Vec<Vec<Option<&Place>>> = vec![];
         for place in &report.places {
-            *slot(slot(&mut places, kind_of(place.code())), place.index) = Some(place);
+            let (kind, number) = PlaceKind::of_code(place.code());
+            *slot(slot(&mut places, kind), number) = Some(place);
         }
-        let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
-        let mut hops: Vec<Vec<Vec<u32>>> = vec![];
-        for (number, hop) in report.hops.iter().enumerate() {
-            slot(slot(&mut hops, kind_of(hop.place)), number_of(hop.place)).push(number as u32);
-        }
-        Index { copies, firsts, states: states(report), hops, places, ends, losses, paused, report }
+        Index { copies, firsts, states: states(report), places, packets, losses, paused, report }
     }
 
     pub(super) fn departure(&self, number: usize) -> &'a Departure {
@@ -90,17 +117,18 @@ impl<'a> Index<'a> {
 
     /// The number of the departure of a hop's packet.
     pub(super) fn owner(&self, hop: usize) -> usize {
-        owner(self.report, self.report.hops[hop].before) as usize
+        self.report.hops.get(hop).departure as usize
     }
 
     pub(super) fn place(&self, code: u32) -> &'a Place {
-        self.places[kind_of(code)][number_of(code)].expect("a hop is over a place of the fabric")
+        let (kind, number) = PlaceKind::of_code(code);
+        self.places[kind][number].expect("a hop is over a place of the fabric")
     }
 
     /// When a hop's packet came to the place of the hop.
     pub(super) fn queued(&self, hop: usize) -> Time {
-        match self.report.hops[hop].before.record() {
-            Record::Hop(before) => self.report.hops[before].at,
+        match self.report.hops.get(hop).before.record() {
+            Record::Hop(before) => self.report.hops.get(before).at,
             Record::Departure(departure) => self.departure(departure).at,
             Record::None => Time::ZERO,
         }
@@ -108,50 +136,37 @@ impl<'a> Index<'a> {
 
     /// How a transmitter served a hop's packet.
     pub(super) fn service(&self, hop: usize) -> Service {
-        let place = self.place(self.report.hops[hop].place);
-        let size = self.departure(self.owner(hop)).size;
-        let ends = self.served_until(hop);
-        let begins = back(ends, place.serializer.map_or(Span::ZERO, |link| link.time(size)));
-        Service { begins, ends, hop: hop as u32 }
+        self.served_by(self.place(self.report.hops.place(hop)), hop)
     }
 
-    /// When the service of a hop's packet ended.
-    fn served_until(&self, hop: usize) -> Time {
-        let record = &self.report.hops[hop];
-        let place = self.place(record.place);
-        back(record.at, place.propagation + place.stack_after)
+    /// The services of the place of a hop before it, the latest first.
+    pub(super) fn services_before(&self, hop: usize) -> impl Iterator<Item = Service> + '_ {
+        let place = self.place(self.report.hops.place(hop));
+        self.report.hops.before(hop).map(|hop| self.served_by(place, hop))
     }
 
     /// The services of a place that end after a moment, in order.
     pub(super) fn services_after(&self, code: u32, moment: Time) -> impl Iterator<Item = Service> + '_ {
-        let all = self.hops.get(kind_of(code)).and_then(|kind| kind.get(number_of(code)));
-        let all = all.map_or(&[][..], Vec::as_slice);
-        let first = all.partition_point(|hop| self.served_until(*hop as usize) <= moment);
-        all[first..].iter().map(|hop| self.service(*hop as usize))
+        let place = self.place(code);
+        self.report.hops.after(code, moment + after_service(place)).map(|hop| self.served_by(place, hop))
     }
 
-    /// Whose packet a departure was.
-    pub(super) fn who(&self, departure: usize) -> Who {
-        match (self.departure(departure).sent, self.ends[departure]) {
-            (Sent::Notification, _) => Who::Notifications,
-            (Sent::Datagram, _) | (_, NONE) => Who::Datagrams,
-            (_, end) => Who::Flow(end / 2),
-        }
-    }
-
-    /// Whose packet a transmitter served.
-    pub(super) fn served(&self, service: &Service) -> Who {
-        self.who(self.owner(service.hop as usize))
+    fn served_by(&self, place: &Place, hop: usize) -> Service {
+        let Hop { at, departure, .. } = *self.report.hops.get(hop);
+        let packet = self.packets[departure as usize];
+        let ends = back(at, after_service(place));
+        let begins = back(ends, place.serializer.map_or(Span::ZERO, |link| link.time(packet.size)));
+        Service { begins, ends, who: packet.who(), size: packet.size, hop }
     }
 
     /// Whether a departure was from the sender of a flow.
     pub(super) fn is_of_sender(&self, departure: usize, flow: usize) -> bool {
-        self.ends[departure] == flow as u32 * 2
+        self.packets[departure].end == flow as u32 * 2
     }
 
     /// The flow of a departure, and the first byte of the flow that it carried; none for other packets.
     pub(super) fn first_byte(&self, departure: usize) -> Option<(usize, u64)> {
-        let end = self.ends[departure] as usize;
+        let end = self.packets[departure].end as usize;
         let first = (*self.firsts.get(end)?)?;
         Some((end / 2, u64::from(self.departure(departure).seq.wrapping_sub(first))))
     }
@@ -159,7 +174,7 @@ impl<'a> Index<'a> {
     /// Whether the lost packet had waited in the queue that lost it.
     pub(super) fn had_waited(&self, loss: &Loss) -> bool {
         match loss.before.record() {
-            Record::Hop(hop) => self.report.hops[hop].at < loss.at,
+            Record::Hop(hop) => self.report.hops.get(hop).at < loss.at,
             Record::Departure(departure) => self.departure(departure).at < loss.at,
             Record::None => false,
         }
@@ -205,12 +220,14 @@ impl<'a> Index<'a> {
     pub(super) fn held_at(&self, loss: &Loss) -> BTreeMap<Who, u64> {
         let mut held = BTreeMap::new();
         let mut count = |code: u32, pair: Option<(u16, u16)>| {
-            let owner = |service: &Service| self.owner(service.hop as usize);
-            let of_pair = |service: &Service| pair.is_none_or(|pair| self.pair(owner(service)) == pair);
-            let waits = self.services_after(code, loss.at).filter(of_pair);
-            for service in waits.take_while(|service| self.queued(service.hop as usize) <= loss.at) {
-                let size = self.departure(owner(&service)).size;
-                *held.entry(self.served(&service)).or_default() += u64::from(size);
+            for service in self.services_after(code, loss.at) {
+                if pair.is_some_and(|pair| self.pair(self.owner(service.hop)) != pair) {
+                    continue;
+                }
+                if self.queued(service.hop) > loss.at {
+                    break;
+                }
+                *held.entry(service.who).or_default() += u64::from(service.size);
             }
         };
         match loss.place {
@@ -248,16 +265,6 @@ impl<'a> Index<'a> {
     }
 }
 
-/// The kind of a place's code, as a number.
-const fn kind_of(code: u32) -> usize {
-    (code >> 24) as usize
-}
-
-/// The number of a place's code among those of its kind.
-const fn number_of(code: u32) -> usize {
-    (code & 0xff_ffff) as usize
-}
-
 /// The element of that number, which is made if there is none.
 fn slot<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
     if list.len() <= number {
@@ -271,19 +278,22 @@ pub(super) fn code_of(kind: PlaceKind, rack: u16) -> u32 {
     kind.code(usize::from(rack))
 }
 
+/// From the end of a service to the hop.
+fn after_service(place: &Place) -> Span {
+    place.propagation + place.stack_after
+}
+
 /// A moment that is so much earlier; the start of the run at least.
-pub(super) fn back(at: Time, span: Span) -> Time {
+fn back(at: Time, span: Span) -> Time {
     Time::from_ps(at.as_ps().saturating_sub(span.as_ps()))
 }
 
-/// The departure of a record's packet; none for no record.
-fn owner(report: &CauseReport, mut record: RecordId) -> u32 {
-    loop {
-        match record.record() {
-            Record::Hop(hop) => record = report.hops[hop].before,
-            Record::Departure(departure) => return departure as u32,
-            Record::None => return NONE,
-        }
+/// The departure of a record's packet; u32::MAX for no record.
+fn owner(report: &CauseReport, record: RecordId) -> u32 {
+    match record.record() {
+        Record::Hop(hop) => report.hops.get(hop).departure,
+        Record::Departure(departure) => departure as u32,
+        Record::None => u32::MAX,
     }
 }
 
@@ -300,7 +310,7 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
         for (side, (host, port)) in [(report.src, report.sport), (report.dst, report.dport)].into_iter().enumerate() {
             let ports = slot(&mut ends.0, host.index());
             let place = usize::from(port - FIRST_PORT);
-            ports.resize(ports.len().max(place + 1), NONE);
+            ports.resize(ports.len().max(place + 1), NO_END);
             ports[place] = (flow * 2 + side) as u32;
         }
     }
@@ -308,12 +318,14 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
 }
 
 /// For each departure of bytes that were sent before: the last departure that carried them; and the first sequence
-/// number of the data from each end. `ends` has the end that each departure was from, of so many.
-fn copies(departures: &[Departure], ends: &[u32], count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
+/// number of the data from each end, of so many.
+fn copies(departures: &[Departure], packets: &[PacketKind], count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();
     for (number, Departure { seq, payload, sent, .. }) in departures.iter().enumerate() {
-        let Some(stream) = streams.get_mut(ends[number] as usize).filter(|_| *sent == Sent::Data) else { continue };
+        let Some(stream) = streams.get_mut(packets[number].end as usize).filter(|_| *sent == Sent::Data) else {
+            continue;
+        };
         let stream = stream.get_or_insert_with(|| Stream { first: *seq, end: 0, sent: vec![] });
         let from = seq.wrapping_sub(stream.first);
         if is_before(from, stream.end) {

@@ -3,7 +3,7 @@
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::Index;
-use super::{Names, walk};
+use super::{Names, Sum, walk};
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use firstlight_sim::causes::{CauseReport, RecordId};
@@ -15,32 +15,29 @@ use std::collections::BTreeMap;
 pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport) -> Table {
     let hops: BTreeMap<(u32, Time), RecordId> =
         causes.deliveries.iter().map(|delivery| ((delivery.flow, delivery.at), delivery.hop)).collect();
-    type Row = (usize, Waiting, Cause, Where, Who);
-    let mut sums: BTreeMap<Row, i64> = BTreeMap::new();
+    let mut rows: Vec<(usize, Sum)> = vec![];
     let list = names.spec.messages.list();
     for (number, report) in counters.messages.iter().enumerate() {
         let Some((ready, complete)) = report.ready.zip(report.complete) else { continue };
         let flow = list[number].flow;
         let delivery = flow.and_then(|flow| hops.get(&(flow, complete)).copied());
-        for step in steps(names.spec, names.index, number, [ready, complete], delivery) {
-            *sums.entry((number, step.waiting, step.cause, step.place, step.who)).or_default() += names.time(&step);
-        }
+        let steps = steps(names.spec, names.index, number, [ready, complete], delivery);
+        rows.extend(names.sums(&steps).into_iter().map(|sum| (number, sum)));
     }
-    let rows: Vec<(Row, i64)> = sums.into_iter().collect();
-    let integers = |of: fn(&Row) -> usize| Column::Integer(rows.iter().map(|(row, _)| of(row) as i64).collect());
+    let messages = Column::Integer(rows.iter().map(|(number, _)| *number as i64).collect());
     Table::new(
         "message_account",
         "one row for each complete message, what it waited for, and cause: the times of a message add up to its time \
          from when it was ready until it was complete",
     )
-    .with("message", "number of the message, as in table job_paths", integers(|row| row.0))
-    .text("waiting_for", "as in table account", &rows, |(row, _)| row.1.name().into())
-    .text("cause", "as in table account; computation: its program computed before it", &rows, |(row, _)| {
-        row.2.name().into()
+    .with("message", "number of the message, as in table job_paths", messages)
+    .text("waiting_for", "as in table account", &rows, |(_, sum)| sum.waiting.name().into())
+    .text("cause", "as in table account; computation: its program computed before it", &rows, |(_, sum)| {
+        sum.cause.name().into()
     })
-    .text("where", "as in table account", &rows, |(row, _)| names.place(row.3))
-    .text("who", "as in table account", &rows, |(row, _)| names.who(row.4))
-    .with("time_ps", "as in table account", Column::Integer(rows.iter().map(|row| row.1).collect()))
+    .text("where", "as in table account", &rows, |(_, sum)| names.place(sum.place))
+    .text("who", "as in table account", &rows, |(_, sum)| names.who(sum.who))
+    .with("time_ps", "as in table account", Column::Integer(rows.iter().map(|(_, sum)| sum.time).collect()))
 }
 
 /// The parts of the time of a message between two moments; `delivery` is the hop of the packet that completed it.

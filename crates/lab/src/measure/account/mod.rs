@@ -16,28 +16,47 @@ mod walk;
 use crate::build::PathStep;
 use crate::run::Counters;
 use crate::table::{Column, Table};
-use cause::{Step, Waiting, Where, Who};
+use cause::{Cause, Step, Waiting, Where, Who};
 use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
-use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, Sent};
+use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, RecordId, Sent};
 use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
 use std::collections::BTreeMap;
 
-/// The parts of the time of one flow.
-struct FlowAccount {
+/// A flow that was complete at the end of the run.
+#[derive(Clone, Copy, Debug)]
+struct CompleteFlow {
     flow: usize,
     start: Time,
-    steps: Vec<Step>,
+    end: Time,
+    /// The last hop of the packet that completed it.
+    hop: RecordId,
+}
+
+impl CompleteFlow {
+    /// The parts of its time.
+    fn steps(&self, index: &Index<'_>) -> Vec<Step> {
+        walk::walk(index, self.flow, self.start, self.end, self.hop)
+    }
 }
 
 /// The tables; that of messages where there are some.
 pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> Vec<Table> {
     let index = Index::new(causes, &counters.flows);
-    let accounts = accounts(counters, causes, &index);
     let names = Names { spec, index: &index };
-    let mut tables = vec![account(&names, &accounts), events(&names, &slowest(spec, &accounts))];
+    let flows = complete_flows(counters, causes);
+    let mut slow = slowest(spec, &flows).into_iter().peekable();
+    let (mut sums, mut parts) = (vec![], vec![]);
+    for flow in &flows {
+        let steps = flow.steps(&index);
+        sums.extend(names.sums(&steps).into_iter().map(|sum| (flow.flow, sum)));
+        if slow.next_if(|slow| slow.flow == flow.flow).is_some() {
+            parts.extend(steps.into_iter().map(|step| (*flow, step)));
+        }
+    }
+    let mut tables = vec![account(&names, &sums), events(&names, &parts)];
     if !counters.messages.is_empty() {
         tables.push(messages::table(&names, counters, causes));
     }
@@ -48,8 +67,8 @@ pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> 
 pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Vec<PathStep>)> {
     let Some(causes) = &counters.causes else { return vec![] };
     let index = Index::new(causes, &counters.flows);
-    let (accounts, names) = (accounts(counters, causes, &index), Names { spec, index: &index });
-    let step = |step: &Step| PathStep {
+    let names = Names { spec, index: &index };
+    let step = |step: Step| PathStep {
         from: step.from,
         until: step.until,
         cause: step.cause.name(),
@@ -57,29 +76,37 @@ pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Ve
         place: names.place(step.place),
         who: names.who(step.who),
     };
-    let of = |account: &&FlowAccount| (account.flow, account.steps.iter().map(step).collect());
-    slowest(spec, &accounts).iter().map(of).collect()
+    let of = |flow: CompleteFlow| (flow.flow, flow.steps(&index).into_iter().map(step).collect());
+    slowest(spec, &complete_flows(counters, causes)).into_iter().map(of).collect()
 }
 
-/// The accounts of all complete flows.
-fn accounts(counters: &Counters, causes: &CauseReport, index: &Index<'_>) -> Vec<FlowAccount> {
+/// All complete flows, in the order of their numbers.
+fn complete_flows(counters: &Counters, causes: &CauseReport) -> Vec<CompleteFlow> {
     let last: BTreeMap<u32, &Delivery> = causes.deliveries.iter().map(|delivery| (delivery.flow, delivery)).collect();
     let of = |(flow, report): (usize, &FlowReport)| {
         let (delivery, end) = (last.get(&(flow as u32))?, report.finish?);
-        let steps = walk::walk(index, flow, report.start, end, delivery.hop);
-        Some(FlowAccount { flow, start: report.start, steps })
+        Some(CompleteFlow { flow, start: report.start, end, hop: delivery.hop })
     };
     counters.flows.iter().enumerate().filter_map(of).collect()
 }
 
-/// The accounts of the flows that took longest, in the order of their numbers.
-fn slowest<'a>(spec: &Spec, accounts: &'a [FlowAccount]) -> Vec<&'a FlowAccount> {
-    let length = |account: &&FlowAccount| account.steps.last().map_or(Time::ZERO, |last| last.until) - account.start;
-    let mut all: Vec<&FlowAccount> = accounts.iter().collect();
-    all.sort_by_key(|account| (std::cmp::Reverse(length(account)), account.flow));
+/// The flows that took longest, in the order of their numbers.
+fn slowest(spec: &Spec, flows: &[CompleteFlow]) -> Vec<CompleteFlow> {
+    let mut all = flows.to_vec();
+    all.sort_by_key(|flow| (std::cmp::Reverse(flow.end - flow.start), flow.flow));
     all.truncate(spec.measure.account_events as usize);
-    all.sort_by_key(|account| account.flow);
+    all.sort_by_key(|flow| flow.flow);
     all
+}
+
+/// The time of all steps of one name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Sum {
+    waiting: Waiting,
+    cause: Cause,
+    place: Where,
+    who: Who,
+    time: i64,
 }
 
 /// What causes, places and others are called.
@@ -96,6 +123,23 @@ impl Names<'_> {
 
     fn time(&self, step: &Step) -> i64 {
         self.own(step.until) - self.own(step.from)
+    }
+
+    /// The time of the steps by their names, in the order of these.
+    fn sums(&self, steps: &[Step]) -> Vec<Sum> {
+        let of = |step: &Step| {
+            let Step { waiting, cause, place, who, .. } = *step;
+            Sum { waiting, cause, place, who, time: self.time(step) }
+        };
+        let mut sums: Vec<Sum> = steps.iter().map(of).collect();
+        sums.sort_unstable();
+        sums.dedup_by(|sum, before| {
+            let same = (sum.waiting, sum.cause, sum.place, sum.who)
+                == (before.waiting, before.cause, before.place, before.who);
+            before.time += if same { sum.time } else { 0 };
+            same
+        });
+        sums
     }
 
     fn place(&self, place: Where) -> String {
@@ -188,68 +232,58 @@ fn most_of(bytes: BTreeMap<String, u64>) -> Option<String> {
 }
 
 /// One row for each flow and cause.
-fn account(names: &Names<'_>, accounts: &[FlowAccount]) -> Table {
-    type Row = (usize, Waiting, cause::Cause, Where, Who);
-    let mut sums: BTreeMap<Row, i64> = BTreeMap::new();
-    for account in accounts {
-        for step in &account.steps {
-            let row = (account.flow, step.waiting, step.cause, step.place, step.who);
-            *sums.entry(row).or_default() += names.time(step);
-        }
-    }
-    let rows: Vec<(Row, i64)> = sums.into_iter().collect();
+fn account(names: &Names<'_>, rows: &[(usize, Sum)]) -> Table {
     Table::new(
         "account",
         "one row for each complete flow, what it waited for, and cause: the times of a flow add up to its completion \
          time",
     )
-    .count("flow", "number of the flow, as in table flows", &rows, |(row, _)| row.0 as u64)
-    .text(
+    .count("flow", "number of the flow, as in table flows", rows, |(flow, _)| *flow as u64)
+    .term(
         "waiting_for",
         "what the flow's next data waited for; delivery: nothing, the last data were under way",
-        &rows,
-        |(row, _)| row.1.name().into(),
+        rows,
+        |(_, sum)| sum.waiting.name(),
     )
-    .text("cause", "what took the time", &rows, |(row, _)| row.2.name().into())
+    .term("cause", "what took the time", rows, |(_, sum)| sum.cause.name())
     .text(
         "where",
         "at which port, link, VOQ or host; for a loss where the packet was dropped; empty where that has no meaning",
-        &rows,
-        |(row, _)| names.place(row.3),
+        rows,
+        |(_, sum)| names.place(sum.place),
     )
     .text(
         "who",
         "queueing: whose packets stood ahead; pause: its root, or circle; a loss: whose packets filled most of the \
          queue",
-        &rows,
-        |(row, _)| names.who(row.4),
+        rows,
+        |(_, sum)| names.who(sum.who),
     )
     .with(
         "time_ps",
         "how long, in whole picoseconds of the experiment's time",
-        Column::Integer(rows.iter().map(|row| row.1).collect()),
+        Column::Integer(rows.iter().map(|(_, sum)| sum.time).collect()),
     )
 }
 
 /// One row for each part of the time of the slowest flows.
-fn events(names: &Names<'_>, accounts: &[&FlowAccount]) -> Table {
-    let of = |account: &&FlowAccount| {
-        let start = names.own(account.start);
-        account.steps.iter().map(|step| (account.flow, names.own(step.from) - start, *step)).collect::<Vec<_>>()
+fn events(names: &Names<'_>, rows: &[(CompleteFlow, Step)]) -> Table {
+    let integers = |of: &dyn Fn(&CompleteFlow, &Step) -> i64| {
+        Column::Integer(rows.iter().map(|(flow, step)| of(flow, step)).collect())
     };
-    let rows: Vec<(usize, i64, Step)> = accounts.iter().flat_map(of).collect();
+    let at = |flow: &CompleteFlow, step: &Step| names.own(step.from) - names.own(flow.start);
     Table::new(
         "account_events",
         "one row for each part of the time of the slowest flows (measure.account_events), in order",
     )
-    .count("flow", "number of the flow, as in table flows", &rows, |row| row.0 as u64)
-    .with("at_ps", "when it began, from the flow's start", Column::Integer(rows.iter().map(|row| row.1).collect()))
-    .with("time_ps", "how long it lasted", Column::Integer(rows.iter().map(|row| names.time(&row.2)).collect()))
-    .text("waiting_for", "as in table account", &rows, |row| row.2.waiting.name().into())
-    .text("cause", "as in table account", &rows, |row| row.2.cause.name().into())
-    .text("where", "as in table account", &rows, |row| names.place(row.2.place))
-    .text("who", "as in table account", &rows, |row| names.who(row.2.who))
-    .text("detail", "for a loss, what happened to the packet", &rows, |row| {
-        row.2.lost.map_or_else(String::new, |departure| names.loss(departure))
+    .with("flow", "number of the flow, as in table flows", integers(&|flow, _| flow.flow as i64))
+    .with("at_ps", "when it began, from the flow's start", integers(&at))
+    .with("time_ps", "how long it lasted", integers(&|_, step| names.time(step)))
+    .term("waiting_for", "as in table account", rows, |(_, step)| step.waiting.name())
+    .term("cause", "as in table account", rows, |(_, step)| step.cause.name())
+    .text("where", "as in table account", rows, |(_, step)| names.place(step.place))
+    .text("who", "as in table account", rows, |(_, step)| names.who(step.who))
+    .text("detail", "for a loss, what happened to the packet", rows, |(_, step)| {
+        step.lost.map_or_else(String::new, |departure| names.loss(departure))
     })
 }

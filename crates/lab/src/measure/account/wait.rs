@@ -1,7 +1,7 @@
 //! What a packet waited for before its service at a place: other packets, pauses, the schedule.
 
-use super::cause::{Cause, Step, Waiting, Where, Who};
-use super::index::{Index, PairState, code_of};
+use super::cause::{Cause, Where, Who};
+use super::index::{Index, PairState, Service, code_of};
 use firstlight_net::Serializer;
 use firstlight_net::pfc::PAUSE_FRAME;
 use firstlight_sim::causes::{Paused, PlaceKind};
@@ -10,41 +10,55 @@ use firstlight_units::Time;
 /// Pause frames that one gap between packets may hold, one for each class and direction.
 const MOST_PAUSE_FRAMES: u64 = 16;
 
-/// A wait that is divided.
-struct WaitParts<'a, 'b> {
-    index: &'a Index<'a>,
-    waiting: Waiting,
-    steps: &'b mut Vec<Step>,
+/// A part of a wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitPart {
+    pub(super) from: Time,
+    pub(super) until: Time,
+    pub(super) cause: Cause,
+    pub(super) place: Where,
+    pub(super) who: Who,
 }
 
-impl WaitParts<'_, '_> {
+/// A wait that is divided, from its end to its beginning.
+struct WaitParts<'a, F> {
+    index: &'a Index<'a>,
+    push: F,
+}
+
+impl<F: FnMut(WaitPart)> WaitParts<'_, F> {
     fn push(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who) {
-        if let Some(last) = self.steps.last_mut()
-            && last.until == from
-            && (last.cause, last.place, last.who) == (cause, place, who)
-        {
-            last.until = until;
-        } else if from < until {
-            self.steps.push(Step { from, until, waiting: self.waiting, cause, place, who, lost: None });
-        }
+        (self.push)(WaitPart { from, until, cause, place, who });
     }
 
-    /// A wait for the transmitter of a place: for the packets that it served, and what `idle` says in between.
-    fn behind(&mut self, code: u32, from: Time, until: Time, cause: Cause, idle: impl Fn(&mut Self, Time, Time)) {
-        let mut at = from;
-        let index = self.index;
-        for service in index.services_after(code, from).take_while(|service| service.begins < until) {
-            let (begins, ends) = (service.begins.max(at), service.ends.min(until));
-            idle(self, at, begins);
-            self.push(begins, ends, cause, Where::Place(code), index.served(&service));
-            at = at.max(ends);
+    /// A wait for the transmitter of a place: for the packets that it served, the latest first, and what `idle` says in
+    /// between.
+    fn behind(
+        &mut self,
+        services: impl Iterator<Item = Service>,
+        [from, until]: [Time; 2],
+        (cause, place): (Cause, Where),
+        idle: impl Fn(&mut Self, Time, Time),
+    ) {
+        let mut at = until;
+        for service in services.take_while(|service| service.ends > from) {
+            let (begins, ends) = (service.begins.max(from), service.ends.min(at));
+            idle(self, ends, at);
+            self.push(begins, ends, cause, place, service.who);
+            at = at.min(begins);
         }
-        idle(self, at, until);
+        idle(self, from, at);
+    }
+
+    /// The services of a place that overlap a wait, the latest first.
+    fn services(&self, code: u32, [from, until]: [Time; 2]) -> impl Iterator<Item = Service> + use<F> {
+        let all = self.index.services_after(code, from).take_while(|service| service.begins < until);
+        all.collect::<Vec<_>>().into_iter().rev()
     }
 
     /// A transmitter of this name sent no packet though some waited: it was paused, or else there is `another` cause.
     fn paused(&mut self, name: &str, place: Where, link: Option<Serializer>, from: Time, until: Time, another: Cause) {
-        let mut at = from;
+        let (mut at, mut parts) = (from, vec![]);
         while at < until {
             let over = |pause: &&Paused| pause.from <= at && pause.until > at;
             let now = self.index.pauses_after(name, at).take_while(|pause| pause.from < until);
@@ -53,7 +67,7 @@ impl WaitParts<'_, '_> {
             if let Some(pause) = pauses.iter().copied().find(over) {
                 let ends = pause.until.min(until);
                 let who = pause.root.map_or(Who::Circle, |root| Who::Root(root as u32));
-                self.push(at, ends, Cause::Pause, place, who);
+                parts.push((at, ends, Cause::Pause, who));
                 at = ends;
             } else {
                 let next = next.min(until);
@@ -61,9 +75,12 @@ impl WaitParts<'_, '_> {
                 let most = frames.map_or(0, |link| link.frame_time(PAUSE_FRAME).as_ps() * MOST_PAUSE_FRAMES);
                 let is_frames = (next - at).as_ps() <= most;
                 let (cause, who) = if is_frames { (Cause::Pause, Who::PauseFrames) } else { (another, Who::Nobody) };
-                self.push(at, next, cause, place, who);
+                parts.push((at, next, cause, who));
                 at = next;
             }
+        }
+        for (from, until, cause, who) in parts.into_iter().rev() {
+            self.push(from, until, cause, place, who);
         }
     }
 
@@ -71,45 +88,41 @@ impl WaitParts<'_, '_> {
     fn in_voq(&mut self, pair: (u16, u16), from: Time, until: Time) {
         let (src, dst) = pair;
         let voq = Where::Voq(src, dst);
-        for (from, until, state) in self.index.states(pair, from, until) {
-            match state {
-                PairState::Night => self.push(from, until, Cause::Night, voq, Who::Nobody),
-                PairState::Day => {
-                    let code = code_of(PlaceKind::Circuit, src);
-                    let name = format!("circuit.to.{dst}");
-                    self.behind(code, from, until, Cause::Queueing, |parts, from, until| {
-                        parts.paused(&name, voq, None, from, until, Cause::DayTooShort);
-                    });
+        for (from, until, state) in self.index.states(pair, from, until).into_iter().rev() {
+            let (kind, name, idle) = match state {
+                PairState::Night => {
+                    self.push(from, until, Cause::Night, voq, Who::Nobody);
+                    continue;
                 }
-                PairState::PacketPath => {
-                    let code = code_of(PlaceKind::Uplink, src);
-                    let name = format!("uplink.{src}");
-                    self.behind(code, from, until, Cause::Queueing, |parts, from, until| {
-                        parts.paused(&name, voq, None, from, until, Cause::PacketSwitch);
-                    });
-                }
-            }
+                PairState::Day => (PlaceKind::Circuit, format!("circuit.to.{dst}"), Cause::DayTooShort),
+                PairState::PacketPath => (PlaceKind::Uplink, format!("uplink.{src}"), Cause::PacketSwitch),
+            };
+            let code = code_of(kind, src);
+            let services = self.services(code, [from, until]);
+            self.behind(services, [from, until], (Cause::Queueing, Where::Place(code)), |parts, from, until| {
+                parts.paused(&name, voq, None, from, until, idle);
+            });
         }
     }
 }
 
-/// Appends what the packet of a hop waited for between two moments, in order.
-pub(super) fn divide(index: &Index<'_>, hop: usize, from: Time, until: Time, waiting: Waiting, steps: &mut Vec<Step>) {
+/// Divides what the packet of a hop waited for between two moments, from the end to the beginning.
+pub(super) fn divide(index: &Index<'_>, hop: usize, from: Time, until: Time, push: impl FnMut(WaitPart)) {
     if from >= until {
         return;
     }
-    let mut parts = WaitParts { index, waiting, steps };
-    let code = index.report.hops[hop].place;
-    let place = index.place(code);
+    let mut parts = WaitParts { index, push };
+    let code = index.report.hops.place(hop);
+    let (place, at) = (index.place(code), Where::Place(code));
     match place.kind {
         PlaceKind::Uplink | PlaceKind::Circuit => parts.in_voq(index.pair(index.owner(hop)), from, until),
-        PlaceKind::Stack => parts.push(from, until, Cause::Stack, Where::Place(code), Who::Nobody),
-        PlaceKind::Pacer => parts.push(from, until, Cause::HostPacer, Where::Place(code), Who::Nobody),
-        PlaceKind::Limiter => parts.push(from, until, Cause::RateLimiter, Where::Place(code), Who::Nobody),
+        PlaceKind::Stack => parts.push(from, until, Cause::Stack, at, Who::Nobody),
+        PlaceKind::Pacer => parts.push(from, until, Cause::HostPacer, at, Who::Nobody),
+        PlaceKind::Limiter => parts.push(from, until, Cause::RateLimiter, at, Who::Nobody),
         PlaceKind::Nic | PlaceKind::Port | PlaceKind::Downlink | PlaceKind::Adapter => {
             let cause = if place.kind == PlaceKind::Nic { Cause::InterfaceQueue } else { Cause::Queueing };
-            parts.behind(code, from, until, cause, |parts, from, until| {
-                parts.paused(&place.name, Where::Place(code), place.serializer, from, until, Cause::Unknown);
+            parts.behind(index.services_before(hop), [from, until], (cause, at), |parts, from, until| {
+                parts.paused(&place.name, at, place.serializer, from, until, Cause::Unknown);
             });
         }
     }

@@ -1,8 +1,8 @@
 //! The walk back from a packet's arrival to the start: what released the packet, what released that, and so on.
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
-use super::index::Index;
-use super::wait;
+use super::index::{Index, Service};
+use super::wait::{self, WaitPart};
 use firstlight_sim::causes::{Departure, Record, RecordId, Sent, Trigger};
 use firstlight_transport::Alarms;
 use firstlight_units::{Span, Time};
@@ -14,13 +14,11 @@ struct Walk<'a> {
     start: Time,
     waiting: Waiting,
     steps: Vec<Step>,
-    /// The parts of one wait, in order.
-    parts: Vec<Step>,
 }
 
 /// The parts of the time of a flow from `start` to a delivery, in order: they follow each other without a gap.
 pub(super) fn walk(index: &Index<'_>, flow: usize, start: Time, end: Time, delivery: RecordId) -> Vec<Step> {
-    let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, steps: vec![], parts: vec![] };
+    let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, steps: vec![] };
     walk.read(delivery, end);
     let mut next = delivery;
     loop {
@@ -49,11 +47,7 @@ impl<'a> Walk<'a> {
 
     /// Adds a part before all others; what is before the start does not count. Parts of one cause become one.
     fn add(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who, lost: Option<usize>) {
-        self.push(Step { from, until, waiting: self.waiting, cause, place, who, lost });
-    }
-
-    fn push(&mut self, step: Step) {
-        let step = Step { from: step.from.max(self.start), ..step };
+        let step = Step { from: from.max(self.start), until, waiting: self.waiting, cause, place, who, lost };
         if step.from >= step.until {
             return;
         }
@@ -67,7 +61,7 @@ impl<'a> Walk<'a> {
     fn read(&mut self, delivery: RecordId, end: Time) {
         if let Record::Hop(hop) = delivery.record() {
             let host = Where::Host(self.index.departure(self.index.owner(hop)).dst.0);
-            self.on_host(self.index.report.hops[hop].at, end, Cause::Application, host, None);
+            self.on_host(self.index.report.hops.get(hop).at, end, Cause::Application, host, None);
         }
     }
 
@@ -79,19 +73,20 @@ impl<'a> Walk<'a> {
 
     /// A packet passes a place. Returns what was before.
     fn pass(&mut self, number: usize) -> RecordId {
-        let hop = &self.index.report.hops[number];
-        let (place, service) = (self.index.place(hop.place), self.index.service(number));
-        let at = Where::Place(hop.place);
-        let arrived = service.ends + place.propagation;
+        let hop = self.index.report.hops.get(number);
+        let Service { begins, ends, .. } = self.index.service(number);
+        let code = self.index.report.hops.place(number);
+        let (place, at) = (self.index.place(code), Where::Place(code));
+        let arrived = ends + place.propagation;
         let queued = self.index.queued(number);
         let in_stack = queued + place.stack_before;
         self.add(arrived, hop.at, Cause::Stack, at, Who::Nobody, None);
-        self.add(service.ends, arrived, Cause::Propagation, at, Who::Nobody, None);
-        self.add(service.begins, service.ends, Cause::Serialization, at, Who::Nobody, None);
-        wait::divide(self.index, number, in_stack, service.begins, self.waiting, &mut self.parts);
-        while let Some(step) = self.parts.pop() {
-            self.push(step);
-        }
+        self.add(ends, arrived, Cause::Propagation, at, Who::Nobody, None);
+        self.add(begins, ends, Cause::Serialization, at, Who::Nobody, None);
+        wait::divide(self.index, number, in_stack, begins, |part| {
+            let WaitPart { from, until, cause, place, who } = part;
+            self.add(from, until, cause, place, who, None);
+        });
         self.add(queued, in_stack, Cause::Stack, at, Who::Nobody, None);
         hop.before
     }
@@ -183,7 +178,7 @@ impl<'a> Walk<'a> {
     /// When a record was made.
     fn moment(&self, record: RecordId) -> Option<Time> {
         match record.record() {
-            Record::Hop(hop) => Some(self.index.report.hops[hop].at),
+            Record::Hop(hop) => Some(self.index.report.hops.get(hop).at),
             Record::Departure(departure) => Some(self.index.departure(departure).at),
             Record::None => None,
         }
