@@ -118,8 +118,9 @@ impl CongestionControl for Dctcp {
         if !marked {
             return self.reno.ssthresh(window, marked);
         }
-        let cwnd = f64::from(window.cwnd);
-        ((cwnd - cwnd * self.alpha / 2.0) as u32).max(window.floor)
+        // Whole packets are taken away, as Linux rounds.
+        let excess = (f64::from(window.cwnd) * self.alpha / 2.0) as u32;
+        (window.cwnd - excess).max(window.floor)
     }
 
     fn on_recovery(&mut self, window: &mut Window) {
@@ -183,7 +184,7 @@ mod tests {
         assert!((dctcp.alpha - expected).abs() < 1e-12);
         assert_eq!(
             dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, true),
-            (100.0 - 50.0 * expected) as u32
+            100 - (50.0 * expected) as u32
         );
         assert_eq!(dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, false), 50);
     }

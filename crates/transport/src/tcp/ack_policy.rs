@@ -62,7 +62,7 @@ pub(crate) struct AckPolicy {
     ends: u8,
     /// The size of the peer's segments.
     pub(crate) segment: u32,
-    /// The size of the last segment that was smaller.
+    /// The size of the last segment if that was smaller, or 0.
     last_size: u32,
     last_arrival: Time,
     compression: Compression,
@@ -126,12 +126,14 @@ impl AckPolicy {
     }
 
     /// A segment of `len` bytes arrived; returns whether it is larger than those before. A small one, or a full one
-    /// with PSH, seems to be the end of a write. Two small ones of one size tell that the peer has small segments.
+    /// with PSH, seems to be the end of a write. Two small ones of one size in a row tell that the peer has small
+    /// segments.
     #[inline]
     pub(crate) fn measure(&mut self, len: u32, pushed: bool) -> bool {
         if len >= self.segment {
             let larger = len > self.segment;
             self.segment = len;
+            self.last_size = 0;
             self.ends = self.ends.max(u8::from(pushed));
             return larger;
         }

@@ -259,8 +259,8 @@ impl Offer {
         }
     }
 
-    /// The program has read everything before `next`, `left` bytes that are in order are still to be read, and what lies
-    /// beyond a gap ends `extent` bytes beyond these: tunes the buffer.
+    /// The program has read everything before `next`, `left` bytes that are in order are still to be read, and what
+    /// lies beyond a gap ends `extent` bytes beyond these: tunes the buffer.
     #[inline]
     pub(crate) fn tune(&mut self, next: u64, left: u64, extent: u64, now: Time) {
         if self.buffer >= self.most {
@@ -311,7 +311,7 @@ impl Offer {
         self.buffer = self.buffer.max(memory.min(self.most));
     }
 
-    /// The window that would be offered now, by a receiver of segments of `segment` bytes.
+    /// The window that would be offered now, by a receiver of segments of `segment` bytes; in whole units of its field.
     pub(crate) fn select(&self, segment: u64) -> u64 {
         let (space, free) = (self.space(), self.free());
         let segment = segment.min(space);
@@ -320,7 +320,7 @@ impl Offer {
         }
         let free = free.min(self.granted);
         if self.scale > 0 {
-            return free;
+            return free.next_multiple_of(1 << self.scale);
         }
         let stays = self.window + segment > free && self.window <= free;
         if stays { self.window } else { free / segment.max(1) * segment }

@@ -432,8 +432,8 @@ impl Receiver {
         }
     }
 
-    /// A packet takes `memory` until the program has read it, and so does what was `behind` it and no longer lies beyond
-    /// a gap.
+    /// A packet takes `memory` until the program has read it, and so does what was `behind` it and no longer lies
+    /// beyond a gap.
     #[inline]
     fn hold(&mut self, memory: u64, behind: u64) {
         self.offer.hold(memory);
