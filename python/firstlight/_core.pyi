@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 _Column: TypeAlias = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_] | list[str]
 
+KernelCode: TypeAlias = tuple[str, str, str, list[str]]
+
 class _Outcome(TypedDict):
     manifest: str
     """JSON text: spec with its defaults, seed, version, digest, conservation, counts, warnings."""
@@ -145,6 +147,11 @@ class Experiment:
     @property
     def inputs(self) -> dict[str, str]:
         """The files that the experiment names: its name for each, and the path."""
+
+    @property
+    def kernel_code(self) -> tuple[list[KernelCode], list[KernelCode]]:
+        """The user's own modules and patches of the kernel: of each the place of its key for messages, its
+        name in the experiment, its path, and the files from which a module is built."""
 
     def inspect(self) -> str:
         """What would be built, as JSON: fabric, rates, week, bandwidth-delay products, flows, notes."""

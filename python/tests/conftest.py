@@ -77,4 +77,4 @@ def kernel() -> kernels.Kernel:
 def any_tick(kernel: kernels.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes the kernel that is built for kernels of every tick and version: a plan asks for more of them than
     the tests build."""
-    monkeypatch.setattr(kernels, "find", lambda hz, version="": kernel)
+    monkeypatch.setattr(kernels, "find", lambda hz, version="", patches=(): kernel)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from firstlight.errors import KernelError
-from firstlight.linux import build, kernels, sources, tools, workshop
+from firstlight.linux import build, commands, kernels, sources, tools, workshop
 
 TOOL = """#!/bin/bash
 # make, patch, strip and compilers, each of which waits for PACE seconds.
@@ -112,7 +112,9 @@ def test_a_kernel_is_built_and_found(bench: Bench) -> None:
     assert made == kernels.find(100)
     assert (made.version, made.hz, made.seccomp) == ("7.2.13", 100, True)
     assert made.path.name == f"7.2.13-hz100-{kernels.source_hash(100)}"
-    assert {f.name for f in made.path.iterdir()} == {"linux", "kernel.json", "config", "modules", "build.log"}
+    assert {f.name for f in made.path.iterdir()} == {
+        *("linux", "kernel.json", "config", "modules", "build.log", "tree.tar.xz")
+    }
     assert "CONFIG_HZ_100=y" in (made.path / "config").read_text()
     assert [f.name for f in made.modules.iterdir()] == ["retcp.ko"]
     assert set(made.manifest) == {"version", "hz", "hash", "patch", "config", "source", "seccomp"}
@@ -253,7 +255,7 @@ def test_an_outer_make_does_not_change_the_build(monkeypatch: pytest.MonkeyPatch
     for name in names:
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("OTHER", "kept")
-    seen = workshop.environment()
+    seen = commands.environment()
     assert seen["OTHER"] == "kept"
     assert not set(names) & set(seen)
 
@@ -294,3 +296,90 @@ def test_a_version_is_taken_from_the_cache(
     monkeypatch.setattr(sources, "candidates", lambda apt: offers)
     with pytest.raises(KernelError, match=r"the archive has no linux-source package of version 9\.1: pass"):
         build.build("9.1", say=quiet)
+
+
+# ---- The user's own patches, and what builds of modules need ----
+
+PATCH = """#!/bin/bash
+# patch, whose second hunk fails in what is named 0.patch
+case "$*" in *0.patch*) printf 'patching file net/a.c\\nHunk #2 FAILED at 153.\\n'; exit 1;; esac
+"""
+
+
+def test_a_patched_kernel_is_beside_the_others(bench: Bench, tmp_path: Path) -> None:
+    patch = tmp_path / "a.patch"
+    patch.write_text("one")
+    plain = build.build(str(bench.tree), say=quiet)
+    made = build.build(str(bench.tree), say=quiet, patches=[patch])
+    assert made.path != plain.path
+    assert made.manifest["patches"] == {"a.patch": workshop.short_hash(patch)}
+    assert made.is_current and plain.is_current
+    assert (kernels.find(250), kernels.find(250, patches=[patch])) == (plain, made)
+    before = bench.ran().count("linux")
+    assert build.build(str(bench.tree), say=quiet, patches=[patch]) == made
+    assert bench.ran().count("linux") == before
+    patch.write_text("two")
+    with pytest.raises(KernelError, match=r"the patches a\.patch is built: run .* --patch "):
+        kernels.find(250, patches=[patch])
+
+
+def test_a_patch_that_does_not_fit_ends_the_build(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench.bin / "patch").write_text(PATCH)
+    patch = tmp_path / "a.patch"
+    patch.touch()
+    offers = [sources.Source(v, v, bench.tree, v) for v in ("7.2.14", "7.2.13")]
+    monkeypatch.setattr(sources, "kept", lambda: offers)
+    said: list[str] = []
+    with pytest.raises(
+        KernelError, match=r"a\.patch: does not fit Linux 7\.2\.13: net/a\.c: Hunk #2 FAILED at 153"
+    ):
+        build.build(say=said.append, patches=[patch])
+    assert not any("trying an older one" in line for line in said), "the patch is wrong, not the source"
+    assert bench.left() == ["failed-7.2.13-hz250.log"]
+
+
+def test_a_patch_may_be_of_any_file_of_a_tarball(bench: Bench, tmp_path: Path) -> None:
+    tree = bench.make_tree(tmp_path / "packed" / "linux-7.2.13", "7.2.13")
+    (tree / UNUSED[1]).parent.mkdir(parents=True)
+    (tree / UNUSED[1]).touch()
+    with tarfile.open(tmp_path / "linux.tar", "w") as tar:
+        tar.add(tmp_path / "packed" / "linux-7.2.13", "linux-7.2.13")
+    (tmp_path / "a.patch").touch()
+    build.build(str(tmp_path / "linux.tar"), say=quiet, patches=[tmp_path / "a.patch"])
+    assert UNUSED[1] in Path(f"{bench.steps}.files").read_text()
+
+
+def test_what_builds_of_modules_read_is_kept(bench: Bench) -> None:
+    kept = {
+        "include/linux/tcp.h",
+        "arch/um/Makefile",
+        "scripts/mod/modpost",
+        "include/config/auto.conf",
+        "Makefile",
+    }
+    for file in (*kept, "include/dt-bindings/clock/x.h", "include/linux/tcp.c", "net/ipv4/tcp.c"):
+        (bench.tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (bench.tree / file).touch()
+    made = build.build(str(bench.tree), say=quiet)
+    with tarfile.open(made.tree) as archive:
+        assert kept <= set(archive.getnames()) <= {*kept, ".config", "Module.symvers"}
+    made.tree.unlink()
+    again = build.build(str(bench.tree), say=quiet)
+    assert again.tree.is_file(), "a kernel without it is built anew"
+
+
+def test_the_kernel_that_an_experiment_wants(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    text = (
+        'duration = "1ms"\n[fabric]\nkind = "star"\nhosts = 2\n[hosts]\nrate = "1Gbps"\nkind = "linux"\n'
+        '[linux]\nversion = "6.12"\npatches = ["a.patch"]\n[tcp]\ntick = "1ms"\n'
+        '[[flows]]\nfrom = "host0"\nto = "host1"\n'
+    )
+    file.write_text(text)
+    (tmp_path / "a.patch").touch()
+    assert build.wanted_by(str(file)) == ("6.12", "1000", (tmp_path / "a.patch",))
+    file.write_text(text.replace('kind = "linux"\n[linux]\nversion = "6.12"\npatches = ["a.patch"]\n', ""))
+    with pytest.raises(KernelError, match="it has no Linux hosts in virtual time"):
+        build.wanted_by(str(file))

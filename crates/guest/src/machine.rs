@@ -58,7 +58,7 @@ impl Machine {
         if self == Machine::Own {
             hosts::raise_limits(plan)?;
             modules::load(plan)?;
-            modules::allow_controls()?;
+            modules::allow_controls(plan)?;
             return Ok(None);
         }
         hosts::raise_open_files(plan)?;

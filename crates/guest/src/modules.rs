@@ -4,8 +4,11 @@ use crate::failure::{Context, GuestFailure};
 use crate::mounts;
 use firstlight_linux::{Parameter, Plan};
 use nix::kmod::{ModuleInitFlags, finit_module};
+use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Loads the plan's modules with their parameters, and checks the parameters of built-in parts, which the kernel took
@@ -20,12 +23,23 @@ pub fn load(plan: &Plan) -> Result<(), GuestFailure> {
     plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(check)
 }
 
-/// Lets each host's namespace choose any of the kernel's congestion controls; by default it may choose few of them.
-pub(crate) fn allow_controls() -> Result<(), GuestFailure> {
+/// Lets each host's namespace choose any of the kernel's congestion controls; by default it may choose few of them. Those
+/// that the plan names must be there.
+pub(crate) fn allow_controls(plan: &Plan) -> Result<(), GuestFailure> {
     const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_";
+    const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
     let (available, allowed) =
         (format!("{CONTROLS}available_congestion_control"), format!("{CONTROLS}allowed_congestion_control"));
     let all = fs::read_to_string(&available).context(|| format!("cannot read {available}"))?;
+    let sysctls = plan.hosts.iter().flat_map(|host| &host.sysctls).filter(|sysctl| sysctl.name == DEFAULT);
+    let named = plan.flows.iter().map(|flow| &flow.cc).chain(sysctls.map(|sysctl| &sysctl.value));
+    let known: BTreeSet<&str> = all.split_whitespace().collect();
+    if let Some(name) = named.into_iter().find(|name| !known.contains(name.as_str())) {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        let text =
+            format!("no congestion control of the hosts' kernel is called {name}: it and its modules have {known}");
+        return Err(GuestFailure::new(text));
+    }
     fs::write(&allowed, all).context(|| format!("cannot write {allowed}"))
 }
 
@@ -41,8 +55,41 @@ fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), GuestFailure> {
         CString::new(arguments.join(" ")).context(|| "the value of a module parameter has a zero byte".into())?;
     let rebuild = "`firstlight kernel build` makes the modules with the kernel";
     let file = File::open(path).context(|| format!("cannot open the module {} ({rebuild})", path.display()))?;
-    finit_module(file, &arguments, ModuleInitFlags::empty())
-        .context(|| format!("the kernel refuses the module {} with '{}'", path.display(), arguments.to_string_lossy()))
+    let mut log = KernelLog::from_now();
+    finit_module(file, &arguments, ModuleInitFlags::empty()).context(|| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let with = if arguments.is_empty() { String::new() } else { format!(" with {}", arguments.to_string_lossy()) };
+        let said = log.as_mut().map(KernelLog::said).filter(|said| !said.is_empty());
+        format!(
+            "the kernel refuses the module {name}{with}{}",
+            said.map_or_else(String::new, |said| format!(" ({said})"))
+        )
+    })
+}
+
+/// The kernel's log from a moment on.
+struct KernelLog(File);
+
+impl KernelLog {
+    /// None where the kernel has no such device.
+    fn from_now() -> Option<Self> {
+        const O_NONBLOCK: i32 = nix::fcntl::OFlag::O_NONBLOCK.bits();
+        let mut log = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open("/dev/kmsg").ok()?;
+        log.seek(SeekFrom::End(0)).ok()?;
+        Some(KernelLog(log))
+    }
+
+    /// What the kernel has said since, on one line. That a module is not one of its own is nothing new.
+    fn said(&mut self) -> String {
+        let (mut lines, mut record) = (vec![], [0; 8192]);
+        while let Ok(length @ 1..) = self.0.read(&mut record) {
+            // A record is "level,number,time,flags;text".
+            let record = String::from_utf8_lossy(&record[..length]);
+            let text = record.split_once(';').map_or("", |(_, text)| text);
+            lines.extend(text.lines().next().filter(|line| !line.contains("taints kernel")).map(String::from));
+        }
+        lines.join("; ")
+    }
 }
 
 /// Checks a parameter of a built-in part. Such parts read their parameters when the kernel starts; CUBIC uses them only

@@ -3,6 +3,7 @@
 use firstlight_lab::spec::{Control, OverrideValue};
 use firstlight_lab::{Files, LabError, Spec, inspect, plan, run};
 use firstlight_linux::{HostPlan, Plan};
+use firstlight_transport::cc::CcName;
 use std::ops::ControlFlow;
 
 const PAIR: &str = include_str!("specs/pair.toml");
@@ -246,6 +247,28 @@ fn programs_without_flows() {
     assert_eq!((retcp.modules, sysctl(&retcp.hosts[1], "net.ipv4.tcp_ecn")), (vec!["retcp.ko".to_string()], Some("1")));
 }
 
+/// The files of a module's directory are inputs, except for what a build leaves there.
+#[test]
+fn a_module_and_its_congestion_control() {
+    let folder = std::env::temp_dir().join(format!("firstlight-module-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("inside")).unwrap();
+    for file in ["Kbuild", "mine.c", "mine.h", "mine.mod.c", "mine.o", ".mine.o.cmd", "inside/more.c", "notes"] {
+        std::fs::write(folder.join(file), file).unwrap();
+    }
+    let text =
+        format!("{PAIR}[linux]\nmodules = [\"{}\"]\n[[program]]\non = \"host0\"\nrun = \"true\"\n", folder.display());
+    let spec = read(&text, &[LINUX, ("flows.0.cc", "mine")]);
+    let other = plan_of(&text, &[LINUX, ("tcp.cc", "mine"), ("flows.0.cc", "cubic")]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let linux = spec.linux.as_ref().unwrap();
+    assert_eq!(linux.own_modules[0].sources, ["Kbuild", "inside/more.c", "mine.c", "mine.h"]);
+    assert_eq!(linux.own_modules[0].place, "x.toml:44:11: linux.modules");
+    let inputs = linux.own_modules[0].sources.iter().map(|file| format!("{}/{file}", folder.display()));
+    assert!(spec.inputs.keys().eq(&inputs.collect::<Vec<_>>()));
+    assert_eq!(spec.flows[0].cc, Control::Linux("mine"));
+    assert_eq!(sysctl(&other.hosts[0], "net.ipv4.tcp_congestion_control"), Some("mine"));
+}
+
 /// The resolved experiment, read again, asks for the same plan.
 #[test]
 fn what_is_a_kernels_own_is_not_resolved() {
@@ -272,6 +295,7 @@ type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 fn what_cannot_be() {
     let only = |when: &str, found: &str| format!("has no effect: it counts only when {when}, but {found}; take it out");
     let none = only("there are Linux hosts", "all hosts are simulated");
+    let names: Vec<&str> = CcName::all().map(CcName::as_str).collect();
     let cases: &[Case<'_>] = &[
         ("[linux]\n", &[], &format!("x.toml:43:2: linux: {none}")),
         ("[[linux.hosts]]\non = \"all\"\n", &[], &format!("x.toml:43:3: linux: {none}")),
@@ -291,6 +315,24 @@ fn what_cannot_be() {
          "x.toml:44:11: linux.version: 'new' is not a version of Linux: write for example \"6.12\""),
         ("[linux]\nversion = 6.12\n", &[LINUX], "x.toml:44:11: linux.version: expected a version of Linux, as a \
                                                  text, found the number 6.12: write for example \"6.12\""),
+        ("[linux]\nmodules = [\"nowhere\"]\npatches = [\"tests\"]\n", &[LINUX],
+         "x.toml:44:11: linux.modules: cannot read nowhere: No such file or directory (os error 2)"),
+        ("[linux]\nmodules = [\"tests\", \"Cargo.toml\"]\n", &[LINUX],
+         "x.toml:44:11: linux.modules: tests: the directory has no Kbuild: write one with the line obj-m := NAME.o, \
+          for a module from NAME.c\n\
+          x.toml:44:11: linux.modules: Cargo.toml: neither a module's directory nor a built module (.ko)"),
+        ("[linux]\npatches = [\"a.patch\"]\n", &[LINUX],
+         "x.toml:44:11: linux.patches: cannot read a.patch: No such file or directory (os error 2)"),
+        ("[linux]\nmodules = [\"nowhere\"]\n[[flows]]\nfrom = \"rack0\"\nto = \"rack1\"\nhosts = \"simulated\"\n\
+          cc = \"mine\"\n", &[LINUX],
+         "x.toml:49:6: flows.1.cc: mine is of a Linux kernel alone, and these hosts are simulated: use another, or \
+          Linux hosts"),
+        ("[linux]\nmodules = []\n", &[LINUX, ("tcp.cc", "mine")],
+         &format!("x.toml, from --set tcp.cc: tcp.cc: 'mine' is not one of {}", names.join(", "))),
+        ("[linux]\nmodules = [\"nowhere\"]\n", &[LINUX, ("tcp.cc", "longer_than_linux")],
+         &format!("x.toml, from --set tcp.cc: tcp.cc: 'longer_than_linux' is not one of {}", names.join(", "))),
+        ("[linux]\nmodules = [\"nowhere\"]\n", &[("hosts.kind", "dilated")],
+         "x.toml:44:11: linux.modules: has no effect: hosts in dilated time have this machine's kernel; take it out"),
         ("", &[LINUX, ("cubic.beta", "1")],
          "x.toml, from --set cubic.beta: cubic.beta: a Linux host takes less than 1: use at most 0.999"),
         ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts \

@@ -9,7 +9,7 @@ mod progress;
 
 use error::SpecError;
 use firstlight_lab::{Files, TimelineRequest, inspect_request, plan, run_request};
-use firstlight_spec::{OverrideValue, Request, Spec, schema};
+use firstlight_spec::{KernelCode, OverrideValue, Request, Spec, schema};
 use firstlight_units::Span;
 use progress::Watch;
 use pyo3::prelude::*;
@@ -28,6 +28,9 @@ fn version() -> String {
 fn schema_text() -> String {
     format!("{:#}", schema())
 }
+
+/// Kernel code of the user's: see [`KernelCode`].
+type KernelCodeEntry = (String, String, String, Vec<String>);
 
 /// An experiment that was read and checked: one reading serves inspection, identity and run.
 #[pyclass(frozen, name = "Experiment")]
@@ -80,6 +83,18 @@ impl PyExperiment {
     #[getter]
     fn inputs(&self) -> BTreeMap<String, String> {
         self.network().map(|spec| spec.inputs.clone()).unwrap_or_default()
+    }
+
+    /// The user's own kernel code: of each module, then of each patch, the place of its key for messages, its name in
+    /// the experiment, its path, and the files from which it is built.
+    #[getter]
+    fn kernel_code(&self) -> (Vec<KernelCodeEntry>, Vec<KernelCodeEntry>) {
+        let entry =
+            |code: &KernelCode| (code.place.clone(), code.name.clone(), code.path.clone(), code.sources.clone());
+        let linux = self.network().and_then(|spec| spec.linux.as_ref());
+        linux.map_or_else(Default::default, |linux| {
+            (linux.own_modules.iter().map(entry).collect(), linux.patches.iter().map(entry).collect())
+        })
     }
 
     /// What would be built, as JSON.

@@ -49,7 +49,10 @@ impl Control {
         // The hosts' own clocks are not stretched.
         let rate = Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1));
         let config = experiment.cc.config(name, rate, experiment.hosts.mtu);
-        Ok(Control::Simulated(config.expect("each name is of a controller of simulated hosts")))
+        let name = name.as_str();
+        config.map(Control::Simulated).ok_or_else(|| {
+            format!("{name} is of a Linux kernel alone, and these hosts are simulated: use another, or Linux hosts")
+        })
     }
 }
 

@@ -77,6 +77,19 @@ impl Document {
         }
     }
 
+    /// Whether the key `key` of the table `table` is a list with items; an override may have it as a text.
+    pub fn has_items(&self, table: &str, key: &str) -> bool {
+        let of = |entries: &[TomlEntry], name: &str| {
+            entries.iter().find(|entry| entry.name == name).map(|entry| entry.node.value.clone())
+        };
+        let Some(TomlValue::Table(entries)) = of(&self.root, table) else { return false };
+        match of(&entries, key) {
+            Some(TomlValue::List(items)) => !items.is_empty(),
+            Some(TomlValue::Text(text)) => !text.trim_matches(['[', ']', ' ']).is_empty(),
+            _ => false,
+        }
+    }
+
     /// The place of a byte offset; the file as a whole without one.
     pub fn place(&self, offset: Option<usize>) -> Place {
         let Some(offset) = offset else { return Place::File { path: self.path.clone() } };

@@ -139,7 +139,8 @@ impl<'a> Kernel<'a> {
 
     /// Refuses keys that choose a kernel, and users: hosts in dilated time have those of the machine.
     fn of_machine(&mut self, programs: usize) {
-        let chosen = [("tcp.tick", !self.simulated), ("linux.version", true)];
+        let chosen =
+            [("tcp.tick", !self.simulated), ("linux.version", true), ("linux.modules", true), ("linux.patches", true)];
         for (path, _) in chosen.into_iter().filter(|(path, idle)| *idle && self.places.has(path)) {
             let text = "has no effect: hosts in dilated time have this machine's kernel; take it out";
             self.problems.push(self.places.problem(path, text));

@@ -7,6 +7,7 @@ use crate::expander::Flow;
 use crate::host_directory::HostDirectory;
 use crate::host_kind::{DefaultHosts, HostKind};
 use crate::kernel::Kernel;
+use crate::kernel_code::{self, KernelCode};
 use crate::places::{Places, all_or};
 use crate::rules;
 use crate::settings::set_sysctl;
@@ -33,6 +34,10 @@ pub struct Linux {
     pub hosts: Vec<LinuxHost>,
     /// Files of the modules that the kernel is to load.
     pub modules: Vec<String>,
+    /// The user's own modules, which it is to load after these.
+    pub own_modules: Vec<KernelCode>,
+    /// The user's patches of the kernel.
+    pub patches: Vec<KernelCode>,
     /// Parameters of the kernel's parts.
     pub parameters: Vec<Parameter>,
     /// What runs on the hosts.
@@ -138,7 +143,10 @@ pub(crate) fn expand(
     all_or(problems)?;
     let modules = controls.iter().filter_map(|control| control.module).map(String::from).collect();
     let (dilated, tick) = (experiment.hosts.kind == DefaultHosts::Dilated, experiment.tcp.tcp.tick);
-    Ok(Some(Linux { dilated, tick, hosts, modules, parameters: kernel.parameters, programs }))
+    let own_modules = kernel_code::modules(&experiment.linux.modules, places)?;
+    let patches = kernel_code::patches(&experiment.linux.patches, places)?;
+    let parameters = kernel.parameters;
+    Ok(Some(Linux { dilated, tick, hosts, modules, own_modules, patches, parameters, programs }))
 }
 
 /// What is set on hosts.

@@ -26,11 +26,24 @@ pub(crate) struct Places {
     inputs: RefCell<BTreeMap<String, String>>,
     /// The user's own congestion controls that the experiment may name, or does.
     pub own: Vec<OwnConfig>,
+    /// Whether the hosts' kernel has code of the user's, and so perhaps congestion controls.
+    kernel_code: bool,
 }
+
+/// Characters of the name of a kernel's congestion control, at most.
+const LONGEST_CONTROL: usize = 15;
 
 impl Places {
     pub fn of(document: Document, own: Vec<OwnConfig>) -> Self {
-        Places { document, keys: BTreeMap::new(), tables: BTreeMap::new(), inputs: RefCell::default(), own }
+        let kernel_code = ["modules", "patches"].iter().any(|key| document.has_items("linux", key));
+        let (keys, tables) = (BTreeMap::new(), BTreeMap::new());
+        Places { document, keys, tables, inputs: RefCell::default(), own, kernel_code }
+    }
+
+    /// Whether `name` may be a congestion control of a module or patch of the user's: the kernel alone knows.
+    pub fn kernel_controller(&self, name: &str) -> bool {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || b"_-".contains(&b);
+        self.kernel_code && (1..=LONGEST_CONTROL).contains(&name.len()) && name.bytes().all(fits)
     }
 
     /// Whether `name` is a user's own congestion control: one that came with the experiment, or a shared object, which
@@ -55,7 +68,7 @@ impl Places {
     }
 
     /// The path of a file that the experiment names, relative to the experiment's folder.
-    fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         Path::new(&self.document.path).parent().unwrap_or(Path::new("")).join(name)
     }
 
@@ -88,7 +101,7 @@ impl Places {
     }
 
     /// Where the value at `path` stands; else the nearest table around it; else the file.
-    fn place(&self, path: &str) -> Place {
+    pub fn place(&self, path: &str) -> Place {
         if let Some(origin) = self.keys.get(path) {
             return self.document.place_of(origin);
         }

@@ -127,7 +127,17 @@ impl SchemaWalk {
         {
             return found.map(|()| json!(name)).map_err(|text| self.wrong(path, &node.origin, text)).ok();
         }
-        kind.check(node).map_err(|problem| self.wrong(path, &node.origin, problem)).ok()
+        self.check(kind, node).map_err(|problem| self.wrong(path, &node.origin, problem)).ok()
+    }
+
+    /// What a value is, or what is wrong with it by itself.
+    fn check(&self, kind: &Kind, node: &TomlNode) -> Result<Json, String> {
+        kind.check(node).or_else(|problem| match &node.value {
+            TomlValue::Text(name) if kind.what == CcName::WHAT && self.places.kernel_controller(name) => {
+                Ok(json!(name))
+            }
+            _ => Err(problem),
+        })
     }
 
     fn table(&mut self, table: &Table, node: &TomlNode, origin: &Origin, path: &str) -> Option<Json> {
@@ -208,7 +218,12 @@ impl SchemaWalk {
                 (TomlValue::List(items), Some(kinds)) if !items.is_empty() => {
                     let mut values = vec![];
                     for item in items {
-                        match kinds.iter().map(|kind| kind.check(item)).reduce(Result::or).expect("a key has a kind") {
+                        match kinds
+                            .iter()
+                            .map(|kind| self.check(kind, item))
+                            .reduce(Result::or)
+                            .expect("a key has a kind")
+                        {
                             Ok(value) => values.push(value),
                             Err(problem) => self.wrong(&shown, &item.origin, problem),
                         }

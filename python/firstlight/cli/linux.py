@@ -1,6 +1,7 @@
 """The commands ``firstlight kernel build | list`` and ``firstlight doctor``."""
 
 import json
+from pathlib import Path
 
 import click
 from rich.table import Table
@@ -17,6 +18,7 @@ def kernel() -> None:
 
 
 @kernel.command()
+@click.argument("experiment", required=False)
 @click.option(
     "--source",
     default="auto",
@@ -32,13 +34,27 @@ def kernel() -> None:
     show_default=True,
     help="Ticks per second: 250 for tcp.tick = 4ms.",
 )
+@click.option(
+    "--patch",
+    "patches",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A patch of your own, for linux.patches; several are applied in this order.",
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Compilers side by side (default: all cores).")
 @click.option("--force", is_flag=True, help="Build again what is built.")
-def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
-    """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile). Root is not
-    needed."""
+def build(
+    experiment: str | None, source: str, hz: str, patches: tuple[Path, ...], jobs: int | None, force: bool
+) -> None:
+    """Build a kernel into the cache (about 5 minutes on 2 cores, 1 GB of disk meanwhile). Root is not needed.
+
+    With the file of an EXPERIMENT it is the kernel that this one runs on: of its tcp.tick, linux.version and
+    linux.patches."""
     from firstlight.linux import build as builder
 
+    if experiment is not None:
+        source, hz, patches = builder.wanted_by(experiment)
     with Tracker("building the kernel") as tracker:
         made = builder.build(
             source,
@@ -47,6 +63,7 @@ def build(source: str, hz: str, jobs: int | None, force: bool) -> None:
             force,
             say=tracker.say,
             progress=tracker.on_fraction,
+            patches=patches,
         )
     mode = "seccomp" if made.seccomp else "ptrace"
     click.echo(f"Linux {made.version}, {made.hz} Hz, {mode} mode: {made.path}")
@@ -69,9 +86,16 @@ def list_(as_json: bool) -> None:
     for column in ("version", "Hz", "mode", "from this checkout", "source", "directory"):
         table.add_column(column, overflow="fold")
     for k in found:
-        ours = "yes" if k.hash == kernels.source_hash(k.hz) else "no: build again"
+        ours = "yes" if k.is_current else "no: build again"
         mode = "seccomp" if k.seccomp else "ptrace"
-        table.add_row(k.version, str(k.hz), mode, ours, str(k.manifest.get("source", "")), str(k.path))
+        table.add_row(
+            k.version,
+            str(k.hz),
+            mode,
+            ours,
+            " + ".join([str(k.manifest.get("source", "")), *k.manifest.get("patches", ())]),
+            str(k.path),
+        )
     console(wide=True).print(table)
 
 

@@ -6,25 +6,24 @@ any case. The kernel's directory appears complete or not at all. Only the log of
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
-import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from firstlight.core import Spec
 from firstlight.errors import KernelError
-from firstlight.linux import kernels, sources, tools
+from firstlight.linux import installed, kernels, own_code, sources, tools
 from firstlight.linux.kernels import Kernel
 from firstlight.linux.sources import Source
+from firstlight.linux.workplaces import only_one, workplace
 from firstlight.linux.workshop import BuildFailed, Order, Progress, Say, Workshop
 
 NEEDED_BYTES = 2_000_000_000
 """Disk space of a build: a whole tree that the user names (1.7 GB), or half a tree that is unpacked, and the
 compiled files."""
-WORK = ".building-"
 
 
 def build(
@@ -34,22 +33,24 @@ def build(
     force: bool = False,
     say: Say = print,
     progress: Progress = lambda _: None,
+    patches: Sequence[Path] = (),
 ) -> Kernel:
-    """The kernel of ``hz`` ticks per second, built unless it exists."""
+    """The kernel of ``hz`` ticks per second with these patches of the user's, built unless it exists."""
     if hz not in kernels.TICKS:
         raise KernelError(f"--hz {hz}: one of {', '.join(map(str, kernels.TICKS))} is needed")
     series = "" if source == "auto" else source if sources.VERSION.fullmatch(source) else None
     if series:
         sources.refuse_old(series)
     if series is not None and not force:
-        wanted = kernels.source_hash(hz)
+        wanted = kernels.source_hash(hz, patches=patches)
         for kernel in kernels.built():
-            if kernel.hash == wanted and kernel.hz == hz and kernels.is_of(kernel.version, series):
+            same = kernel.hash == wanted and kernel.hz == hz and kernels.is_of(kernel.version, series)
+            if same and kernel.tree.is_file():
                 say(f"Linux {kernel.version} with a tick of {kernels.milliseconds(hz)} is built already")
                 return kernel
     tools.require()
     with only_builder(say), ended_by_signals():
-        order = Order(hz, jobs or os.cpu_count() or 1, force, say, progress)
+        order = Order(hz, jobs or os.cpu_count() or 1, force, say, progress, tuple(patches))
         if series is not None:
             return newest_that_works(order, series)
         return make(order, sources.named(source))
@@ -91,23 +92,10 @@ def make(order: Order, source: Source) -> Kernel:
     if source.version:
         sources.refuse_old(source.version)
     require_space(kernels.folder())
-    with workplace(order.say) as work:
+    with workplace(kernels.folder(), order.say) as work:
         kernel = Workshop(order, source, work).build()
     order.progress(1.0)
     return kernel
-
-
-@contextlib.contextmanager
-def workplace(say: Say) -> Iterator[Path]:
-    """A temporary directory. Its removal can take a while: it holds some 50,000 files."""
-    work = Path(tempfile.mkdtemp(prefix=WORK, dir=kernels.folder()))
-    try:
-        yield work
-    except KeyboardInterrupt:
-        say("interrupted: removing what was unpacked")
-        raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def require_space(folder: Path) -> None:
@@ -123,15 +111,9 @@ def require_space(folder: Path) -> None:
 
 @contextlib.contextmanager
 def only_builder(say: Say) -> Iterator[None]:
-    """Hold the lock that allows one build at a time; remove the directories of builds that were killed."""
-    kernels.folder().mkdir(parents=True, exist_ok=True)
-    with (kernels.folder() / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another build is under way: waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        for leftover in (*kernels.folder().glob(f"{WORK}*"), *kernels.cache().glob(".apt-*")):
+    """Hold the lock that allows one build of a kernel at a time; remove what killed ones have left."""
+    with only_one(kernels.folder(), say):
+        for leftover in kernels.cache().glob(".apt-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
 
@@ -152,3 +134,14 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def wanted_by(path: str) -> tuple[str, str, tuple[Path, ...]]:
+    """The source, the ticks per second and the patches of the kernel that the experiment in ``path`` runs
+    on."""
+    experiment = Spec.read(path, sweep=True).check()
+    resolved = experiment.resolved
+    if not installed.has_linux_hosts(resolved) or installed.is_dilated(resolved):
+        raise KernelError(f"{path}: no kernel is built for it: it has no Linux hosts in virtual time")
+    version = resolved.get("linux", {}).get("version", "auto")
+    return version, str(installed.hz_of(resolved)), tuple(own_code.patches(experiment))

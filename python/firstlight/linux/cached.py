@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firstlight.errors import KernelError
-from firstlight.linux import kernels
-from firstlight.linux.build import WORK, only_builder
+from firstlight.linux import kernels, modules
+from firstlight.linux.build import only_builder
 from firstlight.linux.directory import PREFIX, clear_leftovers
+from firstlight.linux.workplaces import WORK, only_one
 
 LEFTOVERS = "leftovers"
 """What builds and runs have left that were killed."""
@@ -39,7 +40,7 @@ def contents() -> list[Entry]:
 
 def leftovers() -> Iterator[Path]:
     """Directories of builds and runs, of live ones too."""
-    yield from kernels.folder().glob(f"{WORK}*")
+    yield from kernels.cache().glob(f"*/{WORK}*")
     yield from kernels.cache().glob(".apt-*")
     for place in run_places():
         yield from place.glob(f"{PREFIX}*")
@@ -66,7 +67,8 @@ def clear(group: str) -> int:
     if group not in groups | {LEFTOVERS}:
         raise KernelError(f"the cache has no {group}; it has: {', '.join(sorted(groups)) or 'nothing'}")
     before = sum(entry.size for entry in contents() if entry.group == group)
-    with only_builder(lambda _: None):  # it removes what killed builds have left
+    # These remove what killed builds have left.
+    with only_builder(lambda _: None), only_one(modules.folder()):
         if group == LEFTOVERS:
             for place in run_places():
                 clear_leftovers(place)

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight import core
 from firstlight.errors import RunError
-from firstlight.linux import installed, launch, outcome
+from firstlight.linux import installed, launch, modules, outcome, own_code
 from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
 from firstlight.linux.processes import end, own_cpu
 
@@ -55,12 +56,13 @@ def execute(
     started is left, whatever ends this.
     """
     resolved = experiment.resolved
-    kernel = installed.kernel_of(resolved)
-    text = experiment.linux_plan()
-    plan = json.loads(text)
+    kernel = installed.kernel_of(experiment)
+    own = modules.of(own_code.modules(experiment), kernel)
+    plan = json.loads(experiment.linux_plan())
     memory = memory_mb(plan)
     with RunDirectory(memory // 2) as run, own_cpu() as cpu:
-        prepare(run, experiment, text, capture)
+        plan["modules"] += [str(shutil.copy(file, run.path)) for file in own]
+        prepare(run, experiment, json.dumps(plan), capture)
         words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
         with logs_kept(run, logs):
             with started(run, words, cpu) as process:
@@ -115,7 +117,7 @@ def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: i
     """The kernel's command line."""
     engine = run.link("engine.so", installed.engine())
     guest = run.link("guest", installed.guest())
-    modules = run.link("modules", Path(kernel.modules))
+    folder = run.link("modules", Path(kernel.modules))
     words = [
         f"mem={memory}M",
         "root=/dev/root",
@@ -131,7 +133,7 @@ def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: i
         f"firstlight={engine},{run.path}",
         f"firstlight_seed={seed}",
         f"FIRSTLIGHT_RUN={run.path}",
-        f"FIRSTLIGHT_MODULES={modules}",
+        f"FIRSTLIGHT_MODULES={folder}",
         "loglevel=4",
         "panic=1",
         *(f"{p['module']}.{p['name']}={p['value']}" for p in own_parameters(plan)),

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from firstlight.core import Experiment
 from firstlight.errors import RunError, SpecError
-from firstlight.linux import kernels
+from firstlight.linux import kernels, own_code
 from firstlight.linux.kernels import Kernel
 
 HERE = Path(__file__).resolve().parents[1]
@@ -75,18 +76,20 @@ def hz_of(resolved: dict[str, Any]) -> int:
     return round(1 / (float(found[1]) * SECONDS[found[2]]))
 
 
-def kernel_of(resolved: dict[str, Any]) -> Kernel:
-    """The kernel for an experiment's ``tcp.tick`` and ``linux.version``."""
-    return kernels.find(hz_of(resolved), resolved.get("linux", {}).get("version", ""))
+def kernel_of(experiment: Experiment) -> Kernel:
+    """The kernel for an experiment's ``tcp.tick``, ``linux.version`` and ``linux.patches``."""
+    resolved = experiment.resolved
+    version = resolved.get("linux", {}).get("version", "")
+    return kernels.find(hz_of(resolved), version, own_code.patches(experiment))
 
 
-def identity(resolved: dict[str, Any]) -> list[str]:
+def identity(experiment: Experiment) -> list[str]:
     """Hashes of what decides a result besides the experiment: the kernel, the engine and the guest
     program."""
-    if is_dilated(resolved):
+    if is_dilated(experiment.resolved):
         files = (guest(), dilated_engine(), libvt(), libadu())
         return [platform.release(), *(file_hash(file) for file in files)]
-    kernel = kernel_of(resolved)
+    kernel = kernel_of(experiment)
     return [str(kernel.manifest.get("hash")), str(kernel.version), str(kernel.seccomp), *builds()]
 
 

@@ -10,6 +10,8 @@ import importlib.util
 import json
 import os
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ TICKS = (100, 250, 1000)
 MANIFEST = "kernel.json"
 BINARY = "linux"
 MODULES = "modules"
+TREE = "tree.tar.xz"
+"""What a build of a module reads of a kernel's tree."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,16 @@ class Kernel:
     def modules(self) -> Path:
         """Directory of its loadable modules."""
         return self.path / MODULES
+
+    @property
+    def tree(self) -> Path:
+        """What builds of modules for it read; a kernel of the package ``firstlight-kernel`` has none."""
+        return self.path / TREE
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is built from the sources of this checkout, with patches of the user's or without."""
+        return bool(self.manifest.get("base", self.hash) == source_hash(self.hz))
 
 
 def cache() -> Path:
@@ -86,14 +100,17 @@ def module_sources(linux: Path) -> list[Path]:
     return sorted([retcp / "Kbuild", *ours])
 
 
-def source_hash(hz: int, linux: Path | None = None) -> str:
-    """Twelve hex digits that identify all files that we add to Linux."""
+def source_hash(hz: int, linux: Path | None = None, patches: Sequence[Path] = ()) -> str:
+    """Twelve hex digits that identify all files that we add to Linux, and patches of the user's."""
     linux = linux or folder_of_linux()
     digest = hashlib.sha256(f"hz {hz}\n".encode())
     for file in driver_sources(linux) + module_sources(linux):
         content = file.read_bytes()
         digest.update(f"{file.relative_to(linux)} {len(content)}\n".encode())
         digest.update(content)
+    for patch in patches:
+        digest.update(f"patch {patch.stat().st_size}\n".encode())
+        digest.update(patch.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -103,7 +120,9 @@ def built() -> list[Kernel]:
     for path in _folders():
         with contextlib.suppress(KernelError):
             found.append(read(path))
-    return sorted(found, key=lambda k: (number(k.version), k.version, -k.hz, k.hash), reverse=True)
+    return sorted(
+        found, key=lambda k: (number(k.version), k.version, -k.hz, k.hash, k.tree.is_file()), reverse=True
+    )
 
 
 def broken() -> list[str]:
@@ -145,21 +164,26 @@ def read(path: Path) -> Kernel:
         ) from None
 
 
-def find(hz: int, version: str = "") -> Kernel:
+def find(hz: int, version: str = "", patches: Sequence[Path] = ()) -> Kernel:
     """The newest kernel of ``hz`` ticks per second (and of ``version``, unless that is empty) that is built
-    from the sources of this checkout."""
+    from the sources of this checkout and these patches of the user's."""
     if hz not in TICKS:
         raise KernelError(
             f"no kernel can tick every {milliseconds(hz)}; Linux hosts need tcp.tick = 1ms, 4ms or 10ms"
         )
-    build = f"`firstlight kernel build --hz {hz}" + (f" --source {version}`" if version else "`")
+    words = [f"--source {version}"] if version else []
+    words += [f"--patch {shlex.quote(str(patch))}" for patch in patches]
+    build = f"`{' '.join(['firstlight kernel build --hz', str(hz), *words])}`"
     same = [k for k in built() if k.hz == hz and is_of(k.version, version)]
+    wanted = source_hash(hz, patches=patches)
+    if patches:
+        same = [k for k in same if k.hash == wanted]
     which = f"a tick of {milliseconds(hz)}" + (f" and version {version}" if version else "")
+    which += f" and the patches {', '.join(patch.name for patch in patches)}" if patches else ""
     if not same and (problems := broken()):
         raise KernelError(problems[0])
     if not same:
         raise KernelError(f"no kernel with {which} is built: run {build} (about 5 minutes, once)")
-    wanted = source_hash(hz)
     for kernel in same:
         if kernel.hash == wanted:
             if not os.access(kernel.binary, os.X_OK):

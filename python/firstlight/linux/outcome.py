@@ -47,4 +47,6 @@ def column(kind: str, values: list[Any]) -> Any:
 def described(kernel: Kernel) -> dict[str, Any]:
     """The kernel's entry in a manifest."""
     entries = {k: kernel.manifest.get(k) for k in ("version", "hz", "hash", "patch", "config", "source")}
+    if "patches" in kernel.manifest:
+        entries["patches"] = kernel.manifest["patches"]
     return {**entries, "mode": "seccomp" if kernel.seccomp else "ptrace"}

@@ -6,14 +6,14 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from firstlight.errors import KernelError
-from firstlight.linux import kernels, selftest, sources, tools
+from firstlight.linux import kernels, modules, selftest, sources
+from firstlight.linux.commands import follow
 from firstlight.linux.kernels import Kernel
 from firstlight.linux.sources import Source
 
@@ -38,21 +38,17 @@ OBJECTS = 680
 """About how many files are compiled; linking takes as long as the last few."""
 UNPACKED, CONFIGURED, COMPILED = 0.06, 0.10, 0.97
 """Shares of the time that have passed after these steps."""
-TROUBLE = re.compile(r"\berror:|^make.*\*\*\*|: not found|No space left")
-"""Lines of a build that say why it failed."""
 LOG = "build.log"
-REPEATABLE = {
-    "KBUILD_BUILD_TIMESTAMP": "@0",
-    "KBUILD_BUILD_USER": "firstlight",
-    "KBUILD_BUILD_HOST": "firstlight",
-    "KBUILD_BUILD_VERSION": "1",
-    "LC_ALL": "C",
-}
-"""Settings that make builds repeat; the kernel's version string is one of its sources of randomness."""
+PATCH = ("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i")
+"""A command that applies a patch where it fits exactly."""
 
 
 class BuildFailed(KernelError):
     """The sources do not build; others may."""
+
+
+class PatchFailed(KernelError):
+    """A patch of the user's does not fit."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +60,8 @@ class Order:
     force: bool
     say: Say
     progress: Progress
+    patches: tuple[Path, ...] = ()
+    """The user's own patches."""
 
 
 class Workshop:
@@ -76,7 +74,8 @@ class Workshop:
         self.log = work / LOG
         self.tree = work / "tree"
         self.linux = snapshot(work / "linux")
-        self.hash = kernels.source_hash(order.hz, self.linux)
+        self.patches = copies(order.patches, work)
+        self.hash = kernels.source_hash(order.hz, self.linux, self.patches)
         self.version = ""
 
     def build(self) -> Kernel:
@@ -84,7 +83,7 @@ class Workshop:
         try:
             self.unpack()
             target = kernels.folder() / f"{self.version}-hz{self.order.hz}-{self.hash}"
-            if target.exists() and not self.order.force:
+            if (target / modules.TREE).exists() and not self.order.force:
                 self.order.say(f"Linux {self.version} is built already")
                 return kernels.read(target)
             self.order.say(
@@ -93,8 +92,8 @@ class Workshop:
             self.prepare()
             self.compile()
             return self.deliver(target)
-        except BuildFailed as e:
-            raise BuildFailed(f"{e} (log: {self.keep_log()})") from None
+        except (BuildFailed, PatchFailed) as e:
+            raise type(e)(f"{e} (log: {self.keep_log()})") from None
 
     def unpack(self) -> None:
         """Unpack the source tree into our directory."""
@@ -105,7 +104,8 @@ class Workshop:
         if path.is_dir():
             self.run("cp", "-a", "--reflink=auto", f"{path}/.", str(self.tree), inside=False)
         else:
-            unused = [f"--exclude={pattern}" for pattern in UNUSED]
+            # A patch may be of any file.
+            unused = [] if self.patches else [f"--exclude={pattern}" for pattern in UNUSED]
             self.run(
                 *("tar", "xf", str(path), "-C", str(self.tree), "--strip-components=1", *unused), inside=False
             )
@@ -122,12 +122,15 @@ class Workshop:
         begins = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
         for name in ("firstlight.patch", *(["processor.patch", "orphans.patch"] if begins else [])):
             self.run(
-                *("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i", str(ours / name)),
+                *PATCH,
+                str(ours / name),
                 failure=f"our patch does not fit Linux {self.version}",
             )
         for file in kernels.driver_sources(self.linux):
             if file.suffix in (".c", ".h"):
                 shutil.copy(file, self.tree / "arch/um/drivers")
+        for patch, copy in zip(self.order.patches, self.patches, strict=True):
+            self.apply(patch, copy)
         fragment = self.work / "fragment"
         wanted = (ours / "kernel.config").read_text(encoding="utf-8") + f"CONFIG_HZ_{self.order.hz}=y\n"
         fragment.write_text(wanted, encoding="utf-8")
@@ -138,6 +141,17 @@ class Workshop:
         if lost := [line for line in wanted.splitlines() if line.startswith("CONFIG_") and line not in taken]:
             raise BuildFailed(f"Linux {self.version} does not take {', '.join(lost)}")
         self.order.progress(CONFIGURED)
+
+    def apply(self, patch: Path, copy: Path) -> None:
+        """Apply a patch of the user's, named ``patch``."""
+        lines: list[str] = []
+        try:
+            self.run(*PATCH, str(copy), on_line=lines.append)
+        except BuildFailed:
+            problem = misfit(lines)
+            raise PatchFailed(
+                f"{patch}: does not fit Linux {self.version}: {problem}; --source builds another version"
+            ) from None
 
     def compile(self) -> None:
         """Compile the kernel and reTCP's module."""
@@ -153,12 +167,12 @@ class Workshop:
         self.module = self.compile_module()
 
     def compile_module(self) -> Path | None:
-        """Compile ``retcp.ko``, if the checkout has its sources."""
+        """Make the tree ready for modules; compile ``retcp.ko``, if the checkout has its sources."""
+        shutil.copy(self.tree / "vmlinux.symvers", self.tree / "Module.symvers")
+        self.run(*self.make_command("modules_prepare"))
         folder = self.linux / "retcp"
         if not folder.is_dir():
             return None
-        shutil.copy(self.tree / "vmlinux.symvers", self.tree / "Module.symvers")
-        self.run(*self.make_command("modules_prepare"))
         self.run(*self.make_command(f"M={folder}", "modules"))
         return folder / "retcp.ko"
 
@@ -168,13 +182,14 @@ class Workshop:
         (place / kernels.MODULES).mkdir(parents=True)
         shutil.copy2(self.tree / "linux", place / kernels.BINARY)
         shutil.copy(self.tree / ".config", place / "config")
+        modules.pack(self.tree, place / modules.TREE)
         if self.module:
             self.run("strip", "--strip-debug", str(self.module))
             shutil.copy(self.module, place / kernels.MODULES)
         seccomp = self.first_boot(place / kernels.BINARY)
         shutil.copy(self.log, place / LOG)
         patched = [f for f in kernels.driver_sources(self.linux) if f.suffix != ".config"]
-        manifest = {
+        manifest: dict[str, Any] = {
             "version": self.version,
             "hz": self.order.hz,
             "hash": self.hash,
@@ -183,6 +198,12 @@ class Workshop:
             "source": self.source.title,
             "seccomp": seccomp,
         }
+        if self.patches:
+            manifest["base"] = kernels.source_hash(self.order.hz, self.linux)
+            manifest["patches"] = {
+                patch.name: short_hash(copy)
+                for patch, copy in zip(self.order.patches, self.patches, strict=True)
+            }
         (place / kernels.MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         if target.exists():
             os.replace(target, self.work / "replaced")
@@ -231,47 +252,6 @@ class Workshop:
         return kept
 
 
-def follow(
-    command: Sequence[str], folder: Path, write: Callable[[str], object], on_line: Callable[[str], None]
-) -> tuple[int, str]:
-    """Run ``command`` in a process group of its own, which is killed if this process is interrupted. Returns
-    its exit code and its first error line."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment(),
-        start_new_session=True,
-    )
-    problem = ""
-    with process:
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                write(line)
-                on_line(line)
-                if not problem and TROUBLE.search(line):
-                    problem = line.strip()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, problem
-
-
-def environment() -> dict[str, str]:
-    """The environment without variables that would change the build: of a make that runs us, of cross
-    compilers, flags."""
-    turning = re.compile(
-        r"MAKE|MFLAGS|KBUILD|KCONFIG|KCFLAGS|ARCH$|CROSS_COMPILE|[A-Z]*FLAGS$|[OVCM]$|INSTALL_|LD_PRELOAD"
-    )
-    kept = {k: v for k, v in os.environ.items() if not turning.match(k)}
-    return {**kept, **REPEATABLE, "PATH": tools.PATH}
-
-
 def first_words(command: Sequence[str]) -> str:
     """A command as a message names it."""
     return " ".join(word for word in command[:5] if not word.startswith(("-", "/")) and "=" not in word)
@@ -293,3 +273,23 @@ def snapshot(place: Path) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
     return place
+
+
+def copies(patches: Sequence[Path], work: Path) -> tuple[Path, ...]:
+    """Copies of patches, so that edits meanwhile do not change this build."""
+    return tuple(Path(shutil.copy(patch, work / f"{number}.patch")) for number, patch in enumerate(patches))
+
+
+def misfit(lines: Sequence[str]) -> str:
+    """Why a patch does not fit, by what ``patch`` says: file, hunk and line."""
+    file = "a file"
+    for line in map(str.strip, lines):
+        if line.startswith(("patching file ", "|+++ ")):
+            file = line.split(" ")[-1] if line.startswith("p") else line.removeprefix("|+++ ")
+        if line.startswith("Hunk ") and "FAILED" in line:
+            return f"{file}: {line.rstrip('.')}"
+        if line.startswith("No file to patch"):
+            return f"there is no {file}"
+        if line.startswith(("patch: ****", "Reversed (or previously")):
+            return line.removeprefix("patch: **** ").rstrip(".: ")
+    return "patch does not say why"

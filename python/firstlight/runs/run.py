@@ -182,7 +182,7 @@ names, and on Linux hosts the kernel."""
 def surroundings(experiment: Experiment) -> Surroundings:
     """Hashes of the files that ``experiment`` names, and on Linux hosts of the kernel."""
     resolved = experiment.resolved
-    kernel = installed.identity(resolved) if installed.has_linux_hosts(resolved) else []
+    kernel = installed.identity(experiment) if installed.has_linux_hosts(resolved) else []
     return [experiment.inputs, *kernel, *sources(experiment).items()]
 
 

@@ -156,8 +156,11 @@ impl Rules<'_> {
         let workloads = self.experiment.workload.iter().map(|workload| workload.get().keys().connections()?.cc);
         let of = |list: &'static str| move |(n, cc): (usize, Option<CcName>)| (format!("{list}.{n}.cc"), cc);
         let own = [("tcp.cc".into(), Some(self.experiment.tcp.cc))].into_iter();
-        let all = own.chain(flows.enumerate().map(of("flows"))).chain(workloads.enumerate().map(of("workload")));
-        let wrong: Vec<String> = all.filter(|(_, cc)| cc.is_some_and(CcName::is_own)).map(|(path, _)| path).collect();
+        let hosts = self.experiment.linux.hosts.iter().map(|hosts| hosts.cc).enumerate().map(of("linux.hosts"));
+        let flows = flows.enumerate().map(of("flows")).chain(workloads.enumerate().map(of("workload")));
+        let is_own = |cc: CcName| self.places.own.iter().any(|own| own.name() == cc.as_str());
+        let all = own.chain(flows).chain(hosts);
+        let wrong: Vec<String> = all.filter(|(_, cc)| cc.is_some_and(is_own)).map(|(path, _)| path).collect();
         wrong.iter().for_each(|path| self.wrong(path, text));
     }
 

@@ -20,6 +20,14 @@ pub struct LinuxTable {
     /// Attributes of the route to the other hosts, as `ip route` takes them.
     #[schemars(extend("x-without" = "none"))]
     pub route: Option<RouteAttributes>,
+    /// Kernel modules of your own, loaded in this order before connections are made: a directory with a `Kbuild`, which
+    /// is built for the kernel, or a built `.ko`. A congestion control that a module registers is a `tcp.cc`.
+    #[schemars(extend("x-type" = "a list of paths", "examples" = [["./my_cc"]], "x-without" = "none"))]
+    pub modules: Vec<String>,
+    /// Patches for the kernel, applied in this order (`patch -p1`). They make it another one, which
+    /// `firstlight kernel build EXPERIMENT` builds.
+    #[schemars(extend("x-type" = "a list of paths", "examples" = [["a.patch"]], "x-without" = "none"))]
+    pub patches: Vec<String>,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
     pub hosts: Vec<LinuxHostTable>,
 }

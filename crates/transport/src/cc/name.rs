@@ -52,9 +52,9 @@ impl CcName {
         CcConfig::NAMES.iter().copied().find(|known| *known == name)
     }
 
-    /// The name of the controller in Linux; `None` where no kernel has it.
+    /// The name of the controller in Linux; `None` where no kernel has it. A user's own may be a kernel module.
     pub fn linux(self) -> Option<&'static str> {
-        if ALIASES.contains(&self.0) { Some(self.0) } else { CcConfig::linux_name(self.0) }
+        if ALIASES.contains(&self.0) || self.is_own() { Some(self.0) } else { CcConfig::linux_name(self.0) }
     }
 }
 
