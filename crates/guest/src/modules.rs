@@ -23,8 +23,8 @@ pub fn load(plan: &Plan) -> Result<(), GuestFailure> {
     plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(check)
 }
 
-/// Lets each host's namespace choose any of the kernel's congestion controls; by default it may choose few of them. Those
-/// that the plan names must be there.
+/// Lets each host's namespace choose any of the kernel's congestion controls; by default it may choose few of them.
+/// Those that the plan names must be there.
 pub(crate) fn allow_controls(plan: &Plan) -> Result<(), GuestFailure> {
     const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_";
     const DEFAULT: &str = "net.ipv4.tcp_congestion_control";

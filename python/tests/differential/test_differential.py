@@ -98,6 +98,17 @@ EQUAL = {
     "a long flow": replace(SMALL, flows=(Flow(300_000, 0),)),
     "a long flow of jumbo packets": replace(SMALL, mtu=9000, flows=(Flow(3_000_000, 0),)),
     "CUBIC, two flows": replace(SMALL, cc="cubic", flows=(Flow(20_000, 0), Flow(20_000, 300))),
+    "marks on CUBIC": replace(
+        SMALL,
+        cc="cubic",
+        rtt_us=40,
+        bottleneck=2,
+        ecn=True,
+        threshold=20,
+        flows=(Flow(6_000_000, 0),),
+    ),
+    "an interface that holds two bursts": draw(7, 45),
+    "a program that writes in pieces": draw(7, 120),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed
