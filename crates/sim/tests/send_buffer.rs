@@ -332,6 +332,8 @@ impl Case {
         let flow = |(index, &(src, dst, size)): (usize, &(u16, u16, u64))| FlowConfig {
             class: class(index),
             cc: dctcp.clone(),
+            // Small queues are of senders with bursts, and of interfaces without a limit.
+            tcp: TcpConfig { mtu: 1500, bursts: false, ..TcpConfig::default() },
             ..flow(src, dst, size)
         };
         let probe = |(index, &(src, dst, count)): (usize, &(u16, u16, u64))| ProbeConfig {

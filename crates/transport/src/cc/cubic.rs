@@ -185,7 +185,8 @@ impl Cubic {
             (self.pace.cwnd, self.pace.tick) = (cwnd, now);
         }
         // Packets for each of which Reno's window would grow by one: alpha's inverse is in whole eighths.
-        let per_packet = (u64::from(cwnd) * (8.0 / self.alpha()) as u64 / 8).max(1) as u32;
+        let eighths = (8.0 / self.alpha()).min(f64::from(u32::MAX)) as u64;
+        let per_packet = (u64::from(cwnd) * eighths / 8).clamp(1, u64::from(u32::MAX)) as u32;
         let grown = epoch.credit.saturating_sub(1) / per_packet;
         epoch.credit -= grown * per_packet;
         epoch.w_est += f64::from(grown);
