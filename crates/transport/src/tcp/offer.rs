@@ -313,6 +313,11 @@ impl Offer {
 
     /// The window that would be offered now, by a receiver of segments of `segment` bytes; in whole units of its field.
     pub(crate) fn select(&self, segment: u64) -> u64 {
+        self.affordable(segment).next_multiple_of(1 << self.scale)
+    }
+
+    /// The window for which there is room.
+    fn affordable(&self, segment: u64) -> u64 {
         let (space, free) = (self.space(), self.free());
         let segment = segment.min(space);
         if self.is_scarce() && (free < space / 16 || free < segment) {
@@ -320,7 +325,7 @@ impl Offer {
         }
         let free = free.min(self.granted);
         if self.scale > 0 {
-            return free.next_multiple_of(1 << self.scale);
+            return free;
         }
         let stays = self.window + segment > free && self.window <= free;
         if stays { self.window } else { free / segment.max(1) * segment }
@@ -331,8 +336,11 @@ impl Offer {
     pub(crate) fn field(&mut self, upto: u64, segment: u64, shrinks: bool) -> u16 {
         let unit = 1 << self.scale;
         let current = self.edge.saturating_sub(upto);
-        let selected = self.select(segment);
-        let window = if shrinks { selected / unit * unit } else { selected.max(current).next_multiple_of(unit) };
+        let window = if shrinks {
+            self.affordable(segment) / unit * unit
+        } else {
+            self.select(segment).max(current).next_multiple_of(unit)
+        };
         self.offer(upto, window.min(u64::from(u16::MAX) << self.scale))
     }
 
