@@ -293,7 +293,7 @@ def test_circuits_are_drawn_day_by_day(opened: Browser) -> None:
 def test_two_pinned_runs_are_compared(opened: Browser, server: Server) -> None:
     click = "[...document.querySelectorAll('.row button')].find((b) => b.innerText === arguments[0]).click()"
     opened.js(click, "Pin A")
-    opened.js(SLIDE, "voq.large", 190)
+    opened.js(SLIDE, "voq.large", 40)
     opened.until("document.querySelector('.fl-live').dataset.runs === '2'")
     opened.js(click, "Pin B")
     heads = opened.js("return [...document.querySelectorAll('.fl-live th')].map((h) => h.innerText)")

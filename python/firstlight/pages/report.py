@@ -167,6 +167,7 @@ def write_sweep(done: sweep.Sweep) -> Path:
         title=f"Sweep: {done.name}",
         figures=[sweep_figure(done)],
         causes="",
+        without_account=False,
         tables=[Table(columns, rows, f"{len(rows)} points")],
         warnings=sorted({w for r in done.results for w in r.warnings}),
         manifest=None,
@@ -238,7 +239,7 @@ def write_result(result: Result) -> Path:
 
 def _could_have_account(result: Result) -> bool:
     """Whether flows were complete, whose causes nothing but ``measure.account`` has kept away."""
-    spec = result.manifest["spec"]
+    spec = result.manifest.get("spec", {})
     notices = (spec.get("marks") or {}).get("carrier") == "notices"
     complete = "flows" in result.tables and result.flows["fct_us"].notna().any()
     return bool(complete and "account" not in result.tables and not is_dilated(spec) and not notices)
