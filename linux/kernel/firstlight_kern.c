@@ -24,6 +24,8 @@
 #include <net/ip.h>
 #include <net/tcp.h>
 #include <as-layout.h>
+#include "firstlight_card.h"
+#include "firstlight_cores.h"
 #include "firstlight_user.h"
 
 #define MESSAGE_MAX 65536
@@ -112,11 +114,28 @@ static bool headers_together(struct sk_buff *skb)
 	return pskb_may_pull(skb, min(skb->len, needed));
 }
 
+static unsigned int number_of(const struct net_device *device)
+{
+	return ((struct firstlight_device *)netdev_priv(device))->number;
+}
+
+bool firstlight_transmit(struct net_device *device, struct sk_buff *skb)
+{
+	unsigned long flags;
+	bool room;
+
+	local_irq_save(flags);
+	engine_runs = true;
+	room = firstlight_engine->send(number_of(device), skb, skb->data, skb_headlen(skb), skb->len,
+				       time_travel_now());
+	engine_runs = false;
+	rearm();
+	local_irq_restore(flags);
+	return room;
+}
+
 static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
 {
-	unsigned int number = *(unsigned int *)netdev_priv(device);
-	unsigned int length = skb->len;
-	unsigned long flags;
 
 	/* Network layers send in softirqs only, never within deliver(), drop(), sent() or room(). */
 	if (WARN_ON_ONCE(engine_runs) || !headers_together(skb)) {
@@ -125,16 +144,13 @@ static netdev_tx_t device_send(struct sk_buff *skb, struct net_device *device)
 		return NETDEV_TX_OK;
 	}
 	device->stats.tx_packets++;
-	device->stats.tx_bytes += length;
+	device->stats.tx_bytes += skb->len;
 	skb_tx_timestamp(skb);
 
-	local_irq_save(flags);
-	engine_runs = true;
-	if (!firstlight_engine->send(number, skb, skb->data, skb_headlen(skb), length, time_travel_now()))
+	if (firstlight_has_cores)
+		firstlight_card_send(device, skb);
+	else if (!firstlight_transmit(device, skb))
 		netif_stop_queue(device);
-	engine_runs = false;
-	rearm();
-	local_irq_restore(flags);
 	return NETDEV_TX_OK;
 }
 
@@ -187,14 +203,17 @@ static void host_deliver(unsigned int number, void *packet, unsigned int marks)
 		return;
 	}
 	device = devices[number];
-	if (marks && !mark(skb, marks)) {
+	if ((marks && !mark(skb, marks)) || (firstlight_has_cores && firstlight_card_is_full(device))) {
 		device->stats.rx_dropped++;
 		dev_kfree_skb_any(skb);
 		return;
 	}
 	device->stats.rx_packets++;
 	device->stats.rx_bytes += skb->len;
-	dev_forward_skb(device, skb);
+	if (firstlight_has_cores)
+		firstlight_card_arrived(device, skb);
+	else
+		dev_forward_skb(device, skb);
 }
 
 static void host_drop(void *packet)
@@ -210,7 +229,11 @@ static void host_sent(void *packet)
 /* The stack sends later, in a softirq. */
 static void host_room(unsigned int number)
 {
-	if (!WARN_ON_ONCE(number >= firstlight_engine->devices))
+	if (WARN_ON_ONCE(number >= firstlight_engine->devices))
+		return;
+	if (firstlight_has_cores)
+		firstlight_card_room(devices[number]);
+	else
 		netif_wake_queue(devices[number]);
 }
 
@@ -332,6 +355,8 @@ int firstlight_whereabouts(char *line, unsigned long size)
 /* ---- set-up ---- */
 
 static const struct net_device_ops device_operations = {
+	.ndo_open = firstlight_card_open,
+	.ndo_stop = firstlight_card_stop,
 	.ndo_start_xmit = device_send,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
@@ -356,12 +381,14 @@ static void set_up_device(struct net_device *device)
 
 static int __init add_device(unsigned int number)
 {
-	struct net_device *device = alloc_netdev(sizeof(unsigned int), "fl%d", NET_NAME_ENUM, set_up_device);
+	struct net_device *device = alloc_netdev(sizeof(struct firstlight_device), "fl%d", NET_NAME_ENUM, set_up_device);
 
 	if (!device)
 		return -ENOMEM;
-	*(unsigned int *)netdev_priv(device) = number;
+	((struct firstlight_device *)netdev_priv(device))->number = number;
 	devices[number] = device;
+	if (firstlight_has_cores)
+		firstlight_card_init(device);
 	return register_netdev(device);
 }
 
@@ -376,6 +403,8 @@ static int __init firstlight_init(void)
 	devices = kvcalloc(firstlight_engine->devices, sizeof(*devices), GFP_KERNEL);
 	if (!devices)
 		firstlight_fail("no memory for the devices: give the kernel more (mem=)");
+	if (firstlight_cores_init())
+		firstlight_fail("no memory for the hosts' processors: give the kernel more (mem=)");
 	for (i = 0; i < firstlight_engine->devices; i++)
 		if (add_device(i))
 			firstlight_fail("a device cannot be made: give the kernel more memory (mem=)");

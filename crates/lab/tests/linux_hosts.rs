@@ -269,6 +269,28 @@ fn a_module_and_its_congestion_control() {
     assert_eq!(sysctl(&other.hosts[0], "net.ipv4.tcp_congestion_control"), Some("mine"));
 }
 
+/// A profile's costs and the keys' own are parameters of the driver; where nothing takes time there are none.
+#[test]
+fn processors_of_the_hosts() {
+    let cpu = |keys: &str| parameters(&linux_pair(&format!("[linux.cpu]\n{keys}\n")));
+    assert_eq!(cpu("profile = \"none\""), [""; 0]);
+    assert_eq!(
+        cpu("profile = \"xeon-e5-2430\"\ncores = 2\nsyscall = \"1us\"\nmoderation = \"8us\""),
+        [
+            "firstlight.cores=2",
+            "firstlight.syscall_ps=1000000",
+            "firstlight.clock_ps=16000",
+            "firstlight.wakeup_ps=2400000",
+            "firstlight.copy_ps=332",
+            "firstlight.packet_ps=1260000",
+            "firstlight.send_ps=1050000",
+            "firstlight.moderation_ps=8000000"
+        ]
+    );
+    let resolved = read(PAIR, &[LINUX, ("linux.cpu.wakeup", "2us")]).resolved;
+    assert_eq!(resolved["linux"]["cpu"]["wakeup"], "2us");
+}
+
 /// The resolved experiment, read again, asks for the same plan.
 #[test]
 fn what_is_a_kernels_own_is_not_resolved() {
@@ -333,6 +355,21 @@ fn what_cannot_be() {
          &format!("x.toml, from --set tcp.cc: tcp.cc: 'longer_than_linux' is not one of {}", names.join(", "))),
         ("[linux]\nmodules = [\"nowhere\"]\n", &[("hosts.kind", "dilated")],
          "x.toml:44:11: linux.modules: has no effect: hosts in dilated time have this machine's kernel; take it out"),
+        ("[linux.cpu]\nprofile = \"xeon-e5-2430\"\n", &[], &format!("x.toml:43:2: linux: {none}")),
+        ("[linux.cpu]\nprofile = \"xeon-e5-2340\"\n", &[LINUX],
+         "x.toml:44:11: linux.cpu.profile: 'xeon-e5-2340' is not one of none, xeon-e5-2430: did you mean \
+          \"xeon-e5-2430\"?"),
+        ("[linux.cpu]\nsyscal = \"1us\"\n", &[LINUX],
+         "x.toml:44:1: linux.cpu.syscal: unknown key: did you mean linux.cpu.syscall?"),
+        ("[linux.cpu]\nsyscall = \"-1us\"\ncopy = \"2us\"\ncores = 0\n", &[LINUX],
+         "x.toml:44:11: linux.cpu.syscall: '-1us' is not a time: write for example \"180us\"\n\
+          x.toml:45:8: linux.cpu.copy: 2us is out of range: use at most 1us\n\
+          x.toml:46:9: linux.cpu.cores: 0 is out of range: use 1 to 64"),
+        ("[linux.cpu]\ncores = 2\n", &[LINUX],
+         "x.toml:44:9: linux.cpu.cores: nothing takes time on these processors: choose a profile, give a cost, or \
+          take this out"),
+        ("[linux.cpu]\nsyscall = \"1us\"\n", &[("hosts.kind", "dilated")],
+         "x.toml:43:8: linux.cpu: has no effect: hosts in dilated time have this machine's processors; take it out"),
         ("", &[LINUX, ("cubic.beta", "1")],
          "x.toml, from --set cubic.beta: cubic.beta: a Linux host takes less than 1: use at most 0.999"),
         ("", &[LINUX, ("tcp.rto_min", "1500us")], "x.toml, from --set tcp.rto_min: tcp.rto_min: a Linux host counts \

@@ -1,10 +1,12 @@
-//! Python bindings: `firstlight._core`. Nothing but translation of arguments, results and errors.
+//! Python bindings: `firstlight._core`. Nothing but translation of arguments, results and errors, and a look at the
+//! machine itself (`processor`).
 
 mod circuits;
 mod convert;
 mod error;
 mod goal;
 mod own;
+mod processor;
 mod progress;
 
 use error::SpecError;
@@ -154,6 +156,8 @@ mod _core {
     use super::goal::{goal, goal_names};
     #[pymodule_export]
     use super::own::{PyAck, PyWindow, check_controller};
+    #[pymodule_export]
+    use super::processor::measure_processor;
     #[pymodule_export]
     use super::{schema_text, version};
 }

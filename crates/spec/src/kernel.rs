@@ -103,7 +103,10 @@ impl<'a> Kernel<'a> {
         ALWAYS.iter().for_each(|(name, value)| set_sysctl(&mut kernel.sysctls, name, value));
         match experiment.hosts.kind {
             DefaultHosts::Dilated => kernel.of_machine(experiment.program.len()),
-            _ => kernel.tick(),
+            _ => {
+                kernel.tick();
+                kernel.parameters.extend(experiment.linux.cpu.parameters());
+            }
         }
         kernel.windows(experiment.hosts.mtu.get());
         kernel.bounds(controls);
@@ -144,6 +147,10 @@ impl<'a> Kernel<'a> {
         for (path, _) in chosen.into_iter().filter(|(path, idle)| *idle && self.places.has(path)) {
             let text = "has no effect: hosts in dilated time have this machine's kernel; take it out";
             self.problems.push(self.places.problem(path, text));
+        }
+        if self.places.tables.contains_key("linux.cpu") {
+            let text = "has no effect: hosts in dilated time have this machine's processors; take it out";
+            self.problems.push(self.places.problem("linux.cpu", text));
         }
         let users = (0..programs).map(|index| format!("program.{index}.user"));
         for path in users.filter(|path| self.places.has(path)) {

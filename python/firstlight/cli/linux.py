@@ -119,11 +119,17 @@ def cache(clear: str | None) -> None:
 
 @click.command()
 @json_option
-def doctor(as_json: bool) -> None:
+@click.option("--measure-cpu", is_flag=True, help="Print this machine's [linux.cpu] instead.")
+def doctor(as_json: bool, measure_cpu: bool) -> None:
     """Show what this machine can run; for what it cannot run, why and what to do."""
     from firstlight.dilated import machine
     from firstlight.linux import doctor as doctors
+    from firstlight.linux import processor
 
+    if measure_cpu:
+        measured = processor.measure()
+        click.echo(json.dumps(measured, indent=2) if as_json else processor.as_toml(measured))
+        return
     checks = [*doctors.examine(), *machine.examine()]
     if as_json:
         click.echo(json.dumps(doctors.as_json(checks), indent=2))

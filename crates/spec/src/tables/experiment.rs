@@ -176,6 +176,7 @@ impl Experiment {
             ("switch", self.switch.check()),
             ("pfc", self.pfc.as_ref().map_or(Ok(()), PfcTable::check)),
             ("schedule", self.schedule.as_ref().map_or(Ok(()), Schedule::check)),
+            ("linux.cpu", self.linux.cpu.check()),
             ("measure", self.measure.check()),
         ];
         tables.into_iter().filter_map(|(table, found)| found.err().map(|error| error.within(table))).collect()

@@ -1,5 +1,6 @@
 //! `[linux]`: settings of Linux hosts.
 
+use super::CpuTable;
 use crate::host_name::HostName;
 use crate::settings::{KernelVersion, RouteAttributes, SysctlText};
 use firstlight_transport::cc::CcName;
@@ -28,6 +29,8 @@ pub struct LinuxTable {
     /// `firstlight kernel build EXPERIMENT` builds.
     #[schemars(extend("x-type" = "a list of paths", "examples" = [["a.patch"]], "x-without" = "none"))]
     pub patches: Vec<String>,
+    #[expect(missing_docs, reason = "the type of a table says what the table is")]
+    pub cpu: CpuTable,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
     pub hosts: Vec<LinuxHostTable>,
 }

@@ -7,6 +7,7 @@
 mod adapter;
 mod chain;
 mod control;
+mod cpu;
 mod experiment;
 mod experiment_name;
 mod fabric;
@@ -27,6 +28,7 @@ mod voq;
 pub use adapter::AdapterTable;
 pub use chain::{ChainTable, Stage};
 pub use control::ControlTable;
+pub use cpu::{CpuProfile, CpuTable};
 pub use experiment::{ChainExperiment, Experiment, Root};
 pub use experiment_name::ExperimentName;
 pub use fabric::*;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Time of the hosts' processors: what system calls and packets take of it. */
+#ifndef FIRSTLIGHT_CORES_H
+#define FIRSTLIGHT_CORES_H
+
+#include <linux/types.h>
+
+struct firstlight_core_times;
+
+/* A system call that is being carried out. */
+struct firstlight_call {
+	/* The processors of the caller's host; NULL when the call takes no time. */
+	struct firstlight_core_times *cores;
+	/* What the caller had of these when the call began. */
+	unsigned long switches, copied;
+};
+
+/* Whether hosts have processors: else all below does nothing. */
+extern bool firstlight_has_cores;
+
+void __firstlight_call_begins(struct firstlight_call *call, int number);
+void __firstlight_call_ends(const struct firstlight_call *call);
+
+/* Waits until a processor of the caller's host has worked off what a call of this number takes. */
+static inline void firstlight_call_begins(struct firstlight_call *call, int number)
+{
+	call->cores = NULL;
+	if (firstlight_has_cores)
+		__firstlight_call_begins(call, number);
+}
+
+/* Waits likewise for what the call took on its way: the wake-ups of the caller, and the bytes that were copied. */
+static inline void firstlight_call_ends(const struct firstlight_call *call)
+{
+	if (call->cores)
+		__firstlight_call_ends(call);
+}
+
+/* Whether time has passed for the call itself. */
+bool firstlight_call_took_time(const struct firstlight_call *call);
+
+#endif

@@ -1,0 +1,64 @@
+"""What this machine takes for what ``[linux.cpu]`` counts (``firstlight doctor --measure-cpu``)."""
+
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from firstlight import _core
+
+MEMORY = "/dev/shm"
+"""A folder in memory, if there is one."""
+
+
+def measure() -> dict[str, Any]:
+    """The keys of ``[linux.cpu]`` for this machine. Takes a second or two."""
+    folder = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
+    with tempfile.NamedTemporaryFile(dir=folder) as file, on_one_processor():
+        took = _core.measure_processor(file.name)
+    took["send"] = took["packet"]
+    costs = {key: as_time(took[key]) for key in ("syscall", "clock", "wakeup", "copy", "packet", "send")}
+    return {"cores": len(os.sched_getaffinity(0)), **costs}
+
+
+@contextmanager
+def on_one_processor() -> Iterator[None]:
+    """Keep this thread and those that it starts on one processor, where a wake-up is a switch of contexts."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def as_time(nanoseconds: float) -> str:
+    """A time as an experiment has it: in whole ps below 10 ns, else in whole ns."""
+    if nanoseconds < 10:
+        return f"{nanoseconds * 1000:.0f}ps"
+    return f"{nanoseconds:.0f}ns"
+
+
+def as_toml(measured: dict[str, Any]) -> str:
+    """The table as it is pasted into an experiment."""
+    of_packets = {"packet": "half the way of a datagram over loopback", "send": "the other half"}
+    lines = [
+        f"# {model()}, Linux {platform.release()}, by firstlight doctor --measure-cpu.",
+        "# Without a network card's interrupt and its moderation, which need one: interrupt, moderation.",
+        "[linux.cpu]",
+    ]
+    for key, value in measured.items():
+        text = str(value) if isinstance(value, int) else f'"{value}"'
+        lines.append(f"{key} = {text}" + (f" # {of_packets[key]}" if key in of_packets else ""))
+    return "\n".join(lines)
+
+
+def model() -> str:
+    """The processor's name, on one line."""
+    told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = re.search(r"^model name\s*:\s*(.+)$", told, re.MULTILINE)
+    return found[1].strip() if found else platform.machine()
