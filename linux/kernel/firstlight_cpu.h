@@ -8,7 +8,7 @@
 struct seq_file;
 struct uml_pt_regs;
 
-/* Carries out a trapped RDTSC or RDTSCP of a program. Returns false for any other fault. */
+/* Carries out a trapped RDTSC, RDTSCP or CPUID of a program. Returns false for any other fault. */
 bool firstlight_emulates(struct uml_pt_regs *regs);
 
 /* Writes /proc/cpuinfo. */

@@ -43,6 +43,15 @@ def test_a_missing_part_has_its_reason(tmp_path: Path, monkeypatch: pytest.Monke
     assert not checks["iproute2"].ok and not checks["iproute2"].needed
 
 
+@pytest.mark.parametrize(("flags", "traps"), [("fpu cpuid_fault tsc", True), ("fpu cpuid tsc", False)])
+def test_a_machine_that_shows_its_processor_is_told(
+    flags: str, traps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_read", lambda file: f"model name\t: x\nflags\t\t: {flags}\nbugs\t\t:\n")
+    check = doctor.cpuid()
+    assert (check.ok, check.needed, bool(check.todo)) == (traps, False, not traps)
+
+
 def test_only_needed_checks_decide() -> None:
     checks = [
         doctor.Check("a", "x", True, ""),

@@ -14,7 +14,7 @@ import firstlight as fl
 import pytest
 from conftest import SMALL, Command, argv, environment
 from etalon import LOOP, fabric
-from firstlight.linux import directory, kernels
+from firstlight.linux import directory, doctor, kernels
 from test_supervision import run_directories
 from writers import MSS, demand, writers
 
@@ -428,6 +428,35 @@ def test_the_counter_of_the_processor_counts_virtual_time(tmp_path: Path) -> Non
     assert said.splitlines()[:2] == ["1 0", "1000"]
     assert "model name\t: Firstlight\n" in said
     assert said == fl.run(file, LINUX).programs["told"]
+
+
+MODEL = r"""
+#include <cpuid.h>
+#include <stdio.h>
+int main(void)
+{
+	unsigned int at[13] = { 0 }, i;
+
+	__cpuid(0, at[11], at[0], at[2], at[1]);
+	for (i = 0; i < 2; i++)
+		__cpuid(0x80000002 + i, at[3 + 4 * i], at[4 + 4 * i], at[5 + 4 * i], at[6 + 4 * i]);
+	printf("%.12s|%s|", (char *)at, (char *)(at + 3));
+	__cpuid_count(7, 0, at[0], at[1], at[2], at[3]);
+	printf("%x %x %x %x|", at[0], at[1], at[2], at[3]);
+	__cpuid(1, at[0], at[1], at[2], at[3]);
+	printf("%d%d%d", !!(at[2] & bit_SSE4_2), !!(at[2] & bit_RDRND), !!(at[2] & bit_AVX));
+}
+"""
+
+
+def test_programs_do_not_see_the_machines_processor(tmp_path: Path) -> None:
+    """CPUID answers the same on every machine: no model, no RDRAND or RDSEED, no AVX."""
+    if not kernels.find(250).seccomp or not doctor.traps_cpuid():
+        pytest.skip("this machine or this kernel does not trap CPUID")
+    (tmp_path / "model.c").write_text(MODEL)
+    subprocess.run(["cc", "-O1", "-o", tmp_path / "model", tmp_path / "model.c"], check=True)
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{tmp_path}/model"')
+    assert fl.run(file, LINUX).programs["told"] == "AuthenticAMD|Firstlight|0 0 0 0|100"
 
 
 def test_a_program_that_polls_the_clock_ends(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,7 @@ def virtual() -> Iterator[Check]:
             "" if there else "make setup in a checkout",
         )
     yield processes()
+    yield cpuid()
     yield memory()
     yield shared_memory()
     yield routes()
@@ -148,6 +150,20 @@ def may_ptrace() -> bool:
         check=False,
     )
     return done.returncode == 0
+
+
+def cpuid() -> Check:
+    """Whether programs can be kept from seeing this machine's processor."""
+    traps = traps_cpuid()
+    found = "can be trapped" if traps else "cannot be trapped: programs see this machine's processor"
+    todo = "" if traps else "a machine with cpuid_fault in /proc/cpuinfo, where results must not depend on it"
+    return Check(VIRTUAL, "CPUID", traps, found, todo, needed=False)
+
+
+def traps_cpuid() -> bool:
+    """Whether this machine can make CPUID fault."""
+    flags = re.search(r"^flags\s*:(.*)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return flags is not None and "cpuid_fault" in flags[1].split()
 
 
 def memory() -> Check:
