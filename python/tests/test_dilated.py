@@ -127,6 +127,42 @@ def test_a_run_that_strays_is_stored_and_marked(tmp_path: Path) -> None:
     assert "would do on this machine as it was" in result.invalid[-1]
 
 
+SHARE = """\
+import pathlib
+rows = (line.strip().split(":", 2) for line in open("/proc/self/cgroup"))
+paths = {kinds: path for _, kinds, path in rows}
+one = [path for kinds, path in paths.items() if "cpu" in kinds.split(",")]
+path = one[0] if one else paths[""]
+mounts = [line.split() for line in open("/proc/self/mounts")]
+kind = (lambda m: m[2] == "cgroup" and "cpu" in m[3].split(",")) if one else (lambda m: m[2] == "cgroup2")
+group = pathlib.Path(next(m[1] for m in mounts if kind(m)) + path)
+while not group.is_dir():  # a path as another process sees it
+    group = group.parent
+files = ["cpu.cfs_quota_us", "cpu.cfs_period_us"] if one else ["cpu.max"]
+print(group.name, *(word for file in files for word in (group / file).read_text().split()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("cores", "share"), [(None, ("-1", "max")), (0.5, ("1000", "100000")), (20, ("4000", "10000"))]
+)
+def test_hosts_have_the_cores_that_they_are_given(
+    tmp_path: Path, cores: float | None, share: tuple[str, str]
+) -> None:
+    """Without a limit, or with one in the hosts' own time, which is 50 times slower than the machine's."""
+    if limits := machine.limits().todo:
+        pytest.skip(limits)
+    (tmp_path / "share.py").write_text(SHARE)
+    command = f"{sys.executable} {tmp_path / 'share.py'}"
+    file = experiment(tmp_path, program("first", command) + program("second", command, on="host1"))
+    result = fl.run(file, {} if cores is None else {"hosts.cores": cores})
+    for host, name in enumerate(("first", "second")):
+        group, *limit = result.programs[name].split()
+        assert group == f"host{host}"
+        assert (limit[0] in share) if cores is None else (tuple(limit) == share)
+    assert groups() == []
+
+
 # ---- What is left behind: nothing ----
 
 

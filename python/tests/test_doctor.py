@@ -103,3 +103,33 @@ def test_dilated_time_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for name in ("processors", "LibVT", "TUN devices", "control groups"):
         assert not checks[name].ok and checks[name].todo, checks[name]
     assert "cannot be preloaded" in checks["shell"].found
+    limits = checks["processor limits"]
+    assert not limits.ok and not limits.needed, "an experiment need not have hosts.cores"
+
+
+@pytest.mark.parametrize(
+    ("controllers", "said"), [("cpuset cpu io", "not tried"), ("cpuset io", "no controller 'cpu'")]
+)
+def test_limits_of_processor_time_need_a_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, controllers: str, said: str
+) -> None:
+    (tmp_path / "cgroup.controllers").write_text(controllers)
+    (tmp_path / "cgroup.subtree_control").write_text("")
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"cgroup2 {tmp_path} cgroup2 rw 0 0\n")
+    monkeypatch.setattr(machine, "MOUNTS", mounts)
+    check = machine.limits()
+    assert said in check.found and check.ok == (said == "not tried")
+    assert machine.groups().ok == check.ok, "without the controller there are no groups for processors either"
+
+
+def test_limits_of_processor_time_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that is no control group, and in one that cannot be written to."""
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"cgroup {tmp_path} cgroup rw,cpu 0 0\ncgroup2 /nowhere cgroup2 rw 0 0\n")
+    monkeypatch.setattr(machine, "MOUNTS", mounts)
+    assert machine.hierarchy() == (tmp_path, 1)
+    assert machine.limits().ok, "any folder takes a file"
+    mounts.write_text(f"cgroup {tmp_path / 'gone'} cgroup rw,cpu 0 0\n")
+    check = machine.limits()
+    assert not check.ok and "No such file" in check.found and check.todo == "run it with sudo"

@@ -99,7 +99,14 @@ impl Groups {
             groups.hosts.push(group.clone());
             if let Some(cores) = cores {
                 let (quota, period) = quota(cores, factor);
-                hierarchy.limit(&group, quota, period).context(|| format!("cannot limit {}", group.display()))?;
+                let what = || {
+                    format!(
+                        "hosts.cores = {cores}: cannot limit the control group {} (CONFIG_CFS_BANDWIDTH; see \
+                         `firstlight doctor`); take the key out, or use another machine",
+                        group.display()
+                    )
+                };
+                hierarchy.limit(&group, quota, period).context(what)?;
             }
         }
         Ok(groups)

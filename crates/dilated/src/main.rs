@@ -76,7 +76,8 @@ fn run(directory: &RunDirectory) -> Result<(), Error> {
     let mtu = hosts.iter().map(|host| host.mtu).max().unwrap_or(0);
     session.kernel().open(hosts.len(), mtu, bound)?;
     let factor = session.spec().time_scale;
-    let groups = Groups::make(hosts.len(), settings.cores, factor)?;
+    let cores = session.spec().linux.as_ref().and_then(|linux| linux.cores);
+    let groups = Groups::make(hosts.len(), cores, factor)?;
     let adu = session.needs_writes().then(|| Adu::make(&directory.path(TABLE))).transpose()?;
     write(directory, &dilation(&session, directory, &settings, &processors, &groups))?;
     let guest = Guest::start(&settings.guest, directory)?;

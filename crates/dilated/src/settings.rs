@@ -5,8 +5,8 @@ use firstlight_uml::{RunDirectory, SessionError};
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// Programs and libraries of the run, and the hosts' share of the machine.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// Programs and libraries of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Settings {
     /// The program that runs the hosts.
     pub guest: PathBuf,
@@ -14,8 +14,6 @@ pub struct Settings {
     pub libvt: PathBuf,
     /// The library that counts what programs write.
     pub libadu: PathBuf,
-    /// Cores that each host has in its own time; none for an equal share of what there is.
-    pub cores: Option<f64>,
 }
 
 impl Settings {

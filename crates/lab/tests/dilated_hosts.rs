@@ -36,6 +36,17 @@ fn simulated_flows_have_no_use_for_dilated_time() {
     assert!(problem.contains("hosts.kind") && problem.contains("has no effect"), "{problem}");
 }
 
+/// Limits of processor time are for hosts that share a machine.
+#[test]
+fn cores_are_those_of_hosts_in_dilated_time() {
+    let cores = |set: &[(&str, &str)]| read(set).map(|spec| spec.linux.unwrap().cores);
+    assert_eq!((cores(&[DILATED]), cores(&[DILATED, ("hosts.cores", "0.5")])), (Ok(None), Ok(Some(0.5))));
+    let idle = cores(&[("hosts.kind", "linux"), ("hosts.cores", "2")]).unwrap_err();
+    assert!(idle.contains("hosts.cores") && idle.contains("hosts.kind = \"dilated\""), "{idle}");
+    let none = cores(&[DILATED, ("hosts.cores", "0")]).unwrap_err();
+    assert!(none.contains("hosts.cores") && none.contains("0.001"), "{none}");
+}
+
 /// The kernel is the machine's: an experiment cannot choose another.
 #[test]
 fn keys_that_choose_a_kernel_are_refused() {

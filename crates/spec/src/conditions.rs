@@ -35,6 +35,8 @@ pub enum Condition {
     DefaultHosts,
     /// `hosts.kind` is `linux` or `dilated`.
     LinuxDefault,
+    /// `hosts.kind` is `dilated`.
+    Dilated,
     /// A flow or a program has Linux hosts.
     Linux,
     /// A flow has Linux hosts.
@@ -52,7 +54,7 @@ pub enum Condition {
 }
 
 /// The conditions without a parameter, by name.
-const NAMES: [(&str, Condition); 16] = [
+const NAMES: [(&str, Condition); 17] = [
     ("hybrid fabric", Condition::Hybrid),
     ("packet fabric", Condition::PacketFabric),
     ("regular fabric", Condition::Regular),
@@ -62,6 +64,7 @@ const NAMES: [(&str, Condition); 16] = [
     ("default cc", Condition::DefaultCc),
     ("default hosts", Condition::DefaultHosts),
     ("default hosts are Linux", Condition::LinuxDefault),
+    ("dilated hosts", Condition::Dilated),
     ("Linux hosts", Condition::Linux),
     ("Linux flow", Condition::LinuxFlow),
     ("simulated flow", Condition::SimulatedFlow),
@@ -96,6 +99,7 @@ impl fmt::Display for Condition {
             Condition::DefaultCc => "a flow names no cc of its own",
             Condition::DefaultHosts => "a flow names no hosts of its own",
             Condition::LinuxDefault => "hosts.kind = \"linux\" or \"dilated\"",
+            Condition::Dilated => "hosts.kind = \"dilated\"",
             Condition::Linux => "there are Linux hosts",
             Condition::LinuxFlow => "a flow has Linux hosts",
             Condition::SimulatedFlow => "a flow has simulated hosts",
@@ -162,6 +166,7 @@ impl<'a> Conditions<'a> {
                 self.default_hosts || (hosts.kind == DefaultHosts::Dilated && self.linux_flow)
             }
             Condition::LinuxDefault => hosts.kind.kind() == HostKind::Linux,
+            Condition::Dilated => hosts.kind == DefaultHosts::Dilated,
             Condition::Linux => self.linux(),
             Condition::LinuxFlow => self.linux_flow,
             Condition::SimulatedFlow => self.simulated_flow,
@@ -202,7 +207,7 @@ impl<'a> Conditions<'a> {
                 format!("the flows use {}", used.join(", "))
             }
             Condition::DefaultCc | Condition::DefaultHosts => "every flow names its own".into(),
-            Condition::LinuxDefault => format!("it is \"{}\"", self.experiment.hosts.kind.name()),
+            Condition::LinuxDefault | Condition::Dilated => format!("it is \"{}\"", self.experiment.hosts.kind.name()),
             Condition::Linux => "all hosts are simulated".into(),
             Condition::LinuxFlow => "none has".into(),
             Condition::SimulatedFlow => "all flows have Linux hosts".into(),

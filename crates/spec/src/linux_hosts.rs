@@ -28,6 +28,8 @@ const MOST_FLOWS: usize = 10_000;
 pub struct Linux {
     /// Whether the hosts have the machine's own kernel, in dilated time.
     pub dilated: bool,
+    /// Processors that each host in dilated time has in its own time; none for an equal share of the machine's.
+    pub cores: Option<f64>,
     /// The tick of a kernel in virtual time: 1/HZ.
     pub tick: Span,
     /// The hosts that take part, in the order of their numbers.
@@ -146,7 +148,8 @@ pub(crate) fn expand(
     let own_modules = kernel_code::modules(&experiment.linux.modules, places)?;
     let patches = kernel_code::patches(&experiment.linux.patches, places)?;
     let parameters = kernel.parameters;
-    Ok(Some(Linux { dilated, tick, hosts, modules, own_modules, patches, parameters, programs }))
+    let cores = experiment.hosts.cores;
+    Ok(Some(Linux { dilated, cores, tick, hosts, modules, own_modules, patches, parameters, programs }))
 }
 
 /// What is set on hosts.

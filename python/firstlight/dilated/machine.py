@@ -1,5 +1,6 @@
 """What hosts in dilated time need of a machine: each thing is tried, in a process that is gone afterwards."""
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -14,6 +15,10 @@ DILATED = "Linux hosts, dilated time"
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
 TUN = Path("/dev/net/tun")
 MOUNTS = Path("/proc/self/mounts")
+TRIED = "firstlight-"
+"""The name of the group in which limits are tried, before this process's number. The next run removes one
+that was left by a process that was killed, as it removes those of runs."""
+NO_LIMITS = "leave hosts.cores out, or use a kernel with CONFIG_CFS_BANDWIDTH"
 
 
 def examine() -> Iterator[Check]:
@@ -33,6 +38,7 @@ def examine() -> Iterator[Check]:
     yield queues()
     yield shell()
     yield groups()
+    yield limits()
 
 
 def processors() -> Check:
@@ -83,16 +89,59 @@ def shell() -> Check:
 
 def groups() -> Check:
     """Control groups for processors."""
+    place, version = hierarchy()
+    if place is None:
+        return _check("control groups", False, "not mounted", "mount -t cgroup2 none /sys/fs/cgroup")
+    if version == 2 and "cpu" not in _read(place / "cgroup.controllers").split():
+        todo = "let version 2 have the cpu controller (CONFIG_CGROUP_SCHED, and no mount of version 1 with it)"
+        return _check("control groups", False, f"{place} has no controller 'cpu'", todo)
+    ok = os.access(place, os.W_OK)
+    return _check("control groups", ok, f"version {version}, {place}", "" if ok else "run it with sudo")
+
+
+def limits() -> Check:
+    """Limits of processor time (``hosts.cores``), tried in a group that is removed again."""
+    place, version = hierarchy()
+    if place is None:
+        return _optional("processor limits", False, "no control groups", "")
+    if version == 2 and "cpu" not in _read(place / "cgroup.subtree_control").split():
+        there = "cpu" in _read(place / "cgroup.controllers").split()
+        found = "not tried: no group has them yet" if there else f"{place} has no controller 'cpu'"
+        return _optional("processor limits", there, found, "" if there else NO_LIMITS)
+    group = place / f"{TRIED}{os.getpid()}"
+    file, text = ("cpu.max", "1000 10000") if version == 2 else ("cpu.cfs_quota_us", "1000")
+    try:
+        group.mkdir()
+    except OSError as e:
+        return _optional("processor limits", False, f"{place}: {e.strerror}", "run it with sudo")
+    try:
+        (group / file).write_text(text)
+    except OSError as e:
+        return _optional("processor limits", False, f"{file}: {e.strerror}", NO_LIMITS)
+    finally:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+    return _optional("processor limits", True, f"by {file}", "")
+
+
+def hierarchy() -> tuple[Path | None, int]:
+    """Where control groups for processors are made, and their version."""
     rows = [line.split() for line in MOUNTS.read_text().splitlines()]
     one = [row[1] for row in rows if row[2] == "cgroup" and "cpu" in row[3].split(",")]
     two = [row[1] for row in rows if row[2] == "cgroup2"]
     place = next(iter(one + two), None)
-    if place is None:
-        return _check("control groups", False, "not mounted", "mount -t cgroup2 none /sys/fs/cgroup")
-    ok = os.access(place, os.W_OK)
-    return _check(
-        "control groups", ok, f"version {1 if one else 2}, {place}", "" if ok else "run it with sudo"
-    )
+    return (None if place is None else Path(place)), (1 if one else 2)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def _optional(name: str, ok: bool, found: str, todo: str) -> Check:
+    return Check(DILATED, name, ok, found, todo, needed=False)
 
 
 def _check(name: str, ok: bool, found: str, todo: str) -> Check:

@@ -60,7 +60,6 @@ def settings() -> dict[str, Any]:
         "guest": str(installed.guest()),
         "libvt": str(installed.libvt()),
         "libadu": str(installed.libadu()),
-        "cores": None,
     }
 
 

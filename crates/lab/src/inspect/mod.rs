@@ -239,6 +239,7 @@ fn linux(spec: &Spec) -> Json {
         json!({
             "dilated": linux.dilated,
             "tick_ms": (!linux.dilated).then(|| linux.tick.as_us_f64() * 1e-3),
+            "cores": linux.cores,
             "hosts": linux.hosts.len(),
             "flows": spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count(),
             "programs": programs,

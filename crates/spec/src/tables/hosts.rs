@@ -45,6 +45,11 @@ pub struct HostsTable {
     /// Each such clock goes too fast or too slow by up to this many millionths; 40 are 40 ns per ms.
     #[schemars(range(min = 0, max = 1000))]
     pub clock_drift_ppm: f64,
+    /// Processors that all programs of a host in dilated time may use together, in the host's own time: 1 is one whole
+    /// processor of the machine at `time_scale` = 1, and a twentieth of one at 20. Without it the hosts share the
+    /// machine's processors equally.
+    #[schemars(range(min = 0.001, max = 1024), extend("x-when" = "dilated hosts"))]
+    pub cores: Option<f64>,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
     #[schemars(extend("x-when" = "packet fabric"))]
     pub classes: Vec<HostClassTable>,
@@ -119,6 +124,7 @@ impl Default for HostsTable {
             loss: 0.0,
             clock_offset: offset,
             clock_drift_ppm: f64::from(drift) / 1000.0,
+            cores: None,
             classes: vec![],
         }
     }
