@@ -1,5 +1,6 @@
 //! Measures how well the engine follows the machine's clock.
 
+use crate::peer::Counts;
 use firstlight_lab::{Fidelity, Lateness};
 use hdrhistogram::Histogram;
 
@@ -19,6 +20,16 @@ impl Late {
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds);
+    }
+
+    /// How often which time was recorded.
+    pub fn counts(&self) -> Counts {
+        self.0.iter_recorded().map(|one| (one.value_iterated_to(), one.count_at_value())).collect()
+    }
+
+    /// Adds what another machine recorded.
+    pub fn add_counts(&mut self, counts: &Counts) {
+        counts.iter().for_each(|(value, count)| self.0.saturating_record_n(*value, *count));
     }
 
     pub fn add(&mut self, other: &Late) {
@@ -43,7 +54,7 @@ impl Late {
 pub struct FidelityMeter {
     /// Whether it does.
     pub running: bool,
-    delivered: Late,
+    pub delivered: Late,
     taken: Late,
     rounds: Late,
     /// Nanoseconds in which there was work, and all.
@@ -113,6 +124,16 @@ mod tests {
         assert!((found.share - 0.1).abs() < 0.021, "{found:?}");
         assert!((found.median.abs_diff(50_000) < 1000) && found.p99.abs_diff(99_000) < 1000, "{found:?}");
         assert_eq!(Late::new().lateness(5).share, 0.0);
+    }
+
+    #[test]
+    fn what_another_machine_recorded_is_added() {
+        let (mut here, mut there) = (Late::new(), Late::new());
+        [5, 1_000, 1_000, 2_000_000].into_iter().for_each(|time| there.record(time));
+        here.record(7);
+        here.add_counts(&there.counts());
+        assert_eq!((here.lateness(1_500).count, here.lateness(1_500).share), (5, 0.2));
+        assert!(here.lateness(0).most.abs_diff(2_000_000) < 20_000);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use crate::clock;
 use crate::error::{Context, Error};
-use crate::fidelity::FidelityMeter;
+use crate::fidelity::{FidelityMeter, Late};
+use crate::machines::{Machines, News};
 use crate::marks;
 use crate::processors::Watches;
 use firstlight_lab::Fidelity;
@@ -39,9 +40,18 @@ struct PacketSlot {
     frame: Box<[u8]>,
 }
 
+/// Where a host's interface is.
+enum Place {
+    Here(SyncDevice),
+    /// On another machine: which one, and which of its interfaces.
+    There(usize, usize),
+}
+
 /// All interfaces of a run, and the packets that the fabric has.
 pub struct HostInterfaces {
-    devices: Vec<SyncDevice>,
+    places: Vec<Place>,
+    /// The machines that have joined.
+    pub machines: Machines,
     slots: Vec<PacketSlot>,
     free: Vec<usize>,
     /// Largest IP packet.
@@ -55,6 +65,17 @@ pub struct HostInterfaces {
     processors: Vec<usize>,
     /// What is looked at from outside while the fabric's time runs.
     watches: Option<Watches>,
+}
+
+/// What has come from another machine.
+pub enum FromMachine {
+    State,
+    /// A packet of that host, which has waited since then.
+    Packet {
+        host: usize,
+        since: u64,
+        taken: Taken,
+    },
 }
 
 /// The headers of a packet that a host has sent.
@@ -81,7 +102,8 @@ impl HostInterfaces {
     /// None yet; the hosts are on these processors.
     pub fn new(processors: &[usize]) -> Self {
         HostInterfaces {
-            devices: vec![],
+            places: vec![],
+            machines: Machines::default(),
             slots: vec![],
             free: vec![],
             mtu: 0,
@@ -93,12 +115,21 @@ impl HostInterfaces {
         }
     }
 
-    /// Makes the devices `fl0`, `fl1` and so on in the current namespace, for packets of up to `mtu` bytes. Packets are
-    /// late after more than `bound` nanoseconds.
+    /// Makes the devices `fl0`, `fl1` and so on in the current namespace, for packets of up to `mtu` bytes: one for
+    /// each host that is not on a machine that has joined. Packets are late after more than `bound` nanoseconds.
     pub fn open(&mut self, count: usize, mtu: u16, bound: u64) -> Result<(), Error> {
         self.mtu = mtu.into();
         self.bound = bound;
-        self.devices = (0..count).map(device).collect::<Result<_, _>>()?;
+        let mut here = 0;
+        for host in 0..count {
+            self.places.push(match self.machines.place(host) {
+                Some((machine, device)) => Place::There(machine, device),
+                None => {
+                    here += 1;
+                    Place::Here(device(here - 1)?)
+                }
+            });
+        }
         Ok(())
     }
 
@@ -107,38 +138,87 @@ impl HostInterfaces {
         self.watches = Some(Watches::start(&self.processors));
     }
 
-    /// The devices' files, to be waited for.
-    pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.devices.iter().map(file)
+    /// The files of those devices that are here, to be waited for, each with the host's number in the plan.
+    pub fn files(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        self.places.iter().enumerate().filter_map(|(host, place)| match place {
+            Place::Here(device) => Some((host, file(device))),
+            Place::There(..) => None,
+        })
     }
 
     /// The next packet that a host has sent; `None` when there is none.
     #[inline]
     pub fn take(&mut self, device: usize) -> Option<Taken> {
-        let index = self.free.pop().unwrap_or_else(|| self.add_slot());
+        let Place::Here(device) = &self.places[device] else { return None };
+        let index = self.free.pop().unwrap_or_else(|| add_slot(&mut self.slots, self.mtu));
         let slot = &mut self.slots[index];
-        let (head, packet) = slot.frame.split_at_mut(ETHERNET);
-        let mut parts = [IoSliceMut::new(&mut slot.offload), IoSliceMut::new(packet)];
-        let read = readv(file(&self.devices[device]), &mut parts);
+        let mut parts = [IoSliceMut::new(&mut slot.offload), IoSliceMut::new(&mut slot.frame[ETHERNET..])];
+        let read = readv(file(device), &mut parts);
         let Some(length) = read.ok().filter(|length| *length > OFFLOAD) else {
             self.free.push(index);
             return None;
         };
-        slot.length = length - OFFLOAD;
+        Some(self.taken(index, length - OFFLOAD))
+    }
+
+    /// What has come from other machines; none when there is nothing.
+    pub fn receive(&mut self) -> Option<FromMachine> {
+        loop {
+            let (host, since, start, end) = match self.machines.receive()? {
+                News::State => return Some(FromMachine::State),
+                News::Packet { host, time, content } => (host, time, content.start, content.end),
+            };
+            let datagram = self.machines.take_datagram();
+            let taken = self.take_in(&datagram[start..end]);
+            self.machines.give_datagram(datagram);
+            if let Some(taken) = taken {
+                return Some(FromMachine::Packet { host, since, taken });
+            }
+        }
+    }
+
+    /// A packet that came from another machine, with its interface's header; none when it is no packet.
+    pub fn take_in(&mut self, content: &[u8]) -> Option<Taken> {
+        let (offload, packet) = content.split_first_chunk::<OFFLOAD>()?;
+        if packet.is_empty() || packet.len() > self.mtu {
+            return None;
+        }
+        let index = self.free.pop().unwrap_or_else(|| add_slot(&mut self.slots, self.mtu));
+        let slot = &mut self.slots[index];
+        slot.offload = *offload;
+        slot.frame[ETHERNET..ETHERNET + packet.len()].copy_from_slice(packet);
+        Some(self.taken(index, packet.len()))
+    }
+
+    /// What lies in a slot: an interface's header and a packet.
+    pub fn content(&self, packet: Cookie) -> [&[u8]; 2] {
+        let slot = &self.slots[index_of(packet)];
+        [&slot.offload, &slot.frame[ETHERNET..ETHERNET + slot.length]]
+    }
+
+    fn taken(&mut self, index: usize, length: usize) -> Taken {
+        let slot = &mut self.slots[index];
+        slot.length = length;
+        let (head, packet) = slot.frame.split_at_mut(ETHERNET);
         head[ETHERNET - 2..].copy_from_slice(if packet[0] >> 4 == 6 { &IPV6 } else { &IPV4 });
         let length = ETHERNET + slot.length;
         let mut headers = [0; HEADERS];
         let known = length.min(HEADERS);
         headers[..known].copy_from_slice(&slot.frame[..known]);
-        Some(Taken { cookie: cookie_of(index), headers, length })
+        Taken { cookie: cookie_of(index), headers, length }
     }
 
-    #[cold]
-    fn add_slot(&mut self) -> usize {
-        let frame = vec![0; ETHERNET + self.mtu].into_boxed_slice();
-        self.slots.push(PacketSlot { offload: [0; OFFLOAD], length: 0, frame });
-        self.slots.len() - 1
+    /// What was measured of this machine's hosts since the fabric's time began: of packets, of timers, and the part of
+    /// time that was taken away.
+    pub fn measured(&mut self) -> Option<(Late, f64)> {
+        Some(self.watches.take()?.end())
     }
+}
+
+#[cold]
+fn add_slot(slots: &mut Vec<PacketSlot>, mtu: usize) -> usize {
+    slots.push(PacketSlot { offload: [0; OFFLOAD], length: 0, frame: vec![0; ETHERNET + mtu].into_boxed_slice() });
+    slots.len() - 1
 }
 
 fn cookie_of(index: usize) -> Cookie {
@@ -181,11 +261,17 @@ impl KernelCalls for HostInterfaces {
         if marks & ECE != 0 {
             marks::set_ece(ip, slot.offload[0] & CHECKSUM_LEFT != 0);
         }
-        let written = writev(file(&self.devices[device as usize]), &[IoSlice::new(&slot.offload), IoSlice::new(ip)]);
-        if written.is_err() {
-            self.meter.lost += 1;
+        match &self.places[device as usize] {
+            Place::Here(device) => {
+                let written = writev(file(device), &[IoSlice::new(&slot.offload), IoSlice::new(ip)]);
+                if written.is_err() {
+                    self.meter.lost += 1;
+                }
+                self.meter.on_delivered(clock::now().saturating_sub(self.due));
+            }
+            // That machine measures how late it is.
+            Place::There(machine, device) => self.machines.send(*machine, *device, self.due, [&slot.offload, ip]),
         }
-        self.meter.on_delivered(clock::now().saturating_sub(self.due));
         self.free.push(index);
     }
 
@@ -202,7 +288,9 @@ impl KernelCalls for HostInterfaces {
     fn room(&mut self, _: u32) {}
 
     fn fidelity(&mut self) -> Option<Fidelity> {
-        let (timers, stolen) = self.watches.take()?.end();
+        let (mut timers, stolen) = self.measured()?;
+        let theirs = self.machines.add_to(&mut self.meter, &mut timers);
+        let stolen = stolen.max(theirs);
         Some(self.meter.fidelity(self.bound, &timers, stolen))
     }
 }

@@ -3,6 +3,9 @@
 //! `firstlight run` starts this program with a run's directory, the same as that of a kernel in virtual time. It holds
 //! the experiment and the plan, and in the end `outcome.json` or `failure.json`. The program makes namespaces and
 //! devices, starts the program that sets the hosts up ([`guest`]), and follows the machine's clock ([`pace`]).
+//!
+//! Hosts may be on other machines too ([`machines`]), each of which runs this program with the file `join.json` in the
+//! run's directory ([`joined`]).
 
 mod adu;
 mod clock;
@@ -11,9 +14,13 @@ mod fidelity;
 mod groups;
 mod guest;
 mod interfaces;
+mod joined;
+mod machines;
 mod marks;
 mod pace;
+mod peer;
 mod processors;
+mod seal;
 mod settings;
 
 use adu::Adu;
@@ -25,6 +32,7 @@ use firstlight_uml::{RunDirectory, Session};
 use groups::Groups;
 use guest::Guest;
 use interfaces::HostInterfaces;
+use machines::Machines;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use pace::RealTimePace;
@@ -67,23 +75,35 @@ fn report_panics(directory: &RunDirectory) {
 }
 
 fn run(directory: &RunDirectory) -> Result<(), Error> {
+    let signals = catch_signals()?;
+    if directory.path(joined::JOIN).exists() {
+        return joined::run(directory, &signals);
+    }
     let settings = Settings::read(directory)?;
     let processors = Processors::find()?;
-    let signals = catch_signals()?;
+    let mut interfaces = HostInterfaces::new(&processors.hosts);
+    if let Some(joined) = settings.joined.clone() {
+        interfaces.machines = Machines::open(joined)?;
+    }
     guest::enter_namespaces()?;
-    let mut session = Session::open(directory.clone(), HostInterfaces::new(&processors.hosts))?;
+    let mut session = Session::open(directory.clone(), interfaces)?;
     let (hosts, bound) = (session.plan().hosts.clone(), bound(session.spec()).as_ps() / 1000);
     let mtu = hosts.iter().map(|host| host.mtu).max().unwrap_or(0);
     session.kernel().open(hosts.len(), mtu, bound)?;
     let factor = session.spec().time_scale;
     let cores = session.spec().linux.as_ref().and_then(|linux| linux.cores);
-    let groups = Groups::make(hosts.len(), cores, factor)?;
+    let rates: Vec<u64> = hosts.iter().map(|host| rate(&session, host)).collect();
+    let machines = &mut session.kernel().machines;
+    machines.describe(&rates, cores, mtu, bound)?;
+    let here: Vec<u64> =
+        rates.iter().enumerate().filter(|(host, _)| machines.place(*host).is_none()).map(|(_, rate)| *rate).collect();
+    let groups = Groups::make(here.len(), cores, factor)?;
     let adu = session.needs_writes().then(|| Adu::make(&directory.path(TABLE))).transpose()?;
-    write(directory, &dilation(&session, directory, &settings, &processors, &groups))?;
+    write(directory, &dilation(&session, directory, &settings, &processors, &groups, &here))?;
     let guest = Guest::start(&settings.guest, directory)?;
     processors::stay_on(processors.engine)?;
     processors::go_first();
-    RealTimePace::new(session, guest, adu, &signals)?.run()
+    RealTimePace::new(directory.clone(), session, guest, adu, &signals)?.run()
 }
 
 /// From now on those signals that end a run are waited for.
@@ -94,17 +114,22 @@ fn catch_signals() -> Result<SignalFd, Error> {
     SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context(what)
 }
 
-/// What the guest program needs besides the plan.
+/// Bytes that the link of a host takes in a second of the machine's time.
+fn rate(session: &Session<HostInterfaces>, host: &HostPlan) -> u64 {
+    let spec = session.spec();
+    spec.network.host_rate(HostId(host.host)).as_bps() / 8 / u64::from(spec.time_scale)
+}
+
+/// What the guest program needs besides the plan of the hosts that are here.
 fn dilation(
     session: &Session<HostInterfaces>,
     directory: &RunDirectory,
     settings: &Settings,
     processors: &Processors,
     groups: &Groups,
+    rates: &[u64],
 ) -> Dilation {
-    let spec = session.spec();
-    let factor = u64::from(spec.time_scale);
-    let rate = |host: &HostPlan| spec.network.host_rate(HostId(host.host)).as_bps() / 8 / factor;
+    let factor = u64::from(session.spec().time_scale);
     let mut libraries = settings.libvt.display().to_string();
     let mut environment = vec![("LIBVT_TDF", factor.to_string())];
     if session.needs_writes() {
@@ -112,11 +137,11 @@ fn dilation(
         environment.push(("LIBADU", directory.path(TABLE).display().to_string()));
     }
     environment.push(("LD_PRELOAD", libraries));
-    let group = |(host, group)| DilatedHost { rate: rate(host), group: Some(group) };
+    let host = |(rate, group): (&u64, _)| DilatedHost { rate: *rate, group: Some(group) };
     Dilation {
         processors: processors.hosts.clone(),
         environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
-        hosts: session.plan().hosts.iter().zip(groups.files()).map(group).collect(),
+        hosts: rates.iter().zip(groups.files()).map(host).collect(),
     }
 }
 

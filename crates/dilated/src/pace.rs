@@ -7,8 +7,9 @@ use crate::adu::{Adu, Listener};
 use crate::clock;
 use crate::error::{Context, Error};
 use crate::guest::Guest;
-use crate::interfaces::HostInterfaces;
-use firstlight_uml::Session;
+use crate::interfaces::{FromMachine, HostInterfaces, Taken};
+use firstlight_linux::GuestMessage;
+use firstlight_uml::{KernelCalls, RunDirectory, Session};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;
 use std::net::SocketAddrV4;
@@ -16,16 +17,20 @@ use std::net::SocketAddrV4;
 /// What the engine waits for that is no device.
 const GUEST: u64 = u64::MAX;
 const SIGNAL: u64 = u64::MAX - 1;
+const MACHINES: u64 = u64::MAX - 2;
 /// Packets of one device, and events of the fabric, before the engine looks at the others again.
 const PACKETS: usize = 16;
 const EVENTS: usize = 256;
 /// How long the engine sleeps at most while the fabric's time does not run, in milliseconds.
 const REST: u8 = 5;
+/// Datagrams of other machines before the engine looks at the others again.
+const DATAGRAMS: usize = 64;
 /// How long the program that runs the hosts may take to end its programs, in nanoseconds.
 const ENDING: u64 = 10_000_000_000;
 
 /// One run.
 pub struct RealTimePace {
+    directory: RunDirectory,
     session: Box<Session<HostInterfaces>>,
     guest: Guest,
     /// What programs write, where the control loop asks for it.
@@ -36,12 +41,18 @@ pub struct RealTimePace {
     /// When it looked last.
     looked: u64,
     message: Vec<u8>,
+    /// The messages that begin and end the run wait here for the machines that have joined; the second one with the
+    /// moment from which on nothing more happens.
+    beginning: Option<Vec<u8>>,
+    ending: Option<Vec<u8>>,
+    frozen: Option<u64>,
     /// When the program that runs the hosts has to be gone.
     deadline: Option<u64>,
 }
 
 impl RealTimePace {
     pub fn new(
+        directory: RunDirectory,
         mut session: Box<Session<HostInterfaces>>,
         guest: Guest,
         adu: Option<Adu>,
@@ -50,13 +61,17 @@ impl RealTimePace {
         let what = || "cannot wait for packets".into();
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).context(what)?;
         let event = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
-        for (index, file) in session.kernel().files().enumerate() {
+        for (index, file) in session.kernel().files() {
             epoll.add(file, event(index as u64)).context(what)?;
+        }
+        if let Some(file) = session.kernel().machines.file() {
+            epoll.add(file, event(MACHINES)).context(what)?;
         }
         epoll.add(guest.socket(), event(GUEST)).context(what)?;
         epoll.add(signals, event(SIGNAL)).context(what)?;
         let waiting_since = vec![None; session.plan().hosts.len()];
         Ok(RealTimePace {
+            directory,
             session,
             guest,
             adu,
@@ -64,6 +79,9 @@ impl RealTimePace {
             waiting_since,
             looked: clock::now(),
             message: vec![],
+            beginning: None,
+            ending: None,
+            frozen: None,
             deadline: None,
         })
     }
@@ -73,7 +91,7 @@ impl RealTimePace {
     /// # Errors
     /// When it goes before the run's end, a signal comes, or the system refuses something.
     pub fn run(&mut self) -> Result<(), Error> {
-        let mut events = vec![EpollEvent::empty(); self.waiting_since.len() + 2];
+        let mut events = vec![EpollEvent::empty(); self.waiting_since.len() + 3];
         loop {
             let running = self.session.is_running();
             self.session.kernel().meter.running = running;
@@ -89,10 +107,12 @@ impl RealTimePace {
                         }
                         self.on_message();
                     }
+                    MACHINES => self.on_datagrams()?,
                     device => self.on_packets(device as usize),
                 }
             }
-            let worked = self.step() || ready > 0;
+            let worked = (self.frozen.is_none() && self.step()) || ready > 0;
+            self.follow_machines(before)?;
             self.looked = before;
             self.session.kernel().meter.on_round(clock::now() - before, worked);
             if let Some(adu) = &self.adu {
@@ -109,18 +129,82 @@ impl RealTimePace {
     fn on_packets(&mut self, device: usize) {
         let since = self.waiting_since[device].take().unwrap_or(self.looked);
         for _ in 0..PACKETS {
-            let kernel = self.session.kernel();
-            let Some(taken) = kernel.take(device) else { return };
-            let now = clock::now();
-            kernel.due = now;
-            kernel.meter.on_taken(now - since);
-            if let Some(adu) = &mut self.adu {
-                adu.report(&mut *self.session);
-                adu.on_packet(taken.packet(), &mut *self.session);
-            }
-            self.session.send(device as u32, taken.cookie, taken.headers(), taken.length, now);
+            let Some(taken) = self.session.kernel().take(device) else { return };
+            self.on_packet(device, &taken, since);
         }
         self.waiting_since[device] = Some(since);
+    }
+
+    /// Takes in a packet that may have waited since then.
+    #[inline]
+    fn on_packet(&mut self, device: usize, taken: &Taken, since: u64) {
+        let kernel = self.session.kernel();
+        if self.frozen.is_some() {
+            return kernel.drop(taken.cookie);
+        }
+        let now = clock::now();
+        kernel.due = now;
+        kernel.meter.on_taken(now.saturating_sub(since));
+        if let Some(adu) = &mut self.adu {
+            adu.report(&mut *self.session);
+            adu.on_packet(taken.packet(), &mut *self.session);
+        }
+        self.session.send(device as u32, taken.cookie, taken.headers(), taken.length, now);
+    }
+
+    /// Takes in what has come from machines that have joined.
+    fn on_datagrams(&mut self) -> Result<(), Error> {
+        for _ in 0..DATAGRAMS {
+            match self.session.kernel().receive() {
+                None => break,
+                Some(FromMachine::State) => self.on_news()?,
+                Some(FromMachine::Packet { host, since, taken }) => self.on_packet(host, &taken, since),
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns what has happened on other machines.
+    fn on_news(&mut self) -> Result<(), Error> {
+        let (ended, failed) = self.session.kernel().machines.news();
+        for (program, code) in ended {
+            self.control(&GuestMessage::ProgramEnded { program, code }.encode(), clock::now());
+        }
+        match failed {
+            None => Ok(()),
+            Some(why) => Err(Error::Machine(why)),
+        }
+    }
+
+    /// Begins and ends the run with the machines that have joined, and tells them how far it is.
+    fn follow_machines(&mut self, now: u64) -> Result<(), Error> {
+        let machines = &mut self.session.kernel().machines;
+        if machines.file().is_none() {
+            return Ok(());
+        }
+        machines.speak(false);
+        machines.check(now)?;
+        if machines.are_ready()
+            && let Some(message) = self.beginning.take()
+        {
+            self.answer(&message, clock::now());
+            self.session.kernel().machines.begin();
+        }
+        let machines = &mut self.session.kernel().machines;
+        if self.ending.is_some() && self.frozen.is_none() && machines.are_finished() {
+            machines.end();
+            self.frozen = Some(clock::now());
+        }
+        if let Some(at) = self.frozen
+            && self.session.kernel().machines.have_measured()
+            && let Some(message) = self.ending.take()
+        {
+            self.answer(&message, at);
+            let machines = &mut self.session.kernel().machines;
+            machines.release();
+            machines.report(&self.directory)?;
+        }
+        Ok(())
     }
 
     /// Does what is due; true when there was something.
@@ -144,16 +228,20 @@ impl RealTimePace {
         true
     }
 
-    /// Answers a message of the guest program.
+    /// Answers a message of the guest program, at once or when the machines that have joined are as far.
     fn on_message(&mut self) {
+        let message = std::mem::take(&mut self.message);
+        let joined = self.session.kernel().machines.file().is_some();
+        match GuestMessage::decode(&message) {
+            Ok(GuestMessage::Start) if joined => self.beginning = Some(message),
+            Ok(GuestMessage::Finish) if joined => self.ending = Some(message),
+            _ => self.answer(&message, clock::now()),
+        }
+    }
+
+    fn answer(&mut self, message: &[u8], now: u64) {
         let was_running = self.session.is_running();
-        let answer = match self.session.control(&self.message, clock::now()) {
-            Ok(()) => 0,
-            Err(refused) => {
-                eprintln!("{refused}");
-                refused.errno()
-            }
-        };
+        let answer = self.control(message, now);
         if !was_running && self.session.is_running() {
             self.session.kernel().begin();
         }
@@ -161,6 +249,17 @@ impl RealTimePace {
             self.deadline.get_or_insert(clock::now() + ENDING);
         }
         self.guest.answer(answer);
+    }
+
+    /// The number of the error with which a message is refused; 0 when it is not.
+    fn control(&mut self, message: &[u8], now: u64) -> i32 {
+        match self.session.control(message, now) {
+            Ok(()) => 0,
+            Err(refused) => {
+                eprintln!("{refused}");
+                refused.errno()
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings of a run in dilated time besides its experiment: an object `dilated` in the run's `run.json`.
 
 use crate::error::Error;
+use crate::machines::Joined;
 use firstlight_uml::{RunDirectory, SessionError};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -14,6 +15,8 @@ pub struct Settings {
     pub libvt: PathBuf,
     /// The library that counts what programs write.
     pub libadu: PathBuf,
+    /// Machines that have joined the run, with hosts of theirs.
+    pub joined: Option<Joined>,
 }
 
 impl Settings {

@@ -23,13 +23,15 @@ mod user;
 
 use engine_device::EngineDevice;
 use failure::{Context, GuestFailure};
-use firstlight_linux::Plan;
+use firstlight_linux::{HostPlan, Plan};
 use firstlight_version::version;
 use machine::Machine;
 use std::path::{Path, PathBuf};
 
 /// Name of the plan in the run's directory.
 const PLAN: &str = "plan.json";
+/// Name of this machine's part of it, where hosts are on several machines.
+const PART: &str = "part.json";
 
 fn main() {
     if std::process::id() != 1 {
@@ -50,12 +52,33 @@ fn main() {
 fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
     let directory = environment("FIRSTLIGHT_RUN")?;
     machine.mount(&directory, PLAN)?;
-    let plan = plan(&directory)?;
+    let Part { plan, names } = part(&directory)?;
     clock::tighten()?;
     let dilation = machine.prepare(&plan, &directory)?;
-    mounts::names(&plan.hosts)?;
+    mounts::names(names.as_ref().unwrap_or(&plan.hosts))?;
     let hosts = hosts::set_up(&plan.hosts, dilation.as_ref())?;
-    run::run(&plan, hosts, dilation, &directory, engine)
+    run::run(&plan, names.is_some(), hosts, dilation, &directory, engine)
+}
+
+/// This machine's part of a plan.
+#[derive(serde::Deserialize)]
+struct Part {
+    plan: Plan,
+    /// All hosts of the experiment; none where this machine has all of them.
+    names: Option<Vec<HostPlan>>,
+}
+
+/// Reads this machine's part of a plan whose hosts are on several, else the whole plan.
+fn part(directory: &Path) -> Result<Part, GuestFailure> {
+    let path = directory.join(PART);
+    if !path.exists() {
+        return Ok(Part { plan: plan(directory)?, names: None });
+    }
+    let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
+    let wrong = || format!("{} is not a part of a plan of this version", path.display());
+    let value: serde_json::Value = serde_json::from_str(&text).context(wrong)?;
+    check_version(&value["plan"].to_string())?;
+    serde_json::from_value(value).context(wrong)
 }
 
 fn environment(name: &str) -> Result<PathBuf, GuestFailure> {

@@ -1,5 +1,5 @@
 """The command line: ``firstlight run | sweep | compare | diff | explain | schedule | cc | goal | reproduce |
-list | report | live | bundle | rerun | inspect | schema | kernel | doctor | cache | completion``.
+list | report | live | bundle | rerun | inspect | schema | kernel | doctor | join | cache | completion``.
 
 Results go to standard output, progress and errors to standard error. Exit code 0: done; 2: wrong input; 1: a
 run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
@@ -21,6 +21,7 @@ from firstlight.cli.completion import completion
 from firstlight.cli.experiments import compare, diff, inspect, run, schema, sweep
 from firstlight.cli.explain import explain
 from firstlight.cli.goal import goal
+from firstlight.cli.join import join
 from firstlight.cli.linux import cache, doctor, kernel
 from firstlight.cli.live import live
 from firstlight.cli.reproductions import list_, report, reproduce
@@ -53,6 +54,7 @@ for command in (
     goal,
     kernel,
     doctor,
+    join,
     cache,
     completion,
 ):

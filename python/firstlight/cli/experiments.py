@@ -21,6 +21,8 @@ from firstlight.cli.options import (
     hosts_option,
     jobs_option,
     json_option,
+    machine_options,
+    machines_joined,
     parse_settings,
     part_of,
     patience_option,
@@ -32,6 +34,7 @@ from firstlight.cli.options import (
 )
 from firstlight.cli.progress import Forecast, Tracker
 from firstlight.errors import PlanError
+from firstlight.linux import installed
 from firstlight.runs import compare as comparisons
 from firstlight.runs import pool, shards
 from firstlight.runs import run as runs
@@ -50,6 +53,7 @@ from firstlight.runs.seeds import means as means_of
 @seeds_option
 @jobs_option
 @patience_option
+@machine_options
 def run(
     file: Path,
     settings: tuple[str, ...],
@@ -62,6 +66,10 @@ def run(
     trace: Path | None,
     trace_flows: str | None,
     trace_span: str | None,
+    machines: tuple[str, ...],
+    listen: str | None,
+    token: Path | None,
+    join_wait: float,
 ) -> None:
     """Run the experiment in FILE and print its summary."""
     timeline = timeline_of(trace, trace_flows, trace_span)
@@ -69,13 +77,19 @@ def run(
         if capture or timeline:
             option = "--capture" if capture else "--trace"
             raise PlanError(f"{option} is for one run: take it out, or --seeds")
+        if machines:
+            raise PlanError("--machine is for one run: take it out, or --seeds")
         return run_seeds(
             file, parse_settings(settings, hosts), out, pool.Means(jobs, patience=patience), seeds
         )
     experiment = core.Spec.read(file, parse_settings(settings, hosts)).check()
     name = experiment.name
     target = out or Path("results") / "runs" / f"{name}-{runs.key(experiment)[:8]}"
-    with Tracker(f"running {name}") as tracker:
+    dilated = installed.is_dilated(experiment.resolved)
+    with (
+        machines_joined(machines, listen, token, join_wait, dilated=dilated),
+        Tracker(f"running {name}") as tracker,
+    ):
         watched = Forecast(tracker).on_part
         result = runs.run_into(
             target, experiment, capture, tracker.on_fraction, patience, timeline, watched=watched

@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,74 @@ def shard_options(command: Callable[..., None]) -> Callable[..., None]:
     ):
         command = option(command)
     return command
+
+
+def machine_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a run in dilated time whose hosts are on several machines."""
+    for option in (
+        click.option(
+            "--machine",
+            "machines",
+            multiple=True,
+            metavar="NAME=HOST,...",
+            help="Hosts or racks in dilated time that are on another machine, which joins under this name "
+            "(`firstlight join`); several times for several machines.",
+        ),
+        click.option("--listen", metavar="ADDRESS:PORT", help="This machine's address for those that join."),
+        token_option(required=False),
+        click.option(
+            "--join-wait",
+            type=click.FloatRange(min=0, max=86400),
+            default=60.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long to wait for the machines.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def token_option(*, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The file with the token of machines that join."""
+    return click.option(
+        "--token",
+        type=File,
+        required=required,
+        envvar="FIRSTLIGHT_TOKEN_FILE",
+        help="File with the token that both sides have, 16 bytes or more (FIRSTLIGHT_TOKEN_FILE).",
+    )
+
+
+@contextlib.contextmanager
+def machines_joined(
+    machines: tuple[str, ...], listen: str | None, token: Path | None, wait: float, *, dilated: bool
+) -> Iterator[None]:
+    """Inside, runs wait for the machines that the options name; for none without ``--machine``."""
+    if not machines:
+        if listen:
+            raise PlanError("--listen is for machines that join: name them by --machine NAME=HOST,...")
+        yield
+        return
+    if not dilated:
+        raise PlanError(
+            '--machine is for hosts in dilated time: set hosts.kind = "dilated" (--hosts dilated)'
+        )
+    if listen is None or token is None:
+        raise PlanError("--machine needs --listen ADDRESS:PORT and --token FILE")
+    from firstlight.dilated.machines import joined
+
+    hosts: dict[str, list[str]] = {}
+    for text in machines:
+        name, equals, names = text.partition("=")
+        wanted = [host for host in names.split(",") if host]
+        if not name or not equals or not wanted:
+            raise PlanError(f"--machine {text}: write NAME=HOST,... with hosts or racks, as b=rack1,host7")
+        if name in hosts:
+            raise PlanError(f"--machine {text}: {name} is named twice; list all of its hosts in one option")
+        hosts[name] = wanted
+    with joined(hosts, listen=listen, token=token, wait=wait):
+        yield
 
 
 def part_of(shard: str | None, status: bool, collect: bool) -> Shard | None:

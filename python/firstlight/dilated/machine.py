@@ -93,7 +93,7 @@ def groups() -> Check:
     if place is None:
         return _check("control groups", False, "not mounted", "mount -t cgroup2 none /sys/fs/cgroup")
     if version == 2 and "cpu" not in _read(place / "cgroup.controllers").split():
-        todo = "let version 2 have the cpu controller (CONFIG_CGROUP_SCHED, and no mount of version 1 with it)"
+        todo = "let version 2 have the cpu controller (CONFIG_CGROUP_SCHED, no mount of version 1 with it)"
         return _check("control groups", False, f"{place} has no controller 'cpu'", todo)
     ok = os.access(place, os.W_OK)
     return _check("control groups", ok, f"version {version}, {place}", "" if ok else "run it with sudo")

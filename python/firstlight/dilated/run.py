@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight import core
-from firstlight.dilated import controls
+from firstlight.dilated import controls, machines
 from firstlight.linux import guest, installed, outcome
 from firstlight.linux.directory import RunDirectory
 from firstlight.linux.processes import end
@@ -45,13 +45,22 @@ def execute(
     :func:`firstlight.linux.guest.execute` otherwise."""
     text = experiment.linux_plan()
     plan = json.loads(text)
-    with RunDirectory(MEMORY_MB) as run, alone(), controls.ready(plan):
+    with (
+        RunDirectory(MEMORY_MB) as run,
+        alone(),
+        controls.ready(plan),
+        machines.gathered(experiment, plan) as others,
+    ):
         guest.prepare(run, experiment, text, capture)
-        run.write("run.json", json.dumps({**run.json("run.json"), "dilated": settings()}))
+        dilated = {**settings(), "joined": others.for_engine()}
+        run.write("run.json", json.dumps({**run.json("run.json"), "dilated": dilated}))
+        others.prepare(run)
         with guest.logs_kept(run, logs):
+            others.begin(experiment.resolved["time_scale"])
             with started(run) as process:
-                guest.watch(process, run, plan, progress, patience)
-            return outcome.read(run, described())
+                guest.watch(process, run, plan, others.watched(progress), patience)
+            others.collect(run)
+            return others.add_to(outcome.read(run, described()), run)
 
 
 def settings() -> dict[str, Any]:
