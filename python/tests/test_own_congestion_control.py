@@ -1,5 +1,6 @@
 """A congestion control of one's own: a Python class, a shared object of a crate, and their mistakes."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 import firstlight as fl
 import pytest
 from firstlight.errors import RunError, SpecError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 BOTTLENECK = """
 duration = "200ms"
@@ -255,3 +258,13 @@ def test_a_python_class_does_not_go_into_a_bundle(experiment: Path, tmp_path: Pa
     fl.run(experiment, {"tcp.cc": "gentle"}, out=tmp_path / "r", congestion_control={"gentle": Gentle})
     said = command("bundle", str(tmp_path / "r"), cwd=tmp_path, code=2)
     assert "its congestion control gentle is a Python class" in said
+
+
+def test_the_page_has_the_arguments_of_each_method() -> None:
+    source = ast.parse((ROOT / "python/firstlight/congestion.py").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/models/own-congestion-control.md").read_text(encoding="utf-8")
+    classes = [node for node in ast.walk(source) if isinstance(node, ast.ClassDef)]
+    methods = [node for one in classes for node in ast.walk(one) if isinstance(node, ast.FunctionDef)]
+    told = [f"`{m.name}({', '.join(a.arg for a in m.args.args if a.arg != 'self')})`" for m in methods]
+    assert len(told) == 10
+    assert [call for call in told if f"| {call} |" not in page] == []

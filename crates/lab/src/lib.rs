@@ -24,7 +24,7 @@ pub use firstlight_spec::{self as spec, Spec, SpecError};
 pub use inspect::{inspect, inspect_request};
 pub use outcome::{Outcome, describe, run};
 pub use run::{Counters, Done, Files, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
-pub use table::{Column, Field, Table};
+pub use table::{Column, Field, Named, Table};
 
 use firstlight_spec::{Overrides, Request};
 

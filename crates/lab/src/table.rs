@@ -1,12 +1,15 @@
 //! Tables of a result: named columns of one length.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Texts.
     Text(Vec<Cow<'static, str>>),
+    /// Texts of which many are alike.
+    Named(Named),
     /// Whole numbers.
     Integer(Vec<i64>),
     /// Numbers; NaN where there is none.
@@ -20,6 +23,7 @@ impl Column {
     pub fn len(&self) -> usize {
         match self {
             Column::Text(values) => values.len(),
+            Column::Named(values) => values.codes.len(),
             Column::Integer(values) => values.len(),
             Column::Number(values) => values.len(),
             Column::Flag(values) => values.len(),
@@ -29,6 +33,64 @@ impl Column {
     /// Whether the column has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The values of a column of texts; `None` for others.
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        match self {
+            Column::Text(values) => Some(values.iter().map(AsRef::as_ref).collect()),
+            Column::Named(values) => Some(values.iter().collect()),
+            _ => None,
+        }
+    }
+}
+
+/// Texts, each of which is kept once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Named {
+    /// The different texts.
+    pub names: Vec<Cow<'static, str>>,
+    /// For each row the number of its text.
+    pub codes: Vec<u32>,
+}
+
+impl Named {
+    /// The text of each row.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.codes.iter().map(|code| self.names[*code as usize].as_ref())
+    }
+}
+
+/// A column of texts that is made row by row, from what the texts are the names of.
+#[derive(Debug)]
+pub(crate) struct NamedRows<K> {
+    codes: BTreeMap<K, u32>,
+    /// The row before.
+    last: Option<(K, u32)>,
+    named: Named,
+}
+
+impl<K: Copy + Ord> NamedRows<K> {
+    pub(crate) fn new() -> Self {
+        NamedRows { codes: BTreeMap::new(), last: None, named: Named::default() }
+    }
+
+    /// Adds a row; `name` is asked once for each key.
+    pub(crate) fn push(&mut self, key: K, name: impl FnOnce(K) -> Cow<'static, str>) {
+        let known = self.last.filter(|(last, _)| *last == key).map(|(_, code)| code);
+        let code = known.or_else(|| self.codes.get(&key).copied()).unwrap_or_else(|| {
+            let code = self.named.names.len() as u32;
+            self.named.names.push(name(key));
+            self.codes.insert(key, code);
+            code
+        });
+        self.last = Some((key, code));
+        self.named.codes.push(code);
+    }
+
+    /// The column.
+    pub(crate) fn column(self) -> Column {
+        Column::Named(self.named)
     }
 }
 
@@ -82,6 +144,21 @@ impl Table {
     #[must_use]
     pub fn term<T>(self, name: &'static str, doc: &'static str, rows: &[T], of: impl Fn(&T) -> &'static str) -> Self {
         self.with(name, doc, Column::Text(rows.iter().map(|row| of(row).into()).collect()))
+    }
+
+    /// Adds a column of the names of what `rows` have.
+    #[must_use]
+    pub(crate) fn names<T, K: Copy + Ord>(
+        self,
+        name: &'static str,
+        doc: &'static str,
+        rows: &[T],
+        key: impl Fn(&T) -> K,
+        name_of: impl Fn(K) -> Cow<'static, str>,
+    ) -> Self {
+        let mut names = NamedRows::new();
+        rows.iter().for_each(|row| names.push(key(row), &name_of));
+        self.with(name, doc, names.column())
     }
 
     /// Adds a column of counts, made of `rows`.

@@ -49,7 +49,7 @@ fn override_value(key: &str, value: &Bound<'_, PyAny>) -> PyResult<OverrideValue
     }
 }
 
-/// `{"manifest": JSON text, "tables": {name: {column: array or list of str}}}`.
+/// `{"manifest": JSON text, "tables": {name: {column: array, list of str, or (list of str, array of their numbers)}}}`.
 pub(crate) fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
     for one in outcome.tables {
@@ -66,6 +66,10 @@ fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     for Field { name, values, .. } in table.fields {
         match values {
             Column::Text(values) => columns.set_item(name, texts(py, &values)?)?,
+            Column::Named(values) => {
+                let codes = PyArray1::from_vec(py, values.codes);
+                columns.set_item(name, (texts(py, &values.names)?, codes))?;
+            }
             Column::Integer(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Number(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::Flag(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,

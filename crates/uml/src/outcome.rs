@@ -23,6 +23,7 @@ fn field(field: &Field, to: &mut dyn Write) -> io::Result<()> {
     named(field.name, field.doc, to)?;
     match &field.values {
         Column::Text(values) => column("text", values, to),
+        Column::Named(values) => column("text", &values.iter().collect::<Vec<_>>(), to),
         Column::Integer(values) => column("integer", values, to),
         Column::Number(values) => column("number", values, to),
         Column::Flag(values) => column("flag", values, to),

@@ -64,7 +64,12 @@ class Result:
 
     def _load(self, name: str) -> pd.DataFrame:
         if name in self._tables:
-            return pd.DataFrame(dict(self._tables[name]))
+            import pyarrow as pa
+
+            columns = _columns(self._tables[name]).items()
+            return pd.DataFrame(
+                {k: pd.array(v, dtype="str") if isinstance(v, pa.Array) else v for k, v in columns}
+            )
         if self.path is not None and (file := self.path / f"{name}.parquet").is_file():
             return _read_parquet(file, self._intact(file))
         raise ResultError(f"this result has no table '{name}'; it has: {', '.join(self.tables)}")
@@ -219,7 +224,7 @@ class Result:
 
         for name in self.tables:
             columns = self._tables.get(name)
-            table = pa.Table.from_pandas(self.table(name)) if columns is None else pa.table(dict(columns))
+            table = pa.Table.from_pandas(self.table(name)) if columns is None else pa.table(_columns(columns))
             pq.write_table(table, directory / f"{name}.parquet")
         for name, output in self._outputs().items():
             (directory / PROGRAMS).mkdir(exist_ok=True)
@@ -228,6 +233,21 @@ class Result:
             str(f.relative_to(directory)): _described(f) for f in sorted(directory.rglob("*")) if f.is_file()
         }
         (directory / MANIFEST).write_bytes(_sealed({**self.manifest, FILES: files}))
+
+
+def _columns(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a table as they are used. One whose texts the core gave once, with their number in each
+    row, becomes an array of texts."""
+    import pyarrow as pa
+
+    def column(values: Any) -> Any:
+        if not isinstance(values, tuple):
+            return values
+        texts, codes = values
+        coded = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(texts, pa.string()))
+        return coded.cast(pa.string())
+
+    return {name: column(values) for name, values in table.items()}
 
 
 def _described(file: Path) -> dict[str, Any]:

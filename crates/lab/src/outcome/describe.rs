@@ -33,7 +33,7 @@ fn write_table(text: &mut String, table: &Table) {
     text.push_str(&format!("\n## `{}`\n\n{doc}\n", table.name));
     for field in &table.fields {
         let kind = match field.values {
-            Column::Text(_) => "text",
+            Column::Text(_) | Column::Named(_) => "text",
             Column::Integer(_) => "integer",
             Column::Number(_) => "number",
             Column::Flag(_) => "true or false",

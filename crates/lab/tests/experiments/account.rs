@@ -1,7 +1,7 @@
 //! Accounts computed by hand: a SYN or a SYN-ACK has 60 B, an ACK 52 B, data 52 B of headers; at 10 Gb/s a byte lasts
 //! 0.8 ns.
 
-use super::{Set, integers, numbers, result, texts};
+use super::{Set, integers, names, numbers, result};
 use firstlight_lab::Outcome;
 
 pub(super) const STAR: &str = "duration = \"3s\"\n[fabric]\nkind = \"star\"\nhosts = 4\n\
@@ -22,9 +22,9 @@ pub(super) fn account(text: &str, set: Set<'_>) -> Outcome {
     result(text, &[&[("measure.account", "true")], set].concat())
 }
 
-/// The time of a flow in rows whose texts begin so: waiting_for, cause, where, who.
+/// The time of a flow in rows whose names begin so: waiting_for, cause, where, who.
 pub(super) fn time(outcome: &Outcome, flow: i64, row: [&str; 4]) -> i64 {
-    let columns = ["waiting_for", "cause", "where", "who"].map(|column| texts(outcome, "account", column));
+    let columns = ["waiting_for", "cause", "where", "who"].map(|column| names(outcome, "account", column));
     let flows = integers(outcome, "account", "flow");
     let is_asked =
         |index: &usize| flows[*index] == flow && (0..4).all(|column| columns[column][*index].starts_with(row[column]));
@@ -37,7 +37,7 @@ pub(super) fn cause(outcome: &Outcome, flow: i64, cause: &str) -> i64 {
 
 /// What became of the lost packets of a flow, as its events say.
 pub(super) fn details(outcome: &Outcome, flow: i64) -> Vec<String> {
-    let (flows, all) = (integers(outcome, "account_events", "flow"), texts(outcome, "account_events", "detail"));
+    let (flows, all) = (integers(outcome, "account_events", "flow"), names(outcome, "account_events", "detail"));
     (0..flows.len())
         .filter(|row| flows[*row] == flow && !all[*row].is_empty())
         .map(|row| all[row].to_string())
@@ -145,7 +145,7 @@ fn losses_have_their_reasons() {
     ];
     for (text, set, reason) in cases {
         let outcome = account(text, set);
-        let details = texts(&outcome, "account_events", "detail");
+        let details = names(&outcome, "account_events", "detail");
         assert!(details.iter().any(|detail| detail.contains(reason)), "{reason}: {details:?}");
     }
 }

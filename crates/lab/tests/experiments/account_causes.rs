@@ -2,7 +2,7 @@
 //! packet of 1500 B lasts 1.2 us at 10 Gb/s. The hosts' clocks do not tick, so that timers expire to the picosecond.
 
 use super::account::{ACK, RACKS, STAR, SYN, US, account, cause, details, flow, time};
-use super::{integers, texts};
+use super::{integers, names};
 use firstlight_lab::Outcome;
 
 /// A full packet.
@@ -200,9 +200,9 @@ fn a_program_computes_before_it_writes() {
                 compute = \"5us\"\n";
     let outcome = exact(&format!("{STAR}{halo}"), &[]);
     let (causes, times) =
-        (texts(&outcome, "message_account", "cause"), integers(&outcome, "message_account", "time_ps"));
+        (names(&outcome, "message_account", "cause"), integers(&outcome, "message_account", "time_ps"));
     let computed: Vec<i64> =
-        causes.iter().zip(times).filter(|(cause, _)| *cause == "computation").map(|(_, time)| *time).collect();
+        causes.iter().zip(times).filter(|(cause, _)| **cause == "computation").map(|(_, time)| *time).collect();
     // Two ranks, two iterations.
     assert_eq!(computed, [5 * US; 4]);
 }

@@ -1,6 +1,6 @@
 //! Accounts of random experiments on every fabric: they add up, no time is negative, and none is unknown.
 
-use super::{integers, read, texts};
+use super::{integers, names, read};
 use firstlight_lab::{Files, Outcome, run};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -96,18 +96,26 @@ fn workloads() -> impl Strategy<Value = String> {
 fn events(outcome: &Outcome, flow: i64) -> String {
     let table = "account_events";
     let rows = (0..integers(outcome, table, "flow").len()).filter(|row| integers(outcome, table, "flow")[*row] == flow);
+    let [cause, place, who, waiting] = NAMES.map(|column| names(outcome, table, column));
     let row = |row: usize| {
-        let text = |column| texts(outcome, table, column)[row].clone();
         let (at, time) = (integers(outcome, table, "at_ps")[row], integers(outcome, table, "time_ps")[row]);
-        format!(
-            "{at:>14} {time:>14} {} | {} | {} | {}\n",
-            text("cause"),
-            text("where"),
-            text("who"),
-            text("waiting_for")
-        )
+        format!("{at:>14} {time:>14} {} | {} | {} | {}\n", cause[row], place[row], who[row], waiting[row])
     };
     rows.map(row).collect()
+}
+
+const NAMES: [&str; 4] = ["cause", "where", "who", "waiting_for"];
+
+/// The time of a table by flow and names.
+fn by_name<'a>(outcome: &'a Outcome, table: &str) -> BTreeMap<(i64, [&'a str; 4]), i64> {
+    let columns = NAMES.map(|column| names(outcome, table, column));
+    let (flows, times) = (integers(outcome, table, "flow"), integers(outcome, table, "time_ps"));
+    let mut sums = BTreeMap::new();
+    for (row, (flow, time)) in flows.iter().zip(times).enumerate().filter(|(_, (_, time))| **time > 0) {
+        let names = [0, 1, 2, 3].map(|column: usize| columns[column][row]);
+        *sums.entry((*flow, names)).or_default() += time;
+    }
+    sums
 }
 
 /// Runs an experiment with and without an account, and checks the account.
@@ -124,24 +132,17 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(&plain.manifest["digest"], &outcome.manifest["digest"], "an account changes nothing");
     let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
     let (flows, times) = (integers(&outcome, "account", "flow"), integers(&outcome, "account", "time_ps"));
-    for (row, (flow, time)) in flows.iter().zip(times).enumerate() {
-        let cause = &texts(&outcome, "account", "cause")[row];
+    let causes = names(&outcome, "account", "cause");
+    for ((flow, time), cause) in flows.iter().zip(times).zip(causes) {
         prop_assert!(*time > 0, "flow {} has {} ps of {}\n{}", flow, time, cause, text);
-        prop_assert_ne!(
-            &**cause,
-            "unknown",
-            "flow {} has {} ps of it\n{}\n{}",
-            flow,
-            time,
-            text,
-            events(&outcome, *flow)
-        );
+        prop_assert_ne!(cause, "unknown", "flow {} has {} ps of it\n{}\n{}", flow, time, text, events(&outcome, *flow));
         *sums.entry(*flow).or_default() += time;
     }
     let complete = super::numbers(&outcome, "flows", "fct_us");
     for (flow, fct) in complete.iter().enumerate().filter(|(_, fct)| !fct.is_nan()) {
         prop_assert_eq!(sums.get(&(flow as i64)).copied(), Some((fct * 1e6).round() as i64), "flow {}\n{}", flow, text);
     }
+    prop_assert_eq!(by_name(&outcome, "account"), by_name(&outcome, "account_events"), "{}", text);
     check_messages(&outcome, text)
 }
 
@@ -152,8 +153,9 @@ fn check_messages(outcome: &Outcome, text: &str) -> Result<(), TestCaseError> {
     }
     let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
     let messages = integers(outcome, "message_account", "message");
+    let causes = names(outcome, "message_account", "cause");
     for (row, message) in messages.iter().enumerate() {
-        prop_assert_ne!(&*texts(outcome, "message_account", "cause")[row], "unknown", "{}", text);
+        prop_assert_ne!(causes[row], "unknown", "{}", text);
         *sums.entry(*message).or_default() += integers(outcome, "message_account", "time_ps")[row];
     }
     let column = |name| super::numbers(outcome, "job_paths", name);

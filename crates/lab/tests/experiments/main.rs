@@ -95,6 +95,12 @@ fn texts<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [Cow<'stati
     }
 }
 
+/// A column of names, each of which the table has once.
+fn names<'a>(outcome: &'a Outcome, table: &str, column: &str) -> Vec<&'a str> {
+    let column = outcome.table(table).and_then(|table| table.column(column));
+    column.and_then(Column::texts).unwrap_or_else(|| panic!("{table} has no such names: {column:?}"))
+}
+
 fn integers<'a>(outcome: &'a Outcome, table: &str, column: &str) -> &'a [i64] {
     match outcome.table(table).and_then(|table| table.column(column)) {
         Some(Column::Integer(values)) => values,

@@ -97,9 +97,21 @@ impl HopLog {
 
     /// The hops over the place of a hop that were before it, the latest first.
     pub fn before(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
-        let Block { place, order } = self.blocks[number / BLOCK];
-        let blocks = self.over(place).map_or(&[][..], |hops| &hops.blocks);
-        (0..order as usize * BLOCK + number % BLOCK).rev().map(|order| numbered(blocks, order))
+        let blocks = self.over(self.place(number)).map_or(&[][..], |hops| &hops.blocks);
+        (0..self.order(number)).rev().map(|order| numbered(blocks, order))
+    }
+
+    /// The hops over a place, in the order of time.
+    pub fn all(&self, place: u32) -> impl ExactSizeIterator<Item = usize> + '_ {
+        let hops = self.over(place);
+        let blocks = hops.map_or(&[][..], |hops| &hops.blocks);
+        (0..hops.map_or(0, PlaceHops::count)).map(|order| numbered(blocks, order))
+    }
+
+    /// How many hops over the place of a hop were before it.
+    #[inline]
+    pub fn order(&self, number: usize) -> usize {
+        self.blocks[number / BLOCK].order as usize * BLOCK + number % BLOCK
     }
 
     fn over(&self, place: u32) -> Option<&PlaceHops> {
@@ -130,6 +142,8 @@ mod tests {
         for (index, hops) in naive.iter().enumerate() {
             let place = PlaceKind::Port.code(index);
             assert!(hops.iter().all(|(at, hop)| log.place(*hop) == place && log.get(*hop).at == *at));
+            let all: Vec<usize> = hops.iter().map(|(_, hop)| *hop).collect();
+            assert_eq!(log.all(place).collect::<Vec<_>>(), all);
             for moment in (0..6 * BLOCK as u64).map(Time::from_ps) {
                 let later: Vec<usize> = hops.iter().filter(|(at, _)| *at > moment).map(|(_, hop)| *hop).collect();
                 assert_eq!(log.after(place, moment).collect::<Vec<_>>(), later, "{index} {moment:?}");
@@ -137,6 +151,7 @@ mod tests {
             for (order, (_, hop)) in hops.iter().enumerate() {
                 let earlier: Vec<usize> = hops[..order].iter().rev().map(|(_, hop)| *hop).collect();
                 assert_eq!(log.before(*hop).collect::<Vec<_>>(), earlier);
+                assert_eq!(log.order(*hop), order);
             }
         }
         assert_eq!(log.after(PlaceKind::Nic.code(0), Time::ZERO).count(), 0, "a place without hops");

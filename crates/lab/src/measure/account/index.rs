@@ -1,12 +1,14 @@
 //! The records of a run, arranged for walks through them.
 
 use super::cause::{Where, Who};
+use super::line::Line;
 use firstlight_net::HostId;
 use firstlight_sim::causes::{
     CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent,
 };
 use firstlight_sim::{FIRST_PORT, FlowReport};
 use firstlight_units::{Span, Time};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 /// What the schedule says of a pair of racks.
@@ -42,10 +44,26 @@ struct PacketKind {
 
 impl PacketKind {
     fn who(self) -> Who {
+        Who::of_number(self.whose())
+    }
+
+    /// A small number for whose packet it was: of the flow, or of none.
+    fn whose(self) -> u32 {
         match self.end {
-            NO_END => Who::Datagrams,
-            NOTIFICATION => Who::Notifications,
-            end => Who::Flow(end / 2),
+            NO_END => 0,
+            NOTIFICATION => 1,
+            end => end / 2 + 2,
+        }
+    }
+}
+
+impl Who {
+    /// Whose packet it was, by [`PacketKind::whose`].
+    fn of_number(number: u32) -> Self {
+        match number {
+            0 => Who::Datagrams,
+            1 => Who::Notifications,
+            number => Who::Flow(number - 2),
         }
     }
 }
@@ -74,6 +92,14 @@ impl Ends {
     }
 }
 
+/// The services of a place, arranged when it is worth while.
+#[derive(Default)]
+struct PlaceLine {
+    /// How many were read one by one.
+    read: Cell<usize>,
+    line: OnceCell<Line>,
+}
+
 /// The records, and where to find them.
 pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
@@ -89,10 +115,14 @@ pub(super) struct Index<'a> {
     states: BTreeMap<(u16, u16), Vec<(Time, PairState)>>,
     /// Pauses of each transmitter, in the order of time.
     paused: BTreeMap<&'a str, Vec<&'a Paused>>,
+    /// The lines of places, as `places` has these.
+    lines: Vec<Vec<PlaceLine>>,
+    numbers: RefCell<Vec<u32>>,
+    time_scale: u64,
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn new(report: &'a CauseReport, flows: &[FlowReport]) -> Self {
+    pub(super) fn new(report: &'a CauseReport, flows: &[FlowReport], time_scale: u32) -> Self {
         let of = |(number, loss): (usize, &Loss)| (owner(report, loss.before), number);
         let losses = report.losses.iter().enumerate().map(of).collect();
         let mut paused: BTreeMap<&str, Vec<&Paused>> = BTreeMap::new();
@@ -108,7 +138,40 @@ impl<'a> Index<'a> {
             let (kind, number) = PlaceKind::of_code(place.code());
             *slot(slot(&mut places, kind), number) = Some(place);
         }
-        Index { copies, firsts, states: states(report), places, packets, losses, paused, report }
+        let lines = places.iter().map(|places| places.iter().map(|_| PlaceLine::default()).collect()).collect();
+        let (numbers, time_scale) = (RefCell::default(), u64::from(time_scale));
+        let states = states(report);
+        Index { copies, firsts, states, places, packets, losses, paused, report, lines, numbers, time_scale }
+    }
+
+    /// A moment in the experiment's own time, in whole picoseconds: parts still add up to the whole.
+    pub(super) fn own(&self, at: Time) -> u64 {
+        at.as_ps() / self.time_scale
+    }
+
+    /// The services of a place, once so many were read one by one that arranging all of them costs no more.
+    pub(super) fn line(&self, code: u32) -> Option<&Line> {
+        let (kind, number) = PlaceKind::of_code(code);
+        let PlaceLine { read, line } = &self.lines[kind][number];
+        if line.get().is_none() && read.get() < self.report.hops.all(code).len() {
+            return None;
+        }
+        Some(line.get_or_init(|| {
+            let place = self.place(code);
+            let served = |hop: usize| {
+                let Service { begins, ends, .. } = self.served_by(place, hop);
+                (begins, ends, self.packets[self.owner(hop)].whose())
+            };
+            let services = self.report.hops.all(code).map(served);
+            Line::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
+        }))
+    }
+
+    /// So many services of a place were read one by one.
+    pub(super) fn count(&self, code: u32, services: usize) {
+        let (kind, number) = PlaceKind::of_code(code);
+        let read = &self.lines[kind][number].read;
+        read.set(read.get() + services);
     }
 
     pub(super) fn departure(&self, number: usize) -> &'a Departure {

@@ -1,9 +1,11 @@
 //! Table `message_account`: the time of each complete message, from when it was ready to when its receiver had all of
 //! it, divided into the same causes as a flow's.
 
+use super::Names;
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::Index;
-use super::{Names, Sum, walk};
+use super::sums::{Sum, Sums};
+use super::walk::{self, Parts};
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use firstlight_sim::causes::{CauseReport, RecordId};
@@ -21,8 +23,8 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
         let Some((ready, complete)) = report.ready.zip(report.complete) else { continue };
         let flow = list[number].flow;
         let delivery = flow.and_then(|flow| hops.get(&(flow, complete)).copied());
-        let steps = steps(names.spec, names.index, number, [ready, complete], delivery);
-        rows.extend(names.sums(&steps).into_iter().map(|sum| (number, sum)));
+        let sums = sums(names.spec, names.index, number, [ready, complete], delivery);
+        rows.extend(sums.into_iter().map(|sum| (number, sum)));
     }
     let messages = Column::Integer(rows.iter().map(|(number, _)| *number as i64).collect());
     Table::new(
@@ -31,33 +33,36 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
          from when it was ready until it was complete",
     )
     .with("message", "number of the message, as in table job_paths", messages)
-    .text("waiting_for", "as in table account", &rows, |(_, sum)| sum.waiting.name().into())
-    .text("cause", "as in table account; computation: its program computed before it", &rows, |(_, sum)| {
-        sum.cause.name().into()
-    })
-    .text("where", "as in table account", &rows, |(_, sum)| names.place(sum.place))
-    .text("who", "as in table account", &rows, |(_, sum)| names.who(sum.who))
+    .names("waiting_for", "as in table account", &rows, |(_, sum)| sum.waiting, |waiting| waiting.name().into())
+    .names(
+        "cause",
+        "as in table account; computation: its program computed before it",
+        &rows,
+        |(_, sum)| sum.cause,
+        |cause| cause.name().into(),
+    )
+    .names("where", "as in table account", &rows, |(_, sum)| sum.place, |place| names.place(place).into())
+    .names("who", "as in table account", &rows, |(_, sum)| sum.who, |who| names.who(who).into())
     .with("time_ps", "as in table account", Column::Integer(rows.iter().map(|(_, sum)| sum.time).collect()))
 }
 
-/// The parts of the time of a message between two moments; `delivery` is the hop of the packet that completed it.
-fn steps(
+/// The time of a message between two moments by its causes; `delivery` is the hop of the packet that completed it.
+fn sums(
     spec: &Spec,
     index: &Index<'_>,
     number: usize,
     [ready, complete]: [Time; 2],
     delivery: Option<RecordId>,
-) -> Vec<Step> {
+) -> Vec<Sum> {
     let message = &spec.messages.list()[number];
     let written = (ready + message.delay * u64::from(spec.time_scale)).min(complete);
     let place = message.flow.map_or(Where::Nowhere, |flow| Where::Host(spec.flows[flow as usize].src.0));
     let (waiting, cause) = (Waiting::Application, Cause::Computation);
-    let computation = Step { from: ready, until: written, waiting, cause, place, who: Who::Nobody, lost: None };
-    let mut steps = vec![computation];
+    let mut sums = Sums::new(spec.time_scale);
+    sums.add(Step { from: ready, until: written, waiting, cause, place, who: Who::Nobody, lost: None });
     if let Some(flow) = message.flow {
         let hop = delivery.unwrap_or(RecordId::NONE);
-        steps.extend(walk::walk(index, flow as usize, written, complete, hop));
+        sums = walk::walk(index, flow as usize, [written, complete], hop, sums);
     }
-    steps.retain(|step| step.from < step.until);
-    steps
+    sums.into_sorted()
 }

@@ -8,15 +8,18 @@
 //! the causes of the ACK's round trip, and `waiting_for` says why the segment needed that ACK.
 
 mod cause;
+mod events;
 mod index;
+mod line;
 mod messages;
+mod sums;
 mod wait;
 mod walk;
 
 use crate::build::PathStep;
 use crate::run::Counters;
 use crate::table::{Column, Table};
-use cause::{Cause, Step, Waiting, Where, Who};
+use cause::{Step, Where, Who};
 use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
 use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, RecordId, Sent};
@@ -24,6 +27,7 @@ use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
 use std::collections::BTreeMap;
+use sums::{Sum, Sums};
 
 /// A flow that was complete at the end of the run.
 #[derive(Clone, Copy, Debug)]
@@ -36,27 +40,28 @@ struct CompleteFlow {
 }
 
 impl CompleteFlow {
-    /// The parts of its time.
-    fn steps(&self, index: &Index<'_>) -> Vec<Step> {
-        walk::walk(index, self.flow, self.start, self.end, self.hop)
+    /// The parts of its time, in order: they follow each other without a gap.
+    fn steps(&self, index: &Index<'_>) -> impl Iterator<Item = Step> + use<> {
+        walk::walk(index, self.flow, [self.start, self.end], self.hop, vec![]).into_iter().rev()
+    }
+
+    /// The time of its parts by their names, in the order of these.
+    fn sums(&self, index: &Index<'_>, time_scale: u32) -> Vec<Sum> {
+        let sums = Sums::new(time_scale);
+        walk::walk(index, self.flow, [self.start, self.end], self.hop, sums).into_sorted()
     }
 }
 
 /// The tables; that of messages where there are some.
 pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> Vec<Table> {
-    let index = Index::new(causes, &counters.flows);
+    let index = Index::new(causes, &counters.flows, spec.time_scale);
     let names = Names { spec, index: &index };
     let flows = complete_flows(counters, causes);
-    let mut slow = slowest(spec, &flows).into_iter().peekable();
-    let (mut sums, mut parts) = (vec![], vec![]);
+    let mut sums = vec![];
     for flow in &flows {
-        let steps = flow.steps(&index);
-        sums.extend(names.sums(&steps).into_iter().map(|sum| (flow.flow, sum)));
-        if slow.next_if(|slow| slow.flow == flow.flow).is_some() {
-            parts.extend(steps.into_iter().map(|step| (*flow, step)));
-        }
+        sums.extend(flow.sums(&index, spec.time_scale).into_iter().map(|sum| (flow.flow, sum)));
     }
-    let mut tables = vec![account(&names, &sums), events(&names, &parts)];
+    let mut tables = vec![account(&names, &sums), events::table(&names, &slowest(spec, &flows))];
     if !counters.messages.is_empty() {
         tables.push(messages::table(&names, counters, causes));
     }
@@ -66,7 +71,7 @@ pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> 
 /// The parts of the time of the slowest flows, of so many as table `account_events` has, for a timeline.
 pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Vec<PathStep>)> {
     let Some(causes) = &counters.causes else { return vec![] };
-    let index = Index::new(causes, &counters.flows);
+    let index = Index::new(causes, &counters.flows, spec.time_scale);
     let names = Names { spec, index: &index };
     let step = |step: Step| PathStep {
         from: step.from,
@@ -76,7 +81,7 @@ pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Ve
         place: names.place(step.place),
         who: names.who(step.who),
     };
-    let of = |flow: CompleteFlow| (flow.flow, flow.steps(&index).into_iter().map(step).collect());
+    let of = |flow: CompleteFlow| (flow.flow, flow.steps(&index).map(step).collect());
     slowest(spec, &complete_flows(counters, causes)).into_iter().map(of).collect()
 }
 
@@ -99,16 +104,6 @@ fn slowest(spec: &Spec, flows: &[CompleteFlow]) -> Vec<CompleteFlow> {
     all
 }
 
-/// The time of all steps of one name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Sum {
-    waiting: Waiting,
-    cause: Cause,
-    place: Where,
-    who: Who,
-    time: i64,
-}
-
 /// What causes, places and others are called.
 struct Names<'a> {
     spec: &'a Spec,
@@ -116,30 +111,12 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Moments in the experiment's own time, in whole picoseconds: parts still add up to the whole.
     fn own(&self, at: Time) -> i64 {
-        i64::try_from(self.spec.own_time(at).as_ps()).unwrap_or(i64::MAX)
+        i64::try_from(self.index.own(at)).unwrap_or(i64::MAX)
     }
 
     fn time(&self, step: &Step) -> i64 {
         self.own(step.until) - self.own(step.from)
-    }
-
-    /// The time of the steps by their names, in the order of these.
-    fn sums(&self, steps: &[Step]) -> Vec<Sum> {
-        let of = |step: &Step| {
-            let Step { waiting, cause, place, who, .. } = *step;
-            Sum { waiting, cause, place, who, time: self.time(step) }
-        };
-        let mut sums: Vec<Sum> = steps.iter().map(of).collect();
-        sums.sort_unstable();
-        sums.dedup_by(|sum, before| {
-            let same = (sum.waiting, sum.cause, sum.place, sum.who)
-                == (before.waiting, before.cause, before.place, before.who);
-            before.time += if same { sum.time } else { 0 };
-            same
-        });
-        sums
     }
 
     fn place(&self, place: Where) -> String {
@@ -239,51 +216,32 @@ fn account(names: &Names<'_>, rows: &[(usize, Sum)]) -> Table {
          time",
     )
     .count("flow", "number of the flow, as in table flows", rows, |(flow, _)| *flow as u64)
-    .term(
+    .names(
         "waiting_for",
         "what the flow's next data waited for; delivery: nothing, the last data were under way",
         rows,
-        |(_, sum)| sum.waiting.name(),
+        |(_, sum)| sum.waiting,
+        |waiting| waiting.name().into(),
     )
-    .term("cause", "what took the time", rows, |(_, sum)| sum.cause.name())
-    .text(
+    .names("cause", "what took the time", rows, |(_, sum)| sum.cause, |cause| cause.name().into())
+    .names(
         "where",
         "at which port, link, VOQ or host; for a loss where the packet was dropped; empty where that has no meaning",
         rows,
-        |(_, sum)| names.place(sum.place),
+        |(_, sum)| sum.place,
+        |place| names.place(place).into(),
     )
-    .text(
+    .names(
         "who",
         "queueing: whose packets stood ahead; pause: its root, or circle; a loss: whose packets filled most of the \
          queue",
         rows,
-        |(_, sum)| names.who(sum.who),
+        |(_, sum)| sum.who,
+        |who| names.who(who).into(),
     )
     .with(
         "time_ps",
         "how long, in whole picoseconds of the experiment's time",
         Column::Integer(rows.iter().map(|(_, sum)| sum.time).collect()),
     )
-}
-
-/// One row for each part of the time of the slowest flows.
-fn events(names: &Names<'_>, rows: &[(CompleteFlow, Step)]) -> Table {
-    let integers = |of: &dyn Fn(&CompleteFlow, &Step) -> i64| {
-        Column::Integer(rows.iter().map(|(flow, step)| of(flow, step)).collect())
-    };
-    let at = |flow: &CompleteFlow, step: &Step| names.own(step.from) - names.own(flow.start);
-    Table::new(
-        "account_events",
-        "one row for each part of the time of the slowest flows (measure.account_events), in order",
-    )
-    .with("flow", "number of the flow, as in table flows", integers(&|flow, _| flow.flow as i64))
-    .with("at_ps", "when it began, from the flow's start", integers(&at))
-    .with("time_ps", "how long it lasted", integers(&|_, step| names.time(step)))
-    .term("waiting_for", "as in table account", rows, |(_, step)| step.waiting.name())
-    .term("cause", "as in table account", rows, |(_, step)| step.cause.name())
-    .text("where", "as in table account", rows, |(_, step)| names.place(step.place))
-    .text("who", "as in table account", rows, |(_, step)| names.who(step.who))
-    .text("detail", "for a loss, what happened to the packet", rows, |(_, step)| {
-        step.lost.map_or_else(String::new, |departure| names.loss(departure))
-    })
 }

@@ -2,6 +2,7 @@
 
 use super::cause::{Cause, Where, Who};
 use super::index::{Index, PairState, Service, code_of};
+use super::line::{Line, Served};
 use firstlight_net::Serializer;
 use firstlight_net::pfc::PAUSE_FRAME;
 use firstlight_sim::causes::{Paused, PlaceKind};
@@ -20,38 +21,68 @@ pub(super) struct WaitPart {
     pub(super) who: Who,
 }
 
-/// A wait that is divided, from its end to its beginning.
-struct WaitParts<'a, F> {
-    index: &'a Index<'a>,
-    push: F,
+/// What becomes of the parts of a wait, which are found from its end to its beginning.
+pub(super) trait WaitParts<'a> {
+    /// Whether parts of a wait that begins at a moment can be added up at once.
+    fn adds_up(&self, from: Time) -> bool;
+
+    /// Takes a part.
+    fn push(&mut self, part: WaitPart);
+
+    /// Takes all parts since a moment, in which a place served without a gap.
+    fn push_served(&mut self, from: Time, cause: Cause, place: Where, line: &'a Line, served: Served);
 }
 
-impl<F: FnMut(WaitPart)> WaitParts<'_, F> {
+/// A wait that is divided.
+struct Wait<'a, 'p, P> {
+    index: &'a Index<'a>,
+    parts: &'p mut P,
+}
+
+impl<'a, P: WaitParts<'a>> Wait<'a, '_, P> {
     fn push(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who) {
-        (self.push)(WaitPart { from, until, cause, place, who });
+        self.parts.push(WaitPart { from, until, cause, place, who });
+    }
+
+    /// A wait for the transmitter of a place while it serves without a gap, up to a service that the line numbers.
+    /// Returns whether that was so.
+    fn at_once(
+        &mut self,
+        code: u32,
+        [from, until]: [Time; 2],
+        (cause, place): (Cause, Where),
+        last: impl FnOnce(&Line) -> usize,
+    ) -> bool {
+        let Some(line) = self.index.line(code).filter(|_| self.parts.adds_up(from)) else { return false };
+        let Some(served) = line.served(last(line), [from, until]) else { return false };
+        self.parts.push_served(from, cause, place, line, served);
+        true
     }
 
     /// A wait for the transmitter of a place: for the packets that it served, the latest first, and what `idle` says in
     /// between.
     fn behind(
         &mut self,
+        code: u32,
         services: impl Iterator<Item = Service>,
         [from, until]: [Time; 2],
         (cause, place): (Cause, Where),
         idle: impl Fn(&mut Self, Time, Time),
     ) {
-        let mut at = until;
+        let (mut at, mut count) = (until, 0);
         for service in services.take_while(|service| service.ends > from) {
             let (begins, ends) = (service.begins.max(from), service.ends.min(at));
             idle(self, ends, at);
             self.push(begins, ends, cause, place, service.who);
             at = at.min(begins);
+            count += 1;
         }
+        self.index.count(code, count);
         idle(self, from, at);
     }
 
     /// The services of a place that overlap a wait, the latest first.
-    fn services(&self, code: u32, [from, until]: [Time; 2]) -> impl Iterator<Item = Service> + use<F> {
+    fn services(&self, code: u32, [from, until]: [Time; 2]) -> impl Iterator<Item = Service> + use<P> {
         let all = self.index.services_after(code, from).take_while(|service| service.begins < until);
         all.collect::<Vec<_>>().into_iter().rev()
     }
@@ -98,8 +129,12 @@ impl<F: FnMut(WaitPart)> WaitParts<'_, F> {
                 PairState::PacketPath => (PlaceKind::Uplink, format!("uplink.{src}"), Cause::PacketSwitch),
             };
             let code = code_of(kind, src);
+            let head = (Cause::Queueing, Where::Place(code));
+            if self.at_once(code, [from, until], head, |line| line.at(until)) {
+                continue;
+            }
             let services = self.services(code, [from, until]);
-            self.behind(services, [from, until], (Cause::Queueing, Where::Place(code)), |parts, from, until| {
+            self.behind(code, services, [from, until], head, |parts, from, until| {
                 parts.paused(&name, voq, None, from, until, idle);
             });
         }
@@ -107,11 +142,11 @@ impl<F: FnMut(WaitPart)> WaitParts<'_, F> {
 }
 
 /// Divides what the packet of a hop waited for between two moments, from the end to the beginning.
-pub(super) fn divide(index: &Index<'_>, hop: usize, from: Time, until: Time, push: impl FnMut(WaitPart)) {
+pub(super) fn divide<'a>(parts: &mut impl WaitParts<'a>, index: &'a Index<'a>, hop: usize, from: Time, until: Time) {
     if from >= until {
         return;
     }
-    let mut parts = WaitParts { index, push };
+    let mut parts = Wait { index, parts };
     let code = index.report.hops.place(hop);
     let (place, at) = (index.place(code), Where::Place(code));
     match place.kind {
@@ -121,7 +156,11 @@ pub(super) fn divide(index: &Index<'_>, hop: usize, from: Time, until: Time, pus
         PlaceKind::Limiter => parts.push(from, until, Cause::RateLimiter, at, Who::Nobody),
         PlaceKind::Nic | PlaceKind::Port | PlaceKind::Downlink | PlaceKind::Adapter => {
             let cause = if place.kind == PlaceKind::Nic { Cause::InterfaceQueue } else { Cause::Queueing };
-            parts.behind(index.services_before(hop), [from, until], (cause, at), |parts, from, until| {
+            let before = index.report.hops.order(hop).checked_sub(1);
+            if before.is_some_and(|last| parts.at_once(code, [from, until], (cause, at), |_| last)) {
+                return;
+            }
+            parts.behind(code, index.services_before(hop), [from, until], (cause, at), |parts, from, until| {
                 parts.paused(&place.name, at, place.serializer, from, until, Cause::Unknown);
             });
         }

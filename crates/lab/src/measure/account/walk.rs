@@ -2,23 +2,60 @@
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::{Index, Service};
-use super::wait::{self, WaitPart};
+use super::line::{Line, Served};
+use super::wait::{self, WaitPart, WaitParts};
 use firstlight_sim::causes::{Departure, Record, RecordId, Sent, Trigger};
 use firstlight_transport::Alarms;
 use firstlight_units::{Span, Time};
 
-/// A walk. Its steps are from the last to the first.
-struct Walk<'a> {
+/// What becomes of the parts of a time, which a walk finds from the last to the first.
+pub(super) trait Parts<'a> {
+    /// Whether the parts of a wait are added up in any order.
+    const IN_SUM: bool;
+
+    /// Takes a part.
+    fn add(&mut self, step: Step);
+
+    /// Takes a part of a wait in which a place served without a gap.
+    fn add_served(&mut self, head: (Waiting, Cause, Where), line: &'a Line, served: Served);
+}
+
+/// The parts one by one. Those of one cause that follow each other become one.
+impl Parts<'_> for Vec<Step> {
+    const IN_SUM: bool = false;
+
+    fn add(&mut self, step: Step) {
+        match self.last_mut() {
+            Some(after) if after.is_like(&step) && after.from == step.until => after.from = step.from,
+            _ => self.push(step),
+        }
+    }
+
+    fn add_served(&mut self, _: (Waiting, Cause, Where), _: &Line, _: Served) {
+        unreachable!("parts that are kept one by one are not added up");
+    }
+}
+
+/// A walk.
+struct Walk<'a, P> {
     index: &'a Index<'a>,
     flow: usize,
     start: Time,
     waiting: Waiting,
-    steps: Vec<Step>,
+    /// Up to when the time is divided, going back.
+    at: Time,
+    parts: P,
 }
 
-/// The parts of the time of a flow from `start` to a delivery, in order: they follow each other without a gap.
-pub(super) fn walk(index: &Index<'_>, flow: usize, start: Time, end: Time, delivery: RecordId) -> Vec<Step> {
-    let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, steps: vec![] };
+/// The time of a flow from a start to a delivery at an end; `parts` takes its parts from the last to the first.
+pub(super) fn walk<'a, P: Parts<'a>>(
+    index: &'a Index<'a>,
+    flow: usize,
+    [start, end]: [Time; 2],
+    delivery: RecordId,
+    parts: P,
+) -> P {
+    let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, at: end, parts };
     walk.read(delivery, end);
     let mut next = delivery;
     loop {
@@ -27,34 +64,25 @@ pub(super) fn walk(index: &Index<'_>, flow: usize, start: Time, end: Time, deliv
             Record::Departure(departure) => walk.leave(departure),
             Record::None => break,
         };
-        if walk.at(end) <= start {
+        if walk.at <= start {
             break;
         }
     }
-    let reached = walk.at(end);
-    if reached > start {
-        walk.add(start, reached, Cause::Unknown, Where::Nowhere, Who::Nobody, None);
+    if walk.at > start {
+        walk.add(start, walk.at, Cause::Unknown, Where::Nowhere, Who::Nobody, None);
     }
-    walk.steps.reverse();
-    walk.steps
+    walk.parts
 }
 
-impl<'a> Walk<'a> {
-    /// Up to when the time is divided, going back from `end`.
-    fn at(&self, end: Time) -> Time {
-        self.steps.last().map_or(end, |step| step.from)
-    }
-
-    /// Adds a part before all others; what is before the start does not count. Parts of one cause become one.
+impl<'a, P: Parts<'a>> Walk<'a, P> {
+    /// Adds a part before all others; what is before the start does not count.
     fn add(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who, lost: Option<usize>) {
         let step = Step { from: from.max(self.start), until, waiting: self.waiting, cause, place, who, lost };
         if step.from >= step.until {
             return;
         }
-        match self.steps.last_mut() {
-            Some(after) if after.is_like(&step) && after.from == step.until => after.from = step.from,
-            _ => self.steps.push(step),
-        }
+        self.at = step.from;
+        self.parts.add(step);
     }
 
     /// The program reads what has arrived.
@@ -83,10 +111,7 @@ impl<'a> Walk<'a> {
         self.add(arrived, hop.at, Cause::Stack, at, Who::Nobody, None);
         self.add(ends, arrived, Cause::Propagation, at, Who::Nobody, None);
         self.add(begins, ends, Cause::Serialization, at, Who::Nobody, None);
-        wait::divide(self.index, number, in_stack, begins, |part| {
-            let WaitPart { from, until, cause, place, who } = part;
-            self.add(from, until, cause, place, who, None);
-        });
+        wait::divide(self, self.index, number, in_stack, begins);
         self.add(queued, in_stack, Cause::Stack, at, Who::Nobody, None);
         hop.before
     }
@@ -182,6 +207,22 @@ impl<'a> Walk<'a> {
             Record::Departure(departure) => Some(self.index.departure(departure).at),
             Record::None => None,
         }
+    }
+}
+
+impl<'a, P: Parts<'a>> WaitParts<'a> for Walk<'a, P> {
+    fn adds_up(&self, from: Time) -> bool {
+        P::IN_SUM && from >= self.start
+    }
+
+    fn push(&mut self, part: WaitPart) {
+        let WaitPart { from, until, cause, place, who } = part;
+        self.add(from, until, cause, place, who, None);
+    }
+
+    fn push_served(&mut self, from: Time, cause: Cause, place: Where, line: &'a Line, served: Served) {
+        self.at = from;
+        self.parts.add_served((self.waiting, cause, place), line, served);
     }
 }
 
