@@ -87,9 +87,7 @@ impl FlowEnd {
         if !fabric.inject_with(self.host, now, write) {
             return false;
         }
-        if let Some(leaves) = fabric.departure(self.host) {
-            self.connection.on_queued(leaves, now);
-        }
+        self.connection.on_queued(fabric.departure(self.host).unwrap_or(Time::MAX), now);
         self.connection.has_output()
     }
 

@@ -149,10 +149,24 @@ impl EndpointIndex {
         self.flows[endpoint] as usize
     }
 
+    /// The endpoint at this port of a host, if there is one.
+    #[inline]
+    pub(crate) fn at(&self, host: HostId, port: u16) -> Option<usize> {
+        endpoint_at(&self.first, host, port)
+    }
+
     /// The local port of an endpoint.
     pub(crate) fn port(&self, host: HostId, endpoint: usize) -> u16 {
         FIRST_PORT + (endpoint - self.first[host.index()] as usize) as u16
     }
+}
+
+/// The endpoint at this port of a host, if there is one, where these are the first endpoints of all hosts and one past
+/// the last.
+#[inline]
+pub(crate) fn endpoint_at(first: &[u32], host: HostId, port: u16) -> Option<usize> {
+    let endpoint = first[host.index()] as usize + usize::from(port.wrapping_sub(FIRST_PORT));
+    (endpoint < first[host.index() + 1] as usize).then_some(endpoint)
 }
 
 /// Counts a flow's endpoints, or says what is wrong with the flow.

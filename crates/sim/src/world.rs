@@ -12,7 +12,6 @@ mod messages;
 mod observed;
 mod room;
 
-use crate::FIRST_PORT;
 use crate::config::BuildError;
 use crate::connection_table::ConnectionTable;
 use crate::control_loop::ControlLoop;
@@ -25,7 +24,7 @@ use crate::probe::{ProbeConfig, ProbeReport, ProbeSource};
 use crate::stream::{stream, uniform};
 use crate::wait_queues::WaitQueues;
 use firstlight_messages::{MessageEngine, Messages};
-use firstlight_net::{HostId, Packet, PacketId};
+use firstlight_net::{HostId, Packet, PacketId, TcpSegment};
 use firstlight_units::{Bytes, Time};
 
 #[derive(Debug)]
@@ -92,6 +91,9 @@ impl World {
         let sockets_fill = probes.iter().any(ProbeSource::has_buffer);
         if sockets_fill {
             fabric.stop_at_sent();
+        }
+        if flows.iter().any(|flow| !flow.external) {
+            fabric.keep_left();
         }
         let messages = MessageEngine::new(messages, flows.len(), scale);
         let mut timers = EventSet::new(&[
@@ -248,6 +250,9 @@ impl World {
                 external.on_drop(id);
             }
         }
+        while let Some((host, port)) = self.fabric.poll_left() {
+            self.on_left(host, port);
+        }
         while let Some(host) = self.fabric.poll_room() {
             self.on_room(host, external);
         }
@@ -269,17 +274,14 @@ impl World {
     #[inline]
     fn deliver(&mut self, exit: Exit) {
         let Some(segment) = self.fabric.packet(exit.packet).tcp() else { return self.deliver_elsewhere(exit) };
-        let port = usize::from(segment.dport().wrapping_sub(FIRST_PORT));
-        let host = exit.host.index();
-        let (index, end) = (self.endpoints.first[host] as usize + port, self.endpoints.first[host + 1] as usize);
-        if index >= end {
-            return self.deliver_elsewhere(exit);
-        }
+        let Some(index) = self.endpoints.at(exit.host, segment.dport()) else { return self.deliver_elsewhere(exit) };
         let Some(flow_end) = self.connections.get_mut(index) else {
             // After a flow's end packets that were sent needlessly may still be in flight.
             self.strays += u64::from(!self.connections.is_over(index));
             return self.fabric.release(exit.packet);
         };
+        let more = self.fabric.upcoming_exit().is_some_and(|next| is_same(self.fabric.packet(next.packet), segment));
+        flow_end.connection.expect_more(more);
         flow_end.connection.on_segment(segment, self.now);
         if let Some(causes) = self.fabric.causes() {
             causes.on_arrival(index, exit.packet);
@@ -526,4 +528,9 @@ impl World {
     pub fn probes(&self) -> Vec<ProbeReport> {
         self.probes.iter().map(ProbeSource::report).collect()
     }
+}
+
+/// Whether another packet is a data segment of the same connection, in the same direction.
+fn is_same(other: &Packet, segment: TcpSegment<'_>) -> bool {
+    other.tcp().is_some_and(|other| other.is_data() && other.tuple() == segment.tuple())
 }

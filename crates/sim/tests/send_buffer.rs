@@ -326,13 +326,13 @@ impl Case {
         Fabric::graph(&GraphConfig { topology, interface, switch, spray: false, time_scale, seed }).unwrap()
     }
 
-    fn world(&self, buffer: Option<u64>, bursts: bool) -> World {
+    fn world(&self, buffer: Option<u64>) -> World {
         let dctcp = CcConfig::from_name("dctcp").unwrap();
         let class = |index: usize| (index % 2) as u8;
         let flow = |(index, &(src, dst, size)): (usize, &(u16, u16, u64))| FlowConfig {
             class: class(index),
             cc: dctcp.clone(),
-            tcp: TcpConfig { mtu: 1500, bursts, ..TcpConfig::default() },
+            tcp: TcpConfig { mtu: 1500, ..TcpConfig::default() },
             ..flow(src, dst, size)
         };
         let probe = |(index, &(src, dst, count)): (usize, &(u16, u16, u64))| ProbeConfig {
@@ -351,7 +351,7 @@ proptest! {
     /// An interface holds less than its limit and one packet, whatever stands before it, and nobody waits for ever.
     #[test]
     fn interfaces_hold_no_more_and_all_arrives(case in case(), buffer in prop_oneof![1u64..1500, 1500u64..40_000]) {
-        let mut world = case.world(Some(buffer), true);
+        let mut world = case.world(Some(buffer));
         let end = world.fabric().at(us(4_000_000));
         world.run_until_finished(end);
         prop_assert!(world.is_finished(), "{:?}", world.flows());
@@ -370,13 +370,11 @@ proptest! {
         prop_assert!(case.loss || case.hybrid || totals.lost + totals.dropped == 0);
     }
 
-    /// Where the limit is never reached, all is as without one. But an interface with a limit does not know departures
-    /// in advance, so that senders with bursts keep no small queues there.
+    /// Where the limit is never reached, all is as without one.
     #[test]
     fn a_limit_that_is_never_reached_changes_nothing(case in case()) {
-        let bursts = case.pacer || case.qcn || case.pfc;
         let run = |buffer| {
-            let mut world = case.world(buffer, bursts);
+            let mut world = case.world(buffer);
             let witness = Witness::of(&mut world);
             world.run_until(world.fabric().at(us(20_000)));
             let seen = witness.0.lock().unwrap().clone();
@@ -410,7 +408,7 @@ fn a_probe_that_waited_too_long_is_none() {
         probes: vec![(1, 3, 24), (3, 1, 15)],
         socket: None,
     };
-    let mut world = case.world(Some(1), true);
+    let mut world = case.world(Some(1));
     let end = world.fabric().at(us(10_000));
     world.run_until_finished(end);
     assert!(world.is_finished(), "{:?}", world.flows()[1]);

@@ -54,6 +54,8 @@ class Case:
     seed: int = 1
     """Which packets are lost."""
     writer: Writer | None = None
+    jitter_ns: int = 0
+    """The mean of the random part of the stacks' delays; none is drawn."""
 
     def text(self) -> str:
         """The experiment."""
@@ -61,6 +63,8 @@ class Case:
         loss = f"loss = {self.loss_percent / 100:.6f}\n" if self.loss_percent else ""
         limits = {"queue": self.queue, "ecn": self.threshold}
         switch = "".join(f"{key} = {value}\n" for key, value in limits.items() if value)
+        if self.jitter_ns:
+            loss += f'jitter = {{ kind = "exponential", mean = "{self.jitter_ns}ns" }}\n'
         adapter = f'[adapter]\ndrain = "{self.rate_mbps // self.drain}Mbps"\n' if self.drain else ""
         sources = [
             f'[[flows]]\nfrom = "host{i}"\nto = "host{hosts - 1}"\nsize = "{flow.size}B"\n'

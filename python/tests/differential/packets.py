@@ -1,11 +1,11 @@
 """Captures as rows, and where two of them part.
 
 Packets are compared as they arrive. A kernel gives a packet to the interface when that has sent others (TCP
-small queues), a simulated host when it may be sent: that is the same on the wire.
+small queues), a simulated host when it may be sent: that is the same on the wire. The order in which packets arrive counts at each
+end; between the two ends their times do.
 """
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 
 import dpkt
@@ -134,7 +134,11 @@ def _parted(
 ) -> Difference | None:
     late, lossy, highest = 0.0, False, 0
     before: tuple[Row, Row] | None = None
-    for number, (ours, theirs) in enumerate(zip_longest(simulated, linux)):
+    linux = linux.copy()
+    for number in range(max(len(simulated), len(linux))):
+        if number < len(simulated):
+            _order(linux, number, simulated[number], late)
+        ours, theirs = (rows[number] if number < len(rows) else None for rows in (simulated, linux))
         what = None
         if ours is None or theirs is None:
             what = "one side ends"
@@ -157,6 +161,17 @@ def _parted(
         if ours.sent:
             highest = max(highest, ours.seq + ours.payload)
     return None
+
+
+def _order(linux: list[Row], number: int, ours: Row, late: float) -> None:
+    """Of packets that arrive at both ends at once, brings the one forward that arrives where ours does."""
+    for later in range(number, len(linux)):
+        row = linux[later]
+        if abs(row.at_us - ours.at_us - late) > AT_ONCE_US:
+            return
+        if row.sent == ours.sent:
+            linux.insert(number, linux.pop(later))
+            return
 
 
 def _field(ours: Row, theirs: Row, windows: bool) -> str | None:

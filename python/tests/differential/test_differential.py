@@ -40,6 +40,15 @@ def test_the_first_packet_that_differs_is_found() -> None:
     assert kind([*data, again, again], [*data, again, row(41, seq=1)]) == "seq of data after a loss"
 
 
+def test_packets_that_arrive_at_both_ends_at_once_have_no_order() -> None:
+    data, ack = row(30, seq=1449), replace(row(30.5, payload=0), sent=False)
+    start = [row(0, payload=0), row(10, payload=0), row(20)]
+    assert kind([*start, data, ack], [*start, ack, replace(data, at_us=30.6)]) is None
+    assert kind([*start, data, ack], [*start, ack, replace(data, at_us=31.1)]) == "end of data before any loss"
+    assert kind([*start, data, ack], [*start, ack, replace(data, seq=1)]) == "seq of data before any loss"
+    assert kind([*start, data, row(30.2)], [*start, row(30.2), data]) == "seq of data before any loss"
+
+
 def test_times_may_differ_by_a_microsecond_or_where_a_timer_sends_by_a_tick() -> None:
     assert kind([row(0), row(10)], [row(0), row(10.9)]) is None
     assert kind([row(0), row(10)], [row(0), row(11.1)]) == "time of data handshake"
@@ -107,6 +116,7 @@ EQUAL = {
         threshold=20,
         flows=(Flow(6_000_000, 0),),
     ),
+    "hosts with noise": replace(SMALL, cc="cubic", flows=(Flow(3_000_000, 0),), jitter_ns=300),
     "an interface that holds two bursts": draw(7, 45),
     "a program that writes in pieces": draw(7, 120),
     **{

@@ -8,7 +8,7 @@
 //! from their first write on, and forgotten when they end.
 
 use super::racks::{Racks, rack_id};
-use crate::FIRST_PORT;
+use crate::flow::endpoint_at;
 use firstlight_circuits::Demand;
 use firstlight_net::{FlowTuple, HostId, Packet, TcpFlags, TcpSegment};
 use std::collections::BTreeMap;
@@ -59,9 +59,7 @@ impl AduBacklog {
 
     /// The endpoint of a flow that has this port of a host, if there is one.
     fn endpoint(&self, host: HostId, port: u16) -> Option<usize> {
-        let (first, end) = (self.first[host.index()] as usize, self.first[host.index() + 1] as usize);
-        let endpoint = first + usize::from(port.wrapping_sub(FIRST_PORT));
-        (endpoint < end).then_some(endpoint)
+        endpoint_at(&self.first, host, port)
     }
 
     fn write(&mut self, endpoint: usize, pair: usize, bytes: Option<u64>) {

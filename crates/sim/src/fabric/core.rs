@@ -97,6 +97,11 @@ impl<T: Copy> Outbox<T> {
     }
 
     #[inline]
+    pub(super) fn front(&self) -> Option<&T> {
+        self.items.get(self.taken)
+    }
+
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         let item = *self.items.get(self.taken)?;
         self.taken += 1;
@@ -210,7 +215,8 @@ impl Core {
 
     /// Whether the driver has something to take that ends a run to exits.
     fn is_awaited(&self) -> bool {
-        !(self.exits.is_empty() && self.rooms.is_empty())
+        let left = self.pausable.left.as_ref().is_some_and(|left| !left.is_empty());
+        left || !(self.exits.is_empty() && self.rooms.is_empty())
     }
 
     /// A packet has left, or an interface has room: a run to exits ends once all that is due at this moment is done.
@@ -290,6 +296,7 @@ impl Core {
         }
         if self.loss.as_mut().is_some_and(Chance::happens) {
             self.counts.lost += 1;
+            self.on_left(id, host.index());
             self.discard(id, EventKind::Nic, host.index());
             return None;
         }

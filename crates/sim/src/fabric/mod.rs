@@ -164,6 +164,12 @@ impl Fabric {
         self.core.exits.pop()
     }
 
+    /// The packet that [`Fabric::poll_exit`] returns next.
+    #[inline]
+    pub fn upcoming_exit(&self) -> Option<&Exit> {
+        self.core.exits.front()
+    }
+
     /// Whether the interface of `host` has room for a packet: it holds less than its send buffer, if it has one. If it
     /// has no room, [`Fabric::poll_room`] returns the host once it has.
     #[inline]
@@ -202,6 +208,19 @@ impl Fabric {
     /// stops at these moments too: [`Fabric::poll_room`] names their hosts. Call this before the run.
     pub fn stop_at_sent(&mut self) {
         self.core.stop_at_sent();
+    }
+
+    /// From now on [`Fabric::poll_left`] returns the senders of segments that have left their hosts' interfaces, where
+    /// [`Fabric::departure`] does not know; a run to exits stops at these moments too. Call this before the run.
+    pub fn keep_left(&mut self) {
+        self.core.keep_left();
+    }
+
+    /// The host and the port from which the next segment with payload was sent that has left its host's interface, or
+    /// that an injected fault has lost.
+    #[inline]
+    pub fn poll_left(&mut self) -> Option<(HostId, u16)> {
+        self.core.pausable.left.as_mut()?.pop()
     }
 
     /// The next packet whose last bit has left its host's interface, in the order of leaving.

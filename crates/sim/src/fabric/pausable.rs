@@ -10,7 +10,7 @@ use super::send_buffer::SendBuffers;
 use crate::causes::{LossPlace, PlaceKind};
 use crate::events::EventKind;
 use crate::report::{PortKind, PortReport};
-use firstlight_net::{PacketId, PausablePort, Ring, Sent, SwitchPort};
+use firstlight_net::{HostId, PacketId, PausablePort, Ring, Sent, SwitchPort};
 use firstlight_units::Time;
 
 /// The interfaces; none where departures are known in advance, or not needed.
@@ -29,6 +29,8 @@ pub(super) struct PausableNics {
     pub(super) sent: Option<Outbox<PacketId>>,
     /// A run to exits stops when one has left.
     pub(super) stops: bool,
+    /// Which endpoints' segments have left, when the driver asks for them.
+    pub(super) left: Option<Outbox<(HostId, u16)>>,
 }
 
 impl PausableNics {
@@ -46,9 +48,8 @@ impl Core {
     /// Replaces the interfaces by such that can be paused.
     pub(super) fn make_pausable(&mut self, ports: Vec<PausablePort>) {
         let stacks = ports.iter().map(|_| Ring::with_capacity(4)).collect();
-        let (buffers, sent) = (self.pausable.buffers.take(), self.pausable.sent.take());
-        self.pausable =
-            PausableNics { ports, stacks, queued: vec![], stopped: vec![], buffers, sent, stops: self.pausable.stops };
+        let before = std::mem::take(&mut self.pausable);
+        self.pausable = PausableNics { ports, stacks, queued: vec![], stopped: vec![], ..before };
         self.nics = vec![];
         self.interfaces.plain = false;
     }

@@ -97,6 +97,15 @@ impl Core {
         self.pausable.stops = true;
     }
 
+    /// From now on it is kept whose segments have left, where departures are not known in advance; each ends a run to
+    /// exits.
+    pub(super) fn keep_left(&mut self) {
+        if !self.interfaces.plain {
+            self.make_exact();
+            self.pausable.left.get_or_insert_with(Outbox::new);
+        }
+    }
+
     /// When the last packet that a host has injected leaves its interface; none where that is not known in advance.
     pub(super) fn departure(&self, host: usize) -> Option<Time> {
         let nic = self.nics.get(host).filter(|_| self.interfaces.plain)?;
@@ -109,11 +118,24 @@ impl Core {
         self.pausable.buffers.as_mut().is_none_or(|buffers| buffers.has_room(host))
     }
 
+    /// A packet has left its host's interface, or was lost before.
+    #[inline]
+    pub(super) fn on_left(&mut self, id: PacketId, host: usize) {
+        if let Some(left) = &mut self.pausable.left
+            && let Some(segment) = self.arena.get(id).tcp()
+            && segment.payload() > 0
+        {
+            left.push((HostId(host as u16), segment.sport()));
+            self.end_run();
+        }
+    }
+
     /// A packet's last bit has left its host's interface.
     pub(super) fn on_sent(&mut self, id: PacketId, host: usize) {
         if let Some(sent) = &mut self.pausable.sent {
             sent.push(id);
         }
+        self.on_left(id, host);
         let size = self.arena.get(id).size();
         let room = self.pausable.buffers.as_mut().is_some_and(|buffers| buffers.give(host, size));
         if room || self.pausable.stops {

@@ -2,7 +2,6 @@
 //! released each packet.
 
 use super::World;
-use crate::FIRST_PORT;
 use firstlight_net::{FlowTuple, HostId, Packet, PacketId};
 
 impl World {
@@ -41,9 +40,8 @@ impl World {
         if !self.follows {
             return None;
         }
-        let [first, end] = [0, 1].map(|next| self.endpoints.first[host.index() + next] as usize);
-        let endpoint = first + usize::from(port.checked_sub(FIRST_PORT)?);
-        (endpoint < end && self.flows[self.endpoints.flow_at(endpoint)].config.external).then_some(endpoint)
+        let endpoint = self.endpoints.at(host, port)?;
+        self.flows[self.endpoints.flow_at(endpoint)].config.external.then_some(endpoint)
     }
 
     /// An external host is about to hand in a packet.

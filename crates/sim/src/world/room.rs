@@ -82,6 +82,16 @@ impl World {
         self.timers.set(next, EventKind::Probe, index);
     }
 
+    /// A segment with payload has left its host's interface: its sender goes on, if it has waited for that.
+    #[inline(never)]
+    pub(super) fn on_left(&mut self, host: HostId, port: u16) {
+        let Some(endpoint) = self.endpoints.at(host, port) else { return };
+        let Some(flow_end) = self.connections.get_mut(endpoint) else { return };
+        if flow_end.connection.on_left(self.now) {
+            self.timers.set_if_earlier(self.now, EventKind::Timer, endpoint);
+        }
+    }
+
     /// Packets have left their hosts' interfaces. Probes whose sockets were full go to the ends of their hosts' wait
     /// queues.
     #[inline(never)]

@@ -138,6 +138,13 @@ impl Connection {
         }
     }
 
+    /// A segment is about to arrive, and `more` with data do at the same instant: as the stack takes them all in before
+    /// the program runs, the program reads after the last one. To be called for each segment where that may be.
+    #[inline]
+    pub fn expect_more(&mut self, more: bool) {
+        self.receiver.expect_more(more);
+    }
+
     /// A segment for this connection arrived.
     pub fn on_segment(&mut self, p: TcpSegment<'_>, now: Time) {
         if self.state != State::Established || !teardown::is_plain(p.flags()) {
@@ -203,11 +210,17 @@ impl Connection {
         true
     }
 
-    /// The packet that was written last is in the host's interface, and leaves it at `leaves`. To be called before the
-    /// next [`Connection::transmit`], where this is known.
+    /// The packet that was written last is in the host's interface, and leaves it at `leaves`; [`Time::MAX`] where that
+    /// is not known. To be called before the next [`Connection::transmit`].
     #[inline]
     pub fn on_queued(&mut self, leaves: Time, now: Time) {
         self.sender.small_queue.on_queued(leaves, now);
+    }
+
+    /// The oldest packet with payload of which no departure is known has left the host's interface. Returns whether
+    /// [`Connection::poll_timeout`] is now: data have waited for that.
+    pub fn on_left(&mut self, now: Time) -> bool {
+        self.sender.small_queue.on_left(now)
     }
 
     /// From this end to the other.

@@ -51,6 +51,8 @@ struct Unread {
     fresh: u64,
     /// Where the packet ends that has filled a gap, which such a program reads by itself; [`u64::MAX`]: none has.
     first: u64,
+    /// Whether other packets arrive at the same instant: one did before, one will. The program reads after all.
+    batch: [bool; 2],
 }
 
 /// The receiving half of a connection.
@@ -96,7 +98,7 @@ impl Receiver {
             ts_recent: 0,
             sample: None,
             end: u64::MAX,
-            unread: Unread { upto: u64::MAX, memory: 0, fresh: 0, first: u64::MAX },
+            unread: Unread { upto: u64::MAX, memory: 0, fresh: 0, first: u64::MAX, batch: [false; 2] },
             exhausted: false,
             refusals: Refusals::default(),
         }
@@ -288,10 +290,18 @@ impl Receiver {
         }
     }
 
+    /// A packet arrives; another one with data does at the same instant, or not.
+    #[inline]
+    pub(crate) fn expect_more(&mut self, more: bool) {
+        self.unread.batch = [self.unread.batch[1], more];
+    }
+
     /// A segment with data or a FIN arrived. After a silence of a timeout ACKs are quick again, hence `rtt`. Returns
     /// whether the peer's stream is complete with it.
     pub(crate) fn on_data(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms, rtt: &RttEstimator) -> bool {
-        self.read_at_once(now);
+        if !self.unread.batch[0] {
+            self.read_at_once(now);
+        }
         let next = self.stream.next();
         let start = self.map.offset(p.seq(), next);
         let fin = p.flags().has(TcpFlags::FIN);
@@ -427,7 +437,7 @@ impl Receiver {
             self.policy.now = true;
         }
         self.decide(now, terms, rtt);
-        if !self.policy.now {
+        if !self.policy.now && !self.unread.batch[1] {
             self.read_at_once(now);
         }
     }
@@ -558,7 +568,7 @@ impl Receiver {
             let option = self.stream.write_sack(p, self.map);
             p.add_options(option);
         }
-        if upto == self.stream.next() {
+        if upto == self.stream.next() && !self.unread.batch[1] {
             self.read_at_once(now);
         }
     }

@@ -277,10 +277,17 @@ impl Sender {
     pub(crate) fn has_work(&self) -> bool {
         let done = self.next == self.written && self.board.is_empty();
         let full = self.limited && self.usage_end == self.next && self.board.in_flight() >= self.window.cwnd;
-        !(done || full) || self.probe_due || self.wakes_at() < Time::MAX || self.queue.writes()
+        !(done || full) || self.probe_due || self.waits_to_send() || self.queue.writes()
     }
 
-    /// When data that wait for the pacer or for the interface may go out; [`Time::MAX`] where none do.
+    /// Whether data wait for the pacer or for the interface.
+    #[inline]
+    fn waits_to_send(&self) -> bool {
+        self.pacer.wake < Time::MAX || self.small_queue.waits
+    }
+
+    /// When data that wait for the pacer or for the interface may go out; [`Time::MAX`] where none do, or where that is
+    /// not known.
     #[inline]
     pub(crate) fn wakes_at(&self) -> Time {
         self.pacer.wake.min(self.small_queue.wake)
@@ -312,7 +319,7 @@ impl Sender {
 
     fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
-        self.small_queue.wake = Time::MAX;
+        self.small_queue.end_wait();
         if self.is_held_back(now) {
             self.hold_back();
             return None;

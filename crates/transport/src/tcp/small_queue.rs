@@ -5,10 +5,11 @@
 //! has left the interface. One that has nothing else on the way does not wait. Linux documents the bound (ip-sysctl:
 //! `tcp_limit_output_bytes`); how it counts memory is measured: docs/models/tcp.md.
 //!
-//! The interface has to know when a packet will leave it, as a FIFO does ([`Connection::on_queued`]). Otherwise, as in
-//! an interface that can be paused, senders do not wait.
+//! The interface tells when a packet will leave it, as a FIFO knows ([`Connection::on_queued`]), or, as one that can be
+//! paused, that one has left ([`Connection::on_left`]).
 //!
 //! [`Connection::on_queued`]: super::Connection::on_queued
+//! [`Connection::on_left`]: super::Connection::on_left
 
 use super::sender::Sender;
 use super::terms::Terms;
@@ -21,12 +22,14 @@ const MOST: u64 = 4 << 20;
 /// What a connection has in its host's interface.
 #[derive(Debug, Default)]
 pub(crate) struct SmallQueue {
-    /// When each packet leaves, and its memory.
+    /// When each packet leaves ([`Time::MAX`]: not known), and its memory.
     packets: VecDeque<(Time, u32)>,
     memory: u64,
     /// Memory of the data packet that was written last and is not in the interface yet.
     written: u32,
-    /// Data wait until then for a packet to leave; [`Time::MAX`]: none do.
+    /// Data wait for a packet to leave.
+    pub(crate) waits: bool,
+    /// Until then; [`Time::MAX`] where that is not known, or none wait.
     pub(crate) wake: Time,
 }
 
@@ -52,6 +55,27 @@ impl SmallQueue {
         }
     }
 
+    /// The oldest packet has left. Returns whether data have waited for that.
+    pub(crate) fn on_left(&mut self, now: Time) -> bool {
+        if let Some((_, memory)) = self.packets.pop_front() {
+            self.memory -= u64::from(memory);
+        }
+        if self.waits {
+            self.wake = now;
+        }
+        self.waits
+    }
+
+    /// Data wait until `leaves`.
+    fn wait(&mut self, leaves: Time) {
+        (self.waits, self.wake) = (true, leaves);
+    }
+
+    /// None wait.
+    pub(crate) fn end_wait(&mut self) {
+        (self.waits, self.wake) = (false, Time::MAX);
+    }
+
     /// Forgets what has left.
     #[inline]
     fn forget(&mut self, now: Time) {
@@ -74,7 +98,7 @@ impl Sender {
             return false;
         }
         self.queue.split_head(self.next + burst);
-        self.small_queue.wake = leaves;
+        self.small_queue.wait(leaves);
         true
     }
 
@@ -87,7 +111,7 @@ impl Sender {
         if !takes_more || self.board.is_empty() || self.small_queue.memory < tail {
             return false;
         }
-        self.small_queue.wake = leaves;
+        self.small_queue.wait(leaves);
         true
     }
 
@@ -151,6 +175,29 @@ mod tests {
             assert_eq!(sent(&mut sender, at, &mut free, US * 10).len(), packets, "after {after} us");
         }
         assert_eq!(sender.in_flight(), 10, "the window is full");
+    }
+
+    /// The same where the interface says that packets have left.
+    #[test]
+    fn a_packet_that_has_left_makes_room() {
+        let (mut sender, now) = established();
+        sender.write(100_000, now);
+        let send = |sender: &mut Connection, now: Time| {
+            let mut p = Packet::default();
+            std::iter::from_fn(|| sender.transmit(now, &mut p).then(|| sender.on_queued(Time::MAX, now))).count()
+        };
+        assert_eq!(send(&mut sender, now), 4);
+        let timer = sender.poll_timeout();
+        for (after, packets) in [(10, 2), (20, 0), (30, 2), (40, 0), (50, 2)] {
+            assert_eq!(sender.poll_timeout(), timer, "it does not know when it goes on");
+            let at = now + US * after;
+            assert!(sender.on_left(at));
+            assert_eq!(sender.poll_timeout(), Some(at));
+            assert!(sender.on_timeout(at));
+            assert_eq!(send(&mut sender, at), packets, "after {after} us");
+        }
+        assert_eq!(sender.in_flight(), 10, "the window is full");
+        assert!(!sender.on_left(now + US * 60));
     }
 
     #[test]

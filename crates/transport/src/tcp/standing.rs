@@ -102,7 +102,7 @@ impl Connection {
         if sender.pacer.wake < Time::MAX {
             return Wait::Pacer;
         }
-        if sender.small_queue.wake < Time::MAX {
+        if sender.small_queue.waits {
             return Wait::Interface;
         }
         let unsent = sender.written - sender.next;

@@ -977,3 +977,27 @@ fn each_gap_gives_back_its_memory() {
     let filled = |memory| super::reassembly::Arrival::InOrder { filled_gap: true, memory };
     assert_eq!([stream.insert(1, 11, kept(9)), stream.insert(31, 41, kept(9))], [filled(11), filled(7)]);
 }
+
+/// Of packets that arrive at the same instant the program reads none before the last. The second one would be
+/// acknowledged, but the window would move back.
+#[test]
+fn a_program_reads_after_all_that_arrives_at_once() {
+    let acknowledged = |at_once: bool| {
+        let receive_window = Bytes::new(100_000);
+        let tcp = TcpConfig { quick_acks: 0, autotune: Autotune::Off, receive_window, ..TcpConfig::default() };
+        let mut wire = Wire::new("newreno", tcp).send(20).run(after_ms(1));
+        wire.ends[0].write(100_000, wire.now);
+        let mut packets = [Packet::default(); 3];
+        assert!(packets.iter_mut().all(|p| wire.ends[0].transmit(wire.now, p)));
+        let receiver = &mut wire.ends[1];
+        let mut on_packet = |(p, more): (&Packet, bool)| {
+            receiver.expect_more(more);
+            receiver.on_segment(p.tcp().unwrap(), wire.now);
+            receiver.transmit(wire.now, &mut Packet::default())
+        };
+        let acks: Vec<_> = packets.iter().zip([at_once, at_once, false]).map(&mut on_packet).collect();
+        acks
+    };
+    assert_eq!(acknowledged(false), [false, true, false]);
+    assert_eq!(acknowledged(true), [false, false, true]);
+}
