@@ -465,10 +465,13 @@ impl Receiver {
         terms: &Terms,
         rtt: &RttEstimator,
     ) {
-        self.offer.hold(held);
+        // A packet that joins the one before it takes its memory at once, another one when the window has grown.
+        let joins = held < memory;
+        self.offer.hold(if joins { held } else { 0 });
         if terms.sack && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
             self.policy.on_growth();
         }
+        self.offer.hold(if joins { 0 } else { held });
         self.offer.make_room_beyond(self.beyond());
         self.policy.on_gap();
         if crowded || !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
