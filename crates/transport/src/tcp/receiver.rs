@@ -325,7 +325,7 @@ impl Receiver {
         let held = kept.memory;
         match self.stream.insert(start, end, kept) {
             Arrival::InOrder { filled_gap, memory: behind } => {
-                let len = self.stream.next() - next;
+                let len = end.min(self.stream.next()) - next;
                 if filled_gap {
                     self.unread.first = end;
                 }
