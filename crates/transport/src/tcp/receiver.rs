@@ -325,11 +325,11 @@ impl Receiver {
         let held = kept.memory;
         match self.stream.insert(start, end, kept) {
             Arrival::InOrder { filled_gap, memory: behind } => {
-                let len = end.min(self.stream.next()) - next;
+                let upto = end.min(self.stream.next());
                 if filled_gap {
                     self.unread.first = end;
                 }
-                self.on_progress(len, [memory, held, behind], filled_gap, now, terms, rtt);
+                self.on_progress([next, upto], [memory, held, behind], filled_gap, now, terms, rtt);
             }
             Arrival::OutOfOrder { crowded } => self.on_gap(len, [memory, held], crowded, now, terms, rtt),
             Arrival::Duplicate => {
@@ -411,11 +411,11 @@ impl Receiver {
         }
     }
 
-    /// `len` bytes continue the stream, or its FIN. The packet takes `memory` by itself, `held` in the buffer, and what
-    /// had waited `behind` it as much.
+    /// A packet continues the stream `from` an offset `upto` another, or with its FIN. It takes `memory` by itself, `held`
+    /// in the buffer, and what had waited `behind` it as much.
     fn on_progress(
         &mut self,
-        len: u64,
+        [from, upto]: [u64; 2],
         [memory, held, behind]: [u64; 3],
         filled_gap: bool,
         now: Time,
@@ -425,7 +425,9 @@ impl Receiver {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
             self.hold(held, behind);
-            self.offer.on_arrival(self.stream.next(), now);
+            // What had waited behind it is not looked at yet.
+            self.offer.on_arrival(upto, now);
+            let len = upto - from;
             if len >= LEAST_TO_GROW && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
                 self.policy.on_growth();
             }
