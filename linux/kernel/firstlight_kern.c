@@ -203,7 +203,9 @@ static void host_deliver(unsigned int number, void *packet, unsigned int marks)
 		return;
 	}
 	device = devices[number];
-	if ((marks && !mark(skb, marks)) || (firstlight_has_cores && firstlight_card_is_full(device))) {
+	/* A card puts packets into memory of the receiver's: its stack may append to any. */
+	if (skb_unclone_keeptruesize(skb, GFP_ATOMIC) || (marks && !mark(skb, marks)) ||
+	    (firstlight_has_cores && firstlight_card_is_full(device))) {
 		device->stats.rx_dropped++;
 		dev_kfree_skb_any(skb);
 		return;

@@ -11,13 +11,50 @@ pub(crate) struct Interval {
     kept: Kept,
 }
 
-/// How what lies beyond a gap is kept.
+/// How what lies beyond a gap is kept: in runs of packets that have joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Kept {
     /// Its memory.
-    pub(crate) memory: u64,
-    /// The pieces of the last packets of it that have joined.
-    pub(crate) pieces: u32,
+    memory: u64,
+    /// The pieces of the first run; 0 for a packet that joins the one before it.
+    first: u32,
+    /// The pieces of the last run.
+    last: u32,
+    /// There is more than one run.
+    several: bool,
+}
+
+impl Kept {
+    /// A packet that takes so much memory and has so many pieces.
+    pub(crate) fn alone(memory: u64, pieces: u32) -> Kept {
+        Kept { memory, first: pieces, last: pieces, several: false }
+    }
+
+    /// A packet that takes so much memory and joins others, which makes a run of so many pieces.
+    pub(crate) fn joined(memory: u64, pieces: u32) -> Kept {
+        Kept { memory, first: 0, last: pieces, several: false }
+    }
+
+    /// The memory that is taken.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// The pieces of the first run.
+    pub(crate) fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// This, and what follows it.
+    fn then(self, next: Kept) -> Kept {
+        let joins = next.first == 0;
+        Kept {
+            memory: self.memory + next.memory,
+            first: if joins && !self.several { next.last } else { self.first },
+            last: next.last,
+            several: self.several || next.several || !joins,
+        }
+    }
 }
 
 /// What a segment did to the stream.
@@ -27,8 +64,8 @@ pub(crate) enum Arrival {
     InOrder {
         /// It filled (part of) a gap: there were later data waiting for it.
         filled_gap: bool,
-        /// Memory of those of them that are in order now.
-        memory: u64,
+        /// How those of them are kept that are in order now.
+        behind: Kept,
     },
     /// It lies beyond a gap.
     OutOfOrder {
@@ -79,9 +116,9 @@ impl Reassembly {
         self.beyond.iter().map(|i| i.end).max().unwrap_or(self.next)
     }
 
-    /// The pieces of the last packets of what lies beyond a gap and ends at `start`.
+    /// The pieces of the last run of what lies beyond a gap and ends at `start`.
     pub(crate) fn pieces_before(&self, start: u64) -> Option<u32> {
-        self.beyond.iter().find(|i| i.end == start).map(|i| i.kept.pieces)
+        self.beyond.iter().find(|i| i.end == start).map(|i| i.kept.last)
     }
 
     /// Takes in the segment `start..end`, which is `kept` so if it lies beyond a gap.
@@ -92,8 +129,8 @@ impl Reassembly {
             }
             self.next = end;
             let filled_gap = !self.beyond.is_empty();
-            let memory = if filled_gap { self.absorb(end) } else { 0 };
-            return Arrival::InOrder { filled_gap, memory };
+            let behind = if filled_gap { self.absorb(end) } else { Kept::default() };
+            return Arrival::InOrder { filled_gap, behind };
         }
         let segment = Interval { start, end, kept };
         if end <= self.next || self.beyond.iter().any(|i| i.start <= start && end <= i.end) {
@@ -115,15 +152,16 @@ impl Reassembly {
             }
         }
         let mut merged = segment;
-        self.beyond.retain(|i| {
-            let touches = i.start <= merged.end && merged.start <= i.end;
-            if touches {
-                let last = if i.end > merged.end { i } else { &merged };
-                let kept = Kept { memory: merged.kept.memory + i.kept.memory, pieces: last.kept.pieces };
-                merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end), kept };
-            }
-            !touches
-        });
+        for before in [true, false] {
+            self.beyond.retain(|i| {
+                let touches = i.start <= merged.end && merged.start <= i.end && (i.start < start) == before;
+                if touches {
+                    let kept = if before { i.kept.then(merged.kept) } else { merged.kept.then(i.kept) };
+                    merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end), kept };
+                }
+                !touches
+            });
+        }
         self.beyond.insert(0, merged);
         Arrival::OutOfOrder { crowded }
     }
@@ -140,18 +178,18 @@ impl Reassembly {
     }
 
     /// Moves the in-order point over the intervals that it has reached, now that a segment that ends at `upto` is
-    /// there. Returns their memory.
-    fn absorb(&mut self, upto: u64) -> u64 {
-        let mut memory = 0;
+    /// there. Returns how they are kept.
+    fn absorb(&mut self, upto: u64) -> Kept {
+        let mut kept = None;
         while let Some(i) = self.first_reached() {
             let reached = self.beyond.remove(i);
             if reached.start < upto {
                 self.note_duplicate(reached.start, reached.end.min(upto));
             }
             self.next = self.next.max(reached.end);
-            memory += reached.kept.memory;
+            kept = Some(kept.map_or(reached.kept, |before: Kept| before.then(reached.kept)));
         }
-        memory
+        kept.unwrap_or_default()
     }
 
     fn first_reached(&self) -> Option<usize> {
@@ -183,14 +221,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn kept(memory: u64) -> Kept {
-        Kept { memory, pieces: 1 }
+        Kept::alone(memory, 1)
     }
 
     #[test]
     fn reports_the_latest_first_and_duplicates_once() {
         let map = SeqMap::new(0);
         let mut stream = Reassembly::new(1, 3);
-        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: false, memory: 0 });
+        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: false, behind: Kept::default() });
         assert_eq!(stream.insert(21, 31, kept(2)), Arrival::OutOfOrder { crowded: false });
         assert_eq!(stream.insert(41, 51, kept(7)), Arrival::OutOfOrder { crowded: false });
         assert_eq!(stream.insert(31, 36, kept(3)), Arrival::OutOfOrder { crowded: false });
@@ -202,8 +240,29 @@ mod tests {
         let mut packet = Packet::default();
         assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 20);
         assert_eq!(stream.insert(61, 71, kept(0)), Arrival::OutOfOrder { crowded: true });
-        assert_eq!(stream.insert(11, 21, kept(0)), Arrival::InOrder { filled_gap: true, memory: 5 });
+        assert_eq!(
+            stream.insert(11, 21, kept(0)),
+            Arrival::InOrder { filled_gap: true, behind: kept(2).then(kept(3)) }
+        );
         assert_eq!(stream.next(), 36);
+    }
+
+    /// Packets join the run before them, whichever interval is the first in the order of reports.
+    #[test]
+    fn runs_have_the_pieces_of_packets_that_have_joined() {
+        let mut stream = Reassembly::new(1, 3);
+        for (start, kept) in [
+            (11, Kept::alone(9, 2)),
+            (41, Kept::alone(9, 2)),
+            (21, Kept::joined(5, 4)),
+            (31, Kept::joined(5, 6)),
+            (51, Kept::alone(9, 3)),
+        ] {
+            stream.insert(start, start + 10, kept);
+        }
+        assert_eq!(stream.pieces_before(61), Some(3));
+        let behind = Kept { memory: 37, first: 6, last: 3, several: true };
+        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: true, behind });
     }
 
     proptest! {

@@ -322,14 +322,17 @@ impl Receiver {
         self.on_ecn(p, terms);
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
-        let held = kept.memory;
+        let (held, pieces) = (kept.memory(), kept.first());
         match self.stream.insert(start, end, kept) {
-            Arrival::InOrder { filled_gap, memory: behind } => {
+            Arrival::InOrder { filled_gap, behind } => {
                 let upto = end.min(self.stream.next());
                 if filled_gap {
                     self.unread.first = end;
                 }
-                self.on_progress([next, upto], [memory, held, behind], filled_gap, now, terms, rtt);
+                // The first packets behind it join it.
+                let joins = filled_gap && pieces + behind.first() <= Memory::MOST_PIECES;
+                let saved = if joins { memory - terms.stack.memory.of_joined(len) } else { 0 };
+                self.on_progress([next, upto], [memory, held, behind.memory(), saved], filled_gap, now, terms, rtt);
             }
             Arrival::OutOfOrder { crowded } => self.on_gap(len, [memory, held], crowded, now, terms, rtt),
             Arrival::Duplicate => {
@@ -403,20 +406,20 @@ impl Receiver {
         let pieces = Memory::pieces(start, len);
         if start <= self.stream.next() {
             let memory = if self.unread() > 0 { terms.stack.memory.of_joined(len) } else { memory };
-            return Kept { memory, pieces };
+            return Kept::alone(memory, pieces);
         }
         match self.stream.pieces_before(start).map(|before| before + pieces) {
-            Some(pieces) if pieces <= Memory::MOST_PIECES => Kept { memory: terms.stack.memory.of_joined(len), pieces },
-            _ => Kept { memory, pieces },
+            Some(pieces) if pieces <= Memory::MOST_PIECES => Kept::joined(terms.stack.memory.of_joined(len), pieces),
+            _ => Kept::alone(memory, pieces),
         }
     }
 
     /// A packet continues the stream `from` an offset `upto` another, or with its FIN. It takes `memory` by itself, `held`
-    /// in the buffer, and what had waited `behind` it as much.
+    /// in the buffer, and what had waited `behind` it as much, of which `saved` is given back when it has joined.
     fn on_progress(
         &mut self,
         [from, upto]: [u64; 2],
-        [memory, held, behind]: [u64; 3],
+        [memory, held, behind, saved]: [u64; 4],
         filled_gap: bool,
         now: Time,
         terms: &Terms,
@@ -424,13 +427,14 @@ impl Receiver {
     ) {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
-            self.hold(held, behind);
+            self.hold(held, behind.saturating_sub(saved));
             // What had waited behind it is not looked at yet.
             self.offer.on_arrival(upto, now);
             let len = upto - from;
             if len >= LEAST_TO_GROW && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
                 self.policy.on_growth();
             }
+            self.offer.give_back(saved);
         }
         if self.has_ended() {
             self.policy.on_end();

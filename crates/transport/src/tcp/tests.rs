@@ -970,12 +970,15 @@ fn tiny_packets_do_not_enlarge_the_window() {
 #[test]
 fn each_gap_gives_back_its_memory() {
     let mut stream = super::reassembly::Reassembly::new(1, 3);
-    let kept = |memory| super::reassembly::Kept { memory, pieces: 1 };
+    let kept = |memory| super::reassembly::Kept::alone(memory, 1);
     for (start, memory) in [(11, 5), (21, 6), (41, 7)] {
         stream.insert(start, start + 10, kept(memory));
     }
-    let filled = |memory| super::reassembly::Arrival::InOrder { filled_gap: true, memory };
-    assert_eq!([stream.insert(1, 11, kept(9)), stream.insert(31, 41, kept(9))], [filled(11), filled(7)]);
+    let filled = |arrival| match arrival {
+        super::reassembly::Arrival::InOrder { filled_gap: true, behind } => behind.memory(),
+        _ => panic!("{arrival:?}"),
+    };
+    assert_eq!([(1, 11), (31, 41)].map(|(start, end)| filled(stream.insert(start, end, kept(9)))), [11, 7]);
 }
 
 /// Of packets that arrive at the same instant the program reads none before the last. The second one would be
