@@ -51,6 +51,8 @@ pub(crate) struct Core {
     pub(super) digest: Digest,
     pub(super) counts: FabricCounts,
     loss: Option<Chance>,
+    /// An injected fault has lost the packet that was injected last.
+    pub(super) last_is_lost: bool,
     last: Event,
 }
 
@@ -173,6 +175,7 @@ impl Core {
             digest: Digest::new(),
             counts: FabricCounts::default(),
             loss: Chance::new(stream(seed, "hosts", "loss"), config.loss),
+            last_is_lost: false,
             last: Event::new(Time::ZERO, EventKind::Calendar, 0),
         };
         if let Some(limit) = config.adapter.send_buffer {
@@ -294,9 +297,9 @@ impl Core {
         if let Some(recorder) = &mut self.recorder {
             recorder.departure(id, packet, now);
         }
-        if self.loss.as_mut().is_some_and(Chance::happens) {
+        self.last_is_lost = self.loss.as_mut().is_some_and(Chance::happens);
+        if self.last_is_lost {
             self.counts.lost += 1;
-            self.on_left(id, host.index());
             self.discard(id, EventKind::Nic, host.index());
             return None;
         }

@@ -192,7 +192,8 @@ impl Fabric {
     }
 
     /// When the last bit of the packet that `host` injected last leaves its interface, or did; `None` where that is not
-    /// known in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may hold packets back.
+    /// known in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may hold packets back. A packet
+    /// that is lost to an injected fault leaves at once.
     #[inline]
     pub fn departure(&self, host: HostId) -> Option<Time> {
         self.core.departure(host.index())
@@ -216,8 +217,7 @@ impl Fabric {
         self.core.keep_left();
     }
 
-    /// The host and the port from which the next segment with payload was sent that has left its host's interface, or
-    /// that an injected fault has lost.
+    /// The host and the port from which the next segment with payload was sent that has left its host's interface.
     #[inline]
     pub fn poll_left(&mut self) -> Option<(HostId, u16)> {
         self.core.pausable.left.as_mut()?.pop()

@@ -106,8 +106,12 @@ impl Core {
         }
     }
 
-    /// When the last packet that a host has injected leaves its interface; none where that is not known in advance.
+    /// When the last packet that a host has injected leaves its interface; none where that is not known in advance. A
+    /// packet that is lost to an injected fault leaves at once.
     pub(super) fn departure(&self, host: usize) -> Option<Time> {
+        if self.last_is_lost {
+            return Some(self.now);
+        }
         let nic = self.nics.get(host).filter(|_| self.interfaces.plain)?;
         Some(nic.departure() + self.interfaces.send_delay)
     }
@@ -118,9 +122,8 @@ impl Core {
         self.pausable.buffers.as_mut().is_none_or(|buffers| buffers.has_room(host))
     }
 
-    /// A packet has left its host's interface, or was lost before.
-    #[inline]
-    pub(super) fn on_left(&mut self, id: PacketId, host: usize) {
+    /// A packet has left its host's interface.
+    fn on_left(&mut self, id: PacketId, host: usize) {
         if let Some(left) = &mut self.pausable.left
             && let Some(segment) = self.arena.get(id).tcp()
             && segment.payload() > 0

@@ -48,7 +48,7 @@ impl SmallQueue {
     #[inline]
     pub(crate) fn on_queued(&mut self, leaves: Time, now: Time) {
         let memory = std::mem::take(&mut self.written);
-        if memory > 0 {
+        if memory > 0 && leaves > now {
             self.forget(now);
             self.memory += u64::from(memory);
             self.packets.push_back((leaves, memory));
