@@ -138,8 +138,8 @@ impl Sender {
 
     /// What the sender would send in 1/1024 s: its window, and what that may grow by, in each round trip.
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
-        let srtt = self.rtt.smoothed().map_or(1, |srtt| (srtt.as_ps() / 1_000_000).max(1));
+        let eighths = self.rtt.smoothed().map_or(8, |srtt| (srtt.as_ps() / 125_000).max(1));
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        u64::from(self.window.cwnd) * u64::from(terms.mss) * percent / 100 * 1_000_000 / srtt / PER_SECOND
+        u64::from(self.window.cwnd) * u64::from(terms.mss) * percent * 80_000 / eighths / PER_SECOND
     }
 }

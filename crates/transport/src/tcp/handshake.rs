@@ -1,6 +1,7 @@
 //! How a connection begins: three packets (RFC 9293, section 3.5), what their SYNs announce, and ECN's negotiation
 //! (RFC 3168, section 6.1.1).
 
+use super::rtt;
 use super::state::{Failure, State};
 use super::teardown::RESET_HEADER;
 use super::terms::Announcement;
@@ -143,7 +144,7 @@ impl Connection {
         self.sender.enlarge_buffer(&self.terms);
         self.receiver.establish(now, &self.terms);
         if self.syn_retries == 0 {
-            let rtt = now.saturating_since(self.syn_sent);
+            let rtt = rtt::since(self.syn_sent, now);
             self.sender.rtt.on_sample(rtt, &self.terms);
             self.sender.rtt.on_min_sample(rtt);
         }

@@ -7,6 +7,7 @@
 use super::info::Limited;
 use super::latency;
 use super::queue::Attempt;
+use super::rtt;
 use super::scoreboard::Mark;
 use super::sender::{Phase, Sender};
 use super::terms::Terms;
@@ -256,9 +257,9 @@ impl Sender {
     /// Feeds the estimator; returns the round-trip time of the newest packet acknowledged.
     fn sample_rtt(&mut self, news: &News, tsecr: u32, now: Time, terms: &Terms) -> Option<Span> {
         let acked = news.acked_sent.filter(|_| !news.retransmitted);
-        let newest = news.sacked_sent.or(acked).map(|(_, newest)| now.saturating_since(newest));
+        let newest = news.sacked_sent.or(acked).map(|(_, newest)| rtt::since(newest, now));
         let sample = match acked.or(news.sacked_sent) {
-            Some((oldest, _)) => Some(now.saturating_since(oldest)),
+            Some((oldest, _)) => Some(rtt::since(oldest, now)),
             // A retransmitted packet's echo still tells the time, to a millisecond (RFC 7323, section 4.1).
             None if news.advanced && tsecr != 0 => {
                 let elapsed = timestamp(now).wrapping_sub(tsecr).max(1);

@@ -6,7 +6,21 @@
 //! allowance, floor).
 
 use crate::config::TcpConfig;
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
+
+/// The smoothed round-trip time is in eighths of a microsecond, as in Linux.
+const EIGHTH: Span = Span::from_ns(125);
+
+/// A round trip in whole microseconds of the host's clock, as Linux measures it.
+pub(crate) fn since(sent: Time, now: Time) -> Span {
+    let micros = |at: Time| at.as_ps() / Span::from_us(1).as_ps();
+    Span::from_us((micros(now) - micros(sent)).max(1))
+}
+
+/// A span in whole units.
+fn whole(span: Span, unit: Span) -> Span {
+    unit * (span.as_ps() / unit.as_ps())
+}
 
 /// Smoothed round-trip time, its variance, the minimum, and the timeout that follows from them.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +42,7 @@ impl RttEstimator {
             None => (rtt, rtt / 2),
             Some(srtt) => {
                 let error = srtt.saturating_sub(rtt) + rtt.saturating_sub(srtt);
-                ((srtt * 7 + rtt) / 8, (self.variance * 3 + error) / 4)
+                (srtt - whole(srtt / 8, EIGHTH) + whole(rtt / 8, EIGHTH), (self.variance * 3 + error) / 4)
             }
         };
         self.smoothed = Some(smoothed);
