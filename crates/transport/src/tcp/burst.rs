@@ -23,6 +23,8 @@ const HALVING: u64 = 512;
 const PER_SECOND: u64 = 1024;
 /// A sender that has not sent for so long does not wait for more room.
 const QUIET: Span = Span::from_ms(1);
+/// An ACK that is expected in so long, or in more than half a round trip, is not waited for.
+const FAR: Span = Span::from_ms(1);
 
 impl Sender {
     /// Decides what of the new data goes out now, given that the congestion window has `room` packets; false: none.
@@ -104,9 +106,11 @@ impl Sender {
             return false;
         }
         let whole = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);
-        // Where the oldest packet in flight is young, the ACK to wait for is far.
-        let young = |srtt: Span| self.board.front().is_none_or(|oldest| now.saturating_since(oldest.sent) < srtt / 2);
-        if usable >= whole / terms.stack.burst_share || self.rtt.smoothed().is_none_or(young) {
+        // The ACK of the oldest packet in flight may be too far to wait for it.
+        let far = |srtt: Span| {
+            self.board.front().is_none_or(|oldest| oldest.sent + srtt > now + FAR.min(srtt / 2))
+        };
+        if usable >= whole / terms.stack.burst_share || self.rtt.smoothed().is_none_or(far) {
             return false;
         }
         if room < window {
