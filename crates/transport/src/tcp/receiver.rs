@@ -431,7 +431,9 @@ impl Receiver {
             // What had waited behind it is not looked at yet.
             self.offer.on_arrival(upto, now);
             let len = upto - from;
-            if len >= LEAST_TO_GROW && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
+            // Whether it is worth its memory is asked as if it joined others.
+            let joined = terms.stack.memory.of_joined(len);
+            if len >= LEAST_TO_GROW && self.offer.grow(len, joined, u64::from(terms.own_mss())) {
                 self.policy.on_growth();
             }
             self.offer.give_back(saved);
@@ -474,7 +476,7 @@ impl Receiver {
         // A packet that joins the one before it takes its memory at once, another one when the window has grown.
         let joins = held < memory;
         self.offer.hold(if joins { held } else { 0 });
-        if terms.sack && self.offer.grow(len, memory, u64::from(terms.own_mss())) {
+        if terms.sack && self.offer.grow(len, memory.min(held), u64::from(terms.own_mss())) {
             self.policy.on_growth();
         }
         self.offer.hold(if joins { 0 } else { held });
