@@ -136,7 +136,7 @@ fn what_tcp_keys_mean_to_a_kernel() {
     let host = &plan.hosts[0];
     assert_eq!(host.route, "initcwnd 20 rto_min 2ms quickack 1");
     let found = |name: &str| sysctl(host, &format!("net.ipv4.{name}")).unwrap_or("none");
-    assert_eq!(found("tcp_rmem"), "4096 1152871 1152871");
+    assert_eq!(found("tcp_rmem"), "4096 1146074 1146074");
     assert_eq!(["tcp_rto_max_ms", "tcp_ecn", "tcp_frto"].map(found), ["2000", "1", "0"]);
     assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr"].map(found), ["0", "0"]);
     let cubic = ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"];
@@ -181,12 +181,12 @@ fn receive_windows_are_buffers_of_a_kernel() {
     assert_eq!(rmem(&[]), "4096 131072 6291456");
     assert_eq!(rmem(&[tuned]), "4096 131072 6291456");
     assert_eq!(rmem(&[fixed]), "4096 6291456 6291456");
-    // 1 MiB and 890 B for each 8948 B of it.
-    assert_eq!(rmem(&[window]), "4096 1152871 1152871");
-    assert_eq!(rmem(&[window, fixed]), "4096 1152871 1152871");
-    assert_eq!(rmem(&[window, tuned]), "4096 131072 1152871");
-    assert_eq!(rmem(&[small, tuned]), "4096 72054 72054");
-    assert_eq!(rmem(&[window, ("hosts.mtu", "1500B")]), "4096 1693073 1693073");
+    // 1 MiB and 832 B for each 8948 B of it.
+    assert_eq!(rmem(&[window]), "4096 1146074 1146074");
+    assert_eq!(rmem(&[window, fixed]), "4096 1146074 1146074");
+    assert_eq!(rmem(&[window, tuned]), "4096 131072 1146074");
+    assert_eq!(rmem(&[small, tuned]), "4096 71629 71629");
+    assert_eq!(rmem(&[window, ("hosts.mtu", "1500B")]), "4096 1651072 1651072");
 }
 
 #[test]

@@ -9,14 +9,11 @@ use crate::settings::{RouteAttributes, set_sysctl};
 use crate::tables::Experiment;
 use firstlight_linux::{Parameter, Sysctl};
 use firstlight_transport::cc::LinuxControl;
-use firstlight_transport::{Autotune, TcpConfig};
+use firstlight_transport::{Autotune, Memory, TcpConfig};
 use firstlight_units::Span;
 
 /// The ticks of the kernels that there are: 1/HZ.
 const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)];
-/// Bytes of memory that a kernel counts for a received packet beside its payload (measured: 850 to 930 on Linux 7.2,
-/// for MTUs of 1500 to 65535 B). It offers the part of its receive buffer that payload can fill.
-const BESIDE_PAYLOAD: u64 = 890;
 /// The receive buffer that a kernel starts with.
 const UNTUNED_BUFFER: u64 = 131_072;
 /// Headers of IP and TCP in a packet, with timestamps.
@@ -177,7 +174,7 @@ impl<'a> Kernel<'a> {
         let window = self.tcp.receive_window;
         if self.has("receive_window") {
             let (window, payload) = (window.get(), mtu - HEADERS);
-            let buffer = (window + window * BESIDE_PAYLOAD / payload).min(i32::MAX as u64);
+            let buffer = (window + window * Memory::BESIDE_PAYLOAD / payload).min(i32::MAX as u64);
             let fixed = self.tcp.autotune == Autotune::Off;
             let first = if fixed { buffer } else { buffer.min(UNTUNED_BUFFER) };
             self.sysctl("tcp_rmem", format!("4096 {first} {buffer}"));

@@ -5,7 +5,7 @@ use firstlight_net::fabric::{HybridConfig, Resize, SegregationConfig, VoqConfig}
 use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
 use firstlight_transport::cc::{Drain, RoundTrip, SlowStart, SwiftConfig, TimelyConfig, VegasConfig};
-use firstlight_transport::{Autotune, CcConfig, TcpConfig};
+use firstlight_transport::{Autotune, CcConfig, StackConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
 const PAIR: &str = include_str!("../../lab/tests/specs/pair.toml");
@@ -84,16 +84,18 @@ fn red_of_voqs_comes_to_its_place() {
     assert_eq!(hybrid(&read(PAIR, &[])).voq.discipline.red, None);
 }
 
+/// But for the receive buffer, which takes no more memory than a kernel's does.
 #[test]
 fn without_settings_hosts_are_as_the_endpoint_has_them() {
     let spec = read(PAIR, &[]);
-    assert_eq!(spec.tcp, TcpConfig::default());
+    let stack = StackConfig { receive_memory: Some(Bytes::new(6 << 20)), ..StackConfig::default() };
+    assert_eq!(spec.tcp, TcpConfig { stack, ..TcpConfig::default() });
     assert!(spec.flows.iter().all(|flow| flow.cc.simulated() == CcConfig::from_name("cubic").as_ref()));
     assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
     assert_eq!((hybrid(&spec).marks, &hybrid(&spec).segregation), (None, &None));
     assert_eq!(hybrid(&spec).voq.resize, None);
     let star = read(INCAST, &[]);
-    assert_eq!(star.tcp, TcpConfig { mtu: 1500, ..TcpConfig::default() });
+    assert_eq!(star.tcp, TcpConfig { mtu: 1500, stack, ..TcpConfig::default() });
     assert_eq!(star.name, "my-test");
 }
 

@@ -42,7 +42,8 @@ pub struct TcpConfig {
         schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets", "x-without" = "no cap"))
     )]
     pub max_window: Option<u32>,
-    /// Largest receive window. Where it is given, it is not tuned unless `tcp.autotune = true` is written.
+    /// Largest receive window. Where it is given, it is not tuned unless `tcp.autotune = true` is written. Where it is
+    /// not, the buffer is tuned up to 6 MiB of memory, packets' own included.
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
     /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what

@@ -10,7 +10,7 @@ use firstlight_net::fabric::{CircuitConfig, PacketConfig, SegregationConfig};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::{Drops, PacerConfig, RedConfig};
 use firstlight_transport::cc::CcTables;
-use firstlight_transport::{Autotune, WINDOW_OF_2012};
+use firstlight_transport::{Autotune, TcpConfig, WINDOW_OF_2012};
 use firstlight_units::{SettingError, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,6 +144,10 @@ impl Experiment {
         let tcp = &mut self.tcp.tcp;
         if places.has("tcp.receive_window") && !places.has("tcp.autotune") {
             tcp.autotune = Autotune::Off;
+        }
+        if tcp.autotune == Autotune::On && tcp.receive_window == TcpConfig::default().receive_window {
+            // As much memory as a kernel has by default, which has room for less payload.
+            tcp.stack.receive_memory = Some(tcp.receive_window);
         }
         if tcp.autotune == Autotune::Year2012 && !places.has("tcp.receive_window") {
             tcp.receive_window = WINDOW_OF_2012;
