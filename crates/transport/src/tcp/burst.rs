@@ -107,9 +107,7 @@ impl Sender {
         }
         let whole = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);
         // The ACK of the oldest packet in flight may be too far to wait for it.
-        let far = |srtt: Span| {
-            self.board.front().is_none_or(|oldest| oldest.sent + srtt > now + FAR.min(srtt / 2))
-        };
+        let far = |srtt: Span| self.board.front().is_none_or(|oldest| oldest.sent + srtt > now + FAR.min(srtt / 2));
         if usable >= whole / terms.stack.burst_share || self.rtt.smoothed().is_none_or(far) {
             return false;
         }
@@ -144,6 +142,8 @@ impl Sender {
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
         let eighths = self.rtt.smoothed().map_or(8, |srtt| (srtt.as_ps() / 125_000).max(1));
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        u64::from(self.window.cwnd.max(self.board.len())) * u64::from(terms.mss) * percent * 80_000 / eighths / PER_SECOND
+        u64::from(self.window.cwnd.max(self.board.len())) * u64::from(terms.mss) * percent * 80_000
+            / eighths
+            / PER_SECOND
     }
 }

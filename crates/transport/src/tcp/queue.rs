@@ -131,6 +131,12 @@ impl SendQueue {
         self.writes
     }
 
+    /// Whether the program may hand over more: at once, or because an ACK has freed memory.
+    #[inline]
+    pub(crate) const fn may_write(&self) -> bool {
+        self.writes || self.news
+    }
+
     /// Whether the program waits for room.
     pub(crate) const fn waits(&self) -> bool {
         self.backlog > 0 && !self.writes
@@ -352,17 +358,14 @@ impl Sender {
         if queue.chunks.len() == 1 { Attempt::One } else { Attempt::None }
     }
 
-    /// An ACK has freed memory: a write that waits may go on.
+    /// An ACK has freed memory: a write that waits may go on, when what there is has been sent.
     #[inline]
-    pub(crate) fn wake_writer(&mut self, terms: &Terms) {
-        if self.queue.waits() {
-            self.try_to_wake(terms);
-        }
+    pub(crate) fn wake_writer(&mut self) {
+        self.queue.news = self.queue.waits();
     }
 
     #[cold]
-    fn try_to_wake(&mut self, terms: &Terms) {
-        self.queue.news = true;
+    pub(crate) fn try_to_wake(&mut self, terms: &Terms) {
         let unsent = self.queue.end - self.next;
         let unsent_fits = self.queue.unsent_limit.is_none_or(|limit| 2 * unsent < limit);
         self.queue.writes = unsent_fits && self.queue.has_room_again(u64::from(terms.mss));
@@ -377,7 +380,6 @@ impl Sender {
         self.queue.limit = Limit::Tuned(limit.max(wanted), most);
         if self.queue.waits() {
             self.try_to_wake(terms);
-            self.queue.news = false;
         }
     }
 }

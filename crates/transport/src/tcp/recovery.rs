@@ -136,7 +136,7 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(terms.window_cap());
         self.copied_upto = 0;
         self.queue.attempt = Attempt::Usual;
-        self.wake_writer(terms);
+        self.wake_writer();
         if self.board.is_empty() && self.next == self.written {
             self.limits.set(Limited::Idle, now);
         }

@@ -277,7 +277,7 @@ impl Sender {
     pub(crate) fn has_work(&self) -> bool {
         let done = self.next == self.written && self.board.is_empty();
         let full = self.limited && self.usage_end == self.next && self.board.in_flight() >= self.window.cwnd;
-        !(done || full) || self.probe_due || self.waits_to_send() || self.queue.writes()
+        !(done || full) || self.probe_due || self.waits_to_send() || self.queue.may_write()
     }
 
     /// Whether data wait for the pacer or for the interface.
@@ -303,15 +303,20 @@ impl Sender {
         }
     }
 
-    /// Whether the program can go on because the buffer has become larger.
+    /// Whether the program can go on because an ACK has freed memory or the buffer has become larger.
     fn gets_room(&mut self, now: Time, terms: &Terms) -> bool {
-        if !self.queue.waits() || self.board.in_flight() >= self.window.cwnd {
+        if !self.queue.waits() {
             return false;
         }
+        let has_window = self.board.in_flight() < self.window.cwnd;
         if self.queue.has_news() {
-            self.enlarge_buffer(terms);
+            if has_window {
+                self.enlarge_buffer(terms);
+            } else {
+                self.try_to_wake(terms);
+            }
         }
-        if !self.queue.writes() && self.next >= self.written {
+        if has_window && !self.queue.writes() && self.next >= self.written {
             self.limits.set(Limited::ByBuffer, now);
         }
         self.queue.writes()
