@@ -67,7 +67,8 @@ impl HyStart {
         let srtt = std::mem::replace(&mut self.srtt, ack.srtt.unwrap_or(Span::ZERO));
         let Some(rtt) = ack.rtt else { return };
         self.min_rtt = self.min_rtt.min(rtt);
-        self.min_micros = self.min_micros.min(micros(ack.now) - micros(ack.now - rtt));
+        self.min_micros =
+            self.min_micros.min(micros(ack.now) - micros(Time::ZERO + ack.now.saturating_since(Time::ZERO + rtt)));
         if ack.una > self.round_end {
             self.round_end = ack.next;
             self.round_start = micros(ack.now);

@@ -231,7 +231,9 @@ impl Receiver {
         }
         let start = self.map.offset(p.seq(), self.stream.next());
         let end = start + u64::from(p.payload());
-        end <= self.offer.highest() || self.admits_beyond(start, end)
+        // A probe of the window lies before what was acknowledged last: it is to be answered.
+        let is_old = end < self.acked && !p.is_data();
+        !is_old && (end <= self.offer.highest() || self.admits_beyond(start, end))
     }
 
     /// A packet whose timestamp is older than the newest: a copy from long ago, unless it is an acknowledgement alone.

@@ -312,9 +312,8 @@ impl Sender {
         if self.queue.has_news() {
             if has_window {
                 self.enlarge_buffer(terms);
-            } else {
-                self.try_to_wake(terms);
             }
+            self.try_to_wake(terms);
         }
         if has_window && !self.queue.writes() && self.next >= self.written {
             self.limits.set(Limited::ByBuffer, now);

@@ -1004,3 +1004,17 @@ fn a_program_reads_after_all_that_arrives_at_once() {
     assert_eq!(acknowledged(false), [false, true, false]);
     assert_eq!(acknowledged(true), [false, false, true]);
 }
+
+/// A probe of the window, of which nothing is new, is answered: the ACK that told of the window may be lost.
+#[test]
+fn a_probe_of_the_window_is_answered() {
+    let mut wire = Wire::new("newreno", TcpConfig::default()).send(20).run(after_ms(1));
+    let receiver = &mut wire.ends[1];
+    assert!(!receiver.transmit(wire.now, &mut Packet::default()), "all is acknowledged");
+    let seq = receiver.receiver.bytes() as u32 + 1000;
+    let tcp = TcpHeader { flags: TcpFlags::ACK, seq, ack: 7001, tsval: timestamp(wire.now), ..TcpHeader::default() };
+    receiver.on_segment(Packet::new_tcp(FlowTuple::default(), 52, 0, tcp).tcp().unwrap(), wire.now);
+    let mut answer = Packet::default();
+    assert!(receiver.transmit(wire.now, &mut answer));
+    assert_eq!(answer.tcp().unwrap().ack(), seq + 1);
+}
