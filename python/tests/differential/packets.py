@@ -1,8 +1,8 @@
 """Captures as rows, and where two of them part.
 
 Packets are compared as they arrive. A kernel gives a packet to the interface when that has sent others (TCP
-small queues), a simulated host when it may be sent: that is the same on the wire. The order in which packets arrive counts at each
-end; between the two ends their times do.
+small queues), a simulated host when it may be sent: that is the same on the wire. The order in which packets
+arrive counts at each end; between the two ends their times do.
 """
 
 from dataclasses import dataclass

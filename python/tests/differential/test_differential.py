@@ -44,7 +44,9 @@ def test_packets_that_arrive_at_both_ends_at_once_have_no_order() -> None:
     data, ack = row(30, seq=1449), replace(row(30.5, payload=0), sent=False)
     start = [row(0, payload=0), row(10, payload=0), row(20)]
     assert kind([*start, data, ack], [*start, ack, replace(data, at_us=30.6)]) is None
-    assert kind([*start, data, ack], [*start, ack, replace(data, at_us=31.1)]) == "end of data before any loss"
+    assert (
+        kind([*start, data, ack], [*start, ack, replace(data, at_us=31.1)]) == "end of data before any loss"
+    )
     assert kind([*start, data, ack], [*start, ack, replace(data, seq=1)]) == "seq of data before any loss"
     assert kind([*start, data, row(30.2)], [*start, row(30.2), data]) == "seq of data before any loss"
 

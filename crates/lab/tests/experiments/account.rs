@@ -109,8 +109,8 @@ fn a_lost_tail_costs_a_timeout() {
     let text = format!("{STAR}[switch]\nqueue = 1\n{flows}");
     let outcome = account(&text, &[("tcp.tick", "0s"), ("tcp.tail_loss_probe", "false"), ("tcp.rto_min", "200ms")]);
     // SYNs come one after the other, data at almost the same time: the third packet is dropped. The timeout is that of
-    // RFC 6298 after one sample, the handshake's.
-    let timeout = 200_000 * US + 4 * US + 4 * SYN;
+    // RFC 6298 after one sample, the handshake's, in whole microseconds.
+    let timeout = 200_000 * US + (4 * US + 4 * SYN) / US * US;
     assert_eq!([0, 1, 2].map(|flow| cause(&outcome, flow, "rto")), [0, 0, timeout]);
     assert_eq!(time(&outcome, 2, ["retransmission", "rto", "host0.port", "flow 1"]), timeout);
     let at = "bytes 0 to 999 (its last) dropped at host0.port at 6.";

@@ -130,13 +130,14 @@ fn an_interface_has_room_for_one_packet() {
 }
 
 /// As `a_lost_tail_costs_a_timeout`, with tail loss probes. That of a lone packet comes after twice the round trip and
-/// the shortest timeout, but no later than the timeout, which is after one round trip and the shortest timeout.
+/// the shortest timeout, but no later than the timeout, which is after one round trip, in whole microseconds, and the
+/// shortest timeout.
 #[test]
 fn a_lost_tail_is_probed() {
     let flows: String =
         [(1, "0ns"), (2, "50ns"), (3, "100ns")].map(|(host, start)| flow(host, 0, 1000, start)).concat();
     let outcome = exact(&format!("{STAR}[switch]\nqueue = 1\n{flows}"), &[("tcp.rto_min", "200ms")]);
-    let probe = 200_000 * US + HANDSHAKE;
+    let probe = 200_000 * US + HANDSHAKE / US * US;
     assert_eq!(time(&outcome, 2, ["retransmission", "tail_probe", "host0.port", "flow 1"]), probe);
     assert_eq!([0, 1, 2].map(|flow| cause(&outcome, flow, "tail_probe")), [0, 0, probe]);
     assert_eq!(cause(&outcome, 2, "rto"), 0);
@@ -169,14 +170,14 @@ fn three_later_packets_show_a_loss() {
     assert_eq!(cause(&outcome, 0, "reordering"), 0);
 }
 
-/// One later packet: RACK waits for a quarter of the shortest round trip, the handshake's, whether the other one is
-/// only late.
+/// One later packet: RACK waits for a quarter of the shortest round trip, the handshake's in whole microseconds, whether
+/// the other one is only late.
 #[test]
 fn one_later_packet_leaves_a_doubt() {
     let (outcome, only_ack) = a_dropped_second_packet(3, 1);
     assert_eq!(time(&outcome, 0, ["retransmission", "fast_recovery", "host0.port", "flow 2"]), only_ack);
-    assert_eq!(time(&outcome, 0, ["retransmission", "reordering", "host0.port", "flow 2"]), HANDSHAKE / 4);
-    assert_eq!(cause(&outcome, 0, "reordering"), HANDSHAKE / 4);
+    assert_eq!(time(&outcome, 0, ["retransmission", "reordering", "host0.port", "flow 2"]), HANDSHAKE / US * US / 4);
+    assert_eq!(cause(&outcome, 0, "reordering"), HANDSHAKE / US * US / 4);
 }
 
 /// A client reads twice, over connections that stay open. Its connection carries the second request, of 100 B, once the

@@ -62,7 +62,7 @@ fn equal_flows_lock_each_other_out_without_jitter_alone() {
     let locked = result(text, &[]);
     let noisy = result(text, &[("hosts.jitter.kind", "exponential"), ("hosts.jitter.mean", "2us")]);
     assert!(shares(&locked) < 0.5 && warns(&locked), "{} {}", shares(&locked), locked.manifest["warnings"]);
-    assert!(shares(&noisy) > 0.8 && !warns(&noisy), "{} {}", shares(&noisy), noisy.manifest["warnings"]);
+    assert!(shares(&noisy) > 0.7 && !warns(&noisy), "{} {}", shares(&noisy), noisy.manifest["warnings"]);
 }
 
 #[test]

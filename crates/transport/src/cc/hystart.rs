@@ -91,7 +91,7 @@ impl HyStart {
         self.last_ack = ack.now;
         let per_round_trip = SLOW_START_PACE * u64::from(cwnd) * u64::from(ack.mss);
         let eighths = (srtt.as_ps() / Span::from_ns(125).as_ps()).max(1);
-        let bytes_per_second = per_round_trip * 8_000_000 / eighths;
+        let bytes_per_second = per_round_trip.saturating_mul(8_000_000) / eighths;
         let cushion = (CUSHION * 1_000_000 / bytes_per_second.max(1)).min(CUSHION_MAX);
         micros(ack.now) - self.round_start > (self.min_micros + cushion) / 2
     }

@@ -142,8 +142,7 @@ impl Sender {
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
         let eighths = self.rtt.smoothed().map_or(8, |srtt| (srtt.as_ps() / 125_000).max(1));
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        u64::from(self.window.cwnd.max(self.board.len())) * u64::from(terms.mss) * percent * 80_000
-            / eighths
-            / PER_SECOND
+        let window = u64::from(self.window.cwnd.max(self.board.len())) * u64::from(terms.mss);
+        window.saturating_mul(percent * 80_000) / eighths / PER_SECOND
     }
 }
