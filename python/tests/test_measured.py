@@ -341,7 +341,7 @@ def test_wrong_plans_are_named(folder: Path) -> None:
 def flows(*rates: list[float]) -> Result:
     """Throughput of flows by millisecond; a zero is no row."""
     cells = [(1000.0 * i, f, x) for f, row in enumerate(rates) for i, x in enumerate(row) if x]
-    time, flow, rate = zip(*cells, strict=True)
+    time, flow, rate = map(list, zip(*cells, strict=True))
     table = {"time_us": time, "flow": flow, "goodput_gbps": rate}
     return result_of({}, throughput=table)
 

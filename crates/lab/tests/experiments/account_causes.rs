@@ -170,8 +170,8 @@ fn three_later_packets_show_a_loss() {
     assert_eq!(cause(&outcome, 0, "reordering"), 0);
 }
 
-/// One later packet: RACK waits for a quarter of the shortest round trip, the handshake's in whole microseconds, whether
-/// the other one is only late.
+/// One later packet: RACK waits for a quarter of the shortest round trip, which is the handshake's in whole
+/// microseconds, whether the other one is only late.
 #[test]
 fn one_later_packet_leaves_a_doubt() {
     let (outcome, only_ack) = a_dropped_second_packet(3, 1);

@@ -416,8 +416,9 @@ impl Receiver {
         }
     }
 
-    /// A packet continues the stream `from` an offset `upto` another, or with its FIN. It takes `memory` by itself, `held`
-    /// in the buffer, and what had waited `behind` it as much, of which `saved` is given back when it has joined.
+    /// A packet continues the stream `from` an offset `upto` another, or with its FIN. It takes `memory` by itself,
+    /// `held` in the buffer, and what had waited `behind` it as much, of which `saved` is given back when it has
+    /// joined.
     fn on_progress(
         &mut self,
         [from, upto]: [u64; 2],
