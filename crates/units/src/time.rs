@@ -36,6 +36,11 @@ impl Time {
     pub const fn saturating_since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// What a clock of whole microseconds shows.
+    pub const fn whole_us(self) -> u64 {
+        self.0 / Span::from_us(1).0
+    }
 }
 
 impl Span {

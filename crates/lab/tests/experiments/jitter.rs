@@ -50,7 +50,7 @@ fn packets_stay_in_order_on_every_fabric() {
 /// The phase effect: without noise one of the senders has nearly everything.
 #[test]
 fn equal_flows_lock_each_other_out_without_jitter_alone() {
-    let text = "duration = \"1s\"\n[fabric]\nkind = \"star\"\nhosts = 20\n[hosts]\nrate = \"10Gbps\"\ndelay = \"5us\"\n\
+    let text = "duration = \"2s\"\n[fabric]\nkind = \"star\"\nhosts = 20\n[hosts]\nrate = \"10Gbps\"\ndelay = \"5us\"\n\
                 mtu = \"1500B\"\n[switch]\nqueue = 100\n[tcp]\ncc = \"cubic\"\n[[flows]]\nfrom = \"all\"\nto = \
                 \"host0\"\n";
     let shares = |outcome: &firstlight_lab::Outcome| {
@@ -62,7 +62,7 @@ fn equal_flows_lock_each_other_out_without_jitter_alone() {
     let locked = result(text, &[]);
     let noisy = result(text, &[("hosts.jitter.kind", "exponential"), ("hosts.jitter.mean", "2us")]);
     assert!(shares(&locked) < 0.5 && warns(&locked), "{} {}", shares(&locked), locked.manifest["warnings"]);
-    assert!(shares(&noisy) > 0.7 && !warns(&noisy), "{} {}", shares(&noisy), noisy.manifest["warnings"]);
+    assert!(shares(&noisy) > 0.8 && !warns(&noisy), "{} {}", shares(&noisy), noisy.manifest["warnings"]);
 }
 
 #[test]

@@ -193,7 +193,7 @@ impl Fabric {
 
     /// When the last bit of the packet that `host` injected last leaves its interface, or did; `None` where that is not
     /// known in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may hold packets back. A
-    /// packet that is lost to an injected fault leaves at once.
+    /// packet that is lost to an injected fault leaves at once. To be asked before another host injects one.
     #[inline]
     pub fn departure(&self, host: HostId) -> Option<Time> {
         self.core.departure(host.index())

@@ -15,18 +15,14 @@ use firstlight_units::{Span, Time};
 const LOW_WINDOW: u32 = 16;
 const MIN_SAMPLES: u32 = 8;
 const TRAIN_GAP: Span = Span::from_ms(2);
-/// Twice the bytes of the bursts by which a train may be longer, ...
+/// Twice the bytes of the two largest bursts (`queue.rs`) by which a train may be longer, ...
 const CUSHION: u64 = 4 * 65_475;
-/// ... and twice the most time.
+/// ... and twice the most time, in microseconds.
 const CUSHION_MAX: u64 = 1000;
 /// Slow start doubles the window in a round trip: it sends at twice the rate of window / RTT.
 const SLOW_START_PACE: u64 = 2;
 const DELAY_MIN: Span = Span::from_ms(4);
 const DELAY_MAX: Span = Span::from_ms(16);
-
-const fn micros(at: Time) -> u64 {
-    at.as_ps() / Span::from_us(1).as_ps()
-}
 
 /// The state of one connection's HyStart.
 #[derive(Clone, Debug)]
@@ -38,7 +34,6 @@ pub(super) struct HyStart {
     round_rtt: Span,
     samples: u32,
     min_rtt: Span,
-    min_micros: u64,
     /// The smoothed round-trip time after the last ACK.
     srtt: Span,
 }
@@ -52,7 +47,6 @@ impl HyStart {
             round_rtt: Span::MAX,
             samples: 0,
             min_rtt: Span::MAX,
-            min_micros: u64::MAX,
             srtt: Span::ZERO,
         }
     }
@@ -67,11 +61,9 @@ impl HyStart {
         let srtt = std::mem::replace(&mut self.srtt, ack.srtt.unwrap_or(Span::ZERO));
         let Some(rtt) = ack.rtt else { return };
         self.min_rtt = self.min_rtt.min(rtt);
-        self.min_micros =
-            self.min_micros.min(micros(ack.now) - micros(Time::ZERO + ack.now.saturating_since(Time::ZERO + rtt)));
         if ack.una > self.round_end {
             self.round_end = ack.next;
-            self.round_start = micros(ack.now);
+            self.round_start = ack.now.whole_us();
             self.last_ack = ack.now;
             self.round_rtt = Span::MAX;
             self.samples = 0;
@@ -93,7 +85,7 @@ impl HyStart {
         let eighths = (srtt.as_ps() / Span::from_ns(125).as_ps()).max(1);
         let bytes_per_second = per_round_trip.saturating_mul(8_000_000) / eighths;
         let cushion = (CUSHION * 1_000_000 / bytes_per_second.max(1)).min(CUSHION_MAX);
-        micros(ack.now) - self.round_start > (self.min_micros + cushion) / 2
+        ack.now.whole_us() - self.round_start > ((Time::ZERO + self.min_rtt).whole_us() + cushion) / 2
     }
 
     fn delay_rises(&mut self, rtt: Span) -> bool {

@@ -17,7 +17,7 @@ use super::offer_2012::{self, Tuning2012};
 use super::terms::Terms;
 use crate::autotune::Autotune;
 use crate::config::Memory;
-use firstlight_units::{Bytes, Span, Time};
+use firstlight_units::{Bytes, Time};
 
 /// The largest window that a SYN can offer.
 const UNSCALED: u64 = 65_535;
@@ -213,7 +213,7 @@ impl Offer {
         let mss = u64::from(mss);
         self.granted = self.granted.min(self.space().saturating_sub(mss).max(2 * mss));
         self.arrived = self.granted.min(FIRST_SEGMENTS * mss);
-        self.counted = (1, microseconds(now));
+        self.counted = (1, now.whole_us());
         if let Some(tuning) = &mut self.of_2012 {
             tuning.establish(now);
         }
@@ -227,7 +227,7 @@ impl Offer {
             if let Some(tuning) = &mut self.of_2012 {
                 tuning.on_arrival(next, self.window, now);
             }
-            let now = microseconds(now);
+            let now = now.whole_us();
             if self.round.0 > 0 {
                 let sample = 8 * (now - self.round.1).max(1);
                 self.rtt = if self.rtt == 0 { sample } else { self.rtt.min(sample) };
@@ -267,7 +267,7 @@ impl Offer {
             return;
         }
         match &mut self.of_2012 {
-            None => self.resize(next, left, extent, microseconds(now)),
+            None => self.resize(next, left, extent, now.whole_us()),
             Some(tuning) => {
                 if let Some(payload) = tuning.on_read(next, now) {
                     self.buffer = self.buffer.max((payload * WHOLE / self.share).min(self.most));
@@ -355,9 +355,4 @@ impl Offer {
         self.highest = self.highest.max(self.edge);
         (window >> self.scale) as u16
     }
-}
-
-/// The clock by which a receiver measures round trips counts whole microseconds.
-const fn microseconds(now: Time) -> u64 {
-    now.as_ps() / Span::from_us(1).as_ps()
 }

@@ -13,8 +13,7 @@ const EIGHTH: Span = Span::from_ns(125);
 
 /// A round trip in whole microseconds of the host's clock, as Linux measures it.
 pub(crate) fn since(sent: Time, now: Time) -> Span {
-    let micros = |at: Time| at.as_ps() / Span::from_us(1).as_ps();
-    Span::from_us((micros(now) - micros(sent)).max(1))
+    Span::from_us((now.whole_us() - sent.whole_us()).max(1))
 }
 
 /// A span in whole units.
