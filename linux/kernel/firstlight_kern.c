@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/miscdevice.h>
 #include <linux/moduleparam.h>
 #include <linux/netdevice.h>
@@ -40,6 +41,9 @@ module_param_named(min_window, firstlight_min_window, uint, 0444);
 unsigned int firstlight_max_window = ~0U;
 module_param_named(max_window, firstlight_max_window, uint, 0444);
 
+/* random.c */
+void random_begin_anew(void);
+
 static struct net_device **devices;
 
 /* The engine is running. One rearm() follows. */
@@ -56,9 +60,40 @@ static struct iphdr *ip_hdr_of(const struct sk_buff *skb)
 	return (struct iphdr *)(skb->data + ETH_HLEN);
 }
 
+static struct ipv6hdr *ipv6_hdr_of(const struct sk_buff *skb)
+{
+	return (struct ipv6hdr *)(skb->data + ETH_HLEN);
+}
+
+/*
+ * Bytes before the header of the transport, if the headers of Ethernet and IP are contiguous so far; 0 for a frame that
+ * carries neither IPv4 nor IPv6. Extension headers of IPv6 count as the transport's.
+ */
+static unsigned int before_transport(const struct sk_buff *skb)
+{
+	if (skb_headlen(skb) >= ETH_HLEN + sizeof(struct iphdr) && eth_hdr_of(skb)->h_proto == htons(ETH_P_IP))
+		return ETH_HLEN + ip_hdr_of(skb)->ihl * 4;
+	if (skb_headlen(skb) >= ETH_HLEN + sizeof(struct ipv6hdr) && eth_hdr_of(skb)->h_proto == htons(ETH_P_IPV6))
+		return ETH_HLEN + sizeof(struct ipv6hdr);
+	return 0;
+}
+
+static bool is_ipv6(const struct sk_buff *skb)
+{
+	return eth_hdr_of(skb)->h_proto == htons(ETH_P_IPV6);
+}
+
+/* Whether a TCP header follows the one of IP. */
+static bool is_tcp(const struct sk_buff *skb)
+{
+	if (is_ipv6(skb))
+		return ipv6_hdr_of(skb)->nexthdr == IPPROTO_TCP;
+	return ip_hdr_of(skb)->protocol == IPPROTO_TCP && !(ip_hdr_of(skb)->frag_off & htons(IP_OFFSET));
+}
+
 static struct tcphdr *tcp_hdr_of(const struct sk_buff *skb)
 {
-	return (struct tcphdr *)(skb->data + ETH_HLEN + ip_hdr_of(skb)->ihl * 4);
+	return (struct tcphdr *)(skb->data + before_transport(skb));
 }
 
 static void on_due(struct time_travel_event *event);
@@ -90,27 +125,25 @@ static void on_due(struct time_travel_event *event)
 /* ---- packets to the engine ---- */
 
 /*
- * Makes the headers of IPv4, TCP and UDP contiguous. They are in packets of the stack itself: then nothing is copied,
- * and the payload is not moved. Returns false when memory is short.
+ * Makes the headers of IP, TCP and UDP contiguous. They are in packets of the stack itself: then nothing is copied, and
+ * the payload is not moved. Returns false when memory is short.
  */
 static bool headers_together(struct sk_buff *skb)
 {
-	unsigned int needed = min_t(unsigned int, skb->len, ETH_HLEN + sizeof(struct iphdr));
-	const struct iphdr *ip;
-	const struct tcphdr *tcp;
+	unsigned int needed = ETH_HLEN + sizeof(struct ipv6hdr);
 
-	if (!pskb_may_pull(skb, needed))
+	/* No packet of TCP is shorter than an IPv6 header. */
+	if (!pskb_may_pull(skb, min(skb->len, needed)))
 		return false;
-	if (needed < ETH_HLEN + sizeof(struct iphdr) || eth_hdr_of(skb)->h_proto != htons(ETH_P_IP))
+	needed = before_transport(skb);
+	if (!needed)
 		return true;
-	ip = ip_hdr_of(skb);
-	needed = ETH_HLEN + ip->ihl * 4 + sizeof(struct tcphdr);
-	if (ip->protocol != IPPROTO_TCP || skb->len < needed)
-		return pskb_may_pull(skb, min(skb->len, needed));
-	if (!pskb_may_pull(skb, needed))
+	needed += sizeof(struct tcphdr);
+	if (!pskb_may_pull(skb, min(skb->len, needed)))
 		return false;
-	tcp = tcp_hdr_of(skb);
-	needed += tcp->doff * 4 - sizeof(struct tcphdr);
+	if (!is_tcp(skb) || skb->len < needed)
+		return true;
+	needed += tcp_hdr_of(skb)->doff * 4 - sizeof(struct tcphdr);
 	return pskb_may_pull(skb, min(skb->len, needed));
 }
 
@@ -170,23 +203,23 @@ static void mark_ece(struct sk_buff *skb, struct tcphdr *tcp)
 		csum_replace2(&tcp->check, before, *flags);
 }
 
-/* Marks an IPv4 packet; other packets stay as they are. Returns false when memory is short. */
+/* Marks an IP packet; other packets stay as they are. Returns false when memory is short. */
 static bool mark(struct sk_buff *skb, unsigned int marks)
 {
-	unsigned int headers = ETH_HLEN + sizeof(struct iphdr);
+	unsigned int headers = before_transport(skb);
 	bool tcp;
 
-	if (skb_headlen(skb) < headers || eth_hdr_of(skb)->h_proto != htons(ETH_P_IP))
+	if (!headers)
 		return true;
-	headers = ETH_HLEN + ip_hdr_of(skb)->ihl * 4;
-	tcp = ip_hdr_of(skb)->protocol == IPPROTO_TCP && !ip_is_fragment(ip_hdr_of(skb)) &&
-	      skb_headlen(skb) >= headers + sizeof(struct tcphdr);
+	tcp = is_tcp(skb) && skb_headlen(skb) >= headers + sizeof(struct tcphdr);
 	if (tcp)
 		headers += sizeof(struct tcphdr);
 	if (skb_ensure_writable(skb, headers))
 		return false;
 
-	if (marks & FIRSTLIGHT_CE)
+	if (marks & FIRSTLIGHT_CE && is_ipv6(skb))
+		IP6_ECN_set_ce(skb, ipv6_hdr_of(skb));
+	else if (marks & FIRSTLIGHT_CE)
 		IP_ECN_set_ce(ip_hdr_of(skb));
 	if (marks & FIRSTLIGHT_ECE && tcp)
 		mark_ece(skb, tcp_hdr_of(skb));
@@ -310,6 +343,18 @@ static void report_writes(void)
 
 /* ---- messages to the engine ---- */
 
+/* The first message begins the run, and the run's randomness: what the kernel drew to set hosts up changes nothing. */
+static void begin_randomness(void)
+{
+	static bool begun;
+
+	if (begun)
+		return;
+	begun = true;
+	firstlight_reseed();
+	random_begin_anew();
+}
+
 static ssize_t message_write(struct file *file, const char __user *from, size_t length, loff_t *position)
 {
 	unsigned char *message;
@@ -322,6 +367,7 @@ static ssize_t message_write(struct file *file, const char __user *from, size_t 
 	if (IS_ERR(message))
 		return PTR_ERR(message);
 
+	begin_randomness();
 	local_irq_save(flags);
 	engine_runs = true;
 	error = firstlight_engine->control(message, length, time_travel_now());

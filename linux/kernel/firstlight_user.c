@@ -95,14 +95,14 @@ __uml_setup("firstlight=", open_engine,
 "    Loads the network engine, which tells how many devices fl0, fl1, ... there are.\n\n");
 
 static int seeded;
-static uint64_t state;
+static uint64_t seed, state;
 
 static int __init set_seed(char *argument, int *add)
 {
 	char *end;
 
 	*add = 0;
-	state = strtoull(argument, &end, 10);
+	state = seed = strtoull(argument, &end, 10);
 	if (end == argument || *end)
 		fail_on("firstlight_seed= needs a number, not", argument);
 	seeded = 1;
@@ -111,6 +111,11 @@ static int __init set_seed(char *argument, int *add)
 __uml_setup("firstlight_seed=", set_seed,
 "firstlight_seed=<number>\n"
 "    What the kernel asks of the host's randomness comes from a generator seeded with this number.\n\n");
+
+void firstlight_reseed(void)
+{
+	state = seed;
+}
 
 /*
  * Replaces libc's function for the kernel's os_getrandom(). SplitMix64 (Steele, Lea, Flood: Fast splittable

@@ -14,6 +14,9 @@ void firstlight_say(const char *line);
 /* Writes a line like firstlight_say() and ends the process. */
 void firstlight_fail(const char *line) __attribute__((noreturn));
 
+/* Begins the machine's randomness, as the kernel sees it, anew from the run's seed. */
+void firstlight_reseed(void);
+
 /* The kernel half: its functions for the engine. */
 extern const struct firstlight_host firstlight_host;
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 WORDS = dict(word.partition("=")[::2] for word in sys.argv[1:])
-RUN = Path(WORDS["FIRSTLIGHT_RUN"])
+RUN = Path(WORDS["FIRSTLIGHT_RUN"]).resolve()
 PLAN = json.loads((RUN / "plan.json").read_text())
 MODE = (RUN / "experiment.toml").read_text().split('"')[1]
 

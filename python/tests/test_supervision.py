@@ -110,7 +110,8 @@ def test_an_outcome_becomes_a_result(experiment: Path, tmp_path: Path) -> None:
 
 def test_the_kernel_is_started_with_the_words_that_it_expects(experiment: Path) -> None:
     words = fl.run(experiment, LINUX).manifest["words"]
-    run = words["FIRSTLIGHT_RUN"]
+    run = "/proc/self/cwd"  # programs see these words, and the run's directory is another one in each run
+    assert words["FIRSTLIGHT_RUN"] == run
     assert words["firstlight"] == f"{run}/engine.so,{run}"
     assert words["init"] == f"{run}/guest"
     assert words["time-travel"] == "inf-cpu"
@@ -121,8 +122,6 @@ def test_the_kernel_is_started_with_the_words_that_it_expects(experiment: Path) 
     retcp = fl.run(experiment, {**LINUX, "tcp.cc": "retcp"}).manifest["words"]
     assert not [word for word in retcp if word.startswith("retcp")], "its module is told when it is loaded"
     assert words["seccomp"] == "on"
-    assert words["FIRSTLIGHT_MODULES"] == f"{run}/modules"
-    assert " " not in run
 
 
 def test_the_key_knows_the_kernel_and_the_engine(

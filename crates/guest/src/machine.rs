@@ -5,7 +5,8 @@
 
 use crate::engine_device::EngineDevice;
 use crate::failure::{Context, GuestFailure};
-use crate::{hosts, modules, mounts, power};
+use crate::mounts::{self, RunPlaces};
+use crate::{hosts, modules, power};
 use firstlight_linux::{DILATION, Dilation, Plan};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -42,13 +43,10 @@ impl Machine {
         (Machine::Shared, EngineDevice::at(socket))
     }
 
-    /// Mounts what programs expect, and makes the run's directory visible.
-    pub fn mount(self, directory: &Path, plan: &str) -> Result<(), GuestFailure> {
+    /// Mounts what programs expect. Returns where the run's files are from now on.
+    pub fn mount(self, directory: &Path) -> Result<RunPlaces, GuestFailure> {
         match self {
-            Machine::Own => {
-                mounts::system()?;
-                mounts::uncover(directory, plan)
-            }
+            Machine::Own => mounts::system(directory),
             Machine::Shared => mounts::apart(directory),
         }
     }
@@ -56,8 +54,9 @@ impl Machine {
     /// Makes the kernel ready for the plan; what is different on the machine's own is read from the run's directory.
     pub fn prepare(self, plan: &Plan, directory: &Path) -> Result<Option<Dilation>, GuestFailure> {
         if self == Machine::Own {
+            plan.writable.iter().try_for_each(|directory| mounts::machine_directory(directory, directory))?;
             hosts::raise_limits(plan)?;
-            modules::load(plan)?;
+            modules::load(plan, directory)?;
             modules::allow_controls(plan)?;
             return Ok(None);
         }

@@ -50,14 +50,13 @@ fn main() {
 }
 
 fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
-    let directory = environment("FIRSTLIGHT_RUN")?;
-    machine.mount(&directory, PLAN)?;
-    let Part { plan, names } = part(&directory)?;
+    let places = machine.mount(&environment("FIRSTLIGHT_RUN")?)?;
+    let Part { plan, names } = part(&places.directory)?;
     clock::tighten()?;
-    let dilation = machine.prepare(&plan, &directory)?;
+    let dilation = machine.prepare(&plan, &places.directory)?;
     mounts::names(names.as_ref().unwrap_or(&plan.hosts))?;
     let hosts = hosts::set_up(&plan.hosts, dilation.as_ref())?;
-    run::run(&plan, names.is_some(), hosts, dilation, &directory, engine)
+    run::run(&plan, names.is_some(), hosts, dilation, &places, engine)
 }
 
 /// This machine's part of a plan.

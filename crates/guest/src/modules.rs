@@ -1,7 +1,6 @@
 //! Kernel modules and their parameters.
 
 use crate::failure::{Context, GuestFailure};
-use crate::mounts;
 use firstlight_linux::{Parameter, Plan};
 use nix::kmod::{ModuleInitFlags, finit_module};
 use std::collections::BTreeSet;
@@ -13,12 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Loads the plan's modules with their parameters, and checks the parameters of built-in parts, which the kernel took
 /// from its command line.
-pub fn load(plan: &Plan) -> Result<(), GuestFailure> {
-    for file in &plan.modules {
-        let folder = crate::environment("FIRSTLIGHT_MODULES")?;
-        mounts::uncover(&folder, file)?;
-        load_one(&folder.join(file), &plan.parameters)?;
-    }
+pub fn load(plan: &Plan, directory: &Path) -> Result<(), GuestFailure> {
+    plan.modules.iter().try_for_each(|file| load_one(&directory.join("modules").join(file), &plan.parameters))?;
     let modules: Vec<String> = plan.modules.iter().map(|file| module_name(Path::new(file))).collect();
     plan.parameters.iter().filter(|parameter| !modules.contains(&parameter.module)).try_for_each(check)
 }
@@ -54,7 +49,10 @@ fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), GuestFailure> {
     let arguments =
         CString::new(arguments.join(" ")).context(|| "the value of a module parameter has a zero byte".into())?;
     let rebuild = "`firstlight kernel build` makes the modules with the kernel";
-    let file = File::open(path).context(|| format!("cannot open the module {} ({rebuild})", path.display()))?;
+    let file = File::open(path).context(|| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!("cannot open the module {name} ({rebuild})")
+    })?;
     let mut log = KernelLog::from_now();
     finit_module(file, &arguments, ModuleInitFlags::empty()).context(|| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

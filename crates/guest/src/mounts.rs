@@ -1,16 +1,24 @@
-//! File systems that the kernel's programs expect, mounted over the machine's own files.
+//! File systems that the kernel's programs expect: the machine's own files below a layer in memory, and the kernel's.
 
 use crate::failure::{Context, GuestFailure};
 use firstlight_linux::HostPlan;
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{chdir, pivot_root};
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::os::fd::IntoRawFd;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Folder for files that replace some of the machine's.
+/// Folder for what programs see of the run, and for files that replace some of the machine's.
 const OWN: &str = "/run/firstlight";
+/// What programs write to the machine's files, in memory, and what overlayfs needs beside it.
+const UPPER: &str = "/run/upper";
+const WORK: &str = "/run/work";
+/// Where the root is put together.
+const ROOT: &str = "/run/root";
+/// The run's directory until it has no place.
+const RUN: &str = "/run/run";
 /// The file that gives programs the names of all hosts.
 const NAMES: &str = "/etc/hosts";
 /// Files that would make a program ask a name server, which does not exist here, with the text that replaces theirs.
@@ -35,48 +43,108 @@ pub fn devices() {
     }
 }
 
-/// Mounts the kernel's own file systems over the machine's root.
-pub fn system() -> Result<(), GuestFailure> {
-    mount_one("proc", "/proc")?;
-    mount_one("sysfs", "/sys")?;
+/// Where a run's files are, as this program and those that it starts see them.
+#[derive(Clone, Debug)]
+pub struct RunPlaces {
+    /// The run's directory.
+    pub directory: PathBuf,
+    /// Where each program's working directory is made.
+    pub programs: PathBuf,
+    /// The experiment's folder.
+    pub experiment: PathBuf,
+}
+
+impl RunPlaces {
+    /// All of them in the run's directory.
+    pub fn within(directory: &Path) -> Self {
+        RunPlaces {
+            directory: directory.into(),
+            programs: directory.join("programs"),
+            experiment: directory.join("experiment"),
+        }
+    }
+}
+
+/// Makes a root of the kernel's own: the machine's files below a layer in memory, which is gone with the kernel, and
+/// the kernel's own file systems. Nobody sees the run's directory, whose path is another in each run; this program
+/// holds it open.
+pub fn system(directory: &Path) -> Result<RunPlaces, GuestFailure> {
     mount_one("tmpfs", "/run")?;
+    for place in [UPPER, WORK, ROOT, RUN] {
+        fs::create_dir(place).context(|| format!("cannot make {place}"))?;
+    }
+    machine_directory(directory, Path::new(RUN))?;
+    let run = kept(Path::new(RUN))?;
+    let layers = format!("lowerdir=/,upperdir={UPPER},workdir={WORK},redirect_dir=on");
+    mount(Some("overlay"), ROOT, Some("overlay"), MsFlags::empty(), Some(layers.as_str()))
+        .context(|| "cannot lay a layer over the machine's files".into())?;
+    let experiment =
+        fs::read_link(Path::new(RUN).join("experiment")).context(|| "cannot find the experiment's folder".into())?;
+    let below = kept(&Path::new(ROOT).join(experiment.strip_prefix("/").unwrap_or(&experiment)))?;
+    enter(ROOT).context(|| format!("cannot make {ROOT} the root"))?;
+
+    ["devtmpfs /dev", "proc /proc", "sysfs /sys", "tmpfs /run"].into_iter().try_for_each(|pair| {
+        let (kind, place) = pair.split_once(' ').expect("two words");
+        mount_one(kind, place)
+    })?;
     fs::create_dir_all("/dev/shm").context(|| "cannot make /dev/shm".into())?;
     mount_one("tmpfs", "/dev/shm")?;
     for (link, target) in LINKS {
         // Some systems have these links already.
         let _ = symlink(target, link);
     }
-    Ok(())
+    let (programs, own) = (Path::new(OWN).join("programs"), Path::new(OWN).join("experiment"));
+    fs::create_dir_all(&programs).context(|| format!("cannot make {}", programs.display()))?;
+    symlink(&experiment, &own).context(|| format!("cannot make {}", own.display()))?;
+    if COVERED.iter().any(|place| experiment.starts_with(place)) {
+        bind(&below, &experiment)?;
+    }
+    Ok(RunPlaces { directory: run, programs, experiment: own })
+}
+
+/// Opens a directory for good, and returns a path to it that needs no mount.
+fn kept(directory: &Path) -> Result<PathBuf, GuestFailure> {
+    let opened = File::open(directory).context(|| format!("cannot open {}", directory.display()))?;
+    Ok(format!("/proc/self/fd/{}", opened.into_raw_fd()).into())
+}
+
+/// Makes a directory the root, without the former one.
+fn enter(root: &str) -> nix::Result<()> {
+    chdir(root)?;
+    pivot_root(".", ".")?;
+    umount2(".", MntFlags::MNT_DETACH)?;
+    chdir("/")
+}
+
+/// Makes a directory of the machine visible, where programs then write to it itself.
+pub fn machine_directory(directory: &Path, at: &Path) -> Result<(), GuestFailure> {
+    let what = || format!("cannot make the machine's directory {} visible", directory.display());
+    fs::create_dir_all(at).context(what)?;
+    mount(Some("none"), at, Some("hostfs"), MsFlags::empty(), Some(directory)).context(what)
+}
+
+/// Makes a directory visible in a second place.
+fn bind(directory: &Path, at: &Path) -> Result<(), GuestFailure> {
+    let what = || format!("cannot see {}", at.display());
+    fs::create_dir_all(at).context(what)?;
+    mount(Some(directory), at, None::<&str>, MsFlags::MS_BIND, None::<&str>).context(what)
 }
 
 /// Gives this program a view of the machine's files of its own: `/proc` with its processes, empty `/run` and
 /// `/dev/shm`, and the run's directory in its place.
-pub fn apart(directory: &Path) -> Result<(), GuestFailure> {
+pub fn apart(directory: &Path) -> Result<RunPlaces, GuestFailure> {
     let apart = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(None::<&str>, "/", None::<&str>, apart, None::<&str>).context(|| "cannot make mounts private".into())?;
-    let kept = File::open(directory).context(|| format!("cannot open {}", directory.display()))?;
+    let kept = kept(directory)?;
     ["/run", "/dev/shm"].iter().try_for_each(|place| mount_one("tmpfs", place))?;
     mount_one("proc", "/proc")?;
-    let from = format!("/proc/self/fd/{}", kept.as_raw_fd());
-    let what = || format!("cannot see {}", directory.display());
-    fs::create_dir_all(directory).context(what)?;
-    mount(Some(from.as_str()), directory, None::<&str>, MsFlags::MS_BIND, None::<&str>).context(what)
+    bind(&kept, directory)?;
+    Ok(RunPlaces::within(directory))
 }
 
 fn mount_one(kind: &str, target: &str) -> Result<(), GuestFailure> {
     mount(Some(kind), target, Some(kind), MsFlags::empty(), None::<&str>)
         .context(|| format!("cannot mount {kind} on {target}"))
-}
-
-/// Makes a directory of the machine visible again at its own path, if a file system of the kernel hides it.
-pub fn uncover(directory: &Path, file: &str) -> Result<(), GuestFailure> {
-    let covered = COVERED.iter().any(|place| directory.starts_with(place));
-    if !covered || directory.join(file).exists() {
-        return Ok(());
-    }
-    let what = || format!("cannot make the machine's directory {} visible", directory.display());
-    fs::create_dir_all(directory).context(what)?;
-    mount(Some("none"), directory, Some("hostfs"), MsFlags::empty(), Some(directory)).context(what)
 }
 
 /// Gives programs the hosts' names and no others.

@@ -4,11 +4,14 @@ use crate::clock;
 use crate::engine_device::EngineDevice;
 use crate::failure::{Context, GuestFailure};
 use crate::hosts::GuestHost;
+use crate::mounts::RunPlaces;
 use crate::run::RunEvents;
 use crate::user::User;
 use firstlight_linux::{GuestMessage, ProgramPlan};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::stat::futimens;
+use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -33,8 +36,12 @@ const LAST_LINES: usize = 5;
 /// The programs of a run.
 #[derive(Clone)]
 pub struct Programs {
-    /// The folder `programs` in the run's directory.
+    /// The folder of outputs, in the run's directory.
     folder: PathBuf,
+    /// Where the folders are in which programs work; the same one, or one in the kernel's memory.
+    places: PathBuf,
+    /// The experiment's folder.
+    experiment: PathBuf,
     /// Variables of programs' environment besides the usual ones; known when the run begins.
     environment: Arc<OnceLock<Vec<(String, String)>>>,
     /// The process groups of programs that run.
@@ -42,10 +49,11 @@ pub struct Programs {
 }
 
 impl Programs {
-    pub fn new(directory: &Path) -> Result<Self, GuestFailure> {
-        let folder = directory.join("programs");
+    pub fn new(places: &RunPlaces) -> Result<Self, GuestFailure> {
+        let folder = places.directory.join("programs");
         fs::create_dir_all(&folder).context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Programs { folder, environment: Arc::default(), running: Arc::default() })
+        let (places, experiment) = (places.programs.clone(), places.experiment.clone());
+        Ok(Programs { folder, places, experiment, environment: Arc::default(), running: Arc::default() })
     }
 
     /// Sets the variables of programs that start from now on. They are set once.
@@ -111,8 +119,7 @@ impl Programs {
     }
 
     fn spawn(&self, plan: &ProgramPlan, host: &GuestHost, user: Option<User>) -> std::io::Result<Child> {
-        let output = |end: &str| File::create(self.folder.join(format!("{}.{end}", plan.name)));
-        let place = self.folder.join(&plan.name);
+        let place = self.places.join(&plan.name);
         fs::create_dir_all(&place)?;
         if let Some(user) = &user {
             user.own(&place)?;
@@ -129,12 +136,12 @@ impl Programs {
             .env("HOME", inherited("HOME", "/"))
             .env("LANG", "C.UTF-8")
             .env("FIRSTLIGHT_HOST", &host.name)
-            .env("FIRSTLIGHT_EXPERIMENT", self.folder.with_file_name("experiment"))
+            .env("FIRSTLIGHT_EXPERIMENT", &self.experiment)
             .envs(self.environment.get().into_iter().flatten().map(|(name, value)| (name, value)))
             .current_dir(place)
             .stdin(Stdio::null())
-            .stdout(output("out")?)
-            .stderr(output("err")?)
+            .stdout(self.output(plan, "out")?)
+            .stderr(self.output(plan, "err")?)
             .process_group(0);
         if let Some(user) = user {
             command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
@@ -145,6 +152,22 @@ impl Programs {
             }
         }
         command.spawn()
+    }
+
+    /// A new file for an output of a program. Its times are those of the hosts' clock, reading which takes time.
+    fn output(&self, plan: &ProgramPlan, end: &str) -> std::io::Result<File> {
+        let file = File::create(self.folder.join(format!("{}.{end}", plan.name)))?;
+        futimens(&file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW)?;
+        Ok(file)
+    }
+
+    /// Copies the files that `chosen` wants, of all working folders, to the run's directory, where they outlast the
+    /// kernel.
+    pub fn keep(&self, chosen: impl Fn(&Path) -> bool) -> Result<(), GuestFailure> {
+        if self.places == self.folder {
+            return Ok(());
+        }
+        copy(&self.places, &self.folder, &chosen).context(|| "cannot keep what programs have written".into())
     }
 
     /// The error for a program that ended as it should not have.
@@ -213,6 +236,21 @@ fn code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 
+/// Copies files and folders with such; nothing else, such as sockets.
+fn copy(from: &Path, to: &Path, chosen: &impl Fn(&Path) -> bool) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let (entry, kind) = entry.and_then(|entry| entry.file_type().map(|kind| (entry, kind)))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&path, &target, chosen)?;
+        } else if chosen(&path) && path.is_file() {
+            fs::create_dir_all(to)?;
+            fs::copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
@@ -225,7 +263,7 @@ mod tests {
     /// The error for a program that ends with this status, after it has written `errors`.
     fn error_for(wait_status: i32, errors: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
-        let programs = Programs::new(folder.path()).unwrap();
+        let programs = Programs::new(&RunPlaces::within(folder.path())).unwrap();
         let plan =
             ProgramPlan { name: "p".into(), on: 0, command: "run me".into(), start: 0, server: false, user: None };
         fs::write(folder.path().join("programs/p.err"), errors).unwrap();
@@ -270,7 +308,7 @@ mod tests {
     #[test]
     fn programs_have_their_group_and_their_environment() {
         let folder = tempfile::tempdir().unwrap();
-        let programs = Programs::new(folder.path()).unwrap();
+        let programs = Programs::new(&RunPlaces::within(folder.path())).unwrap();
         programs.set_environment(vec![("LIBVT_TDF".into(), "20".into())]);
         let group = folder.path().join("group");
         let plan = ProgramPlan {
@@ -292,7 +330,7 @@ mod tests {
     #[test]
     fn end_ends_all_programs() {
         let folder = tempfile::tempdir().unwrap();
-        let programs = Programs::new(folder.path()).unwrap();
+        let programs = Programs::new(&RunPlaces::within(folder.path())).unwrap();
         let started = |command: &str| {
             let plan = ProgramPlan {
                 name: command.len().to_string(),

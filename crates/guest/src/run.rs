@@ -6,6 +6,7 @@ use crate::failure::{Context, GuestFailure};
 use crate::flows::{self, GuestFlow};
 use crate::hosts::GuestHost;
 use crate::message_relay::MessageRelay;
+use crate::mounts::RunPlaces;
 use crate::programs::Programs;
 use firstlight_linux::{Dilation, GuestMessage, Plan, ReportTime};
 use std::collections::BTreeSet;
@@ -58,11 +59,11 @@ pub fn run(
     is_part: bool,
     hosts: Vec<GuestHost>,
     dilation: Option<Dilation>,
-    directory: &Path,
+    places: &RunPlaces,
     engine: &EngineDevice,
 ) -> Result<(), GuestFailure> {
     let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
-    let programs = Programs::new(directory)?;
+    let programs = Programs::new(places)?;
     let (sender, receiver) = channel();
     let events = RunEvents(sender);
 
@@ -97,11 +98,20 @@ pub fn run(
     }
     relay.start()?;
     start.wait();
-    wait_for_end(plan, is_part, &receiver)?;
+    if let Err(failure) = wait_for_end(plan, is_part, &receiver) {
+        // What programs have written may say why. Another failure would only hide this one.
+        let _ = programs.keep(|_| true);
+        return Err(failure);
+    }
     flows.iter().try_for_each(|flow| flow.report_both(ReportTime::RunEnd, engine))?;
     engine.report(GuestMessage::Finish)?;
     programs.end();
-    Ok(())
+    programs.keep(is_table)
+}
+
+/// Whether a file of a program's working directory is a table of the result.
+fn is_table(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "csv")
 }
 
 /// Returns when all flows, messages and programs are complete and the plan ends early, or when the time is up. All
@@ -231,6 +241,7 @@ mod tests {
             version: String::new(),
             hosts: vec![],
             modules: vec![],
+            writable: vec![],
             parameters: vec![],
             flows: vec![flow],
             messages: vec![],

@@ -7,6 +7,7 @@ use firstlight_messages::{MessageConfig, MessageEngine, Messages};
 use firstlight_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,8 +16,10 @@ pub struct Plan {
     pub version: String,
     /// The hosts of this kernel. The first host has the device `fl0`, the second `fl1`, and so on.
     pub hosts: Vec<HostPlan>,
-    /// Kernel modules to load first, as names of files in the kernel's folder of modules.
+    /// Kernel modules to load first, as names of files in the folder `modules` of the run's directory.
     pub modules: Vec<String>,
+    /// Directories of the machine that programs write to themselves, by absolute paths.
+    pub writable: Vec<PathBuf>,
     /// Parameters of these modules and of the kernel's built-in parts, which read them from its command line.
     pub parameters: Vec<Parameter>,
     /// All connections between the hosts.

@@ -149,6 +149,10 @@ impl<'a> Kernel<'a> {
             let text = "has no effect: hosts in dilated time have this machine's processors; take it out";
             self.problems.push(self.places.problem("linux.cpu", text));
         }
+        if self.places.has("linux.writable") {
+            let text = "has no effect: in dilated time programs write to all files of this machine; take it out";
+            self.problems.push(self.places.problem("linux.writable", text));
+        }
         let users = (0..programs).map(|index| format!("program.{index}.user"));
         for path in users.filter(|path| self.places.has(path)) {
             let text = "has no effect: in dilated time programs run as the user who starts the run; take it out";

@@ -17,6 +17,7 @@ use firstlight_net::HostId;
 use firstlight_transport::cc::LinuxControl;
 use firstlight_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 /// Most hosts of one kernel.
 const MOST_HOSTS: usize = 2048;
@@ -40,6 +41,8 @@ pub struct Linux {
     pub own_modules: Vec<KernelCode>,
     /// The user's patches of the kernel.
     pub patches: Vec<KernelCode>,
+    /// Directories of the machine that programs write to, by absolute paths.
+    pub writable: Vec<PathBuf>,
     /// Parameters of the kernel's parts.
     pub parameters: Vec<Parameter>,
     /// What runs on the hosts.
@@ -147,9 +150,10 @@ pub(crate) fn expand(
     let (dilated, tick) = (experiment.hosts.kind == DefaultHosts::Dilated, experiment.tcp.tcp.tick);
     let own_modules = kernel_code::modules(&experiment.linux.modules, places)?;
     let patches = kernel_code::patches(&experiment.linux.patches, places)?;
+    let writable = writable(&experiment.linux.writable, places)?;
     let parameters = kernel.parameters;
     let cores = experiment.hosts.cores;
-    Ok(Some(Linux { dilated, cores, tick, hosts, modules, own_modules, patches, parameters, programs }))
+    Ok(Some(Linux { dilated, cores, tick, hosts, modules, own_modules, patches, writable, parameters, programs }))
 }
 
 /// What is set on hosts.
@@ -212,6 +216,18 @@ impl HostSettings<'_> {
         given.for_each(|setting| set_sysctl(&mut sysctls, &setting.0.name, &setting.0.value));
         sysctls
     }
+}
+
+/// The directories that programs write to. A file in the place of one is an error.
+fn writable(names: &[String], places: &Places) -> Result<Vec<PathBuf>, SpecError> {
+    let (mut found, mut problems) = (vec![], vec![]);
+    for name in names {
+        match std::path::absolute(places.file(name)) {
+            Ok(path) if path.is_dir() || !path.exists() => found.push(path),
+            _ => problems.push(places.problem("linux.writable", format!("'{name}' is no directory: name one"))),
+        }
+    }
+    all_or(problems).map(|()| found)
 }
 
 /// Entries that are about no host that takes part.

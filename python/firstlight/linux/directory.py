@@ -20,6 +20,7 @@ from firstlight.errors import RunError
 PREFIX = "firstlight-run-"
 CONSOLE = "console.log"
 PROGRAMS = "programs"
+MODULES = "modules"
 LOGS = (CONSOLE, PROGRAMS, "experiment.toml", "run.json", "plan.json", "failure.json")
 """Files of a failed run that are kept."""
 OUTPUT_MB = 64

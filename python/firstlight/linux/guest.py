@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from firstlight import core
 from firstlight.errors import RunError
 from firstlight.linux import installed, launch, modules, outcome, own_code
-from firstlight.linux.directory import CONSOLE, RunDirectory, forget_logs
+from firstlight.linux.directory import CONSOLE, MODULES, RunDirectory, forget_logs
 from firstlight.linux.processes import end, own_cpu
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 EPOCH_NS = 1_700_000_000_000_000_000
 """Time of the hosts' clocks at boot, the same in every run."""
+HERE = "/proc/self/cwd"
+"""The run's directory to its kernel, which runs there: programs see the kernel's command line, and the
+directory is another one in each run."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAM_MB = 128
 FLOW_MB = 0.25
@@ -61,7 +64,8 @@ def execute(
     plan = json.loads(experiment.linux_plan())
     memory = memory_mb(plan)
     with RunDirectory(memory // 2) as run, own_cpu() as cpu:
-        plan["modules"] += [str(shutil.copy(file, run.path)) for file in own]
+        give_modules(run, plan, kernel, own)
+        make_writable(plan)
         prepare(run, experiment, json.dumps(plan), capture)
         words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
         with logs_kept(run, logs):
@@ -91,6 +95,25 @@ def memory_mb(plan: dict[str, Any]) -> int:
     return math.ceil(1024 + len(plan["hosts"]) + flows + PROGRAM_MB * len(plan["programs"]))
 
 
+def give_modules(run: RunDirectory, plan: dict[str, Any], kernel: "Kernel", own: list[Path]) -> None:
+    """Copy the plan's modules to the run's directory, then the user's ``own``, which the plan names last."""
+    folder = run.path / MODULES
+    folder.mkdir()
+    for file in (kernel.modules / name for name in plan["modules"]):
+        if file.is_file():  # else the kernel says which one it lacks
+            shutil.copy(file, folder)
+    plan["modules"] += [Path(shutil.copy(file, folder)).name for file in own]
+
+
+def make_writable(plan: dict[str, Any]) -> None:
+    """Make the directories of the machine that the plan's programs write to."""
+    for directory in map(Path, plan["writable"]):
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise RunError(f"{directory}, of linux.writable: cannot be made: {e.strerror}") from None
+
+
 def prepare(
     run: RunDirectory,
     experiment: core.Experiment,
@@ -114,26 +137,25 @@ def prepare(
 
 
 def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: int, memory: int) -> list[str]:
-    """The kernel's command line."""
-    engine = run.link("engine.so", installed.engine())
-    guest = run.link("guest", installed.guest())
-    folder = run.link("modules", Path(kernel.modules))
+    """The kernel's command line; what it names is put into the run's directory."""
+    run.link("engine.so", installed.engine())
+    run.link("guest", installed.guest())
     words = [
         f"mem={memory}M",
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",
-        "rw",
-        f"init={guest}",
+        "ro",
+        f"init={HERE}/guest",
         "con=null",
-        f"uml_dir={run.path}/uml/",  # else it would leave a directory .uml in the machine's root
+        f"uml_dir={HERE}/uml/",  # else it would leave a directory .uml in the machine's root
         *(["seccomp=on"] if kernel.seccomp else []),
         "time-travel=inf-cpu",
         f"time-travel-start={EPOCH_NS}",
-        f"firstlight={engine},{run.path}",
+        f"firstlight={HERE}/engine.so,{HERE}",
         f"firstlight_seed={seed}",
-        f"FIRSTLIGHT_RUN={run.path}",
-        f"FIRSTLIGHT_MODULES={folder}",
+        f"FIRSTLIGHT_RUN={HERE}",
+        "ipv6.disable=1",
         "loglevel=4",
         "panic=1",
         *(f"{p['module']}.{p['name']}={p['value']}" for p in own_parameters(plan)),

@@ -34,7 +34,9 @@ UNUSED = (
     "*/sound/*.[ch]",
 )
 """Files of a tarball that our build does not read: half of all, slow to write and to remove."""
-OBJECTS = 680
+FIRST = {"CONFIG_NET_SCH_DUALPI2": (6, 17)}
+"""The first versions that have an option of ours."""
+OBJECTS = 740
 """About how many files are compiled; linking takes as long as the last few."""
 UNPACKED, CONFIGURED, COMPILED = 0.06, 0.10, 0.97
 """Shares of the time that have passed after these steps."""
@@ -120,7 +122,8 @@ class Workshop:
         ours = self.linux / "kernel"
         # Older versions have no program of their own that begins a process, which two patches change.
         begins = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
-        for name in ("firstlight.patch", *(["processor.patch", "orphans.patch"] if begins else [])):
+        newer = ["processor.patch", "orphans.patch"] if begins else []
+        for name in ("firstlight.patch", "files.patch", *newer):
             self.run(
                 *PATCH,
                 str(ours / name),
@@ -133,6 +136,9 @@ class Workshop:
             self.apply(patch, copy)
         fragment = self.work / "fragment"
         wanted = (ours / "kernel.config").read_text(encoding="utf-8") + f"CONFIG_HZ_{self.order.hz}=y\n"
+        for option, version in FIRST.items():
+            if kernels.number(self.version) < version:
+                wanted = wanted.replace(f"{option}=y\n", "")
         fragment.write_text(wanted, encoding="utf-8")
         self.run(*self.make_command("tinyconfig"))
         self.run("bash", "scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment))

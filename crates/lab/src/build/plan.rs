@@ -23,6 +23,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
         version: version(),
         hosts: linux.hosts.iter().map(|host| host_plan(spec, host)).collect(),
         modules: linux.modules.clone(),
+        writable: linux.writable.clone(),
         parameters: linux.parameters.clone(),
         flows: flows().map(|(index, (flow, report))| flow_plan(spec, linux, index, flow, report)).collect(),
         messages: message_plans(spec, flows().map(|(index, _)| index)),

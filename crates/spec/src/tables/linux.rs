@@ -29,6 +29,10 @@ pub struct LinuxTable {
     /// `firstlight kernel build EXPERIMENT` builds.
     #[schemars(extend("x-type" = "a list of paths", "examples" = [["a.patch"]], "x-without" = "none"))]
     pub patches: Vec<String>,
+    /// Directories of the machine that programs really write to, relative to the experiment's file. They are made if
+    /// missing. What programs write elsewhere is gone after the run.
+    #[schemars(extend("x-type" = "a list of paths", "examples" = [["results/"]], "x-without" = "none"))]
+    pub writable: Vec<String>,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
     pub cpu: CpuTable,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]

@@ -16,7 +16,9 @@ use std::str::FromStr;
 /// The most programs of one experiment: each is a process of one kernel.
 const MOST: usize = 4096;
 
-/// A program that runs on a Linux host. Other hosts have their names there: `host17`, `rack1.host1`.
+/// A program that runs on a Linux host: running an experiment runs the commands in it. Other hosts have their names
+/// there: `host17`, `rack1.host1`. Programs read the machine's files; in virtual time what they write is gone after the
+/// run, but for their outputs, their tables and the directories of `linux.writable`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramTable {
     /// Where the program runs: `host3`, `rack0.host3`; `rack0` or `all`: one on each of these hosts.
