@@ -19,6 +19,9 @@ pub trait ExternalHosts {
 
     /// A packet is lost, of an external host or not.
     fn on_drop(&mut self, id: PacketId);
+
+    /// Whether the hosts may act upon what has happened: [`World::run`](crate::World::run) ends at this moment.
+    fn acts(&self) -> bool;
 }
 
 /// No host is external.
@@ -37,4 +40,9 @@ impl ExternalHosts for NoExternalHosts {
     fn on_room(&mut self, _: HostId) {}
 
     fn on_drop(&mut self, _: PacketId) {}
+
+    #[inline]
+    fn acts(&self) -> bool {
+        false
+    }
 }

@@ -179,7 +179,8 @@ impl World {
         }
     }
 
-    /// Runs up to and at `until`, for the driver of external hosts.
+    /// Runs up to and at `until`, or the first moment before it upon which external hosts may act
+    /// ([`ExternalHosts::acts`]); [`World::now`] tells which.
     pub fn run(&mut self, until: Time, external: &mut impl ExternalHosts) {
         self.drive(until, false, external);
     }
@@ -232,7 +233,7 @@ impl World {
     fn drive<X: ExternalHosts>(&mut self, until: Time, until_finished: bool, external: &mut X) {
         while !(until_finished && self.is_finished()) {
             self.step(external, until);
-            if self.now >= until {
+            if external.acts() || self.now >= until {
                 return;
             }
         }

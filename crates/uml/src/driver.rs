@@ -3,8 +3,10 @@
 //! The kernel owns the clock and counts nanoseconds; the engine counts picoseconds since [`KernelDriver::start`]. The
 //! kernel calls [`KernelDriver::run`] at [`KernelDriver::next`] and hands in frames by [`KernelDriver::send`]. The
 //! driver reports each frame through [`KernelCalls`]: at most once that it was sent, and then exactly once that it was
-//! delivered or dropped. A time between two nanoseconds counts as the later one. A device whose interface is full waits
-//! for its turn. The warm-up and the run end at their exact picosecond.
+//! delivered or dropped. The kernel reads the next whole nanosecond of its clock then, and what it does within that
+//! nanosecond happens at the exact picosecond of what it was told last: hosts act as promptly as simulated ones do, and
+//! their packets meet in the fabric in the same order. A device whose interface is full waits for its turn. The warm-up
+//! and the run end at their exact picosecond.
 
 use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_lab::Fidelity;
@@ -71,7 +73,7 @@ pub struct KernelDriver<K> {
     addresses: HostAddresses,
     /// Packets that have not left their device, by the time at which their last bit leaves and then by order, where the
     /// fabric knows this time in advance.
-    departures: BinaryHeap<Reverse<(Time, u64, Cookie)>>,
+    departures: BinaryHeap<Reverse<(Time, u64, PacketId)>>,
     phase: RunPhase,
     /// When the measurement begins.
     warmup: Time,
@@ -100,12 +102,16 @@ struct KernelEdge<K> {
     /// Device of each host of the kernel, by host.
     device: Vec<u32>,
     frames: Frames,
+    /// The kernel was called, and may act upon that.
+    called: bool,
 }
 
 /// A packet of the kernel in the fabric.
 #[derive(Clone, Copy)]
 struct HeldPacket {
     cookie: Cookie,
+    /// When it leaves its device; [`Time::MAX`] where that is not known, or past.
+    leaves: Time,
     /// Marks that the fabric may make: those that the packet did not have when it was sent.
     open: u32,
 }
@@ -126,7 +132,7 @@ impl<K: KernelCalls> KernelDriver<K> {
         let (warmup, end) = (fabric.at(warmup), fabric.at(end));
         KernelDriver {
             world,
-            edge: KernelEdge { kernel, held: vec![], device, frames: Frames::default() },
+            edge: KernelEdge { kernel, held: vec![], device, frames: Frames::default(), called: false },
             devices: devices.iter().map(|device| device.host).collect(),
             addresses: HostAddresses::new(devices.iter().map(|device| (device.address, device.host))),
             departures: BinaryHeap::new(),
@@ -175,40 +181,64 @@ impl<K: KernelCalls> KernelDriver<K> {
         Some(zero + at.as_ps().div_ceil(1000))
     }
 
-    /// Does all that is due up to `now`.
+    /// Does what is due up to `now`; of what is due in the last nanosecond, as much as happens at one moment.
     ///
     /// # Panics
     /// When `now` is before the start.
-    #[inline]
     pub fn run(&mut self, now: u64) {
+        while let RunPhase::Running(zero) = self.phase {
+            let until = Time::from_ps((now - zero) * 1000);
+            let stop = if self.warm.is_none() { self.warmup } else { self.end };
+            if !self.advance(until.min(stop)) || until < stop {
+                return;
+            }
+            if self.warm.is_some() {
+                return self.freeze();
+            }
+            self.begin_measuring();
+        }
+    }
+
+    /// As [`KernelDriver::run`]; when the engine is within the last nanosecond already it stays at its moment, and does
+    /// what is due then.
+    #[inline]
+    pub fn catch_up(&mut self, now: u64) {
         let RunPhase::Running(zero) = self.phase else { return };
-        let now = Time::from_ps((now - zero) * 1000);
-        if self.warm.is_none() && now >= self.warmup {
-            self.begin_measuring(self.warmup);
+        if is_before(self.world.now(), Time::from_ps((now - zero) * 1000)) {
+            self.run(now);
+        } else {
+            self.advance(self.world.now());
         }
-        if now >= self.end {
-            self.advance(self.end);
-            return self.freeze();
-        }
-        self.advance(now);
     }
 
     #[cold]
-    fn begin_measuring(&mut self, at: Time) {
-        self.advance(at);
+    fn begin_measuring(&mut self) {
         self.world.fabric_mut().reset_meter();
         self.warm = Some(self.world.flows());
     }
 
-    #[inline]
-    fn advance(&mut self, until: Time) {
-        while let Some(&Reverse((at, _, cookie))) = self.departures.peek()
-            && at <= until
-        {
-            self.departures.pop();
-            self.edge.kernel.sent(cookie);
+    /// Goes on up to and at `until`, or to a moment in the nanosecond before it at which the kernel was called. Returns
+    /// whether it is `until`.
+    fn advance(&mut self, until: Time) -> bool {
+        loop {
+            self.edge.called = false;
+            let departure = self.departures.peek().map_or(Time::MAX, |first| first.0.0);
+            self.world.run(until.min(departure), &mut self.edge);
+            let now = self.world.now();
+            // What has arrived at the same moment comes first, as with simulated hosts.
+            while let Some(&Reverse((at, _, packet))) = self.departures.peek()
+                && at <= now
+            {
+                self.departures.pop();
+                self.edge.leave(packet, at);
+            }
+            if now >= until {
+                return true;
+            }
+            if self.edge.called && !is_before(now, until) {
+                return false;
+            }
         }
-        self.world.run(until, &mut self.edge);
     }
 
     /// Ends the run. Packets inside the fabric go back to the kernel as dropped.
@@ -229,7 +259,7 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// When there is no such device, or `now` is before the start.
     #[inline]
     pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) -> bool {
-        self.run(now);
+        self.catch_up(now);
         let frames = &mut self.edge.frames;
         frames.sent += 1;
         let refused = match self.phase {
@@ -271,9 +301,10 @@ impl<K: KernelCalls> KernelDriver<K> {
         if held.len() <= id.index() {
             held.resize(id.index() + 1, None);
         }
-        held[id.index()] = Some(HeldPacket { cookie, open: ce | ece });
-        if let Some(at) = self.world.fabric().departure(host) {
-            self.departures.push(Reverse((at, self.edge.frames.sent, cookie)));
+        let leaves = self.world.fabric().departure(host);
+        held[id.index()] = Some(HeldPacket { cookie, leaves: leaves.unwrap_or(Time::MAX), open: ce | ece });
+        if let Some(at) = leaves {
+            self.departures.push(Reverse((at, self.edge.frames.sent, id)));
         }
         self.world.ask_room(host)
     }
@@ -307,9 +338,12 @@ impl<K: KernelCalls> KernelDriver<K> {
 
     /// Ends the run at `now`, if it has not ended before.
     pub fn finish(&mut self, now: u64) {
+        while self.next().is_some_and(|next| next <= now) {
+            self.run(now);
+        }
         self.run(now);
         if self.warm.is_none() {
-            self.begin_measuring(self.world.now());
+            self.begin_measuring();
         }
         if self.phase != RunPhase::Over {
             self.freeze();
@@ -361,6 +395,12 @@ impl<K: KernelCalls> KernelDriver<K> {
     }
 }
 
+/// Whether `at` lies a nanosecond or more before `now`.
+#[inline]
+fn is_before(at: Time, now: Time) -> bool {
+    now.saturating_since(at) >= Span::from_ns(1)
+}
+
 impl ProgramClasses {
     fn classify(&self, device: u32, packet: &mut Packet) {
         let class = self.of_device[device as usize];
@@ -390,7 +430,31 @@ fn echoes(segment: TcpSegment<'_>) -> bool {
 impl<K: KernelCalls> KernelEdge<K> {
     #[inline]
     fn take(&mut self, id: PacketId) -> Option<HeldPacket> {
-        self.held.get_mut(id.index()).and_then(Option::take)
+        let held = self.held.get_mut(id.index()).and_then(Option::take)?;
+        if held.leaves < Time::MAX {
+            // It leaves at this moment, or never will.
+            self.call().sent(held.cookie);
+        }
+        Some(held)
+    }
+
+    /// A packet that is to leave `at` some time has left.
+    #[inline]
+    fn leave(&mut self, id: PacketId, at: Time) {
+        if let Some(Some(held)) = self.held.get_mut(id.index())
+            && held.leaves == at
+        {
+            held.leaves = Time::MAX;
+            let cookie = held.cookie;
+            self.call().sent(cookie);
+        }
+    }
+
+    /// The kernel, which is about to be called.
+    #[inline]
+    fn call(&mut self) -> &mut K {
+        self.called = true;
+        &mut self.kernel
     }
 }
 
@@ -403,25 +467,32 @@ impl<K: KernelCalls> ExternalHosts for KernelEdge<K> {
         let ce = if packet.ecn() == Ecn::Ce { CE } else { 0 };
         let ece = if packet.tcp().is_some_and(echoes) { ECE } else { 0 };
         self.frames.delivered += 1;
-        self.kernel.deliver(self.device[host.index()], held.cookie, (ce | ece) & held.open);
+        let device = self.device[host.index()];
+        self.call().deliver(device, held.cookie, (ce | ece) & held.open);
         true
     }
 
     fn on_sent(&mut self, id: PacketId) {
         if let Some(Some(held)) = self.held.get(id.index()) {
-            self.kernel.sent(held.cookie);
+            let cookie = held.cookie;
+            self.call().sent(cookie);
         }
     }
 
     fn on_room(&mut self, host: HostId) {
-        self.kernel.room(self.device[host.index()]);
+        let device = self.device[host.index()];
+        self.call().room(device);
     }
 
     fn on_drop(&mut self, id: PacketId) {
         // A simulated packet has no cookie; a packet that was lost when it was handed in has none either.
         if let Some(held) = self.take(id) {
             self.frames.dropped += 1;
-            self.kernel.drop(held.cookie);
+            self.call().drop(held.cookie);
         }
+    }
+    #[inline]
+    fn acts(&self) -> bool {
+        self.called
     }
 }

@@ -162,7 +162,7 @@ impl<K: KernelCalls + Send> Session<K> {
     /// When the message is wrong, or reports that the run failed.
     pub fn control(&mut self, message: &[u8], now: u64) -> Result<(), RefusedMessage> {
         let message = GuestMessage::decode(message)?;
-        self.driver.run(now);
+        self.driver.catch_up(now);
         match message {
             GuestMessage::Start => self.start(now),
             _ if self.over => Err(RefusedMessage::Over),

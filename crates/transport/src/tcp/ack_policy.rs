@@ -263,9 +263,18 @@ impl AckPolicy {
         self.now = true;
     }
 
+    /// Whether ACKs are being held back.
+    pub(crate) fn holds_acks(&self) -> bool {
+        self.compression.held > 0
+    }
+
     /// More lies beyond the gap that begins at `gap`: acknowledge now or with what follows.
     pub(crate) fn compress(&mut self, gap: u64, now: Time, rtt: &RttEstimator) {
         let c = &mut self.compression;
+        if c.held >= MOST_COMPRESSED {
+            self.now = true;
+            return;
+        }
         if c.gap != gap {
             *c = Compression { gap, sent: 0, held: 0, until: Time::MAX };
         }
@@ -275,9 +284,7 @@ impl AckPolicy {
             return;
         }
         c.held += 1;
-        if c.held >= MOST_COMPRESSED {
-            self.now = true;
-        } else if c.until == Time::MAX {
+        if c.until == Time::MAX {
             let part = |rtt: Span| (rtt * COMPRESSION_PERCENT / 100).min(LONGEST_COMPRESSION);
             c.until = now + rtt.smoothed().map_or(LONGEST_COMPRESSION, part) + COMPRESSION_SLACK;
         }

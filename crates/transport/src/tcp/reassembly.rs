@@ -57,6 +57,10 @@ impl Kept {
     }
 }
 
+/// Intervals that a receiver remembers for its reports, one more than a SACK option with timestamps has room for (RFC
+/// 2018, section 4, asks for three at least).
+const REMEMBERED: usize = 4;
+
 /// What a segment did to the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
@@ -68,13 +72,12 @@ pub(crate) enum Arrival {
         behind: Kept,
     },
     /// It lies beyond a gap.
-    OutOfOrder {
-        /// It neither extended one of the latest intervals nor is one of these (two of them, where the option has room
-        /// for three): the next SACK option will leave out what this one could still report.
-        crowded: bool,
+    OutOfOrder,
+    /// All of it had arrived before, in order or beyond a gap.
+    Duplicate {
+        /// It lies beyond a gap.
+        beyond: bool,
     },
-    /// All of it had arrived before.
-    Duplicate,
 }
 
 /// The receiving side of a stream.
@@ -82,17 +85,20 @@ pub(crate) enum Arrival {
 pub(crate) struct Reassembly {
     /// The next stream offset expected in order.
     next: u64,
-    /// What lies beyond it, disjoint, the most recently changed first (the order in which RFC 2018 reports it).
+    /// What lies beyond it, disjoint, by offset.
     beyond: Vec<Interval>,
+    /// What is reported of it, the most recently changed first (RFC 2018, section 4). What changes joins what is
+    /// remembered here, not all that has arrived.
+    reported: Vec<(u64, u64)>,
     /// The last duplicate, to be reported once (RFC 2883).
-    duplicate: Option<Interval>,
+    duplicate: Option<(u64, u64)>,
     /// Blocks that a SACK option has room for.
     blocks: u8,
 }
 
 impl Reassembly {
     pub(crate) const fn new(next: u64, blocks: u8) -> Self {
-        Reassembly { next, beyond: Vec::new(), duplicate: None, blocks }
+        Reassembly { next, beyond: Vec::new(), reported: Vec::new(), duplicate: None, blocks }
     }
 
     /// The next stream offset expected in order.
@@ -108,12 +114,13 @@ impl Reassembly {
     /// The stream has ended: there is nothing to report any more.
     pub(crate) fn forget_reports(&mut self) {
         self.beyond.clear();
+        self.reported.clear();
         self.duplicate = None;
     }
 
     /// Where the last of what lies beyond gaps ends.
     pub(crate) fn highest(&self) -> u64 {
-        self.beyond.iter().map(|i| i.end).max().unwrap_or(self.next)
+        self.beyond.last().map_or(self.next, |i| i.end)
     }
 
     /// The pieces of the last run of what lies beyond a gap and ends at `start`.
@@ -132,46 +139,77 @@ impl Reassembly {
             let behind = if filled_gap { self.absorb(end) } else { Kept::default() };
             return Arrival::InOrder { filled_gap, behind };
         }
-        let segment = Interval { start, end, kept };
-        if end <= self.next || self.beyond.iter().any(|i| i.start <= start && end <= i.end) {
-            self.duplicate = Some(segment);
-            return Arrival::Duplicate;
+        if end <= self.next {
+            self.duplicate = Some((start, end));
+            return Arrival::Duplicate { beyond: false };
         }
-        self.insert_beyond(segment)
+        let is_new = self.insert_beyond(Interval { start, end, kept });
+        self.report(start, end);
+        if is_new { Arrival::OutOfOrder } else { Arrival::Duplicate { beyond: true } }
     }
 
-    fn insert_beyond(&mut self, segment: Interval) -> Arrival {
-        let Interval { start, end, .. } = segment;
+    /// Whether some of `segment` is new.
+    fn insert_beyond(&mut self, segment: Interval) -> bool {
+        let from = self.beyond.partition_point(|i| i.end < segment.start);
+        let upto = self.beyond.partition_point(|i| i.start <= segment.end);
+        let mut merged = segment;
+        for i in from..upto {
+            let i = self.beyond[i];
+            if i.start <= segment.start && segment.end <= i.end {
+                self.duplicate = Some((segment.start, segment.end));
+                return false;
+            }
+            let [start, end] = [i.start.max(segment.start), i.end.min(segment.end)];
+            if start < end {
+                self.note_duplicate(start, end);
+            }
+            let kept = if i.start < segment.start { i.kept.then(merged.kept) } else { merged.kept.then(i.kept) };
+            merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end), kept };
+        }
+        self.beyond.splice(from..upto, [merged]);
+        true
+    }
+
+    /// Where `start..end` stands among what is reported, if it touches any of that.
+    fn reported_at(&self, start: u64, end: u64) -> Option<usize> {
+        self.reported.iter().position(|&(from, to)| start <= to && from <= end)
+    }
+
+    /// Whether the report of `start..end` pushes out what the option could still say: it neither extends one of the
+    /// latest intervals nor is one of these (two of them, where the option has room for three).
+    pub(crate) fn crowds(&self, start: u64, end: u64) -> bool {
         let latest = usize::from(self.blocks).saturating_sub(1).max(1);
-        let extends = self.beyond.iter().take(latest).any(|i| i.end == start || i.start == end);
-        let crowded = !extends && self.beyond.len() >= latest;
-        for i in 0..self.beyond.len() {
-            let Interval { start: from, end: to, .. } = self.beyond[i];
-            if from.max(start) < to.min(end) {
-                self.note_duplicate(from.max(start), to.min(end));
+        self.reported_at(start, end).unwrap_or(self.reported.len()) >= latest
+    }
+
+    /// `start..end` has arrived beyond a gap: it is reported first, with what is remembered and touches it.
+    fn report(&mut self, start: u64, end: u64) {
+        match self.reported_at(start, end) {
+            Some(i) => {
+                let (from, to) = self.reported.remove(i);
+                let mut first = (from.min(start), to.max(end));
+                self.reported.retain(|&(from, to)| {
+                    let touches = first.0 <= to && from <= first.1;
+                    if touches {
+                        first = (first.0.min(from), first.1.max(to));
+                    }
+                    !touches
+                });
+                self.reported.insert(0, first);
+            }
+            None => {
+                self.reported.truncate(REMEMBERED - 1);
+                self.reported.insert(0, (start, end));
             }
         }
-        let mut merged = segment;
-        for before in [true, false] {
-            self.beyond.retain(|i| {
-                let touches = i.start <= merged.end && merged.start <= i.end && (i.start < start) == before;
-                if touches {
-                    let kept = if before { i.kept.then(merged.kept) } else { merged.kept.then(i.kept) };
-                    merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end), kept };
-                }
-                !touches
-            });
-        }
-        self.beyond.insert(0, merged);
-        Arrival::OutOfOrder { crowded }
     }
 
     /// Part of a segment had arrived before. One report has room for one interval: the first, and what touches it.
     fn note_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.duplicate {
-            None => self.duplicate = Some(Interval { start, end, kept: Kept::default() }),
-            Some(i) if start <= i.end && i.start <= end => {
-                *i = Interval { start: start.min(i.start), end: end.max(i.end), kept: i.kept };
+            None => self.duplicate = Some((start, end)),
+            Some((from, to)) if start <= *to && *from <= end => {
+                [*from, *to] = [start.min(*from), end.max(*to)];
             }
             Some(_) => {}
         }
@@ -181,36 +219,49 @@ impl Reassembly {
     /// there. Returns how they are kept.
     fn absorb(&mut self, upto: u64) -> Kept {
         let mut kept = None;
-        while let Some(i) = self.first_reached() {
-            let reached = self.beyond.remove(i);
-            if reached.start < upto {
-                self.note_duplicate(reached.start, reached.end.min(upto));
+        let mut reached = 0;
+        while let Some(&i) = self.beyond.get(reached).filter(|i| i.start <= self.next) {
+            if i.start < upto {
+                self.note_duplicate(i.start, i.end.min(upto));
             }
-            self.next = self.next.max(reached.end);
-            kept = Some(kept.map_or(reached.kept, |before: Kept| before.then(reached.kept)));
+            self.next = self.next.max(i.end);
+            kept = Some(kept.map_or(i.kept, |before: Kept| before.then(i.kept)));
+            reached += 1;
         }
+        self.beyond.drain(..reached);
+        self.reported.retain(|&(start, _)| start > self.next);
         kept.unwrap_or_default()
     }
 
-    fn first_reached(&self) -> Option<usize> {
-        let reached = self.beyond.iter().enumerate().filter(|(_, i)| i.start <= self.next);
-        reached.min_by_key(|(_, i)| i.start).map(|(index, _)| index)
+    /// The blocks of a SACK option: a duplicate first (RFC 2883), then the most recent intervals.
+    pub(crate) fn take_report(&mut self, map: SeqMap) -> Report {
+        let mut report = Report::default();
+        let blocks = self.duplicate.take().into_iter().chain(self.reported.iter().copied());
+        for (start, end) in blocks.take(usize::from(self.blocks)) {
+            report.blocks[report.count] = SackBlock { start: map.wire(start), end: map.wire(end) };
+            report.count += 1;
+        }
+        report
     }
+}
 
-    /// Writes the SACK option: a duplicate first (RFC 2883), then the most recent intervals. Returns its length in
-    /// bytes, padding included.
-    pub(crate) fn write_sack(&mut self, segment: &mut TcpSegmentMut<'_>, map: SeqMap) -> u8 {
-        if self.blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
+/// What a SACK option says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Report {
+    blocks: [SackBlock; REMEMBERED],
+    count: usize,
+}
+
+impl Report {
+    /// Writes the option. Returns its length in bytes, padding included.
+    pub(crate) fn write(&self, segment: &mut TcpSegmentMut<'_>) -> u8 {
+        if self.count == 0 {
             return 0;
         }
-        let wire = |i: Interval| SackBlock { start: map.wire(i.start), end: map.wire(i.end) };
-        let blocks = self.duplicate.take().into_iter().chain(self.beyond.iter().copied());
-        let mut length = 4;
-        for interval in blocks.take(usize::from(self.blocks)) {
-            segment.push_sack(wire(interval));
-            length += 8;
+        for &block in &self.blocks[..self.count] {
+            segment.push_sack(block);
         }
-        length
+        4 + 8 * self.count as u8
     }
 }
 
@@ -229,17 +280,17 @@ mod tests {
         let map = SeqMap::new(0);
         let mut stream = Reassembly::new(1, 3);
         assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: false, behind: Kept::default() });
-        assert_eq!(stream.insert(21, 31, kept(2)), Arrival::OutOfOrder { crowded: false });
-        assert_eq!(stream.insert(41, 51, kept(7)), Arrival::OutOfOrder { crowded: false });
-        assert_eq!(stream.insert(31, 36, kept(3)), Arrival::OutOfOrder { crowded: false });
-        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::Duplicate);
+        assert_eq!(stream.insert(21, 31, kept(2)), Arrival::OutOfOrder);
+        assert_eq!(stream.insert(41, 51, kept(7)), Arrival::OutOfOrder);
+        assert_eq!(stream.insert(31, 36, kept(3)), Arrival::OutOfOrder);
+        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::Duplicate { beyond: false });
         let mut packet = Packet::default();
-        assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 28);
+        assert_eq!(stream.take_report(map).write(&mut packet.tcp_mut().unwrap()), 28);
         let block = |start, end| SackBlock { start, end };
         assert!(packet.tcp().unwrap().sack_blocks().eq([block(1, 11), block(21, 36), block(41, 51)]));
         let mut packet = Packet::default();
-        assert_eq!(stream.write_sack(&mut packet.tcp_mut().unwrap(), map), 20);
-        assert_eq!(stream.insert(61, 71, kept(0)), Arrival::OutOfOrder { crowded: true });
+        assert_eq!(stream.take_report(map).write(&mut packet.tcp_mut().unwrap()), 20);
+        assert_eq!(stream.insert(61, 71, kept(0)), Arrival::OutOfOrder);
         assert_eq!(
             stream.insert(11, 21, kept(0)),
             Arrival::InOrder { filled_gap: true, behind: kept(2).then(kept(3)) }
@@ -276,9 +327,7 @@ mod tests {
                 have[start as usize..(start + len) as usize].fill(true);
                 let next = (1..300).find(|&i| !have[i]).unwrap();
                 prop_assert_eq!(stream.next(), next as u64);
-                let mut sorted = stream.beyond.clone();
-                sorted.sort_by_key(|i| i.start);
-                let beyond: Vec<u64> = sorted.iter().flat_map(|i| i.start..i.end).collect();
+                let beyond: Vec<u64> = stream.beyond.iter().flat_map(|i| i.start..i.end).collect();
                 let expected: Vec<u64> = (next..300).filter(|&i| have[i]).map(|i| i as u64).collect();
                 prop_assert_eq!(beyond, expected);
             }

@@ -6,7 +6,7 @@
 use super::ack_policy::AckPolicy;
 use super::latency::{self, Sample};
 use super::offer::Offer;
-use super::reassembly::{Arrival, Kept, Reassembly};
+use super::reassembly::{Arrival, Kept, Reassembly, Report};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::terms::Terms;
@@ -69,6 +69,9 @@ pub(crate) struct Receiver {
     acked: u64,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
     ack_before_change: Option<u64>,
+    /// An acknowledgement that goes out as it would have before the last segment arrived: the window field, and what
+    /// was reported.
+    held_ack: Option<Box<(u16, Report)>>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
     /// When the newest full-sized packet left and came, until an ACK tells.
@@ -95,6 +98,7 @@ impl Receiver {
             ece: false,
             acked: 0,
             ack_before_change: None,
+            held_ack: None,
             ts_recent: 0,
             sample: None,
             end: u64::MAX,
@@ -123,6 +127,7 @@ impl Receiver {
     /// Nothing is acknowledged any more.
     pub(crate) fn abandon(&mut self) {
         self.ack_before_change = None;
+        self.held_ack = None;
         self.policy.cancel();
     }
 
@@ -275,7 +280,7 @@ impl Receiver {
 
     #[inline]
     pub(crate) fn wants_ack(&self) -> bool {
-        self.policy.now || self.ack_before_change.is_some()
+        self.policy.now || self.ack_before_change.is_some() || self.held_ack.is_some()
     }
 
     /// Acknowledge at once.
@@ -325,6 +330,11 @@ impl Receiver {
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
         let (held, pieces) = (kept.memory(), kept.first());
+        let flushes = start > next && self.policy.holds_acks() && self.stream.crowds(start, end);
+        if flushes {
+            self.policy.on_sent(terms);
+            self.held_ack = Some(Box::new((self.window_field(next, terms), self.stream.take_report(self.map))));
+        }
         match self.stream.insert(start, end, kept) {
             Arrival::InOrder { filled_gap, behind } => {
                 let upto = end.min(self.stream.next());
@@ -336,8 +346,19 @@ impl Receiver {
                 let saved = if joins { memory - terms.stack.memory.of_joined(len) } else { 0 };
                 self.on_progress([next, upto], [memory, held, behind.memory(), saved], filled_gap, now, terms, rtt);
             }
-            Arrival::OutOfOrder { crowded } => self.on_gap(len, [memory, held], crowded, now, terms, rtt),
-            Arrival::Duplicate => {
+            Arrival::OutOfOrder => {
+                self.on_gap(len, [memory, held], terms);
+                if !flushes {
+                    self.policy.on_gap();
+                    self.acknowledge_gap(now, terms, rtt);
+                }
+            }
+            Arrival::Duplicate { beyond: true } if !flushes => {
+                self.policy.on_gap();
+                self.acknowledge_gap(now, terms, rtt);
+            }
+            Arrival::Duplicate { beyond: true } => {}
+            Arrival::Duplicate { beyond: false } => {
                 self.policy.force_quick(self.offer_left(), terms);
                 self.policy.now = true;
             }
@@ -466,16 +487,8 @@ impl Receiver {
         }
     }
 
-    /// A segment lies beyond a gap.
-    fn on_gap(
-        &mut self,
-        len: u64,
-        [memory, held]: [u64; 2],
-        crowded: bool,
-        now: Time,
-        terms: &Terms,
-        rtt: &RttEstimator,
-    ) {
+    /// A segment lies beyond a gap. It takes `memory` by itself, `held` in the buffer.
+    fn on_gap(&mut self, len: u64, [memory, held]: [u64; 2], terms: &Terms) {
         // A packet that joins the one before it takes its memory at once, another one when the window has grown.
         let joins = held < memory;
         self.offer.hold(if joins { held } else { 0 });
@@ -484,8 +497,11 @@ impl Receiver {
         }
         self.offer.hold(if joins { 0 } else { held });
         self.offer.make_room_beyond(self.beyond());
-        self.policy.on_gap();
-        if crowded || !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
+    }
+
+    /// Acknowledges what has arrived beyond a gap, now or with what follows.
+    fn acknowledge_gap(&mut self, now: Time, terms: &Terms, rtt: &RttEstimator) {
+        if !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
             self.policy.now = true;
         } else {
             self.policy.compress(self.stream.next(), now, rtt);
@@ -546,6 +562,16 @@ impl Receiver {
         }
     }
 
+    /// The window field of an acknowledgement of what lies before `upto`.
+    #[inline]
+    fn window_field(&mut self, upto: u64, terms: &Terms) -> u16 {
+        if std::mem::take(&mut self.exhausted) {
+            self.offer.close(upto)
+        } else {
+            self.offer.field(upto, u64::from(self.policy.segment), terms.stack.shrink_window)
+        }
+    }
+
     /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
     /// room, SACK.
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
@@ -554,22 +580,21 @@ impl Receiver {
         if self.ece {
             p.insert_flags(TcpFlags::ECE);
         }
-        let upto = match self.ack_before_change.take() {
+        let held = self.held_ack.take();
+        let upto = match self.ack_before_change.take_if(|_| held.is_none()) {
             Some(upto) => {
                 self.ece = !self.ece;
                 upto
             }
             None => {
-                self.policy.on_sent(terms);
+                if held.is_none() {
+                    self.policy.on_sent(terms);
+                }
                 self.stream.next()
             }
         };
         p.set_ack(self.map.wire(upto));
-        let window = if std::mem::take(&mut self.exhausted) {
-            self.offer.close(upto)
-        } else {
-            self.offer.field(upto, u64::from(self.policy.segment), terms.stack.shrink_window)
-        };
+        let window = held.as_ref().map_or_else(|| self.window_field(upto, terms), |held| held.0);
         p.set_window(window);
         self.acked = self.acked.max(upto);
         if let Some(sample) = self.sample
@@ -579,7 +604,8 @@ impl Receiver {
             self.sample = None;
         }
         if !p.is_data() {
-            let option = self.stream.write_sack(p, self.map);
+            let report = held.map_or_else(|| self.stream.take_report(self.map), |held| held.1);
+            let option = report.write(p);
             p.add_options(option);
         }
         if upto == self.stream.next() && !self.unread.batch[1] {
