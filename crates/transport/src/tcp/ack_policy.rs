@@ -269,7 +269,9 @@ impl AckPolicy {
     }
 
     /// More lies beyond the gap that begins at `gap`: acknowledge now or with what follows.
-    pub(crate) fn compress(&mut self, gap: u64, now: Time, rtt: &RttEstimator) {
+    /// `round_trip` is what the receiver takes for the round trip, or 0 where it knows none: then the timer's slack is
+    /// all.
+    pub(crate) fn compress(&mut self, gap: u64, now: Time, round_trip: Span) {
         let c = &mut self.compression;
         if c.held >= MOST_COMPRESSED {
             self.now = true;
@@ -285,8 +287,8 @@ impl AckPolicy {
         }
         c.held += 1;
         if c.until == Time::MAX {
-            let part = |rtt: Span| (rtt * COMPRESSION_PERCENT / 100).min(LONGEST_COMPRESSION);
-            c.until = now + rtt.smoothed().map_or(LONGEST_COMPRESSION, part) + COMPRESSION_SLACK;
+            let part = round_trip.min(Span::from_ms(10)) * COMPRESSION_PERCENT / 100;
+            c.until = now + part.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
         }
     }
 
@@ -311,6 +313,34 @@ impl AckPolicy {
     pub(crate) fn on_answer(&mut self, now: Time) {
         if now.saturating_since(self.last_arrival) < self.interval() {
             self.answers = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TcpConfig;
+
+    /// Three ACKs for a gap go out at once, 44 are held back for a third of a round trip and the timer's slack, or for a
+    /// millisecond and the slack; the next one goes out.
+    #[test]
+    fn acks_for_a_gap_are_held_back() {
+        for (round_trip, wait) in [(0, 10), (300, 109), (4000, 1010)] {
+            let mut policy = AckPolicy::new(&Terms::new(&TcpConfig::default(), false));
+            let now = Time::ZERO + Span::from_ms(5);
+            let mut compress = |now| {
+                policy.now = false;
+                policy.compress(1, now, Span::from_us(round_trip));
+                (policy.now, policy.holds_acks(), policy.compression.until)
+            };
+            for _ in 0..3 {
+                assert_eq!(compress(now), (true, false, Time::MAX));
+            }
+            for _ in 0..44 {
+                assert_eq!(compress(now), (false, true, now + Span::from_us(wait)));
+            }
+            assert!(compress(now).0);
         }
     }
 }

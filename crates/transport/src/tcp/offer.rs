@@ -17,7 +17,7 @@ use super::offer_2012::{self, Tuning2012};
 use super::terms::Terms;
 use crate::autotune::Autotune;
 use crate::config::Memory;
-use firstlight_units::{Bytes, Time};
+use firstlight_units::{Bytes, Span, Time};
 
 /// The largest window that a SYN can offer.
 const UNSCALED: u64 = 65_535;
@@ -234,6 +234,11 @@ impl Offer {
             }
             self.round = (next + self.window, now);
         }
+    }
+
+    /// What is known of the round trip; 0 before the first sample, and the longest where nothing is measured.
+    pub(crate) fn round_trip(&self) -> Span {
+        if self.of_2012.is_some() { Span::MAX } else { Span::from_ns(125 * self.rtt) }
     }
 
     /// A full segment echoes `timestamp` at `now`, in milliseconds of this host's clock: the round trip took as long,

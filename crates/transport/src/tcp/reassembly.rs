@@ -298,6 +298,29 @@ mod tests {
         assert_eq!(stream.next(), 36);
     }
 
+    /// What changes joins what is remembered, four intervals, and not all that has arrived. What is remembered no longer
+    /// is not reported, and a duplicate beyond a gap is reported first.
+    #[test]
+    fn remembers_four_intervals() {
+        let map = SeqMap::new(0);
+        let mut stream = Reassembly::new(1, 3);
+        let report = |stream: &mut Reassembly| {
+            let mut packet = Packet::default();
+            stream.take_report(map).write(&mut packet.tcp_mut().unwrap());
+            packet.tcp().unwrap().sack_blocks().map(|block| (block.start, block.end)).collect::<Vec<_>>()
+        };
+        for start in [11, 31, 51, 71, 91] {
+            assert_eq!(stream.crowds(start, start + 10), start >= 51);
+            stream.insert(start, start + 10, kept(0));
+        }
+        assert_eq!(report(&mut stream), [(91, 101), (71, 81), (51, 61)]);
+        stream.insert(21, 26, kept(0));
+        assert_eq!(report(&mut stream), [(21, 26), (91, 101), (71, 81)], "11..21 is forgotten, though it is there");
+        assert_eq!(stream.insert(53, 55, kept(0)), Arrival::Duplicate { beyond: true });
+        assert_eq!(report(&mut stream), [(53, 55), (51, 61), (21, 26)]);
+        assert_eq!(stream.highest(), 101);
+    }
+
     /// Packets join the run before them, whichever interval is the first in the order of reports.
     #[test]
     fn runs_have_the_pieces_of_packets_that_have_joined() {

@@ -13,7 +13,7 @@ use super::terms::Terms;
 use super::timer::{is_before, timestamp};
 use crate::config::Memory;
 use firstlight_net::{Ecn, TcpFlags, TcpSegment, TcpSegmentMut};
-use firstlight_units::Time;
+use firstlight_units::{Span, Time};
 
 /// The window does not grow for smaller packets.
 const LEAST_TO_GROW: u64 = 128;
@@ -330,6 +330,7 @@ impl Receiver {
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
         let (held, pieces) = (kept.memory(), kept.first());
+        // What was held back goes out before its report is pushed out.
         let flushes = start > next && self.policy.holds_acks() && self.stream.crowds(start, end);
         if flushes {
             self.policy.on_sent(terms);
@@ -348,16 +349,9 @@ impl Receiver {
             }
             Arrival::OutOfOrder => {
                 self.on_gap(len, [memory, held], terms);
-                if !flushes {
-                    self.policy.on_gap();
-                    self.acknowledge_gap(now, terms, rtt);
-                }
+                self.acknowledge_gap(flushes, now, terms, rtt);
             }
-            Arrival::Duplicate { beyond: true } if !flushes => {
-                self.policy.on_gap();
-                self.acknowledge_gap(now, terms, rtt);
-            }
-            Arrival::Duplicate { beyond: true } => {}
+            Arrival::Duplicate { beyond: true } => self.acknowledge_gap(flushes, now, terms, rtt),
             Arrival::Duplicate { beyond: false } => {
                 self.policy.force_quick(self.offer_left(), terms);
                 self.policy.now = true;
@@ -499,12 +493,22 @@ impl Receiver {
         self.offer.make_room_beyond(self.beyond());
     }
 
-    /// Acknowledges what has arrived beyond a gap, now or with what follows.
-    fn acknowledge_gap(&mut self, now: Time, terms: &Terms, rtt: &RttEstimator) {
+    /// The round trip as the receiver sees it: by what arrives, or by what it has sent if that is less.
+    fn round_trip(&self, rtt: &RttEstimator) -> Span {
+        let by_arrivals = self.offer.round_trip();
+        rtt.smoothed().map_or(by_arrivals, |smoothed| smoothed.min(by_arrivals))
+    }
+
+    /// Acknowledges what has arrived beyond a gap, now or with what follows; not after another ACK has just gone out.
+    fn acknowledge_gap(&mut self, flushes: bool, now: Time, terms: &Terms, rtt: &RttEstimator) {
+        if flushes {
+            return;
+        }
+        self.policy.on_gap();
         if !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
             self.policy.now = true;
-        } else {
-            self.policy.compress(self.stream.next(), now, rtt);
+        } else if !self.policy.now {
+            self.policy.compress(self.stream.next(), now, self.round_trip(rtt));
         }
     }
 
@@ -525,7 +529,7 @@ impl Receiver {
         if self.policy.now || self.policy.is_quick() {
             self.policy.now = true;
         } else if self.stream.has_gap() {
-            self.policy.compress(next, now, rtt);
+            self.policy.compress(next, now, self.round_trip(rtt));
         } else {
             self.policy.delay(now, rtt, terms);
         }
@@ -534,13 +538,15 @@ impl Receiver {
     /// Follows the marks.
     fn on_ecn(&mut self, p: TcpSegment<'_>, terms: &Terms) {
         let marked = p.ecn() == Ecn::Ce;
+        if p.flags().has(TcpFlags::CWR) && self.echo != Echo::Off {
+            // The peer's window may be very small now.
+            self.policy.now |= p.is_data();
+        }
         match self.echo {
             Echo::Off => {}
             Echo::Classic => {
                 if p.flags().has(TcpFlags::CWR) {
                     self.ece = false;
-                    // The peer's window may be very small now.
-                    self.policy.now |= p.is_data();
                 }
                 if marked && !self.ece {
                     self.ece = true;

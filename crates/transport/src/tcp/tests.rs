@@ -498,7 +498,8 @@ fn acks_are_delayed_after_the_first_packets() {
     assert_eq!(wire.ends[0].bytes_acked() - before, 3 * mss);
 }
 
-/// Of the ACKs for one gap three go out at once; the others wait for a third of the round trip and 10 us of slack.
+/// Of the ACKs for one gap three go out at once; the others wait for 10 us of slack, and for a third of the round trip
+/// where the receiver measures it, which it does not with a fixed buffer.
 #[test]
 fn acks_beyond_a_gap_are_held_back() {
     let acks = |compress_sacks| {
@@ -520,8 +521,8 @@ fn acks_beyond_a_gap_are_held_back() {
         wire.history.iter().filter(|line| line.contains("SackBlock")).count()
     };
     let (held, all) = (acks(true), acks(false));
-    // A gap of a round trip of 100 us and more at 7 us a packet; a bundle follows every 43 us.
-    assert!((5..=7).contains(&held), "{held} of {all}");
+    // A gap of a round trip of 100 us and more at 7 us a packet; a bundle of two follows every 14 us.
+    assert!((9..=11).contains(&held), "{held} of {all}");
     assert!(all >= 14, "{all}");
 }
 
