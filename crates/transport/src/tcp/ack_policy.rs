@@ -322,8 +322,8 @@ mod tests {
     use super::*;
     use crate::config::TcpConfig;
 
-    /// Three ACKs for a gap go out at once, 44 are held back for a third of a round trip and the timer's slack, or for a
-    /// millisecond and the slack; the next one goes out.
+    /// Three ACKs for a gap go out at once, 44 are held back for a third of a round trip and the timer's slack, or for
+    /// a millisecond and the slack; the next one goes out.
     #[test]
     fn acks_for_a_gap_are_held_back() {
         for (round_trip, wait) in [(0, 10), (300, 109), (4000, 1010)] {

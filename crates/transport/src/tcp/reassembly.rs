@@ -298,8 +298,8 @@ mod tests {
         assert_eq!(stream.next(), 36);
     }
 
-    /// What changes joins what is remembered, four intervals, and not all that has arrived. What is remembered no longer
-    /// is not reported, and a duplicate beyond a gap is reported first.
+    /// What changes joins what is remembered, four intervals, and not all that has arrived. What is remembered no
+    /// longer is not reported, and a duplicate beyond a gap is reported first.
     #[test]
     fn remembers_four_intervals() {
         let map = SeqMap::new(0);
