@@ -7,9 +7,11 @@ import firstlight as fl
 import networks
 import pytest
 from firstlight.figures.account import bands
-from firstlight.pages.report import write_result
+from firstlight.pages.report import write_comparison, write_result
 from firstlight.runs.account import PHRASES, accounts, chosen, duration, picoseconds
+from firstlight.runs.compare import Comparison
 from firstlight.runs.job_account import job_account, message_account
+from firstlight.runs.result import Result
 from firstlight.runs.without import blamed, rerun, worth
 
 INCAST = f"""
@@ -58,6 +60,15 @@ def test_the_slowest_flow_s_sentence_names_the_loss(stored: Path) -> None:
     assert "100 % of them of answers" in sentence
 
 
+def test_a_loss_stands_beside_the_time_that_it_took(stored: Path) -> None:
+    for account in accounts(fl.load(stored)).values():
+        sentence = account.sentence()
+        if " dropped at " in sentence:
+            before = sentence.split("bytes ")[0].rstrip(" (:")
+            losses = ("repaired", "retransmission timeout", "tail loss probe", "reordering window")
+            assert before.endswith(losses), sentence
+
+
 def test_command_prints_sentence_bars_and_chain(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from firstlight.cli import app
 
@@ -74,6 +85,86 @@ def test_command_prints_sentence_bars_and_chain(stored: Path, capsys: pytest.Cap
 def test_unknown_flow_is_refused(stored: Path, flow: int, message: str) -> None:
     with pytest.raises(fl.ResultError, match=message):
         chosen(fl.load(stored), flow, 1)
+
+
+MIXED = f"""
+duration = "1s"
+{networks.INCAST}
+[[flows]]
+from = "host1"
+to = "host2"
+size = "1kB"
+[[flows]]
+from = "host1"
+to = "host3"
+start = "999ms"
+"""
+
+
+@pytest.mark.parametrize(
+    ("account", "flows"),
+    [
+        ("true", {0, 2, 3, 4, 5}),
+        ('["answers"]', {2, 3, 4, 5}),
+        ('["flows"]', {0}),
+        ('["f*", "flow 2"]', {0, 2}),
+        ('["slowest 2"]', {4, 5}),
+        ('["slowest 2", "slowest 1", "flow 0"]', {0, 4, 5}),
+        ('["slowest 99"]', {0, 2, 3, 4, 5}),
+    ],
+)
+def test_accounts_of_chosen_flows_are_those_of_all(tmp_path: Path, account: str, flows: set[int]) -> None:
+    (tmp_path / "all.toml").write_text(f"{MIXED}[measure]\naccount = true\n")
+    (tmp_path / "some.toml").write_text(f"{MIXED}[measure]\naccount = {account}\naccount_events = 1\n")
+    every, some = fl.run(tmp_path / "all.toml"), fl.run(tmp_path / "some.toml")
+    assert some.digest == every.digest
+    rows = every.table("account")
+    wanted = rows[rows["flow"].isin(flows)].reset_index(drop=True)
+    assert wanted.equals(some.table("account")) and set(wanted["flow"]) == flows
+    (slowest,) = chosen(some, None, 1)
+    assert set(some.table("account_events")["flow"]) == {slowest.flow}
+
+
+def test_flows_that_are_not_chosen_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "some.toml").write_text(f'{MIXED}[measure]\naccount = ["flow 0"]\n')
+    result = fl.run(tmp_path / "some.toml")
+    with pytest.raises(fl.ResultError, match=r"--flow 2: measure\.account = \['flow 0'\] does not choose"):
+        chosen(result, 2, 1)
+    with pytest.raises(fl.ResultError, match="--flow 1: this flow was not complete"):
+        chosen(result, 1, 1)
+    with pytest.raises(fl.ResultError, match=r"flow \d is on its path, and has no account"):
+        job_account(result, "answers:0")
+    result.save(tmp_path / "result")
+    assert "Of the flows that measure.account" in write_result(fl.load(tmp_path / "result")).read_text()
+
+
+@pytest.mark.parametrize(
+    ("account", "message"),
+    [
+        ("[]", "an empty list chooses no flow: name some, or write true or false"),
+        ('["answer"]', "no workload with flows is called 'answer': did you mean answers?"),
+        (
+            '["nobody*"]',
+            "no workload with flows is called 'nobody*': write the name of a workload, 'flow 0' or",
+        ),
+        ('["flow 6"]', "there is no 'flow 6': write 'flow 0' to 'flow 5'"),
+        ('["flow x"]', "there is no 'flow x': write 'flow 0' to 'flow 5'"),
+        ('["slowest 0"]', "write for example 'slowest 5': a whole number from 1"),
+        ('["slowest few"]', "write for example 'slowest 5': a whole number from 1"),
+        ('["flow 1", "flow 1"]', "'flow 1' is there twice: name it once"),
+        ('"slowest 5"', "expected true, false, or a list of flows, found"),
+        (
+            "3",
+            'expected true, false, or a list of flows, found the number 3: write for example ["slowest 5"]',
+        ),
+        ('[""]', "expected"),
+        ("[3]", "expected"),
+    ],
+)
+def test_wrong_choices_say_what_would_be_right(tmp_path: Path, account: str, message: str) -> None:
+    (tmp_path / "some.toml").write_text(f"{MIXED}[measure]\naccount = {account}\n")
+    with pytest.raises(fl.SpecError, match=f"measure.account: {re.escape(message)}"):
+        fl.run(tmp_path / "some.toml")
 
 
 TAIL = """
@@ -232,6 +323,17 @@ def test_report_of_a_run_shows_the_causes_of_its_flows(stored: Path) -> None:
     assert "causes by band of completion times" in page and "measure.account=true" not in page
 
 
+def test_page_of_a_comparison_shows_the_causes_of_both_runs(stored: Path, tmp_path: Path) -> None:
+    result = fl.load(stored)
+    linux = Result({**result.manifest, "kernel": {"version": "7", "hz": 250}}, path=stored)
+    page = write_comparison(Comparison("x", result, linux, tmp_path)).read_text()
+    assert "Simulated hosts. What took" in page and "Linux hosts. What took" in page
+    assert {file.name for file in tmp_path.glob("figures/account_*.png")} == {
+        "account_simulated.png",
+        "account_linux.png",
+    }
+
+
 @pytest.mark.parametrize(("text", "says"), [(INCAST, True), (INCAST.replace('"1s"', '"20us"', 1), False)])
 def test_report_without_account_says_how_to_see_causes(tmp_path: Path, text: str, says: bool) -> None:
     (tmp_path / "plain.toml").write_text(text.split("[measure]")[0])
@@ -312,6 +414,7 @@ def test_command_explains_jobs_and_messages(jobs: Path, capsys: pytest.CaptureFi
         (["--job", "read:0"], "no workload 'read' has jobs: write one of write"),
         (["--message", "99999"], "--message 99999: there is no such message"),
         (["--job", "1", "--flow", "1"], "give one of them"),
+        (["--flow", "1", "--slowest", "2"], "give one of them"),
         (["--job", "1", "--without", "loss"], "--without is for flows"),
     ],
 )

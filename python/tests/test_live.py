@@ -54,6 +54,20 @@ def test_scenes_show_what_they_say() -> None:
     assert any(name == "host7.nic" for name in paused), "the victim is paused too"
 
 
+def test_windows_over_time_are_those_of_the_flows_with_the_most_bytes() -> None:
+    frame = bench("dynamic-voqs").run({})
+    (panel,) = [panel for panel in frame["figure"]["panels"] if panel["y"]["what"] == "Window (packets)"]
+    assert 0 < len(panel["curves"]) <= 6 and panel["x"]["what"] == "Time (ms)"
+    result = fl.run(scenes()["dynamic-voqs"], {"warmup": "0s", "measure.throughput": "100us"})
+    windows = result.table("throughput")["cwnd_packets"]
+    last = result.flows.set_index("id")["cwnd_packets"]
+    ends = result.table("throughput").groupby("flow").last()["cwnd_packets"]
+    assert windows.min() >= 1 and windows.nunique() > 5
+    assert (ends == last[ends.index]).mean() > 0.5, (
+        "a window at the end of the last interval is that at the end"
+    )
+
+
 def test_a_run_is_that_of_the_command_that_is_copied() -> None:
     one = bench("dynamic-voqs")
     settings = {"voq.advance": "600us", "voq.large": 64, "tcp.cc": "reno"}
@@ -272,6 +286,15 @@ def test_a_slider_reruns_and_leaves_the_old_curve_as_a_ghost(opened: Browser, se
     assert float(opened.js(cell)) == pytest.approx(metric(wanted, "circuit_utilization_pct"), rel=1e-4)
     assert opened.said() == []
     assert all(a.startswith((server.address, "data:")) for a in opened.asked())
+
+
+@needs_browser
+def test_windows_are_curves_over_time(opened: Browser) -> None:
+    charts = "[...document.querySelectorAll('.fl-live .uplot')].map((u) => u.getAttribute('aria-label'))"
+    named = [label for label in opened.js(f"return {charts}") if "Window (packets) against Time" in label]
+    assert len(named) == 1, "a chart of windows"
+    buttons = "[...document.querySelectorAll('.legend button')].map((b) => b.innerText)"
+    assert any(label.startswith("flow ") for label in opened.js(f"return {buttons}"))
 
 
 @needs_browser

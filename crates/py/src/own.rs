@@ -49,8 +49,9 @@ impl PyWindow {
     }
 
     #[setter]
-    fn set_cwnd(&mut self, packets: u32) {
-        self.0.cwnd = packets;
+    fn set_cwnd(&mut self, packets: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.cwnd = whole_packets("cwnd", packets)?;
+        Ok(())
     }
 
     #[getter]
@@ -59,8 +60,9 @@ impl PyWindow {
     }
 
     #[setter]
-    fn set_ssthresh(&mut self, packets: u32) {
-        self.0.ssthresh = packets;
+    fn set_ssthresh(&mut self, packets: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.ssthresh = whole_packets("ssthresh", packets)?;
+        Ok(())
     }
 
     #[getter]
@@ -85,6 +87,16 @@ impl PyWindow {
         let Window { cwnd, ssthresh, floor, .. } = self.0;
         format!("Window(cwnd={cwnd}, ssthresh={ssthresh}, floor={floor})")
     }
+}
+
+/// What a window's attribute is set to.
+fn whole_packets(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    value.extract().map_err(|_| {
+        let found = value.repr().map_or("?".into(), |repr| repr.to_string());
+        pyo3::exceptions::PyTypeError::new_err(format!(
+            "window.{name} was set to {found}: expected a whole number of packets"
+        ))
+    })
 }
 
 /// What an ACK says to the sender.

@@ -63,6 +63,15 @@ pub struct FlowState {
     pub receiver: Stats,
 }
 
+/// How far a flow has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlowProgress {
+    /// Bytes that its receiver has in order.
+    pub bytes_received: u64,
+    /// The congestion window of a simulated sender, in packets.
+    pub cwnd: Option<u32>,
+}
+
 /// The report of a flow. Times and spans are on the hosts' clock: divide by the time scale for the fabric's.
 #[derive(Clone, Debug)]
 pub struct FlowReport {

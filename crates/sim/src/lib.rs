@@ -42,7 +42,7 @@ pub use report::{
 pub use stream::{Xoshiro256PlusPlus, stream, uniform};
 pub use {
     external_hosts::ExternalHosts,
-    flow::{FlowConfig, FlowReport, FlowState},
+    flow::{FlowConfig, FlowProgress, FlowReport, FlowState},
     probe::{ProbeConfig, ProbeReport, ProbeSample},
     timeline::TimelineSink,
     world::World,

@@ -18,7 +18,7 @@ use crate::control_loop::ControlLoop;
 use crate::events::{Event, EventKind, EventSet};
 use crate::external_hosts::{ExternalHosts, NoExternalHosts};
 use crate::fabric::{Exit, Fabric};
-use crate::flow::{EndpointIndex, FlowConfig, FlowReport, FlowState};
+use crate::flow::{EndpointIndex, FlowConfig, FlowProgress, FlowReport, FlowState};
 use crate::notices::Notices;
 use crate::probe::{ProbeConfig, ProbeReport, ProbeSource};
 use crate::stream::{stream, uniform};
@@ -496,9 +496,13 @@ impl World {
         self.flows.iter().zip(&self.endpoints.of_flows).map(|(flow, endpoints)| self.report(flow, *endpoints)).collect()
     }
 
-    /// Bytes in order at the receiver of each flow, between external hosts as they reported last.
-    pub fn bytes_received(&self) -> Vec<u64> {
-        self.flows().iter().map(|flow| flow.bytes_received).collect()
+    /// How far each flow has come, between external hosts as they reported last.
+    pub fn progress(&self) -> Vec<FlowProgress> {
+        let of = |(flow, report): (&WorldFlow, FlowReport)| FlowProgress {
+            bytes_received: report.bytes_received,
+            cwnd: flow.reported.is_none().then_some(report.cwnd),
+        };
+        self.flows.iter().zip(self.flows()).map(of).collect()
     }
 
     fn report(&self, flow: &WorldFlow, endpoints: [usize; 2]) -> FlowReport {

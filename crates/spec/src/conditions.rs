@@ -49,7 +49,7 @@ pub enum Condition {
     Datagrams,
     /// There is a `[qcn]`.
     Qcn,
-    /// `measure.account` is on.
+    /// `measure.account` is on, for all flows or for some.
     Account,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Conditions<'a> {
             Condition::ExactFlow => self.simulated_flow || (self.linux_flow && hosts.kind != DefaultHosts::Dilated),
             Condition::Datagrams => self.datagrams,
             Condition::Qcn => self.experiment.qcn.is_some(),
-            Condition::Account => self.experiment.measure.account,
+            Condition::Account => self.experiment.measure.account.any(),
         }
     }
 

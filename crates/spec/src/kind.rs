@@ -165,6 +165,7 @@ impl Kind {
             (Class::Flag, TomlValue::Flag(_))
                 | (Class::Count { .. }, TomlValue::Integer(_))
                 | (Class::Text(_) | Class::Name(_), TomlValue::Text(_))
+                | (Class::List { .. }, TomlValue::List(_))
         )
     }
 

@@ -10,6 +10,7 @@
 //! have an effect (`conditions`), what tables find wrong with themselves and rules between tables (`rules`), then the
 //! network and all that is sent over it.
 
+mod accounted;
 mod conditions;
 mod control;
 mod document;
@@ -37,6 +38,7 @@ mod text_form;
 mod walk;
 mod workload;
 
+pub use accounted::Accounted;
 pub use control::Control;
 pub use error::{Place, Problem, SpecError};
 pub use expander::{Flow, TrafficEntry};
@@ -145,6 +147,8 @@ pub struct Spec {
     pub own: Vec<OwnConfig>,
     /// What is recorded.
     pub measure: MeasureTable,
+    /// The flows whose completion times are divided into causes; `None` if nothing is recorded for that.
+    pub accounted: Option<Accounted>,
     /// The ports whose queues are watched: all that `measure.queues` names.
     pub watched: Vec<String>,
     /// The measured pair of racks; `None` on a packet fabric, or when no flow leaves its rack.
@@ -261,6 +265,8 @@ impl Spec {
         let pair = measured_pair(&experiment, &imported.network, &traffic.flows);
         let resolved = resolved::network(&experiment, &conditions, &places, &name, pair);
         let Traffic { flows, workloads, probes, messages, jobs } = traffic;
+        let names: Vec<&str> = flows.iter().map(|flow| name_of(flow.entry, &workloads)).collect();
+        let accounted = Accounted::of(&experiment.measure.account, &names, &places)?;
         let ImportedNetwork { network, notes, .. } = imported;
         Ok(Spec {
             name,
@@ -283,6 +289,7 @@ impl Spec {
             linux,
             own: places.own,
             measure: experiment.measure,
+            accounted,
             watched,
             pair,
             resolved,
@@ -292,10 +299,7 @@ impl Spec {
 
     /// The name in tables of the entry that a flow comes from.
     pub fn workload_name(&self, entry: TrafficEntry) -> &str {
-        match entry {
-            TrafficEntry::Flows(_) => workload::FLOWS,
-            TrafficEntry::Workload(index) => &self.workloads[index].name,
-        }
+        name_of(entry, &self.workloads)
     }
 
     /// How many hosts there are.
@@ -311,6 +315,14 @@ impl Spec {
     /// The part of the run that is measured.
     pub fn measured(&self) -> Span {
         self.duration.saturating_sub(self.warmup)
+    }
+}
+
+/// The name in tables of the entry that a flow comes from.
+fn name_of(entry: TrafficEntry, workloads: &[ExpandedWorkload]) -> &str {
+    match entry {
+        TrafficEntry::Flows(_) => workload::FLOWS,
+        TrafficEntry::Workload(index) => &workloads[index].name,
     }
 }
 

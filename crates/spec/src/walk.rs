@@ -127,7 +127,13 @@ impl SchemaWalk {
         {
             return found.map(|()| json!(name)).map_err(|text| self.wrong(path, &node.origin, text)).ok();
         }
-        self.check(kind, node).map_err(|problem| self.wrong(path, &node.origin, problem)).ok()
+        let own: Vec<&str> = self.places.own.iter().map(OwnConfig::name).collect();
+        let or_own = match kind.what == CcName::WHAT && !own.is_empty() {
+            true => format!("; the experiment's own: {}", own.join(", ")),
+            false => String::new(),
+        };
+        let found = self.check(kind, node);
+        found.map_err(|problem| self.wrong(path, &node.origin, format!("{problem}{or_own}"))).ok()
     }
 
     /// What a value is, or what is wrong with it by itself.

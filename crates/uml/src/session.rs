@@ -11,6 +11,7 @@ use firstlight_lab::{
 };
 use firstlight_linux::{GuestMessage, MalformedMessage, Plan, ReportTime, TcpInfo};
 use firstlight_net::HostId;
+use firstlight_sim::FlowProgress;
 use firstlight_units::Span;
 use std::net::SocketAddrV4;
 
@@ -62,8 +63,8 @@ pub struct Session<K> {
     driver: KernelDriver<K>,
     capture: Option<CaptureWriter>,
     linux: LinuxCounters,
-    /// Bytes that each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
-    received: Vec<Vec<u64>>,
+    /// How far each flow had come at the end of the warm-up and of each interval of `measure.throughput` since.
+    intervals: Vec<Vec<FlowProgress>>,
     progress: ProgressFile,
     /// Whether the result has been written, or never will be.
     over: bool,
@@ -84,7 +85,7 @@ impl<K: KernelCalls + Send> Session<K> {
         let order = directory.read()?;
         let mut world = build(&order.spec)?;
         let in_virtual_time = order.spec.linux.as_ref().is_some_and(|hosts| !hosts.dilated);
-        if order.spec.measure.account && in_virtual_time {
+        if order.spec.accounted.is_some() && in_virtual_time {
             world.follow_external_hosts();
         }
         if order.spec.measure.capture && order.capture.is_none() {
@@ -102,7 +103,7 @@ impl<K: KernelCalls + Send> Session<K> {
             driver.classify_programs(classes);
         }
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
-        Ok(Session { directory, order, driver, capture, linux, received: vec![], progress, over: false })
+        Ok(Session { directory, order, driver, capture, linux, intervals: vec![], progress, over: false })
     }
 
     /// How many devices the kernel makes.
@@ -266,9 +267,9 @@ impl<K: KernelCalls + Send> Session<K> {
     /// short does not count.
     fn interval(&mut self) {
         let spec = &self.order.spec;
-        let end = |every: Span| spec.warmup + every * self.received.len() as u64;
+        let end = |every: Span| spec.warmup + every * self.intervals.len() as u64;
         if spec.measure.throughput.is_some_and(|every| end(every) <= spec.duration) {
-            self.received.push(self.driver.world().bytes_received());
+            self.intervals.push(self.driver.world().progress());
         }
     }
 
@@ -313,9 +314,9 @@ impl<K: KernelCalls + Send> Session<K> {
         self.linux.fidelity = self.driver.kernel().fidelity();
         let warm = self.driver.warm().unwrap_or_default().to_vec();
         let linux = Some(std::mem::take(&mut self.linux));
-        let received = std::mem::take(&mut self.received);
+        let intervals = std::mem::take(&mut self.intervals);
         let causes = self.driver.world_mut().fabric_mut().take_causes();
-        let counters = Counters { linux, received, causes, ..Counters::of(spec, self.driver.world(), warm)? };
+        let counters = Counters { linux, intervals, causes, ..Counters::of(spec, self.driver.world(), warm)? };
         self.directory.write_outcome(&Outcome::of(spec, overrides, &counters))
     }
 }

@@ -28,9 +28,7 @@ BAR = 40
 @click.option(
     "--slowest",
     type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Explain so many of the slowest flows.",
+    help="Explain so many of the slowest flows, without this option one.",
 )
 @click.option(
     "--events",
@@ -49,7 +47,7 @@ def explain(
     flow: int | None,
     job: str | None,
     message: int | None,
-    slowest: int,
+    slowest: int | None,
     events: int,
     without: str | None,
 ) -> None:
@@ -59,13 +57,13 @@ def explain(
     """
     out = console(wide=True)
     result = results.load(directory)
-    if sum(one is not None for one in (flow, job, message)) > 1:
-        raise PlanError("--flow, --job and --message are three things to explain: give one of them")
+    if sum(one is not None for one in (flow, job, message, slowest)) > 1:
+        raise PlanError("--flow, --slowest, --job and --message are four things to explain: give one of them")
     if job is not None or message is not None:
         if without is not None:
             raise PlanError("--without is for flows: take --job and --message out")
         return _explain_job(out, result, job, message)
-    found = chosen(result, flow, slowest)
+    found = chosen(result, flow, slowest or 1)
     if without is not None:
         return _compare(out, result, found, check(without))
     for account in found:

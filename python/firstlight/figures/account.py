@@ -18,7 +18,7 @@ from firstlight.figures.style import (
     draw,
     legend_above,
 )
-from firstlight.runs.account import duration
+from firstlight.runs.account import choice, duration
 from firstlight.runs.result import Result
 
 BANDS = ((0.0, 0.5), (0.5, 0.9), (0.9, 0.99), (0.99, 1.0))
@@ -54,8 +54,14 @@ def bands(result: Result) -> list[Band]:
     return found
 
 
-def account_figure(result: Result) -> Figure:
-    """The causes of the flows' time as stacked bars, a bar for each band of completion times."""
+def has_account(result: Result) -> bool:
+    """Whether a flow of the result has an account."""
+    return "account" in result.tables and len(result.table("account")) > 0
+
+
+def account_figure(result: Result, hosts: str = "") -> Figure:
+    """The causes of the flows' time as stacked bars, a bar for each band of completion times. ``hosts`` says
+    whose, where two runs are compared."""
     found = bands(result)
     shares = pd.DataFrame({band.name: band.shares for band in found}).fillna(0.0)
     most = shares.max(axis=1).sort_values(ascending=False, kind="stable").index[: len(COLORS)]
@@ -82,4 +88,10 @@ def account_figure(result: Result) -> Figure:
         legend_above(canvas, axes)
 
     caption = "What took the time of fast flows and of slow ones: causes by band of completion times."
-    return draw("account", caption, (7.2, 1.4 + 0.5 * len(found)), paint)
+    if choice(result):
+        caption += f" Of the flows that measure.account = {choice(result)} chooses."
+    if hosts:
+        caption = f"{hosts} hosts. {caption}"
+    return draw(
+        f"account_{hosts.lower()}" if hosts else "account", caption, (7.2, 1.4 + 0.5 * len(found)), paint
+    )

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from firstlight.claims.measures.units import in_us
 from firstlight.core import Experiment, Output
 from firstlight.figures.panels import Arrays
-from firstlight.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from firstlight.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from firstlight.runs.result import Result
 
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
@@ -24,7 +25,8 @@ def frame_of(experiment: Experiment, output: Output) -> dict[str, Any]:
     result, arrays = Result(output.manifest, output.tables), Arrays()
     end = float(output.manifest["elapsed_us"])
     seen = experiment.inspect()
-    panels = [panel for panel in (_throughput(result, end), _queues(result, end), _windows(result)) if panel]
+    drawn = (_throughput(result, end), _windows(result, end), _queues(result, end))
+    panels = [panel for panel in drawn if panel]
     circuits, pair = _circuits(seen, result), _pair(result)
     for panel in panels:
         for curve in panel["curves"]:
@@ -132,33 +134,22 @@ def _queues(result: Result, end: float) -> dict[str, Any] | None:
     return _panel("Queue (kB)", end, curves)
 
 
-def _windows(result: Result) -> dict[str, Any] | None:
-    """Congestion windows at the end, a column for each flow."""
-    flows = result.flows
-    known = flows[flows["cwnd_packets"] > 0]
-    if not 0 < len(known) <= 64:
+def _windows(result: Result, end: float) -> dict[str, Any] | None:
+    """Congestion windows over time, a curve for each of the flows with the most bytes."""
+    if "throughput" not in result.tables:
         return None
-    high = float(known["cwnd_packets"].max())
-    bars = {
-        "label": "window at the end",
-        "color": GREY,
-        "filled": True,
-        "bar": "y",
-        "thick": 0.8,
-        "x": known["id"].to_numpy(dtype=float),
-        "y": known["cwnd_packets"].to_numpy(dtype=float),
-    }
-    panel = _panel("Window (packets)", 0.0, [])
-    first, last = float(known["id"].min()), float(known["id"].max())
-    x = {**_axis("Flow", 1.0), "from": first - 0.5, "to": last + 0.5}
-    return {
-        **panel,
-        "note": "",
-        "group": 1,
-        "x": x,
-        "y": _axis("Window (packets)", 1.06 * high),
-        "curves": [bars],
-    }
+    frame = result.table("throughput")
+    most = frame.groupby("flow")["goodput_gbps"].sum().nlargest(FLOWS)
+    step = in_us(result.manifest["spec"]["measure"]["throughput"])
+    opened = frame[frame["cwnd_packets"] > 0]
+    curves = [
+        _curve(f"flow {flow}", color, (part["time_us"] + step) / 1e3, part["cwnd_packets"], width=1.0)
+        for flow, color in zip(sorted(most.index), cycle(COLORS), strict=False)
+        for part in [opened[opened["flow"] == flow]]
+    ]
+    panel = _panel("Window (packets)", end, curves)
+    others = frame["flow"].nunique() - len(curves)
+    return {**panel, "title": f"the {FLOWS} flows with the most bytes"} if others else panel
 
 
 def _pair(result: Result) -> list[int] | None:

@@ -16,7 +16,7 @@ from firstlight.claims.rows import Row
 from firstlight.claims.scoreboard import Score
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
-from firstlight.figures.account import account_figure
+from firstlight.figures.account import account_figure, has_account
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
 from firstlight.figures.pauses import pauses_figure
@@ -177,6 +177,8 @@ def write_sweep(done: sweep.Sweep) -> Path:
 def write_comparison(done: compare.Comparison) -> Path:
     """Write the page of a comparison, ``compare.html``."""
     drawn = overlaid.figures(done)
+    runs = {"Simulated": done.simulated, "Linux": done.linux}
+    drawn += [account_figure(run, hosts) for hosts, run in runs.items() if has_account(run)]
     for figure in drawn:
         figure.save(done.path / "figures")
     measured = [(d.name, number(d.value), d.unit, d.definition) for d in done.divergence]
@@ -219,7 +221,7 @@ def write_result(result: Result) -> Path:
         drawn.append(jobs_figure(result))
     if "rate_limiters" in result.tables and len(result.rate_limiters):
         drawn.append(rate_limiters_figure(result))
-    if "account" in result.tables and len(result.table("account")):
+    if has_account(result):
         drawn.append(account_figure(result))
     paused = "pauses" in result.tables and bool(result.table("pauses")["pauses"].any())
     if paused:

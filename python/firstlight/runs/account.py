@@ -96,13 +96,25 @@ class Account:
         """What took the time, in one sentence."""
         parts = self.parts()
         named = [part for i, part in enumerate(parts[:3]) if i == 0 or part.share >= NAMED]
-        text = ", ".join(f"{duration(part.time_ps)} of them {self._phrase(part)}" for part in named[:1])
-        for part in named[1:]:
-            text += f", {duration(part.time_ps)} {self._phrase(part)}"
+        phrases = [
+            f"{duration(part.time_ps)} {'' if i else 'of them '}{self._phrase(part)}"
+            for i, part in enumerate(named)
+        ]
         window = int(self.rows.loc[self.rows["waiting_for"].str.startswith(WINDOW), "time_ps"].sum())
+        waited = ""
         if window >= self.total_ps / 2:
-            text += f"; for {duration(window)} of all it waited for ACKs that its congestion window asked for"
-        return f"{self.name} took {duration(self.total_ps)}, {text}{self._first_loss()}."
+            waited = (
+                f"; for {duration(window)} of all it waited for ACKs that its congestion window asked for"
+            )
+        cause, loss = self._first_loss()
+        told = [i for i, part in enumerate(named) if part.name == cause]
+        if loss and told == [len(named) - 1] and not waited:
+            phrases[-1] += f": {loss}"
+        elif loss and told:
+            phrases[told[0]] += f" ({loss})"
+        elif loss:
+            waited += f"; {loss}"
+        return f"{self.name} took {duration(self.total_ps)}, {', '.join(phrases)}{waited}."
 
     def chain(self) -> list[Event]:
         """The parts of the time in order; those that differ in ``who`` alone are one."""
@@ -145,16 +157,17 @@ class Account:
             return f"packets of {rows['who'].nunique()} flows"
         return "its own packets" if most == f"flow {self.flow}" else f"packets of {most}"
 
-    def _first_loss(self) -> str:
+    def _first_loss(self) -> tuple[str, str]:
+        """The cause of the longest event with a loss, and what happened to the packet; empty without one."""
         if self.events.empty:
-            return ""
+            return "", ""
         told = self.events[self.events["detail"] != ""].sort_values("time_ps", ascending=False, kind="stable")
         if told.empty or int(told["time_ps"].iloc[0]) < NAMED * self.total_ps:
-            return ""
+            return "", ""
         others = told["detail"].nunique() - 1
         segments = "segment was" if others == 1 else "segments were"
         more = f"; {others} more {segments} sent again" if others else ""
-        return f": {told['detail'].iloc[0]}{more}"
+        return str(told["cause"].iloc[0]), f"{told['detail'].iloc[0]}{more}"
 
 
 def accounts(result: Result) -> dict[int, Account]:
@@ -175,16 +188,28 @@ def accounts(result: Result) -> dict[int, Account]:
     return found
 
 
+def choice(result: Result) -> list[str]:
+    """The list of flows in the run's ``measure.account``; empty where all flows have an account."""
+    measure = result.manifest["spec"]["measure"]
+    return list(measure["account"]) if isinstance(measure["account"], list) else []
+
+
 def chosen(result: Result, flow: int | None, slowest: int) -> list[Account]:
     """The account of ``flow``, or those of the ``slowest`` complete flows, the slowest first."""
     all_ = accounts(result)
     if flow is None:
         if not all_:
-            raise ResultError(f"{result.path or result.name}: no flow of this run was complete at its end")
+            which = f"that measure.account = {choice(result)} chooses" if choice(result) else "of this run"
+            raise ResultError(f"{result.path or result.name}: no flow {which} was complete at its end")
         return sorted(all_.values(), key=lambda account: (-account.total_ps, account.flow))[:slowest]
     if flow in all_:
         return [all_[flow]]
     flows = len(result.flows)
+    if flow < flows and result.flows.set_index("id")["fct_us"].notna()[flow]:
+        raise ResultError(
+            f"--flow {flow}: measure.account = {choice(result)} does not choose this flow: run it again with "
+            f"--set 'measure.account=[\"flow {flow}\"]'"
+        )
     if flow < flows:
         raise ResultError(f"--flow {flow}: this flow was not complete at the end of the run: make it longer")
     raise ResultError(f"--flow {flow}: there is no such flow: the run has flows 0 to {flows - 1}")

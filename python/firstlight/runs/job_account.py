@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from firstlight.errors import ResultError
-from firstlight.runs.account import Account, accounts, duration, picoseconds
+from firstlight.runs.account import Account, accounts, choice, duration, picoseconds
 from firstlight.runs.result import Result
 
 WAIT = "waited_for_others"
@@ -67,6 +67,11 @@ def job_account(result: Result, job: str) -> JobAccount:
     steps = []
     for _, step in own.iterrows():
         message, flow, wait_ps = int(step["message"]), int(step["flow"]), picoseconds(float(step["start_us"]))
+        if message < 0 and flow not in of_flows:
+            raise ResultError(
+                f"--job {job}: flow {flow} is on its path, and has no account: measure.account = "
+                f"{choice(result)} does not choose it"
+            )
         inside = of_flows[flow] if message < 0 else message_account(result, message)
         rows, who = inside.rows, inside.name
         if wait_ps:
@@ -85,8 +90,15 @@ def message_account(result: Result, message: int) -> Account:
     table = result.table("message_account")
     rows = table[table["message"] == message]
     if rows.empty:
-        raise ResultError(f"--message {message}: there is no such message, or it was not complete at the end")
+        chosen = f", {_not_chosen(result)}" if choice(result) else ""
+        raise ResultError(
+            f"--message {message}: there is no such message, or it was not complete at the end{chosen}"
+        )
     return Account(f"message {message}", rows, NO_EVENTS, _label(result, message))
+
+
+def _not_chosen(result: Result) -> str:
+    return f"or measure.account = {choice(result)} does not choose its flow: take measure.account = true"
 
 
 def _label(result: Result, message: int) -> str:

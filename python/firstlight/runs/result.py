@@ -285,7 +285,8 @@ def load(directory: str | Path) -> Result:
         content = file.read_bytes()
         manifest = json.loads(content)
     except FileNotFoundError:
-        raise ResultError(f"{path}: not a result (it has no {MANIFEST})") from None
+        why = f"not a result (it has no {MANIFEST})" if path.exists() else "no such directory"
+        raise ResultError(f"{path}: {why}") from None
     except NotADirectoryError:
         raise ResultError(f"{path}: not a directory; name a result's directory") from None
     except (OSError, ValueError, RecursionError) as e:

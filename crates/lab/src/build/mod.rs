@@ -40,7 +40,7 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
     if !spec.watched.is_empty() {
         fabric.watch(&WatchConfig { ports: spec.watched.clone(), every: spec.measure.queue_samples })?;
     }
-    if spec.measure.account {
+    if spec.accounted.is_some() {
         fabric.keep_causes();
     }
     if spec.measure.rate_limiters {

@@ -5,8 +5,8 @@ use crate::error::LabError;
 use firstlight_messages::{JobReport, MessageReport};
 use firstlight_sim::causes::CauseReport;
 use firstlight_sim::{
-    CircuitReport, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport, QueueReport,
-    Totals, World,
+    CircuitReport, FlowProgress, FlowReport, MeterReport, PairReport, PauseReport, PortReport, ProbeReport, QcnReport,
+    QueueReport, Totals, World,
 };
 use firstlight_spec::{Job, Spec};
 use firstlight_units::{Bytes, Span, Time};
@@ -48,8 +48,8 @@ pub struct Counters {
     pub qcn: Option<QcnReport>,
     /// All probes.
     pub probes: Vec<ProbeReport>,
-    /// Bytes that each flow had received at the end of the warm-up and of each interval of `measure.throughput` since.
-    pub received: Vec<Vec<u64>>,
+    /// How far each flow had come at the end of the warm-up and of each interval of `measure.throughput` since.
+    pub intervals: Vec<Vec<FlowProgress>>,
     /// Packets that arrived at a port without a socket.
     pub strays: u64,
     /// Digest of the run.
@@ -90,7 +90,7 @@ impl Counters {
             queues: world.fabric().queues(),
             qcn: world.fabric().qcn(),
             probes: world.probes(),
-            received: vec![],
+            intervals: vec![],
             strays: world.strays(),
             digest: world.fabric().digest(),
             causes: None,

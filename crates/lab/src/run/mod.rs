@@ -11,7 +11,7 @@ pub use linux::{LinuxCounters, ProgramEnd, TcpInfoSample};
 
 use crate::build::{Timeline, TimelineRequest, build, start_capture};
 use crate::error::LabError;
-use firstlight_sim::World;
+use firstlight_sim::{FlowProgress, World};
 use firstlight_spec::Spec;
 use firstlight_units::Span;
 use std::ops::ControlFlow;
@@ -71,7 +71,7 @@ pub fn simulate(
     runner.run(spec.warmup, false)?;
     runner.world.fabric_mut().reset_meter();
     let warm = runner.world.flows();
-    let received = match spec.measure.throughput {
+    let intervals = match spec.measure.throughput {
         None => {
             runner.run(spec.duration, sized)?;
             vec![]
@@ -85,7 +85,7 @@ pub fn simulate(
     }
     drop(world.fabric_mut().take_timeline());
     let causes = world.fabric_mut().take_causes();
-    Ok((Counters { received, causes, ..Counters::of(spec, &world, warm)? }, timeline))
+    Ok((Counters { intervals, causes, ..Counters::of(spec, &world, warm)? }, timeline))
 }
 
 fn first_slice(spec: &Spec) -> Span {
@@ -103,16 +103,16 @@ struct Runner<'a, 'p> {
 }
 
 impl Runner<'_, '_> {
-    /// Runs to the end. Returns what each flow has received at the start and after each interval.
-    fn run_in_intervals(&mut self, every: Span, until_finished: bool) -> Result<Vec<Vec<u64>>, LabError> {
-        let mut all = vec![self.world.bytes_received()];
+    /// Runs to the end. Returns how far each flow has come at the start and after each interval.
+    fn run_in_intervals(&mut self, every: Span, until_finished: bool) -> Result<Vec<Vec<FlowProgress>>, LabError> {
+        let mut all = vec![self.world.progress()];
         let mut end = self.spec.warmup;
         while end < self.spec.duration {
             end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.duration);
             self.run(end, until_finished)?;
             let finished = until_finished && self.world.is_finished();
             if (end - self.spec.warmup).as_ps().is_multiple_of(every.as_ps()) {
-                all.push(self.world.bytes_received());
+                all.push(self.world.progress());
             }
             if finished {
                 break;

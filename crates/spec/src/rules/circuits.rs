@@ -63,7 +63,7 @@ impl Rules<'_> {
         }
         let (paused, measure) = (is_paused(self.experiment), &self.experiment.measure);
         let others =
-            [("[pfc]", paused), ("[qcn]", self.experiment.qcn.is_some()), ("measure.account", measure.account)];
+            [("[pfc]", paused), ("[qcn]", self.experiment.qcn.is_some()), ("measure.account", measure.account.any())];
         for (other, _) in others.into_iter().filter(|(_, given)| *given) {
             self.wrong("segregation", format!("is not modelled together with {other}: take out one of them"));
         }

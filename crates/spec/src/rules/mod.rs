@@ -179,7 +179,7 @@ impl Rules<'_> {
         if self.experiment.schedule.as_ref().is_some_and(|schedule| schedule.computed().is_some()) {
             self.wrong("marks.carrier", format!("notices are of a schedule that is not computed: {write}"));
         }
-        if self.experiment.measure.account {
+        if self.experiment.measure.account.any() {
             self.wrong(
                 "marks.carrier",
                 format!("accounts do not follow notices: {write}, or take out measure.account"),

@@ -25,7 +25,7 @@ pub struct MeasureTable {
     /// Sample the watched queues this often.
     #[schemars(extend("x-with" = "queues", "x-above" = "0s", "x-without" = "no samples"))]
     pub queue_samples: Option<Span>,
-    /// Record what each flow received in each interval of this length.
+    /// Record what each flow received in each interval of this length, and the congestion window at its end.
     #[schemars(extend("x-above" = "0s", "x-without" = "no such table"))]
     pub throughput: Option<Span>,
     /// Record each packet of a probe, and not their numbers alone.
@@ -34,10 +34,12 @@ pub struct MeasureTable {
     /// Record each change of a rate that QCN limits.
     #[schemars(extend("x-when" = "qcn"))]
     pub rate_limiters: bool,
-    /// Divide the completion time of each flow into its causes, to the picosecond.
+    /// Divide the completion times of flows into their causes, to the picosecond: of all flows, or of those that a list
+    /// chooses. An entry of the list is the name of a workload (`flows` for all `[[flows]]`), in which `*` stands for
+    /// any text and `?` for one character; or `flow 7`; or `slowest 5`: the flows that took longest.
     #[schemars(extend("x-when" = "flow in exact time"))]
-    pub account: bool,
-    /// For how many of the slowest flows each part of that time is a row of its own.
+    pub account: Accounts,
+    /// For how many of the slowest of these flows each part of that time is a row of its own.
     #[schemars(range(max = 1_000_000), extend("x-of" = "flows", "x-when" = "account"))]
     pub account_events: u32,
     /// Sample the pair's sequence numbers and the length of its VOQ this often.
@@ -67,7 +69,7 @@ impl Default for MeasureTable {
             throughput: None,
             probes: false,
             rate_limiters: false,
-            account: false,
+            account: Accounts::All(false),
             account_events: 10,
             series: None,
             fold: 3,
@@ -84,6 +86,8 @@ impl MeasureTable {
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let empty = self.queues.as_ref().is_some_and(Vec::is_empty);
         SettingError::unless(!empty, "queues", "an empty list watches nothing: name ports, or take it out")?;
+        let none = matches!(&self.account, Accounts::Of(chosen) if chosen.is_empty());
+        SettingError::unless(!none, "account", "an empty list chooses no flow: name some, or write true or false")?;
         let mut before = Bytes::new(0);
         for &size in &self.fct_groups {
             let problem = format!("{size} is not larger than what is before it: write sizes that grow, from above 0B");
@@ -91,6 +95,45 @@ impl MeasureTable {
             before = size;
         }
         Ok(())
+    }
+}
+
+/// Whose completion times are divided into causes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Accounts {
+    /// All flows', or none's.
+    All(bool),
+    /// Those of the flows that these names choose.
+    Of(Vec<String>),
+}
+
+impl Accounts {
+    /// Whether any flow's are.
+    pub fn any(&self) -> bool {
+        *self != Accounts::All(false)
+    }
+}
+
+impl JsonSchema for Accounts {
+    fn schema_name() -> Cow<'static, str> {
+        "Accounts".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = json_schema!({
+            "type": "array", "items": { "type": "string" },
+            "examples": [["slowest 5"]], "x-type": "a list of texts",
+        });
+        json_schema!({
+            "anyOf": [{ "type": "boolean" }, names],
+            "examples": [["slowest 5"], true],
+            "x-type": "true, false, or a list of flows",
+        })
     }
 }
 

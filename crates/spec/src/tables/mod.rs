@@ -37,7 +37,7 @@ pub use hosts::{HostClassTable, HostsTable, JitterTable};
 pub use links::LinksTable;
 pub use linux::{LinuxHostTable, LinuxTable};
 pub use marks::{MarkCarrier, MarksTable};
-pub use measure::{CaptureSide, MeasureTable, PairOfRacks};
+pub use measure::{Accounts, CaptureSide, MeasureTable, PairOfRacks};
 pub use pfc::{PauseKind, PfcTable};
 pub use program::{FileName, Program, ProgramTable};
 pub use schedule::{ComputedWeek, EqualDays, ListedDays, Schedule, ScheduledDay, StandIn};

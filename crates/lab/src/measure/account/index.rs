@@ -92,6 +92,9 @@ impl Ends {
     }
 }
 
+/// Services of a place are arranged once one in so many was read.
+const LINE_AFTER: usize = 4;
+
 /// The services of a place, arranged when it is worth while.
 #[derive(Default)]
 struct PlaceLine {
@@ -146,21 +149,28 @@ impl<'a> Index<'a> {
 
     /// A moment in the experiment's own time, in whole picoseconds: parts still add up to the whole.
     pub(super) fn own(&self, at: Time) -> u64 {
-        at.as_ps() / self.time_scale
+        own_time(at, self.time_scale)
     }
 
-    /// The services of a place, once so many were read one by one that arranging all of them costs no more.
+    /// The services of a place, once a part of them was read one by one: then arranging all of them is worth while.
     pub(super) fn line(&self, code: u32) -> Option<&Line> {
         let (kind, number) = PlaceKind::of_code(code);
         let PlaceLine { read, line } = &self.lines[kind][number];
-        if line.get().is_none() && read.get() < self.report.hops.all(code).len() {
+        if line.get().is_none() && read.get() * LINE_AFTER < self.report.hops.all(code).len() {
             return None;
         }
         Some(line.get_or_init(|| {
             let place = self.place(code);
+            // Most packets are as large as the one before.
+            let (mut known, mut time) = (None, Span::ZERO);
             let served = |hop: usize| {
-                let Service { begins, ends, .. } = self.served_by(place, hop);
-                (begins, ends, self.packets[self.owner(hop)].whose())
+                let Hop { at, departure, .. } = *self.report.hops.get(hop);
+                let packet = self.packets[departure as usize];
+                if known.replace(packet.size) != Some(packet.size) {
+                    time = service_time(place, packet.size);
+                }
+                let ends = back(at, after_service(place));
+                (back(ends, time), ends, packet.whose())
             };
             let services = self.report.hops.all(code).map(served);
             Line::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
@@ -218,7 +228,7 @@ impl<'a> Index<'a> {
         let Hop { at, departure, .. } = *self.report.hops.get(hop);
         let packet = self.packets[departure as usize];
         let ends = back(at, after_service(place));
-        let begins = back(ends, place.serializer.map_or(Span::ZERO, |link| link.time(packet.size)));
+        let begins = back(ends, service_time(place, packet.size));
         Service { begins, ends, who: packet.who(), size: packet.size, hop }
     }
 
@@ -339,6 +349,17 @@ fn slot<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
 /// The code of a rack's place.
 pub(super) fn code_of(kind: PlaceKind, rack: u16) -> u32 {
     kind.code(usize::from(rack))
+}
+
+/// A moment in the experiment's own time, without a division where that is the engine's.
+#[inline]
+pub(super) fn own_time(at: Time, time_scale: u64) -> u64 {
+    if time_scale == 1 { at.as_ps() } else { at.as_ps() / time_scale }
+}
+
+/// How long a place serves a packet of a size.
+fn service_time(place: &Place, size: u16) -> Span {
+    place.serializer.map_or(Span::ZERO, |link| link.time(size))
 }
 
 /// From the end of a service to the hop.

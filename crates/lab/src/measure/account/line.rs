@@ -1,6 +1,7 @@
 //! The services of one place in order, whose times are added up by whose packets they were of.
 
 use super::cause::Who;
+use super::index::own_time;
 use firstlight_units::Time;
 use std::ops::Range;
 
@@ -84,16 +85,27 @@ impl Line {
             if index % self.step == 0 {
                 totals.extend_from_slice(&sums);
             }
-            let (first, begins) = self.runs[service.run as usize];
-            let begins = if first as usize == index { begins } else { self.services[index - 1].ends };
-            sums[service.of as usize] += self.own(begins, service.ends);
+            sums[service.of as usize] += self.own(self.begins(index), service.ends);
         }
         totals
     }
 
+    fn begins(&self, service: usize) -> Time {
+        let (first, begins) = self.runs[self.services[service].run as usize];
+        if first as usize == service { begins } else { self.services[service - 1].ends }
+    }
+
+    /// The begins and ends of the services before that of a number, and whose packets they were of, the latest first.
+    pub(super) fn before(&self, service: usize) -> impl Iterator<Item = (Time, Time, Who)> + '_ {
+        let all = (0..service).rev();
+        all.map(|number| {
+            (self.begins(number), self.services[number].ends, self.whos[self.services[number].of as usize])
+        })
+    }
+
     /// The time between two moments in the experiment's own picoseconds.
     fn own(&self, from: Time, until: Time) -> u64 {
-        (until.as_ps() / self.time_scale).saturating_sub(from.as_ps() / self.time_scale)
+        own_time(until, self.time_scale).saturating_sub(own_time(from, self.time_scale))
     }
 
     /// All whose packets passed the place.
@@ -163,11 +175,7 @@ impl Line {
         }
         let mut before = self.services[all.start - 1].ends;
         for service in &self.services[all] {
-            let time = match self.time_scale {
-                1 => service.ends.as_ps() - before.as_ps(),
-                _ => self.own(before, service.ends),
-            };
-            sums[service.of as usize] += time;
+            sums[service.of as usize] += self.own(before, service.ends);
             before = service.ends;
         }
     }

@@ -3,9 +3,8 @@
 
 use super::Names;
 use super::cause::{Cause, Step, Waiting, Where, Who};
-use super::index::Index;
 use super::sums::{Sum, Sums};
-use super::walk::{self, Parts};
+use super::walk::{self, Parts, Stretch};
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use firstlight_sim::causes::{CauseReport, RecordId};
@@ -14,23 +13,35 @@ use firstlight_units::Time;
 use std::collections::BTreeMap;
 
 /// The table.
-pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport) -> Table {
+pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport, chosen: &[bool]) -> Table {
     let hops: BTreeMap<(u32, Time), RecordId> =
         causes.deliveries.iter().map(|delivery| ((delivery.flow, delivery.at), delivery.hop)).collect();
-    let mut rows: Vec<(usize, Sum)> = vec![];
-    let list = names.spec.messages.list();
-    for (number, report) in counters.messages.iter().enumerate() {
+    let (mut messages, mut stretches) = (vec![], vec![]);
+    for (number, (message, report)) in names.spec.messages.list().iter().zip(&counters.messages).enumerate() {
         let Some((ready, complete)) = report.ready.zip(report.complete) else { continue };
-        let flow = list[number].flow;
-        let delivery = flow.and_then(|flow| hops.get(&(flow, complete)).copied());
-        let sums = sums(names.spec, names.index, number, [ready, complete], delivery);
-        rows.extend(sums.into_iter().map(|sum| (number, sum)));
+        if message.flow.is_some_and(|flow| !chosen[flow as usize]) {
+            continue;
+        }
+        let start = (ready + message.delay * u64::from(names.spec.time_scale)).min(complete);
+        let hop = message.flow.and_then(|flow| hops.get(&(flow, complete)).copied()).unwrap_or(RecordId::NONE);
+        let flow = message.flow.map_or(usize::MAX, |flow| flow as usize);
+        messages.push((number, ready));
+        stretches.push(Stretch { flow, start, end: if message.flow.is_some() { complete } else { start }, hop });
     }
+    let begin = |which: usize| {
+        let ((_, ready), Stretch { flow, start, .. }) = (messages[which], stretches[which]);
+        computation(names.spec, flow, [ready, start])
+    };
+    let sums = walk::walk(names.index, &stretches, begin, Sums::into_sorted);
+    let of_message = |((number, _), sums): (&(usize, Time), Vec<Sum>)| {
+        sums.into_iter().map(|sum| (*number, sum)).collect::<Vec<_>>()
+    };
+    let rows: Vec<(usize, Sum)> = messages.iter().zip(sums).flat_map(of_message).collect();
     let messages = Column::Integer(rows.iter().map(|(number, _)| *number as i64).collect());
     Table::new(
         "message_account",
-        "one row for each complete message, what it waited for, and cause: the times of a message add up to its time \
-         from when it was ready until it was complete",
+        "one row for each complete message of the flows that measure.account chooses, what it waited for, and cause: \
+         the times of a message add up to its time from when it was ready until it was complete",
     )
     .with("message", "number of the message, as in table job_paths", messages)
     .names("waiting_for", "as in table account", &rows, |(_, sum)| sum.waiting, |waiting| waiting.name().into())
@@ -46,23 +57,11 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
     .with("time_ps", "as in table account", Column::Integer(rows.iter().map(|(_, sum)| sum.time).collect()))
 }
 
-/// The time of a message between two moments by its causes; `delivery` is the hop of the packet that completed it.
-fn sums(
-    spec: &Spec,
-    index: &Index<'_>,
-    number: usize,
-    [ready, complete]: [Time; 2],
-    delivery: Option<RecordId>,
-) -> Vec<Sum> {
-    let message = &spec.messages.list()[number];
-    let written = (ready + message.delay * u64::from(spec.time_scale)).min(complete);
-    let place = message.flow.map_or(Where::Nowhere, |flow| Where::Host(spec.flows[flow as usize].src.0));
+/// The time of a message in which its program computed, before it was written; `flow` has no host where there is none.
+fn computation<'a>(spec: &Spec, flow: usize, [from, until]: [Time; 2]) -> Sums<'a> {
+    let place = spec.flows.get(flow).map_or(Where::Nowhere, |flow| Where::Host(flow.src.0));
     let (waiting, cause) = (Waiting::Application, Cause::Computation);
     let mut sums = Sums::new(spec.time_scale);
-    sums.add(Step { from: ready, until: written, waiting, cause, place, who: Who::Nobody, lost: None });
-    if let Some(flow) = message.flow {
-        let hop = delivery.unwrap_or(RecordId::NONE);
-        sums = walk::walk(index, flow as usize, [written, complete], hop, sums);
-    }
-    sums.into_sorted()
+    sums.add(Step { from, until, waiting, cause, place, who: Who::Nobody, lost: None });
+    sums
 }

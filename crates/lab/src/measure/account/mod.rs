@@ -22,48 +22,25 @@ use crate::table::{Column, Table};
 use cause::{Step, Where, Who};
 use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
-use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, RecordId, Sent};
+use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, Sent};
 use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
 use std::collections::BTreeMap;
 use sums::{Sum, Sums};
+use walk::Stretch;
 
-/// A flow that was complete at the end of the run.
-#[derive(Clone, Copy, Debug)]
-struct CompleteFlow {
-    flow: usize,
-    start: Time,
-    end: Time,
-    /// The last hop of the packet that completed it.
-    hop: RecordId,
-}
-
-impl CompleteFlow {
-    /// The parts of its time, in order: they follow each other without a gap.
-    fn steps(&self, index: &Index<'_>) -> impl Iterator<Item = Step> + use<> {
-        walk::walk(index, self.flow, [self.start, self.end], self.hop, vec![]).into_iter().rev()
-    }
-
-    /// The time of its parts by their names, in the order of these.
-    fn sums(&self, index: &Index<'_>, time_scale: u32) -> Vec<Sum> {
-        let sums = Sums::new(time_scale);
-        walk::walk(index, self.flow, [self.start, self.end], self.hop, sums).into_sorted()
-    }
-}
-
-/// The tables; that of messages where there are some.
+/// The tables, of the flows that `measure.account` chooses; that of messages where there are some.
 pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> Vec<Table> {
     let index = Index::new(causes, &counters.flows, spec.time_scale);
     let names = Names { spec, index: &index };
-    let flows = complete_flows(counters, causes);
-    let mut sums = vec![];
-    for flow in &flows {
-        sums.extend(flow.sums(&index, spec.time_scale).into_iter().map(|sum| (flow.flow, sum)));
-    }
-    let mut tables = vec![account(&names, &sums), events::table(&names, &slowest(spec, &flows))];
+    let (flows, chosen) = accounted(spec, counters, causes);
+    let all = walk::walk(&index, &flows, |_| Sums::new(spec.time_scale), Sums::into_sorted);
+    let of_flow = |(flow, sums): (&Stretch, Vec<Sum>)| sums.into_iter().map(|sum| (flow.flow, sum)).collect::<Vec<_>>();
+    let sums: Vec<(usize, Sum)> = flows.iter().zip(all).flat_map(of_flow).collect();
+    let mut tables = vec![account(&names, &sums), events::table(&names, &slowest(&flows, events(spec)))];
     if !counters.messages.is_empty() {
-        tables.push(messages::table(&names, counters, causes));
+        tables.push(messages::table(&names, counters, causes, &chosen));
     }
     tables
 }
@@ -81,27 +58,49 @@ pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Ve
         place: names.place(step.place),
         who: names.who(step.who),
     };
-    let of = |flow: CompleteFlow| (flow.flow, flow.steps(&index).map(step).collect());
-    slowest(spec, &complete_flows(counters, causes)).into_iter().map(of).collect()
+    let flows = slowest(&accounted(spec, counters, causes).0, events(spec));
+    let paths = walk::walk(&index, &flows, |_| vec![], |steps| steps.into_iter().rev().map(step).collect());
+    flows.iter().map(|flow| flow.flow).zip(paths).collect()
+}
+
+/// The complete flows that have accounts, in the order of their numbers, and whether each flow has one once complete.
+fn accounted(spec: &Spec, counters: &Counters, causes: &CauseReport) -> (Vec<Stretch>, Vec<bool>) {
+    let mut flows = complete_flows(counters, causes);
+    let chosen = chosen(spec, &flows);
+    flows.retain(|flow| chosen[flow.flow]);
+    (flows, chosen)
 }
 
 /// All complete flows, in the order of their numbers.
-fn complete_flows(counters: &Counters, causes: &CauseReport) -> Vec<CompleteFlow> {
+fn complete_flows(counters: &Counters, causes: &CauseReport) -> Vec<Stretch> {
     let last: BTreeMap<u32, &Delivery> = causes.deliveries.iter().map(|delivery| (delivery.flow, delivery)).collect();
     let of = |(flow, report): (usize, &FlowReport)| {
         let (delivery, end) = (last.get(&(flow as u32))?, report.finish?);
-        Some(CompleteFlow { flow, start: report.start, end, hop: delivery.hop })
+        Some(Stretch { flow, start: report.start, end, hop: delivery.hop })
     };
     counters.flows.iter().enumerate().filter_map(of).collect()
 }
 
-/// The flows that took longest, in the order of their numbers.
-fn slowest(spec: &Spec, flows: &[CompleteFlow]) -> Vec<CompleteFlow> {
+/// Whether `measure.account` chooses each flow, of which `flows` are complete.
+fn chosen(spec: &Spec, flows: &[Stretch]) -> Vec<bool> {
+    let Some(accounted) = &spec.accounted else { return vec![false; spec.flows.len()] };
+    let mut chosen: Vec<bool> = (0..spec.flows.len()).map(|flow| accounted.is_named(flow)).collect();
+    slowest(flows, accounted.slowest()).into_iter().for_each(|flow| chosen[flow.flow] = true);
+    chosen
+}
+
+/// So many of the flows that took longest, in the order of their numbers.
+fn slowest(flows: &[Stretch], count: usize) -> Vec<Stretch> {
     let mut all = flows.to_vec();
     all.sort_by_key(|flow| (std::cmp::Reverse(flow.end - flow.start), flow.flow));
-    all.truncate(spec.measure.account_events as usize);
+    all.truncate(count);
     all.sort_by_key(|flow| flow.flow);
     all
+}
+
+/// For how many flows each part of the time is a row.
+fn events(spec: &Spec) -> usize {
+    spec.measure.account_events as usize
 }
 
 /// What causes, places and others are called.
@@ -212,8 +211,8 @@ fn most_of(bytes: BTreeMap<String, u64>) -> Option<String> {
 fn account(names: &Names<'_>, rows: &[(usize, Sum)]) -> Table {
     Table::new(
         "account",
-        "one row for each complete flow, what it waited for, and cause: the times of a flow add up to its completion \
-         time",
+        "one row for each complete flow that measure.account chooses, what it waited for, and cause: the times of a \
+         flow add up to its completion time",
     )
     .count("flow", "number of the flow, as in table flows", rows, |(flow, _)| *flow as u64)
     .names(

@@ -1,6 +1,7 @@
 //! The time of a walk by waiting, cause, place and others, added up while it goes on.
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
+use super::index::own_time;
 use super::line::{Line, Served};
 use super::walk::Parts;
 use firstlight_units::Time;
@@ -51,7 +52,7 @@ impl<'a> Sums<'a> {
 
     /// A moment in the experiment's own time.
     fn own(&self, at: Time) -> u64 {
-        at.as_ps() / self.time_scale
+        own_time(at, self.time_scale)
     }
 
     fn group(&mut self, head: Head) -> &mut Group<'a> {
@@ -96,6 +97,7 @@ impl<'a> Sums<'a> {
 
 impl<'a> Parts<'a> for Sums<'a> {
     const IN_SUM: bool = true;
+    const TOGETHER: usize = 64;
 
     fn add(&mut self, step: Step) {
         let time = self.own(step.until) - self.own(step.from);

@@ -64,16 +64,16 @@ impl<'a, P: WaitParts<'a>> Wait<'a, '_, P> {
     fn behind(
         &mut self,
         code: u32,
-        services: impl Iterator<Item = Service>,
+        services: impl Iterator<Item = (Time, Time, Who)>,
         [from, until]: [Time; 2],
         (cause, place): (Cause, Where),
         idle: impl Fn(&mut Self, Time, Time),
     ) {
         let (mut at, mut count) = (until, 0);
-        for service in services.take_while(|service| service.ends > from) {
-            let (begins, ends) = (service.begins.max(from), service.ends.min(at));
+        for (begins, ends, who) in services.take_while(|(_, ends, _)| *ends > from) {
+            let (begins, ends) = (begins.max(from), ends.min(at));
             idle(self, ends, at);
-            self.push(begins, ends, cause, place, service.who);
+            self.push(begins, ends, cause, place, who);
             at = at.min(begins);
             count += 1;
         }
@@ -133,7 +133,8 @@ impl<'a, P: WaitParts<'a>> Wait<'a, '_, P> {
             if self.at_once(code, [from, until], head, |line| line.at(until)) {
                 continue;
             }
-            let services = self.services(code, [from, until]);
+            let services =
+                self.services(code, [from, until]).map(|service| (service.begins, service.ends, service.who));
             self.behind(code, services, [from, until], head, |parts, from, until| {
                 parts.paused(&name, voq, None, from, until, idle);
             });
@@ -160,9 +161,19 @@ pub(super) fn divide<'a>(parts: &mut impl WaitParts<'a>, index: &'a Index<'a>, h
             if before.is_some_and(|last| parts.at_once(code, [from, until], (cause, at), |_| last)) {
                 return;
             }
-            parts.behind(code, index.services_before(hop), [from, until], (cause, at), |parts, from, until| {
+            let idle = |parts: &mut Wait<'a, '_, _>, from, until| {
                 parts.paused(&place.name, at, place.serializer, from, until, Cause::Unknown);
-            });
+            };
+            match index.line(code) {
+                Some(line) => {
+                    parts.behind(code, line.before(index.report.hops.order(hop)), [from, until], (cause, at), idle);
+                }
+                None => {
+                    let one_by_one =
+                        index.services_before(hop).map(|service| (service.begins, service.ends, service.who));
+                    parts.behind(code, one_by_one, [from, until], (cause, at), idle);
+                }
+            }
         }
     }
 }

@@ -1,4 +1,7 @@
 //! The walk back from a packet's arrival to the start: what released the packet, what released that, and so on.
+//!
+//! Walks of several flows go back side by side, some records at a time: records of the same time lie close to each
+//! other in memory, and are read while they are at hand.
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::{Index, Service};
@@ -12,6 +15,8 @@ use firstlight_units::{Span, Time};
 pub(super) trait Parts<'a> {
     /// Whether the parts of a wait are added up in any order.
     const IN_SUM: bool;
+    /// How many walks go side by side.
+    const TOGETHER: usize;
 
     /// Takes a part.
     fn add(&mut self, step: Step);
@@ -23,6 +28,7 @@ pub(super) trait Parts<'a> {
 /// The parts one by one. Those of one cause that follow each other become one.
 impl Parts<'_> for Vec<Step> {
     const IN_SUM: bool = false;
+    const TOGETHER: usize = 4;
 
     fn add(&mut self, step: Step) {
         match self.last_mut() {
@@ -36,6 +42,16 @@ impl Parts<'_> for Vec<Step> {
     }
 }
 
+/// The time of a flow, or a part of it: from a start to a delivery at an end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub(super) flow: usize,
+    pub(super) start: Time,
+    pub(super) end: Time,
+    /// The last hop of the packet that was delivered.
+    pub(super) hop: RecordId,
+}
+
 /// A walk.
 struct Walk<'a, P> {
     index: &'a Index<'a>,
@@ -44,37 +60,75 @@ struct Walk<'a, P> {
     waiting: Waiting,
     /// Up to when the time is divided, going back.
     at: Time,
+    /// Where the walk goes on.
+    next: RecordId,
     parts: P,
 }
 
-/// The time of a flow from a start to a delivery at an end; `parts` takes its parts from the last to the first.
-pub(super) fn walk<'a, P: Parts<'a>>(
+/// Departures by which walks go back before others do: what is near them fits into the processor's cache.
+const PACE: usize = 1024;
+
+/// Divides stretches of time. `begin` makes what takes the parts of each, from the last to the first, and `finish` the
+/// result, in the order of the stretches.
+pub(super) fn walk<'a, P: Parts<'a>, R>(
     index: &'a Index<'a>,
-    flow: usize,
-    [start, end]: [Time; 2],
-    delivery: RecordId,
-    parts: P,
-) -> P {
-    let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, at: end, parts };
-    walk.read(delivery, end);
-    let mut next = delivery;
-    loop {
-        next = match next.record() {
-            Record::Hop(hop) => walk.pass(hop),
-            Record::Departure(departure) => walk.leave(departure),
-            Record::None => break,
-        };
-        if walk.at <= start {
-            break;
+    stretches: &[Stretch],
+    mut begin: impl FnMut(usize) -> P,
+    finish: impl Fn(P) -> R,
+) -> Vec<R> {
+    let mut order: Vec<usize> = (0..stretches.len()).collect();
+    order.sort_by_key(|number| stretches[*number].end);
+    let mut results: Vec<Option<R>> = stretches.iter().map(|_| None).collect();
+    for numbers in order.rchunks(P::TOGETHER) {
+        let mut walks: Vec<_> =
+            numbers.iter().map(|number| Walk::new(index, stretches[*number], begin(*number))).collect();
+        side_by_side(index, &mut walks);
+        for (number, walk) in numbers.iter().zip(walks) {
+            results[*number] = Some(finish(walk.finish()));
         }
     }
-    if walk.at > start {
-        walk.add(start, walk.at, Cause::Unknown, Where::Nowhere, Who::Nobody, None);
+    results.into_iter().map(|result| result.expect("each stretch is in a chunk")).collect()
+}
+
+/// Lets walks go back side by side, to their starts.
+fn side_by_side<'a, P: Parts<'a>>(index: &'a Index<'a>, walks: &mut [Walk<'a, P>]) {
+    let departures = &index.report.departures;
+    let last = walks.iter().map(|walk| walk.at).max().unwrap_or(Time::ZERO);
+    let mut before = departures.partition_point(|departure| departure.at < last);
+    while before > PACE {
+        before -= PACE;
+        walks.iter_mut().for_each(|walk| walk.back_to(departures[before].at));
     }
-    walk.parts
+    walks.iter_mut().for_each(|walk| walk.back_to(Time::ZERO));
 }
 
 impl<'a, P: Parts<'a>> Walk<'a, P> {
+    fn new(index: &'a Index<'a>, stretch: Stretch, parts: P) -> Self {
+        let Stretch { flow, start, end, hop } = stretch;
+        let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, at: end, next: hop, parts };
+        walk.read(hop, end);
+        walk
+    }
+
+    /// Goes back until the time down to a moment is divided, or as far as records lead.
+    fn back_to(&mut self, moment: Time) {
+        while self.at > moment.max(self.start) {
+            self.next = match self.next.record() {
+                Record::Hop(hop) => self.pass(hop),
+                Record::Departure(departure) => self.leave(departure),
+                Record::None => return,
+            };
+        }
+    }
+
+    /// The parts. What records do not lead to is unknown.
+    fn finish(mut self) -> P {
+        if self.at > self.start {
+            self.add(self.start, self.at, Cause::Unknown, Where::Nowhere, Who::Nobody, None);
+        }
+        self.parts
+    }
+
     /// Adds a part before all others; what is before the start does not count.
     fn add(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who, lost: Option<usize>) {
         let step = Step { from: from.max(self.start), until, waiting: self.waiting, cause, place, who, lost };

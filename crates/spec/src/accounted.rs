@@ -1,0 +1,84 @@
+//! The flows that `measure.account` chooses.
+
+use crate::error::SpecError;
+use crate::places::Places;
+use crate::tables::Accounts;
+use firstlight_formats::nearest;
+use wildmatch::WildMatch;
+
+/// The flows whose completion times are divided into causes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accounted {
+    /// Whether each flow was chosen before the run.
+    named: Vec<bool>,
+    /// Of all complete flows, so many of the slowest are added.
+    slowest: usize,
+}
+
+impl Accounted {
+    /// What `measure.account` chooses of flows, of each of which `workloads` has the name of its workload.
+    pub(crate) fn of(accounts: &Accounts, workloads: &[&str], places: &Places) -> Result<Option<Self>, SpecError> {
+        let all = |named| Accounted { named: vec![named; workloads.len()], slowest: 0 };
+        match accounts {
+            Accounts::All(false) => Ok(None),
+            Accounts::All(true) => Ok(Some(all(true))),
+            Accounts::Of(names) => {
+                let mut accounted = all(false);
+                for (index, name) in names.iter().enumerate() {
+                    let wrong = |text| SpecError::from(places.problem("measure.account", text));
+                    if names[..index].contains(name) {
+                        return Err(wrong(format!("'{name}' is there twice: name it once")));
+                    }
+                    accounted.choose(name, workloads).map_err(wrong)?;
+                }
+                Ok(Some(accounted))
+            }
+        }
+    }
+
+    /// Adds the flows that an entry of the list chooses.
+    fn choose(&mut self, name: &str, workloads: &[&str]) -> Result<(), String> {
+        if let Some(slowest) = numbered(name, "slowest") {
+            let least = |n: &usize| *n > 0;
+            let number = slowest.filter(least).ok_or("write for example 'slowest 5': a whole number from 1")?;
+            self.slowest = self.slowest.max(number);
+            return Ok(());
+        }
+        if let Some(flow) = numbered(name, "flow") {
+            let last = workloads.len().checked_sub(1).ok_or("there is no flow: take it out")?;
+            let chosen = flow.and_then(|flow| self.named.get_mut(flow));
+            *chosen.ok_or_else(|| format!("there is no '{name}': write 'flow 0' to 'flow {last}'"))? = true;
+            return Ok(());
+        }
+        let (pattern, mut found) = (WildMatch::new(name), false);
+        for (named, workload) in self.named.iter_mut().zip(workloads) {
+            let matches = pattern.matches(workload);
+            *named |= matches;
+            found |= matches;
+        }
+        if found {
+            return Ok(());
+        }
+        let right = nearest(name, workloads.iter().copied()).map_or_else(
+            || "write the name of a workload, 'flow 0' or 'slowest 5'".into(),
+            |near| format!("did you mean {near}?"),
+        );
+        Err(format!("no workload with flows is called '{name}': {right}"))
+    }
+
+    /// Whether a flow was chosen by its number or its workload.
+    pub fn is_named(&self, flow: usize) -> bool {
+        self.named[flow]
+    }
+
+    /// How many of the slowest complete flows are chosen beside those.
+    pub fn slowest(&self) -> usize {
+        self.slowest
+    }
+}
+
+/// The number after a word, where a text is the word and more: `None` in it where that is no number.
+fn numbered(text: &str, word: &str) -> Option<Option<usize>> {
+    let number = text.strip_prefix(word)?.strip_prefix(' ')?;
+    Some(number.parse().ok())
+}
