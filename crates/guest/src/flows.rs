@@ -1,7 +1,8 @@
 //! Flows: a thread for each end, which sends or receives bytes in large pieces and otherwise sleeps.
 //!
 //! The message relay hands a flow of messages each of its messages when that is due. The sender connects with the first
-//! message, and its socket does not delay small ones (TCP_NODELAY), like those of programs that exchange messages.
+//! message, and its socket does not delay small ones (TCP_NODELAY), like those of programs that exchange messages,
+//! unless the experiment has Nagle's algorithm.
 //!
 //! No end ever closes its connection, so that the last packets carry data.
 
@@ -182,8 +183,11 @@ impl GuestFlow {
         engine.report(GuestMessage::FlowConnected { flow: self.plan.flow })
     }
 
-    /// Sends segments that are not full from now on (TCP_NODELAY).
+    /// Sends segments that are not full from now on (TCP_NODELAY), unless the plan leaves that to Nagle's algorithm.
     fn flush(&self) -> Result<(), GuestFailure> {
+        if self.plan.nagle {
+            return Ok(());
+        }
         setsockopt(&self.sender, sockopt::TcpNoDelay, &true)
             .context(|| format!("{}: cannot set TCP_NODELAY", self.route))
     }

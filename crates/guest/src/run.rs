@@ -232,6 +232,7 @@ mod tests {
             size: Some(1),
             start: Some(0),
             stop: None,
+            nagle: false,
         };
         let program = |server| {
             let (name, command) = ("p".into(), "true".into());

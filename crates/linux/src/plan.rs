@@ -102,6 +102,8 @@ pub struct FlowPlan {
     pub start: Option<u64>,
     /// When a flow without size has nothing more to send; `None` for never.
     pub stop: Option<u64>,
+    /// Whether part of a segment waits while one is in flight; else the sender's socket has TCP_NODELAY.
+    pub nagle: bool,
 }
 
 /// One dependent message: see [`firstlight_messages::MessageConfig`].

@@ -32,13 +32,17 @@ const ALWAYS: [(&str, &str); 3] = [
 
 /// What keys are to a Linux kernel, where an experiment gives them: for the reference, which has a sentence of it for
 /// each key of `[tcp]`.
-pub(crate) const MEANINGS: [(&str, &str); 24] = [
+pub(crate) const MEANINGS: [(&str, &str); 25] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
     ("tcp.min_window", "a parameter of our driver, a constant of Linux otherwise; refused with other controllers"),
     ("tcp.max_window", "a parameter of our driver, a constant of Linux otherwise"),
     ("tcp.receive_window", "`net.ipv4.tcp_rmem`, the kernel's overhead per packet added"),
-    ("tcp.autotune", "the buffer in `net.ipv4.tcp_rmem` that a connection starts with; `2012` is refused"),
+    (
+        "tcp.autotune",
+        "the buffer in `net.ipv4.tcp_rmem` that a connection starts with; `2012` is refused, and beside simulated \
+         hosts, whose buffers it tunes, leaves a kernel's tuning as it is today",
+    ),
     (
         "tcp.send_buffer",
         "no effect if the receive window is no larger, which already limits senders; otherwise refused, because a \
@@ -68,6 +72,7 @@ pub(crate) const MEANINGS: [(&str, &str); 24] = [
     ("tcp.sack", "`net.ipv4.tcp_sack`"),
     ("tcp.prr", "a kernel always reduces so"),
     ("tcp.timestamps", "`net.ipv4.tcp_timestamps`"),
+    ("tcp.nagle", "`false`: `TCP_NODELAY` of sockets, those of `[[program]]` excepted"),
     ("cubic.coarse", "refused: a kernel has no such setting"),
 ];
 

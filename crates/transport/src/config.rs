@@ -109,8 +109,8 @@ pub struct TcpConfig {
     pub prr: bool,
     /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.
     pub timestamps: bool,
-    /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4).
-    #[cfg_attr(feature = "spec", serde(skip))]
+    /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4). `false`: it does not,
+    /// as for programs that set `TCP_NODELAY`.
     pub nagle: bool,
     /// What experiments do not set.
     #[cfg_attr(feature = "spec", serde(skip))]

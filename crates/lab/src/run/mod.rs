@@ -27,7 +27,7 @@ const LONGEST_SLICE: u64 = 50;
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// The part of the run that is done, 0 to 1: of its time, or of its flows and messages where these end it.
+    /// The part of the run that is done, 0 to 1: of its time, or of its flows' bytes where these end it.
     pub part: f64,
     /// Transmissions begun, over all links.
     pub packet_hops: u64,
@@ -66,8 +66,7 @@ pub fn simulate(
     let timeline = files.timeline.map(|request| Timeline::begin(spec, request, &mut world)).transpose()?;
     // A run that has only probes or flows without a size waits for its time.
     let sized = !spec.flows.is_empty() && spec.probes.is_empty() && spec.flows.iter().all(|flow| flow.size.is_some());
-    let all = world.left();
-    let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0, all };
+    let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0 };
     runner.run(spec.warmup, false)?;
     runner.world.fabric_mut().reset_meter();
     let warm = runner.world.flows();
@@ -98,8 +97,6 @@ struct Runner<'a, 'p> {
     progress: &'a mut Progress<'p>,
     slice: Span,
     events: u64,
-    /// Flows of a given size and messages, at the start.
-    all: usize,
 }
 
 impl Runner<'_, '_> {
@@ -150,11 +147,11 @@ impl Runner<'_, '_> {
         }
     }
 
-    /// The part of the run that is done: of its time, or of its flows and messages where these end it.
+    /// The part of the run that is done: of its time, or of its flows' bytes where these end it.
     fn done(&self, until_finished: bool) -> f64 {
         let time = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.duration).as_secs_f64();
-        let complete = if until_finished { 1.0 - self.world.left() as f64 / self.all.max(1) as f64 } else { 0.0 };
-        time.max(complete).min(1.0)
+        let received = if until_finished { self.world.part_received() } else { 0.0 };
+        time.max(received).min(1.0)
     }
 
     /// Makes the next slice about as long as [`SLICE_EVENTS`] take.

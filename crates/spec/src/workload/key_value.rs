@@ -3,11 +3,12 @@
 //! distributed file system has "the file system's read-ahead limit" of blocks at once.
 //!
 //! Each client reads again and again. For a read it asks random servers, each for one value: all at once, or at most
-//! `read_ahead` at once, so that the next request follows a reply. Connections stay open, one for each direction of a
-//! pair of hosts. A job is a read. The paper's text states no sizes and no rates.
+//! `read_ahead` at once, so that the next request follows a reply. A request is one write, or a header and the rest
+//! (section 4). Connections stay open, one for each direction of a pair of hosts. A job is a read. The paper's text
+//! states no sizes and no rates.
 
 use super::message_graph::{MessageGraph, limit};
-use super::{Expansion, FlowKeys, SharedKeys, Workload, shuffle_first};
+use super::{Expansion, FlowKeys, SharedKeys, Workload, after, shuffle_first};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair};
 use crate::host_name::HostName;
@@ -39,6 +40,13 @@ pub struct KeyValue {
     /// Size of a request.
     #[serde(default = "request")]
     pub request: Bytes,
+    /// So much of a request is written by itself, before the rest of it. With `tcp.nagle` the rest waits until that is
+    /// acknowledged.
+    #[schemars(extend("x-above" = "0B", "x-without" = "a request is written at once"))]
+    pub header: Option<Bytes>,
+    /// The least time from the start of a read to that of the next one.
+    #[schemars(extend("x-above" = "0s", "x-without" = "a read follows the one before at once"))]
+    pub interval: Option<Span>,
     /// How many values are asked for at once.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-of" = "values", "x-without" = "all"))]
     pub read_ahead: Option<u32>,
@@ -67,18 +75,30 @@ impl Workload for KeyValue {
                 return Err(expander.problem(key, text));
             }
         }
+        if let Some(header) = self.header.filter(|header| *header >= self.request) {
+            let text = format!("a request of {} has no {header} before its rest: use less", self.request);
+            return Err(expander.problem("header", text));
+        }
+        let start = self.shared.common.start;
+        let last = after(start, self.interval.unwrap_or_default(), u64::from(self.reads - 1));
+        if self.interval.is_some() && last >= expander.duration() {
+            let text = format!("read {} starts at {last}, after the run's end: use less, or fewer reads", self.reads);
+            return Err(expander.problem("interval", text));
+        }
         let pairs = clients.len() as u64 * servers.len() as u64;
-        limit(expander, "reads", 2 * pairs, 3 * clients.len() as u64 * read)?;
+        let writes = 3 + u64::from(self.header.is_some());
+        limit(expander, "reads", 2 * pairs, writes * clients.len() as u64 * read)?;
         let mut random = expander.random("servers");
         let mut graph = MessageGraph::new(expander, &self.shared)?;
         let mut open = OpenConnections(BTreeMap::new());
         for client in clients {
             let mut others: Vec<usize> = servers.iter().copied().filter(|server| *server != client).collect();
             let mut before = None;
-            for _ in 0..if others.is_empty() { 0 } else { self.reads } {
+            for nth in 0..if others.is_empty() { 0 } else { self.reads } {
                 let count = others.len();
                 shuffle_first(&mut random, &mut others, count);
-                before = Some(self.read(&mut graph, &mut open, client, &others, before));
+                let start = self.interval.map_or(Span::ZERO, |each| after(start, each, u64::from(nth)));
+                before = Some(self.read(&mut graph, &mut open, client, &others, (before, start)));
             }
         }
         graph.expansion()
@@ -86,14 +106,14 @@ impl Workload for KeyValue {
 }
 
 impl KeyValue {
-    /// One read, which follows the end of the one before. Returns its own end.
+    /// One read, which follows the end of the one before and a moment of the run. Returns its own end.
     fn read(
         &self,
         graph: &mut MessageGraph<'_>,
         open: &mut OpenConnections,
         client: usize,
         servers: &[usize],
-        before: Option<u32>,
+        (before, start): (Option<u32>, Span),
     ) -> u32 {
         let values = self.values as usize;
         let job = graph.job(self.size.get() * u64::from(self.values));
@@ -101,11 +121,19 @@ impl KeyValue {
         for (nth, &server) in servers.iter().cycle().take(values).enumerate() {
             let ahead = self.read_ahead.and_then(|most| nth.checked_sub(most as usize)).map(|nth| replies[nth]);
             let asks = open.get(graph, (client, server));
-            let request = graph.send(asks, self.request.get(), job, ahead.or(before).as_slice());
+            let asked = self.ask(graph, asks, job, start, ahead.or(before).as_slice());
             let answers = open.get(graph, (server, client));
-            replies.push(graph.send(answers, self.size.get(), job, &[request]));
+            replies.push(graph.send(answers, self.size.get(), job, &asked));
         }
         graph.wait(Span::ZERO, job, &replies)
+    }
+
+    /// A request: its writes, which follow others.
+    fn ask(&self, graph: &mut MessageGraph<'_>, flow: u32, job: u32, start: Span, after: &[u32]) -> Vec<u32> {
+        let header = self.header.map(Bytes::get);
+        let rest = self.request.get() - header.unwrap_or(0);
+        let writes = header.into_iter().chain([rest]);
+        writes.map(|bytes| graph.send_from(flow, bytes, job, start, after)).collect()
     }
 }
 

@@ -95,7 +95,12 @@ impl<'a> MessageGraph<'a> {
 
     /// A message of a job on a connection, which depends on others.
     pub fn send(&mut self, flow: u32, bytes: u64, job: u32, after: &[u32]) -> u32 {
-        let start = if after.is_empty() { self.keys.common.start } else { Span::ZERO };
+        self.send_from(flow, bytes, job, Span::ZERO, after)
+    }
+
+    /// The same, and not before a moment of the run.
+    pub fn send_from(&mut self, flow: u32, bytes: u64, job: u32, start: Span, after: &[u32]) -> u32 {
+        let start = if after.is_empty() { self.keys.common.start } else { start };
         self.carry(flow, bytes, start, job, after)
     }
 
