@@ -246,6 +246,9 @@ impl GuestFlow {
     fn accept(&self) -> Result<&TcpStream, GuestFailure> {
         let accepted = self.listener.accept();
         let (accepted, _) = accepted.context(|| format!("{}: cannot accept its connection", self.route))?;
+        if self.plan.interactive {
+            socket::delay_acks(&accepted).context(|| format!("{}: cannot unset TCP_QUICKACK", self.route))?;
+        }
         Ok(self.receiver.get_or_init(|| accepted))
     }
 

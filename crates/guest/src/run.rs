@@ -233,6 +233,7 @@ mod tests {
             start: Some(0),
             stop: None,
             nagle: false,
+            interactive: false,
         };
         let program = |server| {
             let (name, command) = ("p".into(), "true".into());

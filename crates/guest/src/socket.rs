@@ -42,6 +42,18 @@ pub fn discard(socket: &impl AsRawFd, most: usize) -> io::Result<usize> {
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }
 
+/// Lets the connection delay its ACKs as if its program answered (TCP_QUICKACK off).
+#[allow(unsafe_code)]
+pub fn delay_acks(socket: &impl AsRawFd) -> io::Result<()> {
+    let off: libc::c_int = 0;
+    let length = size_of_val(&off) as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes, which `off` has.
+    let failed = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, (&raw const off).cast(), length)
+    };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The connection's `struct tcp_info`, as long as the kernel gives it.
 #[allow(unsafe_code)]
 pub fn info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {

@@ -104,6 +104,8 @@ pub struct FlowPlan {
     pub stop: Option<u64>,
     /// Whether part of a segment waits while one is in flight; else the sender's socket has TCP_NODELAY.
     pub nagle: bool,
+    /// Whether the receiver's socket has TCP_QUICKACK off.
+    pub interactive: bool,
 }
 
 /// One dependent message: see [`firstlight_messages::MessageConfig`].

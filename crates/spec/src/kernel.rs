@@ -32,7 +32,7 @@ const ALWAYS: [(&str, &str); 3] = [
 
 /// What keys are to a Linux kernel, where an experiment gives them: for the reference, which has a sentence of it for
 /// each key of `[tcp]`.
-pub(crate) const MEANINGS: [(&str, &str); 25] = [
+pub(crate) const MEANINGS: [(&str, &str); 26] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
     ("tcp.min_window", "a parameter of our driver, a constant of Linux otherwise; refused with other controllers"),
@@ -72,6 +72,7 @@ pub(crate) const MEANINGS: [(&str, &str); 25] = [
     ("tcp.sack", "`net.ipv4.tcp_sack`"),
     ("tcp.prr", "a kernel always reduces so"),
     ("tcp.timestamps", "`net.ipv4.tcp_timestamps`"),
+    ("tcp.interactive", "`true`: receivers' sockets have `TCP_QUICKACK` off"),
     ("tcp.nagle", "`false`: `TCP_NODELAY` of sockets, those of `[[program]]` excepted"),
     ("cubic.coarse", "refused: a kernel has no such setting"),
 ];

@@ -112,6 +112,10 @@ pub struct TcpConfig {
     /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4). `false`: it does not,
     /// as for programs that set `TCP_NODELAY`.
     pub nagle: bool,
+    /// Receivers delay ACKs like those whose programs answer on the same connection (Linux: interactive sessions): no
+    /// quick acknowledgements, and none when a program has read the end of a write. For requests and replies that have
+    /// a connection each.
+    pub interactive: bool,
     /// What experiments do not set.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub stack: StackConfig,
@@ -275,6 +279,7 @@ impl Default for TcpConfig {
             prr: true,
             timestamps: true,
             nagle: false,
+            interactive: false,
             stack: StackConfig::default(),
         }
     }

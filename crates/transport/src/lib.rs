@@ -7,8 +7,8 @@
 //! Controllers may ask for timestamps of the network interfaces and for pacing. `now` is always an argument. [`cc`]
 //! holds the controllers; [`cc::CcConfig::from_name`] finds one.
 //!
-//! Left out: connection teardown, Nagle's algorithm, urgent data, window scaling as a negotiation (the scale is
-//! derived from the configured window), path MTU discovery and segmentation offload.
+//! Left out: urgent data, window scaling as a negotiation (the scale is derived from the configured window), path MTU
+//! discovery and segmentation offload.
 
 mod autotune;
 pub mod cc;

@@ -76,7 +76,7 @@ impl AckPolicy {
             deadline: Time::MAX,
             scheduled: false,
             quick: 0,
-            answers: false,
+            answers: terms.interactive,
             interval: None,
             last_size: 0,
             ends: 0,
