@@ -236,6 +236,7 @@ impl GuestFlow {
         let receiver = self.accept()?;
         for bytes in inbox {
             self.receive_bytes(receiver, bytes)?;
+            self.delay_acks(receiver)?;
             if received()? {
                 return Ok(true);
             }
@@ -246,10 +247,16 @@ impl GuestFlow {
     fn accept(&self) -> Result<&TcpStream, GuestFailure> {
         let accepted = self.listener.accept();
         let (accepted, _) = accepted.context(|| format!("{}: cannot accept its connection", self.route))?;
-        if self.plan.interactive {
-            socket::delay_acks(&accepted).context(|| format!("{}: cannot unset TCP_QUICKACK", self.route))?;
-        }
+        self.delay_acks(&accepted)?;
         Ok(self.receiver.get_or_init(|| accepted))
+    }
+
+    /// Delays ACKs as if an answer followed, until one has been late, where the plan says so.
+    fn delay_acks(&self, receiver: &TcpStream) -> Result<(), GuestFailure> {
+        if !self.plan.interactive {
+            return Ok(());
+        }
+        socket::delay_acks(receiver).context(|| format!("{}: cannot unset TCP_QUICKACK", self.route))
     }
 
     fn receive_bytes(&self, receiver: &TcpStream, mut left: u64) -> Result<(), GuestFailure> {

@@ -496,6 +496,12 @@ fn workloads_that_cannot_be() {
         "x.toml:17:8: workload.0.unit: has no effect: it counts only when sizes names a file; take it out");
     assert_eq!(poisson("load = 1\nsize = \"1B\""),
         "x.toml:15:8: workload.0.load: more than 1000000 flows would start in 1s: set flows to fewer, or lower load");
+    let reads = |keys: &str| workload("key_value", &format!("to = \"host0\"\nreads = 3\nvalues = 1\n{size}{keys}"));
+    assert_eq!(reads("header = \"99B\"\ninterval = \"499ms\""), "accepted");
+    assert_eq!(reads("header = \"100B\""),
+        "x.toml:19:10: workload.0.header: a request of 100B has no 100B before its rest: use less");
+    assert_eq!(reads("interval = \"500ms\""),
+        "x.toml:19:12: workload.0.interval: read 3 starts at 1s, after the run's end: use less, or fewer reads");
     assert_eq!(poisson(&format!("load = 1\n{size}from = \"host1\"\nto = \"host1\"")),
         "x.toml:18:6: workload.0.to: the sender would send to itself: name other hosts");
     assert_eq!(poisson(&format!("load = 1\n{size}from = \"host3\"")),

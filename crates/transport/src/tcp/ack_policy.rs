@@ -254,7 +254,7 @@ impl AckPolicy {
     pub(crate) fn on_timer(&mut self, now: Time, rtt: &RttEstimator, terms: &Terms) {
         if self.deadline <= now {
             // The program has not answered in time, or data are slower than was thought.
-            self.interval = Some(if std::mem::take(&mut self.answers) {
+            self.interval = Some(if std::mem::replace(&mut self.answers, terms.interactive) {
                 terms.delayed_ack
             } else {
                 (self.interval() * 2).min(rtt.rto())
