@@ -29,6 +29,36 @@ def test_a_long_run_is_estimated_from_its_beginning(small: Path) -> None:
     assert estimate.seconds > 1
 
 
+def test_a_run_that_its_flows_end_is_estimated_by_their_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "unequal.toml"
+    file.write_text("""\
+name = "unequal"
+duration = "60s"
+
+[fabric]
+kind = "star"
+hosts = 3
+
+[hosts]
+rate = "10Gbps"
+
+[[flows]]
+from = "host0"
+to = "host1"
+count = 50
+total = "1MB"
+
+[[flows]]
+from = "host0"
+to = "host2"
+total = "10GB"
+""")
+    estimate = fl.cost(file, budget=0.2)
+    assert 0 < estimate.part < 0.9, "the 50 flows that are complete are no such part"
+    counts = fl.run(file).manifest["counts"]
+    assert estimate.packet_hops == pytest.approx(counts["packet_hops"], rel=0.1)
+
+
 def test_the_rest_goes_on_as_the_second_half() -> None:
     samples = [_Sample(1.0, 0.05, 100, 10), _Sample(2.0, 0.1, 600, 20), _Sample(4.0, 0.3, 1000, 30)]
     cost = _extrapolated(samples)

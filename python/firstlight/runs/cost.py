@@ -24,8 +24,8 @@ class Cost:
     memory: int
     """Bytes of memory beside the interpreter's."""
     part: float
-    """The part of the run from which the rest was estimated, by time, or by complete flows and messages where
-    these end the run; 1.0: all was run."""
+    """The part of the run from which the rest was estimated, by time, or by received bytes where flows and
+    messages end the run; 1.0: all was run."""
 
 
 @dataclass(frozen=True)
