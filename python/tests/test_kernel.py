@@ -119,6 +119,8 @@ def test_a_first_boot_is_judged_by_its_console(tmp_path: Path) -> None:
     assert selftest.verdict(reached, 134) == ""
     assert "code 134" in selftest.verdict(reached.replace("00000000", "00007f00"), 134)
     assert "No working init" in selftest.verdict("boots\nKernel panic: No working init found.\n", 134)
+    trace = "Kernel panic - not syncing: no memory\n ? panic+0x0/0x32c\n"
+    assert "not syncing: no memory" in selftest.verdict(trace, 134)
     assert "code 1" in selftest.verdict("", 1)
     assert "cannot be executed" in selftest.boot(tmp_path / "nothing", True)
 

@@ -109,8 +109,8 @@ pub struct TcpConfig {
     pub prr: bool,
     /// Offer timestamps (RFC 7323), which take 12 bytes of each packet.
     pub timestamps: bool,
-    /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4). `false`: it does not,
-    /// as for programs that set `TCP_NODELAY`.
+    /// Part of a segment waits while one is in flight (Nagle's algorithm, RFC 9293, section 3.7.4). `false`: it does
+    /// not, as for programs that set `TCP_NODELAY`.
     pub nagle: bool,
     /// Receivers delay ACKs like those whose programs answer on the same connection (Linux: interactive sessions): no
     /// quick acknowledgements, and none when a program has read the end of a write. For requests and replies that have

@@ -51,6 +51,7 @@ def verdict(console: str, code: int) -> str:
     if ended and int(ended[1], 16) == 0:
         return ""
     lines = [line for line in console.splitlines() if line.strip()]
+    panics = [line for line in lines if "Kernel panic - not syncing" in line]
     problems = [line for line in lines if re.search(r"panic|failed|error|not permitted", line, re.IGNORECASE)]
-    last = (problems or lines or [""])[-1].strip()
+    last = (panics or problems or lines or [""])[-1].strip()
     return f"it ended with code {code}" + (f" ({last})" if last else "")
