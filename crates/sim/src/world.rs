@@ -488,15 +488,15 @@ impl World {
 
     /// The part of all flows' bytes that their receivers have in order, of flows of a given size: 0 to 1.
     pub fn part_received(&self) -> f64 {
-        let (mut received, mut all) = (0, 0);
+        let (mut received, mut all) = (0u128, 0u128);
         for (flow, [_, receiver]) in self.flows.iter().zip(&self.endpoints.of_flows) {
             let Some(size) = flow.config.size.filter(|_| !flow.config.absent) else { continue };
-            all += size.get();
-            received += match (flow.finish, &flow.reported) {
+            all += u128::from(size.get());
+            received += u128::from(match (flow.finish, &flow.reported) {
                 (Some(_), _) => size.get(),
                 (None, Some(state)) => state.bytes_received,
                 (None, None) => self.connections.get(*receiver).map_or(0, |end| end.connection.bytes_received()),
-            };
+            });
         }
         if all == 0 { 1.0 } else { received as f64 / all as f64 }
     }
