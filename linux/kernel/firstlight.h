@@ -11,7 +11,7 @@
 #define FIRSTLIGHT_H
 
 /* Version of the interface: counted up with every change below. */
-#define FIRSTLIGHT_ABI 3
+#define FIRSTLIGHT_ABI 4
 
 /* Marks that the fabric has made on a packet, for deliver(). */
 #define FIRSTLIGHT_CE 1u  /* IP: congestion experienced */
@@ -31,6 +31,11 @@ struct firstlight_connection {
 /* Functions of the kernel for the engine. */
 struct firstlight_host {
 	unsigned int abi;
+	/*
+	 * A packet with timestamps of the interfaces (firstlight_stamps.h) is about to arrive: when it left its
+	 * sender's interface and came to its receiver's, in nanoseconds of each host's own clock, modulo 2^32.
+	 */
+	void (*stamp)(void *packet, unsigned int sent, unsigned int received);
 	/* A packet arrives at a device, with these marks. */
 	void (*deliver)(unsigned int device, void *packet, unsigned int marks);
 	/* A packet is lost. */

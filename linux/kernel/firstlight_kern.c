@@ -21,6 +21,7 @@
 #include <linux/time-internal.h>
 #include <linux/uaccess.h>
 #include <net/checksum.h>
+#include <net/firstlight_stamps.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/tcp.h>
@@ -251,6 +252,25 @@ static void host_deliver(unsigned int number, void *packet, unsigned int marks)
 		dev_forward_skb(device, skb);
 }
 
+/* The interfaces' timestamps of a packet: the first goes into its TCP option, the other is the card's own. */
+static void host_stamp(void *packet, unsigned int sent, unsigned int received)
+{
+	struct sk_buff *skb = packet;
+	struct tcphdr *tcp;
+	u8 *option;
+
+	if (skb_unclone_keeptruesize(skb, GFP_ATOMIC))
+		return; /* host_deliver() will not succeed either, and counts the loss */
+	tcp = tcp_hdr_of(skb);
+	option = firstlight_find_stamps(tcp);
+	if (WARN_ON_ONCE(!option))
+		return;
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		csum_replace4(&tcp->check, get_unaligned((__be32 *)option), htonl(sent));
+	put_unaligned_be32(sent, option);
+	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(received);
+}
+
 static void host_drop(void *packet)
 {
 	dev_kfree_skb_any(packet);
@@ -274,6 +294,7 @@ static void host_room(unsigned int number)
 
 const struct firstlight_host firstlight_host = {
 	.abi = FIRSTLIGHT_ABI,
+	.stamp = host_stamp,
 	.deliver = host_deliver,
 	.drop = host_drop,
 	.sent = host_sent,

@@ -53,6 +53,23 @@ fn the_pair_on_linux_hosts() {
     assert!(plan.modules.is_empty() && plan.parameters.is_empty() && plan.programs.is_empty());
 }
 
+/// The module of DX has the keys of its table; the headroom is a packet's time by the hosts' own clocks.
+#[test]
+fn dx_is_a_module_of_ours() {
+    let headroom = |set: &[(&str, &str)]| {
+        let plan = plan_of(PAIR, &[&[LINUX, ("tcp.cc", "dx")], set].concat());
+        assert_eq!(plan.modules, ["dx.ko"]);
+        parameters(&plan)
+    };
+    let [none, all] =
+        ["0", "1"].map(|on| ["host_rtt", "excess", "stop_at_sample"].map(|name| format!("dx.{name}={on}")));
+    assert_eq!(headroom(&[]), [&["dx.headroom=1800000".into()][..], &none].concat());
+    assert_eq!(headroom(&[("time_scale", "20")])[0], "dx.headroom=36000000");
+    let given =
+        [("dx.headroom", "8.4us"), ("dx.round_trip", "host"), ("dx.drain", "excess"), ("dx.slow_start", "sample")];
+    assert_eq!(headroom(&given), [&["dx.headroom=8400000".into()][..], &all].concat());
+}
+
 /// A plan's times are of the hosts' clock, an experiment's of its own.
 #[test]
 fn time_scale_stretches_a_plan() {
@@ -396,8 +413,13 @@ fn what_cannot_be() {
           write for example 0.0625"),
         ("", &[LINUX, ("tcp.cc", "retcp"), ("retcp.beta", "0.125")],
          "x.toml, from --set retcp.beta: retcp.beta: a Linux host takes whole hundredths, not 0.125"),
-        ("", &[LINUX, ("tcp.cc", "dx")], "x.toml, from --set tcp.cc: tcp.cc: no kernel has dx, and these hosts are \
-                                          Linux hosts: use another, or simulated hosts"),
+        ("", &[LINUX, ("tcp.cc", "timely")], "x.toml, from --set tcp.cc: tcp.cc: no kernel has timely, and these \
+                                              hosts are Linux hosts: use another, or simulated hosts"),
+        ("", &[LINUX, ("tcp.cc", "dx"), ("dx.headroom", "5ms")],
+         "x.toml, from --set dx.headroom: dx.headroom: a Linux host takes at most 4ms, not 5ms"),
+        ("", &[("hosts.kind", "dilated"), ("tcp.cc", "dx")],
+         "x.toml, from --set tcp.cc: tcp.cc: dx needs our kernel, and hosts in dilated time have this machine's: use \
+          another, or Linux hosts in virtual time (hosts.kind = \"linux\")"),
         ("[[linux.hosts]]\non = \"rack0\"\ncc = \"swift\"\n", &[LINUX],
          "x.toml:45:6: linux.hosts.0.cc: no kernel has swift, and these hosts are Linux hosts: use another, or \
           simulated hosts"),

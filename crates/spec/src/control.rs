@@ -46,14 +46,17 @@ impl Control {
         if let Some(own) = own.iter().find(|own| own.name() == name.as_str()) {
             return Ok(Control::Simulated(CcConfig::Own(own.clone())));
         }
-        // The hosts' own clocks are not stretched.
-        let rate = Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1));
-        let config = experiment.cc.config(name, rate, experiment.hosts.mtu);
+        let config = experiment.cc.config(name, by_own_clock(experiment, link), experiment.hosts.mtu);
         let name = name.as_str();
         config.map(Control::Simulated).ok_or_else(|| {
             format!("{name} is of a Linux kernel alone, and these hosts are simulated: use another, or Linux hosts")
         })
     }
+}
+
+/// A link's rate by the hosts' own clocks, which are not stretched.
+pub(crate) fn by_own_clock(experiment: &Experiment, link: Rate) -> Rate {
+    Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1))
 }
 
 /// How the controller of that name uses ECN; `None` where simulated hosts have none of that name.

@@ -105,7 +105,7 @@ impl<'a> Kernel<'a> {
         };
         ALWAYS.iter().for_each(|(name, value)| set_sysctl(&mut kernel.sysctls, name, value));
         match experiment.hosts.kind {
-            DefaultHosts::Dilated => kernel.of_machine(experiment.program.len()),
+            DefaultHosts::Dilated => kernel.of_machine(experiment.program.len(), controls),
             _ => {
                 kernel.tick();
                 kernel.parameters.extend(experiment.linux.cpu.parameters());
@@ -144,7 +144,14 @@ impl<'a> Kernel<'a> {
     }
 
     /// Refuses keys that choose a kernel, and users: hosts in dilated time have those of the machine.
-    fn of_machine(&mut self, programs: usize) {
+    fn of_machine(&mut self, programs: usize, controls: &[LinuxControl]) {
+        if let Some(LinuxControl { table, .. }) = controls.iter().find(|control| control.needs_our_kernel) {
+            let text = format!(
+                "{table} needs our kernel, and hosts in dilated time have this machine's: use another, or Linux hosts \
+                 in virtual time (hosts.kind = \"linux\")"
+            );
+            self.wrong("cc", text);
+        }
         let chosen =
             [("tcp.tick", !self.simulated), ("linux.version", true), ("linux.modules", true), ("linux.patches", true)];
         for (path, _) in chosen.into_iter().filter(|(path, idle)| *idle && self.places.has(path)) {

@@ -1,7 +1,7 @@
 //! The Linux hosts of an experiment: which there are, what is set on each, and the programs on them.
 
 use crate::conditions::Conditions;
-use crate::control::kernel_name;
+use crate::control::{by_own_clock, kernel_name};
 use crate::error::{Problem, SpecError};
 use crate::expander::Flow;
 use crate::host_directory::HostDirectory;
@@ -132,14 +132,14 @@ pub(crate) fn expand(
             used.entry(host).or_default().insert(cc);
         }
     }
-    let all: BTreeSet<&str> = used.values().flatten().copied().collect();
-    let controls: Vec<LinuxControl> = all.iter().filter_map(|name| experiment.cc.linux(name)).collect();
+    let (controls, unequal) = controls(experiment, places, directory, &used);
     let kernel = Kernel::of(experiment, places, conditions.simulated(), &controls);
     let with_programs = !programs.is_empty();
     let settings = HostSettings { experiment, places, directory, entries, kernel: &kernel, with_programs };
     let hosts: Vec<LinuxHost> = taking_part.iter().map(|&host| settings.host(host, &used[&host])).collect();
 
     let mut problems = kernel.problems.clone();
+    problems.extend(unequal);
     problems.extend(idle(places, entries, &taking_part));
     problems.extend(wide(experiment, places));
     problems.extend(crowded(places, "hosts.kind", "hosts", taking_part.len(), MOST_HOSTS));
@@ -154,6 +154,37 @@ pub(crate) fn expand(
     let parameters = kernel.parameters;
     let cores = experiment.hosts.cores;
     Ok(Some(Linux { dilated, cores, tick, hosts, modules, own_modules, patches, writable, parameters, programs }))
+}
+
+/// What the controller that Linux calls `name` needs on a host.
+fn control(experiment: &Experiment, directory: &HostDirectory, host: usize, name: &str) -> Option<LinuxControl> {
+    let rate = by_own_clock(experiment, directory.rates[host]);
+    experiment.cc.on_link(rate, experiment.hosts.mtu).linux(name)
+}
+
+/// What the controllers in use need, by host; and the problem with those that need different things on different
+/// hosts, since a module has its parameters once.
+fn controls(
+    experiment: &Experiment,
+    places: &Places,
+    directory: &HostDirectory,
+    used: &BTreeMap<usize, BTreeSet<&'static str>>,
+) -> (Vec<LinuxControl>, Vec<Problem>) {
+    let mut found: BTreeMap<&str, LinuxControl> = BTreeMap::new();
+    let mut problems = vec![];
+    let all = used.iter().flat_map(|(&host, names)| names.iter().map(move |&name| (host, name)));
+    for (host, name) in all {
+        let Some(control) = control(experiment, directory, host, name) else { continue };
+        let first = found.entry(name).or_insert_with(|| control.clone());
+        let mut pairs = first.parameters.iter().zip(&control.parameters);
+        if let Some((one, _)) = pairs.find(|(one, other)| one != other) {
+            let path = format!("{}.{}", control.table, one.key);
+            let text = "Linux hosts have one kernel, and hosts with links of different rates need one value: give it";
+            problems.push(places.problem(&path, text));
+        }
+    }
+    problems.dedup();
+    (found.into_values().collect(), problems)
 }
 
 /// What is set on hosts.
@@ -205,7 +236,8 @@ impl HostSettings<'_> {
 
     fn sysctls(&self, host: usize, controls: &BTreeSet<&str>) -> Vec<Sysctl> {
         let mut sysctls = self.kernel.sysctls.clone();
-        let needed = controls.iter().filter_map(|name| self.experiment.cc.linux(name)).flat_map(|cc| cc.sysctls);
+        let needed = controls.iter().filter_map(|name| control(self.experiment, self.directory, host, name));
+        let needed = needed.flat_map(|cc| cc.sysctls);
         needed.for_each(|(name, value)| set_sysctl(&mut sysctls, name, value));
         if self.with_programs {
             let cc = self.entries.cc(self.experiment, self.places, host).expect("it was asked for before");

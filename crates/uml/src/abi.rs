@@ -14,7 +14,7 @@ use std::net::SocketAddrV4;
 use std::ptr::null;
 
 /// Version of the interface: counted up whenever the interface changes.
-pub const ABI: c_uint = 3;
+pub const ABI: c_uint = 4;
 
 /// The value of [`AbiEngine::next`] when nothing is due.
 pub const NEVER: c_ulonglong = c_ulonglong::MAX;
@@ -25,6 +25,9 @@ pub const NEVER: c_ulonglong = c_ulonglong::MAX;
 pub struct AbiHost {
     /// Version of the kernel's interface.
     pub abi: c_uint,
+    /// A packet with timestamps of the interfaces is about to arrive: when it left its sender's and came to its
+    /// receiver's.
+    pub stamp: unsafe extern "C" fn(packet: *mut c_void, sent: c_uint, received: c_uint),
     /// A packet arrives at a device, with these marks made in the fabric.
     pub deliver: unsafe extern "C" fn(device: c_uint, packet: *mut c_void, marks: c_uint),
     /// A packet is lost.
@@ -88,6 +91,11 @@ fn address(packet: Cookie) -> *mut c_void {
 }
 
 impl KernelCalls for CheckedHost {
+    fn stamp(&mut self, packet: Cookie, sent: u32, received: u32) {
+        // SAFETY: the kernel gave the packet by `send`, and the driver has not returned it yet.
+        unsafe { (self.0.stamp)(address(packet), sent, received) }
+    }
+
     #[inline]
     fn deliver(&mut self, device: u32, packet: Cookie, marks: u32) {
         // SAFETY: the kernel gave the packet by `send`, and the driver returns each packet once.

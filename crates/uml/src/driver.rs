@@ -12,7 +12,7 @@ use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_lab::Fidelity;
 use firstlight_lab::spec::EctSyn;
 use firstlight_linux::Frames;
-use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, TcpFlags, TcpSegment};
+use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, Stamps, TcpFlags, TcpSegment};
 use firstlight_sim::{ExternalHosts, FlowReport, World};
 use firstlight_units::{Span, Time};
 use std::cmp::Reverse;
@@ -30,6 +30,10 @@ pub const ECE: u32 = 2;
 
 /// The functions of a kernel that the driver calls.
 pub trait KernelCalls {
+    /// The packet is about to arrive, and carries timestamps of the interfaces: when it left its sender's and came to
+    /// its receiver's.
+    fn stamp(&mut self, _packet: Cookie, _sent: u32, _received: u32) {}
+
     /// The packet arrives at a device. The fabric has made these marks on it.
     fn deliver(&mut self, device: u32, packet: Cookie, marks: u32);
 
@@ -468,6 +472,10 @@ impl<K: KernelCalls> ExternalHosts for KernelEdge<K> {
         let ece = if packet.tcp().is_some_and(echoes) { ECE } else { 0 };
         self.frames.delivered += 1;
         let device = self.device[host.index()];
+        if packet.has_stamps() {
+            let Stamps { sent, received, .. } = packet.stamps();
+            self.call().stamp(held.cookie, sent, received);
+        }
         self.call().deliver(device, held.cookie, (ce | ece) & held.open);
         true
     }

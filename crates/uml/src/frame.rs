@@ -1,5 +1,6 @@
 //! Reads a kernel's frame into the fabric's packet record: Ethernet, IPv4 (RFC 791), TCP (RFC 9293) with timestamps
-//! (RFC 7323) and SACK (RFC 2018), UDP (RFC 768) and ICMP (RFC 792).
+//! (RFC 7323), SACK (RFC 2018) and timestamps of the interfaces (`linux/kernel/firstlight_stamps.h`), UDP (RFC 768) and
+//! ICMP (RFC 792).
 //!
 //! Only headers are read. Checksums are not: a kernel leaves them to its interface. A packet that is not TCP keeps what
 //! its record has places for: UDP's ports, with the header's last four bytes as `seq`; ICMP's eight bytes as `seq` and
@@ -7,7 +8,7 @@
 //! keeps the upper three bits, as the traffic class (RFC 2474, section 4.2.2); the others decide nothing on these
 //! fabrics.
 
-use firstlight_net::{Ecn, FlowTuple, HostId, Packet, SackBlock, TcpFlags, TcpHeader, TcpSegmentMut};
+use firstlight_net::{Ecn, FlowTuple, HostId, Packet, SackBlock, Stamps, TcpFlags, TcpHeader, TcpSegmentMut};
 use std::net::Ipv4Addr;
 
 /// Bytes of Ethernet before the IP header; links of the fabric do not count them.
@@ -16,6 +17,8 @@ const IPV4: u16 = 0x0800;
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// The TCP option with timestamps of the interfaces: a kind for experiments (RFC 4727).
+const STAMPS: u8 = 253;
 /// The part of a datagram that a fragment carries, in units of 8 bytes.
 const FRAGMENT_OFFSET: u32 = 0x1fff;
 
@@ -108,7 +111,7 @@ fn tcp(hosts: FlowTuple, size: u16, header: usize, bytes: &[u8]) -> Option<Packe
 /// Reads timestamps, SACK blocks, and what a SYN announces. A broken option ends the list, as at receivers.
 #[inline]
 fn options(mut segment: TcpSegmentMut<'_>, mut bytes: &[u8]) {
-    let (mut largest, mut scale) = (0, 0);
+    let (mut largest, mut scale, mut blocks) = (0, 0, &[][..]);
     while let [kind, rest @ ..] = bytes {
         if *kind == 1 {
             bytes = rest;
@@ -120,7 +123,8 @@ fn options(mut segment: TcpSegmentMut<'_>, mut bytes: &[u8]) {
             (0, _) => break,
             (2, 2) => largest = half(value, 0).unwrap_or_default(),
             (3, 1) => scale = value[0],
-            (5, 8..) if segment.tcp().is_some_and(|segment| segment.sacks() == 0) => sack(&mut segment, value),
+            (5, 8..) if blocks.is_empty() => blocks = value,
+            (&STAMPS, 12) => segment.set_stamps(echoed(value)),
             (8, 8) => {
                 segment.set_tsval(word(value, 0).unwrap_or_default());
                 segment.set_tsecr(word(value, 4).unwrap_or_default());
@@ -129,14 +133,24 @@ fn options(mut segment: TcpSegmentMut<'_>, mut bytes: &[u8]) {
         }
         bytes = &bytes[length..];
     }
+    sack(&mut segment, blocks);
     if largest > 0 {
         segment.announce(largest, scale);
     }
 }
 
-/// Reads the first three SACK blocks. A packet without timestamps can have a fourth.
+/// Reads what a packet tells of the one that it answers. Its own timestamps are the fabric's to write.
+fn echoed(value: &[u8]) -> Stamps {
+    let [echo_sent, echo_received] = [4, 8].map(|at| word(value, at).unwrap_or_default());
+    Stamps { echo_sent, echo_received, ..Stamps::default() }
+}
+
+/// Reads as many SACK blocks as the record has room for: three, and one beside timestamps of the interfaces. A packet
+/// without any timestamps can have a fourth.
+#[inline]
 fn sack(segment: &mut TcpSegmentMut<'_>, value: &[u8]) {
-    for block in value.chunks_exact(8).take(3) {
+    let room = if segment.tcp().is_some_and(|segment| segment.has_stamps()) { 1 } else { 3 };
+    for block in value.chunks_exact(8).take(room) {
         let [start, end] = [0, 4].map(|at| word(block, at).unwrap_or_default());
         segment.push_sack(SackBlock { start, end });
     }
@@ -199,6 +213,28 @@ mod tests {
         assert_eq!(segment.flags(), TcpFlags::ACK | TcpFlags::PSH | TcpFlags::ECE);
         assert_eq!((segment.tsval(), segment.tsecr(), packet.protocol(), packet.class()), (77, 66, 6, 5));
         assert!(segment.sack_blocks().eq([SackBlock { start: 1, end: 2 }, SackBlock { start: 3, end: 4 }]));
+    }
+
+    /// The layout is that of simulated packets in a capture (`firstlight_formats`), and of the kernel's option.
+    #[test]
+    fn timestamps_of_the_interfaces_are_read() {
+        let stamps = [1, 1, 253, 14, 10, 11, 12, 13, 1, 2, 3, 4, 5, 6, 7, 8];
+        let sack = [1, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 8];
+        let timestamp = [1, 1, 8, 10, 0, 0, 0, 3, 0, 0, 0, 2];
+        for options in [[&timestamp[..], &stamps, &sack].concat(), [&sack[..], &stamps, &timestamp].concat()] {
+            let mut frame = vec![];
+            ip().tcp(1, 2, 3, 4).options_raw(&options).unwrap().write(&mut frame, &[0; 1432]).unwrap();
+            let packet = parse(&frame).unwrap();
+            assert_eq!((packet.header(), packet.payload(), packet.has_stamps()), (80, 1432, true));
+            let echoed = Stamps { echo_sent: 0x0102_0304, echo_received: 0x0506_0708, ..Stamps::default() };
+            assert_eq!(packet.stamps(), echoed, "its own are the fabric's to write");
+            assert!(packet.tcp().unwrap().sack_blocks().eq([SackBlock { start: 7, end: 8 }]));
+        }
+        // Two blocks, where an end sends no timestamps: the record has room for one.
+        let sacks = [1, 1, 5, 18, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 10];
+        let mut frame = vec![];
+        ip().tcp(1, 2, 3, 4).options_raw(&[&sacks[..], &stamps].concat()).unwrap().write(&mut frame, &[]).unwrap();
+        assert_eq!(parse(&frame).unwrap().tcp().unwrap().sacks(), 1);
     }
 
     #[test]

@@ -35,6 +35,8 @@ struct TestKernel {
     packets: BTreeMap<usize, PacketFate>,
     /// Devices that may send again: (time, device).
     rooms: Vec<(u64, u32)>,
+    /// Timestamps of packets before they are delivered: packet, sent, received.
+    stamps: Vec<(usize, u32, u32)>,
 }
 
 impl TestKernel {
@@ -44,6 +46,11 @@ impl TestKernel {
 }
 
 impl KernelCalls for TestKernel {
+    fn stamp(&mut self, packet: Cookie, sent: u32, received: u32) {
+        assert!(self.of(packet).delivered.is_none());
+        self.stamps.push((packet.get(), sent, received));
+    }
+
     fn deliver(&mut self, device: u32, packet: Cookie, marks: u32) {
         let now = self.now;
         let fate = self.of(packet);
@@ -190,6 +197,27 @@ fn flow(src: u16, dst: u16, external: bool) -> FlowConfig {
 
 fn empty(fabric: Fabric) -> World {
     World::new(fabric, vec![], 1).unwrap()
+}
+
+/// The second packet waits for the first, 1200 ns, and both are 2400 ns and two links of 1 us on the way.
+#[test]
+fn a_packet_with_the_option_is_stamped_at_its_interfaces() {
+    let builder = etherparse::PacketBuilder::ethernet2([2; 6], [2; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 3], 64);
+    let option = [1, 1, 253, 14, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2];
+    let mut bytes = vec![];
+    let builder = builder.tcp(1, 2, 3, 4).options_raw(&option).unwrap();
+    builder.write(&mut bytes, &[0; 1444]).unwrap();
+    let length = bytes.len();
+    let stamped = (bytes, length);
+    let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[0, 2], Span::ZERO, Span::from_ms(1)));
+    clock.driver.start(ZERO);
+    clock.go(ZERO + 500);
+    clock.send(0, &stamped);
+    clock.send(0, &frame(2, 1460));
+    clock.send(0, &stamped);
+    clock.go(ZERO + 20_000);
+    assert_eq!(clock.driver.kernel().stamps, [(1, 500, 4_900), (3, 2_900, 7_300)]);
+    assert_eq!(clock.fate(3).delivered, Some((ZERO + 7_300, 1, 0)));
 }
 
 #[test]

@@ -70,6 +70,8 @@ fn calls() -> MutexGuard<'static, Calls> {
     CALLS.lock().unwrap_or_else(|broken| broken.into_inner())
 }
 
+unsafe extern "C" fn on_stamp(_: *mut c_void, _: c_uint, _: c_uint) {}
+
 unsafe extern "C" fn on_deliver(device: c_uint, packet: *mut c_void, _: c_uint) {
     calls().delivered.push((device, packet as usize));
 }
@@ -91,8 +93,15 @@ unsafe extern "C" fn on_log(line: *const c_char) {
     calls().log.push(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned());
 }
 
-static HOST: AbiHost =
-    AbiHost { abi: ABI, deliver: on_deliver, drop: on_drop, sent: on_sent, room: on_room, log: on_log };
+static HOST: AbiHost = AbiHost {
+    abi: ABI,
+    stamp: on_stamp,
+    deliver: on_deliver,
+    drop: on_drop,
+    sent: on_sent,
+    room: on_room,
+    log: on_log,
+};
 
 struct Kernel {
     engine: &'static AbiEngine,

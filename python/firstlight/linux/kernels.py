@@ -24,6 +24,8 @@ TICKS = (100, 250, 1000)
 MANIFEST = "kernel.json"
 BINARY = "linux"
 MODULES = "modules"
+OUR_MODULES = ("dx", "retcp")
+"""Folders in ``linux``, each with one module of the same name."""
 TREE = "tree.tar.xz"
 """What a build of a module reads of a kernel's tree."""
 
@@ -91,13 +93,14 @@ def driver_sources(linux: Path) -> list[Path]:
 
 
 def module_sources(linux: Path) -> list[Path]:
-    """The files of reTCP's module; none when the folder has none."""
-    retcp = linux / "retcp"
-    if not (retcp / "Kbuild").is_file():
-        return []
-    code = [f for f in retcp.iterdir() if f.suffix in (".c", ".h")]
-    ours = [f for f in code if "_bpf" not in f.name and not f.name.endswith(".mod.c")]
-    return sorted([retcp / "Kbuild", *ours])
+    """The files of our modules; none of a module whose folder has no ``Kbuild``."""
+    found = []
+    for folder in (linux / name for name in OUR_MODULES):
+        if (folder / "Kbuild").is_file():
+            code = [f for f in folder.iterdir() if f.suffix in (".c", ".h")]
+            ours = [f for f in code if "_bpf" not in f.name and not f.name.endswith(".mod.c")]
+            found += [folder / "Kbuild", *ours]
+    return sorted(found)
 
 
 def source_hash(hz: int, linux: Path | None = None, patches: Sequence[Path] = ()) -> str:

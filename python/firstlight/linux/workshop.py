@@ -132,6 +132,8 @@ class Workshop:
         for file in kernels.driver_sources(self.linux):
             if file.suffix in (".c", ".h"):
                 shutil.copy(file, self.tree / "arch/um/drivers")
+        # TCP and modules include it, too.
+        shutil.copy(ours / "firstlight_stamps.h", self.tree / "include/net")
         for patch, copy in zip(self.order.patches, self.patches, strict=True):
             self.apply(patch, copy)
         fragment = self.work / "fragment"
@@ -160,7 +162,7 @@ class Workshop:
             ) from None
 
     def compile(self) -> None:
-        """Compile the kernel and reTCP's module."""
+        """Compile the kernel and our modules."""
         compiled = 0
 
         def on_line(line: str) -> None:
@@ -170,17 +172,16 @@ class Workshop:
             self.order.progress(CONFIGURED + (COMPILED - CONFIGURED) * share)
 
         self.run(*self.make_command("linux"), on_line=on_line)
-        self.module = self.compile_module()
+        self.modules = self.compile_modules()
 
-    def compile_module(self) -> Path | None:
-        """Make the tree ready for modules; compile ``retcp.ko``, if the checkout has its sources."""
+    def compile_modules(self) -> list[Path]:
+        """Make the tree ready for modules; compile ours, those of which the checkout has the sources."""
         shutil.copy(self.tree / "vmlinux.symvers", self.tree / "Module.symvers")
         self.run(*self.make_command("modules_prepare"))
-        folder = self.linux / "retcp"
-        if not folder.is_dir():
-            return None
-        self.run(*self.make_command(f"M={folder}", "modules"))
-        return folder / "retcp.ko"
+        folders = [self.linux / name for name in kernels.OUR_MODULES if (self.linux / name).is_dir()]
+        for folder in folders:
+            self.run(*self.make_command(f"M={folder}", "modules"))
+        return [folder / f"{folder.name}.ko" for folder in folders]
 
     def deliver(self, target: Path) -> Kernel:
         """Boot the kernel once, then put it into the cache."""
@@ -189,9 +190,9 @@ class Workshop:
         shutil.copy2(self.tree / "linux", place / kernels.BINARY)
         shutil.copy(self.tree / ".config", place / "config")
         modules.pack(self.tree, place / modules.TREE)
-        if self.module:
-            self.run("strip", "--strip-debug", str(self.module))
-            shutil.copy(self.module, place / kernels.MODULES)
+        for module in self.modules:
+            self.run("strip", "--strip-debug", str(module))
+            shutil.copy(module, place / kernels.MODULES)
         seccomp = self.first_boot(place / kernels.BINARY)
         shutil.copy(self.log, place / LOG)
         patched = [f for f in kernels.driver_sources(self.linux) if f.suffix != ".config"]

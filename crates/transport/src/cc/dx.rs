@@ -30,7 +30,7 @@
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
 use super::exact::Exact;
-use super::{Ack, CongestionControl, ControllerConfig, Latency, NewReno, NewRenoConfig, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Latency, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Bytes, Rate, Span};
 
 /// Round-trip times this close are always the same.
@@ -38,6 +38,9 @@ const SAME_RTT: Span = Span::from_ns(84);
 
 /// The headroom where no link is known: what a packet of 1,500 bytes takes at 10 Gb/s.
 const HEADROOM: Span = Span::from_ns(1200);
+
+/// The largest headroom of the kernel's module, which counts picoseconds in 32 bits.
+const MOST_ON_LINUX: Span = Span::from_ms(4);
 
 /// DX (USENIX ATC'15). Its times are of the hosts' own clocks: `time_scale` does not stretch them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -91,7 +94,24 @@ pub enum Drain {
 }
 
 impl ControllerConfig for DxConfig {
-    const LINUX: Option<&'static str> = None;
+    const LINUX: Option<&'static str> = Some("dx");
+    const MODULE: Option<&'static str> = Some("dx.ko");
+    const NEEDS_OUR_KERNEL: bool = true;
+
+    fn parameters(&self) -> Vec<ModuleParameter> {
+        let headroom = self.headroom.unwrap_or(HEADROOM);
+        let value = if headroom > MOST_ON_LINUX {
+            Err(format!("a Linux host takes at most {MOST_ON_LINUX}, not {headroom}"))
+        } else {
+            Ok(headroom.as_ps() as u32)
+        };
+        vec![
+            ModuleParameter { key: "headroom", module: "dx", name: "headroom", value },
+            ModuleParameter::switch("dx", "round_trip", "host_rtt", self.round_trip == RoundTrip::Host),
+            ModuleParameter::switch("dx", "drain", "excess", self.drain == Drain::Excess),
+            ModuleParameter::switch("dx", "slow_start", "stop_at_sample", self.slow_start == SlowStart::Sample),
+        ]
+    }
 
     fn on_link(self, rate: Rate, mtu: Bytes) -> Self {
         DxConfig { headroom: self.headroom.or_else(|| Some(rate.tx_time(mtu))), ..self }

@@ -78,6 +78,12 @@ macro_rules! registry {
                 None
             }
 
+            /// The parameters on a host whose link has `rate` by the host's own clock and takes packets of up to `mtu`.
+            #[must_use]
+            pub fn on_link(&self, rate: Rate, mtu: Bytes) -> Self {
+                CcTables { $($module: self.$module.on_link(rate, mtu)),* }
+            }
+
             /// What the controller that Linux calls `name` needs of a kernel; `None` if the controller has no table
             /// here.
             pub fn linux(&self, name: &str) -> Option<LinuxControl> {
@@ -85,6 +91,7 @@ macro_rules! registry {
                     return Some(LinuxControl {
                         table: stringify!($module),
                         module: $Config::MODULE,
+                        needs_our_kernel: $Config::NEEDS_OUR_KERNEL,
                         sysctls: $Config::SYSCTLS,
                         parameters: self.$module.parameters(),
                     });

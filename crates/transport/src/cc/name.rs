@@ -73,6 +73,8 @@ pub trait ControllerConfig: Copy + Default {
     const LINUX: Option<&'static str>;
     /// The file of the kernel module, where the module is our own and not a part of Linux.
     const MODULE: Option<&'static str> = None;
+    /// Whether the controller needs a kernel that our patch has changed.
+    const NEEDS_OUR_KERNEL: bool = false;
     /// Settings of a host's network namespace that the controller needs: name and value.
     const SYSCTLS: &'static [(&'static str, &'static str)] = &[];
 
@@ -107,6 +109,11 @@ impl ModuleParameter {
     pub fn new(module: &'static str, key: &'static str, value: impl Into<u32>) -> Self {
         ModuleParameter { key, module, name: key, value: Ok(value.into()) }
     }
+
+    /// The parameter `name` of `module`, 1 or 0, which takes `key`.
+    pub fn switch(module: &'static str, key: &'static str, name: &'static str, on: bool) -> Self {
+        ModuleParameter { key, module, name, value: Ok(on.into()) }
+    }
 }
 
 /// What a controller needs of a Linux kernel.
@@ -116,6 +123,8 @@ pub struct LinuxControl {
     pub table: &'static str,
     /// The file of our own kernel module, if the controller is one.
     pub module: Option<&'static str>,
+    /// Whether the module needs a kernel that our patch has changed.
+    pub needs_our_kernel: bool,
     /// Settings of the hosts' network namespaces.
     pub sysctls: &'static [(&'static str, &'static str)],
     /// Parameters of the kernel's module.
@@ -178,6 +187,6 @@ mod tests {
         assert!(CcName::all().all(|name| name.simulated().is_some() || name.linux().is_some()));
         assert_eq!(CcName::CUBIC.as_str().parse(), Ok(CcName::CUBIC));
         assert_eq!("bbr".parse().map(CcName::simulated), Ok(Some("bbr")));
-        assert_eq!("dx".parse().map(CcName::linux), Ok(None));
+        assert_eq!("timely".parse().map(CcName::linux), Ok(None));
     }
 }
