@@ -113,7 +113,7 @@ fn a_request_in_two_pieces_stalls_by_nagles_algorithm() {
         let all = [&[("duration", "4s"), ("workload.0.reads", "30"), ("tcp.delayed_ack", "40ms")], keys].concat();
         let outcome = result(&experiment, &all);
         assert_eq!(numbers(&outcome, "jobs", "start_us")[29], 2_900_000.0);
-        numbers(&outcome, "jobs", "duration_us")
+        numbers(&outcome, "jobs", "duration_us").to_vec()
     };
     let nagle = ("tcp.nagle", "true");
     let answering = ("tcp.interactive", "true");
