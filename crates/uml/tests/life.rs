@@ -451,7 +451,7 @@ fn wrong_directories_are_refused_with_a_reason() {
     let folder = directory(STAR, &[], None);
     let text = refused(&folder, &AbiHost { abi: ABI + 1, ..HOST });
     assert!(
-        text.starts_with("the kernel has version 4 of the interface, this engine has 3: run `firstlight kernel build`"),
+        text.starts_with("the kernel has version 5 of the interface, this engine has 4: run `firstlight kernel build`"),
         "{text}"
     );
     mend(&folder, "run.json", &|run| run["version"] = json!("0.0.1"));
