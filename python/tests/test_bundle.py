@@ -149,7 +149,7 @@ def test_other_files_are_not_replaced_and_not_taken_for_bundles(
     assert (tmp_path / "mine.zip").read_text() == "mine"
     assert "not a bundle" in command("rerun", "mine.zip").stderr
     assert "no such file" in command("rerun", "none.zip").stderr
-    assert "not a result" in command("bundle", "none").stderr
+    assert "no such directory" in command("bundle", "none").stderr
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("x", "y")
     assert "not a bundle" in command("rerun", "other.zip").stderr

@@ -271,7 +271,7 @@ def test_throughput_is_reported_of_all_flows_and_takes_no_virtual_time(small: Pa
     """Each interval has the bytes that arrived in it. Sampling takes no virtual time: packets come at the
     same times with any interval and without sampling, except for the kernel's random numbers, which CUBIC
     does not use."""
-    more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10ms"\n'
+    more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10100us"\n'
     small.write_text(small.read_text() + more)
     untold, told, often = (
         fl.run(small, {"time_scale": 2} | ({"measure.throughput": every} if every else {}))
@@ -405,7 +405,7 @@ int main(void)
 	before = __rdtsc();
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	after = __rdtscp(&processor);
-	printf("%d %u\n", before < after && after - now.tv_sec * 1000000000ull - now.tv_nsec < 10, processor);
+	printf("%d %u\n", before <= after && after - now.tv_sec * 1000000000ull - now.tv_nsec < 10, processor);
 	usleep(1000);
 	printf("%llu\n", (__rdtsc() - after) / 1000);
 	while (__rdtsc() - after < 3000000)

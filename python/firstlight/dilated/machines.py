@@ -262,8 +262,8 @@ class Gate:
                 link = Link(connection, self._token, engine=True)
                 hello = link.receive_json()
                 if reason := self._let_in(link, hello):
-                    link.send({"refused": reason})
                     self._refused.append(f"{origin}: {reason}")
+                    link.send({"refused": reason})
                     link.close()
             except LinkError as e:
                 self._refused.append(f"{origin}: {e}")

@@ -259,7 +259,7 @@ impl CauseLog {
         if self.rooms.len() <= host.index() {
             self.rooms.resize(host.index() + 1, Time::MAX);
         }
-        self.rooms[host.index()] = super::observed::on_clock(at);
+        self.rooms[host.index()] = at;
     }
 
     /// The endpoint of an external host sends the packet that is handed in next.

@@ -1,8 +1,8 @@
 //! What released the packets of an external host, as far as its connection shows that at the edge of the fabric.
 //!
-//! A host in virtual time computes in no time: a packet leaves at the moment, in whole nanoseconds of the host's clock,
-//! at which something let it leave, or a few nanoseconds later, since each reading of the clock takes one. So of a
-//! departure it is known what else happened at this moment:
+//! A host in virtual time computes in no time: a packet leaves at the moment at which something let it leave, or, where
+//! several things happen within a nanosecond of the host's clock, within that nanosecond. So of a departure it is known
+//! what else happened at this moment:
 //!
 //! - a packet of the same connection arrived: that one released it;
 //! - the program wrote;
@@ -26,21 +26,14 @@ use std::collections::VecDeque;
 
 /// What Linux adds to the two round trips after which it probes a tail.
 const PROBE_SLACK: Span = Span::from_ms(2);
-/// Each reading of a kernel's clock takes a nanosecond of virtual time: what happens within so long is one moment.
-const READINGS: Span = Span::from_ns(50);
-/// A kernel counts its time in these.
-const CLOCK: u64 = 1000;
+/// A kernel counts its time in nanoseconds: what happens within one is one moment.
+const MOMENT: Span = Span::from_ns(1);
 /// Later segments that the receiver has before a segment counts as lost.
 const DUP_THRESHOLD: u32 = 3;
 
-/// The moment on a host's clock at which something happens: a time between two nanoseconds is the later one.
-pub(super) fn on_clock(at: Time) -> Time {
-    Time::from_ps(at.as_ps().div_ceil(CLOCK) * CLOCK)
-}
-
 /// Whether something at that time and a departure now are of one moment.
 pub(super) fn is_moment(at: Time, now: Time) -> bool {
-    at <= now && now.saturating_since(at) <= READINGS
+    at <= now && now.saturating_since(at) <= MOMENT
 }
 
 /// What an end knows at some moment.
@@ -120,14 +113,13 @@ impl ObservedEnd {
 
     /// A packet of the connection arrives.
     pub(super) fn on_arrival(&mut self, segment: TcpSegment<'_>, at: Time) {
-        let moment = on_clock(at);
-        let first_of_all = self.arrived.replace(moment).is_none();
+        let first_of_all = self.arrived.replace(at).is_none();
         self.writes = false;
         let is_syn = segment.flags().has(TcpFlags::SYN);
         if is_syn {
             self.scale = segment.announced().map_or(0, |(_, scale)| scale);
             if let Some(sent) = self.sent.filter(|_| first_of_all) {
-                self.round_trip = moment.saturating_since(sent);
+                self.round_trip = at.saturating_since(sent);
             }
         }
         if !segment.flags().has(TcpFlags::ACK) {
@@ -142,7 +134,7 @@ impl ObservedEnd {
             self.repairing = self.repairing.filter(|end| is_before(ack, *end));
         }
         let una = self.una;
-        let knowledge = self.learn(moment);
+        let knowledge = self.learn(at);
         let edge = ack.wrapping_add(u32::from(segment.window()) << scale);
         if first || is_before(knowledge.edge, edge) {
             knowledge.edge = edge;
@@ -170,7 +162,7 @@ impl ObservedEnd {
 
     /// A packet of the connection leaves the interface at a moment, which may be still to come.
     pub(super) fn on_leaving(&mut self, at: Time) {
-        self.leaving.push_back(on_clock(at));
+        self.leaving.push_back(at);
     }
 
     /// The connection sends a segment. `room`: the interface has room again at this moment.
@@ -310,7 +302,7 @@ mod tests {
     const MSS: u16 = 1000;
 
     fn ns(n: u64) -> Time {
-        Time::from_ps(n * CLOCK)
+        Time::from_ps(n * 1000)
     }
 
     fn segment(seq: u32, payload: u16, ack: u32, flags: TcpFlags) -> Packet {
