@@ -51,10 +51,10 @@ total = "1MB"
 [[flows]]
 from = "host0"
 to = "host2"
-total = "10GB"
+total = "40GB"
 """)
     estimate = fl.cost(file, budget=0.2)
-    assert 0 < estimate.part <= 1
+    assert 0 < estimate.part < 0.9, "the 50 flows that are complete are no such part"
     counts = fl.run(file).manifest["counts"]
     assert estimate.packet_hops == pytest.approx(counts["packet_hops"], rel=0.1)
 

@@ -398,7 +398,7 @@ COUNTER = r"""
 #include <x86intrin.h>
 int main(void)
 {
-	unsigned int processor;
+	unsigned int processor, reads = 0;
 	struct timespec now;
 	unsigned long long before, after;
 
@@ -408,6 +408,9 @@ int main(void)
 	printf("%d %u\n", before <= after && after - now.tv_sec * 1000000000ull - now.tv_nsec < 10, processor);
 	usleep(1000);
 	printf("%llu\n", (__rdtsc() - after) / 1000);
+	for (after = __rdtsc(); __rdtsc() == after; reads++)
+		;
+	printf("%u\n", reads);
 	while (__rdtsc() - after < 3000000)
 		;
 	printf("%llu\n", __rdtsc());

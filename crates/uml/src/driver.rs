@@ -499,6 +499,7 @@ impl<K: KernelCalls> ExternalHosts for KernelEdge<K> {
             self.call().drop(held.cookie);
         }
     }
+
     #[inline]
     fn acts(&self) -> bool {
         self.called

@@ -287,7 +287,7 @@ impl AckPolicy {
         }
         c.held += 1;
         if c.until == Time::MAX {
-            let part = round_trip.min(Span::from_ms(10)) * COMPRESSION_PERCENT / 100;
+            let part = round_trip.saturating_mul(COMPRESSION_PERCENT) / 100;
             c.until = now + part.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
         }
     }

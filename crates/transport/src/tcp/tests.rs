@@ -498,8 +498,8 @@ fn acks_are_delayed_after_the_first_packets() {
     assert_eq!(wire.ends[0].bytes_acked() - before, 3 * mss);
 }
 
-/// Of the ACKs for one gap three go out at once; the others wait for 10 us of slack, and for a third of the round trip
-/// where the receiver measures it, which it does not with a fixed buffer.
+/// Of the ACKs for one gap three go out at once. With a fixed buffer, whose receiver measures no round trip, the others
+/// wait for the timer's slack of 10 us.
 #[test]
 fn acks_beyond_a_gap_are_held_back() {
     let acks = |compress_sacks| {
