@@ -207,6 +207,8 @@ def simulate(
     """Run ``experiment``, whose hosts are simulated, to its end. ``progress`` gets the fraction done,
     ``watched`` in its place also the transmissions begun so far; ``capture`` is a pcapng file to write,
     ``trace`` a timeline. Ctrl-C raises ``KeyboardInterrupt`` at once."""
+    import numpy  # noqa: F401 - the core makes arrays; where its import fails or is interrupted, it panics
+
     timeline = None
     if trace is not None:
         flows = None if trace.flows is None else set(trace.flows)

@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
-def quantiles(values: npt.ArrayLike, parts: Sequence[float]) -> npt.NDArray[np.float64]:
+def quantiles(values: "npt.ArrayLike", parts: Sequence[float]) -> "npt.NDArray[np.float64]":
     """The smallest of ``values`` that each of ``parts`` (0 to 1) of them does not exceed: order statistics
     (nearest rank), as the core computes them for the tables of a result."""
+    import numpy as np
+
     found: npt.NDArray[np.float64] = np.quantile(
         np.asarray(values, dtype=np.float64), parts, method="inverted_cdf"
     )
@@ -25,7 +29,7 @@ def student(count: int) -> float:
     return STUDENT[count - 2] if count - 2 < len(STUDENT) else 1.96
 
 
-def half_interval(values: npt.NDArray[np.float64]) -> float:
+def half_interval(values: "npt.NDArray[np.float64]") -> float:
     """Half of the 95 % interval of a mean (Student's t); nan for fewer than two values."""
     count = len(values)
     return float("nan") if count < 2 else student(count) * float(values.std(ddof=1)) / sqrt(count)

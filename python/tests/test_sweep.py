@@ -1,8 +1,12 @@
 """Sweeps: every point once, resumable, the same whatever the number of jobs, and safe to interrupt."""
 
+import contextlib
+import functools
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,7 @@ from typing import Any
 import firstlight as fl
 import pytest
 from conftest import SMALL, Command, argv, environment
-from firstlight.runs import pool, sweep
+from firstlight.runs import forkserver, pool, sweep
 from firstlight.runs.staging import Staging
 
 AXES = {"voq.small": [4, 8, 16], "seed": [1, 2]}
@@ -167,6 +171,75 @@ def test_a_failing_point_is_named_and_the_others_kept(small: Path, tmp_path: Pat
     assert [p.name for p in store.iterdir()] == [good.key]
 
 
+def test_a_dead_worker_names_its_point_and_the_next_sweep_works(small: Path, tmp_path: Path) -> None:
+    def kill_one() -> None:
+        wait_for(lambda: bool(workers_of(os.getpid())) and any((tmp_path / "s" / "points").iterdir()))
+        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    with pytest.raises(fl.RunError, match=r"duration=2000s: the worker process ended \(exit code -9\)"):
+        fl.sweep(small, axes={"duration": ["2000s"]}, out=tmp_path / "s", jobs=1)
+    killer.join()
+    assert list((tmp_path / "s" / "points").iterdir()) == []
+    assert len(fl.sweep(small, axes={"duration": ["12ms"]}, out=tmp_path / "s").results) == 1
+
+
+def test_a_sweep_after_the_server_of_workers_was_killed_starts_another(small: Path, tmp_path: Path) -> None:
+    fl.sweep(small, axes={"seed": [1]}, out=tmp_path / "s")
+    for pid in children(os.getpid()):
+        with contextlib.suppress(ProcessLookupError):  # `ps` itself has ended
+            os.kill(pid, signal.SIGKILL)
+            wait_for(functools.partial(lambda p: not alive(p), pid))
+    assert len(fl.sweep(small, axes={"seed": [1, 2]}, out=tmp_path / "s").results) == 2
+
+
+def test_a_request_that_is_interrupted_leaves_no_worker(
+    small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fl.sweep(small, axes={"seed": [1]}, out=tmp_path / "s")
+    server = next(pid for pid in children(os.getpid()) if "forkserver" in command_of(pid))
+    os.kill(server, signal.SIGSTOP)  # it answers when the caller has given up
+    waiting = threading.main_thread().ident
+    assert waiting is not None
+    threading.Timer(0.3, lambda: signal.pthread_kill(waiting, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        forkserver.Child()
+    os.kill(server, signal.SIGCONT)
+    assert len(fl.sweep(small, axes={"seed": [1, 2]}, out=tmp_path / "s").results) == 2
+    wait_for(lambda: not any(alive(pid) for pid in children(server)))
+    assert capfd.readouterr().err == ""
+
+
+def test_workers_have_the_present_directory_and_environment(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fl.sweep(small, axes={"seed": [1]}, out=tmp_path / "a")  # the server has started by now
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "b")
+    monkeypatch.setenv("FIRSTLIGHT_TEST", "é")
+    child = forkserver.Child()
+    try:
+        wait_for(lambda: os.readlink(f"/proc/{child.number}/cwd") == str(tmp_path / "b"))
+        assert len(fl.sweep("../small.toml", axes={"seed": [1, 2]}, out="s").results) == 2
+        assert (tmp_path / "b" / "s" / "sweep.csv").is_file()
+    finally:
+        child.end()
+        with child.stdin, child.stdout:
+            pass
+
+
+def test_modules_beside_the_caller_are_not_imported_by_workers(small: Path, tmp_path: Path) -> None:
+    for name in ("json", "queue", "secrets", "pyarrow"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not the standard one')\n")
+    call = f"fl.sweep({str(small)!r}, axes={{'seed': [1]}})"
+    script = f"import sys; sys.path.pop(0); import firstlight as fl; {call}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_else(small: Path, tmp_path: Path) -> None:
     small.write_text(f'{SMALL}\n[sweep]\nduration = ["12ms", "2000s"]\n')
     sweep = subprocess.Popen(
@@ -178,7 +251,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_else(small: Path, tmp_
     )
     points = tmp_path / "s" / "points"
     wait_for(lambda: points.is_dir() and finished(points) == 1 and len(list(points.iterdir())) == 2)
-    workers = children(sweep.pid)
+    workers = children(sweep.pid) + workers_of(sweep.pid)
     assert workers
     sweep.send_signal(signal.SIGINT)
     _, errors = sweep.communicate(timeout=60)
@@ -196,7 +269,7 @@ def test_workers_die_with_a_killed_sweep_and_leftovers_are_cleared(small: Path, 
     )
     points = tmp_path / "s" / "points"
     wait_for(lambda: points.is_dir() and any(points.iterdir()))
-    workers = children(sweep.pid)
+    workers = children(sweep.pid) + workers_of(sweep.pid)
     sweep.kill()
     sweep.wait()
     wait_for(lambda: not any(alive(pid) for pid in workers))
@@ -245,6 +318,18 @@ def children(pid: int) -> list[int]:
         ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
     )
     return [int(word) for word in found.stdout.split()]
+
+
+def command_of(pid: int) -> str:
+    """The words of a process's command; none of one that has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+    return ""
+
+
+def workers_of(pid: int) -> list[int]:
+    """The workers that a process has had started."""
+    return [worker for server in children(pid) for worker in children(server)]
 
 
 def alive(pid: int) -> bool:

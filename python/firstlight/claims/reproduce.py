@@ -109,6 +109,8 @@ def reproduce(
     """
     claims = select(find(), names)
     means = pool.Means(jobs, executor, listener)
+    if executor is None:
+        pool.prepare()
     return run(claims, mode, plan(claims, mode, hosts), directory_of(out), means)
 
 

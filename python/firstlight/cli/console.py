@@ -2,28 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from firstlight.claims.reproduce import Reproduction
-from firstlight.claims.scoreboard import COLUMNS
 from firstlight.numbers import number
-from firstlight.pages.lines import (
-    NUMBER_COLUMNS,
-    SCALE_COLUMNS,
-    SCALE_NOTE,
-    Line,
-    lines_of,
-    number_note,
-)
-from firstlight.runs.compare import Comparison
 from firstlight.runs.cost import Cost
 from firstlight.runs.result import Result
+
+if TYPE_CHECKING:  # these import pandas, which most commands do without
+    import pandas as pd
+
+    from firstlight.claims.reproduce import Reproduction
+    from firstlight.pages.lines import Line
+    from firstlight.runs.compare import Comparison
 
 
 def console(*, wide: bool = False) -> Console:
@@ -38,8 +34,10 @@ def console(*, wide: bool = False) -> Console:
 COLORS = {"holds": "green", "partly": "yellow", "contradicted": "red"}
 
 
-def print_scoreboard(console: Console, done: Reproduction) -> None:
+def print_scoreboard(console: Console, done: "Reproduction") -> None:
     """Print a line for each claim, by paper: its verdict on each kind of hosts."""
+    from firstlight.claims.scoreboard import COLUMNS
+
     table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
     for _, scores in groupby(done.scores, key=lambda score: score.claim.source):
         for score in scores:
@@ -49,8 +47,10 @@ def print_scoreboard(console: Console, done: Reproduction) -> None:
     console.print(table)
 
 
-def print_rows(console: Console, done: Reproduction) -> None:
+def print_rows(console: Console, done: "Reproduction") -> None:
     """Print the rows of all claims as two tables, and a line for each figure."""
+    from firstlight.pages.lines import NUMBER_COLUMNS, SCALE_COLUMNS, SCALE_NOTE, lines_of, number_note
+
     both = list(zip((o.claim for o in done.outcomes), done.rows, strict=True))
     scaled = [line for claim, rows in both if claim.dilated for line in lines_of(claim, rows)]
     if scaled:
@@ -64,7 +64,7 @@ def print_rows(console: Console, done: Reproduction) -> None:
         console.print(str(agreement))
 
 
-def _print_lines(console: Console, columns: Sequence[str], lines: Sequence[Line]) -> None:
+def _print_lines(console: Console, columns: Sequence[str], lines: "Sequence[Line]") -> None:
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -100,7 +100,21 @@ def print_summary(console: Console, result: Result) -> None:
         console.print(f"warning: {warning}", style="yellow", highlight=False)
 
 
-def print_means(console: Console, title: str, means: pd.DataFrame) -> None:
+def print_columns(rows: Sequence[Mapping[Any, Any]], names: Sequence[str]) -> None:
+    """Print some columns of rows, whole, however wide the terminal is."""
+
+    def text(value: object) -> str:
+        if value is None or value != value:
+            return "NaN"
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    cells = [list(names), *([text(row.get(name)) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        click.echo(" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+
+
+def print_means(console: Console, title: str, means: "pd.DataFrame") -> None:
     """Print metrics' means over seeds, with half of their 95 % intervals."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.add_column("metric")
@@ -112,7 +126,7 @@ def print_means(console: Console, title: str, means: pd.DataFrame) -> None:
     console.print(table)
 
 
-def print_comparison(console: Console, done: Comparison) -> None:
+def print_comparison(console: Console, done: "Comparison") -> None:
     """Print the divergences, the largest first, then the metrics on both kinds of hosts."""
     apart = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Divergence", title_justify="left")
     for column in ("of", "value", "unit", "what it is"):

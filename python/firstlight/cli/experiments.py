@@ -1,6 +1,7 @@
 """The commands ``firstlight run | sweep | compare | inspect | schema``."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 from firstlight import core
 from firstlight.cli.console import (
     console,
+    print_columns,
     print_comparison,
     print_cost,
     print_means,
@@ -35,7 +37,6 @@ from firstlight.cli.options import (
 from firstlight.cli.progress import Forecast, Tracker
 from firstlight.errors import PlanError
 from firstlight.linux import installed
-from firstlight.runs import compare as comparisons
 from firstlight.runs import pool, shards
 from firstlight.runs import run as runs
 from firstlight.runs import sweep as sweeps
@@ -136,6 +137,8 @@ def sweep(
 ) -> None:
     """Run FILE at every point of its [sweep] table; finished points are not run again."""
     part = part_of(shard, status, collect)
+    if not status and not collect:
+        pool.prepare()
     plan = sweeps.plan(file, parse_settings(settings, hosts), out=out, seeds=seeds)
     if status:
         click.echo(shards.status(plan.points, plan.store))
@@ -150,10 +153,9 @@ def sweep(
             click.echo(f"shard {shard}: {len(points)} of {len(plan.points)} points are in {plan.store}")
             return
         done = sweeps.run_plan(plan, means)
-    frame = done.means if seeds else done.frame
+    rows: Sequence[Mapping[Any, Any]] = done.means.to_dict("records") if seeds else done.rows()
     shown = [c for metric in sweeps.SHOWN for c in (metric, f"{metric} +-")]
-    columns = [c for c in (*done.axes, *shown) if c in frame]
-    click.echo(frame[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    print_columns(rows, [c for c in (*done.axes, *shown) if any(c in row for row in rows)])
     click.echo(f"stored in {plan.path} (table: {plan.path / sweeps.TABLE})")
 
 
@@ -176,6 +178,7 @@ def compare(
 ) -> None:
     """Run FILE on simulated and on Linux hosts and show both with their differences."""
     from firstlight.pages import report
+    from firstlight.runs import compare as comparisons
 
     plan = comparisons.plan(file, parse_settings(settings), out=out, seeds=seeds)
     with Tracker.of_points("comparing", plan.points, plan.path / comparisons.STORE) as tracker:

@@ -3,8 +3,6 @@
 from math import nan
 from typing import Any
 
-import numpy as np
-
 from firstlight.core import Output
 from firstlight.errors import RunError
 from firstlight.linux import rows
@@ -33,6 +31,8 @@ def columns(table: dict[str, Any]) -> dict[str, Any]:
 
 def column(kind: str, values: list[Any]) -> Any:
     """One column by its type."""
+    import numpy as np
+
     if kind == "number":
         return np.array([nan if v is None else v for v in values], dtype=np.float64)
     if kind == "integer":

@@ -9,15 +9,18 @@ like all times of a result.
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from firstlight.errors import RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def tables(folder: Path, taken: Collection[str], time_scale: int) -> dict[str, dict[str, Any]]:
     """The tables that the programs of ``folder`` left, by name; names of ``taken`` raise ``RunError``."""
+    import pandas as pd
+
     found: dict[str, pd.DataFrame] = {}
     for file in sorted(folder.glob("*/*.csv")):
         what, name = f"program {file.parent.name}, {file.name}", file.stem
@@ -33,7 +36,7 @@ def tables(folder: Path, taken: Collection[str], time_scale: int) -> dict[str, d
     return {name: _columns(rows, time_scale) for name, rows in found.items()}
 
 
-def _read(file: Path, what: str) -> pd.DataFrame:
+def _read(file: Path, what: str) -> "pd.DataFrame":
     """The rows of one file, with a column of its program before them."""
     from pyarrow import csv
 
@@ -45,7 +48,7 @@ def _read(file: Path, what: str) -> pd.DataFrame:
     return rows
 
 
-def _columns(rows: pd.DataFrame, time_scale: int) -> dict[str, Any]:
+def _columns(rows: "pd.DataFrame", time_scale: int) -> dict[str, Any]:
     """The values of each column, times divided by ``time_scale``."""
     scale = {name: time_scale if str(name).endswith("_us") else 1 for name in rows}
     return {

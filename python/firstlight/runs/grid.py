@@ -1,8 +1,8 @@
 """The points of a sweep: every combination of the axes' values, made when they are asked for.
 
-Small sweeps are checked point by point before any is run. Of large ones every value of every axis is checked,
-and every combination of those that change which files or which kernel a point needs; a worker checks a point
-before it runs it.
+Small sweeps are checked point by point before any is run, of their seeds the smallest and the largest. Of
+large ones every value of every axis is checked, and every combination of those that change which files or
+which kernel a point needs; a worker checks a point before it runs it.
 """
 
 import itertools
@@ -33,10 +33,9 @@ class Grid(Sequence[Point]):
                 f"{self._count:,} points are more than {seeds.MOST_POINTS:,}, which take days: use fewer "
                 "values, or several sweeps"
             )
-        self._deciding: list[str] | None = None
+        self._deciding: list[str] = []
         self._surroundings: dict[tuple[str, ...], Surroundings] = {}
-        if self._count > CHECKED:
-            self._survey()
+        self._survey()
 
     def settings(self) -> Iterator[Setting]:
         """The values of each point."""
@@ -66,16 +65,17 @@ class Grid(Sequence[Point]):
         return dict(reversed(values))
 
     def _point(self, setting: Setting) -> Point:
-        known = None
-        if self._deciding is not None:
-            known = self._surroundings[tuple(repr(setting[key]) for key in self._deciding)]
+        known = self._surroundings[tuple(repr(setting[key]) for key in self._deciding)]
         return Point(self._spec.with_overrides(setting), label(setting), surroundings=known)
 
     def _survey(self) -> None:
         """Check every value, and find what decides which files and which kernel a point needs."""
         first = self._setting(0)
         usual = self._checked(first)
-        self._deciding = [key for key in self._axes if not self._is_plain(key, first, usual)]
+        plain = [seeds.KEY] if self._count <= CHECKED else list(self._axes)
+        self._deciding = [
+            key for key in self._axes if key not in plain or not self._is_plain(key, first, usual)
+        ]
         for values in itertools.product(*(self._axes[key] for key in self._deciding)):
             chosen = dict(zip(self._deciding, values, strict=True))
             self._surroundings[tuple(map(repr, values))] = self._checked({**first, **chosen})

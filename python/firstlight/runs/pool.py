@@ -1,8 +1,8 @@
 """Runs many points on all cores, in a few worker processes.
 
-Workers are plain child processes that exchange JSON lines (:mod:`firstlight.runs.worker`). Nothing of the
-caller's program is imported again, so this works from a script, a notebook or a test. Results are stored
-under the run's key; a finished point is not run again.
+Workers are processes that exchange JSON lines (:mod:`firstlight.runs.worker`). Nothing of the caller's
+program is imported again, so this works from a script, a notebook or a test. Results are stored under the
+run's key; a finished point is not run again.
 """
 
 import contextlib
@@ -10,9 +10,8 @@ import functools
 import itertools
 import json
 import os
-import subprocess
-import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -22,15 +21,15 @@ from typing import Any, Literal
 
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec, check_patience
-from firstlight.runs import leftovers
+from firstlight.runs import forkserver, leftovers
 from firstlight.runs.result import Result, is_sound, load
 from firstlight.runs.run import Surroundings, key_of, surroundings
 from firstlight.runs.staging import unwritable
 
 Event = Literal["progress", "done"]
 Listener = Callable[["Point", Event, float], None]
-AHEAD = 2
-"""Points that a worker is given at a time: it begins the next without waiting for its parent."""
+SHORT = 0.1
+"""Seconds of a point after which a worker is given two at a time: it begins the next without waiting."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def missing(points: Iterable[Point], store: Path) -> Iterator[Point]:
-    """The points that have no sound result in ``store`` yet, each once."""
-    seen: set[str] = set()
+def missing(points: Iterable[Point], store: Path, seen: set[str] | None = None) -> Iterator[Point]:
+    """The points that have no sound result in ``store`` yet, each once; ``seen`` gets the keys of all."""
+    seen = set() if seen is None else seen
+    there = set(os.listdir(store)) if store.is_dir() else set()
     for point in points:
         if point.key not in seen:
             seen.add(point.key)
-            if not is_sound(point.target(store)):
+            if point.key not in there or not is_sound(point.target(store)):
                 yield point
 
 
@@ -111,6 +111,11 @@ class Means:
             raise errors.PlanError(f"jobs = {self.jobs}: write a number of processes from 1")
         if self.jobs is not None and self.executor is not None:
             raise errors.PlanError("jobs and executor: an executor has its own workers; leave jobs out")
+
+
+def prepare() -> None:
+    """Start what starts workers, which takes a moment, while points are planned."""
+    forkserver.prepare()
 
 
 def run_missing(points: Iterable[Point], store: Path, means: Means) -> None:
@@ -152,11 +157,11 @@ class _Workers:
         self.inbox: Queue[tuple[_Worker, dict[str, Any]]] = Queue()
 
     def run(self, jobs: int) -> None:
-        workers = [_Worker(self.inbox) for _ in range(jobs)]
+        workers: list[_Worker] = []
         try:
-            for _ in range(AHEAD):
-                for worker in workers:
-                    self.feed(worker)
+            for _ in range(jobs):
+                workers.append(_Worker(self.inbox))
+                self.feed(workers[-1])
             while any(w.points for w in workers):
                 self.handle(*self.inbox.get())
         finally:
@@ -168,7 +173,7 @@ class _Workers:
 
     def feed(self, worker: "_Worker") -> None:
         """Give ``worker`` the next point, if there is one."""
-        if point := next(self.todo, None):
+        while worker.wants_more() and (point := next(self.todo, None)):
             worker.start(point, self.store, self.means)
 
     def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
@@ -179,6 +184,9 @@ class _Workers:
         point = worker.points[message["number"]]
         if "progress" in message:
             self.report(point, "progress", float(message["progress"]))
+        elif "computed" in message:
+            worker.has_computed()
+            self.feed(worker)
         elif "done" in message:
             del worker.points[message["number"]]
             self.report(point, "done", 1.0)
@@ -197,22 +205,34 @@ class _Worker:
 
     def __init__(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
         self.points: dict[int, Point] = {}
+        """Points that are not stored yet."""
         self._numbers = itertools.count()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "firstlight.runs.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # a terminal's Ctrl-C reaches the parent only
-        )
+        self._waiting = 0
+        self._wanted = 1
+        self._changed = time.monotonic()
+        self.process = forkserver.Child()
         self.listener = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
         self.listener.start()
 
     def _listen(self, inbox: "Queue[tuple[_Worker, dict[str, Any]]]") -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             inbox.put((self, json.loads(line)))
-        inbox.put((self, {"error": f"the worker process ended (exit code {self.process.wait()})"}))
+        try:
+            error = f"the worker process ended (exit code {self.process.end()})"
+        except errors.RunError as e:
+            error = str(e)
+        inbox.put((self, {"error": error}))
+
+    def wants_more(self) -> bool:
+        """Whether it has fewer points that are not computed yet than it should have."""
+        return self._waiting < self._wanted
+
+    def has_computed(self) -> None:
+        """It has computed a point, and stores it."""
+        now = time.monotonic()
+        self._wanted = 2 if now - self._changed < SHORT else 1
+        self._changed = now
+        self._waiting -= 1
 
     def start(self, point: Point, store: Path, means: Means) -> None:
         """Send a point to the process."""
@@ -229,21 +249,20 @@ class _Worker:
             "capture": means.capture,
             "patience": means.patience,
         }
-        assert self.process.stdin is not None
+        self._waiting += 1
         with contextlib.suppress(BrokenPipeError):  # it has died: its listener says so
             self.process.stdin.write(json.dumps(task) + "\n")
             self.process.stdin.flush()
 
     def end(self) -> None:
-        """Kill the process."""
+        """End the process."""
         self.points.clear()
-        self.process.kill()
+        with contextlib.suppress(errors.RunError):  # without its server it ends as its input closes
+            self.process.end()
 
     def close(self) -> None:
-        """Wait for the process's end, and close its streams."""
-        self.process.wait()
+        """Close its streams; wait for its end."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.listener.join()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
+        self.process.stdout.close()

@@ -9,17 +9,20 @@ hash of every file, and as its last entry its own hash: what was damaged or edit
 import functools
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from firstlight.core import hash_of
 from firstlight.errors import ResultError
 from firstlight.runs.staging import Staging, check_target, real
+
+if TYPE_CHECKING:  # pandas takes 0.3 s to import, and processes that run points do without
+    import pandas as pd
+    import pyarrow as pa
 
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
@@ -55,21 +58,27 @@ class Result:
         self._programs = programs or {}
         self._frames: dict[str, pd.DataFrame] = {}
 
-    def table(self, name: str) -> pd.DataFrame:
+    def table(self, name: str) -> "pd.DataFrame":
         """The table ``name`` (one of ``tables``) as a frame; raises :class:`ResultError` when the run has no
         such table."""
         if name not in self._frames:
             self._frames[name] = self._load(name)
         return self._frames[name]
 
-    def _load(self, name: str) -> pd.DataFrame:
-        if name in self._tables:
-            import pyarrow as pa
+    def _load(self, name: str) -> "pd.DataFrame":
+        import pandas as pd
+        import pyarrow as pa
 
-            columns = _columns(self._tables[name]).items()
-            return pd.DataFrame(
-                {k: pd.array(v, dtype="str") if isinstance(v, pa.Array) else v for k, v in columns}
-            )
+        if name not in self._tables:
+            frame: pd.DataFrame = self._stored(name).to_pandas()
+            return frame
+        columns = _columns(self._tables[name]).items()
+        return pd.DataFrame(
+            {k: pd.array(v, dtype="str") if isinstance(v, pa.Array) else v for k, v in columns}
+        )
+
+    def _stored(self, name: str) -> "pa.Table":
+        """A table as its file has it."""
         if self.path is not None and (file := self.path / f"{name}.parquet").is_file():
             return _read_parquet(file, self._intact(file))
         raise ResultError(f"this result has no table '{name}'; it has: {', '.join(self.tables)}")
@@ -101,65 +110,66 @@ class Result:
     @functools.cached_property
     def summary(self) -> dict[str, float]:
         """Metric -> value for the measured pair and the whole run; units are in ``table("summary")``."""
-        frame = self.table("summary")
-        return {str(k): float(v) for k, v in zip(frame["metric"], frame["value"], strict=True)}
+        in_memory = "summary" in self._tables
+        columns = self.table("summary") if in_memory else self._stored("summary").to_pydict()
+        return {str(k): float(v) for k, v in zip(columns["metric"], columns["value"], strict=True)}
 
     @property
-    def flows(self) -> pd.DataFrame:
+    def flows(self) -> "pd.DataFrame":
         """One row per flow: ends, controller, start and completion time (us), bytes, retransmissions,
         timeouts, RTTs."""
         return self.table("flows")
 
     @property
-    def fct(self) -> pd.DataFrame:
+    def fct(self) -> "pd.DataFrame":
         """One row per workload and group of flow sizes: completion times (us) and slowdowns."""
         return self.table("fct")
 
     @property
-    def jobs(self) -> pd.DataFrame:
+    def jobs(self) -> "pd.DataFrame":
         """One row per job of a workload of messages (a file written, a reducer's fetch): start and duration
         (us), bytes, throughput (Gb/s)."""
         return self.table("jobs")
 
     @property
-    def queues(self) -> pd.DataFrame:
+    def queues(self) -> "pd.DataFrame":
         """One row per port of ``measure.queues``: packets, utilization and waits (us)."""
         return self.table("queues")
 
     @property
-    def series(self) -> pd.DataFrame:
+    def series(self) -> "pd.DataFrame":
         """Mean in-order sequence (bytes per flow) and VOQ length (packets) of the pair against time (us),
         folded over weeks."""
         return self.table("series")
 
     @property
-    def latency(self) -> pd.DataFrame:
+    def latency(self) -> "pd.DataFrame":
         """Histogram of the pair's packet latencies (us), by the network that carried them."""
         return self.table("latency")
 
     @property
-    def rate_limiters(self) -> pd.DataFrame:
+    def rate_limiters(self) -> "pd.DataFrame":
         """One row per change of a rate that QCN limits: time (us), host, flow, current and target (Mb/s)."""
         return self.table("rate_limiters")
 
     @property
-    def ports(self) -> pd.DataFrame:
+    def ports(self) -> "pd.DataFrame":
         """One row per port: packets offered, delivered, dropped, held and marked; peak queue."""
         return self.table("ports")
 
     @property
-    def pairs(self) -> pd.DataFrame:
+    def pairs(self) -> "pd.DataFrame":
         """One row per rack pair with traffic: packets that its VOQ accepted, dropped, and sent over each
         network."""
         return self.table("pairs")
 
     @property
-    def week(self) -> pd.DataFrame:
+    def week(self) -> "pd.DataFrame":
         """The schedule: start and end (us) of each day and its matching (``0->1 1->0``)."""
         return self.table("week")
 
     @property
-    def circuits(self) -> pd.DataFrame:
+    def circuits(self) -> "pd.DataFrame":
         """The circuits that a control loop set up: one row per circuit of each day, with estimated demand and
         carried bytes."""
         return self.table("circuits")
@@ -225,7 +235,8 @@ class Result:
         for name in self.tables:
             columns = self._tables.get(name)
             table = pa.Table.from_pandas(self.table(name)) if columns is None else pa.table(_columns(columns))
-            pq.write_table(table, directory / f"{name}.parquet")
+            with (directory / f"{name}.parquet").open("wb") as stream:  # pyarrow opens only names in UTF-8
+                pq.write_table(table, stream)
         for name, output in self._outputs().items():
             (directory / PROGRAMS).mkdir(exist_ok=True)
             (directory / PROGRAMS / name).write_bytes(output)
@@ -264,16 +275,15 @@ def _sealed(manifest: dict[str, Any]) -> bytes:
     return body + f',\n  "hash": "{hash_of(body)}"\n}}\n'.encode()
 
 
-def _read_parquet(file: Path, content: bytes) -> pd.DataFrame:
+def _read_parquet(file: Path, content: bytes) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        frame: pd.DataFrame = pq.read_table(pa.BufferReader(content)).to_pandas()
+        return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError, KeyError) as e:
         reason = str(e).splitlines()[0] if str(e) else type(e).__name__
         raise ResultError(f"{file}: damaged: {reason}; run the experiment again") from None
-    return frame
 
 
 def load(directory: str | Path) -> Result:
@@ -304,9 +314,9 @@ def load(directory: str | Path) -> Result:
 def _check_files(path: Path, manifest: dict[str, Any]) -> None:
     """Raise :class:`ResultError` unless every file is there in its size."""
     for name, entry in manifest.get(FILES, {}).items():
-        file = path / name
+        file = f"{path}/{name}"  # not a Path: a finished sweep has many files
         try:
-            size = file.stat().st_size
+            size = os.stat(file).st_size
         except OSError as e:
             raise ResultError(f"{file}: cannot be read: {e.strerror}; run the experiment again") from None
         if size != entry["bytes"]:

@@ -11,7 +11,7 @@ from firstlight import core
 from firstlight.congestion import source_hash
 from firstlight.core import Experiment, Overrides, Spec, Timeline
 from firstlight.dilated import run as dilated
-from firstlight.errors import PlanError, ResultError
+from firstlight.errors import PlanError, ResultError, RunError
 from firstlight.linux import guest, installed
 from firstlight.runs import leftovers
 from firstlight.runs.result import CAPTURE, MANIFEST, Result, is_sound, load
@@ -113,15 +113,18 @@ def computed(
         _check_trace(experiment, trace)
         known = asked(experiment)
         wanted = capture or experiment.resolved.get("measure", {}).get("capture")
-        output = execute(
-            experiment,
-            progress,
-            staging.path / CAPTURE if wanted else None,
-            patience=patience,
-            logs=target.with_name(f"{target.name}.failed"),
-            trace=trace,
-            watched=watched,
-        )
+        try:
+            output = execute(
+                experiment,
+                progress,
+                staging.path / CAPTURE if wanted else None,
+                patience=patience,
+                logs=target.with_name(f"{target.name}.failed"),
+                trace=trace,
+                watched=watched,
+            )
+        except RunError as e:  # the name of the unfinished directory is none that the user gave
+            raise RunError(str(e).replace(str(staging.path), str(target))) from None
         result = Result({**output.manifest, **known}, output.tables, programs=output.programs)
         rest = stack.pop_all()
 
@@ -160,7 +163,7 @@ def sources(experiment: Experiment) -> dict[str, str]:
 def directory_of(out: str | Path | None, *default: str) -> Path:
     """The directory ``out``, else the default one in ``results``; raises :class:`ResultError` for a file."""
     directory = Path(out) if out is not None else Path("results", *default)
-    if real(directory).is_file():
+    if (there := real(directory)).exists() and not there.is_dir():
         raise ResultError(f"{directory}: is a file; name a directory")
     try:
         str(directory).encode()

@@ -1,14 +1,14 @@
 """Several seeds of one experiment: which, and the means and intervals of what they give."""
 
 from collections.abc import Sequence
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from firstlight.core import Spec
 from firstlight.errors import PlanError
-from firstlight.numbers import half_interval
 from firstlight.runs.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEY = "seed"
 MOST_POINTS = 1_000_000
@@ -25,9 +25,14 @@ def seeds_of(spec: Spec, count: int) -> list[int]:
     return list(range(first, first + count))
 
 
-def means(results: Sequence[Result]) -> pd.DataFrame:
+def means(results: Sequence[Result]) -> "pd.DataFrame":
     """One row per summary metric: its unit, its mean over the results that have it, and half of the 95 %
     interval of that mean (Student's t)."""
+    import numpy as np
+    import pandas as pd
+
+    from firstlight.numbers import half_interval
+
     tables = [r.table("summary") for r in results]
     units: dict[str, str] = {}
     for table in tables:

@@ -63,9 +63,9 @@ class Status:
 
 def status(points: Sequence[pool.Point], store: Path) -> Status:
     """How many of ``points`` have a result in ``store``."""
-    keys = {p.key for p in points}
-    finished = len(keys) - len(pool.pending(points, store))
-    return Status(len(keys), finished, leftovers.live_in(store))
+    keys: set[str] = set()
+    left = sum(1 for _ in pool.missing(points, store, keys))
+    return Status(len(keys), len(keys) - left, leftovers.live_in(store))
 
 
 def collected(points: Sequence[pool.Point], store: Path) -> None:

@@ -1,5 +1,7 @@
 """Runs one experiment at every combination of some keys' values, on all cores. A sweep can be resumed."""
 
+import csv
+import io
 import json
 import re
 import tomllib
@@ -8,22 +10,22 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from firstlight import core
 from firstlight.core import Overrides, Spec
 from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs import seeds as seed
-from firstlight.runs.grid import CHECKED, Grid
+from firstlight.runs.grid import Grid
 from firstlight.runs.result import Result, load
 from firstlight.runs.run import directory_of
 from firstlight.runs.shards import Shard, same_build
 from firstlight.runs.staging import claim, replace_text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
 
 INDEX = "sweep.json"
 TABLE = "sweep.csv"
@@ -40,7 +42,7 @@ SHOWN = (
     "retransmits",
 )
 """The metrics that the command prints; the CSV has all."""
-Axes = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
+Axes = Mapping[str, "Sequence[Any] | npt.NDArray[Any]"]
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,23 @@ class Sweep:
     path: Path
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """One row per point: the axes' values, then every summary metric, then the digest."""
-        return pd.DataFrame(
-            [{**s, **r.summary, "digest": r.digest} for s, r in zip(self.settings, self.results, strict=True)]
-        )
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of :attr:`frame`."""
+        both = zip(self.settings, self.results, strict=True)
+        return [{**setting, **result.summary, "digest": result.digest} for setting, result in both]
 
     @cached_property
-    def means(self) -> pd.DataFrame:
+    def means(self) -> "pd.DataFrame":
         """One row per point of the axes other than ``seed``: their values, then for every summary metric its
         mean over the seeds and, as ``<metric> +-``, half of the 95 % interval of that mean."""
+        import pandas as pd
+
         axes = [axis for axis in self.axes if axis != seed.KEY]
         groups: dict[str, tuple[dict[str, Any], list[Result]]] = {}
         for setting, result in zip(self.settings, self.results, strict=True):
@@ -82,6 +91,8 @@ class Sweep:
 def axes_of(spec: Spec) -> dict[str, list[Any]]:
     """The ``[sweep]`` table of an experiment: values by dotted key."""
     table = spec.document().get("sweep")
+    if isinstance(table, list):
+        raise PlanError(f"{spec.path}: sweep: expected a table, found a list: write [sweep]")
     if not isinstance(table, dict) or not table:
         raise PlanError(
             f'{spec.path}: has no [sweep] table; add one such as\n  [sweep]\n  "voq.small" = [8, 16, 32]'
@@ -126,12 +137,12 @@ def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
     """The axes, checked: each is a non-empty list of different plain values."""
     checked: dict[str, list[Any]] = {}
     for key, given in axes.items():
-        values = given.tolist() if isinstance(given, np.ndarray | pd.Series | pd.Index) else given
+        values = given.tolist() if hasattr(given, "tolist") else given  # an array, a series, an index
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise PlanError(f"{place}: {key} = {values!r}: a list of values is needed, such as [8, 16]")
-        values = [v.item() if isinstance(v, np.generic) else v for v in values]
+        values = [v.item() if hasattr(v, "item") else v for v in values]  # numbers of numpy's types
         if wrong := [v for v in values if not isinstance(v, bool | int | float | str)]:
-            raise PlanError(f"{place}: {key}: {wrong[0]!r} is not a number, a text or true/false")
+            raise PlanError(f"{place}: {key}: {wrong[0]} is not a number, a text or true/false")
         if len({repr(v) for v in values}) < len(values):
             raise PlanError(f"{place}: {key}: a value is named twice in {values!r}")
         checked[key] = values
@@ -170,10 +181,7 @@ def plan(
         table[seed.KEY] = seed.seeds_of(spec, seeds)
     name = spec.check().name  # with the table, whose wrong values have their places in the file
     spec = without_axes(spec)
-    points = Grid(spec, table)
-    if len(points) <= CHECKED:
-        pool.checked(points)
-    return Plan(name, table, points, directory_of(out, name))
+    return Plan(name, table, Grid(spec, table), directory_of(out, name))
 
 
 def sweep(
@@ -200,6 +208,8 @@ def sweep(
     Dask's ``Client.get_executor()``. Where its workers see ``out``, results are stored there by them.
     """
     means = pool.Means(jobs, executor, listener, patience)
+    if executor is None:
+        pool.prepare()
     return run_plan(plan(path, overrides, axes, out=out, seeds=seeds), means)
 
 
@@ -230,7 +240,13 @@ def _store(sweep: Sweep) -> None:
         ],
     }
     replace_text(sweep.path / INDEX, json.dumps(index, indent=2) + "\n")
-    replace_text(sweep.path / TABLE, sweep.frame.to_csv(index=False))
+    rows = sweep.rows()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    table = csv.DictWriter(text, names, lineterminator="\n")
+    table.writeheader()
+    table.writerows({name: "" if v != v else v for name, v in row.items()} for row in rows)
+    replace_text(sweep.path / TABLE, text.getvalue())
 
 
 def load_sweep(directory: str | Path) -> Sweep:

@@ -1,7 +1,7 @@
 """A worker process: one task per input line, one JSON message per output line.
 
-:mod:`firstlight.runs.pool` starts it as ``python -m firstlight.runs.worker``. It exits when its input closes,
-so it never outlives the process that started it.
+:mod:`firstlight.runs.forkserver` starts it for :mod:`firstlight.runs.pool`. It exits when its input closes,
+so it never outlives the process that needs it.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -50,24 +51,29 @@ def read_tasks(tasks: "SimpleQueue[str]") -> None:
     os._exit(0)
 
 
+STORING = 4
+"""Results that a worker stores at a time."""
+
+
 class Storing:
-    """Stores results in a thread of its own, so that the next point runs while the last reaches the disk."""
+    """Stores results in threads of its own, so that the next points run while the last reach the disk."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
-        self._thread = ThreadPoolExecutor(1)
-        self._last: Future[None] | None = None
+        self._threads = ThreadPoolExecutor(STORING)
+        self._begun: deque[Future[None]] = deque()
 
     def add(self, number: int, finish: Callable[[], None]) -> None:
-        """Store a result and say so; at most two results wait."""
-        last, self._last = self._last, self._thread.submit(self._finish, number, finish)
-        if last:
-            last.result()
+        """Store a result and say so, as soon as few enough others are being stored."""
+        self._report.send(computed=True, number=number)
+        while len(self._begun) >= STORING:
+            self._begun.popleft().result()
+        self._begun.append(self._threads.submit(self._finish, number, finish))
 
     def wait(self) -> None:
         """Wait until all results are stored."""
-        if self._last:
-            self._last.result()
+        while self._begun:
+            self._begun.popleft().result()
 
     def _finish(self, number: int, finish: Callable[[], None]) -> None:
         with told(self._report, number):
@@ -94,6 +100,7 @@ def serve(task: dict[str, Any], report: Reporter, storing: Storing) -> None:
     number, target = task["number"], Path(task["target"])
     with told(report, number, storing.wait):
         if is_sound(target):
+            report.send(computed=True, number=number)
             report.send(done=True, number=number)
             return
         spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
@@ -114,8 +121,3 @@ def main() -> None:
     storing = Storing(report)
     while True:
         serve(json.loads(tasks.get()), report, storing)
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        main()
