@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -71,6 +72,12 @@ def test_a_link_stays_and_what_it_means_is_written(short: Path, tmp_path: Path) 
         fl.run(short, out=tmp_path / name)
         assert (tmp_path / name).is_symlink()
         assert fl.load(tmp_path / target).name == "small"
+    (tmp_path / "lost").symlink_to("no/such")
+    fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "lost")
+    assert (tmp_path / "no" / "such" / "sweep.csv").is_file()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(fl.ResultError, match="pipe: is a file; name a directory"):
+        fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "pipe")
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(fl.ResultError, match="round"):
         fl.run(short, out=tmp_path / "round")
@@ -314,6 +321,18 @@ def test_output_that_cannot_be_written_is_one_line(command: Command) -> None:
     assert done.stderr.splitlines() == ["error: standard output: No space left on device"]
 
 
+@pytest.mark.parametrize("words", ["run small.toml", "sweep sweep.toml", "inspect small.toml"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_standard_streams_may_be_closed(short: Path, words: str, closed: str) -> None:
+    (short.parent / "sweep.toml").write_text(f"{SHORT}\n[sweep]\nseed = [1, 2]\n")
+    line = f'"{sys.executable}" -m firstlight {words} {closed}'
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=short.parent, capture_output=True, text=True, check=False, env=environment()
+    )
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert (short.parent / "results").is_dir() == (not words.startswith("inspect"))
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_any_locale_will_do(short: Path, encoding: str) -> None:
     short.write_text(SHORT.replace('"small"', '"\u00b5\u2192"'), encoding="utf-8")
@@ -335,6 +354,18 @@ def test_file_names_that_are_no_text_are_named(short: Path) -> None:
     )
     assert done.returncode == 2
     assert "not UTF-8" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_present_directory_may_have_a_name_that_is_no_text(short: Path) -> None:
+    place = Path(f"{short.parent}/a\udcff")
+    place.mkdir()
+    (place / "x.toml").write_text(f"{SHORT}\n[sweep]\nseed = [1, 2]\n")
+    for words in (["run", short, "--capture", "--out", "r"], ["report", "r"], ["sweep", "x.toml"]):
+        done = subprocess.run(
+            argv(words), cwd=place, capture_output=True, text=True, check=False, env=environment()
+        )
+        assert done.returncode == 0, done.stderr
+    assert fl.load(place / "r").capture is not None
 
 
 def test_a_byte_order_mark_is_accepted(short: Path, tmp_path: Path) -> None:

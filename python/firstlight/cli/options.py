@@ -16,7 +16,19 @@ LAST_FLOW = 10_000_000
 """No experiment has a flow of a larger number."""
 TIMELINES = (".pftrace", ".perfetto-trace")
 """Endings of timelines' names: such a file may be written anew."""
-File = click.Path(path_type=Path)
+
+
+class _File(click.Path):
+    """A path; a name without a letter, as of a shell's variable that is not set, is no directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of a name."""
+        if value == "":
+            self.fail("an empty name; name a file or a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+File = _File(path_type=Path)
 set_option = click.option(
     "--set",
     "settings",
@@ -175,6 +187,8 @@ def timeline_of(path: Path | None, flows: str | None, span: str | None) -> Timel
         raise PlanError(
             f"--trace {named(path)}: exists and is not a timeline; name a file such as out.pftrace"
         )
+    if not path.parent.is_dir():
+        raise PlanError(f"--trace {named(path)}: there is no directory {named(path.parent)}; make it first")
     start, colon, end = (span or ":").partition(":")
     if not colon:
         raise PlanError(f"--trace-span {span}: FROM:UNTIL is needed, such as 1ms:2ms")

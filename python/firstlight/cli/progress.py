@@ -1,6 +1,6 @@
 """Shows the progress of a long command and the time that is left, on standard error."""
 
-import sys
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from rich.progress import (
 from firstlight.cli.console import cost_line
 from firstlight.runs import cost
 from firstlight.runs.grid import CHECKED
-from firstlight.runs.pool import Event, Point, pending
+from firstlight.runs.pool import Event, Point, missing
 
 LONG = 10.0
 """Seconds from which a run is long: what it takes is told once that can be estimated."""
@@ -28,6 +28,12 @@ QUIET_PERIOD = 5.0
 """Seconds between progress lines where standard error is not a terminal."""
 TELLING = 0.02
 """The share of the work after which the time that is left is told."""
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error; where that cannot be written, work goes on without it."""
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)
 
 
 class Tracker:
@@ -62,11 +68,12 @@ class Tracker:
         """A tracker of the points that have no result in ``store`` yet. Of a large sweep all points count: to
         look for every result takes long."""
         if len(points) > CHECKED:
-            print(f"{len(points)} points; finished ones are passed over", file=sys.stderr)
+            tell(f"{len(points)} points; finished ones are passed over")
             return cls(title, float(len(points)), len(points))
-        todo = pending(points, store)
-        before = len({p.key for p in points}) - len(todo)
-        print(f"{len(points)} points, {before} of them finished before", file=sys.stderr)
+        keys: set[str] = set()
+        todo = list(missing(points, store, keys))
+        before = len(keys) - len(todo)
+        tell(f"{len(points)} points, {before} of them finished before")
         return cls(title, sum(p.weight for p in todo), len(todo))
 
     def __enter__(self) -> "Tracker":
@@ -100,7 +107,7 @@ class Tracker:
         if self._bar.disable and (now := time.monotonic()) - self._spoke >= QUIET_PERIOD:
             self._spoke = now
             share = min(work / self.total, 1.0)
-            click.echo(f"{self.title}{counts}: {share:.0%} done{self._left(now, share)}", err=True)
+            tell(f"{self.title}{counts}: {share:.0%} done{self._left(now, share)}")
 
     def _left(self, now: float, share: float) -> str:
         """How long the rest takes, once a part is done that tells: processes need time to start."""

@@ -49,7 +49,7 @@ def leftovers() -> Iterator[Path]:
 def run_places() -> list[Path]:
     """Where directories of runs on Linux hosts lie."""
     places = (Path("/dev/shm"), Path("/run/shm"), Path(tempfile.gettempdir()))
-    return [place for place in dict.fromkeys(places) if place.is_dir()]
+    return [place for place in dict.fromkeys(p.resolve() for p in places) if place.is_dir()]
 
 
 def size_of(path: Path) -> int:
