@@ -162,6 +162,22 @@ def test_damage_is_named_and_a_damaged_point_is_run_again(
     assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
 
 
+@pytest.mark.parametrize("content", ['{"digest": NaN}', '{"digest": "0", "files": []}'])
+def test_a_manifest_that_was_not_sealed_is_none(short: Path, tmp_path: Path, content: str) -> None:
+    fl.run(short, out=tmp_path / "r")
+    (tmp_path / "r" / "manifest.json").write_text(content)
+    with pytest.raises(fl.ResultError, match="edited or damaged after the run"):
+        fl.load(tmp_path / "r")
+
+
+def test_a_table_that_the_run_did_not_write_is_no_part_of_the_result(short: Path, tmp_path: Path) -> None:
+    done = fl.run(short, out=tmp_path / "r")
+    (tmp_path / "r" / "extra.parquet").write_text("no table")
+    assert fl.load(tmp_path / "r").tables == done.tables
+    with pytest.raises(fl.ResultError, match="no table 'extra'"):
+        fl.load(tmp_path / "r").table("extra")
+
+
 def test_an_edited_digest_is_noticed(short: Path, tmp_path: Path) -> None:
     digest = fl.run(short, out=tmp_path / "r").digest
     manifest = tmp_path / "r" / "manifest.json"
@@ -360,7 +376,7 @@ def test_the_present_directory_may_have_a_name_that_is_no_text(short: Path) -> N
     place = Path(f"{short.parent}/a\udcff")
     place.mkdir()
     (place / "x.toml").write_text(f"{SHORT}\n[sweep]\nseed = [1, 2]\n")
-    for words in (["run", short, "--capture", "--out", "r"], ["report", "r"], ["sweep", "x.toml"]):
+    for words in (["run", str(short), "--capture", "--out", "r"], ["report", "r"], ["sweep", "x.toml"]):
         done = subprocess.run(
             argv(words), cwd=place, capture_output=True, text=True, check=False, env=environment()
         )

@@ -79,7 +79,8 @@ class Result:
 
     def _stored(self, name: str) -> "pa.Table":
         """A table as its file has it."""
-        if self.path is not None and (file := self.path / f"{name}.parquet").is_file():
+        if self.path is not None and name in self.tables:
+            file = self.path / f"{name}.parquet"
             return _read_parquet(file, self._intact(file))
         raise ResultError(f"this result has no table '{name}'; it has: {', '.join(self.tables)}")
 
@@ -89,23 +90,17 @@ class Result:
             content = file.read_bytes()
         except OSError as e:
             raise ResultError(f"{file}: cannot be read: {e.strerror}") from None
-        entry = self._entry(file)
-        if entry is not None and entry.get("hash") != hash_of(content):
+        assert self.path is not None
+        entry = self.manifest[FILES].get(str(file.relative_to(self.path)))
+        if entry is None or entry["hash"] != hash_of(content):
             raise ResultError(f"{file}: damaged or edited after the run; run the experiment again")
         return content
-
-    def _entry(self, file: Path) -> dict[str, Any] | None:
-        """The manifest's entry of a file; ``None`` in results that have none."""
-        assert self.path is not None
-        files = self.manifest.get(FILES)
-        entry = files.get(str(file.relative_to(self.path))) if isinstance(files, dict) else None
-        return entry if isinstance(entry, dict) else None
 
     @property
     def tables(self) -> list[str]:
         """Names of the tables that this result has."""
-        stored = [] if self.path is None else [f.stem for f in self.path.glob("*.parquet")]
-        return sorted({*self._tables, *stored})
+        stored = [Path(name) for name in self.manifest.get(FILES, {}) if self.path is not None]
+        return sorted({*self._tables, *(file.stem for file in stored if file.suffix == ".parquet")})
 
     @functools.cached_property
     def summary(self) -> dict[str, float]:
@@ -303,11 +298,10 @@ def load(directory: str | Path) -> Result:
         raise ResultError(f"{file}: cannot be read: {e}") from None
     if not isinstance(manifest, dict) or "digest" not in manifest:
         raise ResultError(f"{file}: not the manifest of a result (it has no digest)")
-    if "hash" in manifest:
-        end = OWN_HASH.search(content)
-        if end is None or end[1].decode() != hash_of(content[: end.start()]):
-            raise ResultError(f"{file}: edited or damaged after the run; run the experiment again")
-        _check_files(path, manifest)
+    end = OWN_HASH.search(content)
+    if end is None or end[1].decode() != hash_of(content[: end.start()]):
+        raise ResultError(f"{file}: edited or damaged after the run; run the experiment again")
+    _check_files(path, manifest)
     return Result(manifest, path=path)
 
 
