@@ -6,8 +6,8 @@ from pathlib import Path
 import firstlight as fl
 import networks
 import pytest
-from firstlight.figures.account import bands
-from firstlight.pages.report import write_comparison, write_result
+from firstlight.figures.account import bands, sweep_account_figure
+from firstlight.pages.report import write_comparison, write_result, write_sweep
 from firstlight.runs.account import PHRASES, accounts, chosen, duration, picoseconds
 from firstlight.runs.compare import Comparison
 from firstlight.runs.job_account import job_account, message_account
@@ -436,3 +436,23 @@ def test_result_without_account_says_how_to_get_one(tmp_path: Path) -> None:
 )
 def test_durations_have_their_units(time_ps: int, text: str) -> None:
     assert duration(time_ps) == text
+
+
+def test_a_sweep_s_report_has_causes_by_point(tmp_path: Path) -> None:
+    (tmp_path / "points.toml").write_text(INCAST)
+    axes = {"switch.queue": [16, 1000], "seed": [1, 2]}
+    done = fl.sweep(tmp_path / "points.toml", {}, axes, out=tmp_path / "points", jobs=1)
+    figure = sweep_account_figure(done)
+    for text in (
+        "switch.queue = 16",
+        "switch.queue = 1000",
+        "0 to 50 %: 4 flows",
+        "queueing",
+        "fast recovery",
+    ):
+        assert text in figure.svg, text
+    page = write_sweep(done).read_text()
+    assert figure.caption in page and "--set measure.account=true" not in page
+    (tmp_path / "plain.toml").write_text(INCAST.split("[measure]")[0])
+    plain = fl.sweep(tmp_path / "plain.toml", {}, axes, out=tmp_path / "plain", jobs=1)
+    assert "--set measure.account=true" in write_sweep(plain).read_text()

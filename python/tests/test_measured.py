@@ -391,7 +391,7 @@ def test_a_measured_claim_from_runs_to_report(
     assert {"figure", "point", "metric", "paper", "ours", "difference", "curve", "interval"} <= rows[0].keys()
     assert all(r["ours"] is not None and r["time_scale"] == 1 for r in rows)
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "someone&#39;s figures, reproduced" in page
+    assert "Published figures, reproduced: someone" in page
     assert page.count("<figure") == 4
     assert lines.SEEDS in page
     assert lines.ALONE not in page

@@ -264,6 +264,17 @@ def test_curves_are_read_from_what_is_drawn() -> None:
     assert "<b>" not in panels(canvas, INK)
 
 
+def test_stacked_bars_begin_where_those_before_end() -> None:
+    canvas, axes = plt.subplots()
+    axes.barh([0, 1], [30, 20], label="one")
+    axes.barh([0, 1], [70, 40], left=[30, 20], label="other")
+    figure = data(canvas)
+    plt.close(canvas)
+    one, other = figure["panels"][0]["curves"]
+    assert "base" not in one and numbers(figure, one["x"]) == [30, 20]
+    assert (numbers(figure, other["base"]), numbers(figure, other["x"])) == ([30, 20], [100, 60])
+
+
 def test_long_curves_are_thinned_and_keep_their_peaks() -> None:
     x = np.arange(100_001, dtype=float)
     y = np.sin(x / 5000)
@@ -296,7 +307,8 @@ def test_named_ticks_of_shared_axes_stand_in_every_panel() -> None:
 @pytest.mark.parametrize(
     ("path", "short"),
     [
-        ("M 10.04 20 \nL 11.26 18.5 \nL 11.3 30 \nz\n", "M10 20l1.3-1.5l0 11.5z"),
+        ("M 10.04 20 \nL 11.26 18.5 \nL 11.3 30 \nz\n", "M10 20l1.3-1.5 0 11.5z"),
+        ("M 1 2 \nL 1.5 2.5 \nL 1 3.7 \nL 3 3.7 \nM 7 -0.2 \nL 8 0 \n", "M1 2l.5.5-.5 1.2 2 0M7-.2l1 .2"),
         ("M 0 3 \nC 0.7 3 1.5 2.6 2 2 \nz\n", "M 0 3 C 0.7 3 1.5 2.6 2 2 z"),
     ],
 )

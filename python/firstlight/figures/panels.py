@@ -200,8 +200,11 @@ class _Panel:
             boxes = boxes[np.isfinite(boxes).all(axis=1)]
             left, bottom, width, height = boxes.T
             filled = colors[0] != "none"
+            base = left if lies else bottom
+            stacked = {"base": self.arrays.place(base)} if np.any(base != 0) else {}
             self.curves.append(
-                {
+                stacked
+                | {
                     "label": _label(str(bars.get_label())),
                     "color": self._color(colors[0] if filled else colors[1]),
                     "filled": filled,

@@ -149,6 +149,7 @@ def _short(svg: str) -> str:
     svg = re.sub(r"font-family: [^;\"]*; ", "", svg)  # the page's style has it
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
     svg = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', svg)
+    svg = svg.replace("xlink:href=", "href=")
     svg = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", svg)
     svg = re.sub(r">\s+<", "><", svg).replace("<g/>", "")
     if svg.count("<g>") == svg.count("<g"):  # none with attributes
@@ -169,21 +170,27 @@ def _steps(path: str) -> str:
     points = re.findall(r"([MLz])\s*(?:(-?[\d.]+) (-?[\d.]+))?", path)
     if re.search(r"[^MLz\s\d.-]", path):
         return re.sub(r"\s+", " ", path).strip()
-    here, text = (0, 0), []
+    here, last, text = (0, 0), "", [""]
     for kind, *place in points:
         if kind == "z":
             text.append("z")
+            last = "z"
             continue
         x, y = (round(10 * float(v)) for v in place)
         dx, dy = (x, y) if kind == "M" else (x - here[0], y - here[1])
-        text.append(f"{kind if kind == 'M' else 'l'}{_tenths(dx)}{'' if dy < 0 else ' '}{_tenths(dy)}")
-        here = x, y
+        # A line after a line needs no letter.
+        letter = "" if kind == last == "L" else kind.replace("L", "l")
+        text += [letter + _tenths(dx, "" if letter else text[-1])]
+        text += [_tenths(dy, text[-1])]
+        here, last = (x, y), kind
     return "".join(text)
 
 
-def _tenths(value: int) -> str:
-    """A number of tenths: ``12`` is ``1.2``."""
-    return f"{value / 10:g}"
+def _tenths(value: int, before: str) -> str:
+    """A number of tenths after another number: ``12`` is ``1.2``, and ``.3`` needs no space after ``1.2``."""
+    text = re.sub(r"^(-?)0\.", r"\1.", f"{value / 10:g}")
+    joins = not before or value < 0 or (text[0] == "." and "." in before)
+    return text if joins else f" {text}"
 
 
 def legend_above(canvas: Canvas, axes: Axes) -> None:

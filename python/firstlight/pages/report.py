@@ -16,7 +16,7 @@ from firstlight.claims.rows import Row
 from firstlight.claims.scoreboard import Score
 from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
-from firstlight.figures.account import account_figure, has_account
+from firstlight.figures.account import account_figure, has_account, sweep_account_figure
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
 from firstlight.figures.pauses import pauses_figure
@@ -100,7 +100,7 @@ def write_reproduction(done: reproductions.Reproduction) -> Path:
     return _render(
         done.path,
         "reproduction.html",
-        title=" and ".join(f"{p.name}'s" for p in done.papers) + " figures, reproduced",
+        title=f"Published figures, reproduced: {', '.join(p.name for p in done.papers)}",
         mode=done.mode,
         agreements=done.agreements,
         groups=[
@@ -161,13 +161,16 @@ def write_sweep(done: sweep.Sweep) -> Path:
     frame = done.frame
     columns = [*done.axes, *(c for c in sweep.SHOWN if c in frame), "digest"]
     rows = [[_cell(v) for v in row] for row in frame[columns].itertuples(index=False)]
+    drawn = [sweep_figure(done)]
+    if any(has_account(result) for result in done.results):
+        drawn.append(sweep_account_figure(done))
     return _render(
         done.path,
         "single.html",
         title=f"Sweep: {done.name}",
-        figures=[sweep_figure(done)],
+        figures=drawn,
         causes="",
-        without_account=False,
+        without_account=any(_could_have_account(result) for result in done.results),
         tables=[Table(columns, rows, f"{len(rows)} points")],
         warnings=sorted({w for r in done.results for w in r.warnings}),
         manifest=None,

@@ -35,7 +35,7 @@ const firstlightChart = (() => {
   async function read(figure) {
     const all = await floats(figure.numbers);
     for (const curve of figure.panels.flatMap((panel) => panel.curves)) {
-      for (const key of ["x", "y", "low", "high"]) {
+      for (const key of ["x", "y", "low", "high", "base"]) {
         if (curve[key]) curve[key] = all.subarray(curve[key][0], curve[key][0] + curve[key][1]);
       }
     }
@@ -103,7 +103,7 @@ const firstlightChart = (() => {
   }
 
   function paintBars(u, curve, X, Y) {
-    const g = u.ctx, { x, y, bar, thick } = curve;
+    const g = u.ctx, { x, y, bar, thick, base } = curve;
     g.lineWidth = devicePixelRatio;
     const { left, top, width, height } = u.bbox;
     const foot = bar === "y" ? Math.min(top + height, Y(u.scales.y.distr === 3 ? u.scales.y.min : 0))
@@ -112,10 +112,10 @@ const firstlightChart = (() => {
     for (let i = 0; i < x.length; i++) {
       if (bar === "y") {
         const a = X(x[i] - thick / 2), b = Y(y[i]);
-        g.rect(a, b, X(x[i] + thick / 2) - a, foot - b);
+        g.rect(a, b, X(x[i] + thick / 2) - a, (base ? Y(base[i]) : foot) - b);
       } else {
-        const b = Y(y[i] - thick / 2);
-        g.rect(foot, b, X(x[i]) - foot, Y(y[i] + thick / 2) - b);
+        const a = base ? X(base[i]) : foot, b = Y(y[i] - thick / 2);
+        g.rect(a, b, X(x[i]) - a, Y(y[i] + thick / 2) - b);
       }
     }
     curve.filled ? g.fill() : g.stroke();
@@ -166,7 +166,7 @@ const firstlightChart = (() => {
       if (both ? Math.abs(dy) > 16 : !curve.step && !curve.bar && curve.marker && dx > 24) continue;
       if (curve.bar === "y" && dx > 40) continue;
       if (!curve.step && !both) at = curve.x[i];
-      const value = both ? number(curve.x[i]) : number(curve.y[i]);
+      const value = number((both ? curve.x : curve.y)[i] - (curve.base ? curve.base[i] : 0));
       const reach = curve.low ? ` (${number(curve.low[i])} to ${number(curve.high[i])})` : "";
       const name = curve.label || (both ? nameAt(panel.y, curve.y[i]) : "");
       rows.push({ far: Math.abs(dy), color: ink(curve.color), text: `${name ? name + ": " : ""}${value}${reach}` });
@@ -189,6 +189,8 @@ const firstlightChart = (() => {
   const scaleOf = (axis) => ({ time: false, auto: false, distr: axis.log ? 3 : 1, log: 10,
     min: Math.min(axis.from, axis.to), max: Math.max(axis.from, axis.to), dir: axis.from > axis.to ? -1 : 1 });
 
+  const longest = (names) => Math.max(...names.flatMap(([, text]) => text.split("\n")).map((line) => line.length));
+
   function axisOf(axis, side, narrow) {
     const named = axis.names.length > 0;
     return {
@@ -197,7 +199,7 @@ const firstlightChart = (() => {
       grid: { show: !(named && side === 3), stroke: () => css("--line"), width: 1 },
       ticks: { stroke: () => css("--line"), size: 4 },
       size: side === 2 ? 26 : named
-        ? Math.min(narrow ? 110 : 190, 14 + 6.3 * Math.max(...axis.names.map(([, text]) => text.length))) : 48,
+        ? Math.min(narrow ? 110 : 240, 14 + 6.3 * longest(axis.names)) : 48,
       ...(named ? {
         splits: () => axis.names.map(([at]) => at),
         values: (u, at) => at.map((v) => axis.names.find(([place]) => place === v)?.[1] ?? ""),
