@@ -456,3 +456,25 @@ def test_a_sweep_s_report_has_causes_by_point(tmp_path: Path) -> None:
     (tmp_path / "plain.toml").write_text(INCAST.split("[measure]")[0])
     plain = fl.sweep(tmp_path / "plain.toml", {}, axes, out=tmp_path / "plain", jobs=1)
     assert "--set measure.account=true" in write_sweep(plain).read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "event"),
+    [
+        ({"tcp.cc": "dctcp", "switch.ecn": 10}, "after a mark"),
+        ({"tcp.cc": "vegas"}, "set by the controller"),
+        ({"tcp.cc": "newreno", "switch.queue": 30}, "after a fast recovery"),
+        ({"tcp.cc": "newreno", "switch.queue": 4, "tcp.tail_loss_probe": False}, "after a timeout"),
+    ],
+)
+def test_waiting_for_the_window_names_the_event_that_had_set_it(
+    tmp_path: Path, settings: dict[str, object], event: str
+) -> None:
+    (tmp_path / "long.toml").write_text(INCAST.replace("40kB", "400kB").replace("queue = 16", "queue = 200"))
+    rows = fl.run(tmp_path / "long.toml", settings).table("account")
+    window = rows[rows["waiting_for"].str.startswith("congestion_window")]
+    others = {"congestion_window (slow start)", f"congestion_window ({event})"}
+    if event in ("after a fast recovery", "after a timeout"):
+        others |= {"congestion_window (after a fast recovery)", "congestion_window (after a timeout)"}
+    found = set(window.loc[window["time_ps"] > 0, "waiting_for"])
+    assert f"congestion_window ({event})" in found and found <= others

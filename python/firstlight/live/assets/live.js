@@ -177,6 +177,15 @@ const firstlightLive = (() => {
   }
 
   // `run(settings)` promises a frame; one with an `error` is shown as such.
+  // When a watched queue was longest: there a page begins.
+  function busiest(frame) {
+    let at = 0, most = 0;
+    for (const queue of Object.values(frame.queues)) {
+      queue.bytes.forEach((bytes, i) => { if (bytes > most) [most, at] = [bytes, queue.at[i]]; });
+    }
+    return at;
+  }
+
   function mount(place, knobs, run) {
     const root = make("div", place, { class: "fl-live" });
     const side = make("div", root), main = make("div", root);
@@ -348,6 +357,7 @@ const firstlightLive = (() => {
       if (answer.error) return;
       const next = await unpack(answer);
       if (mine !== asked) return;
+      if (!frame) time = busiest(next);
       ghost = frame;
       frame = next;
       paint();
