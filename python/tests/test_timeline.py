@@ -1,6 +1,8 @@
 """Timelines (``--trace``): decoded by the ``perfetto`` package's own classes."""
 
 import itertools
+import subprocess
+import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +15,7 @@ from firstlight.cli import app
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 
 INCAST = f'duration = "1s"{networks.INCAST}'
+INCAST_BENCH = Path(__file__).parents[2] / "benches" / "incast.toml"
 ACCOUNT = "\n[measure]\naccount = true\naccount_events = 1\n"
 
 
@@ -194,3 +197,23 @@ def test_unwritable_timeline_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(INCAST)
     with pytest.raises(fl.RunError, match="cannot write the timeline"):
         fl.run(tmp_path / "x.toml", trace=tmp_path / "none" / "x.pftrace")
+
+
+MOST_MEMORY = """
+import resource, sys
+import firstlight as fl
+fl.run(sys.argv[1], {"duration": sys.argv[2]}, trace=sys.argv[3])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_longer_timeline_takes_no_more_memory(tmp_path: Path) -> None:
+    file = tmp_path / "out.pftrace"
+
+    def most(duration: str) -> int:
+        words = [sys.executable, "-c", MOST_MEMORY, str(INCAST_BENCH), duration, str(file)]
+        return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout) * 1024
+
+    short, long = most("10ms"), most("1s")
+    assert file.stat().st_size > 20_000_000
+    assert long < short + file.stat().st_size / 2
