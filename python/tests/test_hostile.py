@@ -119,7 +119,7 @@ def test_wrong_experiments(place: Path, text: str, message: str) -> None:
     ("axis", "message"),
     [
         ("seed = [[1], [2]]", r"seed: \[1\] is not a number, a text or true/false"),
-        ("seed = [1979-05-27]", "is not a number, a text or true/false"),
+        ("seed = [1979-05-27]", "seed: 1979-05-27 is not a number, a text or true/false"),
         ("seed = [nan]", "expected a whole number"),
         ("seed = [1, true]", "expected a whole number, found true"),
         ('name = ["../a", "b"]', "cannot be the name of a directory"),
@@ -137,6 +137,12 @@ def test_wrong_axes(place: Path, axis: str, message: str) -> None:
     assert not (place / "results").exists()
 
 
+def test_a_list_of_tables_is_no_sweep(place: Path) -> None:
+    (place / "x.toml").write_text(f"{SHORT}\n[[sweep]]\nseed = [1]\n")
+    expected = "error: x.toml: sweep: expected a table, found a list: write [sweep]\n"
+    assert said("sweep", "x.toml") == (2, expected)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -151,6 +157,9 @@ def test_wrong_axes(place: Path, axis: str, message: str) -> None:
         (["inspect", "x.toml", "--set", f"measure.queues={'[' * 5000}"], "measure.queues"),
         (["inspect", "x.toml", "--set", "tcp.cc=./x.so"], "tcp.cc: ./x.so: cannot be loaded"),
         (["reproduce", ""], "no reproduction is called ''"),
+        (["reproduce", "--out", ""], "an empty name; name a file or a directory"),
+        (["run", "x.toml", "--out", "x.toml/r"], "x.toml is a file; name another place"),
+        (["run", "x.toml", "--trace", "no/t.pftrace"], "there is no directory no; make it first"),
         (["reproduce", "/"], "no reproduction is called"),
         (["cc", "new", "fn"], "cargo takes no such name"),
         (["cc", "new", "../x"], "name the crate with lower-case letters"),
