@@ -2,7 +2,8 @@
 //!
 //! Section 3.3: alpha <- (1 - g) alpha + g M once per window of data, where M is the marked share; on a mark, once per
 //! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5), as in Linux also when a reduction for a
-//! mark is under way. M is counted in packets, as the window is.
+//! mark is under way. M is counted in packets, as the window is. Alpha is a whole number of 1024ths, as in Linux, and what
+//! is added and taken away is rounded down: an alpha of which a share g is less than one becomes 0.
 //!
 //! RFC 8257 ends at a window of one or two packets. With `paced_floor` it goes on below one, as in Swift (Kumar et al.,
 //! SIGCOMM 2020, algorithm 1): cwnd packets per round trip become one packet every RTT / cwnd, and an unmarked ACK adds
@@ -52,12 +53,15 @@ impl ControllerConfig for DctcpConfig {
     }
 }
 
+/// What alpha is counted in: so many make one.
+const ONE: u32 = 1024;
+
 /// The state of DCTCP.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     g: f64,
-    /// Estimated share of marked packets.
-    alpha: f64,
+    /// Estimated share of marked packets, in 1024ths.
+    alpha: u32,
     /// The observation window ends when this stream offset is acknowledged.
     window_end: u64,
     delivered: u32,
@@ -74,7 +78,7 @@ impl Dctcp {
     pub fn new(config: DctcpConfig, tick: Span) -> Self {
         Dctcp {
             g: config.g,
-            alpha: config.initial_alpha,
+            alpha: (config.initial_alpha * f64::from(ONE)).round() as u32,
             window_end: 0,
             delivered: 0,
             marked: 0,
@@ -93,9 +97,11 @@ impl CongestionControl for Dctcp {
         if ack.ece {
             self.marked += ack.delivered;
         }
-        if ack.una > self.window_end {
-            let share = f64::from(self.marked) / f64::from(self.delivered.max(1));
-            self.alpha += self.g * (share - self.alpha);
+        if ack.una >= self.window_end {
+            let forgotten = (f64::from(self.alpha) * self.g) as u32;
+            self.alpha -= if forgotten == 0 && self.g > 0.0 { self.alpha } else { forgotten };
+            let share = f64::from(self.marked) * f64::from(ONE) * self.g / f64::from(self.delivered.max(1));
+            self.alpha = ONE.min(self.alpha + share as u32);
             self.delivered = 0;
             self.marked = 0;
             self.window_end = ack.next;
@@ -112,15 +118,15 @@ impl CongestionControl for Dctcp {
 
     fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
         if window.cwnd == 1 {
-            let left = if marked { 1.0 - self.alpha / 2.0 } else { 0.5 };
+            let left = if marked { 1.0 - f64::from(self.alpha) / f64::from(2 * ONE) } else { 0.5 };
             self.part = (self.part * left).max(self.paced_floor);
         }
         if !marked {
             return self.reno.ssthresh(window, marked);
         }
         // Whole packets are taken away, as Linux rounds.
-        let excess = (f64::from(window.cwnd) * self.alpha / 2.0) as u32;
-        (window.cwnd - excess).max(window.floor)
+        let excess = u64::from(window.cwnd) * u64::from(self.alpha) / u64::from(2 * ONE);
+        (window.cwnd - excess as u32).max(window.floor)
     }
 
     fn on_recovery(&mut self, window: &mut Window) {
@@ -175,17 +181,23 @@ mod tests {
         let mut dctcp = Dctcp::new(DctcpConfig::default(), Span::ZERO);
         let mut window = Window::new(10);
         dctcp.on_ack(&mut window, &ack(1, false, 1, 11));
-        assert_eq!(dctcp.alpha, 15.0 / 16.0);
+        assert_eq!(dctcp.alpha, 960);
         // A window of 10 packets, 4 of them marked.
         dctcp.on_ack(&mut window, &ack(6, false, 7, 17));
         dctcp.on_ack(&mut window, &ack(4, true, 11, 21));
         dctcp.on_ack(&mut window, &ack(0, false, 12, 22));
-        let expected = 15.0 / 16.0 * (1.0 - 1.0 / 16.0) + 0.4 / 16.0;
-        assert!((dctcp.alpha - expected).abs() < 1e-12);
-        assert_eq!(
-            dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, true),
-            100 - (50.0 * expected) as u32
-        );
+        assert_eq!(dctcp.alpha, 900 + 25, "15/16 of it, and 0.4/16 of 1024 rounded down");
+        assert_eq!(dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, true), 100 - 45);
         assert_eq!(dctcp.ssthresh(&Window { cwnd: 100, ssthresh: 50, ..Window::new(1) }, false), 50);
+    }
+
+    #[test]
+    fn a_small_alpha_is_forgotten() {
+        let mut dctcp = Dctcp::new(DctcpConfig { initial_alpha: 16.0 / 1024.0, ..DctcpConfig::default() }, Span::ZERO);
+        let alphas = [1, 2].map(|una| {
+            dctcp.on_ack(&mut Window::new(10), &ack(1, false, una, una));
+            dctcp.alpha
+        });
+        assert_eq!(alphas, [15, 0]);
     }
 }

@@ -278,7 +278,7 @@ mod tests {
             ("retcp", named("retcp"), 100, false, reno, 37..=40),
             ("cubic", named("cubic"), 10_000, false, [79, 63, 52, 44, 38, 34, 31, 29, 28, 27, 26, 26], 25..=36),
             ("cubic, exact", exact_cubic, 100, false, [40, 38, 36, 35, 34, 33, 33, 33, 33, 33, 33, 33], 32..=36),
-            ("dctcp", named("dctcp"), 100, true, [50, 63, 79, 96, 113, 129, 144, 158, 176, 193, 209, 224], 200..=270),
+            ("dctcp", named("dctcp"), 100, true, [50, 63, 80, 98, 117, 136, 154, 172, 190, 207, 224, 241], 200..=270),
         ];
         for (name, config, rtt_us, marked, expected, settles) in golden {
             let mut driver = Driver::new(config);
