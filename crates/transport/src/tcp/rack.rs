@@ -1,10 +1,18 @@
 //! RACK: a packet is lost when one sent sufficiently later has been delivered (RFC 8985, section 6).
+//!
+//! As in Linux all times are in whole microseconds of the host's clock: packets sent within one were sent together, and
+//! on paths shorter than 4 us the reordering window is empty.
 
 use super::scoreboard::{Mark, Segment};
 use super::sender::{Phase, Sender};
 use super::terms::Terms;
 use super::timer::{Purpose, Timer};
 use firstlight_units::{Span, Time};
+
+/// Microseconds of the host's clock between two moments.
+fn elapsed(sent: Time, now: Time) -> u64 {
+    now.whole_us().saturating_sub(sent.whole_us())
+}
 
 /// Duplicate acknowledgements that make loss certain while no reordering was seen (RFC 8985: DupThresh).
 pub(crate) const DUP_THRESHOLD: u32 = 3;
@@ -14,10 +22,11 @@ const KEEP_WIDENED: u32 = 16;
 /// RACK's state (section 5.3).
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// When the most recently sent of the delivered packets was sent, and where it ended.
-    sent: Time,
+    /// When the most recently sent of the delivered packets was sent, in microseconds, and where it ended.
+    sent: u64,
     end: u64,
-    rtt: Span,
+    /// In microseconds.
+    rtt: u64,
     /// Highest stream offset that was delivered.
     highest: u64,
     /// The same before the ACK that is being looked at.
@@ -38,9 +47,9 @@ pub(crate) struct Rack {
 impl Default for Rack {
     fn default() -> Self {
         Rack {
-            sent: Time::ZERO,
+            sent: 0,
             end: 0,
-            rtt: Span::ZERO,
+            rtt: 0,
             highest: 0,
             highest_before: 0,
             late: u64::MAX,
@@ -58,11 +67,11 @@ impl Sender {
     /// Section 6.2, steps 1 to 3: a segment was delivered, cumulatively or by SACK.
     pub(crate) fn rack_delivered(&mut self, segment: &Segment, now: Time) {
         let retransmitted = segment.marks.has(Mark::EVER_RETRANSMITTED);
-        let rtt = now.saturating_since(segment.sent);
+        let rtt = elapsed(segment.sent, now);
         if retransmitted {
             // The ACK may be for the original: too short a time tells. (Step 2 of the RFC also compares the echoed
             // timestamp, but what is echoed for a packet out of order is that of an earlier one.)
-            if rtt < self.rtt.min() {
+            if Span::from_us(rtt) < self.rtt.min() {
                 return;
             }
         } else if segment.start < self.rack.highest_before {
@@ -71,8 +80,8 @@ impl Sender {
         self.rack.highest = self.rack.highest.max(segment.end());
         // As in Linux the round trip is that of whatever was delivered last, also when it was sent before.
         self.rack.rtt = rtt;
-        if (segment.sent, segment.end()) > (self.rack.sent, self.rack.end) {
-            self.rack.sent = segment.sent;
+        if (segment.sent.whole_us(), segment.end()) > (self.rack.sent, self.rack.end) {
+            self.rack.sent = segment.sent.whole_us();
             self.rack.end = segment.end();
         }
     }
@@ -133,19 +142,22 @@ impl Sender {
         }
     }
 
-    fn reordering_window(&self) -> Span {
+    /// In microseconds.
+    fn reordering_window(&self) -> u64 {
         if !self.rack.reordering_seen && (self.phase >= Phase::Recovery || self.board.sacked() >= self.rack.reordering)
         {
-            return Span::ZERO;
+            return 0;
         }
-        let quarter = if self.rtt.min() == Span::MAX { Span::ZERO } else { self.rtt.min() / 4 };
-        (quarter * u64::from(self.rack.widen)).min(self.rtt.smoothed().unwrap_or(Span::ZERO))
+        let us = Span::from_us(1).as_ps();
+        let quarter = if self.rtt.min() == Span::MAX { 0 } else { self.rtt.min().as_ps() / us / 4 };
+        let smoothed = self.rtt.smoothed().map_or(0, |smoothed| smoothed.as_ps() / us);
+        (quarter * u64::from(self.rack.widen)).min(smoothed)
     }
 
     /// How much longer a packet sent at `sent` may take before it counts as lost; zero: it is lost.
     pub(crate) fn rack_patience(&self, segment: &Segment, now: Time) -> Span {
         let window = self.rack.rtt + self.reordering_window();
-        window.saturating_sub(now.saturating_since(segment.sent))
+        Span::from_us(window.saturating_sub(elapsed(segment.sent, now)))
     }
 
     /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked.
@@ -154,7 +166,7 @@ impl Sender {
         let mut wait = Span::ZERO;
         for i in 0..self.board.len() as usize {
             let segment = *self.board.get(i);
-            if (segment.sent, segment.end()) >= (self.rack.sent, self.rack.end) {
+            if (segment.sent.whole_us(), segment.end()) >= (self.rack.sent, self.rack.end) {
                 // Original transmissions are in order of their sending; a retransmission may come before older ones.
                 if !segment.marks.has(Mark::EVER_RETRANSMITTED) {
                     break;

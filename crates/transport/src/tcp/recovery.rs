@@ -77,7 +77,6 @@ impl Sender {
             return true;
         }
         let prior_una = self.una;
-        let prior_lost = self.board.lost();
         let prior_flight = self.board.in_flight();
         let ece = p.flags().has(TcpFlags::ECE);
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
@@ -129,7 +128,7 @@ impl Sender {
         if self.delivery_rate.is_some() && self.tell_delivery(&told, prior_flight, news.lost) {
             // The controller has set the window.
         } else if self.in_reduction() {
-            self.reduce(news.delivered, news.advanced && self.board.lost() <= prior_lost, terms);
+            self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
             self.cc.grow(&mut self.window, &told);
         }
