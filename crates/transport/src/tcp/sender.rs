@@ -353,6 +353,9 @@ impl Sender {
             && !(self.frto && self.next > self.phase_end)
             && let Some(i) = self.board.next_lost()
         {
+            if self.copy_waits_for_interface(self.board.get(i).len.into(), now, terms) {
+                return None;
+            }
             return Some(self.retransmit(i, now, terms));
         }
         let sent = self.send_new(room, now, terms);

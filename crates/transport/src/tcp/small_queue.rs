@@ -102,6 +102,19 @@ impl Sender {
         true
     }
 
+    /// Whether a segment of so many bytes that is sent again has to wait for the interface: it may hold twice as much
+    /// then.
+    pub(crate) fn copy_waits_for_interface(&mut self, len: u64, now: Time, terms: &Terms) -> bool {
+        self.small_queue.forget(now);
+        let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
+        let memory = terms.stack.memory.of(len);
+        if self.small_queue.memory <= 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1 {
+            return false;
+        }
+        self.small_queue.wait(leaves);
+        true
+    }
+
     /// Whether a write whose chunk takes more waits for what the interface holds, for more may be written meanwhile
     /// (ip-sysctl: `tcp_autocorking`).
     pub(crate) fn corks(&mut self, goal: u64, now: Time) -> bool {
