@@ -24,6 +24,8 @@ pub(crate) struct FlowEnd {
     pub(crate) class: u8,
     /// The end is in its host's wait queue.
     pub(crate) waits: bool,
+    /// The end is listed among those of its host that hold ACKs back.
+    pub(crate) listed: bool,
 }
 
 impl FlowEnd {
@@ -162,6 +164,7 @@ impl ConnectionTable {
                     receives: side == 1,
                     class: config.class,
                     waits: false,
+                    listed: false,
                 },
             );
         }

@@ -182,6 +182,14 @@ impl Reassembly {
         self.reported_at(start, end).unwrap_or(self.reported.len()) >= latest
     }
 
+    /// An interval that `start..end` touches is reported with it, at the place where it is.
+    pub(crate) fn extend_report(&mut self, start: u64, end: u64) {
+        if let Some(i) = self.reported_at(start, end) {
+            let (from, to) = self.reported[i];
+            self.reported[i] = (from.min(start), to.max(end));
+        }
+    }
+
     /// `start..end` has arrived beyond a gap: it is reported first, with what is remembered and touches it.
     fn report(&mut self, start: u64, end: u64) {
         match self.reported_at(start, end) {
@@ -314,6 +322,9 @@ mod tests {
             stream.insert(start, start + 10, kept(0));
         }
         assert_eq!(report(&mut stream), [(91, 101), (71, 81), (51, 61)]);
+        let mut extended = stream.clone();
+        extended.extend_report(61, 63);
+        assert_eq!(report(&mut extended), [(91, 101), (71, 81), (51, 63)], "at its place");
         stream.insert(21, 26, kept(0));
         assert_eq!(report(&mut stream), [(21, 26), (91, 101), (71, 81)], "11..21 is forgotten, though it is there");
         assert_eq!(stream.insert(53, 55, kept(0)), Arrival::Duplicate { beyond: true });

@@ -330,10 +330,11 @@ impl Receiver {
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
         let (held, pieces) = (kept.memory(), kept.first());
-        // What was held back goes out before its report is pushed out.
+        // What was held back goes out before its report is pushed out, with what an older interval grows by.
         let flushes = start > next && self.policy.holds_acks() && self.stream.crowds(start, end);
         if flushes {
             self.policy.on_sent(terms);
+            self.stream.extend_report(start, end);
             self.held_ack = Some(Box::new((self.window_field(next, terms), self.stream.take_report(self.map))));
         }
         match self.stream.insert(start, end, kept) {
