@@ -121,6 +121,8 @@ EQUAL = {
     "hosts with noise": replace(SMALL, cc="cubic", flows=(Flow(3_000_000, 0),), jitter_ns=300),
     "an interface that holds two bursts": draw(7, 45),
     "a program that writes in pieces": draw(7, 120),
+    "a copy waits for the interface": draw(7, 21),
+    "a window after marks": draw(7, 8),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed
