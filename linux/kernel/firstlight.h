@@ -11,7 +11,7 @@
 #define FIRSTLIGHT_H
 
 /* Version of the interface: counted up with every change below. */
-#define FIRSTLIGHT_ABI 4
+#define FIRSTLIGHT_ABI 5
 
 /* Marks that the fabric has made on a packet, for deliver(). */
 #define FIRSTLIGHT_CE 1u  /* IP: congestion experienced */
@@ -26,6 +26,15 @@ struct firstlight_connection {
 	unsigned char to[4];
 	unsigned short from_port;
 	unsigned short to_port;
+};
+
+/* What the processors of a host have done since the kernel began, times in picoseconds. */
+struct firstlight_processors {
+	/* All work of all processors. */
+	unsigned long long busy;
+	/* Of this, the card's: interrupts, packets that it has received, and what the stack sends upon these. */
+	unsigned long long card;
+	unsigned long long interrupts;
 };
 
 /* Functions of the kernel for the engine. */
@@ -44,6 +53,8 @@ struct firstlight_host {
 	void (*sent)(void *packet);
 	/* A device whose interface was full may send again. */
 	void (*room)(unsigned int device);
+	/* What the processors of a device's host have done. Only where hosts have processors. */
+	void (*processors)(unsigned int device, struct firstlight_processors *done);
 	/* Writes one line, without newline, to the kernel's log. */
 	void (*log)(const char *line);
 };

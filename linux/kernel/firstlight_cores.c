@@ -46,9 +46,10 @@ module_param(byte_ps, ulong, 0444);
 module_param(send_ps, ulong, 0444);
 module_param(moderation_ps, ulong, 0444);
 
-/* When each processor of a namespace has done its work, in picoseconds. */
+/* When each processor of a namespace has done its work, in picoseconds, and what all have done. */
 struct firstlight_core_times {
 	u64 free[CORES_MAX];
+	struct firstlight_processors done;
 };
 
 static unsigned int core_times_id __read_mostly;
@@ -73,8 +74,9 @@ static u64 *free_first(struct firstlight_core_times *times)
 }
 
 /* Gives work to a processor. Returns the nanosecond at which it is done. */
-static u64 work(u64 *free, u64 picoseconds)
+static u64 work(struct firstlight_core_times *times, u64 *free, u64 picoseconds)
 {
+	times->done.busy += picoseconds;
 	*free = max(*free, time_travel_now() * PS_PER_NS) + picoseconds;
 	return DIV_ROUND_UP_ULL(*free, PS_PER_NS);
 }
@@ -143,11 +145,11 @@ void __firstlight_call_begins(struct firstlight_call *call, int number)
 	if (!call->cores)
 		return;
 	if (reads_clock(number)) {
-		done = work(free_first(call->cores), clock_ps);
+		done = work(call->cores, free_first(call->cores), clock_ps);
 		if (done > time_travel_now() + CLOCK_PATIENCE)
 			wait_until(done);
 	} else {
-		wait_until(work(free_first(call->cores), syscall_ps));
+		wait_until(work(call->cores, free_first(call->cores), syscall_ps));
 	}
 	call->switches = current->nvcsw;
 	call->copied = current->thread.copied;
@@ -160,7 +162,7 @@ void __firstlight_call_ends(const struct firstlight_call *call)
 	u64 picoseconds = wakeups * wakeup_ps + copied * copy_ps;
 
 	if (picoseconds)
-		wait_until(work(free_first(call->cores), picoseconds));
+		wait_until(work(call->cores, free_first(call->cores), picoseconds));
 }
 
 bool firstlight_call_took_time(const struct firstlight_call *call)
@@ -175,14 +177,19 @@ static struct firstlight_card *card_of(struct net_device *device)
 	return &((struct firstlight_device *)netdev_priv(device))->card;
 }
 
+/* What interrupts make a host do is work of the first processor. */
 static u64 work_of_card(const struct firstlight_card *card, u64 picoseconds)
 {
-	return work(&core_times(dev_net(card->device))->free[0], picoseconds);
+	struct firstlight_core_times *times = core_times(dev_net(card->device));
+
+	times->done.card += picoseconds;
+	return work(times, &times->free[0], picoseconds);
 }
 
 static void interrupt(struct firstlight_card *card)
 {
 	card->receiving = CARD_INTERRUPTED;
+	core_times(dev_net(card->device))->done.interrupts++;
 	at(&card->receive, work_of_card(card, interrupt_ps));
 }
 
@@ -296,9 +303,10 @@ void firstlight_card_send(struct net_device *device, struct sk_buff *skb)
 	struct firstlight_core_times *times = core_times(dev_net(device));
 	struct firstlight_card *card = card_of(device);
 	struct sk_buff *last = skb_peek_tail(&card->leaving);
-	u64 *core = in_serving_softirq() ? &times->free[0] : free_first(times);
 	/* The segments of a burst are one piece of work, as with a card that cuts them. */
-	u64 done = work(core, card->amid_burst ? 0 : send_ps);
+	u64 picoseconds = card->amid_burst ? 0 : send_ps;
+	u64 done = in_serving_softirq() ? work_of_card(card, picoseconds)
+					: work(times, free_first(times), picoseconds);
 
 	card->amid_burst = netdev_xmit_more();
 	*done_of(skb) = last ? max(done, *done_of(last)) : done;
@@ -316,6 +324,11 @@ void firstlight_card_room(struct net_device *device)
 	card->full = false;
 	if (!card->leave.pending)
 		at(&card->leave, time_travel_now());
+}
+
+struct firstlight_processors firstlight_processors_of(const struct net_device *device)
+{
+	return core_times(dev_net(device))->done;
 }
 
 /* ---- set-up ---- */

@@ -4,7 +4,9 @@
 #define FIRSTLIGHT_CORES_H
 
 #include <linux/types.h>
+#include "firstlight.h"
 
+struct net_device;
 struct firstlight_core_times;
 
 /* A system call that is being carried out. */
@@ -35,6 +37,9 @@ static inline void firstlight_call_ends(const struct firstlight_call *call)
 	if (call->cores)
 		__firstlight_call_ends(call);
 }
+
+/* What the processors of a device's host have done. */
+struct firstlight_processors firstlight_processors_of(const struct net_device *device);
 
 /* Whether time has passed for the call itself. */
 bool firstlight_call_took_time(const struct firstlight_call *call);

@@ -292,6 +292,13 @@ static void host_room(unsigned int number)
 		netif_wake_queue(devices[number]);
 }
 
+static void host_processors(unsigned int number, struct firstlight_processors *done)
+{
+	*done = (struct firstlight_processors){};
+	if (firstlight_has_cores && !WARN_ON_ONCE(number >= firstlight_engine->devices))
+		*done = firstlight_processors_of(devices[number]);
+}
+
 const struct firstlight_host firstlight_host = {
 	.abi = FIRSTLIGHT_ABI,
 	.stamp = host_stamp,
@@ -299,6 +306,7 @@ const struct firstlight_host firstlight_host = {
 	.drop = host_drop,
 	.sent = host_sent,
 	.room = host_room,
+	.processors = host_processors,
 	.log = firstlight_say,
 };
 

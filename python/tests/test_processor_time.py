@@ -263,6 +263,23 @@ def test_receivers_take_packets_together(tmp_path: Path) -> None:
     assert sent["30us"] - data < 0.5 * (sent["0s"] - data), sent
 
 
+@needs_kernel
+@pytest.mark.parametrize("moderation", ["0s", "50us"])
+def test_what_processors_have_done_is_a_table(tmp_path: Path, moderation: str) -> None:
+    """Without other costs a receiver's time is that of its packets, its ACKs and its interrupts. The card
+    causes all of it but the ACKs that the program's reads send."""
+    costs = f'packet = "1us"\nsend = "2us"\ninterrupt = "3us"\nmoderation = "{moderation}"'
+    result = fl.run(star(tmp_path, costs, FLOW))
+    sender, receiver = result.table("processors").itertuples()
+    ports = result.table("ports").set_index("name")
+    came, sent = ports["delivered"]["host1.port"], ports["offered"]["host1.nic"]
+    expected_us = came + 2 * sent + 3 * receiver.interrupts
+    assert receiver.busy_us == pytest.approx(expected_us, abs=10)
+    assert came + 3 * receiver.interrupts <= receiver.card_us <= receiver.busy_us
+    assert 0 < sender.card_us < sender.busy_us, "the program sends, too"
+    assert 0 < receiver.interrupts < came / 10, "what comes while it works needs no interrupt"
+
+
 FLOOD = """
 import socket, time
 time.sleep(0.02)

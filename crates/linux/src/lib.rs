@@ -2,13 +2,15 @@
 //!
 //! [`Plan`] says what a kernel's hosts do; the guest program carries it out inside that kernel and reports to the
 //! engine by [`GuestMessage`]s, [`TcpInfo`] among them. [`Dilation`] adds what hosts in dilated time need. [`Frames`]
-//! counts the packets that the hosts sent. The crate does not know the engine: the guest program links it too.
+//! counts the packets that the hosts sent, [`Processors`] what their processors did. The crate does not know the
+//! engine: the guest program links it too.
 
 mod dilation;
 mod frames;
 mod guest_message;
 mod metric;
 mod plan;
+mod processors;
 mod tcp_info;
 
 pub use dilation::{DILATION, DilatedHost, Dilation};
@@ -16,4 +18,5 @@ pub use frames::Frames;
 pub use guest_message::{GuestMessage, MalformedMessage, ReportTime};
 pub use metric::Metric;
 pub use plan::{FlowPlan, HostPlan, MessagePlan, Parameter, Plan, ProgramPlan, Sysctl};
+pub use processors::Processors;
 pub use tcp_info::TcpInfo;

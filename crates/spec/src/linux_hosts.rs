@@ -49,6 +49,13 @@ pub struct Linux {
     pub programs: Vec<Program>,
 }
 
+impl Linux {
+    /// Whether computing takes time on the hosts (`linux.cpu`).
+    pub fn has_processors(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.name == "cores")
+    }
+}
+
 /// One Linux host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinuxHost {

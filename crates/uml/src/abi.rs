@@ -8,16 +8,30 @@ use crate::directory::{RunDirectory, SessionError};
 use crate::driver::{Cookie, KernelCalls};
 use crate::large_stack::is_on_large_stack;
 use crate::session::Session;
+use firstlight_linux::Processors;
+use firstlight_units::Span;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_uchar, c_uint, c_ulong, c_ulonglong, c_ushort, c_void};
 use std::net::SocketAddrV4;
 use std::ptr::null;
 
 /// Version of the interface: counted up whenever the interface changes.
-pub const ABI: c_uint = 4;
+pub const ABI: c_uint = 5;
 
 /// The value of [`AbiEngine::next`] when nothing is due.
 pub const NEVER: c_ulonglong = c_ulonglong::MAX;
+
+/// What the processors of a host have done: `struct firstlight_processors`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct AbiProcessors {
+    /// Picoseconds of all work.
+    pub busy: c_ulonglong,
+    /// Picoseconds of this that the card has caused.
+    pub card: c_ulonglong,
+    /// Interrupts of the card.
+    pub interrupts: c_ulonglong,
+}
 
 /// The kernel's functions: `struct firstlight_host`.
 #[repr(C)]
@@ -36,6 +50,8 @@ pub struct AbiHost {
     pub sent: unsafe extern "C" fn(packet: *mut c_void),
     /// A device whose interface was full may send again.
     pub room: unsafe extern "C" fn(device: c_uint),
+    /// What the processors of a device's host have done.
+    pub processors: unsafe extern "C" fn(device: c_uint, done: *mut AbiProcessors),
     /// Writes one line to the kernel's log.
     pub log: unsafe extern "C" fn(line: *const c_char),
 }
@@ -118,6 +134,14 @@ impl KernelCalls for CheckedHost {
     fn room(&mut self, device: u32) {
         // SAFETY: the device exists, since it has sent a packet.
         unsafe { (self.0.room)(device) }
+    }
+
+    fn processors(&mut self, device: u32) -> Processors {
+        let mut done = AbiProcessors::default();
+        // SAFETY: the kernel has made the device, and writes to the place that it is given.
+        unsafe { (self.0.processors)(device, &mut done) };
+        let AbiProcessors { busy, card, interrupts } = done;
+        Processors { busy: Span::from_ps(busy), card: Span::from_ps(card), interrupts }
     }
 }
 

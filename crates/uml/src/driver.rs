@@ -11,7 +11,7 @@
 use crate::frame::{HostAddresses, Refusal, read_frame};
 use firstlight_lab::Fidelity;
 use firstlight_lab::spec::EctSyn;
-use firstlight_linux::Frames;
+use firstlight_linux::{Frames, Processors};
 use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, Stamps, TcpFlags, TcpSegment};
 use firstlight_sim::{ExternalHosts, FlowReport, World};
 use firstlight_units::{Span, Time};
@@ -45,6 +45,11 @@ pub trait KernelCalls {
 
     /// A device whose interface was full may send again.
     fn room(&mut self, device: u32);
+
+    /// What the processors of a device's host have done. Only of a kernel whose hosts have processors.
+    fn processors(&mut self, _device: u32) -> Processors {
+        Processors::default()
+    }
 
     /// How closely the run followed the clock, for a kernel in dilated time.
     fn fidelity(&mut self) -> Option<Fidelity> {

@@ -19,7 +19,7 @@ mod large_stack;
 mod outcome;
 mod session;
 
-pub use abi::{ABI, AbiConnection, AbiEngine, AbiHost, NEVER, firstlight_open};
+pub use abi::{ABI, AbiConnection, AbiEngine, AbiHost, AbiProcessors, NEVER, firstlight_open};
 pub use directory::{RunDirectory, SessionError};
 pub use driver::{CE, Cookie, Device, ECE, KernelCalls, KernelDriver};
 pub use session::{RefusedMessage, Session};

@@ -5,7 +5,7 @@ use crate::driver::{Cookie, Device, KernelCalls, KernelDriver};
 use crate::flow_state;
 use crate::large_stack::on_large_stack;
 use firstlight_formats::capture::CaptureWriter;
-use firstlight_lab::spec::HostKind;
+use firstlight_lab::spec::{HostKind, Linux};
 use firstlight_lab::{
     Counters, LabError, LinuxCounters, Outcome, ProgramEnd, Spec, TcpInfoSample, build, start_capture,
 };
@@ -295,6 +295,9 @@ impl<K: KernelCalls + Send> Session<K> {
         self.over = true;
         self.interval();
         self.progress.update(self.driver.elapsed(now));
+        if self.order.spec.linux.as_ref().is_some_and(Linux::has_processors) {
+            self.linux.processors = (0..self.devices()).map(|device| self.kernel().processors(device)).collect();
+        }
         let concluded = on_large_stack(|| self.conclude()).map_err(SessionError::Thread).and_then(|done| done);
         concluded.inspect_err(|failure| {
             // The run ends without a result. The kernel's log says so too, in case this cannot be written.

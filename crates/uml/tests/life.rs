@@ -4,7 +4,7 @@
 use firstlight_lab::spec::OverrideValue;
 use firstlight_lab::{Spec, plan};
 use firstlight_linux::{GuestMessage, ReportTime};
-use firstlight_uml::{ABI, AbiConnection, AbiEngine, AbiHost, NEVER, firstlight_open};
+use firstlight_uml::{ABI, AbiConnection, AbiEngine, AbiHost, AbiProcessors, NEVER, firstlight_open};
 use firstlight_version::version;
 use serde_json::{Value as Json, json};
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
@@ -88,6 +88,11 @@ unsafe extern "C" fn on_room(device: c_uint) {
     calls().rooms.push(device);
 }
 
+unsafe extern "C" fn on_processors(device: c_uint, done: *mut AbiProcessors) {
+    // SAFETY: the engine gives a place for them.
+    unsafe { *done = AbiProcessors { busy: 3_000_000, card: 2_000_000, interrupts: device.into() } };
+}
+
 unsafe extern "C" fn on_log(line: *const c_char) {
     // SAFETY: the engine gives a text that ends with a zero.
     calls().log.push(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned());
@@ -100,6 +105,7 @@ static HOST: AbiHost = AbiHost {
     drop: on_drop,
     sent: on_sent,
     room: on_room,
+    processors: on_processors,
     log: on_log,
 };
 
@@ -224,6 +230,24 @@ fn a_device_waits_for_room() {
     assert_eq!(reported(), (vec![2], vec![0]));
     kernel.go(ZERO + 100_000);
     assert_eq!(reported(), (vec![2, 3], vec![0]));
+}
+
+#[test]
+fn the_work_of_processors_is_a_table_where_hosts_have_some() {
+    for (costs, expected) in [(&[][..], None), (&[("linux.cpu.syscall", "1us")][..], Some(json!([1.5, 1.5, 1.5])))] {
+        let folder = directory(STAR, costs, None);
+        let kernel = Kernel::boot(folder.path());
+        assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
+        assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 2_000_000), 0, "{:?}", calls().log);
+        let outcome = read(&folder, "outcome.json");
+        let has = outcome["tables"].as_array().unwrap().iter().any(|table| table["name"] == "processors");
+        assert_eq!(has, expected.is_some());
+        if let Some(busy) = expected {
+            assert_eq!(column(&outcome, "processors", "busy_us"), &busy);
+            assert_eq!(column(&outcome, "processors", "card_us"), &json!([1.0, 1.0, 1.0]));
+            assert_eq!(column(&outcome, "processors", "interrupts"), &json!([0, 1, 2]));
+        }
+    }
 }
 
 #[test]
@@ -451,7 +475,7 @@ fn wrong_directories_are_refused_with_a_reason() {
     let folder = directory(STAR, &[], None);
     let text = refused(&folder, &AbiHost { abi: ABI + 1, ..HOST });
     assert!(
-        text.starts_with("the kernel has version 5 of the interface, this engine has 4: run `firstlight kernel build`"),
+        text.starts_with("the kernel has version 6 of the interface, this engine has 5: run `firstlight kernel build`"),
         "{text}"
     );
     mend(&folder, "run.json", &|run| run["version"] = json!("0.0.1"));

@@ -71,7 +71,8 @@ def _recorded(judgement: Judgement, judged: Judged) -> Iterator[str]:
     why = f" ({judged.why})" if judged.why else ""
     yield from folded(f'- **{judged.verdict}**{why}: "{judged.statement.quote}"', "  ")
     for check in () if judged.why else judged.statement.checks:
-        yield from folded(f"  - {asked(judgement.claim, check)}. Found: {_found(judged, check)}", "    ")
+        found = _found(judged, check) or "not on these hosts"
+        yield from folded(f"  - {asked(judgement.claim, check)}. Found: {found}", "    ")
 
 
 def block(hosts: Hosts) -> re.Pattern[str]:

@@ -4,7 +4,8 @@
 use super::numbers;
 use crate::run::{LinuxCounters, ProgramEnd, TcpInfoSample};
 use crate::table::{Column, Table};
-use firstlight_spec::{Program, Spec};
+use firstlight_spec::{Linux, Program, Spec};
+use firstlight_units::Span;
 
 /// Names of the states of congestion control, by the kernel's number.
 const CA_STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
@@ -61,6 +62,22 @@ pub(super) fn limits(spec: &Spec, linux: &LinuxCounters) -> Table {
     .number("send_buffer_us", "of this, how long the send buffer held the program back", &rows, |row| {
         us(row.1.sndbuf_limited_us)
     })
+}
+
+/// One row for each host with processors.
+pub(super) fn processors(spec: &Spec, hosts: &Linux, linux: &LinuxCounters) -> Table {
+    let rows: Vec<_> = hosts.hosts.iter().zip(&linux.processors).collect();
+    let us = move |time: Span| time.as_us_f64() / f64::from(spec.time_scale);
+    Table::new("processors", "one row for each Linux host with processors, since the start of the run")
+        .count("host", "the host", &rows, |row| u64::from(row.0.host.0))
+        .number("busy_us", "time of all work, of all its processors together", &rows, |row| us(row.1.busy))
+        .number(
+            "card_us",
+            "of this, interrupts, the packets that came, and what the stack sent upon them at once",
+            &rows,
+            |row| us(row.1.card),
+        )
+        .count("interrupts", "interrupts of its network card", &rows, |row| row.1.interrupts)
 }
 
 /// One row for each program.

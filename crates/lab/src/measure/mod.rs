@@ -73,6 +73,9 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         if counters.causes.is_some() {
             tables.push(linux::limits(spec, reported));
         }
+        if hosts.has_processors() {
+            tables.push(linux::processors(spec, hosts, reported));
+        }
         if !hosts.programs.is_empty() {
             tables.push(linux::programs(spec, &hosts.programs, reported));
         }

@@ -1,7 +1,7 @@
 //! What a run's Linux hosts reported, beside what the network counted.
 
 use crate::fidelity::Fidelity;
-use firstlight_linux::{Frames, TcpInfo};
+use firstlight_linux::{Frames, Processors, TcpInfo};
 use firstlight_units::Time;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ pub struct LinuxCounters {
     pub samples: Vec<TcpInfoSample>,
     /// How each program of the experiment ended; `None` for a program that ran until the end.
     pub ended: Vec<Option<ProgramEnd>>,
+    /// What each host's processors have done; none where hosts have no processors.
+    pub processors: Vec<Processors>,
     /// How closely the run followed the clock, if hosts ran in dilated time.
     pub fidelity: Option<Fidelity>,
 }

@@ -10,7 +10,8 @@ Of all flows: ``retransmit_pct``, data packets sent again of those sent. Of flow
 end: ``flow_gbps_p50``, ``flow_gbps_min`` and ``flow_gbps_max``, a flow's goodput from its start to the run's
 end, and ``jain_of_flows``, Jain's index of these. Where all flows have one receiver that sends nothing but
 ACKs: ``acks_per_ms``, ``packets_per_ack``, and ``interrupts_per_ms``, the packets that it takes and sends:
-each is an interrupt where an interface does not wait for more.
+each is an interrupt where an interface does not wait for more. Where Linux hosts have processors also
+``interrupt_cpu_pct``, the time that the receiver's card takes of a processor, as table ``processors`` has it.
 """
 
 from math import isfinite
@@ -51,7 +52,12 @@ def _acks(result: Result) -> dict[str, float]:
     taken = ports[ports["name"] == nics["name"].iloc[0].replace(".nic", ".port")]["delivered"]
     packets = float(flows["packets_sent"].sum())
     elapsed_ms = float(result.manifest["elapsed_us"]) / 1e3
+    busy_us = float("nan")
+    if "processors" in result.tables:
+        processors = result.table("processors")
+        busy_us = float(processors.loc[processors["host"].isin(receivers), "card_us"].iloc[0])
     return {
+        "interrupt_cpu_pct": busy_us / elapsed_ms / 10,
         "acks_per_ms": acks / elapsed_ms,
         "packets_per_ack": packets / acks if acks else float("nan"),
         "interrupts_per_ms": (acks + float(taken.iloc[0])) / elapsed_ms if len(taken) else float("nan"),
