@@ -270,14 +270,14 @@ def test_what_processors_have_done_is_a_table(tmp_path: Path, moderation: str) -
     causes all of it but the ACKs that the program's reads send."""
     costs = f'packet = "1us"\nsend = "2us"\ninterrupt = "3us"\nmoderation = "{moderation}"'
     result = fl.run(star(tmp_path, costs, FLOW))
-    sender, receiver = result.table("processors").itertuples()
+    sender, receiver = result.table("processors").to_dict("records")
     ports = result.table("ports").set_index("name")
-    came, sent = ports["delivered"]["host1.port"], ports["offered"]["host1.nic"]
-    expected_us = came + 2 * sent + 3 * receiver.interrupts
-    assert receiver.busy_us == pytest.approx(expected_us, abs=10)
-    assert came + 3 * receiver.interrupts <= receiver.card_us <= receiver.busy_us
-    assert 0 < sender.card_us < sender.busy_us, "the program sends, too"
-    assert 0 < receiver.interrupts < came / 10, "what comes while it works needs no interrupt"
+    came, sent = ports["delivered"].to_dict()["host1.port"], ports["offered"].to_dict()["host1.nic"]
+    expected_us = came + 2 * sent + 3 * receiver["interrupts"]
+    assert receiver["busy_us"] == pytest.approx(expected_us, abs=10)
+    assert came + 3 * receiver["interrupts"] <= receiver["card_us"] <= receiver["busy_us"]
+    assert 0 < sender["card_us"] < sender["busy_us"], "the program sends, too"
+    assert 0 < receiver["interrupts"] < came / 10, "what comes while it works needs no interrupt"
 
 
 FLOOD = """
