@@ -2,7 +2,7 @@
 //!
 //! Section 3.3: alpha <- (1 - g) alpha + g M once per window of data, where M is the marked share; on a mark, once per
 //! window, cwnd <- cwnd (1 - alpha / 2). Loss halves the window (section 3.5), as in Linux also when a reduction for a
-//! mark is under way. M is counted in packets, as the window is. Alpha is a whole number of 1024ths, as in Linux, and what
+//! mark is under way. M is counted in packets, as the window is. As in Linux alpha is a whole number of 1024ths. What
 //! is added and taken away is rounded down: an alpha of which a share g is less than one becomes 0.
 //!
 //! RFC 8257 ends at a window of one or two packets. With `paced_floor` it goes on below one, as in Swift (Kumar et al.,
