@@ -20,7 +20,7 @@ delay = "10us"
 
 [switch]
 queue = "1MB"
-ecn = "60kB"
+ecn = "40kB"
 drop_non_ect = 1.0
 
 [tcp]
