@@ -122,9 +122,9 @@ class _Server:
         )
 
     def close(self) -> None:
-        """End it, which may be importing still."""
+        """End it, which may be importing still; one of a process from which this one was forked goes on."""
+        self._ours.close()
         if self._owner == os.getpid():
-            self._ours.close()
             self._process.kill()
             self._process.wait()
 
@@ -136,7 +136,10 @@ _starting = threading.Lock()
 def _usable() -> _Server:
     global _server
     with _starting:
-        if _server is None or not _server.is_usable():
+        if _server is not None and not _server.is_usable():
+            _server.close()
+            _server = None
+        if _server is None:
             _server = _Server()
         return _server
 

@@ -192,10 +192,9 @@ def main() -> None:
         print(f"{metric}: {len(every)} cases, median {median:.1f} %, 95th percentile {most:.1f} %")
         for value, verdict in apart[:6]:
             if value > 3:
-                print(
-                    f"   {value:8.1f} %  {verdict.name}: simulated %.6g, Linux %.6g +- %.3g"
-                    % verdict.means.get(metric, (0, 0, 0))
-                )
+                ours, theirs, half = verdict.means.get(metric, (0.0, 0.0, 0.0))
+                means = f"simulated {ours:.6g}, Linux {theirs:.6g} +- {half:.3g}"
+                print(f"   {value:8.1f} %  {verdict.name}: {means}")
     for failed in (v for v in verdicts if v.failure):
         print(f"failed: {failed.name}: {failed.failure}")
 
