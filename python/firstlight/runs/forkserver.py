@@ -37,13 +37,12 @@ class Child:
     """A worker process, what it reads and what it writes."""
 
     def __init__(self) -> None:
-        server = _usable()
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         directory = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))
         errors = _standard_error()
         try:
-            self.number = server.ask(FORK, [theirs_in, theirs_out, errors, directory])
+            self.number, server = _fork([theirs_in, theirs_out, errors, directory])
             if self.number == NONE:
                 raise RunError("no worker process can be started: there are too many, or memory is short")
         except BaseException:
@@ -90,6 +89,7 @@ class _Server:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._requests = itertools.count()
+        self._has_ended = False
         self._ours, theirs = socket.socketpair()
         errors = _standard_error()
         try:
@@ -106,7 +106,7 @@ class _Server:
 
     def is_usable(self) -> bool:
         """Whether it runs, and is not that of a process from which this one was forked."""
-        return self._owner == os.getpid() and self._process.poll() is None
+        return self._owner == os.getpid() and not self._has_ended and self._process.poll() is None
 
     def ask(self, request: int, streams: list[int] | None = None) -> int:
         """The answer to a request; raises :class:`RunError` when there is none."""
@@ -117,6 +117,7 @@ class _Server:
                 answered, value = MESSAGE.unpack(answer)
                 if answered == number:  # else: of a request that Ctrl-C has interrupted
                     return int(value)
+        self._has_ended = True
         raise RunError(
             "the process that starts workers has ended; start again, with fewer jobs if memory is short"
         )
@@ -142,6 +143,16 @@ def _usable() -> _Server:
         if _server is None:
             _server = _Server()
         return _server
+
+
+def _fork(streams: list[int]) -> tuple[int, _Server]:
+    """The number of a new worker, and its server: another one where that has been killed meanwhile."""
+    server = _usable()
+    try:
+        return server.ask(FORK, streams), server
+    except RunError:
+        server = _usable()
+        return server.ask(FORK, streams), server
 
 
 def _standard_error() -> int:
