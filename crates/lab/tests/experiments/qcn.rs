@@ -10,7 +10,7 @@ fn warnings(outcome: &Outcome) -> Vec<&str> {
     outcome.manifest["warnings"].as_array().expect("a list").iter().filter_map(|warning| warning.as_str()).collect()
 }
 
-/// Seven flows of 2 MB into 10 Gb/s last 11.2 ms at least; as on Linux hosts all of them are limited with this seed. With
+/// Seven flows of 2 MB into 10 Gb/s last 11.2 ms at least. As on Linux hosts all are limited with this seed; with
 /// others one waits for a timeout of 200 ms on both kinds of hosts, and needs no limiter.
 #[test]
 fn an_incast_is_limited_and_told() {
