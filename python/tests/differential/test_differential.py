@@ -7,7 +7,7 @@ import firstlight
 import pytest
 from firstlight.linux.kernels import Kernel
 
-from . import packets
+from . import many, packets
 from .__main__ import SHRINKS, Verdict, judge, kinds, shrink, spread, summary
 from .case import Case, Flow, draw
 from .packets import Connection, Row
@@ -67,6 +67,15 @@ def test_a_drawn_case_is_an_experiment_and_so_is_all_that_is_smaller(number: int
         assert made != case or made is case
         file.write_text(made.text(), encoding="utf-8")
         firstlight.inspect(file)
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_a_drawn_case_of_many_flows_is_an_experiment(number: int, tmp_path: Path) -> None:
+    name, text = many.draw(7, number)
+    assert (name, text) == many.draw(7, number) != many.draw(8, number)
+    file = tmp_path / "case.toml"
+    file.write_text(text, encoding="utf-8")
+    firstlight.inspect(file)
 
 
 def test_shrinking_keeps_the_kind_of_difference(monkeypatch: pytest.MonkeyPatch) -> None:
