@@ -1,8 +1,8 @@
 """Figs. 8, 9 and 11 of Etalon on simulated, Linux and dilated hosts, at the time scale of its testbed, 20.
 
-The paper's numbers stand beside them. Needs root, a kernel of Linux hosts, and the machine for itself. Draws
-``docs/images/three-ways.png`` and prints the tables of ``docs/dilation.md``; dilated runs that are invalid
-have hollow marks and a star:
+The paper's numbers stand beside them. Needs root, a kernel of Linux hosts, and the machine for itself. Prints
+tables, of which ``docs/dilation.md`` has a part, and draws ``OUT/three-ways.png``; dilated runs that are
+invalid have a star and hollow marks:
 .venv/bin/python benches/three_ways.py OUT
 """
 
@@ -36,7 +36,6 @@ LOOKS: dict[str, dict[str, Any]] = {
         "label": "Linux, dilated time",
     },
 }
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "three-ways.png"
 Numbers = dict[str, dict[str, float]]
 """Metrics by kind of hosts, or ``paper``."""
 
@@ -84,7 +83,7 @@ def table(found: Mapping[str, list[tuple[Value, Numbers]]], claims: Iterable[Cla
     return "\n".join([*lines, "", *apart])
 
 
-def draw(found: Mapping[str, list[tuple[Value, Numbers]]], claims: Iterable[Claim]) -> None:
+def draw(found: Mapping[str, list[tuple[Value, Numbers]]], claims: Iterable[Claim], file: Path) -> None:
     """Utilization above, the tail of latency below; a column for each figure."""
     from matplotlib.figure import Figure
 
@@ -110,7 +109,7 @@ def draw(found: Mapping[str, list[tuple[Value, Numbers]]], claims: Iterable[Clai
     cells[1][0].set_ylabel("p99 of latency (us)")
     handles, labels = cells[0][0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
-    canvas.savefig(PICTURE, dpi=160)
+    canvas.savefig(file, dpi=160)
 
 
 def main() -> None:
@@ -118,7 +117,7 @@ def main() -> None:
     out = Path(sys.argv[1])
     claims = read.select(read.find(), CLAIMS)
     found = {claim.name: list(points(claim, out)) for claim in claims}
-    draw(found, claims)
+    draw(found, claims, out / "three-ways.png")
     print(table(found, claims))
 
 
