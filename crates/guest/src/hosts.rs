@@ -2,7 +2,7 @@
 
 use crate::failure::{Context, GuestFailure};
 use crate::netlink::Netlink;
-use firstlight_linux::{DilatedHost, Dilation, HostPlan, Metric, Plan, Sysctl};
+use firstlight_linux::{DilatedHost, Dilation, HostPlan, Metric, Plan, Sysctl, ipv6_of};
 use nix::mount::{MsFlags, mount, umount};
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -24,6 +24,8 @@ const DEVICES: &str = "/run/devices";
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 /// Settings that keep a namespace from talking IPv6, which the fabric does not carry.
 const NO_IPV6: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
+/// Settings that keep IPv6 from talking by itself: no routers, and no addresses but the one that is given.
+const QUIET_IPV6: [(&str, &str); 3] = [("accept_ra", "0"), ("addr_gen_mode", "1"), ("accept_dad", "0")];
 /// Packets that a device keeps waiting, as by default.
 const QUEUED: u32 = 1000;
 /// Name of a host's device in its namespace.
@@ -65,10 +67,10 @@ impl GuestHost {
 }
 
 /// Sets up all hosts in the plan's order. The calling thread returns to its own namespace.
-pub fn set_up(plans: &[HostPlan], dilation: Option<&Dilation>) -> Result<Vec<GuestHost>, GuestFailure> {
-    let Some(dilation) = dilation else { return set_up_alike(plans) };
+pub fn set_up(plans: &[HostPlan], ipv6: bool, dilation: Option<&Dilation>) -> Result<Vec<GuestHost>, GuestFailure> {
+    let Some(dilation) = dilation else { return set_up_alike(plans, ipv6) };
     let plans: Vec<HostPlan> = plans.iter().cloned().map(of_shared_kernel).collect();
-    let mut hosts = set_up_alike(&plans)?;
+    let mut hosts = set_up_alike(&plans, false)?;
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     for ((host, plan), dilated) in hosts.iter_mut().zip(&plans).zip(&dilation.hosts) {
         host.enter()?;
@@ -90,12 +92,18 @@ fn of_shared_kernel(plan: HostPlan) -> HostPlan {
 }
 
 /// What a kernel of their own and the machine's have in common.
-fn set_up_alike(plans: &[HostPlan]) -> Result<Vec<GuestHost>, GuestFailure> {
+fn set_up_alike(plans: &[HostPlan], ipv6: bool) -> Result<Vec<GuestHost>, GuestFailure> {
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
     fs::create_dir_all(NAMESPACES).context(|| format!("cannot make {NAMESPACES}"))?;
-    let made: Result<Vec<GuestHost>, GuestFailure> =
-        plans.iter().enumerate().map(|(index, plan)| set_up_one(index, plan, plans.len(), &home, &netlink)).collect();
+    let set_up = |(index, plan): (usize, &HostPlan)| {
+        let host = set_up_one(index, plan, plans.len(), ipv6, &home, &netlink)?;
+        if ipv6 {
+            add_ipv6(&host.name, plan)?;
+        }
+        Ok(host)
+    };
+    let made: Result<Vec<GuestHost>, GuestFailure> = plans.iter().enumerate().map(set_up).collect();
     setns(&home, CloneFlags::CLONE_NEWNET).context(|| "cannot go back to the first namespace".into())?;
     made
 }
@@ -105,6 +113,7 @@ fn set_up_one(
     index: usize,
     plan: &HostPlan,
     hosts: usize,
+    ipv6: bool,
     home: &File,
     outside: &Netlink,
 ) -> Result<GuestHost, GuestFailure> {
@@ -129,6 +138,12 @@ fn set_up_one(
     let inside = Netlink::open().context(|| failed("open a netlink socket"))?;
     let index_of = |device: &str| if_nametoindex(device).context(|| failed(&format!("find {device}")));
     inside.switch_on(index_of("lo")?, None).context(|| failed("switch lo on"))?;
+    if ipv6 {
+        QUIET_IPV6.iter().try_for_each(|(setting, value)| {
+            let sysctl = Sysctl { name: format!("net.ipv6.conf.{DEVICE}.{setting}"), value: (*value).into() };
+            set_sysctl(&name, &sysctl)
+        })?;
+    }
     // Some sysctls hold only for what is made after them.
     plan.sysctls.iter().try_for_each(|sysctl| set_sysctl(&name, sysctl))?;
     let number = index_of(DEVICE)?;
@@ -138,13 +153,29 @@ fn set_up_one(
     if !plan.bursts {
         inside.limit_segments(number, 1).context(|| failed(&format!("make {DEVICE} send packet by packet")))?;
     }
-    inside.add_address(number, plan.address).context(|| failed(&format!("give it the address {}", plan.address)))?;
+    inside
+        .add_address(number, plan.address.into())
+        .context(|| failed(&format!("give it the address {}", plan.address)))?;
     let metrics = Metric::parse(&plan.route).context(|| format!("{name}: its route"))?;
     if !metrics.is_empty() {
         let what = || failed(&format!("set '{}' on its route", plan.route));
-        inside.set_metrics(number, plan.address, &metrics).context(what)?;
+        inside.set_metrics(number, plan.address.into(), &metrics).context(what)?;
     }
     Ok(host)
+}
+
+/// Gives the device of the current namespace its IPv6 address, with the same attributes of its route.
+fn add_ipv6(name: &str, plan: &HostPlan) -> Result<(), GuestFailure> {
+    let address = ipv6_of(plan.address);
+    let netlink = Netlink::open().context(|| format!("{name}: cannot open a netlink socket"))?;
+    let number = if_nametoindex(DEVICE).context(|| format!("{name}: cannot find {DEVICE}"))?;
+    netlink.add_address(number, address.into()).context(|| format!("{name}: cannot give it the address {address}"))?;
+    let metrics = Metric::parse(&plan.route).context(|| format!("{name}: its route"))?;
+    if metrics.is_empty() {
+        return Ok(());
+    }
+    let what = || format!("{name}: cannot set '{}' on its route of IPv6", plan.route);
+    netlink.set_metrics(number, address.into(), &metrics).context(what)
 }
 
 /// Makes the device of the current namespace take packets at its link's rate, and what arrives be handled on the hosts'

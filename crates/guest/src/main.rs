@@ -54,8 +54,8 @@ fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
     let Part { plan, names } = part(&places.directory)?;
     clock::tighten()?;
     let dilation = machine.prepare(&plan, &places.directory)?;
-    mounts::names(names.as_ref().unwrap_or(&plan.hosts))?;
-    let hosts = hosts::set_up(&plan.hosts, dilation.as_ref())?;
+    mounts::names(names.as_ref().unwrap_or(&plan.hosts), plan.ipv6)?;
+    let hosts = hosts::set_up(&plan.hosts, plan.ipv6, dilation.as_ref())?;
     run::run(&plan, names.is_some(), hosts, dilation, &places, engine)
 }
 

@@ -1,11 +1,12 @@
 //! File systems that the kernel's programs expect: the machine's own files below a layer in memory, and the kernel's.
 
 use crate::failure::{Context, GuestFailure};
-use firstlight_linux::HostPlan;
+use firstlight_linux::{HostPlan, ipv6_of};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 use std::fmt::Write;
 use std::fs::{self, File};
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -148,9 +149,9 @@ fn mount_one(kind: &str, target: &str) -> Result<(), GuestFailure> {
 }
 
 /// Gives programs the hosts' names and no others.
-pub fn names(hosts: &[HostPlan]) -> Result<(), GuestFailure> {
+pub fn names(hosts: &[HostPlan], ipv6: bool) -> Result<(), GuestFailure> {
     fs::create_dir_all(OWN).context(|| format!("cannot make {OWN}"))?;
-    replace(NAMES, &names_text(hosts))?;
+    replace(NAMES, &names_text(hosts, ipv6))?;
     let present = RESOLVERS.iter().filter(|(path, _)| Path::new(path).exists());
     present.into_iter().try_for_each(|(path, text)| replace(path, text))
 }
@@ -163,10 +164,13 @@ fn replace(path: &str, text: &str) -> Result<(), GuestFailure> {
         .context(|| format!("cannot mount {} over {path}", own.display()))
 }
 
-fn names_text(hosts: &[HostPlan]) -> String {
+fn names_text(hosts: &[HostPlan], ipv6: bool) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
-    for host in hosts {
-        writeln!(text, "{} {}", host.address, host.names.join(" ")).expect("a String takes all");
+    let mut line = |address: IpAddr, names: &str| writeln!(text, "{address} {names}").expect("a String takes all");
+    hosts.iter().for_each(|host| line(host.address.into(), &host.names.join(" ")));
+    if ipv6 {
+        line(Ipv6Addr::LOCALHOST.into(), "localhost");
+        hosts.iter().for_each(|host| line(ipv6_of(host.address).into(), &host.names.join(" ")));
     }
     text
 }
@@ -187,6 +191,9 @@ mod tests {
             sysctls: vec![],
         };
         let hosts = [host(0, &["host0", "rack0.host0"]), host(7, &["host7"])];
-        assert_eq!(names_text(&hosts), "127.0.0.1 localhost\n10.0.0.1 host0 rack0.host0\n10.0.0.8 host7\n");
+        let text = "127.0.0.1 localhost\n10.0.0.1 host0 rack0.host0\n10.0.0.8 host7\n";
+        assert_eq!(names_text(&hosts, false), text);
+        let more = "::1 localhost\nfd00::a00:1 host0 rack0.host0\nfd00::a00:8 host7\n";
+        assert_eq!(names_text(&hosts, true), format!("{text}{more}"));
     }
 }

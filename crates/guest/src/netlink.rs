@@ -5,7 +5,7 @@
 use firstlight_linux::Metric;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 // Kinds of messages.
@@ -41,13 +41,18 @@ const ROOT: u32 = u32::MAX;
 /// The kernel counts packets as they are.
 const ETHERNET_LAYER: u8 = 1;
 
+/// The priority of the route that an address of IPv6 makes.
+const ROUTE_PRIORITY: u16 = 6;
+const IPV6_PRIORITY: u32 = 256;
+
 const INET: u8 = libc::AF_INET as u8;
+const INET6: u8 = libc::AF_INET6 as u8;
 const UP: u32 = libc::IFF_UP as u32;
 const HEADER: usize = 16;
 
-/// The network of all hosts.
-const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
+/// The bits that addresses of all hosts have in common.
 const PREFIX: u8 = 8;
+const IPV6_PREFIX: u8 = 64;
 
 /// A socket to the kernel for the namespace in which it was opened.
 pub struct Netlink {
@@ -86,29 +91,32 @@ impl Netlink {
     }
 
     /// Gives a device its address in the hosts' network. The kernel adds the route to the other hosts.
-    pub fn add_address(&self, index: u32, address: Ipv4Addr) -> Result<(), Errno> {
+    pub fn add_address(&self, index: u32, address: IpAddr) -> Result<(), Errno> {
+        let Network { family, prefix, own, .. } = Network::of(address);
         // Family, prefix, flags, scope, index.
-        let body = [&[INET, PREFIX, 0, 0][..], &index.to_ne_bytes()].concat();
+        let body = [&[family, prefix, 0, 0][..], &index.to_ne_bytes()].concat();
         let message = NetlinkMessage::new(NEW_ADDRESS, CREATE).body(&body);
-        self.request(message.attribute(ADDRESS_LOCAL, &address.octets()).attribute(ADDRESS, &address.octets()))
+        self.request(message.attribute(ADDRESS_LOCAL, &own).attribute(ADDRESS, &own))
     }
 
     /// Sets attributes of the route to the other hosts.
-    pub fn set_metrics(&self, index: u32, address: Ipv4Addr, metrics: &[Metric]) -> Result<(), Errno> {
+    pub fn set_metrics(&self, index: u32, address: IpAddr, metrics: &[Metric]) -> Result<(), Errno> {
+        let Network { family, prefix, scope, own, all } = Network::of(address);
         // Family, prefixes, service, table, protocol, scope, type, flags: those of the route that the address made.
-        let body =
-            [INET, PREFIX, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, libc::RT_SCOPE_LINK, libc::RTN_UNICAST];
+        let body = [family, prefix, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, scope, libc::RTN_UNICAST];
         let mut nested = NetlinkMessage::default();
         for metric in metrics.iter().chain(&Metric::lock(metrics)) {
             nested = nested.attribute(metric.number, &metric.value);
         }
         let message = NetlinkMessage::new(NEW_ROUTE, CREATE | REPLACE)
             .body(&[&body[..], &0u32.to_ne_bytes()].concat())
-            .attribute(ROUTE_TO, &NETWORK.octets())
+            .attribute(ROUTE_TO, &all)
             .attribute(ROUTE_DEVICE, &index.to_ne_bytes())
-            .attribute(ROUTE_SOURCE, &address.octets())
             .attribute(ROUTE_METRICS, &nested.bytes);
-        self.request(message)
+        self.request(match family {
+            INET6 => message.attribute(ROUTE_PRIORITY, &IPV6_PRIORITY.to_ne_bytes()),
+            _ => message.attribute(ROUTE_SOURCE, &own),
+        })
     }
 
     /// Limits a device to `rate` bytes a second by a token bucket filter (tc-tbf(8)) that holds one packet of `mtu`
@@ -140,6 +148,29 @@ impl Netlink {
             }
             _ => Err(Errno::EBADMSG),
         }
+    }
+}
+
+/// The hosts' network as one of its addresses says it.
+struct Network {
+    family: u8,
+    prefix: u8,
+    /// The scope of the route to the other hosts.
+    scope: u8,
+    own: Vec<u8>,
+    /// The network's own address.
+    all: Vec<u8>,
+}
+
+impl Network {
+    fn of(address: IpAddr) -> Self {
+        let (family, prefix, scope, own) = match address {
+            IpAddr::V4(address) => (INET, PREFIX, libc::RT_SCOPE_LINK, address.octets().to_vec()),
+            IpAddr::V6(address) => (INET6, IPV6_PREFIX, libc::RT_SCOPE_UNIVERSE, address.octets().to_vec()),
+        };
+        let mut all = own.clone();
+        all[usize::from(prefix / 8)..].fill(0);
+        Network { family, prefix, scope, own, all }
     }
 }
 
@@ -229,7 +260,7 @@ mod tests {
         inside.switch_on(device, Some(9000)).unwrap();
         inside.limit_segments(device, 1).unwrap();
         inside.shape(device, 62_500_000, 9000, 1000).unwrap();
-        let address = Ipv4Addr::new(10, 0, 3, 4);
+        let address: IpAddr = "10.0.3.4".parse().unwrap();
         inside.add_address(device, address).unwrap();
         let metrics =
             Metric::parse("rto_min 2ms quickack 1 initcwnd 20 rtt 3ms rttvar 2ms features ecn congctl reno").unwrap();
@@ -246,6 +277,14 @@ mod tests {
             ["rto_min lock 2ms", "quickack 1", "initcwnd 20", "rtt 3ms", "rttvar 2ms", "features ecn", "congctl reno"]
         {
             assert!(routes.contains(expected), "{expected}: {routes}");
+        }
+        let address: IpAddr = "fd00::a00:304".parse().unwrap();
+        // A machine may be without IPv6.
+        if inside.add_address(device, address).is_ok() {
+            inside.set_metrics(device, address, &metrics).unwrap();
+            let routes = ip("-6 route show fd00::/64");
+            assert_eq!(routes.lines().count(), 1, "{routes}");
+            assert!(routes.contains("proto kernel metric 256 ") && routes.contains("rto_min lock 2ms"), "{routes}");
         }
     }
 }

@@ -242,6 +242,7 @@ mod tests {
         Plan {
             version: String::new(),
             hosts: vec![],
+            ipv6: false,
             modules: vec![],
             writable: vec![],
             parameters: vec![],

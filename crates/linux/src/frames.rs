@@ -15,8 +15,8 @@ pub struct Frames {
     pub early: u64,
     /// Frames sent after the run had ended.
     pub late: u64,
-    /// Frames that do not carry IPv4.
-    pub not_ipv4: u64,
+    /// Frames that carry neither IPv4 nor IPv6.
+    pub not_ip: u64,
     /// Frames with broken headers.
     pub malformed: u64,
     /// Frames for an address that no host of the kernel has.

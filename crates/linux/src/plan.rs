@@ -6,7 +6,7 @@
 use firstlight_messages::{MessageConfig, MessageEngine, Messages};
 use firstlight_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 /// The whole plan.
@@ -16,6 +16,8 @@ pub struct Plan {
     pub version: String,
     /// The hosts of this kernel. The first host has the device `fl0`, the second `fl1`, and so on.
     pub hosts: Vec<HostPlan>,
+    /// Whether hosts have IPv6 addresses too.
+    pub ipv6: bool,
     /// Kernel modules to load first, as names of files in the folder `modules` of the run's directory.
     pub modules: Vec<String>,
     /// Directories of the machine that programs write to themselves, by absolute paths.
@@ -38,6 +40,20 @@ pub struct Plan {
     pub tcp_info: Option<u64>,
     /// Interval between reports of what all receivers have, from the end of the warm-up on, in picoseconds.
     pub throughput_ps: Option<u64>,
+}
+
+/// The network of the hosts' IPv6 addresses; the host's IPv4 address is the last four bytes.
+const IPV6_NETWORK: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0);
+
+/// The IPv6 address of the host with this IPv4 address: `fd00::a00:1` for 10.0.0.1.
+pub fn ipv6_of(address: Ipv4Addr) -> Ipv6Addr {
+    Ipv6Addr::from_bits(IPV6_NETWORK.to_bits() | u128::from(address.to_bits()))
+}
+
+/// The IPv4 address of the host with this IPv6 address; `None` for an address that hosts do not have.
+pub fn ipv4_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let bits = address.to_bits() ^ IPV6_NETWORK.to_bits();
+    u32::try_from(bits).ok().map(Ipv4Addr::from_bits)
 }
 
 /// One host of the kernel.

@@ -21,6 +21,8 @@ use std::path::PathBuf;
 
 /// Most hosts of one kernel.
 const MOST_HOSTS: usize = 2048;
+/// The least MTU of IPv6 (RFC 8200, section 5).
+const LEAST_IPV6_MTU: u16 = 1280;
 /// Most flows of one kernel: each has two threads.
 const MOST_FLOWS: usize = 10_000;
 
@@ -33,6 +35,8 @@ pub struct Linux {
     pub cores: Option<f64>,
     /// The tick of a kernel in virtual time: 1/HZ.
     pub tick: Span,
+    /// Whether the hosts have IPv6 addresses too.
+    pub ipv6: bool,
     /// The hosts that take part, in the order of their numbers.
     pub hosts: Vec<LinuxHost>,
     /// Files of the modules that the kernel is to load.
@@ -149,6 +153,10 @@ pub(crate) fn expand(
     problems.extend(unequal);
     problems.extend(idle(places, entries, &taking_part));
     problems.extend(wide(experiment, places));
+    if let Some(narrow) = hosts.iter().find(|host| experiment.linux.ipv6 && host.mtu < LEAST_IPV6_MTU) {
+        let text = format!("IPv6 needs an MTU of {LEAST_IPV6_MTU}B, and {} has {}B", narrow.names[0], narrow.mtu);
+        problems.push(places.problem("linux.ipv6", text));
+    }
     problems.extend(crowded(places, "hosts.kind", "hosts", taking_part.len(), MOST_HOSTS));
     problems.extend(crowded(places, "flows", "flows", linux_flows().count(), MOST_FLOWS));
     problems.extend(rules::tcp_info_samples(experiment, places, linux_flows().count()));
@@ -159,8 +167,8 @@ pub(crate) fn expand(
     let patches = kernel_code::patches(&experiment.linux.patches, places)?;
     let writable = writable(&experiment.linux.writable, places)?;
     let parameters = kernel.parameters;
-    let cores = experiment.hosts.cores;
-    Ok(Some(Linux { dilated, cores, tick, hosts, modules, own_modules, patches, writable, parameters, programs }))
+    let (cores, ipv6) = (experiment.hosts.cores, experiment.linux.ipv6);
+    Ok(Some(Linux { dilated, cores, tick, ipv6, hosts, modules, own_modules, patches, writable, parameters, programs }))
 }
 
 /// What the controller that Linux calls `name` needs on a host.

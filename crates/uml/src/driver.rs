@@ -283,7 +283,7 @@ impl<K: KernelCalls> KernelDriver<K> {
                         }
                         return self.enter(host, cookie, packet);
                     }
-                    Err(Refusal::NotIpv4) => &mut frames.not_ipv4,
+                    Err(Refusal::NotIp) => &mut frames.not_ip,
                     Err(Refusal::Malformed) => &mut frames.malformed,
                     Err(Refusal::Elsewhere) => &mut frames.elsewhere,
                 }

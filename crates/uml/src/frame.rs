@@ -1,6 +1,6 @@
-//! Reads a kernel's frame into the fabric's packet record: Ethernet, IPv4 (RFC 791), TCP (RFC 9293) with timestamps
-//! (RFC 7323), SACK (RFC 2018) and timestamps of the interfaces (`linux/kernel/firstlight_stamps.h`), UDP (RFC 768) and
-//! ICMP (RFC 792).
+//! Reads a kernel's frame into the fabric's packet record: Ethernet, IPv4 (RFC 791) or IPv6 (RFC 8200), TCP (RFC 9293)
+//! with timestamps (RFC 7323), SACK (RFC 2018) and timestamps of the interfaces (`linux/kernel/firstlight_stamps.h`),
+//! UDP (RFC 768) and ICMP (RFC 792, RFC 4443). Extension headers of IPv6 are a protocol of their own.
 //!
 //! Only headers are read. Checksums are not: a kernel leaves them to its interface. A packet that is not TCP keeps what
 //! its record has places for: UDP's ports, with the header's last four bytes as `seq`; ICMP's eight bytes as `seq` and
@@ -8,13 +8,18 @@
 //! keeps the upper three bits, as the traffic class (RFC 2474, section 4.2.2); the others decide nothing on these
 //! fabrics.
 
+use firstlight_linux::ipv4_of;
 use firstlight_net::{Ecn, FlowTuple, HostId, Packet, SackBlock, Stamps, TcpFlags, TcpHeader, TcpSegmentMut};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Bytes of Ethernet before the IP header; links of the fabric do not count them.
 const ETHERNET: usize = 14;
 const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+/// Bytes of IPv6's header.
+const IPV6_HEADER: usize = 40;
 const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// The TCP option with timestamps of the interfaces: a kind for experiments (RFC 4727).
@@ -25,8 +30,8 @@ const FRAGMENT_OFFSET: u32 = 0x1fff;
 /// Why a frame does not enter the fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The frame does not carry IPv4 but, for example, ARP or IPv6.
-    NotIpv4,
+    /// The frame does not carry IP but, for example, ARP.
+    NotIp,
     /// The headers are cut short or contradict each other.
     Malformed,
     /// The destination is an address that no host of the kernel has: broadcast, multicast, a simulated host.
@@ -57,8 +62,10 @@ impl HostAddresses {
 /// When the frame holds no packet for one of `addresses`.
 #[inline]
 pub fn read_frame(frame: &[u8], length: usize, from: HostId, addresses: &HostAddresses) -> Result<Packet, Refusal> {
-    if half(frame, 12).ok_or(Refusal::Malformed)? != IPV4 {
-        return Err(Refusal::NotIpv4);
+    match half(frame, 12).ok_or(Refusal::Malformed)? {
+        IPV4 => {}
+        IPV6 => return read_ipv6(&frame[ETHERNET..], length, from, addresses),
+        _ => return Err(Refusal::NotIp),
     }
     let ip = &frame[ETHERNET..];
     if ip.len() < 20 || ip[0] >> 4 != 4 {
@@ -79,6 +86,27 @@ pub fn read_frame(frame: &[u8], length: usize, from: HostId, addresses: &HostAdd
     };
     // The upper three bits of DSCP (RFC 2474, section 4.2.2).
     Ok(packet.with_ecn(Ecn::from_bits(ip[1])).with_class(ip[1] >> 5))
+}
+
+/// Reads the headers of an IPv6 packet in a frame of `length` bytes.
+fn read_ipv6(ip: &[u8], length: usize, from: HostId, addresses: &HostAddresses) -> Result<Packet, Refusal> {
+    let (header, transport) = ip.split_at_checked(IPV6_HEADER).ok_or(Refusal::Malformed)?;
+    let size = IPV6_HEADER + usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let size = u16::try_from(size).map_err(|_| Refusal::Malformed)?;
+    if header[0] >> 4 != 6 || length < ETHERNET + usize::from(size) {
+        return Err(Refusal::Malformed);
+    }
+    let address: [u8; 16] = header[24..].try_into().expect("an address has 16 bytes");
+    let dst = ipv4_of(Ipv6Addr::from(address))
+        .and_then(|address| addresses.host(address.to_bits()))
+        .ok_or(Refusal::Elsewhere)?;
+    let hosts = FlowTuple { src: from, dst, ..FlowTuple::default() };
+    let packet = match header[6] {
+        TCP => tcp(hosts, size, IPV6_HEADER, transport).ok_or(Refusal::Malformed)?,
+        protocol => other(hosts, size, IPV6_HEADER as u8, protocol, transport, 0),
+    };
+    let class = header[0] << 4 | header[1] >> 4;
+    Ok(packet.with_ipv6().with_ecn(Ecn::from_bits(class)).with_class(class >> 5))
 }
 
 #[inline]
@@ -165,7 +193,7 @@ fn other(hosts: FlowTuple, size: u16, header: u8, protocol: u8, bytes: &[u8], fr
             words[0] = u32::from_be_bytes([e, f, g, h]);
             8
         }
-        (true, ICMP, &[a, b, c, d, e, f, g, h, ..]) => {
+        (true, ICMP | ICMPV6, &[a, b, c, d, e, f, g, h, ..]) => {
             words = [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])];
             8
         }
@@ -268,6 +296,37 @@ mod tests {
     }
 
     #[test]
+    fn packets_of_ipv6() {
+        let address = |n: u32| firstlight_linux::ipv6_of(Ipv4Addr::from_bits(n)).octets();
+        let ip = || PacketBuilder::ethernet2([2; 6], [2; 6]).ipv6(address(0x0a00_0001), address(0x0a00_0102), 64);
+        let mut frame = vec![];
+        ip().tcp(1, 2, 3, 4).ack(9).options(&[Opt::Timestamp(77, 66)]).unwrap().write(&mut frame, &[0; 100]).unwrap();
+        (frame[14], frame[15]) = (0x6b, 0xb0); // expedited forwarding, CE
+        let packet = parse(&frame).unwrap();
+        assert_eq!((packet.size(), packet.header(), packet.payload(), packet.is_ipv6()), (172, 72, 100, true));
+        assert_eq!((packet.src(), packet.dst(), packet.sport(), packet.dport()), (HostId(0), HOST, 1, 2));
+        assert_eq!((packet.class(), packet.ecn(), packet.tcp().unwrap().tsval()), (5, Ecn::Ce, 77));
+        let mut udp = vec![];
+        ip().udp(53, 54).write(&mut udp, &[0; 10]).unwrap();
+        let packet = parse(&udp).unwrap();
+        assert_eq!((packet.protocol(), packet.sport(), packet.header(), packet.payload()), (17, 53, 48, 10));
+        let mut echo = vec![];
+        ip().icmpv6_echo_request(7, 8).write(&mut echo, &[0; 56]).unwrap();
+        let packet = parse(&echo).unwrap();
+        assert_eq!((packet.protocol(), packet.datagram().unwrap().words()[1]), (58, 7 << 16 | 8));
+        let wrong = |at: usize, byte: u8| {
+            let mut frame = frame.clone();
+            frame[at] = byte;
+            parse(&frame)
+        };
+        assert_eq!([wrong(38, 0xfe), wrong(53, 99)], [Err(Refusal::Elsewhere); 2]);
+        assert_eq!([wrong(14, 0x45), wrong(18, 9)], [Err(Refusal::Malformed); 2], "version 4, a longer packet");
+        (0..74).for_each(|cut| {
+            assert_eq!(read_frame(&frame[..cut], frame.len(), HostId(0), &addresses()), Err(Refusal::Malformed))
+        });
+    }
+
+    #[test]
     fn a_later_fragment_has_no_ports() {
         let mut frame = vec![];
         ip().udp(53, 54).write(&mut frame, &[0; 100]).unwrap();
@@ -287,7 +346,7 @@ mod tests {
             parse(&frame)
         };
         assert!(with(14, 0x45).is_ok());
-        assert_eq!(with(13, 6), Err(Refusal::NotIpv4), "ARP");
+        assert_eq!(with(13, 6), Err(Refusal::NotIp), "ARP");
         assert_eq!(with(33, 99), Err(Refusal::Elsewhere));
         assert_eq!(with(14, 0x65), Err(Refusal::Malformed), "version 6");
         assert_eq!(with(14, 0x44), Err(Refusal::Malformed), "an IP header of 16 bytes");

@@ -458,7 +458,7 @@ fn frames_for_other_addresses_are_counted() {
     clock.send(0, &(arp, 42));
     clock.send(0, &frame(2, 10));
     clock.send(0, &(vec![1, 2, 3], 3));
-    let frames = Frames { sent: 3, not_ipv4: 1, elsewhere: 1, malformed: 1, ..Frames::default() };
+    let frames = Frames { sent: 3, not_ip: 1, elsewhere: 1, malformed: 1, ..Frames::default() };
     assert_eq!(clock.driver.frames(), frames);
     assert!(clock.driver.kernel().packets.values().all(|fate| fate.dropped.is_some()));
 }
@@ -551,10 +551,10 @@ proptest! {
         let back = |fate: &PacketFate| fate.delivered.is_some() != fate.dropped.is_some();
         prop_assert!(kernel.packets.values().all(back), "{:?}", kernel.packets);
         let delivered = kernel.packets.values().filter(|fate| fate.delivered.is_some()).count();
-        let Frames { sent, delivered: counted, dropped, held, early, late, not_ipv4, malformed, elsewhere } =
+        let Frames { sent, delivered: counted, dropped, held, early, late, not_ip, malformed, elsewhere } =
             clock.driver.frames();
         prop_assert_eq!((sent, counted), (sends.len() as u64, delivered as u64));
-        prop_assert_eq!(sent, counted + dropped + held + early + late + not_ipv4 + malformed + elsewhere);
+        prop_assert_eq!(sent, counted + dropped + held + early + late + not_ip + malformed + elsewhere);
         let totals = clock.driver.world().fabric().totals();
         prop_assert!(totals.imbalances.is_empty(), "{:?}", totals.imbalances);
         prop_assert_eq!(clock.driver.world().strays(), 0);

@@ -299,7 +299,7 @@ fn a_run_goes_from_its_directory_to_its_result() {
     assert_eq!((&manifest["elapsed_us"], &manifest["measured_us"]), (&json!(1000.0), &json!(900.0)));
     assert_eq!((&manifest["hosts"]["simulated"], &manifest["hosts"]["linux"]), (&json!(0), &json!(2)));
     let frames = json!({
-        "sent": 4, "delivered": 1, "dropped": 0, "held": 1, "early": 1, "late": 0, "not_ipv4": 1, "malformed": 0,
+        "sent": 4, "delivered": 1, "dropped": 0, "held": 1, "early": 1, "late": 0, "not_ip": 1, "malformed": 0,
         "elsewhere": 0,
     });
     assert_eq!(manifest["hosts"]["frames"], frames);

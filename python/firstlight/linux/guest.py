@@ -155,7 +155,7 @@ def arguments(run: RunDirectory, kernel: "Kernel", plan: dict[str, Any], seed: i
         f"firstlight={HERE}/engine.so,{HERE}",
         f"firstlight_seed={seed}",
         f"FIRSTLIGHT_RUN={HERE}",
-        "ipv6.disable=1",
+        *([] if plan["ipv6"] else ["ipv6.disable=1"]),
         "loglevel=4",
         "panic=1",
         *(f"{p['module']}.{p['name']}={p['value']}" for p in own_parameters(plan)),

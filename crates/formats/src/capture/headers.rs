@@ -1,4 +1,4 @@
-//! Writes the engine's packet record as the bytes of an IPv4 and a TCP header.
+//! Writes the engine's packet record as the bytes of an IPv4 or IPv6 header, and of a TCP header.
 //!
 //! The record has what the engine needs; the rest is written as Linux would write it. The options of a TCP header, as
 //! far as its length has room (the packet of a real host may have other options there):
@@ -17,8 +17,8 @@
 //! Of packets that are not TCP, the headers of UDP and ICMP are written; of other protocols, only the IP header. A
 //! kernel leaves the checksum of UDP to its interface: it is written as absent.
 
-use super::address::address;
-use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, UdpHeader};
+use super::address::address as address_of;
+use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader};
 use firstlight_net::{Packet, Stamps, TcpFlags, TcpSegment};
 
 /// Payload for checksums.
@@ -32,6 +32,8 @@ const TIME_TO_LIVE: u8 = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeaderFormat {
     pub hosts_per_rack: usize,
+    /// The first bytes of IPv6 addresses; zeros where there are none.
+    pub ipv6: [u8; 12],
     /// Maximum segment size that a SYN announces.
     pub mss: u16,
     pub window_scale: u8,
@@ -40,15 +42,55 @@ pub(super) struct HeaderFormat {
 impl HeaderFormat {
     /// Appends both headers to `bytes`; returns the packet's length on the link.
     pub fn write(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
-        let Some(segment) = packet.tcp() else { return other(packet, self.hosts_per_rack, bytes) };
+        let Some(segment) = packet.tcp() else {
+            return if packet.is_ipv6() {
+                self.other_ipv6(packet, bytes)
+            } else {
+                other(packet, self.hosts_per_rack, bytes)
+            };
+        };
         let mut tcp = self.tcp(segment);
         let payload = &ZEROS[..packet.payload() as usize];
         let length = tcp.header_len() + payload.len();
+        if packet.is_ipv6() {
+            let ip = self.ipv6(packet, length);
+            tcp.checksum = tcp.calc_checksum_ipv6(&ip, payload).expect("a packet has 16 bits of length");
+            bytes.extend_from_slice(&ip.to_bytes());
+            bytes.extend_from_slice(&tcp.to_bytes());
+            return (Ipv6Header::LEN + length) as u32;
+        }
         let ip = ip(packet, self.hosts_per_rack, length);
         tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a packet has 16 bits of length");
         bytes.extend_from_slice(&ip.to_bytes());
         bytes.extend_from_slice(&tcp.to_bytes());
         u32::from(ip.total_len)
+    }
+
+    /// The IPv6 header of a packet that has `length` bytes behind it.
+    fn ipv6(&self, packet: &Packet, length: usize) -> Ipv6Header {
+        let address = |host| {
+            let mut address = [0; 16];
+            address[..12].copy_from_slice(&self.ipv6);
+            address[12..].copy_from_slice(&address_of(host, self.hosts_per_rack));
+            address
+        };
+        Ipv6Header {
+            traffic_class: packet.class() << 5 | packet.ecn() as u8,
+            flow_label: Ipv6FlowLabel::ZERO,
+            payload_length: u16::try_from(length).unwrap_or(u16::MAX),
+            next_header: IpNumber(packet.protocol()),
+            hop_limit: TIME_TO_LIVE,
+            source: address(packet.src()),
+            destination: address(packet.dst()),
+        }
+    }
+
+    /// Appends the headers of an IPv6 packet that is not TCP; returns its length on the link.
+    fn other_ipv6(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
+        let length = usize::from(packet.size()).saturating_sub(Ipv6Header::LEN);
+        bytes.extend_from_slice(&self.ipv6(packet, length).to_bytes());
+        transport(packet, usize::from(packet.header()).saturating_sub(Ipv6Header::LEN), bytes);
+        (Ipv6Header::LEN + length) as u32
     }
 
     fn tcp(&self, segment: TcpSegment<'_>) -> TcpHeader {
@@ -62,7 +104,8 @@ impl HeaderFormat {
         tcp.ece = flags.has(TcpFlags::ECE);
         tcp.cwr = flags.has(TcpFlags::CWR);
         tcp.rst = flags.has(TcpFlags::RST);
-        let room = usize::from(segment.header()).saturating_sub(Ipv4Header::MIN_LEN + TcpHeader::MIN_LEN);
+        let ip = if segment.is_ipv6() { Ipv6Header::LEN } else { Ipv4Header::MIN_LEN };
+        let room = usize::from(segment.header()).saturating_sub(ip + TcpHeader::MIN_LEN);
         let options = if tcp.syn { self.syn_options(segment, room) } else { options(segment, room) };
         tcp.set_options_raw(&options).expect("they fit in the header's room");
         tcp
@@ -128,7 +171,7 @@ fn fill(groups: &[Vec<u8>], room: usize) -> Vec<u8> {
 
 /// The IP header of a packet whose header and payload behind it are `length` bytes.
 fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
-    let (src, dst) = (address(packet.src(), hosts_per_rack), address(packet.dst(), hosts_per_rack));
+    let (src, dst) = (address_of(packet.src(), hosts_per_rack), address_of(packet.dst(), hosts_per_rack));
     let length = u16::try_from(length).unwrap_or(u16::MAX - Ipv4Header::MIN_LEN as u16);
     let protocol = IpNumber(packet.protocol());
     let mut ip = Ipv4Header::new(length, TIME_TO_LIVE, protocol, src, dst).expect("a packet has 16 bits of length");
@@ -142,10 +185,7 @@ fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
 fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
     let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size()).saturating_sub(Ipv4Header::MIN_LEN));
     // A simulated program's datagram is never a fragment.
-    let (second, words) = match packet.datagram() {
-        Some(datagram) => (datagram.fragment(), datagram.words()),
-        None => (0x4000, [u32::from(packet.size() - Ipv4Header::MIN_LEN as u16) << 16, 0]),
-    };
+    let second = packet.datagram().map_or(0x4000, |datagram| datagram.fragment());
     let (fragment, offset) = (second as u16, (second as u16) & 0x1fff);
     ip.identification = (second >> 16) as u16;
     ip.dont_fragment = fragment & 0x4000 != 0;
@@ -153,9 +193,18 @@ fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
     ip.fragment_offset = IpFragOffset::try_new(offset).expect("an offset has 13 bits");
     ip.header_checksum = ip.calc_header_checksum();
     bytes.extend_from_slice(&ip.to_bytes());
-    let behind = usize::from(packet.header()).saturating_sub(Ipv4Header::MIN_LEN);
-    match ip.protocol {
-        IpNumber::UDP if behind >= UdpHeader::LEN => {
+    transport(packet, usize::from(packet.header()).saturating_sub(Ipv4Header::MIN_LEN), bytes);
+    u32::from(ip.total_len)
+}
+
+/// Appends the header of a protocol that is not TCP, of so many bytes.
+fn transport(packet: &Packet, length: usize, bytes: &mut Vec<u8>) {
+    let words = match packet.datagram() {
+        Some(datagram) => datagram.words(),
+        None => [u32::from(packet.size() - Ipv4Header::MIN_LEN as u16) << 16, 0],
+    };
+    match IpNumber(packet.protocol()) {
+        IpNumber::UDP if length >= UdpHeader::LEN => {
             let udp = UdpHeader {
                 source_port: packet.sport(),
                 destination_port: packet.dport(),
@@ -164,12 +213,11 @@ fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
             };
             bytes.extend_from_slice(&udp.to_bytes());
         }
-        IpNumber::ICMP if behind >= 8 => {
+        IpNumber::ICMP | IpNumber::IPV6_ICMP if length >= 8 => {
             bytes.extend(words.into_iter().flat_map(u32::to_be_bytes));
         }
         _ => {}
     }
-    u32::from(ip.total_len)
 }
 
 #[cfg(test)]
@@ -180,7 +228,8 @@ mod tests {
     use firstlight_net::{Ecn, FlowTuple, HostId, SackBlock, TcpHeader as Fields};
     use firstlight_units::Time;
 
-    const FORMAT: HeaderFormat = HeaderFormat { hosts_per_rack: 16, mss: 8960, window_scale: 7 };
+    const IPV6: [u8; 12] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    const FORMAT: HeaderFormat = HeaderFormat { hosts_per_rack: 16, ipv6: IPV6, mss: 8960, window_scale: 7 };
 
     fn written(packet: &Packet) -> (Vec<u8>, u32) {
         let mut bytes = vec![];
@@ -211,6 +260,25 @@ mod tests {
         assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&ip, &[0; 8948]).unwrap());
         let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
         assert_eq!(options, [TcpOption::Noop, TcpOption::Noop, TcpOption::Timestamp(3, 2)]);
+    }
+
+    #[test]
+    fn packets_of_ipv6_read_back() {
+        let tuple = FlowTuple { src: HostId(1), sport: 10_001, dst: HostId(17), dport: 10_002 };
+        let fields = Fields { seq: 7, flags: TcpFlags::ACK, ..Fields::default() };
+        let packet = Packet::new_tcp(tuple, 72, 1000, fields).with_ipv6().with_ecn(Ecn::Ce).with_class(5);
+        let (bytes, length) = written(&packet);
+        assert_eq!((bytes.len(), length), (72, 1072));
+        let (ip, rest) = Ipv6Header::from_slice(&bytes).unwrap();
+        assert_eq!((ip.traffic_class, ip.payload_length), (5 << 5 | 3, 1032));
+        assert_eq!((&ip.source[..12], &ip.source[12..]), (&IPV6[..], &[10, 0, 0, 2][..]));
+        assert_eq!(ip.destination[12..], [10, 0, 1, 2]);
+        let (tcp, _) = TcpHeader::from_slice(rest).unwrap();
+        assert_eq!(tcp.checksum, tcp.calc_checksum_ipv6(&ip, &[0; 1000]).unwrap());
+        let echo = Packet::new_datagram(tuple, 104, 48, 58, [7, 8], 0).with_ipv6();
+        let (bytes, length) = written(&echo);
+        assert_eq!((bytes.len(), length, bytes[6]), (48, 104, 58));
+        assert_eq!(bytes[40..], [0, 0, 0, 7, 0, 0, 0, 8]);
     }
 
     #[test]

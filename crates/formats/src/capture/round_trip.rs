@@ -52,6 +52,7 @@ fn network(names: &[String]) -> CaptureNetwork {
     CaptureNetwork {
         interfaces: interfaces.collect(),
         hosts_per_rack: RACK,
+        ipv6: None,
         mss: 1460,
         receive_window: Bytes::new(65_536),
     }

@@ -15,8 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tempfile::NamedTempFile;
 
-/// Most bytes of a packet in the file: the largest IPv4 and TCP headers together.
+/// Most bytes of a packet in the file: the largest IP and TCP headers together.
 const SNAP_LENGTH: u32 = 120;
+/// The link type of packets of both versions, told apart by their first byte. Its registered number is 101, but libpcap
+/// 1.10 then reads files of one interface only; 12 is the number of its own that it and Wireshark take for the same.
+const RAW_IP: u32 = 12;
 /// `if_tsresol`: timestamps in 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
 /// `epb_flags`: direction, seen from the host.
@@ -66,6 +69,8 @@ pub struct CaptureNetwork {
     pub interfaces: Vec<CaptureInterface>,
     /// How many hosts a rack has, for the hosts' [addresses](super::address).
     pub hosts_per_rack: usize,
+    /// The first bytes of hosts' IPv6 addresses, whose last four are those of IPv4; `None` where there are none.
+    pub ipv6: Option<[u8; 12]>,
     /// The largest segment that a simulated host's SYN announces, in bytes.
     pub mss: u16,
     /// The receive window of a simulated host; its SYN announces the scale for it.
@@ -78,7 +83,7 @@ impl CaptureWriter {
     /// # Errors
     /// When the file cannot be begun.
     pub fn create(path: &Path, network: &CaptureNetwork) -> Result<Self, CaptureError> {
-        let file = open(path, &network.interfaces).map_err(|source| CaptureError { path: path.into(), source })?;
+        let file = open(path, network).map_err(|source| CaptureError { path: path.into(), source })?;
         let state =
             CaptureState { path: path.into(), format: format(network), file: Some(file), failure: None, bytes: vec![] };
         Ok(CaptureWriter { state: Arc::new(Mutex::new(state)) })
@@ -138,7 +143,8 @@ impl CaptureState {
 
 fn format(network: &CaptureNetwork) -> HeaderFormat {
     let window_scale = window_scale(network.receive_window.get());
-    HeaderFormat { hosts_per_rack: network.hosts_per_rack, mss: network.mss, window_scale }
+    let ipv6 = network.ipv6.unwrap_or_default();
+    HeaderFormat { hosts_per_rack: network.hosts_per_rack, ipv6, mss: network.mss, window_scale }
 }
 
 /// The smallest shift that lets a window fit in 16 bits (RFC 7323, section 2).
@@ -146,18 +152,19 @@ fn window_scale(window: u64) -> u8 {
     (0..=14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
 }
 
-fn open(path: &Path, interfaces: &[CaptureInterface]) -> io::Result<CaptureFile> {
+fn open(path: &Path, network: &CaptureNetwork) -> io::Result<CaptureFile> {
     let file = unfinished::begin(path, ".capture-", ".pcapng")?;
     let mut file = PcapNgWriter::with_endianness(file, Endianness::Little).map_err(io_error)?;
-    for interface in interfaces {
-        describe(&mut file, interface).map_err(io_error)?;
+    let kind = if network.ipv6.is_some() { DataLink::from(RAW_IP) } else { DataLink::IPV4 };
+    for interface in &network.interfaces {
+        describe(&mut file, interface, kind).map_err(io_error)?;
     }
     Ok(file)
 }
 
-fn describe(file: &mut CaptureFile, interface: &CaptureInterface) -> PcapResult<usize> {
+fn describe(file: &mut CaptureFile, interface: &CaptureInterface, linktype: DataLink) -> PcapResult<usize> {
     let block = InterfaceDescriptionBlock {
-        linktype: DataLink::IPV4,
+        linktype,
         snaplen: SNAP_LENGTH,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),

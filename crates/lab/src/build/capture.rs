@@ -7,10 +7,12 @@
 
 use crate::error::LabError;
 use firstlight_formats::capture::{CaptureInterface, CaptureNetwork, CaptureWriter};
+use firstlight_linux::ipv6_of;
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_sim::{CaptureSink, FlowReport, World};
 use firstlight_spec::{CaptureSide, Network, Spec};
 use firstlight_units::Time;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 /// Makes `world` write its packets to a file that will be at `path`. [`CaptureWriter::finish`] completes the file,
@@ -33,10 +35,17 @@ fn network(spec: &Spec) -> CaptureNetwork {
     CaptureNetwork {
         interfaces: (0..spec.hosts()).map(interface).collect(),
         hosts_per_rack: spec.hosts_per_rack,
+        ipv6: spec.linux.as_ref().filter(|linux| linux.ipv6).map(|_| ipv6_network()),
         // IP and TCP headers without options (RFC 6691).
         mss: spec.tcp.mtu - 40,
         receive_window: spec.tcp.receive_window,
     }
+}
+
+/// The first bytes of hosts' IPv6 addresses.
+fn ipv6_network() -> [u8; 12] {
+    let [network @ .., _, _, _, _] = ipv6_of(Ipv4Addr::UNSPECIFIED).octets();
+    network
 }
 
 /// `rack0.host3` on a hybrid fabric, else `host3`.

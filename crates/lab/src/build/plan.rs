@@ -22,6 +22,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     Ok(Plan {
         version: version(),
         hosts: linux.hosts.iter().map(|host| host_plan(spec, host)).collect(),
+        ipv6: linux.ipv6,
         modules: linux.modules.clone(),
         writable: linux.writable.clone(),
         parameters: linux.parameters.clone(),

@@ -55,7 +55,7 @@ fn hosts(spec: &Spec, counters: &Counters) -> Json {
     let linux = spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count();
     let mut hosts = json!({"simulated": spec.flows.len() - linux, "linux": linux});
     if let Some(reported) = &counters.linux {
-        let Frames { sent, delivered, dropped, held, early, late, not_ipv4, malformed, elsewhere } = reported.frames;
+        let Frames { sent, delivered, dropped, held, early, late, not_ip, malformed, elsewhere } = reported.frames;
         hosts["frames"] = json!({
             "sent": sent,
             "delivered": delivered,
@@ -63,7 +63,7 @@ fn hosts(spec: &Spec, counters: &Counters) -> Json {
             "held": held,
             "early": early,
             "late": late,
-            "not_ipv4": not_ipv4,
+            "not_ip": not_ip,
             "malformed": malformed,
             "elsewhere": elsewhere,
         });

@@ -4,8 +4,8 @@
 //! [`Packet`] itself. The rest depends on the packet's [`PacketKind`], and is reached through a
 //! view over the same bytes: [`TcpSegment`], [`Datagram`], [`ProbeDatagram`] or [`CongestionNotification`].
 //!
-//! The fields are those of IPv4 (RFC 791), TCP (RFC 9293) with timestamps (RFC 7323) and SACK (RFC 2018), and ECN
-//! (RFC 3168). A packet of a real kernel is parsed into the same record once, at the fabric's edge.
+//! The fields are those of IPv4 (RFC 791) or IPv6 (RFC 8200), TCP (RFC 9293) with timestamps (RFC 7323) and SACK
+//! (RFC 2018), and ECN (RFC 3168). A packet of a real kernel is parsed into the same record once, at the fabric's edge.
 
 mod datagram;
 mod ip;
@@ -54,7 +54,7 @@ pub struct Packet {
     dst: HostId,
     sport: u16,
     dport: u16,
-    kind: PacketKind,
+    kind: KindBits,
     /// TCP's flags; 0 for other kinds.
     flags: TcpFlags,
     /// TCP's window, or a datagram's protocol number.
@@ -63,6 +63,15 @@ pub struct Packet {
 }
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
+
+/// The kind in bits 0 and 1, in bit 2 whether the IP header is of version 6.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct KindBits(u8);
+
+impl KindBits {
+    const KIND: u8 = 0x03;
+    const IPV6: u8 = 0x04;
+}
 
 /// ECN in bits 0 and 1, the number of SACK blocks in bits 2 and 3, in bit 4 whether the packet carries timestamps of
 /// the interfaces, the traffic class in bits 5 to 7.
@@ -80,13 +89,31 @@ impl Packet {
     /// A packet of this kind and size, without any other content.
     fn new(kind: PacketKind, tuple: FlowTuple, size: u16, header: u8) -> Packet {
         let FlowTuple { src, sport, dst, dport } = tuple;
-        Packet { kind, src, sport, dst, dport, size, header, ..Packet::default() }
+        Packet { kind: KindBits(kind as u8), src, sport, dst, dport, size, header, ..Packet::default() }
     }
 
     /// What the packet is.
     #[inline]
     pub const fn kind(&self) -> PacketKind {
-        self.kind
+        match self.kind.0 & KindBits::KIND {
+            0 => PacketKind::Tcp,
+            1 => PacketKind::Datagram,
+            2 => PacketKind::Probe,
+            _ => PacketKind::Notification,
+        }
+    }
+
+    /// Whether the packet has an IP header of version 6.
+    #[inline]
+    pub const fn is_ipv6(&self) -> bool {
+        self.kind.0 & KindBits::IPV6 != 0
+    }
+
+    /// The packet with an IP header of version 6; sizes and headers stay what they are.
+    #[must_use]
+    pub const fn with_ipv6(mut self) -> Packet {
+        self.kind.0 |= KindBits::IPV6;
+        self
     }
 
     /// IP length in bytes: what links serialize.
@@ -277,7 +304,7 @@ impl Packet {
     /// The protocol number of the IP header: 6 for TCP, 17 for UDP, 1 for ICMP. A notification is no IP packet, and has
     /// a number for experiments (RFC 3692).
     pub const fn protocol(&self) -> u8 {
-        match self.kind {
+        match self.kind() {
             PacketKind::Tcp => 6,
             PacketKind::Datagram => self.half as u8,
             PacketKind::Probe => 17,
@@ -288,30 +315,30 @@ impl Packet {
     /// The view of a segment of TCP; `None` for any other packet.
     #[inline]
     pub const fn tcp(&self) -> Option<TcpSegment<'_>> {
-        if matches!(self.kind, PacketKind::Tcp) { Some(TcpSegment(self)) } else { None }
+        if matches!(self.kind(), PacketKind::Tcp) { Some(TcpSegment(self)) } else { None }
     }
 
     /// The view of a segment of TCP, to change it; `None` for any other packet.
     #[inline]
     pub const fn tcp_mut(&mut self) -> Option<TcpSegmentMut<'_>> {
-        if matches!(self.kind, PacketKind::Tcp) { Some(TcpSegmentMut(self)) } else { None }
+        if matches!(self.kind(), PacketKind::Tcp) { Some(TcpSegmentMut(self)) } else { None }
     }
 
     /// The view of a packet of another protocol than TCP, from a real host; `None` for any other packet.
     pub const fn datagram(&self) -> Option<Datagram<'_>> {
-        if matches!(self.kind, PacketKind::Datagram) { Some(Datagram(self)) } else { None }
+        if matches!(self.kind(), PacketKind::Datagram) { Some(Datagram(self)) } else { None }
     }
 
     /// The view of a simulated program's datagram; `None` for any other packet.
     #[inline]
     pub const fn probe(&self) -> Option<ProbeDatagram<'_>> {
-        if matches!(self.kind, PacketKind::Probe) { Some(ProbeDatagram(self)) } else { None }
+        if matches!(self.kind(), PacketKind::Probe) { Some(ProbeDatagram(self)) } else { None }
     }
 
     /// The view of QCN's notification; `None` for any other packet.
     #[inline]
     pub const fn notification(&self) -> Option<CongestionNotification<'_>> {
-        if matches!(self.kind, PacketKind::Notification) { Some(CongestionNotification(self)) } else { None }
+        if matches!(self.kind(), PacketKind::Notification) { Some(CongestionNotification(self)) } else { None }
     }
 
     /// What a digest takes of the packet, in three words that differ where the packets do: hosts and ports; the first
@@ -365,6 +392,8 @@ mod tests {
                 packet.notification().is_some(),
             ];
             let own = std::array::from_fn(|kind| kind == packet.kind() as usize);
+            assert_eq!((packet.is_ipv6(), packet.with_ipv6().is_ipv6()), (false, true));
+            assert_eq!(packet.with_ipv6().kind(), packet.kind());
             assert_eq!((views, packet.protocol()), (own, protocol));
         }
     }

@@ -29,6 +29,8 @@ pub struct LinuxTable {
     /// `firstlight kernel build EXPERIMENT` builds.
     #[schemars(extend("x-type" = "a list of paths", "examples" = [["a.patch"]], "x-without" = "none"))]
     pub patches: Vec<String>,
+    /// Hosts have IPv6 addresses too, `fd00::a00:1` beside 10.0.0.1, for programs; flows keep IPv4.
+    pub ipv6: bool,
     /// Directories of the machine that programs really write to, relative to the experiment's file. They are made if
     /// missing. What programs write elsewhere is gone after the run.
     #[schemars(extend("x-type" = "a list of paths", "examples" = [["results/"]], "x-without" = "none"))]
