@@ -83,7 +83,7 @@ def test_programs_talk_ipv6_over_the_fabric(tmp_path: Path) -> None:
     assert "2 packets transmitted, 2 received" in result.programs["ping"]
     assert "fd00::a00:2" in result.programs["ping"] and "10.0.0.2" in result.programs["ping"]
     alone = result.programs["alone"]
-    assert alone.count("inet6") == 1 and "inet6 fd00::a00:2/64 scope global" in alone
+    assert alone.count("inet6") == 1 and "inet6 fd00::a00:2/104 scope global" in alone
     frames = result.manifest["hosts"]["frames"]
     assert [frames[name] for name in ("not_ip", "malformed", "elsewhere")] == [0, 0, 0]
 

@@ -1,4 +1,5 @@
 //! Hosts: each has a name of its own, and a network namespace with one device, its address, its route and its settings.
+//! A further link of a host is one more device there.
 
 use crate::failure::{Context, GuestFailure};
 use crate::netlink::Netlink;
@@ -28,7 +29,7 @@ const NO_IPV6: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.def
 const QUIET_IPV6: [(&str, &str); 3] = [("accept_ra", "0"), ("addr_gen_mode", "1"), ("accept_dad", "0")];
 /// Packets that a device keeps waiting, as by default.
 const QUEUED: u32 = 1000;
-/// Name of a host's device in its namespace.
+/// Name of a host's first device in its namespace.
 const DEVICE: &str = "eth0";
 /// Threads allowed beside those of flows and programs.
 const THREADS: usize = 4096;
@@ -64,6 +65,13 @@ impl GuestHost {
             .and_then(|()| setns(&self.called, CloneFlags::CLONE_NEWUTS))
             .context(|| format!("cannot enter the namespaces of {}", self.name))
     }
+
+    /// The same host, for a further link of its own.
+    fn again(&self) -> Result<Self, GuestFailure> {
+        let copy = |file: &File| file.try_clone().context(|| format!("{}: cannot open its namespaces", self.name));
+        let (namespace, called) = (copy(&self.namespace)?, copy(&self.called)?);
+        Ok(GuestHost { name: self.name.clone(), group: None, namespace, called })
+    }
 }
 
 /// Sets up all hosts in the plan's order. The calling thread returns to its own namespace.
@@ -96,27 +104,29 @@ fn set_up_alike(plans: &[HostPlan], ipv6: bool) -> Result<Vec<GuestHost>, GuestF
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;
     fs::create_dir_all(NAMESPACES).context(|| format!("cannot make {NAMESPACES}"))?;
-    let set_up = |(index, plan): (usize, &HostPlan)| {
-        let host = set_up_one(index, plan, plans.len(), ipv6, &home, &netlink)?;
-        if ipv6 {
-            add_ipv6(&host.name, plan)?;
-        }
-        Ok(host)
-    };
-    let made: Result<Vec<GuestHost>, GuestFailure> = plans.iter().enumerate().map(set_up).collect();
+    let made = set_up_all(plans, ipv6, &home, &netlink);
     setns(&home, CloneFlags::CLONE_NEWNET).context(|| "cannot go back to the first namespace".into())?;
     made
 }
 
-/// Makes the host's namespace, brings its device there and sets both up.
-fn set_up_one(
-    index: usize,
-    plan: &HostPlan,
-    hosts: usize,
-    ipv6: bool,
-    home: &File,
-    outside: &Netlink,
-) -> Result<GuestHost, GuestFailure> {
+fn set_up_all(plans: &[HostPlan], ipv6: bool, home: &File, outside: &Netlink) -> Result<Vec<GuestHost>, GuestFailure> {
+    let mut hosts: Vec<GuestHost> = vec![];
+    for (index, plan) in plans.iter().enumerate() {
+        let host = match plan.link_of {
+            None => make(plan, home)?,
+            Some((owner, _)) => hosts[owner].again()?,
+        };
+        let device = bring_device(index, plan, plans.len(), &host, outside)?;
+        host.enter()?;
+        set_up_device(&device, plan, ipv6, &host.name)?;
+        setns(home, CloneFlags::CLONE_NEWNET).context(|| format!("{}: cannot leave its namespace", host.name))?;
+        hosts.push(host);
+    }
+    Ok(hosts)
+}
+
+/// Makes the host's namespaces.
+fn make(plan: &HostPlan, home: &File) -> Result<GuestHost, GuestFailure> {
     let name = plan.names.first().cloned().unwrap_or_else(|| format!("host{}", plan.host));
     let failed = |what: &str| format!("{name}: cannot {what}");
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWUTS).context(|| failed("make its namespaces"))?;
@@ -125,57 +135,60 @@ fn set_up_one(
     let namespace = File::open(OWN).context(|| failed("open its network namespace"))?;
     give_name(&name).context(|| failed("name its network namespace"))?;
     setns(home, CloneFlags::CLONE_NEWNET).context(|| failed("leave its network namespace"))?;
+    Ok(GuestHost { name, group: None, namespace, called })
+}
 
+/// Brings a device into its host's namespace; returns its name there.
+fn bring_device(
+    index: usize,
+    plan: &HostPlan,
+    devices: usize,
+    host: &GuestHost,
+    outside: &Netlink,
+) -> Result<String, GuestFailure> {
     let device = format!("fl{index}");
+    let name = plan.link_of.map_or_else(|| DEVICE.into(), |(_, number)| format!("eth{number}"));
     let number = if_nametoindex(device.as_str())
-        .context(|| format!("{name}: the kernel lacks the device {device}, one of {hosts} for as many hosts"))?;
+        .context(|| format!("{}: the kernel lacks the device {device}, one of {devices}", host.name))?;
     outside
-        .move_device(number, namespace.as_fd(), DEVICE)
-        .context(|| failed(&format!("give it the device {device}")))?;
+        .move_device(number, host.namespace.as_fd(), &name)
+        .context(|| format!("{}: cannot give it the device {device}", host.name))?;
+    Ok(name)
+}
 
-    let host = GuestHost { name: name.clone(), group: None, namespace, called };
-    host.enter()?;
+/// Sets up a device of the current namespace.
+fn set_up_device(device: &str, plan: &HostPlan, ipv6: bool, name: &str) -> Result<(), GuestFailure> {
+    let failed = |what: &str| format!("{name}: cannot {what}");
     let inside = Netlink::open().context(|| failed("open a netlink socket"))?;
     let index_of = |device: &str| if_nametoindex(device).context(|| failed(&format!("find {device}")));
     inside.switch_on(index_of("lo")?, None).context(|| failed("switch lo on"))?;
     if ipv6 {
         QUIET_IPV6.iter().try_for_each(|(setting, value)| {
-            let sysctl = Sysctl { name: format!("net.ipv6.conf.{DEVICE}.{setting}"), value: (*value).into() };
-            set_sysctl(&name, &sysctl)
+            let sysctl = Sysctl { name: format!("net.ipv6.conf.{device}.{setting}"), value: (*value).into() };
+            set_sysctl(name, &sysctl)
         })?;
     }
     // Some sysctls hold only for what is made after them.
-    plan.sysctls.iter().try_for_each(|sysctl| set_sysctl(&name, sysctl))?;
-    let number = index_of(DEVICE)?;
+    plan.sysctls.iter().try_for_each(|sysctl| set_sysctl(name, sysctl))?;
+    let number = index_of(device)?;
     inside
         .switch_on(number, Some(plan.mtu))
-        .context(|| failed(&format!("switch {DEVICE} on with MTU {}", plan.mtu)))?;
+        .context(|| failed(&format!("switch {device} on with MTU {}", plan.mtu)))?;
     if !plan.bursts {
-        inside.limit_segments(number, 1).context(|| failed(&format!("make {DEVICE} send packet by packet")))?;
+        inside.limit_segments(number, 1).context(|| failed(&format!("make {device} send packet by packet")))?;
     }
-    inside
-        .add_address(number, plan.address.into())
-        .context(|| failed(&format!("give it the address {}", plan.address)))?;
     let metrics = Metric::parse(&plan.route).context(|| format!("{name}: its route"))?;
-    if !metrics.is_empty() {
-        let what = || failed(&format!("set '{}' on its route", plan.route));
-        inside.set_metrics(number, plan.address.into(), &metrics).context(what)?;
+    let addresses = [Some(plan.address.into()), ipv6.then(|| ipv6_of(plan.address).into())];
+    for address in addresses.into_iter().flatten() {
+        inside
+            .add_address(number, address, plan.prefix)
+            .context(|| failed(&format!("give it the address {address}")))?;
+        if !metrics.is_empty() {
+            let what = || failed(&format!("set '{}' on the route of {address}", plan.route));
+            inside.set_metrics(number, address, plan.prefix, &metrics).context(what)?;
+        }
     }
-    Ok(host)
-}
-
-/// Gives the device of the current namespace its IPv6 address, with the same attributes of its route.
-fn add_ipv6(name: &str, plan: &HostPlan) -> Result<(), GuestFailure> {
-    let address = ipv6_of(plan.address);
-    let netlink = Netlink::open().context(|| format!("{name}: cannot open a netlink socket"))?;
-    let number = if_nametoindex(DEVICE).context(|| format!("{name}: cannot find {DEVICE}"))?;
-    netlink.add_address(number, address.into()).context(|| format!("{name}: cannot give it the address {address}"))?;
-    let metrics = Metric::parse(&plan.route).context(|| format!("{name}: its route"))?;
-    if metrics.is_empty() {
-        return Ok(());
-    }
-    let what = || format!("{name}: cannot set '{}' on its route of IPv6", plan.route);
-    netlink.set_metrics(number, address.into(), &metrics).context(what)
+    Ok(())
 }
 
 /// Makes the device of the current namespace take packets at its link's rate, and what arrives be handled on the hosts'
@@ -258,7 +271,9 @@ mod tests {
         let plan = HostPlan {
             host: 0,
             names: vec![],
+            link_of: None,
             address: [10, 0, 0, 1].into(),
+            prefix: 8,
             mtu: 9000,
             bursts: true,
             route: "initcwnd 5".into(),

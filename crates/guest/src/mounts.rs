@@ -184,7 +184,9 @@ mod tests {
         let host = |host: u16, names: &[&str]| HostPlan {
             host,
             names: names.iter().map(|name| name.to_string()).collect(),
+            link_of: None,
             address: [10, 0, 0, host as u8 + 1].into(),
+            prefix: 8,
             mtu: 1500,
             bursts: true,
             route: String::new(),

@@ -50,9 +50,8 @@ const INET6: u8 = libc::AF_INET6 as u8;
 const UP: u32 = libc::IFF_UP as u32;
 const HEADER: usize = 16;
 
-/// The bits that addresses of all hosts have in common.
-const PREFIX: u8 = 8;
-const IPV6_PREFIX: u8 = 64;
+/// The bits of an IPv6 address before those of IPv4.
+const BEFORE_IPV4: u8 = 96;
 
 /// A socket to the kernel for the namespace in which it was opened.
 pub struct Netlink {
@@ -90,9 +89,10 @@ impl Netlink {
         self.request(NetlinkMessage::new(NEW_LINK, 0).link(index, 0).attribute(LINK_GSO_MAX_SEGS, &most.to_ne_bytes()))
     }
 
-    /// Gives a device its address in the hosts' network. The kernel adds the route to the other hosts.
-    pub fn add_address(&self, index: u32, address: IpAddr) -> Result<(), Errno> {
-        let Network { family, prefix, own, .. } = Network::of(address);
+    /// Gives a device its address in the hosts' network, which has so many bits of IPv4 in common. The kernel adds the
+    /// route to the other hosts.
+    pub fn add_address(&self, index: u32, address: IpAddr, bits: u8) -> Result<(), Errno> {
+        let Network { family, prefix, own, .. } = Network::of(address, bits);
         // Family, prefix, flags, scope, index.
         let body = [&[family, prefix, 0, 0][..], &index.to_ne_bytes()].concat();
         let message = NetlinkMessage::new(NEW_ADDRESS, CREATE).body(&body);
@@ -100,8 +100,8 @@ impl Netlink {
     }
 
     /// Sets attributes of the route to the other hosts.
-    pub fn set_metrics(&self, index: u32, address: IpAddr, metrics: &[Metric]) -> Result<(), Errno> {
-        let Network { family, prefix, scope, own, all } = Network::of(address);
+    pub fn set_metrics(&self, index: u32, address: IpAddr, bits: u8, metrics: &[Metric]) -> Result<(), Errno> {
+        let Network { family, prefix, scope, own, all } = Network::of(address, bits);
         // Family, prefixes, service, table, protocol, scope, type, flags: those of the route that the address made.
         let body = [family, prefix, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, scope, libc::RTN_UNICAST];
         let mut nested = NetlinkMessage::default();
@@ -163,13 +163,15 @@ struct Network {
 }
 
 impl Network {
-    fn of(address: IpAddr) -> Self {
+    fn of(address: IpAddr, bits: u8) -> Self {
         let (family, prefix, scope, own) = match address {
-            IpAddr::V4(address) => (INET, PREFIX, libc::RT_SCOPE_LINK, address.octets().to_vec()),
-            IpAddr::V6(address) => (INET6, IPV6_PREFIX, libc::RT_SCOPE_UNIVERSE, address.octets().to_vec()),
+            IpAddr::V4(address) => (INET, bits, libc::RT_SCOPE_LINK, address.octets().to_vec()),
+            IpAddr::V6(address) => (INET6, BEFORE_IPV4 + bits, libc::RT_SCOPE_UNIVERSE, address.octets().to_vec()),
         };
         let mut all = own.clone();
-        all[usize::from(prefix / 8)..].fill(0);
+        let (whole, rest) = (usize::from(prefix / 8), prefix % 8);
+        all[whole] &= !(0xff >> rest);
+        all[whole + 1..].fill(0);
         Network { family, prefix, scope, own, all }
     }
 }
@@ -261,10 +263,10 @@ mod tests {
         inside.limit_segments(device, 1).unwrap();
         inside.shape(device, 62_500_000, 9000, 1000).unwrap();
         let address: IpAddr = "10.0.3.4".parse().unwrap();
-        inside.add_address(device, address).unwrap();
+        inside.add_address(device, address, 8).unwrap();
         let metrics =
             Metric::parse("rto_min 2ms quickack 1 initcwnd 20 rtt 3ms rttvar 2ms features ecn congctl reno").unwrap();
-        inside.set_metrics(device, address, &metrics).unwrap();
+        inside.set_metrics(device, address, 8, &metrics).unwrap();
         let link = ip("-o -d link show eth0");
         assert!(link.contains("mtu 9000") && link.contains("gso_max_segs 1 "), "{link}");
         let queue = ip_tc("-d qdisc show dev eth0");
@@ -280,9 +282,9 @@ mod tests {
         }
         let address: IpAddr = "fd00::a00:304".parse().unwrap();
         // A machine may be without IPv6.
-        if inside.add_address(device, address).is_ok() {
-            inside.set_metrics(device, address, &metrics).unwrap();
-            let routes = ip("-6 route show fd00::/64");
+        if inside.add_address(device, address, 15).is_ok() {
+            inside.set_metrics(device, address, 15, &metrics).unwrap();
+            let routes = ip("-6 route show fd00::a00:0/111");
             assert_eq!(routes.lines().count(), 1, "{routes}");
             assert!(routes.contains("proto kernel metric 256 ") && routes.contains("rto_min lock 2ms"), "{routes}");
         }

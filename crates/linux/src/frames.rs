@@ -19,6 +19,6 @@ pub struct Frames {
     pub not_ip: u64,
     /// Frames with broken headers.
     pub malformed: u64,
-    /// Frames for an address that no host of the kernel has.
+    /// Frames for an address that no host of the kernel has, or that the sending link does not lead to.
     pub elsewhere: u64,
 }

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 pub struct Plan {
     /// Version of the program that wrote the plan; the guest program refuses any other than its own.
     pub version: String,
-    /// The hosts of this kernel. The first host has the device `fl0`, the second `fl1`, and so on.
+    /// The hosts of this kernel, and after them their further links. The first one has the device `fl0`, the second
+    /// `fl1`, and so on.
     pub hosts: Vec<HostPlan>,
     /// Whether hosts have IPv6 addresses too.
     pub ipv6: bool,
@@ -56,15 +57,19 @@ pub fn ipv4_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
     u32::try_from(bits).ok().map(Ipv4Addr::from_bits)
 }
 
-/// One host of the kernel.
+/// One host of the kernel, or a further link of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostPlan {
     /// Number of the host in the experiment.
     pub host: u16,
     /// Names of the host: `host17`, `rack1.host1`. The first one is also the name of its network namespace.
     pub names: Vec<String>,
+    /// The host that this is a further link of, by its index in the plan, and the link's number among the host's.
+    pub link_of: Option<(usize, u8)>,
     /// Address of the host in the network 10.0.0.0/8.
     pub address: Ipv4Addr,
+    /// How many bits the addresses have in common that this link leads to. Further links have longer prefixes.
+    pub prefix: u8,
     /// Largest IP packet, in bytes.
     pub mtu: u16,
     /// Whether the stack hands over pieces of up to 64 KiB that are segmented later; else it hands over single packets.

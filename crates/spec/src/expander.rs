@@ -124,7 +124,7 @@ pub(crate) fn expand(
         }
     }
     if problems.is_empty() {
-        problems.extend(crowded(places, &traffic.flows, directory.hosts));
+        problems.extend(crowded(places, &traffic.flows, directory.rates.len()));
     }
     // What is wrong at the top is wrong for each entry.
     problems.dedup();

@@ -4,27 +4,32 @@ use crate::host_name::HostName;
 use crate::network::ImportedNetwork;
 use crate::tables::FabricTable;
 use firstlight_net::HostId;
+use firstlight_net::topology::FurtherLink;
 use firstlight_units::Rate;
 
 /// The hosts of the fabric, by rack.
 pub(crate) struct HostDirectory {
     /// `None` where the fabric has no racks.
     racks: Option<usize>,
+    /// How many hosts there are; their further links have the numbers after these.
     pub hosts: usize,
+    pub further: Vec<FurtherLink>,
     /// The number by which lists of flows call each host, ascending.
     pub numbers: Vec<u32>,
-    /// The rate of each host's link.
+    /// The rate of each host's link, and of further links.
     pub rates: Vec<Rate>,
 }
 
 impl HostDirectory {
     pub fn of(fabric: &FabricTable, imported: &ImportedNetwork) -> Self {
-        let hosts = imported.network.hosts();
+        let (ports, further) = (imported.network.hosts(), imported.network.further().to_vec());
+        let hosts = ports - further.len();
         HostDirectory {
             racks: fabric.racks().map(|racks| racks as usize),
             hosts,
+            further,
             numbers: imported.host_numbers.clone(),
-            rates: (0..hosts).map(|host| imported.network.host_rate(HostId(host as u16))).collect(),
+            rates: (0..ports).map(|host| imported.network.host_rate(HostId(host as u16))).collect(),
         }
     }
 
@@ -55,9 +60,9 @@ impl HostDirectory {
         match name {
             HostName::All => Ok((0..self.hosts).collect()),
             HostName::Rack(r) => rack(r).map(|first| (first..first + self.per_rack()).collect()),
-            HostName::Host(host) if (host as usize) < self.hosts => Ok(vec![host as usize]),
+            HostName::Host(host) if (host as usize) < self.rates.len() => Ok(vec![host as usize]),
             HostName::Host(host) => {
-                Err(format!("there is no host{host}: the fabric has host0 to host{}", self.hosts - 1))
+                Err(format!("there is no host{host}: the fabric has host0 to host{}", self.rates.len() - 1))
             }
             HostName::RackHost(r, host) => {
                 let (first, last) = (rack(r)?, self.per_rack() - 1);
@@ -67,6 +72,16 @@ impl HostDirectory {
                 Ok(vec![first + host as usize])
             }
         }
+    }
+
+    /// The further link that a number is; `None` for a host.
+    pub fn further_link(&self, host: usize) -> Option<FurtherLink> {
+        host.checked_sub(self.hosts).map(|further| self.further[further])
+    }
+
+    /// The host whose link a number is.
+    pub fn owner(&self, host: usize) -> usize {
+        self.further_link(host).map_or(host, |link| link.of.index())
     }
 
     /// The names of a host, the one over the whole fabric first.

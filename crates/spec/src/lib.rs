@@ -258,6 +258,7 @@ impl Spec {
         let traffic = expander::expand(&experiment, &places, &directory, &entries)?;
         rules::intervals(&experiment, &places, traffic.flows.len())?;
         rules::left_out(&experiment, &places, &traffic.flows)?;
+        rules::further_links(&experiment, &places, &imported.network, &traffic)?;
         let programs = expand_programs(&experiment.program, experiment.duration, &directory, &places)?;
         let flows = &traffic.flows;
         let linux = linux_hosts::expand(&experiment, &places, &conditions, &directory, &entries, flows, programs)?;
@@ -302,7 +303,7 @@ impl Spec {
         name_of(entry, &self.workloads)
     }
 
-    /// How many hosts there are.
+    /// How many hosts there are, where each further link counts as one.
     pub fn hosts(&self) -> usize {
         self.network.hosts()
     }

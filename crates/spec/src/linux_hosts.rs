@@ -14,6 +14,7 @@ use crate::settings::set_sysctl;
 use crate::tables::{Experiment, LinuxHostTable, Program};
 use firstlight_linux::{Parameter, Sysctl};
 use firstlight_net::HostId;
+use firstlight_net::topology::FurtherLink;
 use firstlight_transport::cc::LinuxControl;
 use firstlight_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,13 +61,15 @@ impl Linux {
     }
 }
 
-/// One Linux host.
+/// One Linux host, or a further link of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinuxHost {
     /// Which one.
     pub host: HostId,
     /// The names of the host, the one over the whole fabric first.
     pub names: Vec<String>,
+    /// The host that this is a further link of.
+    pub link_of: Option<FurtherLink>,
     /// Largest IP packet.
     pub mtu: u16,
     /// Attributes of the host's route, as `ip route` takes them.
@@ -127,21 +130,27 @@ pub(crate) fn expand(
     }
     let linux_flows = || flows.iter().filter(|flow| flow.hosts == HostKind::Linux);
     let ends = linux_flows().flat_map(|flow| [flow.src.index(), flow.dst.index()]);
-    let taking_part: BTreeSet<usize> =
-        ends.chain(programs.iter().flat_map(|program| program.hosts(directory))).collect();
+    let named = ends.chain(programs.iter().flat_map(|program| program.hosts(directory)));
+    let mut taking_part: BTreeSet<usize> = named.map(|host| directory.owner(host)).collect();
+    let all = directory.hosts..directory.rates.len();
+    let links: Vec<usize> = all.filter(|link| taking_part.contains(&directory.owner(*link))).collect();
+    taking_part.extend(links);
 
     // What each host's connections may use: its flows' controls, and its default one where programs are.
     let mut used: BTreeMap<usize, BTreeSet<&'static str>> = BTreeMap::new();
     for flow in linux_flows() {
         for end in [flow.src, flow.dst] {
-            used.entry(end.index()).or_default().insert(flow.cc.name());
+            used.entry(directory.owner(end.index())).or_default().insert(flow.cc.name());
         }
     }
     if !programs.is_empty() {
         for &host in &taking_part {
             let cc = entries.cc(experiment, places, host).map_err(|problem| *problem)?;
-            used.entry(host).or_default().insert(cc);
+            used.entry(directory.owner(host)).or_default().insert(cc);
         }
+    }
+    for &link in taking_part.range(directory.hosts..) {
+        used.insert(link, used[&directory.owner(link)].clone());
     }
     let (controls, unequal) = controls(experiment, places, directory, &used);
     let kernel = Kernel::of(experiment, places, conditions.simulated(), &controls);
@@ -218,6 +227,7 @@ impl HostSettings<'_> {
         LinuxHost {
             host: HostId(host as u16),
             names: self.directory.names(host),
+            link_of: self.directory.further_link(host),
             mtu: self.mtu(host),
             route: self.route(host),
             sysctls: self.sysctls(host, controls),

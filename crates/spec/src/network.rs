@@ -10,7 +10,7 @@ use firstlight_net::HostId;
 use firstlight_net::fabric::{ControlConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, SwitchConfig};
 use firstlight_net::interface::Jitter;
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
-use firstlight_net::topology::{Cable, Topology, TreeCables, Wire};
+use firstlight_net::topology::{Cable, FurtherLink, Topology, TreeCables, Wire};
 use firstlight_units::Rate;
 
 /// The network of an experiment.
@@ -57,7 +57,15 @@ impl ImportedNetwork {
 }
 
 impl Network {
-    /// How many hosts there are.
+    /// Further links of hosts, which have numbers after the hosts.
+    pub fn further(&self) -> &[FurtherLink] {
+        match self {
+            Network::Graph(graph) => graph.topology.further(),
+            Network::Hybrid(_) => &[],
+        }
+    }
+
+    /// How many hosts there are, where each further link counts as one.
     pub fn hosts(&self) -> usize {
         match self {
             Network::Graph(graph) => graph.topology.hosts(),
@@ -167,8 +175,20 @@ fn from_file(experiment: &Experiment, places: &Places, fabric: &GraphFile) -> Re
              read with the file's numbers"
         ));
     }
+    notes.extend(further_links(&path, &topology));
     let network = Network::Graph(Box::new(graph(experiment, places, topology)?));
     Ok(ImportedNetwork { network, host_numbers, notes })
+}
+
+/// What numbers further links have.
+fn further_links(path: &str, topology: &Topology) -> Option<String> {
+    let first = topology.further().first()?;
+    let number = topology.hosts() - topology.further().len();
+    Some(format!(
+        "{path}: hosts have further links, which are numbered after the hosts: host{number} is the second link of \
+         host{}, and so on. What names a host takes its first link",
+        first.of.0
+    ))
 }
 
 fn graph(experiment: &Experiment, places: &Places, topology: Topology) -> Result<GraphConfig, SpecError> {

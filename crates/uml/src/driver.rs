@@ -93,6 +93,8 @@ pub struct KernelDriver<K> {
     ect_syn: Option<EctSyn>,
     /// Traffic classes of programs' connections; `None`: those that their packets have.
     programs: Option<ProgramClasses>,
+    /// For each host a number; packets between hosts with different ones have no way. Empty where all can be reached.
+    islands: Vec<u32>,
 }
 
 /// Traffic classes that hosts give to connections of programs.
@@ -151,7 +153,13 @@ impl<K: KernelCalls> KernelDriver<K> {
             warm: None,
             ect_syn: None,
             programs: None,
+            islands: vec![],
         }
+    }
+
+    /// From now on frames between hosts with different numbers, given for each host of the fabric, go nowhere.
+    pub fn divide(&mut self, islands: Vec<u32>) {
+        self.islands = islands;
     }
 
     /// From now on the fabric takes those SYNs and SYN-ACKs for not ECN-capable that this excludes. The receiving
@@ -277,6 +285,7 @@ impl<K: KernelCalls> KernelDriver<K> {
             RunPhase::Running(_) => {
                 let host = self.devices[device as usize];
                 match read_frame(frame, length, host, &self.addresses) {
+                    Ok(packet) if is_divided(&self.islands, &packet) => &mut frames.elsewhere,
                     Ok(mut packet) => {
                         if let Some(programs) = &self.programs {
                             programs.classify(device, &mut packet);
@@ -402,6 +411,11 @@ impl<K: KernelCalls> KernelDriver<K> {
     pub fn frames(&self) -> Frames {
         self.edge.frames
     }
+}
+
+#[inline]
+fn is_divided(islands: &[u32], packet: &Packet) -> bool {
+    !islands.is_empty() && islands[packet.src().index()] != islands[packet.dst().index()]
 }
 
 /// Whether `at` lies a nanosecond or more before `now`.

@@ -5,7 +5,7 @@ use crate::driver::{Cookie, Device, KernelCalls, KernelDriver};
 use crate::flow_state;
 use crate::large_stack::on_large_stack;
 use firstlight_formats::capture::CaptureWriter;
-use firstlight_lab::spec::{HostKind, Linux};
+use firstlight_lab::spec::{HostKind, Linux, Network};
 use firstlight_lab::{
     Counters, LabError, LinuxCounters, Outcome, ProgramEnd, Spec, TcpInfoSample, build, start_capture,
 };
@@ -101,6 +101,11 @@ impl<K: KernelCalls + Send> Session<K> {
         let classes: Vec<u8> = order.spec.linux.iter().flat_map(|linux| &linux.hosts).map(|host| host.class).collect();
         if classes.iter().any(|class| *class != 0) {
             driver.classify_programs(classes);
+        }
+        if let Network::Graph(graph) = &order.spec.network
+            && !graph.topology.further().is_empty()
+        {
+            driver.divide(graph.topology.islands().to_vec());
         }
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
         Ok(Session { directory, order, driver, capture, linux, intervals: vec![], progress, over: false })

@@ -17,7 +17,7 @@
 //! Of packets that are not TCP, the headers of UDP and ICMP are written; of other protocols, only the IP header. A
 //! kernel leaves the checksum of UDP to its interface: it is written as absent.
 
-use super::address::address as address_of;
+use super::address::Addresses;
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader};
 use firstlight_net::{Packet, Stamps, TcpFlags, TcpSegment};
 
@@ -29,9 +29,9 @@ const EXPERIMENT: u8 = 253;
 const TIME_TO_LIVE: u8 = 64;
 
 /// What headers need beside the packet record.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HeaderFormat {
-    pub hosts_per_rack: usize,
+    pub addresses: Addresses,
     /// The first bytes of IPv6 addresses; zeros where there are none.
     pub ipv6: [u8; 12],
     /// Maximum segment size that a SYN announces.
@@ -43,11 +43,7 @@ impl HeaderFormat {
     /// Appends both headers to `bytes`; returns the packet's length on the link.
     pub fn write(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
         let Some(segment) = packet.tcp() else {
-            return if packet.is_ipv6() {
-                self.other_ipv6(packet, bytes)
-            } else {
-                other(packet, self.hosts_per_rack, bytes)
-            };
+            return if packet.is_ipv6() { self.other_ipv6(packet, bytes) } else { self.other(packet, bytes) };
         };
         let mut tcp = self.tcp(segment);
         let payload = &ZEROS[..packet.payload() as usize];
@@ -59,7 +55,7 @@ impl HeaderFormat {
             bytes.extend_from_slice(&tcp.to_bytes());
             return (Ipv6Header::LEN + length) as u32;
         }
-        let ip = ip(packet, self.hosts_per_rack, length);
+        let ip = self.ip(packet, length);
         tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a packet has 16 bits of length");
         bytes.extend_from_slice(&ip.to_bytes());
         bytes.extend_from_slice(&tcp.to_bytes());
@@ -71,7 +67,7 @@ impl HeaderFormat {
         let address = |host| {
             let mut address = [0; 16];
             address[..12].copy_from_slice(&self.ipv6);
-            address[12..].copy_from_slice(&address_of(host, self.hosts_per_rack));
+            address[12..].copy_from_slice(&self.addresses.of(host));
             address
         };
         Ipv6Header {
@@ -91,6 +87,34 @@ impl HeaderFormat {
         bytes.extend_from_slice(&self.ipv6(packet, length).to_bytes());
         transport(packet, usize::from(packet.header()).saturating_sub(Ipv6Header::LEN), bytes);
         (Ipv6Header::LEN + length) as u32
+    }
+
+    /// The IP header of a packet whose header and payload behind it are `length` bytes.
+    fn ip(&self, packet: &Packet, length: usize) -> Ipv4Header {
+        let (src, dst) = (self.addresses.of(packet.src()), self.addresses.of(packet.dst()));
+        let length = u16::try_from(length).unwrap_or(u16::MAX - Ipv4Header::MIN_LEN as u16);
+        let protocol = IpNumber(packet.protocol());
+        let mut ip = Ipv4Header::new(length, TIME_TO_LIVE, protocol, src, dst).expect("a packet has 16 bits of length");
+        ip.ecn = IpEcn::try_new(packet.ecn() as u8).expect("ECN has two bits");
+        ip.dscp = IpDscp::try_new(packet.class() << 3).expect("a class has three bits");
+        ip.header_checksum = ip.calc_header_checksum();
+        ip
+    }
+
+    /// Appends the headers of a packet that is not TCP; returns its length on the link.
+    fn other(&self, packet: &Packet, bytes: &mut Vec<u8>) -> u32 {
+        let mut ip = self.ip(packet, usize::from(packet.size()).saturating_sub(Ipv4Header::MIN_LEN));
+        // A simulated program's datagram is never a fragment.
+        let second = packet.datagram().map_or(0x4000, |datagram| datagram.fragment());
+        let (fragment, offset) = (second as u16, (second as u16) & 0x1fff);
+        ip.identification = (second >> 16) as u16;
+        ip.dont_fragment = fragment & 0x4000 != 0;
+        ip.more_fragments = fragment & 0x2000 != 0;
+        ip.fragment_offset = IpFragOffset::try_new(offset).expect("an offset has 13 bits");
+        ip.header_checksum = ip.calc_header_checksum();
+        bytes.extend_from_slice(&ip.to_bytes());
+        transport(packet, usize::from(packet.header()).saturating_sub(Ipv4Header::MIN_LEN), bytes);
+        u32::from(ip.total_len)
     }
 
     fn tcp(&self, segment: TcpSegment<'_>) -> TcpHeader {
@@ -169,34 +193,6 @@ fn fill(groups: &[Vec<u8>], room: usize) -> Vec<u8> {
     options
 }
 
-/// The IP header of a packet whose header and payload behind it are `length` bytes.
-fn ip(packet: &Packet, hosts_per_rack: usize, length: usize) -> Ipv4Header {
-    let (src, dst) = (address_of(packet.src(), hosts_per_rack), address_of(packet.dst(), hosts_per_rack));
-    let length = u16::try_from(length).unwrap_or(u16::MAX - Ipv4Header::MIN_LEN as u16);
-    let protocol = IpNumber(packet.protocol());
-    let mut ip = Ipv4Header::new(length, TIME_TO_LIVE, protocol, src, dst).expect("a packet has 16 bits of length");
-    ip.ecn = IpEcn::try_new(packet.ecn() as u8).expect("ECN has two bits");
-    ip.dscp = IpDscp::try_new(packet.class() << 3).expect("a class has three bits");
-    ip.header_checksum = ip.calc_header_checksum();
-    ip
-}
-
-/// Appends the headers of a packet that is not TCP; returns its length on the link.
-fn other(packet: &Packet, hosts_per_rack: usize, bytes: &mut Vec<u8>) -> u32 {
-    let mut ip = ip(packet, hosts_per_rack, usize::from(packet.size()).saturating_sub(Ipv4Header::MIN_LEN));
-    // A simulated program's datagram is never a fragment.
-    let second = packet.datagram().map_or(0x4000, |datagram| datagram.fragment());
-    let (fragment, offset) = (second as u16, (second as u16) & 0x1fff);
-    ip.identification = (second >> 16) as u16;
-    ip.dont_fragment = fragment & 0x4000 != 0;
-    ip.more_fragments = fragment & 0x2000 != 0;
-    ip.fragment_offset = IpFragOffset::try_new(offset).expect("an offset has 13 bits");
-    ip.header_checksum = ip.calc_header_checksum();
-    bytes.extend_from_slice(&ip.to_bytes());
-    transport(packet, usize::from(packet.header()).saturating_sub(Ipv4Header::MIN_LEN), bytes);
-    u32::from(ip.total_len)
-}
-
 /// Appends the header of a protocol that is not TCP, of so many bytes.
 fn transport(packet: &Packet, length: usize, bytes: &mut Vec<u8>) {
     let words = match packet.datagram() {
@@ -229,7 +225,8 @@ mod tests {
     use firstlight_units::Time;
 
     const IPV6: [u8; 12] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    const FORMAT: HeaderFormat = HeaderFormat { hosts_per_rack: 16, ipv6: IPV6, mss: 8960, window_scale: 7 };
+    const ADDRESSES: Addresses = Addresses { hosts_per_rack: 16, hosts: 65_535, further: vec![] };
+    const FORMAT: HeaderFormat = HeaderFormat { addresses: ADDRESSES, ipv6: IPV6, mss: 8960, window_scale: 7 };
 
     fn written(packet: &Packet) -> (Vec<u8>, u32) {
         let mut bytes = vec![];

@@ -6,5 +6,5 @@ mod headers;
 mod round_trip;
 mod writer;
 
-pub use address::address;
+pub use address::{Addresses, LINK_PREFIX};
 pub use writer::{CaptureError, CaptureInterface, CaptureNetwork, CaptureWriter};

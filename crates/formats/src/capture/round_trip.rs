@@ -1,6 +1,6 @@
 //! Any packets that are written to a capture are read back, as a property.
 
-use super::{CaptureInterface, CaptureNetwork, CaptureWriter, address};
+use super::{Addresses, CaptureInterface, CaptureNetwork, CaptureWriter};
 use etherparse::{Ipv4Header, TcpHeader};
 use firstlight_net::{Direction, Ecn, FlowTuple, HostId, Packet, TcpFlags, TcpHeader as Fields};
 use firstlight_units::{Bytes, Rate};
@@ -47,11 +47,15 @@ fn records() -> impl Strategy<Value = Record> {
     })
 }
 
+fn addresses() -> Addresses {
+    Addresses { hosts_per_rack: RACK, hosts: 65_535, further: vec![] }
+}
+
 fn network(names: &[String]) -> CaptureNetwork {
     let interfaces = names.iter().map(|name| CaptureInterface { name: name.clone(), rate: Rate::from_bps(1) });
     CaptureNetwork {
         interfaces: interfaces.collect(),
-        hosts_per_rack: RACK,
+        addresses: addresses(),
         ipv6: None,
         mss: 1460,
         receive_window: Bytes::new(65_536),
@@ -66,8 +70,8 @@ fn is_the_same(record: &Record, data: &[u8], length: u32) -> Result<(), TestCase
     prop_assert!(nothing.is_empty());
     prop_assert_eq!((length, ip.total_len), (u32::from(record.packet.size()), record.packet.size()));
     prop_assert_eq!(data.len(), usize::from(record.packet.header()));
-    prop_assert_eq!(ip.source, address(record.packet.src(), RACK));
-    prop_assert_eq!(ip.destination, address(record.packet.dst(), RACK));
+    prop_assert_eq!(ip.source, addresses().of(record.packet.src()));
+    prop_assert_eq!(ip.destination, addresses().of(record.packet.dst()));
     prop_assert_eq!((ip.ecn.value(), ip.dscp.value()), (record.packet.ecn() as u8, record.packet.class() << 3));
     prop_assert_eq!((tcp.source_port, tcp.destination_port), (segment.sport(), segment.dport()));
     prop_assert_eq!((tcp.sequence_number, tcp.acknowledgment_number), (segment.seq(), segment.ack()));

@@ -1,5 +1,6 @@
 //! The capture's file. It is written under a temporary name and gets its own name when it is complete.
 
+use super::address::Addresses;
 use super::headers::HeaderFormat;
 use crate::unfinished;
 use firstlight_net::{Direction, HostId, Packet};
@@ -67,8 +68,8 @@ pub struct CaptureInterface {
 pub struct CaptureNetwork {
     /// One interface for each host, by host.
     pub interfaces: Vec<CaptureInterface>,
-    /// How many hosts a rack has, for the hosts' [addresses](super::address).
-    pub hosts_per_rack: usize,
+    /// The hosts' addresses.
+    pub addresses: Addresses,
     /// The first bytes of hosts' IPv6 addresses, whose last four are those of IPv4; `None` where there are none.
     pub ipv6: Option<[u8; 12]>,
     /// The largest segment that a simulated host's SYN announces, in bytes.
@@ -144,7 +145,7 @@ impl CaptureState {
 fn format(network: &CaptureNetwork) -> HeaderFormat {
     let window_scale = window_scale(network.receive_window.get());
     let ipv6 = network.ipv6.unwrap_or_default();
-    HeaderFormat { hosts_per_rack: network.hosts_per_rack, ipv6, mss: network.mss, window_scale }
+    HeaderFormat { addresses: network.addresses.clone(), ipv6, mss: network.mss, window_scale }
 }
 
 /// The smallest shift that lets a window fit in 16 bits (RFC 7323, section 2).

@@ -8,14 +8,15 @@
 //! # host NAME SWITCH RATE DELAY (propagation)
 //! host h0 tor0 10Gbps 500ns
 //! host h1 tor1 10Gbps 500ns
-//! # link SWITCH SWITCH RATE DELAY, and RATE DELAY of the reverse direction where they differ
+//! # link NODE NODE RATE DELAY, and RATE DELAY of the reverse direction where they differ
 //! link tor0 big 40Gbps 1us
 //! link tor1 big 40Gbps 1us 10Gbps 2us
 //! ```
 //!
 //! Hosts and switches are numbered in the order of their lines. A switch has its ports in the order of the lines of its
-//! links and hosts. A switch has its own line before it is used, so that a misspelt name is an error. Several lines for
-//! the same two switches are parallel links. `#` begins a comment.
+//! links and hosts. A node has its own line before it is used, so that a misspelt name is an error. Several lines for
+//! the same two switches are parallel links. A link of a switch and a host is a further link of that host. `#` begins a
+//! comment.
 
 use super::{Imported, NetworkPlaces};
 use crate::ImportError;
@@ -26,7 +27,7 @@ use firstlight_units::{Rate, Span};
 use std::collections::BTreeMap;
 
 const HOST: &str = "\"host NAME SWITCH RATE DELAY\", and RATE DELAY of the reverse direction where they differ";
-const LINK: &str = "\"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the reverse direction where they differ";
+const LINK: &str = "\"link NODE NODE RATE DELAY\", and RATE DELAY of the reverse direction where they differ";
 
 /// Reads a network; `file` is its name for errors.
 ///
@@ -81,9 +82,13 @@ impl<'a> GraphReader<'a> {
     }
 
     fn link(&mut self, words: &[Word<'a>]) -> Result<(), ImportError> {
-        let (a, b) = (self.known_switch(&words[1])?, self.known_switch(&words[2])?);
+        let [a, b] = match self.names.get(words[1].text) {
+            // A further link of a host.
+            Some((host @ Node::Host(_), _)) => [*host, self.known_switch(&words[2])?],
+            _ => [self.known_switch(&words[1])?, self.known(&words[2])?],
+        };
         if a == b {
-            return Err(words[2].error(format!("the link joins {} with itself: name two switches", words[1].text)));
+            return Err(words[2].error(format!("the link joins {} with itself: name two nodes", words[1].text)));
         }
         self.places.links.push(words[1].place);
         self.graph.link(a, b, cable(&words[3..])?);
@@ -102,11 +107,15 @@ impl<'a> GraphReader<'a> {
     }
 
     fn known_switch(&self, word: &Word<'a>) -> Result<Node, ImportError> {
+        match self.known(word)? {
+            Node::Host(_) => Err(word.error(format!("{} is a host: name a switch", word.text))),
+            switch @ Node::Switch(_) => Ok(switch),
+        }
+    }
+
+    fn known(&self, word: &Word<'a>) -> Result<Node, ImportError> {
         match self.names.get(word.text) {
-            Some((node @ Node::Switch(_), _)) => Ok(*node),
-            Some(_) => {
-                Err(word.error(format!("{} is a host, which has its one link already: name a switch", word.text)))
-            }
+            Some((node, _)) => Ok(*node),
             None => {
                 let switches = self.names.iter().filter(|(_, (node, _))| matches!(node, Node::Switch(_)));
                 let near = nearest(word.text, switches.map(|(name, _)| *name))

@@ -45,15 +45,17 @@ impl<'a> NetworkPlaces<'a> {
     }
 
     fn of(&self, error: &TopologyError) -> FilePlace<'a> {
-        use TopologyError::{HostLinks, LongDelay, SelfLoop, Unconnected, UnknownNode, ZeroRate};
+        use TopologyError::{HostPair, HostWithoutLink, LongDelay, SelfLoop, Unconnected, UnknownNode, ZeroRate};
         match error {
-            HostLinks { node, .. } | Unconnected { node, .. } => match node {
+            HostWithoutLink { node, .. } | Unconnected { node, .. } => match node {
                 Node::Host(host) => self.hosts[host.index()],
                 Node::Switch(switch) => self.switches[switch.index()],
             },
-            LongDelay { link, .. } | SelfLoop { link, .. } | UnknownNode { link, .. } | ZeroRate { link, .. } => {
-                self.links[*link]
-            }
+            LongDelay { link, .. }
+            | SelfLoop { link, .. }
+            | UnknownNode { link, .. }
+            | ZeroRate { link, .. }
+            | HostPair { link, .. } => self.links[*link],
             _ => self.whole,
         }
     }

@@ -13,7 +13,8 @@
 //! ns-3 writes them: a rate without unit is in bits per second, a delay without unit in seconds.
 //!
 //! Hosts are numbered in the order of their numbers in the file. Names of hosts and switches keep the file's number
-//! (`host7`, `switch4`). Links lose no packets: a note names shares of lost packets above zero.
+//! (`host7`, `switch4`). A host may have several links. Links lose no packets: a note names shares of lost packets
+//! above zero.
 
 use super::{Imported, NetworkPlaces};
 use crate::ImportError;
@@ -141,25 +142,12 @@ impl<'a> Ns3Reader<'a> {
             self.lossy.get_or_insert((words[4].place, 0)).1 += 1;
         }
         for (number, word) in [(a, &words[0]), (b, &words[1])] {
-            self.attach(number, word)?;
+            if let Node::Host(host) = self.node[number] {
+                self.places.hosts[host.index()] = word.place;
+            }
         }
         self.places.links.push(words[0].place);
         self.graph.link(self.node[a], self.node[b], cable);
-        Ok(())
-    }
-
-    /// Records a host's link and refuses a second one.
-    fn attach(&mut self, number: usize, word: &Word<'a>) -> Result<(), ImportError> {
-        let Node::Host(host) = self.node[number] else { return Ok(()) };
-        let place = &mut self.places.hosts[host.index()];
-        if place.line != self.places.whole.line {
-            let first = place.line;
-            return Err(word.error(format!(
-                "host {number} has a link in line {first} already: a host has one, so name a switch, or list {number} \
-                 among the switches"
-            )));
-        }
-        *place = word.place;
         Ok(())
     }
 

@@ -51,8 +51,8 @@ fn broken_plain_lists() {
                 "link tor9 big",
                 "8:6: there is no switch tor9 above: add a line \"switch tor9\" before or did you mean tor1?",
             ),
-            ("link tor0 big", "link tor0 h1", "8:11: h1 is a host, which has its one link already: name a switch"),
-            ("link tor0 big", "link big big", "8:10: the link joins big with itself: name two switches"),
+            ("link tor0 big", "link h0 h1", "8:9: h1 is a host: name a switch"),
+            ("link tor0 big", "link big big", "8:10: the link joins big with itself: name two nodes"),
             ("h2 tor1 10Gbps", "h2 tor1 10", "7:14: '10' has no unit: write for example \"10bps\""),
             ("h2 tor1 10Gbps", "h2 tor1 0Gbps", "7:14: a link of zero rate never sends: write for example 10Gbps"),
             (
@@ -64,13 +64,13 @@ fn broken_plain_lists() {
             (
                 "1Gbps 2us",
                 "1Gbps",
-                "9:31: the line ends too early: write \"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the reverse \
+                "9:31: the line ends too early: write \"link NODE NODE RATE DELAY\", and RATE DELAY of the reverse \
                  direction where they differ",
             ),
             (
                 "1Gbps 2us",
                 "1Gbps 2us 3us",
-                "9:36: '3us' is one word too many: write \"link SWITCH SWITCH RATE DELAY\", and RATE DELAY of the \
+                "9:36: '3us' is one word too many: write \"link NODE NODE RATE DELAY\", and RATE DELAY of the \
                  reverse direction where they differ",
             ),
             (

@@ -94,13 +94,12 @@ fn broken_topologies_of_ns3_forks() {
             ("0.001ms 0", "0.001ms 2", "3:21: '2' is not an error rate: write a share from 0 to 1"),
             (
                 "2 5 800Kbps",
-                "0 5 800Kbps",
-                "5:1: host 0 has a link in line 3 already: a host has one, so name a switch, or list 0 among \
-                 the switches",
+                "0 2 800Kbps",
+                "5:1: the link of host0 and host2 joins two hosts: beside other links, one end must be a switch",
             ),
             ("6 2 5\n", "6 2 6\n", "7:27: the file ends after 5 links, and line 1 says 6"),
             ("6 2 5\n", "6 2 4\n", "5:1: host2 cannot be reached from host0: every node must be connected"),
-            ("6 2 5\n", "7 2 5\n", "1:1: host6 has 0 links: a host must have exactly one"),
+            ("6 2 5\n", "7 2 5\n", "1:1: host6 has no link: a host needs one"),
         ],
     );
     let message = |text| ns3("net", text).unwrap_err().to_string();

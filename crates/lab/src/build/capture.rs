@@ -5,6 +5,7 @@
 //! twice. A packet of a program, which belongs to none of the experiment's flows, is recorded where it is sent.
 //! Timestamps are the experiment's own time (divided by `time_scale`) since the start of the run.
 
+use super::plan::addresses;
 use crate::error::LabError;
 use firstlight_formats::capture::{CaptureInterface, CaptureNetwork, CaptureWriter};
 use firstlight_linux::ipv6_of;
@@ -34,7 +35,7 @@ fn network(spec: &Spec) -> CaptureNetwork {
     };
     CaptureNetwork {
         interfaces: (0..spec.hosts()).map(interface).collect(),
-        hosts_per_rack: spec.hosts_per_rack,
+        addresses: addresses(spec),
         ipv6: spec.linux.as_ref().filter(|linux| linux.ipv6).map(|_| ipv6_network()),
         // IP and TCP headers without options (RFC 6691).
         mss: spec.tcp.mtu - 40,

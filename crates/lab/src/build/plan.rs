@@ -2,13 +2,16 @@
 
 use super::build;
 use crate::error::LabError;
-use firstlight_formats::capture::address;
+use firstlight_formats::capture::{Addresses, LINK_PREFIX};
 use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan};
 use firstlight_net::HostId;
 use firstlight_sim::FlowReport;
 use firstlight_spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
 use firstlight_units::{Bytes, Span};
 use firstlight_version::version;
+
+/// The bits that addresses of all hosts have in common.
+const PREFIX: u8 = 8;
 
 /// The plan of an experiment's Linux hosts.
 ///
@@ -21,7 +24,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     let flows = || spec.flows.iter().zip(&reports).enumerate().filter(|(_, (flow, _))| flow.hosts == HostKind::Linux);
     Ok(Plan {
         version: version(),
-        hosts: linux.hosts.iter().map(|host| host_plan(spec, host)).collect(),
+        hosts: linux.hosts.iter().map(|host| host_plan(spec, linux, host)).collect(),
         ipv6: linux.ipv6,
         modules: linux.modules.clone(),
         writable: linux.writable.clone(),
@@ -55,11 +58,19 @@ fn index(linux: &Linux, host: HostId) -> usize {
     linux.hosts.binary_search_by_key(&host, |known| known.host).expect("hosts of flows and programs are in the plan")
 }
 
-fn host_plan(spec: &Spec, host: &LinuxHost) -> HostPlan {
+/// The addresses of an experiment's hosts.
+pub(super) fn addresses(spec: &Spec) -> Addresses {
+    let further = spec.network.further().to_vec();
+    Addresses { hosts_per_rack: spec.hosts_per_rack, hosts: spec.hosts() - further.len(), further }
+}
+
+fn host_plan(spec: &Spec, linux: &Linux, host: &LinuxHost) -> HostPlan {
     HostPlan {
         host: host.host.0,
         names: host.names.clone(),
-        address: address(host.host, spec.hosts_per_rack).into(),
+        link_of: host.link_of.map(|link| (index(linux, link.of), link.number)),
+        address: addresses(spec).of(host.host).into(),
+        prefix: if host.link_of.is_some() { LINK_PREFIX } else { PREFIX },
         mtu: host.mtu,
         bursts: spec.tcp.bursts,
         route: host.route.clone(),

@@ -47,7 +47,7 @@ pub fn inspect(spec: &Spec) -> Json {
         "warmup_us": spec.warmup.as_us_f64(),
         "time_scale": spec.time_scale,
         "fabric": fabric,
-        "hosts": spec.hosts(),
+        "hosts": spec.hosts() - spec.network.further().len(),
         "rates": rates,
         "framing": framing(spec.network.interface().framing),
         "week": week,
@@ -100,8 +100,8 @@ fn graph_shape(spec: &Spec, graph: &GraphConfig) -> Json {
         switches.insert(switch.tier.clone(), count.into());
     }
     json!({
-        "kind": spec.resolved["fabric"]["kind"], "hosts": graph.topology.hosts(), "links": graph.topology.links(),
-        "switches": switches,
+        "kind": spec.resolved["fabric"]["kind"], "hosts": spec.hosts() - graph.topology.further().len(),
+        "links": graph.topology.links(), "switches": switches,
     })
 }
 
@@ -173,9 +173,14 @@ fn product(spec: &Spec, rate: Rate, propagation: Span) -> Json {
     })
 }
 
-/// The bandwidth-delay product of the path from the first host to the last.
+/// The bandwidth-delay product of the path between the first links of the first host and the last; none where no switch
+/// joins them.
 fn graph_bdp(spec: &Spec, graph: &GraphConfig) -> Json {
-    let (topology, last) = (&graph.topology, HostId((graph.topology.hosts() - 1) as u16));
+    let topology = &graph.topology;
+    let last = HostId((topology.hosts() - topology.further().len() - 1) as u16);
+    if topology.islands()[0] != topology.islands()[last.index()] {
+        return json!({});
+    }
     let path = Routes::new(topology, graph.seed).path(topology, HostId(0), last, 0);
     json!({"host0->last": product(spec, path.bottleneck(), path.propagation())})
 }

@@ -108,15 +108,23 @@ pub enum TopologyError {
         /// What it may be.
         most: Span,
     },
-    /// A host without or with more than one link.
-    #[error("{name} has {links} links: a host must have exactly one")]
-    HostLinks {
+    /// A host that nothing is joined with.
+    #[error("{name} has no link: a host needs one")]
+    HostWithoutLink {
         /// The host.
         node: Node,
         /// Its name.
         name: String,
-        /// How many it has.
-        links: usize,
+    },
+    /// A link between hosts, which forward nothing.
+    #[error("the link of {a} and {b} joins two hosts: beside other links, one end must be a switch")]
+    HostPair {
+        /// The link, counted from 0.
+        link: usize,
+        /// One end.
+        a: String,
+        /// The other.
+        b: String,
     },
     /// Two islands.
     #[error("{name} cannot be reached from {from}: every node must be connected")]

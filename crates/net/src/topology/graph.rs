@@ -1,7 +1,7 @@
 //! A network from lists of nodes and links, and the checks that every network passes.
 
 use super::error::at_most;
-use super::{Cable, Nic, Node, Port, Switch, SwitchId, Topology, TopologyError};
+use super::{Cable, FurtherLink, Nic, Node, Port, Switch, SwitchId, Topology, TopologyError};
 use crate::HostId;
 use firstlight_units::Span;
 use std::collections::BTreeSet;
@@ -16,6 +16,8 @@ const PORTS_OF_SWITCH: u64 = 65_536;
 const LONGEST: Span = Span::from_secs(1000);
 /// Most links.
 const LINKS: u64 = 1 << 23;
+/// Most links of a host: each has a network of addresses of its own.
+const LINKS_OF_HOST: u64 = 64;
 
 /// A link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +32,8 @@ pub struct Link {
 
 /// Nodes and links in the making.
 ///
-/// Two switches may have several links (parallel ones). The order of links is that of the ports of a switch.
+/// Two switches may have several links (parallel ones). The order of links is that of the ports of a switch, and of the
+/// links of a host.
 #[derive(Clone, Default, Debug)]
 pub struct Graph {
     hosts: Vec<String>,
@@ -66,20 +69,25 @@ impl Graph {
     ///
     /// # Errors
     /// When there are fewer than 2 or more than 65,535 hosts, more than 16,384 switches, two nodes of one name, a link
-    /// from a node to itself, a rate of zero, a delay above 1,000 s, a host without or with more than one link, or a
-    /// node that others cannot reach.
-    pub fn build(self) -> Result<Topology, TopologyError> {
+    /// from a node to itself, a rate of zero, a delay above 1,000 s, a host without or with more than 64 links, a node
+    /// that others cannot reach, or a link of two hosts beside other links.
+    pub fn build(mut self) -> Result<Topology, TopologyError> {
         check_size(self.hosts.len() as u64, self.switches.len() as u64, self.links.len() as u64)?;
         self.check_names()?;
         for (i, link) in self.links.iter().enumerate() {
             self.check_link(i, link)?;
         }
-        self.check_hosts()?;
+        let several = self.check_hosts()?;
         self.check_connected()?;
+        self.check_pairs()?;
+        let further = if several { self.split_hosts() } else { vec![] };
+        at_most(self.hosts.len() as u64, HOSTS, "hosts and further links of hosts")?;
         let first = self.first_ports()?;
         let (nics, ports) = self.outputs(&first);
+        let islands = if several { self.roots() } else { vec![0; self.hosts.len()] };
         let Graph { hosts, switches, .. } = self;
-        Ok(Topology { hosts, nics, switches, ports, first })
+        let islands = islands[..hosts.len()].to_vec();
+        Ok(Topology { hosts, nics, switches, ports, first, further, islands })
     }
 
     fn name(&self, node: Node) -> &str {
@@ -137,7 +145,8 @@ impl Graph {
         Ok(())
     }
 
-    fn check_hosts(&self) -> Result<(), TopologyError> {
+    /// Returns whether a host has several links.
+    fn check_hosts(&self) -> Result<bool, TopologyError> {
         let mut links = vec![0; self.hosts.len()];
         for link in &self.links {
             for end in [link.a, link.b] {
@@ -146,37 +155,77 @@ impl Graph {
                 }
             }
         }
-        match links.iter().position(|links| *links != 1) {
-            None => Ok(()),
-            Some(i) => {
-                let (node, name) = (self.node(i), self.hosts[i].clone());
-                Err(TopologyError::HostLinks { node, name, links: links[i] })
-            }
+        if let Some(i) = links.iter().position(|links| *links == 0) {
+            return Err(TopologyError::HostWithoutLink { node: self.node(i), name: self.hosts[i].clone() });
         }
+        let most = (0..links.len()).max_by_key(|host| links[*host]).expect("there are hosts");
+        at_most(links[most], LINKS_OF_HOST, &format!("links of {}", self.hosts[most]))?;
+        Ok(links[most] > 1)
     }
 
-    /// Joins the islands that links connect: union-find with path halving.
-    fn check_connected(&self) -> Result<(), TopologyError> {
-        let mut parent: Vec<usize> = (0..self.hosts.len() + self.switches.len()).collect();
-        let root = |parent: &mut Vec<usize>, mut i: usize| {
-            while parent[i] != i {
-                parent[i] = parent[parent[i]];
-                i = parent[i];
+    /// For each node, hosts first, the first node that it is connected with: union-find with path halving.
+    fn roots(&self) -> Vec<u32> {
+        let mut parent: Vec<u32> = (0..(self.hosts.len() + self.switches.len()) as u32).collect();
+        let root = |parent: &mut Vec<u32>, mut i: u32| {
+            while parent[i as usize] != i {
+                parent[i as usize] = parent[parent[i as usize] as usize];
+                i = parent[i as usize];
             }
             i
         };
         for link in &self.links {
-            let (a, b) = (root(&mut parent, self.place(link.a)), root(&mut parent, self.place(link.b)));
-            parent[a.max(b)] = a.min(b);
+            let [a, b] = [link.a, link.b].map(|end| root(&mut parent, self.place(end) as u32));
+            parent[a.max(b) as usize] = a.min(b);
         }
-        // A root is the first node of its island, and node 0 is the first of all.
-        match (0..parent.len()).find(|i| root(&mut parent, *i) != 0) {
+        (0..parent.len() as u32).map(|i| root(&mut parent, i)).collect()
+    }
+
+    fn check_connected(&self) -> Result<(), TopologyError> {
+        // Node 0 is the first of all.
+        match self.roots().into_iter().position(|root| root != 0) {
             None => Ok(()),
             Some(i) => {
                 let (node, from) = (self.node(i), self.name(self.node(0)).into());
                 Err(TopologyError::Unconnected { node, name: self.name(node).into(), from })
             }
         }
+    }
+
+    /// Two hosts may be joined where they are all that there is.
+    fn check_pairs(&self) -> Result<(), TopologyError> {
+        let pair = |link: &&Link| matches!((link.a, link.b), (Node::Host(_), Node::Host(_)));
+        match self.links.iter().position(|link| pair(&link)) {
+            Some(link) if self.links.len() > 1 => {
+                let Link { a, b, .. } = self.links[link];
+                Err(TopologyError::HostPair { link, a: self.name(a).into(), b: self.name(b).into() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes each further link of a host that of a host of its own: the second links of all hosts first, then the third
+    /// ones, and so on.
+    fn split_hosts(&mut self) -> Vec<FurtherLink> {
+        let mut ends: Vec<Vec<(usize, bool)>> = vec![vec![]; self.hosts.len()];
+        for (i, link) in self.links.iter().enumerate() {
+            for (end, second) in [(link.a, false), (link.b, true)] {
+                if let Node::Host(host) = end {
+                    ends[host.index()].push((i, second));
+                }
+            }
+        }
+        let most = ends.iter().map(Vec::len).max().unwrap_or_default();
+        let all = (1..most).flat_map(|number| (0..ends.len()).map(move |host| (number, host)));
+        let mut further = vec![];
+        for (number, host) in all {
+            let Some(&(link, second)) = ends[host].get(number) else { continue };
+            let name = format!("{}.eth{number}", self.hosts[host]);
+            let node = self.host(name);
+            let Link { a, b, .. } = &mut self.links[link];
+            *if second { b } else { a } = node;
+            further.push(FurtherLink { of: HostId(host as u16), number: number as u8 });
+        }
+        further
     }
 
     /// Where each switch's ports begin, and where the last one's end.
@@ -264,7 +313,7 @@ mod tests {
         hosts_at(&mut graph, s, 1);
         assert_eq!(message(graph.clone()), "a network needs at least 2 hosts, and this one has 1");
         let lone = graph.host("lone");
-        assert_eq!(message(graph.clone()), "lone has 0 links: a host must have exactly one");
+        assert_eq!(message(graph.clone()), "lone has no link: a host needs one");
         graph.link(lone, s, CABLE);
         assert!(graph.clone().build().is_ok());
 
@@ -273,7 +322,13 @@ mod tests {
             change(&mut changed);
             message(changed)
         };
-        assert_eq!(with(&|g| g.link(lone, s, CABLE)), "lone has 2 links: a host must have exactly one");
+        let pair = with(&|g| {
+            let other = g.host("other");
+            g.link(lone, other, CABLE);
+        });
+        assert_eq!(pair, "the link of lone and other joins two hosts: beside other links, one end must be a switch");
+        let many = with(&|g| (0..64).for_each(|_| g.link(lone, s, CABLE)));
+        assert_eq!(many, "65 links of lone are too many: use at most 64");
         assert_eq!(with(&|g| g.link(s, s, CABLE)), "a link joins s with itself: the ends of a link must be two nodes");
         let named = |name: &str| {
             with(&|g| {
@@ -302,6 +357,29 @@ mod tests {
             }
         };
         assert_eq!(with(&many), "16385 switches are too many: use at most 16384");
+    }
+
+    #[test]
+    fn further_links_of_hosts_are_hosts_of_their_own() {
+        let mut graph = Graph::default();
+        let [s, t] = ["s", "t"].map(|name| graph.switch(name, "switch"));
+        hosts_at(&mut graph, s, 3);
+        let [a, c] = [Node::Host(HostId(0)), Node::Host(HostId(2))];
+        graph.link(t, c, CABLE);
+        graph.link(a, t, CABLE);
+        graph.link(t, a, CABLE);
+        let topology = graph.build().unwrap();
+        let link = |of, number| FurtherLink { of: HostId(of), number };
+        assert_eq!(topology.further(), [link(0, 1), link(2, 1), link(0, 2)]);
+        assert_eq!((topology.hosts(), topology.links()), (6, 6));
+        assert_eq!([2, 3, 4, 5].map(|host| topology.owner(HostId(host)).0), [2, 0, 2, 0]);
+        let leads = |host: u16| topology.name(topology.nics()[usize::from(host)].to);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(leads), ["s", "s", "s", "t", "t", "t"]);
+        assert_eq!(topology.name(Node::Host(HostId(5))), "h0.eth2");
+        // Only the hosts join s and t.
+        let islands = topology.islands();
+        assert_eq!(islands.iter().map(|island| island == &islands[0]).filter(|same| *same).count(), 3);
+        assert_eq!((islands[0], islands[3]), (islands[2], islands[5]));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Packet fabrics: which hosts and switches there are, what joins them, and which way a packet goes.
 //!
-//! A [`Topology`] is a checked graph: every host has one link, everything is connected. It comes from a builder
+//! A [`Topology`] is a checked graph in which everything is connected. It comes from a builder
 //! ([`star`], [`dumbbell`], [`back_to_back`], [`LeafSpine`], [`fat_tree`], [`ThreeTier`], [`Tree`]) or from lists of
 //! nodes and links ([`Graph`]). [`Routes`] says which output port a packet takes, [`Path`] what an empty path costs.
 //!
 //! Output ports of switches are numbered from 0, those of a switch in one run and in the order in which its links were
-//! given, so that an engine keeps them in one array. Builders give a switch its links downward first. A host's one
-//! output is its NIC, known by the host's number.
+//! given, so that an engine keeps them in one array. Builders give a switch its links downward first.
+//!
+//! A host's output is its NIC, known by the host's number. A host of a graph may have further links. Each is a host of
+//! its own to all that sends packets, numbered after the hosts; [`Topology::further`] says whose link it is.
 
 mod channels;
 mod error;
@@ -131,7 +133,16 @@ pub struct Nic {
     pub wire: Wire,
 }
 
-/// A network of hosts and switches in which every host has one link and can reach every other.
+/// A further link of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FurtherLink {
+    /// The host.
+    pub of: HostId,
+    /// Its number among the host's links, from 1 on: the first link, number 0, is the host itself.
+    pub number: u8,
+}
+
+/// A network of hosts and switches. All is connected, perhaps only by hosts that have several links.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topology {
     hosts: Vec<String>,
@@ -140,12 +151,32 @@ pub struct Topology {
     ports: Vec<Port>,
     /// Where each switch's ports begin, and where the last one's end.
     first: Vec<u32>,
+    /// The last ones of the hosts.
+    further: Vec<FurtherLink>,
+    /// For each host a number that those have in common which switches join.
+    islands: Vec<u32>,
 }
 
 impl Topology {
-    /// How many hosts there are.
+    /// How many hosts there are, where each further link counts as one.
     pub fn hosts(&self) -> usize {
         self.hosts.len()
+    }
+
+    /// The further links of hosts, by number after those of the hosts.
+    pub fn further(&self) -> &[FurtherLink] {
+        &self.further
+    }
+
+    /// The host whose link a number is; a host itself for its own.
+    pub fn owner(&self, host: HostId) -> HostId {
+        let further = host.index().checked_sub(self.hosts.len() - self.further.len());
+        further.map_or(host, |further| self.further[further].of)
+    }
+
+    /// For each host a number: packets go between those that have the same one.
+    pub fn islands(&self) -> &[u32] {
+        &self.islands
     }
 
     /// All hosts in order.
@@ -186,7 +217,7 @@ impl Topology {
         }
     }
 
-    /// A node's name: `host17`, `tor3`.
+    /// A node's name: `host17`, `tor3`; `host17.eth1` for the second link of a host.
     pub fn name(&self, node: Node) -> &str {
         match node {
             Node::Host(host) => &self.hosts[host.index()],

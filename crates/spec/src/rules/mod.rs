@@ -4,12 +4,14 @@
 mod circuits;
 mod classes;
 mod clock;
+mod further_links;
 mod leave_out;
 mod lossless;
 mod ports;
 mod recording;
 
 pub(crate) use clock::slow_links;
+pub(crate) use further_links::further_links;
 pub(crate) use leave_out::left_out;
 pub(crate) use lossless::{adapters, lossless_hybrid, lossless_switches};
 pub(crate) use ports::{port_names, port_of_name, special_ports};

@@ -144,6 +144,9 @@ impl ProgramTable {
         directory: &HostDirectory,
     ) -> Result<Vec<Program>, (&'static str, String)> {
         let hosts = directory.hosts(self.on).map_err(|text| ("on", text))?;
+        if let Some(link) = hosts.iter().find_map(|host| directory.further_link(*host)) {
+            return Err(("on", format!("{} is a further link of host{}: write that", self.on, link.of.0)));
+        }
         if self.start >= duration {
             let text = format!("it would start after the run's end: use less than duration, {duration}");
             return Err(("start", text));

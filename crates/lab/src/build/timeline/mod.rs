@@ -77,7 +77,7 @@ impl Timeline {
             window: TraceWindow { file, scale: u64::from(spec.time_scale), from, until },
             tracks: BTreeMap::new(),
             places: places.into_iter().map(|place| (place.code(), place)).collect(),
-            racks: (spec.hosts() / spec.hosts_per_rack.max(1)) as u32,
+            racks: ((spec.hosts() - spec.network.further().len()) / spec.hosts_per_rack.max(1)) as u32,
             points,
             shown: request.flows.clone(),
             ends: request.flows.as_ref().map(|flows| ends(flows, &world.flows())),
