@@ -104,6 +104,7 @@ def test_files_that_are_none(place: Path, make: Callable[[Path], None], message:
         (SHORT.replace('"1ms"', "2020-01-01"), "duration: expected a time, found the date 2020-01-01"),
         (SHORT.replace('"10kB"', '"18446744073709551615B"'), "is out of range"),
         (SHORT.replace("hosts = 8", "hosts = 1000000000"), "out of range"),
+        (SHORT.replace("hosts = 8", "hosts = 8.0"), "a whole number of hosts, found the number 8.0"),
         (SHORT.replace('"10Gbps"', '"1bps"'), "takes longer than 1s"),
     ],
 )
@@ -125,6 +126,10 @@ def test_wrong_experiments(place: Path, text: str, message: str) -> None:
         ('name = ["../a", "b"]', "cannot be the name of a directory"),
         ('"sweep.seed" = [1]', "sweep.seed"),
         ('"" = [1]', "sweep.: unknown key"),
+        (
+            '"workload.-1.size" = ["1kB"]',
+            "workload is a list of tables: name one by its number, as workload.0",
+        ),
         ('"workload.99.size" = ["1kB"]', "workload is a list of 1"),
         ('"workload.18446744073709551616.size" = ["1kB"]', "workload is a list of 1"),
     ],
@@ -135,6 +140,12 @@ def test_wrong_axes(place: Path, axis: str, message: str) -> None:
     assert code == 2
     assert message.replace("\\", "") in errors
     assert not (place / "results").exists()
+
+
+def test_without_its_kind_a_fabric_needs_only_that(place: Path) -> None:
+    (place / "x.toml").write_text(SHORT.replace('kind = "star"\n', ""))
+    expected = 'error: x.toml:3:2: fabric.kind: missing: write for example kind = "hybrid" in [fabric]\n'
+    assert said("inspect", "x.toml") == (2, expected)
 
 
 def test_a_list_of_tables_is_no_sweep(place: Path) -> None:

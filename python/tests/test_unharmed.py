@@ -259,6 +259,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_partial_file(short: Path, words: 
     )
     assert ended.returncode in (1, 2), ended.stderr
     assert "No space left" in ended.stderr and len(ended.stderr.splitlines()) == 1, ended.stderr
+    assert not re.search(r"/\.[a-z]+-", ended.stderr), "an unfinished file's name is none of the user's"
     before, after = ((short.parent / name).read_text() for name in ("before", "after"))
     assert after == before
 

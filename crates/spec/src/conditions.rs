@@ -227,7 +227,10 @@ pub(crate) fn check(
     mut idle: Vec<Problem>,
 ) -> Result<(), SpecError> {
     let experiment = conditions.experiment;
-    conditions.missing(model::network(), "", places, &mut missing);
+    // Without the kind of fabric it is not known what the fabric needs.
+    if missing.iter().all(|problem| problem.key != "fabric.kind") {
+        conditions.missing(model::network(), "", places, &mut missing);
+    }
     if experiment.flows.len() + experiment.workload.len() + experiment.program.len() == 0 {
         let write = "no flow, so nothing would happen: add [[flows]] with from = \"rack0\" and to = \"rack1\"";
         missing.push(places.problem("flows", write));

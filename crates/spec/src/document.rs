@@ -106,7 +106,7 @@ impl TomlValue {
         match self {
             TomlValue::Text(text) => format!("the text \"{text}\""),
             TomlValue::Integer(n) => format!("the number {n}"),
-            TomlValue::Float(x) => format!("the number {x}"),
+            TomlValue::Float(x) => format!("the number {x:?}"),
             TomlValue::Flag(flag) => format!("{flag}"),
             TomlValue::Date(date) => format!("the date {date}"),
             TomlValue::List(_) => "a list".into(),

@@ -95,7 +95,7 @@ impl SchemaWalk {
                     self.idle.push(self.places.problem(&first, idle(key)));
                 }
             } else {
-                self.wrong(&path, &entry.origin, unknown(&path, table));
+                self.wrong(&path, &entry.origin, unknown(&path, table, Some(variant)));
             }
         }
         for key in variant.keys.iter().filter(|key| key.without == Without::Required) {
@@ -183,7 +183,7 @@ impl SchemaWalk {
             let path = join(path, &entry.name);
             match table.key(&entry.name) {
                 Some(key) => drop(self.entry(key, entry, &path)),
-                None => self.wrong(&path, &entry.origin, unknown(&path, table)),
+                None => self.wrong(&path, &entry.origin, unknown(&path, table, None)),
             }
         }
         self.missing.push(self.places.missing(table.kind.as_ref()?, path));
@@ -272,8 +272,8 @@ fn example_of(table: &Table) -> Json {
     Json::Object(json)
 }
 
-/// What to say of a key that its table does not have.
-fn unknown(path: &str, table: &Table) -> String {
+/// What to say of a key that its table does not have, of this variant where that is known.
+fn unknown(path: &str, table: &Table, variant: Option<&Variant>) -> String {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     if let Some(now) = renamed::now(path) {
         return format!("has a new name: write {now}");
@@ -286,7 +286,11 @@ fn unknown(path: &str, table: &Table) -> String {
         return format!("unknown key: did you mean {}?", elsewhere.path.replace('*', "0"));
     }
     let table = if parent.is_empty() { "the experiment".into() } else { format!("[{parent}]") };
-    format!("unknown key: {table} has {}", siblings.join(", "))
+    let possible = match variant {
+        Some(Variant { kind: Some(_), keys, .. }) => keys.iter().map(|key| key.name.as_str()).collect(),
+        _ => siblings,
+    };
+    format!("unknown key: {table} has {}", possible.join(", "))
 }
 
 /// What to say of a path that leads to no key.
@@ -299,11 +303,15 @@ fn unknown_at(path: &str) -> String {
         match table.key(step).map(|key| &key.shape) {
             Some(Shape::Table(inner)) => table = inner,
             Some(Shape::Tables(inner)) => {
-                so_far = join(&so_far, steps.next().unwrap_or("0"));
+                let number = steps.next().unwrap_or("0");
+                if !is_index(number) {
+                    return format!("{so_far} is a list of tables: name one by its number, as {so_far}.0");
+                }
+                so_far = join(&so_far, number);
                 table = inner;
             }
             Some(_) => return format!("unknown key: {so_far} has nothing below it"),
-            None => return unknown(&so_far, table),
+            None => return unknown(&so_far, table, None),
         }
     }
     format!("{path} is a table: name one of its keys, {}", table.names().join(", "))

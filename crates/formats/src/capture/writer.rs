@@ -2,7 +2,7 @@
 
 use super::address::Addresses;
 use super::headers::HeaderFormat;
-use crate::unfinished;
+use crate::unfinished::{self, UnfinishedFile};
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_units::{Bytes, Rate};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -14,7 +14,6 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tempfile::NamedTempFile;
 
 /// Most bytes of a packet in the file: the largest IP and TCP headers together.
 const SNAP_LENGTH: u32 = 120;
@@ -27,7 +26,7 @@ const NANOSECONDS: u8 = 9;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-type CaptureFile = PcapNgWriter<BufWriter<NamedTempFile>>;
+type CaptureFile = PcapNgWriter<BufWriter<UnfinishedFile>>;
 
 /// Writes packets to a capture; clones write to the same file.
 #[derive(Clone)]

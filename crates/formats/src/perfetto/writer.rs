@@ -2,10 +2,9 @@
 //! complete.
 
 use super::schema::{CounterDescriptor, DebugAnnotation, EventType, TracePacket, TrackDescriptor, TrackEvent};
-use crate::unfinished;
+use crate::unfinished::{self, UnfinishedFile};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// All packets are of one sequence.
 const SEQUENCE: u32 = 1;
@@ -49,7 +48,7 @@ pub struct TimelineError {
 pub struct TimelineWriter {
     path: PathBuf,
     /// `None` after a write has failed.
-    file: Option<BufWriter<NamedTempFile>>,
+    file: Option<BufWriter<UnfinishedFile>>,
     failure: Option<io::Error>,
     tracks: u64,
     bytes: Vec<u8>,
