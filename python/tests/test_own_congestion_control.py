@@ -71,6 +71,18 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "mine"
 
 
+def test_a_class_that_no_flow_uses_is_warned_of(experiment: Path) -> None:
+    def warnings(overrides: dict[str, object]) -> list[str]:
+        result = fl.run(experiment, {"duration": "5ms", **overrides}, congestion_control={"gentle": Gentle})
+        return [warning for warning in result.warnings if "gentle" in warning]
+
+    (warning,) = warnings({"tcp.cc": "newreno"})
+    assert warning.startswith("no flow uses the congestion control gentle: name it, ")
+    assert not warnings({"tcp.cc": "gentle"})
+    assert not warnings({"flows.0.cc": "gentle"})
+    assert not warnings({"flows.1.cc": "gentle", "tcp.cc": "dctcp", "switch.ecn": 10})
+
+
 def command(*words: str, cwd: Path, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "firstlight", *words], cwd=cwd, capture_output=True, text=True, check=False

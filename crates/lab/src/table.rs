@@ -75,6 +75,12 @@ impl<K: Copy + Ord> NamedRows<K> {
         NamedRows { codes: BTreeMap::new(), last: None, named: Named::default() }
     }
 
+    /// A column for which memory of so many rows is there.
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        let named = Named { names: vec![], codes: Vec::with_capacity(rows) };
+        NamedRows { codes: BTreeMap::new(), last: None, named }
+    }
+
     /// Adds a row; `name` is asked once for each key.
     pub(crate) fn push(&mut self, key: K, name: impl FnOnce(K) -> Cow<'static, str>) {
         let known = self.last.filter(|(last, _)| *last == key).map(|(_, code)| code);

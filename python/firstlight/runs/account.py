@@ -3,7 +3,12 @@
 Times are whole picoseconds and add up to the flow's completion time exactly.
 """
 
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
@@ -47,7 +52,7 @@ NAMED = 0.1
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a flow's time."""
+    """Neighbouring parts of a flow's time that have one cause, at one place."""
 
     name: str
     time_ps: int
@@ -118,22 +123,24 @@ class Account:
 
     def chain(self) -> list[Event]:
         """The parts of the time in order; those that differ in ``who`` alone are one."""
-        same = ["cause", "where", "waiting_for", "detail"]
-        changes = (self.events[same] != self.events[same].shift()).any(axis=1).cumsum()
-        return [self._event(rows) for _, rows in self.events.groupby(changes, sort=True)]
+        same = itemgetter("cause", "where", "waiting_for", "detail")
+        return [self._event(list(rows)) for _, rows in groupby(self.events.to_dict("records"), same)]
 
-    def _event(self, rows: pd.DataFrame) -> Event:
-        first, times = rows.iloc[0], rows.groupby("who")["time_ps"].sum()
-        most, others = str(times.idxmax()), len(times) - 1
+    def _event(self, rows: list[dict[Hashable, Any]]) -> Event:
+        first, times = rows[0], Counter[str]()
+        for row in rows:
+            times[row["who"]] += row["time_ps"]
+        most = max(sorted(times), key=times.__getitem__)
+        others = max(len(times) - 1, *(row["others"] for row in rows))
         who = "itself" if most == f"flow {self.flow}" else most
         return Event(
-            int(first["at_ps"]),
-            int(rows["time_ps"].sum()),
-            str(first["cause"]),
-            str(first["where"]),
+            first["at_ps"],
+            times.total(),
+            first["cause"],
+            first["where"],
             f"{who} and {others} more" if others else who,
-            str(first["waiting_for"]),
-            str(first["detail"]),
+            first["waiting_for"],
+            first["detail"],
         )
 
     def _phrase(self, part: Part) -> str:

@@ -14,6 +14,7 @@ const MANY_WEEKS: u64 = 100;
 /// Warnings on an experiment before it runs.
 pub fn of_spec(spec: &Spec) -> Vec<String> {
     let mut notes = spec.notes.clone();
+    unused_controllers(spec, &mut notes);
     ecn(spec, &mut notes);
     notes.extend(out_of_reach(spec));
     workloads(spec, &mut notes);
@@ -40,6 +41,17 @@ pub fn of_spec(spec: &Spec) -> Vec<String> {
 
 fn uses(spec: &Spec, control: &str) -> bool {
     spec.flows.iter().any(|flow: &Flow| flow.cc.name() == control)
+}
+
+/// Warns of the user's own congestion controls that no flow has.
+fn unused_controllers(spec: &Spec, notes: &mut Vec<String>) {
+    for own in spec.own.iter().filter(|own| !uses(spec, own.name())) {
+        notes.push(format!(
+            "no flow uses the congestion control {name}: name it, for example with --set tcp.cc={name} or by cc of a \
+             flow, or take it out",
+            name = own.name()
+        ));
+    }
 }
 
 /// Whether any packet may be ECN-capable.

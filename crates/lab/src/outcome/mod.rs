@@ -54,9 +54,7 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let (counters, timeline) = simulate(spec, files, progress)?;
     if let Some(timeline) = timeline {
-        for (flow, steps) in measure::critical_paths(spec, &counters) {
-            timeline.add_path(flow, &steps);
-        }
+        measure::critical_paths(spec, &counters, |flow, steps| timeline.add_path(flow, steps));
         timeline.finish(spec, counters.end, &counters.flows, &counters.messages)?;
     }
     Ok(Outcome::of(spec, overrides, &counters))

@@ -3,7 +3,7 @@
 use super::{integers, names, read};
 use firstlight_lab::{Files, Outcome, run};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 const STAR: &str = "[fabric]\nkind = \"star\"\nhosts = 6\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
@@ -106,13 +106,41 @@ fn events(outcome: &Outcome, flow: i64) -> String {
 
 const NAMES: [&str; 4] = ["cause", "where", "who", "waiting_for"];
 
-/// The time of a table by flow and names.
+/// Causes whose `who` is in `account_events` only the one that took most of a wait.
+const AHEAD: [&str; 2] = ["queueing", "interface_queue"];
+
+/// Checks that each flow that took most of a wait has time in the account, beside so many others as stood ahead.
+fn check_ahead(outcome: &Outcome, text: &str) -> Result<(), TestCaseError> {
+    let mut known: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    let columns = |table| NAMES.map(|column| names(outcome, table, column));
+    let ([causes, places, whos, waiting], flows) = (columns("account"), integers(outcome, "account", "flow"));
+    for row in 0..flows.len() {
+        known.entry((flows[row], causes[row], places[row], waiting[row])).or_default().insert(whos[row]);
+    }
+    let [causes, places, whos, waiting] = columns("account_events");
+    let table = "account_events";
+    let (flows, others) = (integers(outcome, table, "flow"), integers(outcome, table, "others"));
+    let (at, times) = (integers(outcome, table, "at_ps"), integers(outcome, table, "time_ps"));
+    for row in 0..flows.len() {
+        let all = &known[&(flows[row], causes[row], places[row], waiting[row])];
+        prop_assert!(all.contains(whos[row]), "{} {}\n{}", flows[row], whos[row], text);
+        prop_assert!((others[row] as usize) < all.len(), "{} others of {:?}\n{}", others[row], all, text);
+        prop_assert!(others[row] == 0 || AHEAD.contains(&causes[row]), "{}\n{}", causes[row], text);
+        if row > 0 && flows[row] == flows[row - 1] {
+            prop_assert_eq!(at[row], at[row - 1] + times[row - 1], "without gaps\n{}", text);
+        }
+    }
+    Ok(())
+}
+
+/// The time of a table by flow and names, without whose packets stood ahead.
 fn by_name<'a>(outcome: &'a Outcome, table: &str) -> BTreeMap<(i64, [&'a str; 4]), i64> {
     let columns = NAMES.map(|column| names(outcome, table, column));
     let (flows, times) = (integers(outcome, table, "flow"), integers(outcome, table, "time_ps"));
     let mut sums = BTreeMap::new();
     for (row, (flow, time)) in flows.iter().zip(times).enumerate().filter(|(_, (_, time))| **time > 0) {
         let names = [0, 1, 2, 3].map(|column: usize| columns[column][row]);
+        let names = if AHEAD.contains(&names[0]) { [names[0], names[1], "", names[3]] } else { names };
         *sums.entry((*flow, names)).or_default() += time;
     }
     sums
@@ -143,6 +171,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         prop_assert_eq!(sums.get(&(flow as i64)).copied(), Some((fct * 1e6).round() as i64), "flow {}\n{}", flow, text);
     }
     prop_assert_eq!(by_name(&outcome, "account"), by_name(&outcome, "account_events"), "{}", text);
+    check_ahead(&outcome, text)?;
     check_messages(&outcome, text)
 }
 

@@ -8,6 +8,9 @@ use firstlight_units::Time;
 /// Hops in a block: a port that passes one packet wastes 1 kB at most.
 const BLOCK: usize = 64;
 
+/// Hops in what a processor reads from memory at once.
+const HOPS_PER_CACHE_LINE: usize = 64 / size_of::<Hop>();
+
 /// Hops of all places.
 #[derive(Clone, Debug, Default)]
 pub struct HopLog {
@@ -76,6 +79,23 @@ impl HopLog {
     #[inline]
     pub fn get(&self, number: usize) -> &Hop {
         &self.hops[number]
+    }
+
+    /// Reads the hops between two moments in the order in which they lie in memory, which brings them into the
+    /// processor's cache.
+    pub fn read_through(&self, from: Time, until: Time) {
+        // Of each place a block may have begun before.
+        let open: usize = self.places.iter().map(Vec::len).sum();
+        let began = |moment: Time| {
+            let mut numbers = (0, self.blocks.len());
+            while numbers.0 < numbers.1 {
+                let middle = usize::midpoint(numbers.0, numbers.1);
+                if self.hops[middle * BLOCK].at < moment { numbers.0 = middle + 1 } else { numbers.1 = middle }
+            }
+            numbers.0.saturating_sub(open)
+        };
+        let hops = &self.hops[began(from) * BLOCK..began(until) * BLOCK];
+        std::hint::black_box(hops.iter().step_by(HOPS_PER_CACHE_LINE).map(|hop| hop.at.as_ps()).sum::<u64>());
     }
 
     /// The place of a hop: [`super::Place::code`].

@@ -34,6 +34,41 @@ pub(super) enum Cause {
 }
 
 impl Cause {
+    /// How many there are.
+    pub(super) const COUNT: usize = Cause::Unknown as usize + 1;
+
+    /// All, each at the place of its number.
+    pub(super) const ALL: [Cause; Cause::COUNT] = [
+        Cause::Computation,
+        Cause::Application,
+        Cause::SynLoss,
+        Cause::DelayedAck,
+        Cause::Stack,
+        Cause::Pacing,
+        Cause::InterfaceRoom,
+        Cause::HostPacer,
+        Cause::RateLimiter,
+        Cause::InterfaceQueue,
+        Cause::WindowProbe,
+        Cause::Timeout,
+        Cause::TailProbe,
+        Cause::FastRecovery,
+        Cause::Reordering,
+        Cause::Serialization,
+        Cause::Propagation,
+        Cause::Queueing,
+        Cause::PacketSwitch,
+        Cause::Night,
+        Cause::DayTooShort,
+        Cause::Pause,
+        Cause::Unknown,
+    ];
+
+    /// Whether packets of several flows may be the cause, one after the other.
+    pub(super) const fn is_of_packets_ahead(self) -> bool {
+        matches!(self, Cause::Queueing | Cause::InterfaceQueue)
+    }
+
     /// The cause as table `account` names it.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -170,15 +205,10 @@ pub(super) struct Step {
     pub(super) waiting: Waiting,
     pub(super) cause: Cause,
     pub(super) place: Where,
+    /// Of a wait behind packets of several flows the one that took most of it.
     pub(super) who: Who,
+    /// How many others' packets stood ahead too.
+    pub(super) others: u32,
     /// The departure of the packet that was lost, where a loss is the cause.
     pub(super) lost: Option<usize>,
-}
-
-impl Step {
-    /// Whether both are of one cause, so that one that follows the other goes on with it.
-    pub(super) fn is_like(&self, other: &Step) -> bool {
-        (self.waiting, self.cause, self.place, self.who, self.lost)
-            == (other.waiting, other.cause, other.place, other.who, other.lost)
-    }
 }

@@ -113,6 +113,14 @@ impl Line {
         &self.whos
     }
 
+    /// Who has most of the time of `sums`, and how many others have some.
+    pub(super) fn most(&self, sums: &[u64]) -> (Who, u32) {
+        let count = sums.iter().filter(|time| **time > 0).count();
+        let largest = sums.iter().copied().max().unwrap_or_default();
+        let who = sums.iter().zip(&self.whos).filter(|(time, _)| **time == largest).map(|(_, who)| *who).min();
+        (who.unwrap_or(Who::Nobody), count.saturating_sub(1) as u32)
+    }
+
     /// What was served from one moment to another, up to the service of a number, which ends at the later moment or
     /// after it. `None` where the transmitter was idle meanwhile.
     pub(super) fn served(&self, last: usize, [from, until]: [Time; 2]) -> Option<Served> {

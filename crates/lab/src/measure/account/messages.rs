@@ -4,7 +4,7 @@
 use super::Names;
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::sums::{Sum, Sums};
-use super::walk::{self, Parts, Stretch};
+use super::walk::{self, Stretch};
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use firstlight_sim::causes::{CauseReport, RecordId};
@@ -32,8 +32,8 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
         let ((_, ready), Stretch { flow, start, .. }) = (messages[which], stretches[which]);
         computation(names.spec, flow, [ready, start])
     };
-    let sums = walk::walk(names.index, &stretches, begin, Sums::into_sorted);
-    let of_message = |((number, _), sums): (&(usize, Time), Vec<Sum>)| {
+    let sums = walk::walk(names.index, &stretches, begin);
+    let of_message = |((number, _), (sums, _)): (&(usize, Time), (Vec<Sum>, Vec<Step>))| {
         sums.into_iter().map(|sum| (*number, sum)).collect::<Vec<_>>()
     };
     let rows: Vec<(usize, Sum)> = messages.iter().zip(sums).flat_map(of_message).collect();
@@ -62,6 +62,6 @@ fn computation<'a>(spec: &Spec, flow: usize, [from, until]: [Time; 2]) -> Sums<'
     let place = spec.flows.get(flow).map_or(Where::Nowhere, |flow| Where::Host(flow.src.0));
     let (waiting, cause) = (Waiting::Application, Cause::Computation);
     let mut sums = Sums::new(spec.time_scale);
-    sums.add(Step { from, until, waiting, cause, place, who: Who::Nobody, lost: None });
+    sums.add(Step { from, until, waiting, cause, place, who: Who::Nobody, others: 0, lost: None });
     sums
 }

@@ -12,6 +12,7 @@ mod events;
 mod index;
 mod line;
 mod messages;
+mod steps;
 mod sums;
 mod wait;
 mod walk;
@@ -26,7 +27,7 @@ use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, 
 use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use sums::{Sum, Sums};
 use walk::Stretch;
 
@@ -35,19 +36,23 @@ pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> 
     let index = Index::new(causes, &counters.flows, spec.time_scale);
     let names = Names { spec, index: &index };
     let (flows, chosen) = accounted(spec, counters, causes);
-    let all = walk::walk(&index, &flows, |_| Sums::new(spec.time_scale), Sums::into_sorted);
-    let of_flow = |(flow, sums): (&Stretch, Vec<Sum>)| sums.into_iter().map(|sum| (flow.flow, sum)).collect::<Vec<_>>();
-    let sums: Vec<(usize, Sum)> = flows.iter().zip(all).flat_map(of_flow).collect();
-    let mut tables = vec![account(&names, &sums), events::table(&names, &slowest(&flows, events(spec)))];
+    let with_steps: BTreeSet<usize> = slowest(&flows, events(spec)).into_iter().map(|flow| flow.flow).collect();
+    let begin = |which: usize| Sums::with_steps(spec.time_scale, with_steps.contains(&flows[which].flow));
+    let (mut sums, mut steps) = (vec![], vec![]);
+    for (flow, (of_flow, parts)) in flows.iter().zip(walk::walk(&index, &flows, begin)) {
+        sums.extend(of_flow.into_iter().map(|sum| (flow.flow, sum)));
+        steps.push((*flow, parts));
+    }
+    let mut tables = vec![account(&names, &sums), events::table(&names, steps)];
     if !counters.messages.is_empty() {
         tables.push(messages::table(&names, counters, causes, &chosen));
     }
     tables
 }
 
-/// The parts of the time of the slowest flows, of so many as table `account_events` has, for a timeline.
-pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Vec<PathStep>)> {
-    let Some(causes) = &counters.causes else { return vec![] };
+/// Hands over the parts of the time of the slowest flows, of so many as table `account_events` has, for a timeline.
+pub(crate) fn critical_paths(spec: &Spec, counters: &Counters, mut add: impl FnMut(usize, &[PathStep])) {
+    let Some(causes) = &counters.causes else { return };
     let index = Index::new(causes, &counters.flows, spec.time_scale);
     let names = Names { spec, index: &index };
     let step = |step: Step| PathStep {
@@ -56,11 +61,13 @@ pub(crate) fn critical_paths(spec: &Spec, counters: &Counters) -> Vec<(usize, Ve
         cause: step.cause.name(),
         waiting_for: step.waiting.name(),
         place: names.place(step.place),
-        who: names.who(step.who),
+        who: names.behind(step.who, step.others),
     };
     let flows = slowest(&accounted(spec, counters, causes).0, events(spec));
-    let paths = walk::walk(&index, &flows, |_| vec![], |steps| steps.into_iter().rev().map(step).collect());
-    flows.iter().map(|flow| flow.flow).zip(paths).collect()
+    let all = walk::walk(&index, &flows, |_| Sums::with_steps(spec.time_scale, true));
+    for (flow, (_, steps)) in flows.iter().zip(all) {
+        add(flow.flow, &steps.into_iter().rev().map(step).collect::<Vec<_>>());
+    }
 }
 
 /// The complete flows that have accounts, in the order of their numbers, and whether each flow has one once complete.
@@ -137,6 +144,11 @@ impl Names<'_> {
             Who::Circle => "circle".into(),
             Who::PauseFrames => "pause frames".into(),
         }
+    }
+
+    /// Who was the cause of a part of the time, and how many others.
+    fn behind(&self, who: Who, others: u32) -> String {
+        if others == 0 { self.who(who) } else { format!("{} and {others} more", self.who(who)) }
     }
 
     /// The packet of a departure.

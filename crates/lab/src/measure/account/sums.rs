@@ -3,7 +3,7 @@
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::own_time;
 use super::line::{Line, Served};
-use super::walk::Parts;
+use super::steps::Steps;
 use firstlight_units::Time;
 use std::collections::BTreeMap;
 
@@ -18,36 +18,47 @@ pub(super) struct Sum {
     pub(super) time: i64,
 }
 
-/// What sums have in common but for who was the cause.
-type Head = (Waiting, Cause, Where);
+/// What sums have in common but for the cause, and who it was.
+type Head = (Waiting, Where);
 
 /// The sums of one head.
 #[derive(Debug)]
 struct Group<'a> {
     head: Head,
-    /// Of nobody.
-    nobody: u64,
-    others: BTreeMap<Who, u64>,
+    /// Of nobody, by cause.
+    nobody: [u64; Cause::COUNT],
+    others: BTreeMap<(Cause, Who), u64>,
     /// Of whose packets passed a place, as its line numbers them.
-    line: Option<(&'a Line, Vec<u64>)>,
+    line: Option<(Cause, &'a Line, Vec<u64>)>,
 }
 
 /// How many groups are found without a search.
 const RECENT: usize = 256;
 
-/// Sums of a walk.
+/// Sums of a walk, and each part where these are wanted.
 pub(super) struct Sums<'a> {
     time_scale: u64,
     groups: Vec<Group<'a>>,
     numbers: BTreeMap<Head, usize>,
+    /// The group that was found last.
+    last: usize,
     /// Groups by a hash of their heads: those that were found last.
     recent: [u32; RECENT],
+    steps: Option<Steps>,
+    /// Memory for the sums of a wait.
+    ahead: Vec<u64>,
 }
 
 impl<'a> Sums<'a> {
     pub(super) fn new(time_scale: u32) -> Self {
         let time_scale = u64::from(time_scale);
-        Sums { time_scale, groups: vec![], numbers: BTreeMap::new(), recent: [0; RECENT] }
+        let (groups, numbers, ahead) = (vec![], BTreeMap::new(), vec![]);
+        Sums { time_scale, groups, numbers, last: 0, recent: [0; RECENT], steps: None, ahead }
+    }
+
+    /// Sums that keep each part, if these are wanted.
+    pub(super) fn with_steps(time_scale: u32, wanted: bool) -> Self {
+        Sums { steps: wanted.then(Steps::default), ..Sums::new(time_scale) }
     }
 
     /// A moment in the experiment's own time.
@@ -55,62 +66,85 @@ impl<'a> Sums<'a> {
         own_time(at, self.time_scale)
     }
 
+    #[inline]
     fn group(&mut self, head: Head) -> &mut Group<'a> {
-        let (waiting, cause, place) = head;
+        if self.groups.get(self.last).is_none_or(|group| group.head != head) {
+            self.last = self.find(head);
+        }
+        &mut self.groups[self.last]
+    }
+
+    fn find(&mut self, head: Head) -> usize {
+        let (waiting, place) = head;
         let place = match place {
             Where::Nowhere => 1,
             Where::Host(host) => usize::from(host) * 5 + 2,
             Where::Place(code) => code as usize * 7 + (code >> 24) as usize,
             Where::Voq(src, dst) => usize::from(src) * 11 + usize::from(dst) * 13,
         };
-        let hash = (place + cause as usize * 17 + waiting as usize * 29) % RECENT;
+        let hash = (place + waiting as usize * 29) % RECENT;
         let recent = self.recent[hash] as usize;
         if self.groups.get(recent).is_some_and(|group| group.head == head) {
-            return &mut self.groups[recent];
+            return recent;
         }
         let next = self.groups.len();
         let number = *self.numbers.entry(head).or_insert(next);
         if number == next {
-            self.groups.push(Group { head, nobody: 0, others: BTreeMap::new(), line: None });
+            self.groups.push(Group { head, nobody: [0; Cause::COUNT], others: BTreeMap::new(), line: None });
         }
         self.recent[hash] = number as u32;
-        &mut self.groups[number]
+        number
     }
 
-    /// All sums, in the order of their names.
-    pub(super) fn into_sorted(self) -> Vec<Sum> {
+    /// Adds a part.
+    pub(super) fn add(&mut self, step: Step) {
+        let time = self.own(step.until) - self.own(step.from);
+        let group = self.group((step.waiting, step.place));
+        match step.who {
+            Who::Nobody => group.nobody[step.cause as usize] += time,
+            who => *group.others.entry((step.cause, who)).or_default() += time,
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.add(step, time);
+        }
+    }
+
+    /// Adds a wait in which a place served without a gap; `step` says everything but whose packets it served.
+    pub(super) fn add_served(&mut self, step: Step, line: &'a Line, served: Served) {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        let is_kept = self.steps.is_some();
+        let group = self.group((step.waiting, step.place));
+        let (_, _, sums) = group.line.get_or_insert_with(|| (step.cause, line, vec![0; line.whos().len()]));
+        if !is_kept {
+            line.add(served, sums);
+            return;
+        }
+        ahead.clear();
+        ahead.resize(sums.len(), 0);
+        line.add(served, &mut ahead);
+        sums.iter_mut().zip(&ahead).for_each(|(sum, time)| *sum += time);
+        let (who, others) = line.most(&ahead);
+        if let Some(steps) = &mut self.steps {
+            steps.add_whole(Step { who, others, ..step });
+        }
+        self.ahead = ahead;
+    }
+
+    /// All sums in the order of their names, and the parts that are kept, the last first.
+    pub(super) fn into_sorted(self) -> (Vec<Sum>, Vec<Step>) {
         let mut all = vec![];
-        for Group { head: (waiting, cause, place), nobody, mut others, line } in self.groups {
-            if let Some((line, sums)) = line {
+        for Group { head: (waiting, place), nobody, mut others, line } in self.groups {
+            if let Some((cause, line, sums)) = line {
                 for (who, time) in line.whos().iter().zip(sums) {
-                    *others.entry(*who).or_default() += time;
+                    *others.entry((cause, *who)).or_default() += time;
                 }
             }
-            others.insert(Who::Nobody, nobody);
-            let of = |(who, time): (Who, u64)| Sum { waiting, cause, place, who, time: time as i64 };
-            all.extend(others.into_iter().filter(|(_, time)| *time > 0).map(of));
+            let of = |(cause, who, time): (Cause, Who, u64)| Sum { waiting, cause, place, who, time: time as i64 };
+            let alone = Cause::ALL.into_iter().map(|cause| (cause, Who::Nobody, nobody[cause as usize]));
+            let together = others.into_iter().map(|((cause, who), time)| (cause, who, time));
+            all.extend(alone.chain(together).filter(|(.., time)| *time > 0).map(of));
         }
         all.sort_unstable();
-        all
-    }
-}
-
-impl<'a> Parts<'a> for Sums<'a> {
-    const IN_SUM: bool = true;
-    const TOGETHER: usize = 64;
-
-    fn add(&mut self, step: Step) {
-        let time = self.own(step.until) - self.own(step.from);
-        let group = self.group((step.waiting, step.cause, step.place));
-        match step.who {
-            Who::Nobody => group.nobody += time,
-            who => *group.others.entry(who).or_default() += time,
-        }
-    }
-
-    fn add_served(&mut self, head: Head, line: &'a Line, served: Served) {
-        let group = self.group(head);
-        let (line, sums) = group.line.get_or_insert_with(|| (line, vec![0; line.whos().len()]));
-        line.add(served, sums);
+        (all, self.steps.map(Steps::into_all).unwrap_or_default())
     }
 }

@@ -29,8 +29,8 @@ pub(super) trait WaitParts<'a> {
     /// Takes a part.
     fn push(&mut self, part: WaitPart);
 
-    /// Takes all parts since a moment, in which a place served without a gap.
-    fn push_served(&mut self, from: Time, cause: Cause, place: Where, line: &'a Line, served: Served);
+    /// Takes all parts between two moments, in which a place served without a gap.
+    fn push_served(&mut self, span: [Time; 2], head: (Cause, Where), line: &'a Line, served: Served);
 }
 
 /// A wait that is divided.
@@ -50,12 +50,12 @@ impl<'a, P: WaitParts<'a>> Wait<'a, '_, P> {
         &mut self,
         code: u32,
         [from, until]: [Time; 2],
-        (cause, place): (Cause, Where),
+        head: (Cause, Where),
         last: impl FnOnce(&Line) -> usize,
     ) -> bool {
         let Some(line) = self.index.line(code).filter(|_| self.parts.adds_up(from)) else { return false };
         let Some(served) = line.served(last(line), [from, until]) else { return false };
-        self.parts.push_served(from, cause, place, line, served);
+        self.parts.push_served([from, until], head, line, served);
         true
     }
 

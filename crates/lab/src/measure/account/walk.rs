@@ -6,41 +6,14 @@
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::{Index, Service};
 use super::line::{Line, Served};
+use super::sums::{Sum, Sums};
 use super::wait::{self, WaitPart, WaitParts};
 use firstlight_sim::causes::{Departure, Record, RecordId, Sent, Trigger};
 use firstlight_transport::Alarms;
 use firstlight_units::{Span, Time};
 
-/// What becomes of the parts of a time, which a walk finds from the last to the first.
-pub(super) trait Parts<'a> {
-    /// Whether the parts of a wait are added up in any order.
-    const IN_SUM: bool;
-    /// How many walks go side by side.
-    const TOGETHER: usize;
-
-    /// Takes a part.
-    fn add(&mut self, step: Step);
-
-    /// Takes a part of a wait in which a place served without a gap.
-    fn add_served(&mut self, head: (Waiting, Cause, Where), line: &'a Line, served: Served);
-}
-
-/// The parts one by one. Those of one cause that follow each other become one.
-impl Parts<'_> for Vec<Step> {
-    const IN_SUM: bool = false;
-    const TOGETHER: usize = 4;
-
-    fn add(&mut self, step: Step) {
-        match self.last_mut() {
-            Some(after) if after.is_like(&step) && after.from == step.until => after.from = step.from,
-            _ => self.push(step),
-        }
-    }
-
-    fn add_served(&mut self, _: (Waiting, Cause, Where), _: &Line, _: Served) {
-        unreachable!("parts that are kept one by one are not added up");
-    }
-}
+/// How many walks go side by side.
+const TOGETHER: usize = 64;
 
 /// The time of a flow, or a part of it: from a start to a delivery at an end.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +26,7 @@ pub(super) struct Stretch {
 }
 
 /// A walk.
-struct Walk<'a, P> {
+struct Walk<'a> {
     index: &'a Index<'a>,
     flow: usize,
     start: Time,
@@ -62,50 +35,50 @@ struct Walk<'a, P> {
     at: Time,
     /// Where the walk goes on.
     next: RecordId,
-    parts: P,
+    sums: Sums<'a>,
 }
 
 /// Departures by which walks go back before others do: what is near them fits into the processor's cache.
 const PACE: usize = 1024;
 
-/// Divides stretches of time. `begin` makes what takes the parts of each, from the last to the first, and `finish` the
-/// result, in the order of the stretches.
-pub(super) fn walk<'a, P: Parts<'a>, R>(
+/// Divides stretches of time. `begin` makes what the time of each is added to. Returns the sums and the parts that are
+/// kept, in the order of the stretches.
+pub(super) fn walk<'a>(
     index: &'a Index<'a>,
     stretches: &[Stretch],
-    mut begin: impl FnMut(usize) -> P,
-    finish: impl Fn(P) -> R,
-) -> Vec<R> {
+    begin: impl Fn(usize) -> Sums<'a>,
+) -> Vec<(Vec<Sum>, Vec<Step>)> {
     let mut order: Vec<usize> = (0..stretches.len()).collect();
     order.sort_by_key(|number| stretches[*number].end);
-    let mut results: Vec<Option<R>> = stretches.iter().map(|_| None).collect();
-    for numbers in order.rchunks(P::TOGETHER) {
+    let mut results: Vec<_> = stretches.iter().map(|_| None).collect();
+    for numbers in order.rchunks(TOGETHER) {
         let mut walks: Vec<_> =
             numbers.iter().map(|number| Walk::new(index, stretches[*number], begin(*number))).collect();
         side_by_side(index, &mut walks);
         for (number, walk) in numbers.iter().zip(walks) {
-            results[*number] = Some(finish(walk.finish()));
+            results[*number] = Some(walk.finish().into_sorted());
         }
     }
     results.into_iter().map(|result| result.expect("each stretch is in a chunk")).collect()
 }
 
 /// Lets walks go back side by side, to their starts.
-fn side_by_side<'a, P: Parts<'a>>(index: &'a Index<'a>, walks: &mut [Walk<'a, P>]) {
+fn side_by_side<'a>(index: &'a Index<'a>, walks: &mut [Walk<'a>]) {
     let departures = &index.report.departures;
     let last = walks.iter().map(|walk| walk.at).max().unwrap_or(Time::ZERO);
     let mut before = departures.partition_point(|departure| departure.at < last);
     while before > PACE {
         before -= PACE;
+        index.read_through(before..before + PACE);
         walks.iter_mut().for_each(|walk| walk.back_to(departures[before].at));
     }
     walks.iter_mut().for_each(|walk| walk.back_to(Time::ZERO));
 }
 
-impl<'a, P: Parts<'a>> Walk<'a, P> {
-    fn new(index: &'a Index<'a>, stretch: Stretch, parts: P) -> Self {
+impl<'a> Walk<'a> {
+    fn new(index: &'a Index<'a>, stretch: Stretch, sums: Sums<'a>) -> Self {
         let Stretch { flow, start, end, hop } = stretch;
-        let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, at: end, next: hop, parts };
+        let mut walk = Walk { index, flow, start, waiting: Waiting::Delivery, at: end, next: hop, sums };
         walk.read(hop, end);
         walk
     }
@@ -121,22 +94,23 @@ impl<'a, P: Parts<'a>> Walk<'a, P> {
         }
     }
 
-    /// The parts. What records do not lead to is unknown.
-    fn finish(mut self) -> P {
+    /// The sums. What records do not lead to is unknown.
+    fn finish(mut self) -> Sums<'a> {
         if self.at > self.start {
             self.add(self.start, self.at, Cause::Unknown, Where::Nowhere, Who::Nobody, None);
         }
-        self.parts
+        self.sums
     }
 
     /// Adds a part before all others; what is before the start does not count.
     fn add(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who, lost: Option<usize>) {
-        let step = Step { from: from.max(self.start), until, waiting: self.waiting, cause, place, who, lost };
+        let (from, waiting) = (from.max(self.start), self.waiting);
+        let step = Step { from, until, waiting, cause, place, who, others: 0, lost };
         if step.from >= step.until {
             return;
         }
         self.at = step.from;
-        self.parts.add(step);
+        self.sums.add(step);
     }
 
     /// The program reads what has arrived.
@@ -264,9 +238,9 @@ impl<'a, P: Parts<'a>> Walk<'a, P> {
     }
 }
 
-impl<'a, P: Parts<'a>> WaitParts<'a> for Walk<'a, P> {
+impl<'a> WaitParts<'a> for Walk<'a> {
     fn adds_up(&self, from: Time) -> bool {
-        P::IN_SUM && from >= self.start
+        from >= self.start
     }
 
     fn push(&mut self, part: WaitPart) {
@@ -274,9 +248,16 @@ impl<'a, P: Parts<'a>> WaitParts<'a> for Walk<'a, P> {
         self.add(from, until, cause, place, who, None);
     }
 
-    fn push_served(&mut self, from: Time, cause: Cause, place: Where, line: &'a Line, served: Served) {
+    fn push_served(
+        &mut self,
+        [from, until]: [Time; 2],
+        (cause, place): (Cause, Where),
+        line: &'a Line,
+        served: Served,
+    ) {
         self.at = from;
-        self.parts.add_served((self.waiting, cause, place), line, served);
+        let (waiting, who, lost) = (self.waiting, Who::Nobody, None);
+        self.sums.add_served(Step { from, until, waiting, cause, place, who, others: 0, lost }, line, served);
     }
 }
 
