@@ -1,11 +1,17 @@
 """The Python API as a researcher uses it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from firstlight.runs.result import _array
 
 
 def test_a_run_gives_frames_and_a_summary(small: Path) -> None:
@@ -50,6 +56,36 @@ def test_a_stored_result_is_the_result(small: Path, tmp_path: Path) -> None:
     for name in result.tables:
         pd.testing.assert_frame_equal(again.table(name), result.table(name), check_dtype=False)
     assert json.loads((tmp_path / "kept" / "manifest.json").read_text())["seed"] == 7
+
+
+def test_a_run_is_stored_without_what_takes_long_to_import(small: Path) -> None:
+    words = "import sys, firstlight as fl; fl.run('small.toml', {'measure.account': True}, out='r')"
+    words += "; print(sorted({'pandas', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    ended = subprocess.run(
+        [sys.executable, "-c", words], cwd=small.parent, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1, -(2**62), 3]),
+        np.array([0.5, np.nan, -np.inf]),
+        np.array([0.5, 1.5, 2.5, 3.5])[::2],
+        np.array([True, False] * 5),
+        np.array([3, 0], dtype=np.uint32),
+        np.array(["of a", "program"], dtype=object),
+        ["", "a b", "\u00e9\u6f22", ""],
+        [],
+    ],
+    ids=repr,
+)
+def test_columns_are_stored_as_pyarrow_would_convert_them(values: Any) -> None:
+    known = _array(values)
+    known.validate(full=True)
+    usual = pa.array(values, known.type)
+    assert str(known.to_pylist()) == str(usual.to_pylist()) and known.null_count == 0
 
 
 def test_out_stores_and_replaces(small: Path, tmp_path: Path) -> None:

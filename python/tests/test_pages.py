@@ -16,7 +16,7 @@ import pytest
 from browser import Browser, needs_browser, started
 from firstlight.claims import read, reproduce
 from firstlight.figures.panels import panels
-from firstlight.figures.style import INK, _steps
+from firstlight.figures.style import INK, _steps, draw
 from firstlight.folders import folder
 from firstlight.pages import report
 from firstlight.runs.pool import Means
@@ -226,7 +226,8 @@ def data(canvas: Any) -> Any:
 
 
 def numbers(figure: Any, place: list[int]) -> list[float]:
-    every = np.frombuffer(zlib.decompress(base64.b64decode(figure["numbers"])), dtype="<f4")
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(figure["numbers"])), dtype="u1").reshape(4, -1)
+    every = np.frombuffer(planes.T.tobytes(), dtype="<f4")
     return [float(v) for v in every[place[0] : place[0] + place[1]]]
 
 
@@ -314,6 +315,29 @@ def test_named_ticks_of_shared_axes_stand_in_every_panel() -> None:
 )
 def test_paths_in_pages_step_from_point_to_point(path: str, short: str) -> None:
     assert _steps(path) == short
+
+
+def test_a_drawing_in_a_page_is_short_and_has_all_its_lines_and_looks() -> None:
+    def paint(canvas: Any) -> None:
+        axes = canvas.subplots()
+        axes.plot([1, 2, 3], [2, 1, 2], "o-", color="#0072b2", label="a <line>")
+        axes.set_xticks([1, 2, 3], ["one", "two", "three"])
+
+    figure = draw("one", "A caption", (3, 2), paint)
+    names = dict(re.findall(r"[.](s[0-9a-f]{8} [.][a-z]+)[{]([^}]*)[}]", figure.inline))
+    [own] = {name.split()[0] for name in names}
+    assert f'<svg class="{own}"' in figure.inline and "style=" not in figure.inline
+    looks = {name.split(".")[1]: look for name, look in names.items()}
+    used = re.findall(r' class="([a-z]+)"', figure.inline)
+    assert set(used) == set(looks)
+    lines = [looks[name] for name in used if "stroke:#0072b2" in looks[name]]
+    assert sum("clip-path:url(#" in look and "fill:none" in look for look in lines) == 1
+    marks = re.findall(r'<path d="M[-\d. ]*l(?:0 3[.]5|-3[.]5 0)" class="([a-z]+)"/>', figure.inline)
+    assert len(marks) == figure.svg.count("<use") - 3 and {
+        "stroke:currentColor" in looks[m] for m in marks
+    } == {True}
+    assert figure.inline.count("<use") == 3, "the curve's own marks"
+    assert len(figure.inline) < 0.4 * len(figure.svg)
 
 
 def test_a_heat_map_remains_a_drawing() -> None:

@@ -45,8 +45,8 @@ def test_verdicts_are_those_in_the_readme(scores: dict[str, Score], name: str) -
 def test_the_report_of_all_claims_has_every_figure_and_can_be_mailed(done: reproduce.Reproduction) -> None:
     page = report.write_reproduction(done).read_text()
     assert page.count("<figure id=") >= sum(len(claim.plots) for claim in CLAIMS if claim.runs("quick"))
-    assert page.count('<script type="application/json">') > 40, "most figures are charts"
-    assert len(page.encode()) < 3_000_000
+    assert page.count('<script type="text/plain">') > 40, "most figures are charts"
+    assert len(page.encode()) < 2_500_000, "so that one of the full set, a fifth larger, has less than 3 MB"
 
 
 def test_the_scoreboard_is_of_the_readmes() -> None:

@@ -19,6 +19,7 @@ from firstlight.figures import comparison as overlaid
 from firstlight.figures.account import account_figure, has_account, sweep_account_figure
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.gallery import figures
+from firstlight.figures.panels import packed
 from firstlight.figures.pauses import pauses_figure
 from firstlight.figures.single import (
     jobs_figure,
@@ -277,7 +278,7 @@ def page_of(template: Path, *, scripts: Sequence[str] = (), nonce: str = "", **v
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"numeric": numeric, "asset": asset}
+    environment.globals |= {"numeric": numeric, "asset": asset, "packed": packed}
     page = environment.get_template(template.name)
     return page.render(version=core.version(), scripts=list(scripts), nonce=nonce, **values)
 

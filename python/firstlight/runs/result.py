@@ -229,7 +229,10 @@ class Result:
 
         for name in self.tables:
             columns = self._tables.get(name)
-            table = pa.Table.from_pandas(self.table(name)) if columns is None else pa.table(_columns(columns))
+            if columns is None:
+                table = pa.Table.from_pandas(self.table(name))
+            else:
+                table = pa.table({n: _array(values) for n, values in _columns(columns).items()})
             with (directory / f"{name}.parquet").open("wb") as stream:  # pyarrow opens only names in UTF-8
                 pq.write_table(table, stream)
         for name, output in self._outputs().items():
@@ -250,10 +253,34 @@ def _columns(table: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(values, tuple):
             return values
         texts, codes = values
-        coded = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(texts, pa.string()))
-        return coded.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(_array(codes), _array(texts)).cast(pa.string())
 
     return {name: column(values) for name, values in table.items()}
+
+
+def _array(values: Any) -> "pa.Array | pa.ChunkedArray":
+    """A column for pyarrow, made of its bytes: converting it pyarrow would import pandas, which takes longer
+    than many a run."""
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, list) and all(isinstance(v, str) for v in values):
+        texts = [v.encode() for v in values]
+        ends = np.cumsum([0, *map(len, texts)])
+        if ends[-1] < 1 << 31:  # else it takes more than one array
+            kind, parts = pa.string(), [ends.astype(np.int32), b"".join(texts)]
+            return pa.Array.from_buffers(kind, len(values), [None, *map(pa.py_buffer, parts)])
+    elif isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        content = (
+            np.packbits(values, bitorder="little")
+            if values.dtype.kind == "b"
+            else np.ascontiguousarray(values)
+        )
+        kind = pa.from_numpy_dtype(values.dtype)
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(content)])
+    return pa.array(values)
 
 
 def _described(file: Path) -> dict[str, Any]:

@@ -24,12 +24,20 @@ const firstlightChart = (() => {
     : Number(v.toPrecision(5)));
   const nameAt = (axis, at) => axis.names.find(([place]) => Math.abs(place - at) < 0.5)?.[1] ?? number(at);
 
-  // The numbers of a figure: base64 of a zlib stream of 32-bit floats.
-  async function floats(text) {
+  // What base64 of a zlib stream holds.
+  function inflated(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Float32Array(await new Response(stream).arrayBuffer());
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
   }
+
+  // The numbers of a figure: 32-bit floats, the first bytes of all, then the second ones, the third, the fourth.
+  async function floats(text) {
+    const bytes = new Uint8Array(await inflated(text).arrayBuffer()), count = bytes.length / 4;
+    return new Float32Array(bytes.map((_, i) => bytes[(i % 4) * count + (i >> 2)]).buffer);
+  }
+
+  // A figure of a page: its JSON, packed.
+  const unpack = async (text) => read(await inflated(text).json());
 
   // Reads a figure's JSON: its curves get their numbers.
   async function read(figure) {
@@ -388,5 +396,5 @@ const firstlightChart = (() => {
 
   const repaint = () => charts.forEach((one) => one.u.redraw(true, true));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  return { floats, read, mount, repaint, number, charts };
+  return { floats, unpack, mount, repaint, number, charts };
 })();

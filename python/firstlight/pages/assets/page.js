@@ -3,7 +3,7 @@
 (() => {
   const scopeOf = (figure) => figure.closest("section")?.id ?? "page";
   async function draw(figure) {
-    const data = await firstlightChart.read(JSON.parse(figure.querySelector("script").textContent));
+    const data = await firstlightChart.unpack(figure.querySelector("script").textContent);
     data.name = figure.id;
     const place = document.createElement("div");
     place.className = "chart";
