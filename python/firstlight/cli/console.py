@@ -91,8 +91,8 @@ def print_summary(console: Console, result: Result) -> None:
     table.add_column("metric")
     table.add_column("value", justify="right")
     table.add_column("unit")
-    frame = result.table("summary")
-    for metric, unit, value in zip(frame["metric"], frame["unit"], frame["value"], strict=True):
+    columns = result.lists("summary")
+    for metric, unit, value in zip(columns["metric"], columns["unit"], columns["value"], strict=True):
         table.add_row(str(metric), f"{value:,.6g}", str(unit))
     console.print(table)
     console.print(f"digest {result.digest}", highlight=False)

@@ -135,8 +135,10 @@ def _bars(out: Console, title: str, parts: list[Part]) -> None:
 def _chain(out: Console, account: Account, most: int) -> None:
     if account.events.empty:
         out.print(
-            "Its events were not stored: they are for the slowest flows (measure.account_events).\n",
+            f"Its events were not stored: run again with --set 'measure.account=[\"flow {account.flow}\"]', "
+            "or with a larger measure.account_events.\n",
             style="dim",
+            soft_wrap=True,
         )
         return
     chain = account.chain()

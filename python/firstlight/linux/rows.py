@@ -40,8 +40,9 @@ def _read(file: Path, what: str) -> "pd.DataFrame":
     """The rows of one file, with a column of its program before them."""
     from pyarrow import csv
 
+    alone = csv.ReadOptions(use_threads=False)
     try:
-        rows: pd.DataFrame = csv.read_csv(file).to_pandas()
+        rows: pd.DataFrame = csv.read_csv(file, read_options=alone).to_pandas(use_threads=False)
         rows.insert(0, "program", file.parent.name)
     except (ValueError, OSError) as e:
         raise RunError(f"{what}: is not CSV with a line of names and rows below it: {e}") from None

@@ -70,12 +70,19 @@ class Result:
         import pyarrow as pa
 
         if name not in self._tables:
-            frame: pd.DataFrame = self._stored(name).to_pandas()
+            frame: pd.DataFrame = self._stored(name).to_pandas(use_threads=False)
             return frame
         columns = _columns(self._tables[name]).items()
         return pd.DataFrame(
             {k: pd.array(v, dtype="str") if isinstance(v, pa.Array) else v for k, v in columns}
         )
+
+    def lists(self, name: str) -> dict[str, list[Any]]:
+        """The columns of the table ``name`` as lists, for which pandas need not be imported."""
+        if name in self._tables:
+            return {n: _array(values).to_pylist() for n, values in _columns(self._tables[name]).items()}
+        columns: dict[str, list[Any]] = self._stored(name).to_pydict()
+        return columns
 
     def _stored(self, name: str) -> "pa.Table":
         """A table as its file has it."""
@@ -105,8 +112,7 @@ class Result:
     @functools.cached_property
     def summary(self) -> dict[str, float]:
         """Metric -> value for the measured pair and the whole run; units are in ``table("summary")``."""
-        in_memory = "summary" in self._tables
-        columns = self.table("summary") if in_memory else self._stored("summary").to_pydict()
+        columns = self.lists("summary")
         return {str(k): float(v) for k, v in zip(columns["metric"], columns["value"], strict=True)}
 
     @property

@@ -70,7 +70,7 @@ impl Default for MeasureTable {
             probes: false,
             rate_limiters: false,
             account: Accounts::All(false),
-            account_events: 10,
+            account_events: 5,
             series: None,
             fold: 3,
             tcp_info: None,
