@@ -1,11 +1,13 @@
 """The page of ``firstlight live`` and the widget: runs, settings, what is refused, what a browser shows."""
 
+import contextlib
 import http.client
 import json
 import shlex
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -400,3 +402,52 @@ def test_the_widget_draws_itself_in_a_notebook_s_cell(browser: Browser, tmp_path
     )
     assert browser.js("return document.querySelectorAll('[data-state=paused]').length") > 2
     assert browser.said() == []
+
+
+NOTEBOOK = """\
+import marimo
+
+app = marimo.App()
+
+
+@app.cell
+def _():
+    import firstlight as fl
+
+    fl.Live("scene.toml")
+    return
+"""
+WITHIN = """
+const within = (root, wanted) => [...root.querySelectorAll("*")].flatMap((one) =>
+  [...(one.matches(wanted) ? [one] : []), ...(one.shadowRoot ? within(one.shadowRoot, wanted) : [])]);
+"""
+
+
+@needs_browser
+def test_the_widget_works_in_marimo(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "scene.toml").write_text(scenes()["incast"].read_text())
+    (tmp_path / "notebook.py").write_text(NOTEBOOK)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = f"-m marimo run notebook.py --headless --no-token --host 127.0.0.1 --port {port}".split()
+    home = {"HOME": str(tmp_path), "MARIMO_SKIP_UPDATE_CHECK": "1"}
+    marimo = subprocess.Popen(
+        [sys.executable, *words], cwd=tmp_path, env={**environment(), **home}, stdout=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(200):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+        browser.open(f"http://127.0.0.1:{port}")
+        page = f"(() => {{ {WITHIN} return within(document, '.fl-live')[0]?.dataset.runs; }})()"
+        browser.until(f"{page} === '1'", 60)
+        browser.js(
+            f"{WITHIN} const [slider] = within(document, '[data-key=\"switch.ecn\"] input[type=range]');"
+            "slider.value = slider.max / 2; slider.dispatchEvent(new Event('input'));"
+        )
+        browser.until(f"{page} === '2'", 60)
+        assert browser.js(f"{WITHIN} return within(document, '.fl-live canvas').length") == 3
+    finally:
+        marimo.terminate()
+        marimo.wait()
