@@ -394,6 +394,36 @@ def test_rounds_of_flows_are_jobs_of_one_part(stored: Path) -> None:
     )
 
 
+def test_a_job_waits_for_its_last_flow_to_start(tmp_path: Path) -> None:
+    """Two flows that do not meet: the job is the second's start after the first's, and then the second."""
+    (tmp_path / "two.toml").write_text(
+        """
+        duration = "1s"
+        [fabric]
+        kind = "star"
+        hosts = 3
+        [hosts]
+        rate = "10Gbps"
+        delay = "1us"
+        [[workload]]
+        name = "two"
+        kind = "incast"
+        to = "host0"
+        size = "1460B"
+        jitter = "10ms"
+        [measure]
+        account = true
+        """
+    )
+    result = fl.run(tmp_path / "two.toml")
+    begins = sorted(result.flows["start_us"])
+    assert begins[1] - begins[0] > 100, "the flows do not meet"
+    times = {part.name: part.time_ps for part in job_account(result, "two:0").total.parts()}
+    assert times.pop("waited_for_others") == picoseconds(begins[1]) - picoseconds(begins[0])
+    second = result.flows["start_us"].idxmax()
+    assert sum(times.values()) == picoseconds(result.flows["fct_us"][second])
+
+
 def test_command_explains_jobs_and_messages(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from firstlight.cli import app
 
