@@ -33,10 +33,9 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
         computation(names.spec, flow, [ready, start])
     };
     let sums = walk::walk(names.index, &stretches, begin);
-    let of_message = |((number, _), (sums, _)): (&(usize, Time), (Vec<Sum>, Vec<Step>))| {
-        sums.into_iter().map(|sum| (*number, sum)).collect::<Vec<_>>()
-    };
-    let rows: Vec<(usize, Sum)> = messages.iter().zip(sums).flat_map(of_message).collect();
+    let of_messages = messages.iter().zip(sums);
+    let rows: Vec<(usize, Sum)> =
+        of_messages.flat_map(|(message, (sums, _))| sums.into_iter().map(move |sum| (message.0, sum))).collect();
     let messages = Column::Integer(rows.iter().map(|(number, _)| *number as i64).collect());
     Table::new(
         "message_account",
