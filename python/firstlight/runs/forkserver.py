@@ -15,11 +15,15 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
+from pathlib import Path
 
+from firstlight import core
 from firstlight.errors import RunError
-from firstlight.runs import worker
+from firstlight.runs import run, worker
+from firstlight.runs.result import Result
 
 MESSAGE = struct.Struct("!qq")
 """A request: its number, and the worker to end, or :data:`FORK` with the streams of a new one. The answer:
@@ -165,9 +169,8 @@ def _standard_error() -> int:
 
 def serve() -> None:
     """Fork and end workers, as the caller asks on standard input, until it has ended."""
-    import pyarrow.parquet  # noqa: F401 - what a worker needs and imports late
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _warm_up()
     caller = socket.socket(fileno=os.dup(0))
     children: set[int] = set()
     while True:
@@ -194,6 +197,28 @@ def serve() -> None:
             answer = NONE
         with contextlib.suppress(OSError):
             caller.sendall(MESSAGE.pack(number, answer))
+
+
+WARM_UP = """
+duration = "10us"
+[fabric]
+kind = "star"
+hosts = 2
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+[[flows]]
+from = "host0"
+to = "host1"
+"""
+
+
+def _warm_up() -> None:
+    """Do once what a worker does: what it needs is then imported and in memory, and workers share it."""
+    experiment = core.Spec(WARM_UP, "warm-up").check()
+    known, output = run.asked(experiment), core.simulate(experiment)
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="firstlight-") as folder:
+        Result({**output.manifest, **known}, output.tables).write(Path(folder))
 
 
 def _become_worker(streams: list[int]) -> None:

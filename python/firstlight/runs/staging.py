@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -75,12 +76,17 @@ def sync_all(paths: Sequence[Path]) -> None:
     """Wait until all of ``paths`` lie on the disk. A file system writes what is asked for at the same time
     in one go, which takes a fifth of the time."""
     try:
-        with ThreadPoolExecutor(len(paths)) as threads:
-            for _ in threads.map(sync, paths):
-                pass
+        for _ in _threads(os.getpid()).map(sync, paths):
+            pass
     except RuntimeError:  # no more threads can be started
         for path in paths:
             sync(path)
+
+
+@functools.cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Threads that wait for the disk; a forked process has none of its parent's."""
+    return ThreadPoolExecutor(16, f"sync-{process}")
 
 
 def real(target: Path) -> Path:
