@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Command
 from firstlight.dilated import machine
-from firstlight.linux import doctor, hadoop, installed, tools
+from firstlight.linux import doctor, hadoop, installed, kernels, tools
 
 
 def test_doctor_lists_what_this_machine_can_run(
@@ -41,6 +41,13 @@ def test_a_missing_part_has_its_reason(tmp_path: Path, monkeypatch: pytest.Monke
     assert not checks["engine for kernels"].ok
     assert not checks["kernel"].ok and "tick of 4 ms" in checks["kernel"].found
     assert not checks["iproute2"].ok and not checks["iproute2"].needed
+    assert not checks["DX"].ok and not checks["DX"].needed and checks["DX"].todo == "firstlight kernel build"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_kernel_with_dx_is_told() -> None:
+    check = doctor.dx()
+    assert check.ok and kernels.find(250).version in check.found
 
 
 @pytest.mark.parametrize(("flags", "traps"), [("fpu cpuid_fault tsc", True), ("fpu cpuid tsc", False)])

@@ -71,6 +71,7 @@ def virtual() -> Iterator[Check]:
     for problem in kernels.broken():
         found, _, todo = problem.partition("; ")
         yield Check(VIRTUAL, "damaged kernel", False, found, todo, needed=False)
+    yield dx()
     yield build_tools()
     for name, file in (("engine for kernels", installed.ENGINE), ("guest program", installed.GUEST)):
         there = file.is_file()
@@ -106,6 +107,16 @@ def kernel() -> Check:
     found = ", ".join(f"{k.version} ({kernels.milliseconds(k.hz)} tick)" for k in usable)
     usual = any(k.hz == 250 for k in usable)
     return Check(VIRTUAL, "kernel", True, found, "" if usual else f"{build} for the usual tick of 4 ms")
+
+
+def dx() -> Check:
+    """Whether the kernels have DX (``tcp.cc = "dx"``): its module, and the stack that stamps its packets."""
+    found = sorted({k.version for k in kernels.built() if k.is_current and (k.modules / "dx.ko").is_file()})
+    if found:
+        return Check(VIRTUAL, "DX", True, f"in Linux {', '.join(found)}", needed=False)
+    return Check(
+        VIRTUAL, "DX", False, "in no kernel of this version", "firstlight kernel build", needed=False
+    )
 
 
 def build_tools() -> Check:
