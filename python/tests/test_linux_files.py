@@ -131,8 +131,8 @@ def looked(folder: Path, shared: Path) -> tuple[str, str]:
 
 def test_runs_look_alike_to_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs that differ in their directory, that of the experiment, the environment, what has been read of
-    the machine's files, and how full the machine is. The experiments' paths are of one length, because strings
-    of other lengths take other pages of the kernel's memory."""
+    the machine's files, and how full the machine is. The experiments' paths are of one length: strings of
+    other lengths take other pages of the kernel's memory."""
     shared = tmp_path / "shared"
     shared.write_text("read by both")
     first, digest = looked(tmp_path / "a" / "one", shared)
