@@ -17,6 +17,7 @@
 #include <linux/sched.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <asm/delay.h>
 #include <asm/unistd.h>
 #include "firstlight_card.h"
 #include "firstlight_cores.h"
@@ -25,6 +26,8 @@
 #define PS_PER_NS 1000
 /* Reads of the clock make a program wait only when so much work is ahead of it, in nanoseconds. */
 #define CLOCK_PATIENCE 1000
+/* Calls that ask what is ready, and take no time, where hosts have no processors. */
+#define FREE_POLLS 16384
 /* Packets that a card holds for its processor in each direction. */
 #define RING 1024
 /* Packets that the processor takes from a card at once. */
@@ -148,9 +151,10 @@ void __firstlight_call_begins(struct firstlight_call *call, int number)
 		done = work(call->cores, free_first(call->cores), clock_ps);
 		if (done > time_travel_now() + CLOCK_PATIENCE)
 			wait_until(done);
-	} else {
-		wait_until(work(call->cores, free_first(call->cores), syscall_ps));
+		call->cores = NULL; /* It takes nothing else. */
+		return;
 	}
+	wait_until(work(call->cores, free_first(call->cores), syscall_ps));
 	call->switches = current->nvcsw;
 	call->copied = current->thread.copied;
 }
@@ -163,6 +167,60 @@ void __firstlight_call_ends(const struct firstlight_call *call)
 
 	if (picoseconds)
 		wait_until(work(call->cores, free_first(call->cores), picoseconds));
+}
+
+unsigned int firstlight_clock_reads(void)
+{
+	struct firstlight_core_times *times = firstlight_has_cores ? times_of_caller() : NULL;
+	u64 now = time_travel_now() * PS_PER_NS, free;
+
+	if (!times || !clock_ps)
+		return UINT_MAX;
+	free = max(*free_first(times), now);
+	return div64_ul(now + CLOCK_PATIENCE * PS_PER_NS - min(free, now + CLOCK_PATIENCE * PS_PER_NS), clock_ps);
+}
+
+void firstlight_clock_was_read(unsigned int reads)
+{
+	struct firstlight_core_times *times = firstlight_has_cores && reads ? times_of_caller() : NULL;
+
+	for (; times && reads; reads--)
+		work(times, free_first(times), clock_ps);
+}
+
+/* ---- programs that poll ---- */
+
+static bool asks_what_is_ready(int number)
+{
+	switch (number) {
+	case __NR_poll:
+	case __NR_ppoll:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of such calls since the program has slept, so many take no time, and later ones up to 1 us. */
+void __firstlight_call_polls(int number)
+{
+	struct thread_struct *thread = &current->thread;
+
+	if (!asks_what_is_ready(number))
+		return;
+	if (thread->polls_since != current->nvcsw) {
+		thread->polls_since = current->nvcsw;
+		thread->polls = 0;
+	}
+	if (++thread->polls <= FREE_POLLS)
+		return;
+	time_travel_ndelay(min((thread->polls - FREE_POLLS) / 16 + 1, 1000UL));
+	schedule();
 }
 
 bool firstlight_call_took_time(const struct firstlight_call *call)

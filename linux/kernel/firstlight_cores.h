@@ -22,6 +22,7 @@ extern bool firstlight_has_cores;
 
 void __firstlight_call_begins(struct firstlight_call *call, int number);
 void __firstlight_call_ends(const struct firstlight_call *call);
+void __firstlight_call_polls(int number);
 
 /* Waits until a processor of the caller's host has worked off what a call of this number takes. */
 static inline void firstlight_call_begins(struct firstlight_call *call, int number)
@@ -31,12 +32,23 @@ static inline void firstlight_call_begins(struct firstlight_call *call, int numb
 		__firstlight_call_begins(call, number);
 }
 
-/* Waits likewise for what the call took on its way: the wake-ups of the caller, and the bytes that were copied. */
-static inline void firstlight_call_ends(const struct firstlight_call *call)
+/*
+ * Waits likewise for what the call took on its way: the wake-ups of the caller, and the bytes that were copied. Without
+ * processors a program that asks what is ready again and again waits too, so that it does not stop time.
+ */
+static inline void firstlight_call_ends(const struct firstlight_call *call, int number)
 {
 	if (call->cores)
 		__firstlight_call_ends(call);
+	else if (!firstlight_has_cores)
+		__firstlight_call_polls(number);
 }
+
+/* How many reads of the clock the caller may make before it has to wait for its processor. */
+unsigned int firstlight_clock_reads(void);
+
+/* Gives so many reads of the clock, which the caller has made by itself, to a processor. */
+void firstlight_clock_was_read(unsigned int reads);
 
 /* What the processors of a device's host have done. */
 struct firstlight_processors firstlight_processors_of(const struct net_device *device);

@@ -377,14 +377,14 @@ def test_too_much_output_is_noticed_after_the_end(tmp_path: Path) -> None:
 
 
 def test_programs_joined_by_pipes_end(tmp_path: Path) -> None:
-    """A pipe into netcat, whose end is the end of the connection; the same digest each time."""
+    """A pipe into netcat, whose end is the end of the connection; the same digest each time. Once the pipe
+    has ended netcat asks without end whether it may send, and is never made to wait."""
     if shutil.which("nc") is None:
         pytest.skip("no nc: apt install netcat-openbsd")
     file = with_programs(
         tmp_path,
         'on = "host1"\nname = "taken"\nrun = "nc -l -p 80 | wc -c"',
-        'on = "host0"\nname = "sent"\nstart = "1ms"\n'
-        'run = "(head -c 1M /dev/zero; sleep 0.01) | nc -N host1 80"',
+        'on = "host0"\nname = "sent"\nstart = "1ms"\nrun = "head -c 1M /dev/zero | nc -N host1 80"',
     )
     result = fl.run(file, LINUX)
     assert result.programs == {"sent": "", "taken": f"{1 << 20}\n"}
@@ -431,6 +431,67 @@ def test_the_counter_of_the_processor_counts_virtual_time(tmp_path: Path) -> Non
     assert said.splitlines()[:3] == ["1 0", "1000", "254"]
     assert "model name\t: Firstlight\n" in said
     assert said == fl.run(file, LINUX).programs["told"]
+
+
+CLOCK = r"""
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Whether the C library and the kernel itself tell the same time. */
+static int agree(int clock)
+{
+	struct timespec own, kernels;
+	struct timeval tv;
+
+	clock_gettime(clock, &own);
+	syscall(SYS_clock_gettime, clock, &kernels);
+	gettimeofday(&tv, NULL);
+	return own.tv_sec == kernels.tv_sec && own.tv_nsec == kernels.tv_nsec &&
+		(clock != CLOCK_REALTIME || (tv.tv_sec == own.tv_sec && tv.tv_usec == own.tv_nsec / 1000));
+}
+
+int main(void)
+{
+	struct user_regs_struct regs;
+	int calls = 0, status, reads;
+	struct timespec now;
+	pid_t child = fork();
+
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		usleep(1000);
+		for (reads = 0; reads < 300; reads++)
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	while (ptrace(PTRACE_SYSCALL, child, 0, 0), waitpid(child, &status, 0), WIFSTOPPED(status)) {
+		ptrace(PTRACE_GETREGS, child, 0, &regs);
+		calls += regs.orig_rax == SYS_clock_gettime;
+	}
+	usleep(1000);
+	printf("%d %d %d\n", calls / 2, agree(CLOCK_REALTIME), agree(CLOCK_MONOTONIC));
+}
+"""
+
+
+def test_reads_of_the_clock_are_no_system_calls(tmp_path: Path) -> None:
+    """Of 300 reads in a row the first 256 take no time, and need no system call; all tell the same time as
+    the kernel."""
+    if not kernels.find(250).seccomp:
+        pytest.skip("older kernels make a system call of each")
+    (tmp_path / "clock.c").write_text(CLOCK)
+    subprocess.run(["cc", "-O1", "-o", tmp_path / "clock", tmp_path / "clock.c"], check=True)
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{tmp_path}/clock"')
+    assert fl.run(file, LINUX).programs["told"] == "44 1 1\n"
 
 
 MODEL = r"""

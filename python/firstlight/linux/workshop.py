@@ -120,10 +120,10 @@ class Workshop:
     def prepare(self) -> None:
         """Add our driver, patch and configuration to the tree."""
         ours = self.linux / "kernel"
-        # Up to 6.12 there is no program that begins a process, which two patches change, and processors'
+        # Up to 6.12 there is no program that begins a process, which three patches need, and processors'
         # state is of a fixed size, which a third one changes.
         begins = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
-        by_age = ["processor.patch", "orphans.patch"] if begins else ["registers.patch"]
+        by_age = ["processor.patch", "clock.patch", "orphans.patch"] if begins else ["registers.patch"]
         for name in ("firstlight.patch", "files.patch", *by_age):
             self.run(
                 *PATCH,
