@@ -105,6 +105,7 @@ def test_a_long_experiment_is_shortened_and_says_so() -> None:
     frame = one.run({})
     assert "Shortened from 20 s to " in frame["note"]
     assert frame["end_us"] < 20e6
+    one.budget_s = float("inf")  # a busy machine would shorten it further
     assert one.run({})["end_us"] == frame["end_us"], "the second run has the same length"
 
 
