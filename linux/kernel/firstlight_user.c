@@ -13,11 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <asm/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <init.h>
 #include "firstlight_user.h"
+
+/* General protection: what a trapped instruction raises. */
+#define TRAP_PROTECTION 13
 
 const struct firstlight_engine *firstlight_engine;
 
@@ -38,6 +43,38 @@ static void fail_on(const char *what, const char *why)
 
 	snprintf(line, sizeof(line), "%s: %s", what, why);
 	firstlight_fail(line);
+}
+
+/*
+ * The kernel traps CPUID as its programs do. A machine that is virtual itself takes 7 us to turn the trap on or off,
+ * which it would do at each switch between the two.
+ */
+void firstlight_trap_cpuid(void)
+{
+	static int trapped;
+
+	if (!trapped)
+		syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
+	trapped = 1;
+}
+
+int firstlight_carries_out_cpuid(void *context)
+{
+	greg_t *regs = ((mcontext_t *)context)->gregs;
+	const unsigned char *code = (const unsigned char *)regs[REG_RIP];
+	unsigned int a = regs[REG_RAX], b, c = regs[REG_RCX], d;
+
+	if (regs[REG_TRAPNO] != TRAP_PROTECTION || code[0] != 0x0f || code[1] != 0xa2)
+		return 0;
+	syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1);
+	asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	syscall(SYS_arch_prctl, ARCH_SET_CPUID, 0);
+	regs[REG_RAX] = a;
+	regs[REG_RBX] = b;
+	regs[REG_RCX] = c;
+	regs[REG_RDX] = d;
+	regs[REG_RIP] += 2;
+	return 1;
 }
 
 static void on_report(int signal)
