@@ -28,7 +28,7 @@ use std::thread;
 /// Bytes that one call sends at most.
 const PIECE: u64 = 1 << 24;
 /// Bytes that one call sends at most where the flow is to stop.
-const SHORT: usize = 1 << 16;
+const SHORT: u64 = 1 << 16;
 /// A file of zeros that senders send from: its pages go to the network uncopied, where a buffer would be copied.
 const ZEROS: &str = "/run/zeros";
 /// Bytes that one call receives at most.
@@ -157,7 +157,7 @@ impl GuestFlow {
         } else {
             clock::sleep(at);
             self.connect(engine)?;
-            self.write(zeros, self.plan.size.unwrap_or(u64::MAX))?;
+            self.write(zeros, 0, self.plan.size.unwrap_or(u64::MAX))?;
         }
         // Like a close: the last segment is sent though it is not full.
         self.flush()?;
@@ -166,12 +166,14 @@ impl GuestFlow {
 
     /// Connects with the first message and sends each message as the inbox hands it over.
     fn send_messages(&self, inbox: Receiver<u64>, zeros: &File, engine: &EngineDevice) -> Result<bool, GuestFailure> {
+        let mut sent = 0;
         for (index, bytes) in inbox.into_iter().enumerate() {
             if index == 0 {
                 self.connect(engine)?;
                 self.flush()?;
             }
-            self.write(zeros, bytes)?;
+            self.write(zeros, sent, bytes)?;
+            sent += bytes;
         }
         Ok(false)
     }
@@ -192,18 +194,27 @@ impl GuestFlow {
             .context(|| format!("{}: cannot set TCP_NODELAY", self.route))
     }
 
-    fn write(&self, zeros: &File, mut left: u64) -> Result<(), GuestFailure> {
-        while left > 0 {
-            let piece = left.min(PIECE) as usize;
-            let sent = sendfile(&self.sender, zeros, Some(&mut 0), piece)
+    /// Writes so many bytes, of a connection that has sent `sent` before.
+    fn write(&self, zeros: &File, mut sent: u64, bytes: u64) -> Result<(), GuestFailure> {
+        let end = sent.saturating_add(bytes);
+        while sent < end {
+            sent += self
+                .write_once(zeros, sent, end - sent)
                 .context(|| format!("{}: the sender's connection failed", self.route))?;
-            left -= sent as u64;
         }
         Ok(())
     }
 
+    /// One call that sends at most `most` bytes; returns how many it has sent. Data lie in the pages of the file as
+    /// they do in the stream, whatever the messages, like those of a program that writes to one buffer after another.
+    fn write_once(&self, zeros: &File, sent: u64, most: u64) -> nix::Result<u64> {
+        let at = sent % PIECE;
+        sendfile(&self.sender, zeros, Some(&mut (at as i64)), most.min(PIECE - at) as usize).map(|sent| sent as u64)
+    }
+
     /// Writes until the watch shows so many nanoseconds. What the socket's buffer holds then is still sent.
     fn write_until(&self, zeros: &File, stop: u64, watch: &Stopwatch) -> Result<(), GuestFailure> {
+        let mut sent = 0;
         loop {
             let left = stop.saturating_sub(watch.elapsed()?).div_ceil(1000);
             if left == 0 {
@@ -211,8 +222,9 @@ impl GuestFlow {
             }
             setsockopt(&self.sender, sockopt::SendTimeout, &TimeVal::microseconds(left as i64))
                 .context(|| format!("{}: cannot set a timeout", self.route))?;
-            match sendfile(&self.sender, zeros, Some(&mut 0), SHORT) {
-                Ok(_) | Err(Errno::EAGAIN) => {}
+            match self.write_once(zeros, sent, SHORT) {
+                Ok(bytes) => sent += bytes,
+                Err(Errno::EAGAIN) => {}
                 Err(error) => return Err(error).context(|| format!("{}: the sender's connection failed", self.route)),
             }
         }
@@ -221,7 +233,10 @@ impl GuestFlow {
     /// Accepts the connection and receives all bytes of the flow. Returns true: the flow is complete.
     fn receive(&self, engine: &EngineDevice) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
-        self.receive_bytes(receiver, self.plan.size.unwrap_or(u64::MAX))?;
+        let mut left = self.plan.size.unwrap_or(u64::MAX);
+        while left > 0 {
+            left -= self.discard(receiver, left.min(LARGE), true)?;
+        }
         engine.report(GuestMessage::FlowComplete { flow: self.plan.flow })?;
         Ok(true)
     }
@@ -234,8 +249,13 @@ impl GuestFlow {
         received: impl Fn() -> Result<bool, GuestFailure>,
     ) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
+        // What has arrived is read at once, whatever messages it belongs to.
+        let mut unclaimed = 0;
         for bytes in inbox {
-            self.receive_bytes(receiver, bytes)?;
+            while unclaimed < bytes {
+                unclaimed += self.discard(receiver, LARGE, false)?;
+            }
+            unclaimed -= bytes;
             self.delay_acks(receiver)?;
             if received()? {
                 return Ok(true);
@@ -259,16 +279,14 @@ impl GuestFlow {
         socket::delay_acks(receiver).context(|| format!("{}: cannot unset TCP_QUICKACK", self.route))
     }
 
-    fn receive_bytes(&self, receiver: &TcpStream, mut left: u64) -> Result<(), GuestFailure> {
-        while left > 0 {
-            let received = socket::discard(receiver, left.min(LARGE) as usize)
-                .context(|| format!("{}: the receiver's connection failed", self.route))?;
-            if received == 0 {
-                return Err(GuestFailure::new(format!("{}: the sender closed its connection", self.route)));
-            }
-            left -= received as u64;
+    /// Receives `most` bytes, or what there is as soon as there is some; returns how many.
+    fn discard(&self, receiver: &TcpStream, most: u64, all: bool) -> Result<u64, GuestFailure> {
+        let received = socket::discard(receiver, most as usize, all)
+            .context(|| format!("{}: the receiver's connection failed", self.route))?;
+        if received == 0 {
+            return Err(GuestFailure::new(format!("{}: the sender closed its connection", self.route)));
         }
-        Ok(())
+        Ok(received as u64)
     }
 
     /// Reports the state of the sending end to the engine.

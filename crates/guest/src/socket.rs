@@ -32,13 +32,14 @@ pub fn listen_for_one(socket: &OwnedFd) -> Result<(), GuestFailure> {
     listen(socket, Backlog::new(1).expect("one is few")).context(|| "cannot listen".into())
 }
 
-/// Receives `most` bytes, or all up to the connection's end, and discards them: nothing is copied, and the kernel
-/// proceeds as for a reader that always waits for more. Returns how many bytes arrived.
+/// Receives `most` bytes and discards them: `all`, or all up to the connection's end, so that the kernel proceeds as for
+/// a reader that always waits for more; otherwise what there is as soon as there is some. Nothing is copied. Returns how
+/// many bytes arrived.
 #[allow(unsafe_code)]
-pub fn discard(socket: &impl AsRawFd, most: usize) -> io::Result<usize> {
+pub fn discard(socket: &impl AsRawFd, most: usize, all: bool) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | if all { libc::MSG_WAITALL } else { 0 };
     // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer (tcp(7)), so that it may be null.
-    let taken =
-        unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_WAITALL) };
+    let taken = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, flags) };
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }
 
@@ -85,9 +86,9 @@ mod tests {
             (0..10).for_each(|_| stream.write_all(&[7; 100_000]).unwrap());
         });
         let (stream, _) = listener.accept().unwrap();
-        assert_eq!(discard(&stream, 300_000).unwrap(), 300_000);
-        assert_eq!(discard(&stream, 1 << 30).unwrap(), 700_000);
-        assert_eq!(discard(&stream, 1 << 30).unwrap(), 0);
+        assert_eq!(discard(&stream, 300_000, true).unwrap(), 300_000);
+        assert_eq!(discard(&stream, 1 << 30, true).unwrap(), 700_000);
+        assert_eq!(discard(&stream, 1 << 30, true).unwrap(), 0);
         sender.join().unwrap();
         let state = info(&stream).unwrap();
         assert!(state.len() > 100, "{}", state.len());
