@@ -197,11 +197,13 @@ impl Memory {
     /// Packets that lie beyond a gap join until they have so many pieces of pages together; measured, as the pages are.
     pub(crate) const MOST_PIECES: u32 = 17;
 
+    /// Bytes of a page.
+    pub(crate) const PAGE: u64 = 4096;
+
     /// The pages in which the sender has kept the `len` bytes from stream offset `start` on.
     pub(crate) const fn pieces(start: u64, len: u64) -> u32 {
-        const PAGE: u64 = 4096;
         let first = start.saturating_sub(1);
-        ((first + len.saturating_sub(1)) / PAGE - first / PAGE + 1) as u32
+        ((first + len.saturating_sub(1)) / Self::PAGE - first / Self::PAGE + 1) as u32
     }
 
     /// Bytes that a packet takes which continues what waits in the buffer: of an interface its payload alone, for it

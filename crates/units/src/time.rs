@@ -37,6 +37,11 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// What a clock of whole nanoseconds shows.
+    pub const fn whole_ns(self) -> u64 {
+        self.0 / Span::from_ns(1).0
+    }
+
     /// What a clock of whole microseconds shows.
     pub const fn whole_us(self) -> u64 {
         self.0 / Span::from_us(1).0

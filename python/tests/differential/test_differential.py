@@ -132,6 +132,18 @@ EQUAL = {
     "a program that writes in pieces": draw(7, 120),
     "a copy waits for the interface": draw(7, 21),
     "a window after marks": draw(7, 8),
+    "writes in pieces of 16 pages": draw(7, 162),
+    "more that follows what was pushed": draw(7, 28),
+    "blocks of SACK in their order": draw(7, 93),
+    "bursts at the rate of the last ACK": draw(7, 81),
+    "a round trip by timestamps": draw(7, 36),
+    "packets that join when a gap is filled": draw(7, 74),
+    "the timer of an ACK that has gone out": draw(7, 53),
+    "timeouts in whole ticks": draw(7, 30),
+    "a window before the first full packet": draw(7, 83),
+    "a copy that divides a burst": draw(7, 3),
+    "a beta of whole 1024ths": draw(7, 29),
+    "a train of ACKs": draw(7, 59),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed

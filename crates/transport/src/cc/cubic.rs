@@ -16,6 +16,8 @@ use firstlight_units::{Span, Time};
 
 /// Section 5.1: how fast the cubic grows, in packets per second cubed.
 const C: f64 = 0.4;
+/// Coarse evaluation: beta is in such parts.
+const BETA_SCALE: f64 = 1024.0;
 /// Coarse evaluation: how long a pace is kept while the window stands still, but for the rounding to ticks.
 const KEEP: Span = Span::from_us(31_250);
 /// Packets acknowledged per packet of growth, for each packet of the window, where the curve asks for none.
@@ -111,7 +113,10 @@ pub struct Cubic {
 
 impl Cubic {
     /// A controller for one connection.
-    pub fn new(config: CubicConfig, tick: Span) -> Self {
+    pub fn new(mut config: CubicConfig, tick: Span) -> Self {
+        if config.coarse {
+            config.beta = (config.beta * BETA_SCALE).round() / BETA_SCALE;
+        }
         // More than 1/32 s in whole ticks.
         let keep = if tick.is_zero() { KEEP } else { tick * (KEEP.as_ps() / tick.as_ps() + 1) };
         Cubic {

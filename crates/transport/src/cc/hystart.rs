@@ -10,13 +10,14 @@
 //! That pace is of the round-trip time that the ACK before has left. Times are in whole microseconds.
 
 use super::{Ack, Window};
+use crate::tcp::LARGEST;
 use firstlight_units::{Span, Time};
 
 const LOW_WINDOW: u32 = 16;
 const MIN_SAMPLES: u32 = 8;
 const TRAIN_GAP: Span = Span::from_ms(2);
 /// Twice the bytes of the two largest bursts (`queue.rs`) by which a train may be longer, ...
-const CUSHION: u64 = 4 * 65_475;
+const CUSHION: u64 = 4 * LARGEST;
 /// ... and twice the most time, in microseconds.
 const CUSHION_MAX: u64 = 1000;
 /// Slow start doubles the window in a round trip: it sends at twice the rate of window / RTT.

@@ -8,7 +8,7 @@
 //!
 //! ACKs that would only report more of what lies beyond a gap are held back for a third of a round trip after the first
 //! three, as long as the SACK option has room for all that they would say (Linux's SACK compression; ip-sysctl,
-//! `tcp_comp_sack_*`).
+//! `tcp_comp_sack_*`), and no longer than until a timer expires that was set for an earlier delayed ACK.
 
 use super::rtt::RttEstimator;
 use super::terms::Terms;
@@ -50,6 +50,8 @@ pub(crate) struct AckPolicy {
     pub(crate) now: bool,
     /// When a delayed acknowledgement is due; [`Time::MAX`] when none is.
     deadline: Time,
+    /// When the timer of delayed acknowledgements expires, which is not stopped when one has gone out.
+    timer: Time,
     /// Something is to be acknowledged.
     scheduled: bool,
     /// Acknowledgements that still go out at once.
@@ -74,6 +76,7 @@ impl AckPolicy {
         AckPolicy {
             now: false,
             deadline: Time::MAX,
+            timer: Time::ZERO,
             scheduled: false,
             quick: 0,
             answers: terms.interactive,
@@ -240,6 +243,7 @@ impl AckPolicy {
             return;
         }
         self.deadline = self.deadline.min(self.ticks.after(now, delay));
+        self.timer = self.deadline;
     }
 
     /// The longest delay of an ACK where the least timeout is set to be shorter: a tick less than that, as the peer is
@@ -305,6 +309,9 @@ impl AckPolicy {
         if c.until == Time::MAX {
             let part = round_trip.saturating_mul(COMPRESSION_PERCENT) / 100;
             c.until = now + part.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
+            if self.timer > now {
+                c.until = c.until.min(self.timer);
+            }
         }
     }
 
@@ -349,6 +356,26 @@ mod tests {
         assert_eq!(policy.held_until(), due + COMPRESSION_SLACK);
         assert!(!policy.on_other_timer(due - Span::from_ps(1)));
         assert!(policy.on_other_timer(due) && policy.deadline() == due);
+    }
+
+    /// The timer of a delayed ACK that has gone out sends what is held back.
+    #[test]
+    fn a_timer_that_was_set_ends_the_holding_back() {
+        let config = TcpConfig { tick: Span::from_ms(4), ..TcpConfig::default() };
+        let (terms, rtt) = (Terms::new(&config, false), RttEstimator::new(config.rto_initial));
+        let mut policy = AckPolicy::new(&terms);
+        let at = |us| Time::ZERO + Span::from_us(us);
+        policy.interval = Some(config.delayed_ack);
+        policy.delay(at(100), &rtt, &terms);
+        let timer = policy.deadline();
+        policy.on_sent(&terms);
+        assert_eq!((timer, policy.deadline()), (at(44_000), Time::MAX));
+        for (now, until) in [(43_500, timer), (44_500, at(45_510))] {
+            policy.compression.gap += 1;
+            (0..=UNCOMPRESSED).for_each(|_| policy.compress(1, at(now), Span::from_ms(9)));
+            assert_eq!(policy.held_until(), until);
+            policy.on_sent(&terms);
+        }
     }
 
     /// Three ACKs for a gap go out at once, 44 are held back for a third of a round trip and the timer's slack, or for

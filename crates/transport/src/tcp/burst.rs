@@ -51,6 +51,8 @@ impl Sender {
             if last && self.holds_back(len < mss, attempt) { 0 } else { len }
         } else {
             if attempt != Attempt::One && self.waits_for_room(chunk, last, room, most, now, terms) {
+                // For an ACK, or for more data.
+                self.queue.attempt = Attempt::None;
                 return false;
             }
             self.part_of(len, last, quota, window, mss, attempt)
@@ -99,7 +101,7 @@ impl Sender {
         let (room, window) = (u64::from(room) * mss, self.window_end - self.next);
         let len = chunk.end - self.next;
         let usable = room.min(window);
-        if self.phase >= Phase::Recovery || now.saturating_since(self.last_sent) > QUIET || usable >= most {
+        if self.phase >= Phase::Recovery || now.whole_ns() > (self.last_sent + QUIET).whole_ns() || usable >= most {
             return false;
         }
         if !last && usable >= len {
@@ -138,11 +140,16 @@ impl Sender {
         (bytes / mss).max(u64::from(terms.stack.least_burst)) * mss
     }
 
-    /// What the sender would send in 1/1024 s: its window, and what that may grow by, in each round trip.
+    /// What the sender would send in 1/1024 s: its window at the last ACK, and what that may grow by, in each round trip.
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
         let eighths = self.rtt.smoothed().map_or(8, |srtt| (srtt.as_ps() / 125_000).max(1));
+        let (window, percent) = self.rate;
+        (u64::from(window) * u64::from(terms.mss)).saturating_mul(u64::from(percent) * 80_000) / eighths / PER_SECOND
+    }
+
+    /// An ACK has changed the window: what the sender would send is worked out anew, and then not before the next ACK.
+    pub(crate) fn note_rate(&mut self) {
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        let window = u64::from(self.window.cwnd.max(self.board.len())) * u64::from(terms.mss);
-        window.saturating_mul(percent * 80_000) / eighths / PER_SECOND
+        self.rate = (self.window.cwnd.max(self.board.len()), percent);
     }
 }

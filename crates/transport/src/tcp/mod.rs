@@ -42,6 +42,7 @@ mod without_sack;
 
 pub use info::{CongestionState, Info};
 pub use offer_2012::WINDOW_OF_2012;
+pub(crate) use queue::LARGEST;
 pub use queue::Send;
 pub use receiver::Refusals;
 pub use standing::{Alarms, Standing, Wait};

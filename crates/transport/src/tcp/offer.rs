@@ -39,14 +39,18 @@ pub(crate) struct Offer {
     held: u64,
     /// What part of the memory is payload, in 1/256.
     share: u64,
-    /// The most that may be offered; it grows with what arrives.
+    /// The most that may be offered; it grows with what arrives, ...
     granted: u64,
+    /// ... up to what the buffer holds, less a segment before the first packet of full size.
+    ceiling: u64,
     /// The window that was offered last.
     window: u64,
     /// Stream offset up to which it reached.
     edge: u64,
     /// Stream offset up to which the window was ever offered.
     highest: u64,
+    /// The buffer is tuned, so that round trips are measured.
+    tuned: bool,
     /// The program has the connection: the buffer may grow.
     accepted: bool,
     scale: u8,
@@ -85,9 +89,11 @@ impl Offer {
             held: 0,
             share,
             granted: 0,
+            ceiling: u64::MAX,
             window: 0,
             edge: 0,
             highest: 0,
+            tuned: terms.autotune != Autotune::Off,
             accepted: true,
             scale: 0,
             rtt: 0,
@@ -167,12 +173,18 @@ impl Offer {
     pub(crate) fn set_buffer(&mut self, bytes: Bytes) {
         self.buffer = bytes.get();
         self.most = self.buffer;
+        self.tuned = false;
     }
 
     /// Packets of another size arrive: this one has so much payload, and takes so much memory.
     pub(crate) fn measure(&mut self, payload: u64, memory: u64) {
         if self.of_2012.is_none() {
-            self.share = (payload * WHOLE / memory).clamp(1, WHOLE);
+            let share = (payload * WHOLE / memory).clamp(1, WHOLE);
+            if share != self.share {
+                self.share = share;
+                self.ceiling = self.space();
+                self.arrived = self.arrived.min(self.ceiling);
+            }
         }
     }
 
@@ -188,7 +200,7 @@ impl Offer {
 
     /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it.
     pub(crate) fn grow(&mut self, len: u64, memory: u64, mss: u64) -> bool {
-        let room = self.space().min(self.free()).saturating_sub(self.granted);
+        let room = self.ceiling.min(self.free()).saturating_sub(self.granted);
         let step = if room > 0 && self.is_worth_its_memory(len, memory) { 2 * mss.max(len) } else { 0 };
         self.granted += room.min(step);
         step > 0
@@ -211,7 +223,8 @@ impl Offer {
     /// The handshake is complete at `now`: room for one segment of `mss` bytes stays free.
     pub(crate) fn establish(&mut self, mss: u32, now: Time) {
         let mss = u64::from(mss);
-        self.granted = self.granted.min(self.space().saturating_sub(mss).max(2 * mss));
+        self.ceiling = self.space().saturating_sub(mss).max(2 * mss);
+        self.granted = self.granted.min(self.ceiling);
         self.arrived = self.granted.min(FIRST_SEGMENTS * mss);
         self.counted = (1, now.whole_us());
         if let Some(tuning) = &mut self.of_2012 {
@@ -223,7 +236,7 @@ impl Offer {
     /// trip.
     #[inline]
     pub(crate) fn on_arrival(&mut self, next: u64, now: Time) {
-        if next >= self.round.0 && self.buffer < self.most {
+        if next >= self.round.0 && self.tuned {
             if let Some(tuning) = &mut self.of_2012 {
                 tuning.on_arrival(next, self.window, now);
             }
@@ -241,20 +254,22 @@ impl Offer {
         if self.of_2012.is_some() { Span::MAX } else { Span::from_ns(125 * self.rtt) }
     }
 
-    /// A full segment echoes `timestamp` at `now`, in milliseconds of this host's clock: the round trip took as long,
-    /// if it took any time by that clock. Longer samples count for an eighth, and not at all if the program is `slow`.
+    /// A segment echoes `timestamp`, in milliseconds of this host's clock; a full one is the first to do so `now`: the
+    /// round trip took as long, if it took any time by that clock. Longer samples count for an eighth, and not at all if
+    /// the program is `slow`.
     #[inline]
-    pub(crate) fn on_echo(&mut self, timestamp: u32, now: u32, slow: bool) {
-        if self.buffer >= self.most {
+    pub(crate) fn on_echo(&mut self, timestamp: u32, now: Option<u32>, slow: bool) {
+        if !self.tuned {
             return;
         }
-        if let Some(tuning) = &mut self.of_2012 {
+        if let (Some(tuning), Some(now)) = (&mut self.of_2012, now) {
             return tuning.on_echo(now.wrapping_sub(timestamp));
         }
         if timestamp == self.echoed {
             return;
         }
         self.echoed = timestamp;
+        let Some(now) = now else { return };
         let sample = 8 * 1000 * u64::from(now.wrapping_sub(timestamp));
         let longer = self.rtt > 0 && sample > self.rtt;
         if longer && !slow {
@@ -275,7 +290,7 @@ impl Offer {
             None => self.resize(next, left, extent, now.whole_us()),
             Some(tuning) => {
                 if let Some(payload) = tuning.on_read(next, now) {
-                    self.buffer = self.buffer.max((payload * WHOLE / self.share).min(self.most));
+                    self.enlarge(payload * WHOLE / self.share);
                 }
             }
         }
@@ -313,7 +328,16 @@ impl Offer {
             2 * twice * (self.arrived - before) / before
         };
         let memory = (twice + growth + extent) * WHOLE / self.share;
-        self.buffer = self.buffer.max(memory.min(self.most));
+        self.enlarge(memory);
+    }
+
+    /// The buffer is to have so much memory, if it may.
+    fn enlarge(&mut self, memory: u64) {
+        let memory = memory.min(self.most);
+        if memory > self.buffer {
+            self.buffer = memory;
+            self.ceiling = self.space();
+        }
     }
 
     /// The window that would be offered now, by a receiver of segments of `segment` bytes; in whole units of its field.
@@ -359,5 +383,44 @@ impl Offer {
         self.edge = upto + window;
         self.highest = self.highest.max(self.edge);
         (window >> self.scale) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TcpConfig;
+
+    fn offer() -> Offer {
+        let config = TcpConfig { mtu: 9000, ..TcpConfig::default() };
+        let mut offer = Offer::new(&Terms::new(&config, false));
+        offer.settle(8948);
+        offer.start();
+        offer.establish(8948, Time::ZERO);
+        offer
+    }
+
+    /// The window does not grow before a packet has shown how much memory packets take, and what a round trip brings is
+    /// no more than the buffer holds then. As measured: 64 KiB less a segment, and after a packet of 630 bytes 56,320.
+    #[test]
+    fn the_first_packet_of_another_size_opens_the_window() {
+        let mut offer = offer();
+        assert_eq!((offer.granted, offer.grow(242, 242, 8948), offer.granted), (56_588, false, 56_588));
+        offer.measure(630, 630 + Memory::BESIDE_PAYLOAD);
+        assert_eq!((offer.ceiling, offer.arrived), (56_320, 56_320));
+        offer.measure(8948, 8948 + Memory::BESIDE_PAYLOAD);
+        assert!(offer.grow(8948, 8948, 8948));
+        assert_eq!((offer.granted, offer.arrived), (56_588 + 2 * 8948, 56_320));
+    }
+
+    /// The first packet that echoes a timestamp makes the sample, if it is a full one.
+    #[test]
+    fn a_timestamp_is_looked_at_once() {
+        let mut offer = offer();
+        offer.on_echo(5, None, false);
+        offer.on_echo(5, Some(15), false);
+        assert_eq!(offer.rtt, 0);
+        offer.on_echo(6, Some(16), false);
+        assert_eq!(offer.round_trip(), Span::from_ms(10));
     }
 }

@@ -3,7 +3,8 @@
 //! The stack keeps unsent data in chunks of whole segments, up to 64 KiB or half of the largest window that the peer
 //! has offered. A chunk is what goes out as a burst, where nothing holds back a part of it; the first chunk takes from
 //! the second what a burst has still room for. A program's write fills the last chunk up before it begins another,
-//! pushes what it can whenever a chunk is full, and waits when the buffer is full.
+//! pushes what it can whenever a chunk is full, and waits when the buffer is full. Programs write as `sendfile` does, in
+//! pieces of 16 pages; all but the last one of a write say that more follows.
 //!
 //! As in Linux the buffer counts the memory of the chunks, and a write may begin a chunk as long as there is any memory
 //! left. It starts small and is tuned to twice the congestion window whenever it is what holds the connection back
@@ -15,12 +16,16 @@ use super::info::Limited;
 use super::sender::Sender;
 use super::terms::Terms;
 use super::timer::Purpose;
-use crate::config::TcpConfig;
+use crate::config::{Memory, TcpConfig};
 use firstlight_units::{Bytes, Time};
 use std::collections::VecDeque;
 
-/// The most payload of a chunk, and of a burst.
-pub(crate) const LARGEST: u64 = 65_475;
+/// The most payload of a chunk, and of a burst: 64 KiB less the 192 bytes that the stack reserves for headers, and one.
+pub(crate) const LARGEST: u64 = 65_343;
+/// A program that sends a file hands over so many pages of it at once, ...
+const PAGES: u64 = 16;
+/// ... and so much with one call.
+const CALL: u64 = 1 << 24;
 /// What describes a segment in memory.
 const DESCRIPTION: u64 = 256;
 /// The least congestion window for which the buffer has room.
@@ -44,6 +49,17 @@ pub struct Send {
     pub more: bool,
     /// Nothing that follows goes out in one segment with these data (`MSG_EOR`).
     pub end_of_record: bool,
+}
+
+/// A write that is not over.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    left: u64,
+    how: Send,
+    /// It hands data over in pieces.
+    in_pieces: bool,
+    /// The stream offset after its present piece, of which some was handed over.
+    piece_end: Option<u64>,
 }
 
 /// What the next attempt to send may do.
@@ -82,8 +98,8 @@ pub(crate) struct SendQueue {
     pub(crate) end: u64,
     /// Bytes that the program has still to hand over.
     backlog: u64,
-    /// The program's writes that are not over, which it makes one after another: what is left of each.
-    pending: VecDeque<(u64, Send)>,
+    /// The program's writes that are not over, which it makes one after another.
+    pending: VecDeque<Write>,
     limit: Limit,
     /// Memory of a chunk besides its payload.
     beside_payload: u64,
@@ -199,6 +215,11 @@ impl SendQueue {
         }
     }
 
+    /// What was sent as one burst is two from now on.
+    pub(crate) fn divide(&mut self) {
+        self.memory += self.beside_payload;
+    }
+
     /// A burst up to `end` goes out of the first chunk. Returns whether the chunk's push is at its end.
     pub(crate) fn on_burst(&mut self, end: u64) -> bool {
         let Some(head) = self.chunks.front().copied() else { return false };
@@ -252,18 +273,24 @@ impl SendQueue {
     }
 }
 
+/// The stream offset after the piece of a file that is handed over from offset `next` on.
+fn piece_end(next: u64) -> u64 {
+    1 + ((next - 1) / Memory::PAGE + PAGES) * Memory::PAGE
+}
+
 impl Sender {
-    /// The program hands over bytes.
-    pub(crate) fn write(&mut self, bytes: u64, how: Send, now: Time, terms: &Terms) {
+    /// The program hands over bytes, `in_pieces` or as one.
+    pub(crate) fn write(&mut self, bytes: u64, how: Send, in_pieces: bool, now: Time, terms: &Terms) {
         if bytes == 0 {
             return;
         }
         self.restart_after_idle(now, terms);
         self.arm_if_idle(now);
         let queue = &mut self.queue;
+        let in_pieces = in_pieces && !matches!(queue.limit, Limit::Payload(_));
         queue.writes |= queue.backlog == 0;
         queue.backlog = queue.backlog.saturating_add(bytes);
-        queue.pending.push_back((bytes, how));
+        queue.pending.push_back(Write { left: bytes, how, in_pieces, piece_end: None });
     }
 
     /// The program closes: a FIN follows the data.
@@ -319,7 +346,7 @@ impl Sender {
         while self.queue.writes {
             let attempt = self.fill_chunk(goal, mss);
             self.append_fin();
-            if attempt == Attempt::Usual && self.corks(goal, now) {
+            if matches!(attempt, Attempt::Usual | Attempt::Corked) && self.corks(goal, now) {
                 self.queue.attempt = attempt;
             } else if attempt != Attempt::None {
                 self.queue.attempt = attempt;
@@ -338,7 +365,12 @@ impl Sender {
         let room = if open { left } else { queue.room(goal, mss) };
         if room == 0 || (!open && queue.unsent_limit.is_some_and(|limit| queue.end - self.next >= limit)) {
             queue.writes = false;
-            return queue.push_tail();
+            // Of a piece that has not begun nothing has to go out.
+            return if queue.begins_piece() { Attempt::None } else { queue.push_tail() };
+        }
+        if open && queue.begins_piece() {
+            // More follows what was pushed.
+            queue.chunks.back_mut().expect("the last chunk is open").push = false;
         }
         let (bytes, is_over) = queue.take(room);
         if !open {
@@ -347,7 +379,7 @@ impl Sender {
         }
         queue.add(bytes);
         if let Some(how) = is_over {
-            return queue.end_write(how);
+            return queue.end_write(how, peer_window);
         }
         if bytes < room {
             return Attempt::None;
@@ -413,29 +445,55 @@ impl SendQueue {
         Attempt::Pushed
     }
 
-    /// The program hands over `most` bytes of its present write, or what is left of it. Returns how many, and what the
-    /// program says of the write if that is over.
-    fn take(&mut self, most: u64) -> (u64, Option<Send>) {
-        let (left, how) = self.pending.front_mut().expect("a program that writes has something to write");
-        let (bytes, how) = ((*left).min(most), *how);
-        *left -= bytes;
-        self.backlog -= bytes;
-        if *left > 0 {
-            return (bytes, None);
-        }
-        self.pending.pop_front();
-        (bytes, Some(how))
+    /// Whether nothing of the present piece of a write was handed over yet.
+    fn begins_piece(&self) -> bool {
+        self.pending.front().is_some_and(|write| write.piece_end.is_none())
     }
 
-    fn end_write(&mut self, how: Send) -> Attempt {
+    /// The program hands over `most` bytes of the present piece of its write, or what is left of it. Returns how many,
+    /// and what the program says of the piece if that is over.
+    fn take(&mut self, most: u64) -> (u64, Option<Send>) {
+        let next = self.end;
+        let write = self.pending.front_mut().expect("a program that writes has something to write");
+        let piece_end =
+            *write.piece_end.get_or_insert_with(|| if write.in_pieces { piece_end(next) } else { u64::MAX });
+        let bytes = most.min(write.left).min(piece_end - next);
+        write.left -= bytes;
+        self.backlog -= bytes;
+        let (how, ends) = (write.how, next + bytes == piece_end);
+        if write.left == 0 {
+            self.pending.pop_front();
+            return (bytes, Some(how));
+        }
+        if ends {
+            write.piece_end = None;
+        }
+        (bytes, ends.then_some(Send { more: !(piece_end - 1).is_multiple_of(CALL), ..how }))
+    }
+
+    fn end_write(&mut self, how: Send, peer_window: u64) -> Attempt {
         self.writes = self.backlog > 0;
         if let Some(tail) = self.chunks.back_mut() {
             tail.closed |= how.end_of_record;
         }
         if how.more {
+            if self.end - self.pushed > peer_window / 2 {
+                self.push_tail();
+            }
             return Attempt::Corked;
         }
         self.push_tail();
         Attempt::Usual
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A piece has 16 pages, of which the first may be begun.
+    #[test]
+    fn pieces_end_with_pages() {
+        assert_eq!([1, 2, 4097, 65_537].map(piece_end), [65_537, 65_537, 69_633, 131_073]);
     }
 }

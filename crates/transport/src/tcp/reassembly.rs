@@ -1,60 +1,46 @@
 //! What has arrived: the in-order point, and the intervals beyond it (RFC 9293, section 3.4; RFC 2018; RFC 2883).
 
 use super::seq::SeqMap;
+use crate::config::Memory;
 use firstlight_net::{SackBlock, TcpSegmentMut};
+use std::collections::VecDeque;
 
 /// Stream offsets `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Interval {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    kept: Kept,
 }
 
-/// How what lies beyond a gap is kept: in runs of packets that have joined.
+/// How a packet is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Kept {
-    /// Its memory.
-    memory: u64,
-    /// The pieces of the first run; 0 for a packet that joins the one before it.
-    first: u32,
-    /// The pieces of the last run.
-    last: u32,
-    /// There is more than one run.
-    several: bool,
+    /// The memory that it takes.
+    pub(crate) memory: u64,
+    /// The pieces of pages that it has.
+    pub(crate) pieces: u32,
+    /// It joins the packet before it.
+    pub(crate) joins: bool,
 }
 
-impl Kept {
-    /// A packet that takes so much memory and has so many pieces.
-    pub(crate) fn alone(memory: u64, pieces: u32) -> Kept {
-        Kept { memory, first: pieces, last: pieces, several: false }
-    }
+/// Packets beyond a gap that have joined.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    end: u64,
+    memory: u64,
+    pieces: u32,
+}
 
-    /// A packet that takes so much memory and joins others, which makes a run of so many pieces.
-    pub(crate) fn joined(memory: u64, pieces: u32) -> Kept {
-        Kept { memory, first: 0, last: pieces, several: false }
-    }
-
-    /// The memory that is taken.
-    pub(crate) fn memory(&self) -> u64 {
-        self.memory
-    }
-
-    /// The pieces of the first run.
-    pub(crate) fn first(&self) -> u32 {
-        self.first
-    }
-
-    /// This, and what follows it.
-    fn then(self, next: Kept) -> Kept {
-        let joins = next.first == 0;
-        Kept {
-            memory: self.memory + next.memory,
-            first: if joins && !self.several { next.last } else { self.first },
-            last: next.last,
-            several: self.several || next.several || !joins,
-        }
-    }
+/// What had waited behind a packet that fills a gap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Behind {
+    /// The memory that it takes.
+    pub(crate) memory: u64,
+    /// How many of its runs join what is before them.
+    pub(crate) joints: u32,
+    /// The bytes that join the packet itself.
+    pub(crate) first_len: u64,
 }
 
 /// Intervals that a receiver remembers for its reports, one more than a SACK option with timestamps has room for (RFC
@@ -68,8 +54,8 @@ pub(crate) enum Arrival {
     InOrder {
         /// It filled (part of) a gap: there were later data waiting for it.
         filled_gap: bool,
-        /// How those of them are kept that are in order now.
-        behind: Kept,
+        /// Those of them that are in order now.
+        behind: Behind,
     },
     /// It lies beyond a gap.
     OutOfOrder,
@@ -87,6 +73,8 @@ pub(crate) struct Reassembly {
     next: u64,
     /// What lies beyond it, disjoint, by offset.
     beyond: Vec<Interval>,
+    /// How that is kept, by offset.
+    runs: VecDeque<Run>,
     /// What is reported of it, the most recently changed first (RFC 2018, section 4). What changes joins what is
     /// remembered here, not all that has arrived.
     reported: Vec<(u64, u64)>,
@@ -98,7 +86,7 @@ pub(crate) struct Reassembly {
 
 impl Reassembly {
     pub(crate) const fn new(next: u64, blocks: u8) -> Self {
-        Reassembly { next, beyond: Vec::new(), reported: Vec::new(), duplicate: None, blocks }
+        Reassembly { next, beyond: Vec::new(), runs: VecDeque::new(), reported: Vec::new(), duplicate: None, blocks }
     }
 
     /// The next stream offset expected in order.
@@ -114,6 +102,7 @@ impl Reassembly {
     /// The stream has ended: there is nothing to report any more.
     pub(crate) fn forget_reports(&mut self) {
         self.beyond.clear();
+        self.runs.clear();
         self.reported.clear();
         self.duplicate = None;
     }
@@ -123,9 +112,10 @@ impl Reassembly {
         self.beyond.last().map_or(self.next, |i| i.end)
     }
 
-    /// The pieces of the last run of what lies beyond a gap and ends at `start`.
+    /// The pieces of what lies beyond a gap, ends at `start` and has joined.
     pub(crate) fn pieces_before(&self, start: u64) -> Option<u32> {
-        self.beyond.iter().find(|i| i.end == start).map(|i| i.kept.last)
+        let before = self.runs.partition_point(|run| run.start < start).checked_sub(1)?;
+        Some(self.runs[before]).filter(|run| run.end == start).map(|run| run.pieces)
     }
 
     /// Takes in the segment `start..end`, which is `kept` so if it lies beyond a gap.
@@ -136,14 +126,17 @@ impl Reassembly {
             }
             self.next = end;
             let filled_gap = !self.beyond.is_empty();
-            let behind = if filled_gap { self.absorb(end) } else { Kept::default() };
+            let behind = if filled_gap { self.absorb(end, kept.pieces) } else { Behind::default() };
             return Arrival::InOrder { filled_gap, behind };
         }
         if end <= self.next {
             self.duplicate = Some((start, end));
             return Arrival::Duplicate { beyond: false };
         }
-        let is_new = self.insert_beyond(Interval { start, end, kept });
+        let is_new = self.insert_beyond(Interval { start, end });
+        if is_new {
+            self.keep(start, end, kept);
+        }
         self.report(start, end);
         if is_new { Arrival::OutOfOrder } else { Arrival::Duplicate { beyond: true } }
     }
@@ -163,11 +156,21 @@ impl Reassembly {
             if start < end {
                 self.note_duplicate(start, end);
             }
-            let kept = if i.start < segment.start { i.kept.then(merged.kept) } else { merged.kept.then(i.kept) };
-            merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end), kept };
+            merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end) };
         }
         self.beyond.splice(from..upto, [merged]);
         true
+    }
+
+    /// Keeps `start..end`, some of which is new.
+    fn keep(&mut self, start: u64, end: u64, kept: Kept) {
+        let at = self.runs.partition_point(|run| run.start < start);
+        if kept.joins {
+            let run = &mut self.runs[at - 1];
+            *run = Run { end, memory: run.memory + kept.memory, pieces: run.pieces + kept.pieces, ..*run };
+        } else {
+            self.runs.insert(at, Run { start, end, memory: kept.memory, pieces: kept.pieces });
+        }
     }
 
     /// Where `start..end` stands among what is reported, if it touches any of that.
@@ -224,21 +227,28 @@ impl Reassembly {
     }
 
     /// Moves the in-order point over the intervals that it has reached, now that a segment that ends at `upto` is
-    /// there. Returns how they are kept.
-    fn absorb(&mut self, upto: u64) -> Kept {
-        let mut kept = None;
+    /// there and has so many pieces. Runs join as long as they have few pieces together.
+    fn absorb(&mut self, upto: u64, mut pieces: u32) -> Behind {
         let mut reached = 0;
         while let Some(&i) = self.beyond.get(reached).filter(|i| i.start <= self.next) {
             if i.start < upto {
                 self.note_duplicate(i.start, i.end.min(upto));
             }
             self.next = self.next.max(i.end);
-            kept = Some(kept.map_or(i.kept, |before: Kept| before.then(i.kept)));
             reached += 1;
         }
         self.beyond.drain(..reached);
         self.reported.retain(|&(start, _)| start > self.next);
-        kept.unwrap_or_default()
+        let (mut behind, mut is_first) = (Behind::default(), true);
+        while let Some(run) = self.runs.pop_front_if(|run| run.start < self.next) {
+            behind.memory += run.memory;
+            let joins = pieces + run.pieces <= Memory::MOST_PIECES;
+            is_first &= joins;
+            pieces = if joins { pieces + run.pieces } else { run.pieces };
+            behind.joints += u32::from(joins);
+            behind.first_len += if is_first { run.end.saturating_sub(upto.max(run.start)) } else { 0 };
+        }
+        behind
     }
 
     /// The blocks of a SACK option: a duplicate first (RFC 2883), then the most recent intervals.
@@ -280,14 +290,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn kept(memory: u64) -> Kept {
-        Kept::alone(memory, 1)
+        Kept { memory, pieces: 1, joins: false }
     }
 
     #[test]
     fn reports_the_latest_first_and_duplicates_once() {
         let map = SeqMap::new(0);
         let mut stream = Reassembly::new(1, 3);
-        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: false, behind: Kept::default() });
+        assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: false, behind: Behind::default() });
         assert_eq!(stream.insert(21, 31, kept(2)), Arrival::OutOfOrder);
         assert_eq!(stream.insert(41, 51, kept(7)), Arrival::OutOfOrder);
         assert_eq!(stream.insert(31, 36, kept(3)), Arrival::OutOfOrder);
@@ -299,10 +309,8 @@ mod tests {
         let mut packet = Packet::default();
         assert_eq!(stream.take_report(map).write(&mut packet.tcp_mut().unwrap()), 20);
         assert_eq!(stream.insert(61, 71, kept(0)), Arrival::OutOfOrder);
-        assert_eq!(
-            stream.insert(11, 21, kept(0)),
-            Arrival::InOrder { filled_gap: true, behind: kept(2).then(kept(3)) }
-        );
+        let behind = Behind { memory: 5, joints: 2, first_len: 15 };
+        assert_eq!(stream.insert(11, 21, kept(0)), Arrival::InOrder { filled_gap: true, behind });
         assert_eq!(stream.next(), 36);
     }
 
@@ -332,22 +340,26 @@ mod tests {
         assert_eq!(stream.highest(), 101);
     }
 
-    /// Packets join the run before them, whichever interval is the first in the order of reports.
+    /// Packets join the run before them, whichever interval is the first in the order of reports. When the gap is
+    /// filled, runs join what is before them, as long as they have 17 pieces together.
     #[test]
     fn runs_have_the_pieces_of_packets_that_have_joined() {
         let mut stream = Reassembly::new(1, 3);
-        for (start, kept) in [
-            (11, Kept::alone(9, 2)),
-            (41, Kept::alone(9, 2)),
-            (21, Kept::joined(5, 4)),
-            (31, Kept::joined(5, 6)),
-            (51, Kept::alone(9, 3)),
+        for (start, memory, pieces, joins) in [
+            (11, 9, 2, false),
+            (41, 9, 2, false),
+            (21, 5, 2, true),
+            (31, 5, 2, true),
+            (51, 9, 9, false),
+            (61, 9, 8, false),
         ] {
-            stream.insert(start, start + 10, kept);
+            stream.insert(start, start + 10, Kept { memory, pieces, joins });
         }
-        assert_eq!(stream.pieces_before(61), Some(3));
-        let behind = Kept { memory: 37, first: 6, last: 3, several: true };
+        assert_eq!([41, 51, 61, 71].map(|start| stream.pieces_before(start)), [Some(6), Some(2), Some(9), Some(8)]);
+        // 1 + 6 + 2, and 9 + 8.
+        let behind = Behind { memory: 46, joints: 3, first_len: 40 };
         assert_eq!(stream.insert(1, 11, kept(0)), Arrival::InOrder { filled_gap: true, behind });
+        assert!(stream.runs.is_empty());
     }
 
     proptest! {

@@ -68,7 +68,7 @@ pub(crate) struct Receiver {
     /// Stream offset of the last acknowledgement sent.
     acked: u64,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
-    ack_before_change: Option<u64>,
+    ack_before_change: Option<(u64, Option<u16>)>,
     /// An acknowledgement that goes out as it would have before the last segment arrived: the window field, and what
     /// was reported.
     held_ack: Option<Box<(u16, Report)>>,
@@ -323,13 +323,14 @@ impl Receiver {
         if p.has_stamps() && p.payload() >= terms.mss {
             self.sample = Some(latency::sample(&p));
         }
-        if terms.timestamps && p.payload() >= self.policy.segment {
-            self.offer.on_echo(p.tsecr(), timestamp(now), self.unread() > 0);
+        if terms.timestamps {
+            let full = p.payload() >= self.policy.segment;
+            self.offer.on_echo(p.tsecr(), full.then(|| timestamp(now)), self.unread() > 0);
         }
         self.on_ecn(p, terms);
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
-        let (held, pieces) = (kept.memory(), kept.first());
+        let held = kept.memory;
         // What was held back goes out before its report is pushed out, with what an older interval grows by.
         let flushes = start > next && self.policy.holds_acks() && self.stream.crowds(start, end);
         if flushes {
@@ -341,12 +342,12 @@ impl Receiver {
             Arrival::InOrder { filled_gap, behind } => {
                 let upto = end.min(self.stream.next());
                 if filled_gap {
-                    self.unread.first = end;
+                    // What joins it is read with it.
+                    self.unread.first = end + behind.first_len;
                 }
-                // The first packets behind it join it.
-                let joins = filled_gap && pieces + behind.first() <= Memory::MOST_PIECES;
-                let saved = if joins { memory - terms.stack.memory.of_joined(len) } else { 0 };
-                self.on_progress([next, upto], [memory, held, behind.memory(), saved], filled_gap, now, terms, rtt);
+                let memory_of = terms.stack.memory;
+                let saved = u64::from(behind.joints) * (memory_of.of(len) - memory_of.of_joined(len));
+                self.on_progress([next, upto], [memory, held, behind.memory, saved], filled_gap, now, terms, rtt);
             }
             Arrival::OutOfOrder => {
                 self.on_gap(len, [memory, held], terms);
@@ -424,11 +425,13 @@ impl Receiver {
         let pieces = Memory::pieces(start, len);
         if start <= self.stream.next() {
             let memory = if self.unread() > 0 { terms.stack.memory.of_joined(len) } else { memory };
-            return Kept::alone(memory, pieces);
+            return Kept { memory, pieces, joins: false };
         }
         match self.stream.pieces_before(start).map(|before| before + pieces) {
-            Some(pieces) if pieces <= Memory::MOST_PIECES => Kept::joined(terms.stack.memory.of_joined(len), pieces),
-            _ => Kept::alone(memory, pieces),
+            Some(together) if together <= Memory::MOST_PIECES => {
+                Kept { memory: terms.stack.memory.of_joined(len), pieces, joins: true }
+            }
+            _ => Kept { memory, pieces, joins: false },
         }
     }
 
@@ -447,6 +450,7 @@ impl Receiver {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
             self.hold(held, behind.saturating_sub(saved));
+            self.settle_window_before_change(terms);
             // What had waited behind it is not looked at yet.
             self.offer.on_arrival(upto, now);
             let len = upto - from;
@@ -484,6 +488,7 @@ impl Receiver {
 
     /// A segment lies beyond a gap. It takes `memory` by itself, `held` in the buffer.
     fn on_gap(&mut self, len: u64, [memory, held]: [u64; 2], terms: &Terms) {
+        self.settle_window_before_change(terms);
         // A packet that joins the one before it takes its memory at once, another one when the window has grown.
         let joins = held < memory;
         self.offer.hold(if joins { held } else { 0 });
@@ -516,7 +521,7 @@ impl Receiver {
     /// Whether to acknowledge now what has arrived in order.
     fn decide(&mut self, now: Time, terms: &Terms, rtt: &RttEstimator) {
         let next = self.stream.next();
-        let waiting = next - self.ack_before_change.unwrap_or(self.acked);
+        let waiting = next - self.ack_before_change.map_or(self.acked, |(upto, _)| upto);
         if waiting > u64::from(self.policy.segment) {
             let left = self.offer.edge().saturating_sub(self.acked);
             if self.offer.is_scarce() {
@@ -559,13 +564,22 @@ impl Receiver {
                     // The peer is to know at once (RFC 8257, section 3.2).
                     self.policy.now = true;
                     if self.stream.next() > self.acked {
-                        self.ack_before_change = Some(self.stream.next());
+                        self.ack_before_change = Some((self.stream.next(), None));
                         self.policy.cancel_delay();
                     } else {
                         self.ece = marked;
                     }
                 }
             }
+        }
+    }
+
+    /// The ACK that goes out because the packet that has arrived is marked otherwise than those before it offers what
+    /// it would have offered before the window grows for this packet.
+    #[inline]
+    fn settle_window_before_change(&mut self, terms: &Terms) {
+        if let Some((upto, None)) = self.ack_before_change {
+            self.ack_before_change = Some((upto, Some(self.window_field(upto, terms))));
         }
     }
 
@@ -588,9 +602,11 @@ impl Receiver {
             p.insert_flags(TcpFlags::ECE);
         }
         let held = self.held_ack.take();
+        let mut window = held.as_ref().map(|held| held.0);
         let upto = match self.ack_before_change.take_if(|_| held.is_none()) {
-            Some(upto) => {
+            Some((upto, before)) => {
                 self.ece = !self.ece;
+                window = before;
                 upto
             }
             None => {
@@ -601,8 +617,7 @@ impl Receiver {
             }
         };
         p.set_ack(self.map.wire(upto));
-        let window = held.as_ref().map_or_else(|| self.window_field(upto, terms), |held| held.0);
-        p.set_window(window);
+        p.set_window(window.unwrap_or_else(|| self.window_field(upto, terms)));
         self.acked = self.acked.max(upto);
         if let Some(sample) = self.sample
             && p.has_stamps()

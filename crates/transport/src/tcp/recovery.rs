@@ -133,6 +133,7 @@ impl Sender {
             self.cc.grow(&mut self.window, &told);
         }
         self.window.cwnd = self.window.cwnd.min(terms.window_cap());
+        self.note_rate();
         self.copied_upto = 0;
         self.queue.attempt = Attempt::Usual;
         self.wake_writer();
@@ -201,14 +202,17 @@ impl Sender {
         for (block, wire) in blocks.iter_mut().zip(p.sack_blocks()) {
             *block = (at(wire.start), at(wire.end));
         }
-        let blocks = &blocks[..p.sacks() as usize];
+        let blocks = &mut blocks[..p.sacks() as usize];
         let first = blocks[0];
         let within = |outer: (u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
         let duplicate = first.1 <= ack || blocks.get(1).is_some_and(|&second| within(second));
         if duplicate {
             self.on_duplicate(first.1, news);
         }
-        for &(start, end) in &blocks[usize::from(duplicate)..] {
+        // As in Linux, in their order.
+        let blocks = &mut blocks[usize::from(duplicate)..];
+        blocks.sort_unstable();
+        for &mut (start, end) in blocks {
             if start < end && end <= self.next && start >= self.una {
                 self.sack_range(start, end, now, news);
             }
@@ -256,20 +260,21 @@ impl Sender {
     /// Feeds the estimator; returns the round-trip time of the newest packet acknowledged.
     fn sample_rtt(&mut self, news: &News, tsecr: u32, now: Time, terms: &Terms) -> Option<Span> {
         let acked = news.acked_sent.filter(|_| !news.retransmitted);
-        let newest = news.sacked_sent.or(acked).map(|(_, newest)| rtt::since(newest, now));
-        let sample = match acked.or(news.sacked_sent) {
-            Some((oldest, _)) => Some(rtt::since(oldest, now)),
-            // A retransmitted packet's echo still tells the time, to a millisecond (RFC 7323, section 4.1).
-            None if news.advanced && tsecr != 0 => {
-                let elapsed = timestamp(now).wrapping_sub(tsecr).max(1);
-                Some(Span::from_ms(u64::from(elapsed)))
+        let [oldest, newest] = match (acked.or(news.sacked_sent), news.sacked_sent.or(acked)) {
+            (Some((oldest, _)), Some((_, newest))) => {
+                [Some(oldest), Some(newest)].map(|sent| sent.map(|sent| rtt::since(sent, now)))
             }
-            None => None,
+            // A retransmitted packet's echo still tells the time, to a millisecond (RFC 7323, section 4.1).
+            _ if news.advanced && tsecr != 0 => {
+                let elapsed = timestamp(now).wrapping_sub(tsecr).max(1);
+                [Some(Span::from_ms(u64::from(elapsed))); 2]
+            }
+            _ => [None; 2],
         };
         if let Some(newest) = newest {
             self.rtt.on_min_sample(newest);
         }
-        if let Some(sample) = sample {
+        if let Some(sample) = oldest {
             self.rtt.on_sample(sample, terms);
             self.backoff = 0;
         }

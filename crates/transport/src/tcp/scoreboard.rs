@@ -135,6 +135,13 @@ impl Scoreboard {
         self.segments.partition_point(|s| s.start < offset)
     }
 
+    /// A burst ends with the segment from now on. Returns false where it did before.
+    pub(crate) fn end_burst(&mut self, i: usize) -> bool {
+        let marks = self.segments[i].marks;
+        self.segments[i].marks = marks.and(Mark::BURST_END);
+        !marks.has(Mark::BURST_END)
+    }
+
     /// The segment has arrived: it is neither lost nor on its way.
     pub(crate) fn mark_sacked(&mut self, i: usize) {
         let lasting = self.segments[i].marks.0 & Mark::LASTING;

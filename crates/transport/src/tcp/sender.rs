@@ -75,6 +75,8 @@ pub(crate) struct Sender {
     pub(crate) window_end: u64,
     /// The largest window that the peer has offered.
     pub(crate) peer_window: u64,
+    /// The window that the rate of bursts comes from, and the percentage of it that is sent in a round trip.
+    pub(crate) rate: (u32, u8),
     /// By how many bits the peer shifts it.
     pub(crate) window_scale: u8,
     /// Where the burst begins that goes out at present.
@@ -163,6 +165,7 @@ impl Sender {
             delivery_rate: cc.wants_delivery().then(Box::default),
             window_end: 0,
             peer_window: 0,
+            rate: (terms.initial_window.min(terms.window_cap()), 200),
             window_scale: terms.scale(),
             burst_start: 0,
             burst_end: 0,
@@ -264,6 +267,7 @@ impl Sender {
     pub(crate) fn on_first_window(&mut self, window: u16) {
         self.peer_window = u64::from(window);
         self.window_end = 1 + self.peer_window;
+        self.note_rate();
     }
 
     /// How ECN-Echo is to be understood.
@@ -437,21 +441,32 @@ impl Sender {
         if i == 0 && self.timer.purpose != Purpose::Reorder {
             self.arm_retransmit(now, terms);
         }
-        let push = self.ends_copied_burst(i) || self.goes_alone();
+        let push = self.copied_burst_ends(i) || self.goes_alone();
         let segment = self.board.get(i);
         self.copied_upto = segment.end();
         Outgoing::new(segment.start, segment.len, true, segment.marks, push)
     }
 
     /// Whether segment `i`, which is sent again, is the last of several of its burst that are sent again together:
-    /// these are a burst again, which ends with a push.
-    fn ends_copied_burst(&mut self, i: usize) -> bool {
-        let Segment { start, marks, .. } = *self.board.get(i);
-        if i == 0 || self.copied_upto != start || self.board.get(i - 1).marks.has(Mark::BURST_END) {
-            return false;
+    /// these are a burst of their own from now on, which ends with a push.
+    fn copied_burst_ends(&mut self, i: usize) -> bool {
+        let begins = i == 0 || self.copied_upto != self.board.get(i).start;
+        if begins {
+            self.divide_burst(i);
         }
-        let full = self.board.in_flight() >= self.window.cwnd;
-        full || marks.has(Mark::BURST_END) || self.board.next_lost() != Some(i + 1)
+        let begins = begins || self.board.get(i - 1).marks.has(Mark::BURST_END);
+        if self.board.in_flight() < self.window.cwnd && self.board.next_lost() == Some(i + 1) {
+            return !begins && self.board.get(i).marks.has(Mark::BURST_END);
+        }
+        self.divide_burst(i + 1);
+        !begins
+    }
+
+    /// A burst ends before segment `i`, if that is one that waits for an acknowledgement.
+    fn divide_burst(&mut self, i: usize) {
+        if 0 < i && i < self.board.len() as usize && self.board.end_burst(i - 1) {
+            self.queue.divide();
+        }
     }
 
     #[inline]

@@ -11,6 +11,7 @@
 //! [`Connection::on_queued`]: super::Connection::on_queued
 //! [`Connection::on_left`]: super::Connection::on_left
 
+use super::queue::Attempt;
 use super::sender::Sender;
 use super::terms::Terms;
 use firstlight_units::Time;
@@ -94,10 +95,12 @@ impl Sender {
         self.small_queue.forget(now);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
         let memory = burst + terms.stack.memory.beside_chunk();
-        if self.small_queue.memory <= MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
+        if self.small_queue.memory < MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
             return false;
         }
         self.queue.split_head(self.next + burst);
+        // Whatever the program has asked for, it does not hold any more when a packet has left.
+        self.queue.attempt = Attempt::Usual;
         self.small_queue.wait(leaves);
         true
     }
@@ -108,7 +111,7 @@ impl Sender {
         self.small_queue.forget(now);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
         let memory = terms.stack.memory.of(len);
-        if self.small_queue.memory <= 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1 {
+        if self.small_queue.memory < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1 {
             return false;
         }
         self.small_queue.wait(leaves);

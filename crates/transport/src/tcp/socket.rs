@@ -10,7 +10,7 @@ impl Connection {
     /// The program hands over `bytes`; `u64::MAX` never ends. What the buffer has no room for follows when it has.
     /// `now` matters after an idle time (RFC 5681, section 4.1).
     pub fn write(&mut self, bytes: u64, now: Time) {
-        self.send(bytes, Send::default(), now);
+        self.sender.write(bytes, Send::default(), true, now, &self.terms);
     }
 
     /// The program hands over `bytes`, its last ones: small segments wait as Nagle's algorithm says until the buffer
@@ -22,7 +22,7 @@ impl Connection {
 
     /// The same, with what the program says of these bytes.
     pub fn send(&mut self, bytes: u64, how: Send, now: Time) {
-        self.sender.write(bytes, how, now, &self.terms);
+        self.sender.write(bytes, how, false, now, &self.terms);
     }
 
     /// Bytes of writes for which the buffer has had no room yet.

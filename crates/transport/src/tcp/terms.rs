@@ -3,6 +3,7 @@
 //! SYN packets announce the largest segment, the window scale, and whether SACK and timestamps are offered (RFC 9293,
 //! 7323, 2018). A SYN without an announcement comes from a host with the same settings.
 
+use super::timer::Ticks;
 use crate::config::{LATENCY_OPTION, TcpConfig};
 use firstlight_net::{TcpSegment, TcpSegmentMut};
 use std::ops::Deref;
@@ -47,8 +48,11 @@ impl Terms {
     pub(crate) fn new(config: &TcpConfig, stamped: bool) -> Self {
         let option = if stamped { LATENCY_OPTION } else { 0 };
         let TcpConfig { sack, timestamps, .. } = *config;
-        let mut terms =
-            Terms { config: *config, mss: 0, segment: 0, header: 0, option, sack, timestamps, scaling: true };
+        let ticks = Ticks::new(config.tick);
+        // A kernel keeps these in whole ticks of its clock.
+        let rto_variance = config.rto_variance.map(|floor| ticks.whole(floor));
+        let config = TcpConfig { rto_min: ticks.whole(config.rto_min), rto_variance, ..*config };
+        let mut terms = Terms { config, mss: 0, segment: 0, header: 0, option, sack, timestamps, scaling: true };
         terms.settle(u16::MAX);
         terms
     }
@@ -151,6 +155,7 @@ impl Announcement {
 mod tests {
     use super::*;
     use firstlight_net::{FlowTuple, Packet, TcpFlags, TcpHeader};
+    use firstlight_units::Span;
 
     fn sizes(timestamps: bool, sack: bool, stamped: bool) -> (u32, u16, u16) {
         let terms = Terms::new(&TcpConfig { mtu: 1500, timestamps, sack, ..TcpConfig::default() }, stamped);
@@ -164,6 +169,16 @@ mod tests {
         assert_eq!(sizes(false, true, false), (1460, 40, 52));
         assert_eq!(sizes(false, false, false), (1460, 40, 48));
         assert_eq!(sizes(true, true, true), (1432, 68, 76));
+    }
+
+    /// A kernel with ticks of 4 ms makes 12 ms of 10 ms.
+    #[test]
+    fn least_timeouts_are_whole_ticks() {
+        let config =
+            TcpConfig { rto_min: Span::from_ms(10), rto_variance: Some(Span::from_ms(1)), ..TcpConfig::default() };
+        let of = |ms| Terms::new(&TcpConfig { tick: Span::from_ms(ms), ..config }, false);
+        assert_eq!([4, 1, 0].map(|ms| of(ms).rto_min), [12, 10, 10].map(Span::from_ms));
+        assert_eq!([4, 0].map(|ms| of(ms).rto_variance), [4, 1].map(|ms| Some(Span::from_ms(ms))));
     }
 
     #[test]
