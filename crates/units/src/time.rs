@@ -22,6 +22,11 @@ impl Time {
         Time(ps)
     }
 
+    /// A point `ns` nanoseconds after the start.
+    pub const fn from_ns(ns: u64) -> Self {
+        Time(ns * Span::from_ns(1).0)
+    }
+
     /// Picoseconds since the start.
     pub const fn as_ps(self) -> u64 {
         self.0

@@ -144,6 +144,8 @@ EQUAL = {
     "a copy that divides a burst": draw(7, 3),
     "a beta of whole 1024ths": draw(7, 29),
     "a train of ACKs": draw(7, 59),
+    "what is reported is kept together": draw(7, 142),
+    "a timer that counts nanoseconds": draw(11, 123),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed

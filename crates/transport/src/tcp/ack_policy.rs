@@ -308,7 +308,8 @@ impl AckPolicy {
         c.held += 1;
         if c.until == Time::MAX {
             let part = round_trip.saturating_mul(COMPRESSION_PERCENT) / 100;
-            c.until = now + part.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
+            // Counted from what a clock of nanoseconds shows.
+            c.until = Time::from_ns(now.whole_ns()) + part.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
             if self.timer > now {
                 c.until = c.until.min(self.timer);
             }

@@ -215,9 +215,14 @@ impl SendQueue {
         }
     }
 
-    /// What was sent as one burst is two from now on.
+    /// What was sent as one burst is kept as two from now on.
     pub(crate) fn divide(&mut self) {
         self.memory += self.beside_payload;
+    }
+
+    /// What was sent as two bursts is kept as one from now on.
+    pub(crate) fn join(&mut self) {
+        self.memory -= self.beside_payload;
     }
 
     /// A burst up to `end` goes out of the first chunk. Returns whether the chunk's push is at its end.

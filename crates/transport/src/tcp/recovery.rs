@@ -8,7 +8,7 @@ use super::info::Limited;
 use super::latency;
 use super::queue::Attempt;
 use super::rtt;
-use super::scoreboard::Mark;
+use super::scoreboard::{Mark, Scoreboard};
 use super::sender::{Phase, Sender};
 use super::terms::Terms;
 use super::timer::{Purpose, is_before, timestamp};
@@ -240,6 +240,7 @@ impl Sender {
                 continue;
             }
             self.board.mark_sacked(i);
+            self.keep_reported_together(i);
             if let Some(rate) = &mut self.delivery_rate {
                 rate.on_delivered(i, now);
             }
@@ -254,6 +255,26 @@ impl Sender {
         // What was sent after the oldest segment's last transmission tells nothing of that one: leave its timer alone.
         if let (Some((_, newest)), Some(front)) = (news.sacked_sent, self.board.front()) {
             news.arm |= newest < front.sent;
+        }
+    }
+
+    /// Segment `i` is reported: the sender keeps what is reported apart from what is not, and together as far as pieces
+    /// of pages allow.
+    fn keep_reported_together(&mut self, i: usize) {
+        let reported = |board: &Scoreboard, i: usize| board.get(i).marks.has(Mark::SACKED);
+        if i > 0 && reported(&self.board, i - 1) {
+            if self.board.join_bursts(i - 1) {
+                self.queue.join();
+            }
+        } else {
+            self.divide_burst(i);
+        }
+        if i + 1 < self.board.len() as usize && reported(&self.board, i + 1) {
+            if self.board.join_bursts(i) {
+                self.queue.join();
+            }
+        } else {
+            self.divide_burst(i + 1);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The segments in flight and what is known of each (RFC 6675's scoreboard, one record per segment).
 
+use crate::config::Memory;
 use firstlight_units::Time;
 use std::collections::VecDeque;
 
@@ -140,6 +141,20 @@ impl Scoreboard {
         let marks = self.segments[i].marks;
         self.segments[i].marks = marks.and(Mark::BURST_END);
         !marks.has(Mark::BURST_END)
+    }
+
+    /// The burst that ends with the segment goes on with the next one, if both have few pieces together. Returns
+    /// whether it does.
+    pub(crate) fn join_bursts(&mut self, i: usize) -> bool {
+        let ends = |s: &Segment| s.marks.has(Mark::BURST_END);
+        let first = (0..i).rev().find(|&before| ends(&self.segments[before])).map_or(0, |before| before + 1);
+        let last = (i + 1..self.segments.len()).find(|&after| ends(&self.segments[after])).unwrap_or(i + 1);
+        let [start, end] = [self.segments[first].start, self.segments[last].end()];
+        let joins = ends(&self.segments[i]) && Memory::pieces(start, end - start) <= Memory::MOST_PIECES;
+        if joins {
+            self.segments[i].marks = Mark(self.segments[i].marks.0 & !Mark::BURST_END.0);
+        }
+        joins
     }
 
     /// The segment has arrived: it is neither lost nor on its way.

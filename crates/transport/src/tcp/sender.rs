@@ -463,7 +463,7 @@ impl Sender {
     }
 
     /// A burst ends before segment `i`, if that is one that waits for an acknowledgement.
-    fn divide_burst(&mut self, i: usize) {
+    pub(crate) fn divide_burst(&mut self, i: usize) {
         if 0 < i && i < self.board.len() as usize && self.board.end_burst(i - 1) {
             self.queue.divide();
         }
