@@ -59,7 +59,7 @@ pub struct TcpConfig {
                                                                  packets' memory"))
     )]
     pub send_buffer: Option<Bytes>,
-    /// The shortest retransmission timeout: max(SRTT + max(4 RTTVAR, `tcp.rto_variance`), this).
+    /// The shortest retransmission timeout, in whole ticks: max(SRTT + max(4 RTTVAR, `tcp.rto_variance`), this).
     #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub rto_min: Span,
     /// Floor under the variance term of the retransmission timeout.
