@@ -99,6 +99,8 @@ class Page(HTMLParser):
     """Collects what a page would fetch and whether its tags match."""
 
     void = frozenset({"meta", "br", "link", "img", "input", "hr"})
+    # HTML ends these where their parent ends or the next one begins (13.1.2.4, "Optional tags").
+    ends_by_itself = frozenset({"td", "th", "tr", "thead", "tbody", "li", "p", "option"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,6 +117,8 @@ class Page(HTMLParser):
                 self.fetched.append(f"{tag} {name}={value}")
 
     def handle_endtag(self, tag: str) -> None:
+        while self.open[-1] != tag and self.open[-1] in self.ends_by_itself:
+            self.open.pop()
         assert self.open.pop() == tag
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
