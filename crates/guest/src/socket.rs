@@ -32,9 +32,9 @@ pub fn listen_for_one(socket: &OwnedFd) -> Result<(), GuestFailure> {
     listen(socket, Backlog::new(1).expect("one is few")).context(|| "cannot listen".into())
 }
 
-/// Receives `most` bytes and discards them: `all`, or all up to the connection's end, so that the kernel proceeds as for
-/// a reader that always waits for more; otherwise what there is as soon as there is some. Nothing is copied. Returns how
-/// many bytes arrived.
+/// Receives `most` bytes and discards them: `all`, or all up to the connection's end, so that the kernel proceeds as
+/// for a reader that always waits for more; otherwise what there is as soon as there is some. Nothing is copied.
+/// Returns how many bytes arrived.
 #[allow(unsafe_code)]
 pub fn discard(socket: &impl AsRawFd, most: usize, all: bool) -> io::Result<usize> {
     let flags = libc::MSG_TRUNC | if all { libc::MSG_WAITALL } else { 0 };

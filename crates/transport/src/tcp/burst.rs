@@ -140,7 +140,8 @@ impl Sender {
         (bytes / mss).max(u64::from(terms.stack.least_burst)) * mss
     }
 
-    /// What the sender would send in 1/1024 s: its window at the last ACK, and what that may grow by, in each round trip.
+    /// What the sender would send in 1/1024 s: its window at the last ACK, and what that may grow by, in each round
+    /// trip.
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
         let eighths = self.rtt.smoothed().map_or(8, |srtt| (srtt.as_ps() / 125_000).max(1));
         let (window, percent) = self.rate;

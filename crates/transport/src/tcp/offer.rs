@@ -255,8 +255,8 @@ impl Offer {
     }
 
     /// A segment echoes `timestamp`, in milliseconds of this host's clock; a full one is the first to do so `now`: the
-    /// round trip took as long, if it took any time by that clock. Longer samples count for an eighth, and not at all if
-    /// the program is `slow`.
+    /// round trip took as long, if it took any time by that clock. Longer samples count for an eighth, and not at all
+    /// if the program is `slow`.
     #[inline]
     pub(crate) fn on_echo(&mut self, timestamp: u32, now: Option<u32>, slow: bool) {
         if !self.tuned {

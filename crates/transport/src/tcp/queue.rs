@@ -3,8 +3,8 @@
 //! The stack keeps unsent data in chunks of whole segments, up to 64 KiB or half of the largest window that the peer
 //! has offered. A chunk is what goes out as a burst, where nothing holds back a part of it; the first chunk takes from
 //! the second what a burst has still room for. A program's write fills the last chunk up before it begins another,
-//! pushes what it can whenever a chunk is full, and waits when the buffer is full. Programs write as `sendfile` does, in
-//! pieces of 16 pages; all but the last one of a write say that more follows.
+//! pushes what it can whenever a chunk is full, and waits when the buffer is full. Programs write as `sendfile` does,
+//! in pieces of 16 pages; all but the last one of a write say that more follows.
 //!
 //! As in Linux the buffer counts the memory of the chunks, and a write may begin a chunk as long as there is any memory
 //! left. It starts small and is tuned to twice the congestion window whenever it is what holds the connection back
