@@ -271,7 +271,7 @@ def test_throughput_is_reported_of_all_flows_and_takes_no_virtual_time(small: Pa
     """Each interval has the bytes that arrived in it. Sampling takes no virtual time: packets come at the
     same times with any interval and without sampling, except for the kernel's random numbers, which CUBIC
     does not use."""
-    more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10050us"\n'
+    more = '\n[[flows]]\nfrom = "rack0"\nto = "rack1"\nhosts = "linux"\nstart = "10250us"\n'
     small.write_text(small.read_text() + more)
     untold, told, often = (
         fl.run(small, {"time_scale": 2} | ({"measure.throughput": every} if every else {}))
