@@ -240,7 +240,8 @@ impl Reassembly {
         self.beyond.drain(..reached);
         self.reported.retain(|&(start, _)| start > self.next);
         let (mut behind, mut is_first) = (Behind::default(), true);
-        while let Some(run) = self.runs.pop_front_if(|run| run.start < self.next) {
+        while let Some(run) = self.runs.front().copied().filter(|run| run.start < self.next) {
+            self.runs.pop_front();
             behind.memory += run.memory;
             let joins = pieces + run.pieces <= Memory::MOST_PIECES;
             is_first &= joins;
