@@ -16,7 +16,7 @@ use firstlight_units::{Span, Time};
 
 /// Section 5.1: how fast the cubic grows, in packets per second cubed.
 const C: f64 = 0.4;
-/// Coarse evaluation: beta is in such parts.
+/// Linux has beta in such parts; so has the coarse evaluation.
 const BETA_SCALE: f64 = 1024.0;
 /// Coarse evaluation: how long a pace is kept while the window stands still, but for the rounding to ticks.
 const KEEP: Span = Span::from_us(31_250);
@@ -52,7 +52,7 @@ impl ControllerConfig for CubicConfig {
 
     fn parameters(&self) -> Vec<ModuleParameter> {
         const MODULE: &str = "tcp_cubic";
-        let beta = match (self.beta * 1024.0).round() as u32 {
+        let beta = match (self.beta * BETA_SCALE).round() as u32 {
             // The kernel divides by 1 - beta.
             1024.. => Err("a Linux host takes less than 1: use at most 0.999".into()),
             beta => Ok(beta),

@@ -262,8 +262,11 @@ impl Offer {
         if !self.tuned {
             return;
         }
-        if let (Some(tuning), Some(now)) = (&mut self.of_2012, now) {
-            return tuning.on_echo(now.wrapping_sub(timestamp));
+        if let Some(tuning) = &mut self.of_2012 {
+            if let Some(now) = now {
+                tuning.on_echo(now.wrapping_sub(timestamp));
+            }
+            return;
         }
         if timestamp == self.echoed {
             return;

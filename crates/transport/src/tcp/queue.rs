@@ -455,8 +455,8 @@ impl SendQueue {
         self.pending.front().is_some_and(|write| write.piece_end.is_none())
     }
 
-    /// The program hands over `most` bytes of the present piece of its write, or what is left of it. Returns how many,
-    /// and what the program says of the piece if that is over.
+    /// The program hands over `most` bytes of the present piece of its write, or what is left of it. This returns how
+    /// many bytes that are and, if the piece is over, what the program says of it.
     fn take(&mut self, most: u64) -> (u64, Option<Send>) {
         let next = self.end;
         let write = self.pending.front_mut().expect("a program that writes has something to write");

@@ -258,8 +258,8 @@ impl Sender {
         }
     }
 
-    /// Segment `i` is reported: the sender keeps what is reported apart from what is not, and together as far as pieces
-    /// of pages allow.
+    /// Segment `i` is reported. The sender keeps what is reported apart from what is not, and together as far as the
+    /// pieces of pages allow that.
     fn keep_reported_together(&mut self, i: usize) {
         let reported = |board: &Scoreboard, i: usize| board.get(i).marks.has(Mark::SACKED);
         if i > 0 && reported(&self.board, i - 1) {
