@@ -144,12 +144,15 @@ print(group.name, *(word for file in files for word in (group / file).read_text(
 
 
 @pytest.mark.parametrize(
-    ("cores", "share"), [(None, ("-1", "max")), (0.5, ("1000", "100000")), (20, ("4000", "10000"))]
+    ("cores", "share"), [(None, ("-1", "max")), (2.5, ("1000", "20000")), (20, ("4000", "10000"))]
 )
 def test_hosts_have_the_cores_that_they_are_given(
     tmp_path: Path, cores: float | None, share: tuple[str, str]
 ) -> None:
-    """Without a limit, or with one in the hosts' own time, which is 50 times slower than the machine's."""
+    """Without a limit, or with one in the hosts' own time, which is 50 times slower than the machine's.
+
+    Not less than a twentieth of a processor: with a hundredth, Python takes a minute or four to start.
+    """
     if limits := machine.limits().todo:
         pytest.skip(limits)
     (tmp_path / "share.py").write_text(SHARE)
