@@ -78,6 +78,8 @@ class Spec:
         congestion_control: Mapping[str, type] | None = None,
     ) -> "Spec":
         """Read an experiment file; raises :class:`SpecError` when it is missing or not text."""
+        if overrides is not None and not isinstance(overrides, Mapping):
+            raise SpecError(f"overrides {overrides!r}: write keys with their values: {{'duration': '1ms'}}")
         file = Path(path)
         text = text_of(file)
         try:
@@ -99,6 +101,8 @@ class Spec:
 
     def check(self) -> "Experiment":
         """Read, check and expand the experiment; raises :class:`SpecError` with all that is wrong."""
+        if wrong := [key for key in self.overrides if not isinstance(key, str)]:
+            raise SpecError(f"override {wrong[0]!r}: the name of a key is a text such as 'voq.large'")
         try:
             read = _core.Experiment(
                 self.text,

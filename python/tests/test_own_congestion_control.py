@@ -229,6 +229,9 @@ def test_linux_hosts_have_none(experiment: Path, crate: Path) -> None:
 
 def test_check_accepts_the_example_and_names_what_breaks_a_property(crate: Path, tmp_path: Path) -> None:
     assert "no property is broken" in command("cc", "check", "target/release/libmine.so", cwd=crate)
+    assert "no property is broken" in command("cc", "check", crate.name, "--cases", "9", cwd=crate.parent)
+    command("cc", "new", "later", cwd=tmp_path)
+    assert "not built yet: cargo build" in command("cc", "check", "later", cwd=tmp_path, code=2)
     (tmp_path / "own.py").write_text(
         "class Gentle:\n"
         "    def ssthresh(self, window, marked):\n"

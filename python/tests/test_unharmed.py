@@ -412,6 +412,8 @@ def test_numpy_s_numbers_are_values_of_axes(short: Path, tmp_path: Path) -> None
         ({"seed": 2**70}, "seed: the number 1180591620717411303424 is too large"),
         ({"seed": None, "warmup": "0s", "tcp.frto": None}, "the file has no tcp.frto"),
         ({"seed": object()}, "override seed: expected"),
+        ({3: 4}, "override 3: the name of a key is a text"),
+        ("duration=1ms", "write keys with their values"),
         ({"name": "\udcff"}, "not Unicode"),
         ({"duration": '"1ms"'}, "write duration=1ms without them"),
     ],
@@ -424,6 +426,9 @@ def test_wrong_overrides_are_errors_of_the_experiment(
 
 
 def test_wrong_arguments_are_named(short: Path, tmp_path: Path, command: Command) -> None:
+    for wrong in ({"axes": ["seed"]}, {"axes": {"seed": [1]}, "executor": 3}):
+        with pytest.raises(fl.PlanError, match=r"keys with their values|executor = 3: give one"):
+            fl.sweep(short, out=tmp_path / "s", **wrong)
     for jobs in (0, -1):
         with pytest.raises(fl.PlanError, match="jobs"):
             fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=jobs)
@@ -482,7 +487,7 @@ def test_a_run_directory_of_a_killed_process_is_cleared_at_once(
 @pytest.mark.parametrize(
     ("code", "console", "said"),
     [
-        (0, "[ 1.0] reboot: Power down", "a program switched the hosts off"),
+        (0, "Checking that seccomp filters can be installed...OK", "a program switched the hosts off"),
         (134, "Out of memory: Killed process 7\nKernel panic - not syncing", "the hosts' memory is full"),
         (134, "Kernel panic - not syncing: Attempted to kill init!\nx", "Attempted to kill init"),
     ],

@@ -94,8 +94,8 @@ def new(name: str) -> None:
     "--cases", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="Sequences to try."
 )
 def check(controller: str, cases: int) -> None:
-    """Check CONTROLLER, a shared object (libmine.so) or a class in a Python file (mine.py:Mine), for the
-    properties that every controller has."""
+    """Check CONTROLLER, a shared object (libmine.so), the crate that it is built in (mine) or a class in a
+    Python file (mine.py:Mine), for the properties that every controller has."""
     found = _core_check(controller, cases)
     if found is not None:
         raise ResultError(f"{controller}: {found}")
@@ -112,9 +112,15 @@ def _core_check(controller: str, cases: int) -> str | None:
 
 
 def loaded(controller: str) -> str | type:
-    """The path of a shared object as it is, a class of a Python file loaded; raises :class:`PlanError`."""
+    """The path of a shared object as it is, that of a crate's folder, or a class of a Python file loaded;
+    raises :class:`PlanError`."""
     if controller.endswith(".so"):
         return controller
+    if (crate := Path(controller) / "Cargo.toml").is_file():
+        built = crate.parent / "target/release" / f"lib{crate.absolute().parent.name}.so"
+        if not built.is_file():
+            raise PlanError(f"{built}: not built yet: cargo build --release --manifest-path {crate}")
+        return str(built)
     path, _, name = controller.rpartition(":")
     if not path.endswith(".py") or not name:
         raise PlanError(f"{controller}: name a shared object, libmine.so, or a class in a file, mine.py:Mine")

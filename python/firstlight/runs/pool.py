@@ -111,6 +111,9 @@ class Means:
             raise errors.PlanError(f"jobs = {self.jobs}: write a number of processes from 1")
         if self.jobs is not None and self.executor is not None:
             raise errors.PlanError("jobs and executor: an executor has its own workers; leave jobs out")
+        if self.executor is not None and not hasattr(self.executor, "submit"):
+            known = "give one with the protocol of concurrent.futures, such as Dask's client.get_executor()"
+            raise errors.PlanError(f"executor = {self.executor!r}: {known}")
 
 
 def prepare() -> None:

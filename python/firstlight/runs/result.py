@@ -324,6 +324,8 @@ def load(directory: str | Path) -> Result:
         manifest = json.loads(content)
     except FileNotFoundError:
         why = f"not a result (it has no {MANIFEST})" if path.exists() else "no such directory"
+        if (path / "points").is_dir():
+            why += f"; the results of a sweep are in {path / 'points'}"
         raise ResultError(f"{path}: {why}") from None
     except NotADirectoryError:
         raise ResultError(f"{path}: not a directory; name a result's directory") from None

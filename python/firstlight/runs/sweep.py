@@ -136,6 +136,8 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
     """The axes, checked: each is a non-empty list of different plain values."""
     checked: dict[str, list[Any]] = {}
+    if not isinstance(axes, Mapping):
+        raise PlanError(f"{place}: {axes!r}: keys with their values are needed, such as {{'seed': [1, 2]}}")
     for key, given in axes.items():
         values = given.tolist() if hasattr(given, "tolist") else given  # an array, a series, an index
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
