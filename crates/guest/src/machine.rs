@@ -52,9 +52,11 @@ impl Machine {
     }
 
     /// Makes the kernel ready for the plan; what is different on the machine's own is read from the run's directory.
-    pub fn prepare(self, plan: &Plan, directory: &Path) -> Result<Option<Dilation>, GuestFailure> {
+    pub fn prepare(self, plan: &Plan, places: &RunPlaces) -> Result<Option<Dilation>, GuestFailure> {
+        let directory = &places.directory;
         if self == Machine::Own {
             plan.writable.iter().try_for_each(|directory| mounts::machine_directory(directory, directory))?;
+            mounts::experiment(places)?;
             hosts::raise_limits(plan)?;
             modules::load(plan, directory)?;
             modules::allow_controls(plan)?;

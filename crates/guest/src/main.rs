@@ -53,7 +53,7 @@ fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
     let places = machine.mount(&environment("FIRSTLIGHT_RUN")?)?;
     let Part { plan, names } = part(&places.directory)?;
     clock::tighten()?;
-    let dilation = machine.prepare(&plan, &places.directory)?;
+    let dilation = machine.prepare(&plan, &places)?;
     mounts::names(names.as_ref().unwrap_or(&plan.hosts), plan.ipv6)?;
     let hosts = hosts::set_up(&plan.hosts, plan.ipv6, dilation.as_ref())?;
     run::run(&plan, names.is_some(), hosts, dilation, &places, engine)

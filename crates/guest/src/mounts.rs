@@ -53,6 +53,8 @@ pub struct RunPlaces {
     pub programs: PathBuf,
     /// The experiment's folder.
     pub experiment: PathBuf,
+    /// A link to where the machine has that folder, and with it what lies beside and above it.
+    pub origin: PathBuf,
 }
 
 impl RunPlaces {
@@ -62,6 +64,7 @@ impl RunPlaces {
             directory: directory.into(),
             programs: directory.join("programs"),
             experiment: directory.join("experiment"),
+            origin: directory.join("origin"),
         }
     }
 }
@@ -94,13 +97,19 @@ pub fn system(directory: &Path) -> Result<RunPlaces, GuestFailure> {
         // Some systems have these links already.
         let _ = symlink(target, link);
     }
-    let (programs, own) = (Path::new(OWN).join("programs"), Path::new(OWN).join("experiment"));
-    fs::create_dir_all(&programs).context(|| format!("cannot make {}", programs.display()))?;
-    symlink(&experiment, &own).context(|| format!("cannot make {}", own.display()))?;
     if COVERED.iter().any(|place| experiment.starts_with(place)) {
         bind(&below, &experiment)?;
     }
-    Ok(RunPlaces { directory: run, programs, experiment: own })
+    let places = RunPlaces { directory: run, ..RunPlaces::within(Path::new(OWN)) };
+    fs::create_dir_all(&places.programs).context(|| format!("cannot make {}", places.programs.display()))?;
+    symlink(&experiment, &places.origin).context(|| format!("cannot make {}", places.origin.display()))?;
+    Ok(places)
+}
+
+/// Makes the experiment's folder visible in a place that is the same in each run, with all that is mounted in it: a
+/// program that looks for the real path of a file there needs as many system calls wherever the folder lies.
+pub fn experiment(places: &RunPlaces) -> Result<(), GuestFailure> {
+    bind(&places.origin, &places.experiment)
 }
 
 /// Opens a directory for good, and returns a path to it that needs no mount.
@@ -124,11 +133,11 @@ pub fn machine_directory(directory: &Path, at: &Path) -> Result<(), GuestFailure
     mount(Some("none"), at, Some("hostfs"), MsFlags::empty(), Some(directory)).context(what)
 }
 
-/// Makes a directory visible in a second place.
+/// Makes a directory visible in a second place, with all that is mounted in it.
 fn bind(directory: &Path, at: &Path) -> Result<(), GuestFailure> {
     let what = || format!("cannot see {}", at.display());
     fs::create_dir_all(at).context(what)?;
-    mount(Some(directory), at, None::<&str>, MsFlags::MS_BIND, None::<&str>).context(what)
+    mount(Some(directory), at, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>).context(what)
 }
 
 /// Gives this program a view of the machine's files of its own: `/proc` with its processes, empty `/run` and
@@ -140,7 +149,8 @@ pub fn apart(directory: &Path) -> Result<RunPlaces, GuestFailure> {
     ["/run", "/dev/shm"].iter().try_for_each(|place| mount_one("tmpfs", place))?;
     mount_one("proc", "/proc")?;
     bind(&kept, directory)?;
-    Ok(RunPlaces::within(directory))
+    let places = RunPlaces::within(directory);
+    Ok(RunPlaces { origin: places.experiment.clone(), ..places })
 }
 
 fn mount_one(kind: &str, target: &str) -> Result<(), GuestFailure> {

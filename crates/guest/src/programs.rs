@@ -40,8 +40,9 @@ pub struct Programs {
     folder: PathBuf,
     /// Where the folders are in which programs work; the same one, or one in the kernel's memory.
     places: PathBuf,
-    /// The experiment's folder.
+    /// The experiment's folder, and a link to it on the machine.
     experiment: PathBuf,
+    origin: PathBuf,
     /// Variables of programs' environment besides the usual ones; known when the run begins.
     environment: Arc<OnceLock<Vec<(String, String)>>>,
     /// The process groups of programs that run.
@@ -52,8 +53,8 @@ impl Programs {
     pub fn new(places: &RunPlaces) -> Result<Self, GuestFailure> {
         let folder = places.directory.join("programs");
         fs::create_dir_all(&folder).context(|| format!("cannot make {}", folder.display()))?;
-        let (places, experiment) = (places.programs.clone(), places.experiment.clone());
-        Ok(Programs { folder, places, experiment, environment: Arc::default(), running: Arc::default() })
+        let RunPlaces { programs: places, experiment, origin, .. } = places.clone();
+        Ok(Programs { folder, places, experiment, origin, environment: Arc::default(), running: Arc::default() })
     }
 
     /// Sets the variables of programs that start from now on. They are set once.
@@ -137,6 +138,7 @@ impl Programs {
             .env("LANG", "C.UTF-8")
             .env("FIRSTLIGHT_HOST", &host.name)
             .env("FIRSTLIGHT_EXPERIMENT", &self.experiment)
+            .env("FIRSTLIGHT_ORIGIN", &self.origin)
             .envs(self.environment.get().into_iter().flatten().map(|(name, value)| (name, value)))
             .current_dir(place)
             .stdin(Stdio::null())

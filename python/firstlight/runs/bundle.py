@@ -105,7 +105,8 @@ def pack(directory: Path, results: Mapping[str, Result], out: Path) -> Bundle:
         for file in _files(directory, {_path(result) for result in results.values()}):
             _write(archive, _inside(directory, file), file.read_bytes())
     programs = (p["run"] for r in results.values() for p in r.manifest.get("spec", {}).get("program", []))
-    return Bundle(out, len(results), sorted({run for run in programs if "FIRSTLIGHT_EXPERIMENT" in run}))
+    outside = {run for run in programs if "FIRSTLIGHT_EXPERIMENT" in run or "FIRSTLIGHT_ORIGIN" in run}
+    return Bundle(out, len(results), sorted(outside))
 
 
 def check(file: Path) -> None:
