@@ -315,6 +315,11 @@ def test_parallel_runs_have_a_processor_each(monkeypatch: pytest.MonkeyPatch, tm
         assert again == first
 
 
+def test_hosts_that_exchange_no_packets_do_not_stand_still(cache: Path, tmp_path: Path) -> None:
+    """The progress that the engine reports stops, the kernel's own time does not."""
+    assert fl.run(write(tmp_path, "silent"), LINUX, patience=0.5).digest == "00ff"
+
+
 def test_a_standstill_is_too_little_progress_for_too_long() -> None:
     still = guest.Standstill(100, 10, now=0)
     assert not still.lasts(0, 9)

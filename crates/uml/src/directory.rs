@@ -14,8 +14,10 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Calls between two updates of the progress.
+/// Calls between two updates of the progress, at most.
 const CALLS_PER_UPDATE: u32 = 1000;
+/// Nanoseconds of the hosts' clock after which a call updates the progress: hosts that are quiet make few calls.
+const TIME_PER_UPDATE: u64 = 10_000_000;
 
 /// Why there is no run, or no result.
 #[derive(Debug, thiserror::Error)]
@@ -218,26 +220,31 @@ pub(crate) struct ProgressFile {
     file: Option<File>,
     calls: u64,
     left: u32,
+    /// When the next call updates it.
+    due: u64,
 }
 
 impl ProgressFile {
     /// Creates the file, if that is possible.
     pub fn new(directory: &RunDirectory) -> Self {
-        ProgressFile { file: File::create(directory.path("progress")).ok(), calls: 0, left: CALLS_PER_UPDATE }
+        let file = File::create(directory.path("progress")).ok();
+        ProgressFile { file, calls: 0, left: CALLS_PER_UPDATE, due: TIME_PER_UPDATE }
     }
 
-    /// Counts a call. Returns true when it is time for [`ProgressFile::update`].
+    /// Counts a call when the hosts' clock has run for `elapsed`, and notes it now and then.
     #[inline]
-    pub fn count(&mut self) -> bool {
+    pub fn count(&mut self, elapsed: u64) {
         self.calls += 1;
         self.left -= 1;
-        self.left == 0
+        if self.left == 0 || elapsed >= self.due {
+            self.update(elapsed);
+        }
     }
 
     /// Writes how long the hosts' clock has run.
     #[cold]
     pub fn update(&mut self, elapsed: u64) {
-        self.left = CALLS_PER_UPDATE;
+        (self.left, self.due) = (CALLS_PER_UPDATE, elapsed + TIME_PER_UPDATE);
         if let Some(file) = &self.file {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&elapsed.to_le_bytes());

@@ -157,9 +157,7 @@ impl<K: KernelCalls + Send> Session<K> {
     #[inline]
     pub fn run(&mut self, now: u64) {
         self.driver.run(now);
-        if self.progress.count() {
-            self.progress.update(self.driver.elapsed(now));
-        }
+        self.progress.count(self.driver.elapsed(now));
     }
 
     /// Takes a message of the guest program.

@@ -219,7 +219,9 @@ def watch(
             if now - finished > EXIT_S:
                 break  # the outcome is complete; the kernel only fails to halt
         elif still.lasts(virtual or 0, now):
-            raise RunError(standstill(process, run, virtual, duration_ns, patience))
+            runs = what_runs(process, run)
+            if virtual is None or not runs or still.lasts(int(runs[1]), now):
+                raise RunError(standstill(runs, virtual, duration_ns, patience))
         if progress:
             progress(min((virtual or 0) / duration_ns, 1.0))
     if failure := run.json("failure.json"):
@@ -248,20 +250,23 @@ class Standstill:
 RUNNING = re.compile(r"firstlight: at (\d+) ns the processor runs '(.*)' \(pid (\d+)\)")
 
 
-def standstill(
-    process: "subprocess.Popen[bytes]",
-    run: RunDirectory,
-    virtual_ns: int | None,
-    duration_ns: int,
-    patience: float,
-) -> str:
-    """Why virtual time stands still, as far as the kernel reports it."""
+def what_runs(process: "subprocess.Popen[bytes]", run: RunDirectory) -> "re.Match[str] | None":
+    """What the kernel says of its time and of what it runs, when it is asked. Hosts that exchange no packets report
+    no progress."""
+    said = len(run.console())
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGUSR2)
     found, deadline = None, time.monotonic() + ANSWER_S
     while not found and time.monotonic() < deadline:
         time.sleep(POLL_S)
-        found = RUNNING.search(run.console())
+        found = RUNNING.search(run.console()[said:])
+    return found
+
+
+def standstill(
+    found: "re.Match[str] | None", virtual_ns: int | None, duration_ns: int, patience: float
+) -> str:
+    """Why virtual time stands still, as far as the kernel reports it."""
     if virtual_ns is None:
         where, why = f"the hosts were not set up within {patience:g} s", "it hangs"
     else:
