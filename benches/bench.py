@@ -21,6 +21,7 @@ import fct
 import linux_hosts
 import machine
 import ns3
+import programs
 import schedulers
 import table
 
@@ -189,6 +190,8 @@ def main() -> None:
     missing = "left out by --no-peer" if args.no_peer else peer_state()
     progress("Linux hosts")
     linux = linux_hosts.measure(min(args.repeats, 3))
+    progress("programs on Linux hosts")
+    of_programs = programs.measure(min(args.repeats, 3))
     core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
 
@@ -204,6 +207,7 @@ def main() -> None:
         "peer_missing": missing,
         "workloads": summarize(samples, peer_counts),
         "linux_hosts": linux,
+        "programs": of_programs,
         "schedulers": scheduling,
         "tree_completion_times_us": completion_times() if missing is None else None,
     }
@@ -212,7 +216,7 @@ def main() -> None:
     print(table.render(results))
     if missing is None:
         print("\n".join(["", *fct.render(results["tree_completion_times_us"])]))
-    print("\n".join(["", *linux_hosts.render(linux)]))
+    print("\n".join(["", *linux_hosts.render(linux), "", *programs.render(of_programs)]))
     print("\n".join(["", *schedulers.render(scheduling)]))
     print(f"\nwritten to {args.out}")
 

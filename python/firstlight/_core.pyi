@@ -216,8 +216,13 @@ def bytes_of(text: str) -> int:
     """An amount of data as users write it: `bytes_of("20MB")` is 20,000,000. Raises SpecError."""
 
 def measure_processor(file: str) -> dict[str, float]:
-    """Nanoseconds that this machine takes for a system call, a read of the clock, a wake-up, a copied byte,
-    and for half the way of a datagram over loopback, by their keys of `[linux.cpu]`.
+    """Nanoseconds that this machine takes for a system call, a read of the clock, a wake-up, and a copied
+    byte, by their keys of `[linux.cpu]`.
 
     `file`: an empty file in memory. Raises OSError.
+    """
+
+def measure_messages() -> float:
+    """Nanoseconds until a thread has received a byte over TCP and sent one, with both calls, while another
+    thread does the same. Raises OSError.
     """

@@ -143,8 +143,8 @@ def looked(folder: Path, shared: Path) -> tuple[str, str]:
 
 def test_runs_look_alike_to_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that differ in their directory, that of the experiment, the environment, what has been read of the
-    machine's files, and how full the machine is. Where the experiment's folder lies deeper, its path takes more of
-    the kernel's memory, and directories have other numbers."""
+    machine's files, and how full the machine is. Where the experiment's folder lies deeper, its path takes
+    more of the kernel's memory, and directories have other numbers."""
     shared = tmp_path / "shared"
     shared.write_text("read by all")
     first, digest = looked(tmp_path / "a" / "one", shared)

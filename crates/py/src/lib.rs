@@ -157,7 +157,7 @@ mod _core {
     #[pymodule_export]
     use super::own::{PyAck, PyWindow, check_controller};
     #[pymodule_export]
-    use super::processor::measure_processor;
+    use super::processor::{measure_messages, measure_processor};
     #[pymodule_export]
     use super::{schema_text, version};
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
-use std::net::UdpSocket;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::parent_id;
@@ -20,20 +20,38 @@ use std::time::Instant;
 const REPETITIONS: usize = 20;
 /// What is done in one repetition.
 const TIMES: u32 = 2000;
+/// Connections of two threads, each with a byte under way, so that neither thread waits for the other.
+const CONNECTIONS: usize = 10;
 /// Bytes of a small and of a large copy.
 const SMALL: usize = 4096;
 const LARGE: usize = 1 << 18;
 
-/// Nanoseconds of a system call, a read of the clock, a wake-up, a copied byte, and half the way of a datagram over
-/// loopback, by their keys of `[linux.cpu]`. `file` is empty and of a file system in memory.
+/// Nanoseconds of a system call, a read of the clock, a wake-up, and a copied byte, by their keys of `[linux.cpu]`.
+/// `file` is empty and of a file system in memory.
 #[pyfunction]
 pub fn measure_processor(file: &str) -> PyResult<BTreeMap<&'static str, f64>> {
     let syscall = least(TIMES, || _ = black_box(parent_id()));
     let clock = least(TIMES, || _ = black_box(Instant::now()));
-    let packet = (datagram()? / 2.0 - syscall).max(0.0);
-    let numbers =
-        [("syscall", syscall), ("clock", clock), ("wakeup", wakeup()?), ("copy", copy(file)?), ("packet", packet)];
-    Ok(numbers.into())
+    Ok([("syscall", syscall), ("clock", clock), ("wakeup", wakeup()?), ("copy", copy(file)?)].into())
+}
+
+/// Nanoseconds until a thread has received a byte over TCP and sent one, with both calls, while another thread does the
+/// same.
+#[pyfunction]
+pub fn measure_messages() -> PyResult<f64> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (mut here, mut there) = (vec![], vec![]);
+    for _ in 0..CONNECTIONS {
+        here.push(TcpStream::connect(listener.local_addr()?)?);
+        there.push(listener.accept()?.0);
+    }
+    here.iter().chain(&there).try_for_each(|end| end.set_nodelay(true))?;
+    here.iter_mut().try_for_each(|end| end.write_all(&[1]))?;
+    let echo = thread::spawn(move || while there.iter_mut().try_for_each(answer).is_ok() {});
+    let round = least(TIMES / 10, || here.iter_mut().try_for_each(answer).expect("both ends are open"));
+    drop(here);
+    echo.join().expect("the other thread only reads and writes");
+    Ok(round / CONNECTIONS as f64)
 }
 
 /// Nanoseconds that `work` takes, in the fastest of the repetitions.
@@ -77,12 +95,9 @@ fn copy(file: &str) -> io::Result<f64> {
     Ok(((large - small) / (LARGE - SMALL) as f64).max(0.0))
 }
 
-/// A datagram of one byte over loopback, sent and received by one thread.
-fn datagram() -> io::Result<f64> {
-    let sockets = [UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?];
-    sockets[0].connect(sockets[1].local_addr()?)?;
+/// Receives a byte and sends one.
+fn answer(end: &mut TcpStream) -> io::Result<()> {
     let mut byte = [0];
-    Ok(least(TIMES, || {
-        sockets[0].send(&[1]).and_then(|_| sockets[1].recv(&mut byte)).expect("loopback loses nothing");
-    }))
+    end.read_exact(&mut byte)?;
+    end.write_all(&byte)
 }

@@ -251,8 +251,8 @@ RUNNING = re.compile(r"firstlight: at (\d+) ns the processor runs '(.*)' \(pid (
 
 
 def what_runs(process: "subprocess.Popen[bytes]", run: RunDirectory) -> "re.Match[str] | None":
-    """What the kernel says of its time and of what it runs, when it is asked. Hosts that exchange no packets report
-    no progress."""
+    """What the kernel says of its time and of what it runs, when it is asked. Hosts that exchange no packets
+    report no progress."""
     said = len(run.console())
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGUSR2)
