@@ -7,11 +7,6 @@ use nix::time;
 use std::thread;
 use std::time::Duration;
 
-/// Makes the sleeps of this process and of its children as exact as the kernel can.
-pub fn tighten() -> Result<(), GuestFailure> {
-    nix::sys::prctl::set_timerslack(1).context(|| "cannot set the timer slack".into())
-}
-
 /// When the run begins on the kernel's clock, in nanoseconds. A kernel's timers become exact at one of its first ticks,
 /// and some programs take a clock of zero seconds for one that they have not read yet: `ping` would send all its
 /// packets at once. A kernel counts its ticks from 300 s before its start, and timers of many ticks expire at multiples

@@ -42,14 +42,15 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// What a clock of whole nanoseconds shows.
+    /// What a clock of whole nanoseconds shows to a program that acts at this moment: a nanosecond that has begun has
+    /// passed.
     pub const fn whole_ns(self) -> u64 {
-        self.0 / Span::from_ns(1).0
+        self.0.div_ceil(Span::from_ns(1).0)
     }
 
     /// What a clock of whole microseconds shows.
     pub const fn whole_us(self) -> u64 {
-        self.0 / Span::from_us(1).0
+        self.whole_ns() / 1000
     }
 }
 
