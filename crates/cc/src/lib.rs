@@ -192,6 +192,9 @@ pub trait CongestionControl {
     /// A reduction is over, and the window has become the threshold.
     fn on_reduced(&mut self, _window: &mut Window) {}
 
+    /// Data are sent `now` where none is in flight: the connection has been idle since `last_sent`.
+    fn on_resume(&mut self, _now: Time, _last_sent: Time) {}
+
     /// The retransmission timer expired; `ssthresh` was asked before.
     fn on_timeout(&mut self, _window: &mut Window) {}
 

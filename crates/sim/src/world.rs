@@ -430,11 +430,11 @@ impl World {
     /// here the write is only recorded.
     fn start(&mut self, endpoint: usize) {
         let number = self.endpoints.flow_at(endpoint);
-        let FlowConfig { size, external, .. } = self.flows[number].config;
+        let FlowConfig { size, stop, external, .. } = self.flows[number].config;
         if !external {
             self.open(number);
             let sender = &mut self.connections.get_mut(endpoint).expect("it was opened").connection;
-            sender.write_all(size.map_or(u64::MAX, Bytes::get), self.now);
+            sender.write_all(size.map_or(u64::MAX, Bytes::get), stop.is_some(), self.now);
         }
         if self.control.as_ref().is_some_and(|control| control.records_writes()) {
             self.record_write(number, size.map(Bytes::get));

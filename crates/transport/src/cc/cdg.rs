@@ -133,7 +133,7 @@ impl CongestionControl for Cdg {
         }
         let slow_start = window.in_slow_start();
         if slow_start {
-            self.hystart.on_ack(window, ack);
+            self.hystart.on_ack(window, ack, true);
         }
         if self.round.ends(ack) {
             self.end_round(!slow_start && ack.open && window.cwnd > window.floor);

@@ -65,6 +65,9 @@ impl ControllerConfig for CubicConfig {
     }
 }
 
+/// Coarse evaluation: round trips in so long a time from an epoch's start are not looked at.
+const RECOVERY: Span = Span::from_secs(1);
+
 /// What holds since the last congestion: the "epoch" of section 4.2.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
@@ -106,9 +109,9 @@ pub struct Cubic {
     tick: Span,
     /// and how long the pace found for a window is kept while the window stands still.
     keep: Span,
-    /// Coarse evaluation: the least round trip that was measured.
-    least_rtt: Option<Span>,
     hystart: HyStart,
+    /// HyStart has ended a slow start, and does not watch another one before a timeout.
+    slow_start_ended: bool,
 }
 
 impl Cubic {
@@ -128,8 +131,8 @@ impl Cubic {
             pace: CoarsePace::default(),
             tick,
             keep,
-            least_rtt: None,
             hystart: HyStart::new(),
+            slow_start_ended: false,
         }
     }
 
@@ -171,7 +174,7 @@ impl Cubic {
         if let Some(epoch) = &mut self.epoch {
             epoch.credit += acked;
         }
-        let now = self.whole_ticks(ack.now);
+        let now = self.clock(ack.now);
         let age = now - self.pace.tick;
         if self.pace.cwnd == cwnd && age < self.keep {
             return;
@@ -204,14 +207,15 @@ impl Cubic {
         self.pace.per = self.pace.per.max(2);
     }
 
-    /// When the tick began.
-    fn whole_ticks(&self, now: Time) -> Time {
-        now - Span::from_ps(now.as_ps().checked_rem(self.tick.as_ps()).unwrap_or(0))
+    /// The time on the clock that is used: when the tick began, for the coarse evaluation.
+    fn clock(&self, now: Time) -> Time {
+        let tick = if self.config.coarse { self.tick } else { Span::ZERO };
+        now - Span::from_ps(now.as_ps().checked_rem(tick.as_ps()).unwrap_or(0))
     }
 
     /// The least round trip, in whole ticks where time is counted in these.
     fn least_rtt_in_ticks(&self) -> Span {
-        let rtt = self.least_rtt.unwrap_or(Span::ZERO);
+        let rtt = if self.hystart.min_rtt == Span::MAX { Span::ZERO } else { self.hystart.min_rtt };
         if self.tick.is_zero() { rtt } else { self.tick * rtt.as_ps().div_ceil(self.tick.as_ps()) }
     }
 }
@@ -226,11 +230,18 @@ impl Epoch {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if self.config.coarse {
-            self.least_rtt = self.least_rtt.into_iter().chain(ack.rtt).min();
-        }
-        if self.config.hystart && window.in_slow_start() {
-            self.hystart.on_ack(window, ack);
+        // Just after a recovery delays are those of its queue.
+        let recovers = self.epoch.is_some_and(|epoch| self.clock(ack.now) - epoch.start < RECOVERY);
+        let rtt = ack.rtt.filter(|_| !(self.config.coarse && recovers));
+        let watches = self.config.hystart && !self.slow_start_ended;
+        self.slow_start_ended |= self.hystart.on_ack(window, &Ack { rtt, ..*ack }, watches);
+    }
+
+    fn on_resume(&mut self, now: Time, last_sent: Time) {
+        // Section 4.2: idle times do not count.
+        let (now, last_sent) = (self.clock(now), self.clock(last_sent));
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + (now - last_sent)).min(now);
         }
     }
 
@@ -258,7 +269,12 @@ impl CongestionControl for Cubic {
         // Section 4.8: the first epoch after a timeout has its plateau where it starts.
         self.w_max = 0.0;
         self.epoch = None;
+        self.pace = CoarsePace::default();
         self.hystart.reset();
+        if self.config.coarse {
+            self.hystart.min_rtt = Span::MAX;
+        }
+        self.slow_start_ended = false;
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
@@ -333,6 +349,41 @@ mod tests {
         assert_eq!(window.cwnd, 2);
         cubic.grow(&mut window, &ack(now, 1));
         assert_eq!(window.cwnd, 3);
+    }
+
+    /// HyStart ends one slow start, and no other one before a timeout.
+    #[test]
+    fn hystart_ends_one_slow_start() {
+        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(4));
+        let mut una = 1;
+        let mut ends = |cubic: &mut Cubic| {
+            let mut window = Window { cwnd: 100, ssthresh: u32::MAX, ..Window::new(1) };
+            for rtt in [1, 10].map(Span::from_ms) {
+                una += 200_000;
+                for _ in 0..9 {
+                    let now = Time::ZERO + Span::from_us(una);
+                    let ack = Ack { rtt: Some(rtt), una, next: una + 100_000, mss: 1448, ..ack(now, 1) };
+                    cubic.on_ack(&mut window, &ack);
+                }
+            }
+            window.ssthresh == 100
+        };
+        assert_eq!([ends(&mut cubic), ends(&mut cubic)], [true, false]);
+        cubic.on_timeout(&mut Window::new(1));
+        assert_eq!([ends(&mut cubic), ends(&mut cubic)], [true, false]);
+    }
+
+    /// RFC 9438, section 4.2: an epoch does not count the time in which nothing was in flight.
+    #[test]
+    fn idle_times_do_not_count() {
+        let mut cubic = Cubic::new(CubicConfig::default(), Span::from_ms(4));
+        let mut window = Window { cwnd: 46, ssthresh: 32, ..Window::new(1) };
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        cubic.grow(&mut window, &ack(at(8), 1));
+        cubic.on_resume(at(1010), at(9));
+        assert_eq!(cubic.epoch.unwrap().start, at(1008));
+        cubic.on_resume(at(2010), at(1010));
+        assert_eq!(cubic.epoch.unwrap().start, at(2008));
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! close together) longer than half the smallest round-trip time, and a rise of the round's smallest RTT (over its
 //! first 8 samples) by an eighth, bounded to 4..16 ms.
 //!
-//! As in Linux the train may be longer by the time in which the sender, at the pace of slow start, sends two bursts of
-//! 64 KiB, at most by half a millisecond: on short paths the ACKs of a burst alone are longer than half a round trip.
-//! That pace is of the round-trip time that the ACK before has left. Times are in whole microseconds.
+//! As in Linux the train may be longer by the time in which the sender, at its pace, sends two bursts of 64 KiB, at most
+//! by half a millisecond: on short paths the ACKs of a burst alone are longer than half a round trip. That pace is what
+//! the ACK before has left: what is in the window or in flight, twice in a round trip in slow start, 1.2 times near the
+//! threshold. Times are in whole microseconds.
 
 use super::{Ack, Window};
 use crate::tcp::LARGEST;
@@ -20,71 +21,87 @@ const TRAIN_GAP: Span = Span::from_ms(2);
 const CUSHION: u64 = 4 * LARGEST;
 /// ... and twice the most time, in microseconds.
 const CUSHION_MAX: u64 = 1000;
-/// Slow start doubles the window in a round trip: it sends at twice the rate of window / RTT.
-const SLOW_START_PACE: u64 = 2;
 const DELAY_MIN: Span = Span::from_ms(4);
 const DELAY_MAX: Span = Span::from_ms(16);
 
 /// The state of one connection's HyStart.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    round_end: u64,
+    /// `None` after a timeout, until the next ACK.
+    round_end: Option<u64>,
     /// In microseconds.
     round_start: u64,
     last_ack: Time,
     round_rtt: Span,
     samples: u32,
-    min_rtt: Span,
-    /// The smoothed round-trip time after the last ACK.
+    /// The least round-trip time; the longest before the first sample.
+    pub(super) min_rtt: Span,
+    /// The smoothed round-trip time, and the packets in flight, after the last ACK.
     srtt: Span,
+    in_flight: u64,
 }
 
 impl HyStart {
     pub(super) fn new() -> Self {
         HyStart {
-            round_end: 0,
+            round_end: Some(0),
             round_start: 0,
             last_ack: Time::ZERO,
             round_rtt: Span::MAX,
             samples: 0,
             min_rtt: Span::MAX,
             srtt: Span::ZERO,
+            in_flight: 0,
         }
     }
 
     /// Begin anew, after a timeout: a new slow start measures a new path.
     pub(super) fn reset(&mut self) {
-        self.round_end = 0;
+        self.round_end = None;
     }
 
-    /// An ACK during slow start; ends it by lowering the threshold to the window when a sign is seen.
-    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        let srtt = std::mem::replace(&mut self.srtt, ack.srtt.unwrap_or(Span::ZERO));
-        let Some(rtt) = ack.rtt else { return };
+    /// An ACK; during slow start it ends this by lowering the threshold to the window when a sign is seen. Returns
+    /// whether one was.
+    pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack, watches: bool) -> bool {
+        let bytes_per_second = self.pace(window, ack);
+        self.srtt = ack.srtt.unwrap_or(Span::ZERO);
+        self.in_flight = ack.next.saturating_sub(ack.una).div_ceil(u64::from(ack.mss.max(1)));
+        let Some(rtt) = ack.rtt else { return false };
         self.min_rtt = self.min_rtt.min(rtt);
-        if ack.una > self.round_end {
-            self.round_end = ack.next;
+        if !watches || !window.in_slow_start() {
+            return false;
+        }
+        if self.round_end.is_none_or(|end| ack.una > end) {
+            if self.round_end.replace(ack.next).is_some() {
+                self.last_ack = ack.now;
+            }
             self.round_start = ack.now.whole_us();
-            self.last_ack = ack.now;
             self.round_rtt = Span::MAX;
             self.samples = 0;
         }
         if window.cwnd < LOW_WINDOW {
-            return;
+            return false;
         }
-        if self.long_train(window.cwnd, srtt, ack) || self.delay_rises(rtt) {
+        let found = self.long_train(bytes_per_second, ack) || self.delay_rises(rtt);
+        if found {
             window.ssthresh = window.cwnd;
         }
+        found
     }
 
-    fn long_train(&mut self, cwnd: u32, srtt: Span, ack: &Ack) -> bool {
+    /// The sender's pace since the last ACK, in bytes per second.
+    fn pace(&self, window: &Window, ack: &Ack) -> u64 {
+        let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+        let per_round_trip = u64::from(window.cwnd).max(self.in_flight) * u64::from(ack.mss) * percent;
+        let eighths = (self.srtt.as_ps() / Span::from_ns(125).as_ps()).max(1);
+        per_round_trip.saturating_mul(80_000) / eighths
+    }
+
+    fn long_train(&mut self, bytes_per_second: u64, ack: &Ack) -> bool {
         if ack.now.saturating_since(self.last_ack) > TRAIN_GAP {
             return false;
         }
         self.last_ack = ack.now;
-        let per_round_trip = SLOW_START_PACE * u64::from(cwnd) * u64::from(ack.mss);
-        let eighths = (srtt.as_ps() / Span::from_ns(125).as_ps()).max(1);
-        let bytes_per_second = per_round_trip.saturating_mul(8_000_000) / eighths;
         let cushion = (CUSHION * 1_000_000 / bytes_per_second.max(1)).min(CUSHION_MAX);
         ack.now.whole_us() - self.round_start > ((Time::ZERO + self.min_rtt).whole_us() + cushion) / 2
     }

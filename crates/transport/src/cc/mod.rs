@@ -40,7 +40,7 @@ pub use own::{OwnConfig, OwnController, OwnFactory};
 pub use firstlight_cc::event::{Event, Properties, call};
 pub use firstlight_cc::{Ack, CongestionControl, Delivery, EcnUse, Latency, Start, Window};
 
-use firstlight_units::{Bytes, Rate, Span};
+use firstlight_units::{Bytes, Rate, Span, Time};
 
 /// Declares the algorithms: the module, which has the name that users write, the controller, its configuration.
 macro_rules! registry {
@@ -205,6 +205,12 @@ macro_rules! registry {
                 match self {
                     Controller::Own(c) => c.on_reduced(window),
                     $(Controller::$Controller(c) => c.on_reduced(window),)*
+                }
+            }
+            fn on_resume(&mut self, now: Time, last_sent: Time) {
+                match self {
+                    Controller::Own(c) => c.on_resume(now, last_sent),
+                    $(Controller::$Controller(c) => c.on_resume(now, last_sent),)*
                 }
             }
             fn on_timeout(&mut self, window: &mut Window) {

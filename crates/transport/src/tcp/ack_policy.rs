@@ -184,9 +184,11 @@ impl AckPolicy {
         self.interval = Some(terms.delayed_ack);
     }
 
-    /// A mark arrived: the sender's window may be very small, so that it waits for ACKs.
-    pub(crate) fn on_mark(&mut self, terms: &Terms) {
+    /// A mark or a retransmission arrived: the sender's window may be very small, so that it waits for ACKs.
+    pub(crate) fn need_acks_soon(&mut self, terms: &Terms) {
         self.quick = self.quick.max(2.min(terms.quick_acks));
+        self.answers = false;
+        self.interval = Some(terms.delayed_ack);
     }
 
     /// The window has grown: the sender is to know soon.

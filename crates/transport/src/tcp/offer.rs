@@ -198,19 +198,24 @@ impl Offer {
         self.held = self.held.saturating_sub(memory);
     }
 
-    /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it.
-    pub(crate) fn grow(&mut self, len: u64, memory: u64, mss: u64) -> bool {
+    /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it, by two segments of
+    /// `mss` bytes, or of `segment`, the size that arrives, if it takes more memory than its share.
+    pub(crate) fn grow(&mut self, len: u64, memory: u64, mss: u64, segment: u64) -> bool {
         let room = self.ceiling.min(self.free()).saturating_sub(self.granted);
-        let step = if room > 0 && self.is_worth_its_memory(len, memory) { 2 * mss.max(len) } else { 0 };
+        let step = match memory * self.share / WHOLE {
+            _ if room == 0 => 0,
+            memory if memory <= len => 2 * mss.max(len),
+            memory if self.is_worth_its_memory(len, memory) => 2 * segment.max(len),
+            _ => 0,
+        };
         self.granted += room.min(step);
         step > 0
     }
 
-    /// Whether the window may grow for a packet. One that takes more memory than its share counts as long as the window
-    /// is a small part of what it can become: half for each time that the memory has to be halved.
-    #[inline]
-    fn is_worth_its_memory(&self, len: u64, memory: u64) -> bool {
-        let (mut memory, mut most) = (memory * self.share / WHOLE, self.most * self.share / WHOLE);
+    /// Whether the window may grow for a packet with `len` bytes that takes the place of `memory` bytes: as long as the
+    /// window is a small part of what it can become, half for each time that the memory has to be halved.
+    fn is_worth_its_memory(&self, len: u64, mut memory: u64) -> bool {
+        let mut most = self.most * self.share / WHOLE;
         while memory > len {
             (memory, most) = (memory / 2, most / 2);
             if self.granted > most {
@@ -350,10 +355,14 @@ impl Offer {
 
     /// The window for which there is room.
     fn affordable(&self, segment: u64) -> u64 {
-        let (space, free) = (self.space(), self.free());
+        let (space, mut free) = (self.space(), self.free());
         let segment = segment.min(space);
-        if self.is_scarce() && (free < space / 16 || free < segment) {
-            return 0;
+        if self.is_scarce() {
+            // The rounding of the window field is not to add to it.
+            free = free >> self.scale << self.scale;
+            if free < space / 16 || free < segment {
+                return 0;
+            }
         }
         let free = free.min(self.granted);
         if self.scale > 0 {
@@ -408,12 +417,35 @@ mod tests {
     #[test]
     fn the_first_packet_of_another_size_opens_the_window() {
         let mut offer = offer();
-        assert_eq!((offer.granted, offer.grow(242, 242, 8948), offer.granted), (56_588, false, 56_588));
+        assert_eq!((offer.granted, offer.grow(242, 242, 8948, 8948), offer.granted), (56_588, false, 56_588));
         offer.measure(630, 630 + Memory::BESIDE_PAYLOAD);
         assert_eq!((offer.ceiling, offer.arrived), (56_320, 56_320));
         offer.measure(8948, 8948 + Memory::BESIDE_PAYLOAD);
-        assert!(offer.grow(8948, 8948, 8948));
+        assert!(offer.grow(8948, 8948, 8948, 8948));
         assert_eq!((offer.granted, offer.arrived), (56_588 + 2 * 8948, 56_320));
+    }
+
+    /// A packet that takes more memory than its share lets the window grow by the segments that arrive, not by the
+    /// largest ones.
+    #[test]
+    fn small_packets_let_the_window_grow_by_less() {
+        let mut offer = offer();
+        offer.measure(557, 557 + Memory::BESIDE_PAYLOAD);
+        offer.granted = 10_000;
+        assert!(offer.grow(557, 557 + Memory::BESIDE_PAYLOAD + 300, 8948, 557));
+        assert_eq!(offer.granted, 10_000 + 2 * 557);
+    }
+
+    /// Where less than half of the buffer is free, the window is rounded down to the unit of its field, else up.
+    #[test]
+    fn scarce_memory_rounds_the_window_down() {
+        let mut offer = offer();
+        offer.rescale(7);
+        offer.measure(8948, 8948 + Memory::BESIDE_PAYLOAD);
+        offer.granted = 100_000;
+        assert_eq!((offer.space(), offer.select(8948)), (119_808, 100_096));
+        offer.hold(70_000);
+        assert_eq!((offer.free(), offer.select(8948)), (55_823, 55_808));
     }
 
     /// The first packet that echoes a timestamp makes the sample, if it is a full one.

@@ -18,7 +18,7 @@ impl Sender {
     /// where the window has room for one that waited for more, and one segment where it is full.
     fn send_tail_probe(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         if self.probe_end.is_some() {
-            self.arm_retransmit(now, terms);
+            self.resume_timeout(now, terms);
             return None;
         }
         self.stats.probes += 1;

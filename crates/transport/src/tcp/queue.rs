@@ -22,10 +22,8 @@ use std::collections::VecDeque;
 
 /// The most payload of a chunk, and of a burst: 64 KiB less the 192 bytes that the stack reserves for headers, and one.
 pub(crate) const LARGEST: u64 = 65_343;
-/// A program that sends a file hands over so many pages of it at once, ...
+/// A program that sends a file hands over so many pages of it at once.
 const PAGES: u64 = 16;
-/// ... and so much with one call.
-const CALL: u64 = 1 << 24;
 /// What describes a segment in memory.
 const DESCRIPTION: u64 = 256;
 /// The least congestion window for which the buffer has room.
@@ -56,8 +54,9 @@ pub struct Send {
 struct Write {
     left: u64,
     how: Send,
-    /// It hands data over in pieces.
-    in_pieces: bool,
+    /// The most that one call hands over; a call ends at a multiple of it in the stream, and hands over in pieces. `None`
+    /// for one call of one piece.
+    call: Option<u64>,
     /// The stream offset after its present piece, of which some was handed over.
     piece_end: Option<u64>,
 }
@@ -278,24 +277,25 @@ impl SendQueue {
     }
 }
 
-/// The stream offset after the piece of a file that is handed over from offset `next` on.
-fn piece_end(next: u64) -> u64 {
-    1 + ((next - 1) / Memory::PAGE + PAGES) * Memory::PAGE
+/// The stream offset after the piece of a file that is handed over from offset `next` on, in calls of `call` bytes.
+fn piece_end(next: u64, call: u64) -> u64 {
+    let sent = next - 1;
+    1 + ((sent / Memory::PAGE + PAGES) * Memory::PAGE).min((sent / call + 1) * call)
 }
 
 impl Sender {
-    /// The program hands over bytes, `in_pieces` or as one.
-    pub(crate) fn write(&mut self, bytes: u64, how: Send, in_pieces: bool, now: Time, terms: &Terms) {
+    /// The program hands over bytes, with calls of `call` bytes in pieces or as one.
+    pub(crate) fn write(&mut self, bytes: u64, how: Send, call: Option<u64>, now: Time, terms: &Terms) {
         if bytes == 0 {
             return;
         }
         self.restart_after_idle(now, terms);
         self.arm_if_idle(now);
         let queue = &mut self.queue;
-        let in_pieces = in_pieces && !matches!(queue.limit, Limit::Payload(_));
+        let call = call.filter(|_| !matches!(queue.limit, Limit::Payload(_)));
         queue.writes |= queue.backlog == 0;
         queue.backlog = queue.backlog.saturating_add(bytes);
-        queue.pending.push_back(Write { left: bytes, how, in_pieces, piece_end: None });
+        queue.pending.push_back(Write { left: bytes, how, call, piece_end: None });
     }
 
     /// The program closes: a FIN follows the data.
@@ -352,7 +352,7 @@ impl Sender {
             let attempt = self.fill_chunk(goal, mss);
             self.append_fin();
             if matches!(attempt, Attempt::Usual | Attempt::Corked) && self.corks(goal, now) {
-                self.queue.attempt = attempt;
+                self.queue.attempt = Attempt::None;
             } else if attempt != Attempt::None {
                 self.queue.attempt = attempt;
                 return true;
@@ -461,7 +461,7 @@ impl SendQueue {
         let next = self.end;
         let write = self.pending.front_mut().expect("a program that writes has something to write");
         let piece_end =
-            *write.piece_end.get_or_insert_with(|| if write.in_pieces { piece_end(next) } else { u64::MAX });
+            *write.piece_end.get_or_insert_with(|| write.call.map_or(u64::MAX, |call| piece_end(next, call)));
         let bytes = most.min(write.left).min(piece_end - next);
         write.left -= bytes;
         self.backlog -= bytes;
@@ -473,7 +473,8 @@ impl SendQueue {
         if ends {
             write.piece_end = None;
         }
-        (bytes, ends.then_some(Send { more: !(piece_end - 1).is_multiple_of(CALL), ..how }))
+        let call_ends = write.call.is_some_and(|call| (piece_end - 1).is_multiple_of(call));
+        (bytes, ends.then_some(Send { more: !call_ends, ..how }))
     }
 
     fn end_write(&mut self, how: Send, peer_window: u64) -> Attempt {
@@ -496,9 +497,11 @@ impl SendQueue {
 mod tests {
     use super::*;
 
-    /// A piece has 16 pages, of which the first may be begun.
+    /// A piece has 16 pages, of which the first may be begun, and does not exceed its call.
     #[test]
-    fn pieces_end_with_pages() {
-        assert_eq!([1, 2, 4097, 65_537].map(piece_end), [65_537, 65_537, 69_633, 131_073]);
+    fn pieces_end_with_pages_and_calls() {
+        let ends = [1, 2, 4097, 65_537].map(|next| piece_end(next, 1 << 24));
+        assert_eq!(ends, [65_537, 65_537, 69_633, 131_073]);
+        assert_eq!([1, 4097, 65_537].map(|next| piece_end(next, 1 << 16)), [65_537, 65_537, 131_073]);
     }
 }

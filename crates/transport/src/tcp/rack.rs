@@ -160,8 +160,9 @@ impl Sender {
         Span::from_us(window.saturating_sub(elapsed(segment.sent, now)))
     }
 
-    /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked.
-    pub(crate) fn rack_detect(&mut self, now: Time, terms: &Terms) -> u32 {
+    /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked,
+    /// and whether the timer was armed.
+    pub(crate) fn rack_detect(&mut self, now: Time, terms: &Terms) -> (u32, bool) {
         let mut marked = 0;
         let mut wait = Span::ZERO;
         for i in 0..self.board.len() as usize {
@@ -189,6 +190,6 @@ impl Sender {
             let at = self.ticks.after(now, wait + terms.timer_slack());
             self.timer = Timer { purpose: Purpose::Reorder, at };
         }
-        marked
+        (marked, !wait.is_zero())
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Receiver {
     pub(crate) echo: Echo,
     /// ECE is set on what is sent now.
     ece: bool,
+    /// A packet of this connection could have been marked.
+    ect_seen: bool,
     /// Stream offset of the last acknowledgement sent.
     acked: u64,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
@@ -96,6 +98,7 @@ impl Receiver {
             policy: AckPolicy::new(terms),
             echo: Echo::Off,
             ece: false,
+            ect_seen: false,
             acked: 0,
             ack_before_change: None,
             held_ack: None,
@@ -331,12 +334,15 @@ impl Receiver {
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
         let held = kept.memory;
+        if self.policy.held_until() <= Time::from_ns(now.whole_ns()) {
+            // The timer expires in the same nanosecond, and first.
+            self.send_held_ack(next, terms);
+        }
         // What was held back goes out before its report is pushed out, with what an older interval grows by.
         let flushes = start > next && self.policy.holds_acks() && self.stream.crowds(start, end);
         if flushes {
-            self.policy.on_sent(terms);
             self.stream.extend_report(start, end);
-            self.held_ack = Some(Box::new((self.window_field(next, terms), self.stream.take_report(self.map))));
+            self.send_held_ack(next, terms);
         }
         match self.stream.insert(start, end, kept) {
             Arrival::InOrder { filled_gap, behind } => {
@@ -365,6 +371,14 @@ impl Receiver {
             self.stream.forget_reports();
         }
         ends
+    }
+
+    /// The ACKs that are held back go out before what the packet that has arrived changes; the stream continues at
+    /// `next`.
+    #[cold]
+    fn send_held_ack(&mut self, next: u64, terms: &Terms) {
+        self.policy.on_sent(terms);
+        self.held_ack = Some(Box::new((self.window_field(next, terms), self.stream.take_report(self.map))));
     }
 
     /// Whether a segment is taken in: not where the window is closed, or no memory is left. A bare FIN always is.
@@ -450,14 +464,14 @@ impl Receiver {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
             self.hold(held, behind.saturating_sub(saved));
-            self.settle_window_before_change(terms);
+            self.settle_window_before_change(upto, terms);
             // What had waited behind it is not looked at yet.
             self.offer.on_arrival(upto, now);
             let len = upto - from;
             // Whether it is worth its memory is asked as if it joined others.
             let joined = terms.stack.memory.of_joined(len);
-            if len >= LEAST_TO_GROW && self.offer.grow(len, joined, u64::from(terms.own_mss())) {
-                self.policy.on_growth();
+            if len >= LEAST_TO_GROW {
+                self.grow(len, joined, terms);
             }
             self.offer.give_back(saved);
         }
@@ -486,14 +500,21 @@ impl Receiver {
         }
     }
 
+    /// More may be offered for a packet with `len` bytes that takes `memory`.
+    fn grow(&mut self, len: u64, memory: u64, terms: &Terms) {
+        if self.offer.grow(len, memory, u64::from(terms.own_mss()), u64::from(self.policy.segment)) {
+            self.policy.on_growth();
+        }
+    }
+
     /// A segment lies beyond a gap. It takes `memory` by itself, `held` in the buffer.
     fn on_gap(&mut self, len: u64, [memory, held]: [u64; 2], terms: &Terms) {
-        self.settle_window_before_change(terms);
+        self.settle_window_before_change(self.stream.next(), terms);
         // A packet that joins the one before it takes its memory at once, another one when the window has grown.
         let joins = held < memory;
         self.offer.hold(if joins { held } else { 0 });
-        if terms.sack && self.offer.grow(len, memory.min(held), u64::from(terms.own_mss())) {
-            self.policy.on_growth();
+        if terms.sack {
+            self.grow(len, memory.min(held), terms);
         }
         self.offer.hold(if joins { 0 } else { held });
         self.offer.make_room_beyond(self.beyond());
@@ -554,10 +575,15 @@ impl Receiver {
                 if p.flags().has(TcpFlags::CWR) {
                     self.ece = false;
                 }
+                let capable = p.ecn() != Ecn::NotEct;
                 if marked && !self.ece {
                     self.ece = true;
-                    self.policy.on_mark(terms);
+                    self.policy.need_acks_soon(terms);
+                } else if !capable && self.ect_seen {
+                    // Most likely it was lost before (RFC 3168, section 6.1.5).
+                    self.policy.need_acks_soon(terms);
                 }
+                self.ect_seen |= capable;
             }
             Echo::Precise => {
                 if marked != self.ece {
@@ -574,12 +600,12 @@ impl Receiver {
         }
     }
 
-    /// The ACK that goes out because the packet that has arrived is marked otherwise than those before it offers what
-    /// it would have offered before the window grows for this packet.
+    /// The ACK that goes out because the packet that has arrived is marked otherwise than those before it acknowledges
+    /// these, but offers what is left from `next` on, after this packet, before the window grows for it.
     #[inline]
-    fn settle_window_before_change(&mut self, terms: &Terms) {
+    fn settle_window_before_change(&mut self, next: u64, terms: &Terms) {
         if let Some((upto, None)) = self.ack_before_change {
-            self.ack_before_change = Some((upto, Some(self.window_field(upto, terms))));
+            self.ack_before_change = Some((upto, Some(self.window_field(next, terms))));
         }
     }
 

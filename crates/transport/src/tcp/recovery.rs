@@ -231,26 +231,33 @@ impl Sender {
     }
 
     fn sack_range(&mut self, start: u64, end: u64, now: Time, news: &mut News) {
-        for i in self.board.index_from(start)..self.board.len() as usize {
-            let segment = *self.board.get(i);
-            if segment.end() > end {
-                break;
-            }
-            if segment.marks.has(Mark::SACKED) {
+        let len = self.board.len() as usize;
+        let mut i = self.board.index_from(start);
+        while i < len && self.board.get(i).end() <= end {
+            let first = i;
+            let mut ends = self.board.get(i).marks.has(Mark::SACKED);
+            if ends {
+                i += 1;
                 continue;
             }
-            self.board.mark_sacked(i);
-            self.keep_reported_together(i);
-            if let Some(rate) = &mut self.delivery_rate {
-                rate.on_delivered(i, now);
+            // What is reported of one burst.
+            while !ends {
+                let segment = *self.board.get(i);
+                self.board.mark_sacked(i);
+                if let Some(rate) = &mut self.delivery_rate {
+                    rate.on_delivered(i, now);
+                }
+                self.rack_delivered(&segment, now);
+                news.delivered += 1;
+                news.sacked = true;
+                if !segment.marks.has(Mark::EVER_RETRANSMITTED) {
+                    widen(&mut news.sacked_sent, segment.sent);
+                    news.original |= segment.end() <= self.phase_end;
+                }
+                i += 1;
+                ends = segment.marks.has(Mark::BURST_END) || i == len || self.board.get(i).end() > end;
             }
-            self.rack_delivered(&segment, now);
-            news.delivered += 1;
-            news.sacked = true;
-            if !segment.marks.has(Mark::EVER_RETRANSMITTED) {
-                widen(&mut news.sacked_sent, segment.sent);
-                news.original |= segment.end() <= self.phase_end;
-            }
+            self.keep_reported_together(first, i);
         }
         // What was sent after the oldest segment's last transmission tells nothing of that one: leave its timer alone.
         if let (Some((_, newest)), Some(front)) = (news.sacked_sent, self.board.front()) {
@@ -258,23 +265,18 @@ impl Sender {
         }
     }
 
-    /// Segment `i` is reported. The sender keeps what is reported apart from what is not, and together as far as the
-    /// pieces of pages allow that.
-    fn keep_reported_together(&mut self, i: usize) {
-        let reported = |board: &Scoreboard, i: usize| board.get(i).marks.has(Mark::SACKED);
-        if i > 0 && reported(&self.board, i - 1) {
-            if self.board.join_bursts(i - 1) {
+    /// Segments from `first` to before `after`, of one burst, are reported. The sender keeps what is reported apart from
+    /// what is not, and together as far as the pieces of pages allow that: it adds them to what is reported before them,
+    /// and then what is reported after them.
+    fn keep_reported_together(&mut self, first: usize, after: usize) {
+        let reported = |board: &Scoreboard, i: usize| i < board.len() as usize && board.get(i).marks.has(Mark::SACKED);
+        self.divide_burst(first);
+        self.divide_burst(after);
+        if first > 0 && reported(&self.board, first - 1) && self.board.join_bursts(first - 1) {
+            self.queue.join();
+            if reported(&self.board, after) && self.board.join_bursts(after - 1) {
                 self.queue.join();
             }
-        } else {
-            self.divide_burst(i);
-        }
-        if i + 1 < self.board.len() as usize && reported(&self.board, i + 1) {
-            if self.board.join_bursts(i) {
-                self.queue.join();
-            }
-        } else {
-            self.divide_burst(i + 1);
         }
     }
 
@@ -381,10 +383,9 @@ impl Sender {
         if !terms.sack {
             return self.detect_without_sack(news.advanced);
         }
-        news.lost += self.rack_detect(now, terms);
-        if self.timer.purpose == Purpose::Reorder {
-            news.arm = false;
-        }
+        let (lost, armed) = self.rack_detect(now, terms);
+        news.lost += lost;
+        news.arm &= !armed;
     }
 
     fn keep_open(&mut self) {
@@ -402,8 +403,8 @@ impl Sender {
         self.prior_ssthresh = None;
         self.watch_for_undo();
         if self.in_reduction() {
+            // It ends where the reduction ends.
             self.phase = Phase::Recovery;
-            self.phase_end = self.next;
         } else {
             if !marked {
                 self.prior_ssthresh = Some(self.current_ssthresh());
@@ -517,11 +518,11 @@ impl Sender {
 
     /// RFC 8985, section 6.3: what waited for the reordering window is lost.
     fn on_reordering_timeout(&mut self, now: Time, terms: &Terms) {
-        self.arm_retransmit(now, terms);
-        if self.rack_detect(now, terms) > 0 && self.phase != Phase::Recovery {
+        if self.rack_detect(now, terms).0 > 0 && self.phase != Phase::Recovery {
             self.enter_recovery(false);
             self.reduce(1, false, terms);
         }
+        self.resume_timeout(now, terms);
     }
 
     /// RFC 6298, section 5.4 to 5.7, with RFC 8985's section 6.3: what was sent recently is not yet lost.

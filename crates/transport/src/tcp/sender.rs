@@ -3,8 +3,8 @@
 use super::delivery::DeliveryRate;
 use super::info::{Limited, Limits};
 use super::pacing::Pacer;
-use super::queue::SendQueue;
-use super::rtt::RttEstimator;
+use super::queue::{Attempt, SendQueue};
+use super::rtt::{self, RttEstimator};
 use super::scoreboard::{Mark, Scoreboard, Segment};
 use super::seq::SeqMap;
 use super::small_queue::SmallQueue;
@@ -327,7 +327,13 @@ impl Sender {
 
     fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
-        self.small_queue.end_wait();
+        if self.queue.attempt == Attempt::None && self.small_queue.wake <= now {
+            // A packet has left the interface: whatever the program has asked for, it does not hold any more.
+            self.queue.attempt = Attempt::Usual;
+        }
+        if self.queue.attempt != Attempt::None {
+            self.small_queue.end_wait();
+        }
         if self.is_held_back(now) {
             self.hold_back();
             return None;
@@ -471,6 +477,9 @@ impl Sender {
 
     #[inline]
     fn after_send(&mut self, len: u32, now: Time, terms: &Terms) {
+        if self.board.in_flight() == 1 {
+            self.cc.on_resume(now, self.last_sent);
+        }
         self.last_sent = now;
         self.pace(len, now, terms);
         self.stats.packets_sent += 1;
@@ -516,7 +525,7 @@ impl Sender {
         let probe =
             terms.tail_loss_probe && terms.sack && self.phase != Phase::Disorder && self.phase < Phase::Recovery;
         if !probe || self.probe_end.is_some() {
-            return self.arm_retransmit(now, terms);
+            return self.resume_timeout(now, terms);
         }
         let timeout = match self.rtt.smoothed() {
             // RFC 8985, section 7.2: a lone packet's ACK may be delayed.
@@ -528,10 +537,27 @@ impl Sender {
         self.timer = Timer { purpose: Purpose::Probe, at: self.ticks.after(now, timeout) };
     }
 
+    /// Arms the retransmission timeout, counted from `now`, or, if the timer was to expire sooner for a probe or for
+    /// RACK, from when the oldest segment was sent.
+    pub(crate) fn resume_timeout(&mut self, now: Time, terms: &Terms) {
+        let sooner = matches!(self.timer.purpose, Purpose::Probe | Purpose::Reorder);
+        match self.board.front() {
+            Some(oldest) if sooner => {
+                let timeout = self.ticks.whole(self.timeout(terms));
+                let left = timeout.saturating_sub(rtt::since(oldest.sent, now)).max(Span::from_us(1));
+                self.arm_timeout(now, left);
+            }
+            _ => self.arm_retransmit(now, terms),
+        }
+    }
+
     /// Arms the retransmission timeout, counted from `now`.
     pub(crate) fn arm_retransmit(&mut self, now: Time, terms: &Terms) {
+        self.arm_timeout(now, self.timeout(terms));
+    }
+
+    fn arm_timeout(&mut self, now: Time, timeout: Span) {
         self.arm_from = Time::MAX;
-        let timeout = self.timeout(terms);
         self.timer = if self.board.is_empty() {
             Timer::IDLE
         } else {

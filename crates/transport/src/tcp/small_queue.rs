@@ -242,6 +242,23 @@ mod tests {
         }
     }
 
+    /// A write that waits is not sent because another one follows.
+    #[test]
+    fn a_write_does_not_send_what_waits() {
+        let (mut sender, now) = established();
+        let mut free = now;
+        for (after, payloads) in [(0, vec![557]), (2, vec![]), (4, vec![1114]), (6, vec![]), (10, vec![557])] {
+            let at = now + US * after;
+            if after == 10 {
+                assert_eq!(sender.poll_timeout(), Some(at));
+                assert!(sender.on_timeout(at));
+            } else {
+                sender.write(557, at);
+            }
+            assert_eq!(sent(&mut sender, at, &mut free, US * 10), payloads, "after {after} us");
+        }
+    }
+
     #[test]
     fn pieces_of_pages_are_counted() {
         let pieces = [(1, 1448), (2897, 1448), (4097, 1448), (1, 8948), (1, 0)];

@@ -6,23 +6,30 @@ use super::receiver::Refusals;
 use super::state::{Failure, State};
 use firstlight_units::{Bytes, Span, Time};
 
+/// Bytes that a program hands over with one call, ...
+const LONG_CALL: u64 = 1 << 24;
+/// ... and if it is to stop at some time.
+const SHORT_CALL: u64 = 1 << 16;
+
 impl Connection {
     /// The program hands over `bytes`; `u64::MAX` never ends. What the buffer has no room for follows when it has.
     /// `now` matters after an idle time (RFC 5681, section 4.1).
     pub fn write(&mut self, bytes: u64, now: Time) {
-        self.sender.write(bytes, Send::default(), true, now, &self.terms);
+        self.sender.write(bytes, Send::default(), Some(LONG_CALL), now, &self.terms);
     }
 
     /// The program hands over `bytes`, its last ones: small segments wait as Nagle's algorithm says until the buffer
-    /// has taken all, and no longer (`TCP_NODELAY` after the write).
-    pub fn write_all(&mut self, bytes: u64, now: Time) {
+    /// has taken all, and no longer (`TCP_NODELAY` after the write). A program that is to stop makes short calls, each
+    /// of which pushes its data.
+    pub fn write_all(&mut self, bytes: u64, stops: bool, now: Time) {
         self.sender.flushes = true;
-        self.write(bytes, now);
+        let call = if stops { SHORT_CALL } else { LONG_CALL };
+        self.sender.write(bytes, Send::default(), Some(call), now, &self.terms);
     }
 
     /// The same, with what the program says of these bytes.
     pub fn send(&mut self, bytes: u64, how: Send, now: Time) {
-        self.sender.write(bytes, how, false, now, &self.terms);
+        self.sender.write(bytes, how, None, now, &self.terms);
     }
 
     /// Bytes of writes for which the buffer has had no room yet.
