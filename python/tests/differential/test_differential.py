@@ -7,7 +7,7 @@ import firstlight
 import pytest
 from firstlight.linux.kernels import Kernel
 
-from . import many, packets
+from . import many, packets, sends
 from .__main__ import SHRINKS, Verdict, judge, kinds, shrink, spread, summary
 from .case import Case, Flow, draw
 from .packets import Connection, Row
@@ -107,6 +107,22 @@ def test_completion_times_are_told_of_the_cases_that_have_them() -> None:
         "completion times of 3 diverge by 1.00 % in the median, 27.1 % at the 95th percentile, 30.0 % at most"
     )
     assert spread([Verdict(SMALL, None, None, "no kernel")]) == "no flow completed on both kinds of hosts"
+
+
+def test_the_first_packet_that_a_host_sends_otherwise_is_shown_as_its_sender_saw_it() -> None:
+    way = (1, 10_000, 2, 10_000)
+    ack = sends.Packet(100.0, 0, (*way[2:], *way[:2]), False, 1, 0, 1, 502, 0x10, ())
+    data = [sends.Packet(100.0, 0, way, True, seq, 1448, 1, 502, 0x10, ()) for seq in (1, 1449)]
+    last = replace(data[0], at_us=200.0, seq=2897, flags=0x18)
+    ours, theirs = [ack, *data, last], [ack, *data, replace(last, payload=100)]
+    assert sends.earliest(ours, [replace(packet, at_us=packet.at_us + 0.4) for packet in ours]) is None
+    assert sends.earliest(ours, theirs) == (200.0, way) == sends.earliest(ours, theirs[:-1])
+    assert sends.view(theirs, way, 200.0, 5, 5) == [
+        "       100.000      < ack 1 window 502 flags 0x10",
+        "       100.000 > 1..2897 in 2 flags 0x10",
+        "       200.000 > 2897..2997 in 1 PSH flags 0x18",
+    ]
+    assert sends.view(theirs, way, 200.0, 1, 1)[0].endswith("in 2 flags 0x10")
 
 
 EQUAL = {

@@ -5,10 +5,10 @@
 //! close together) longer than half the smallest round-trip time, and a rise of the round's smallest RTT (over its
 //! first 8 samples) by an eighth, bounded to 4..16 ms.
 //!
-//! As in Linux the train may be longer by the time in which the sender, at its pace, sends two bursts of 64 KiB, at most
-//! by half a millisecond: on short paths the ACKs of a burst alone are longer than half a round trip. That pace is what
-//! the ACK before has left: what is in the window or in flight, twice in a round trip in slow start, 1.2 times near the
-//! threshold. Times are in whole microseconds.
+//! As in Linux the train may be longer by the time in which the sender, at its pace, sends two bursts of 64 KiB, at
+//! most by half a millisecond: on short paths the ACKs of a burst alone are longer than half a round trip. That pace
+//! is what the ACK before has left: what is in the window or in flight, twice in a round trip in slow start, 1.2 times
+//! near the threshold. Times are in whole microseconds.
 
 use super::{Ack, Window};
 use crate::tcp::LARGEST;

@@ -198,8 +198,8 @@ impl Offer {
         self.held = self.held.saturating_sub(memory);
     }
 
-    /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it, by two segments of
-    /// `mss` bytes, or of `segment`, the size that arrives, if it takes more memory than its share.
+    /// A packet with `len` bytes arrived, which takes `memory`: true when more may be offered for it, by two segments
+    /// of `mss` bytes, or of `segment`, the size that arrives, if it takes more memory than its share.
     pub(crate) fn grow(&mut self, len: u64, memory: u64, mss: u64, segment: u64) -> bool {
         let room = self.ceiling.min(self.free()).saturating_sub(self.granted);
         let step = match memory * self.share / WHOLE {

@@ -54,8 +54,8 @@ pub struct Send {
 struct Write {
     left: u64,
     how: Send,
-    /// The most that one call hands over; a call ends at a multiple of it in the stream, and hands over in pieces. `None`
-    /// for one call of one piece.
+    /// The most that one call hands over; a call ends at a multiple of it in the stream, and hands over in pieces.
+    /// `None` for one call of one piece.
     call: Option<u64>,
     /// The stream offset after its present piece, of which some was handed over.
     piece_end: Option<u64>,

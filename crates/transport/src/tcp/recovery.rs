@@ -265,9 +265,9 @@ impl Sender {
         }
     }
 
-    /// Segments from `first` to before `after`, of one burst, are reported. The sender keeps what is reported apart from
-    /// what is not, and together as far as the pieces of pages allow that: it adds them to what is reported before them,
-    /// and then what is reported after them.
+    /// Segments from `first` to before `after`, of one burst, are reported. The sender keeps what is reported apart
+    /// from what is not, and together as far as the pieces of pages allow that: it adds them to what is reported before
+    /// them, and then what is reported after them.
     fn keep_reported_together(&mut self, first: usize, after: usize) {
         let reported = |board: &Scoreboard, i: usize| i < board.len() as usize && board.get(i).marks.has(Mark::SACKED);
         self.divide_burst(first);
