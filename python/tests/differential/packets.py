@@ -70,6 +70,19 @@ class Difference:
     linux: Row | None
 
 
+def blocks(tcp: dpkt.tcp.TCP, first: int) -> tuple[tuple[int, int], ...]:
+    """The blocks of SACK of a segment, relative to the first sequence number of the other end."""
+    return tuple(
+        (
+            (int.from_bytes(data[i : i + 4]) - first) % 2**32,
+            (int.from_bytes(data[i + 4 : i + 8]) - first) % 2**32,
+        )
+        for kind, data in dpkt.tcp.parse_opts(tcp.opts)
+        if kind == SACK
+        for i in range(0, len(data), 8)
+    )
+
+
 def read(file: Path) -> dict[Connection, list[Row]]:
     """The packets of each connection, in order."""
     first: dict[Connection, int] = {}
@@ -88,15 +101,6 @@ def read(file: Path) -> dict[Connection, list[Row]]:
         if host != ip.dst[3] - 1:
             continue
         ours, theirs = first.get(way, 0), first.get(back, 0)
-        sacks = tuple(
-            (
-                (int.from_bytes(data[i : i + 4]) - theirs) % 2**32,
-                (int.from_bytes(data[i + 4 : i + 8]) - theirs) % 2**32,
-            )
-            for kind, data in dpkt.tcp.parse_opts(tcp.opts)
-            if kind == SACK
-            for i in range(0, len(data), 8)
-        )
         rows[way if sent else back].append(
             Row(
                 at * 1e6,
@@ -107,7 +111,7 @@ def read(file: Path) -> dict[Connection, list[Row]]:
                 ip.len - 4 * ip.hl - 4 * tcp.off,
                 tcp.win,
                 ip.tos & 3,
-                sacks,
+                blocks(tcp, theirs),
             )
         )
     return rows

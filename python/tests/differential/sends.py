@@ -18,7 +18,7 @@ from conformance import trace
 
 from .__main__ import KINDS
 from .case import Case, draw
-from .packets import Connection
+from .packets import Connection, blocks
 
 AT_ONCE_US = 0.5
 """Packets that are sent within this of each other are sent at the same time."""
@@ -65,12 +65,6 @@ def read(file: Path) -> list[Packet]:
         if tcp.flags & trace.SYN:
             first[way] = tcp.seq
         ours, theirs = first.get(way, 0), first.get(way[2:] + way[:2], 0)
-        blocks = [data for kind, data in dpkt.tcp.parse_opts(tcp.opts) if kind == 5]
-        edges = [
-            (int.from_bytes(data[i : i + 4]) - theirs) % 2**32
-            for data in blocks
-            for i in range(0, len(data), 4)
-        ]
         found.append(
             Packet(
                 at * 1e6,
@@ -82,7 +76,7 @@ def read(file: Path) -> list[Packet]:
                 (tcp.ack - theirs) % 2**32,
                 tcp.win,
                 tcp.flags,
-                tuple(zip(edges[::2], edges[1::2], strict=True)),
+                blocks(tcp, theirs),
             )
         )
     return found

@@ -6,9 +6,9 @@ use super::receiver::Refusals;
 use super::state::{Failure, State};
 use firstlight_units::{Bytes, Span, Time};
 
-/// Bytes that a program hands over with one call, ...
+/// Bytes that a program hands over with one call.
 const LONG_CALL: u64 = 1 << 24;
-/// ... and if it is to stop at some time.
+/// Bytes that a program hands over with one call if it is to stop at some time.
 const SHORT_CALL: u64 = 1 << 16;
 
 impl Connection {
