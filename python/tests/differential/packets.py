@@ -107,7 +107,7 @@ def read(file: Path) -> dict[Connection, list[Row]]:
                 sent,
                 tcp.flags,
                 (tcp.seq - ours) % 2**32,
-                (tcp.ack - theirs) % 2**32,
+                (tcp.ack - theirs) % 2**32 if tcp.flags & trace.ACK else 0,
                 ip.len - 4 * ip.hl - 4 * tcp.off,
                 tcp.win,
                 ip.tos & 3,

@@ -73,7 +73,7 @@ def read(file: Path) -> list[Packet]:
                 host == ip.src[3] - 1,
                 (tcp.seq - ours) % 2**32,
                 ip.len - 4 * ip.hl - 4 * tcp.off,
-                (tcp.ack - theirs) % 2**32,
+                (tcp.ack - theirs) % 2**32 if tcp.flags & trace.ACK else 0,
                 tcp.win,
                 tcp.flags,
                 blocks(tcp, theirs),

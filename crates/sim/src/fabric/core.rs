@@ -50,7 +50,8 @@ pub(crate) struct Core {
     pub(super) scale: u32,
     pub(super) digest: Digest,
     pub(super) counts: FabricCounts,
-    loss: Option<Chance>,
+    /// Whether a packet of each host is lost to an injected fault; empty where none is.
+    loss: Vec<Chance>,
     /// An injected fault has lost the packet that was injected last.
     pub(super) last_is_lost: bool,
     last: Event,
@@ -156,6 +157,7 @@ impl Core {
         all.extend_from_slice(sources);
         let stretched = |delay: Span| (delay + config.send_delay) * u64::from(scale);
         let nic = |(serializer, delay)| FifoPort::new(serializer, stretched(delay), &Discipline::default(), 0);
+        let chance = |host| Chance::new(stream(seed, &format!("host{host}"), "loss"), config.loss);
         let mut core = Core {
             events: EventSet::new(&all),
             arena: Arena::default(),
@@ -174,7 +176,7 @@ impl Core {
             scale,
             digest: Digest::new(),
             counts: FabricCounts::default(),
-            loss: Chance::new(stream(seed, "hosts", "loss"), config.loss),
+            loss: (0..hosts).map_while(chance).collect(),
             last_is_lost: false,
             last: Event::new(Time::ZERO, EventKind::Calendar, 0),
         };
@@ -297,7 +299,7 @@ impl Core {
         if let Some(recorder) = &mut self.recorder {
             recorder.departure(id, packet, now);
         }
-        self.last_is_lost = self.loss.as_mut().is_some_and(Chance::happens);
+        self.last_is_lost = self.loss.get_mut(host.index()).is_some_and(Chance::happens);
         if self.last_is_lost {
             self.counts.lost += 1;
             self.discard(id, EventKind::Nic, host.index());

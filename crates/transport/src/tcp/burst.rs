@@ -127,7 +127,7 @@ impl Sender {
     }
 
     /// The most payload of a burst, whatever the windows say.
-    fn burst_size(&self, terms: &Terms) -> u64 {
+    pub(crate) fn burst_size(&self, terms: &Terms) -> u64 {
         let mss = u64::from(terms.mss);
         if !terms.bursts {
             return mss;

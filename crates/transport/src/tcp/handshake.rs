@@ -5,7 +5,7 @@ use super::rtt;
 use super::state::{Failure, State};
 use super::teardown::RESET_HEADER;
 use super::terms::Announcement;
-use super::timer::{Purpose, Timer};
+use super::timer::{Purpose, Timer, timestamp};
 use super::{Connection, Due, Echo};
 use crate::cc::{CongestionControl, EcnUse, Start};
 use crate::config::EctSyn;
@@ -35,7 +35,9 @@ impl Connection {
     /// The first timeouts of a SYN are not backed off; those of a SYN-ACK are.
     fn send_syn(&mut self, now: Time) {
         self.due = Due::Syn;
-        self.syn_sent = now;
+        if self.syn_retries == 0 {
+            self.first_syn = now;
+        }
         let even = if self.state == State::SynSent { EVEN_TIMEOUTS } else { 0 };
         let backoff = self.syn_retries.saturating_sub(even).min(16);
         let timeout = self.terms.rto_initial.saturating_mul(1 << backoff).min(self.terms.rto_max);
@@ -46,6 +48,7 @@ impl Connection {
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
         self.syn_retries += 1;
         self.sender.stats.syn_retransmits += 1;
+        self.sender.cwr_due = self.state == State::SynSent;
         self.send_syn(now);
     }
 
@@ -77,7 +80,7 @@ impl Connection {
             let ecn = acknowledged && p.flags().has(TcpFlags::ECE);
             self.take_in_syn(p, ecn);
             if acknowledged {
-                self.establish(now);
+                self.establish(p, now);
                 // The third packet of the handshake carries no data, even where there are some.
                 self.due = Due::HandshakeAck;
             } else {
@@ -90,7 +93,7 @@ impl Connection {
 
     fn on_answer_to_syn_ack(&mut self, p: TcpSegment<'_>, now: Time) {
         if p.flags().has(TcpFlags::SYN) && self.receiver.is_first(p.seq()) && !p.flags().has(TcpFlags::ACK) {
-            self.due = Due::Syn;
+            self.due = Due::SynAgain;
             return;
         }
         if p.flags().has(TcpFlags::RST) {
@@ -106,7 +109,7 @@ impl Connection {
             self.due = Due::Refusal(p.ack());
             return;
         }
-        self.establish(now);
+        self.establish(p, now);
         if !p.flags().has(TcpFlags::SYN) {
             self.on_segment(p, now);
         }
@@ -133,7 +136,7 @@ impl Connection {
         };
     }
 
-    fn establish(&mut self, now: Time) {
+    fn establish(&mut self, p: TcpSegment<'_>, now: Time) {
         self.state = State::Established;
         self.sender.stats.established = Some(now);
         self.due = Due::Nothing;
@@ -143,10 +146,17 @@ impl Connection {
         self.sender.arm_from = now;
         self.sender.enlarge_buffer(&self.terms);
         self.receiver.establish(now, &self.terms);
-        if self.syn_retries == 0 {
-            let rtt = rtt::since(self.syn_sent, now);
-            self.sender.rtt.on_sample(rtt, &self.terms);
+        let rtt = match self.syn_retries {
+            0 => Some(rtt::since(self.first_syn, now)),
+            _ => rtt::echoed(p.tsecr(), now),
+        };
+        if let Some(rtt) = rtt {
+            self.sender.rtt.on_sample(rtt, 1, 1, &self.terms);
             self.sender.rtt.on_min_sample(rtt);
+        }
+        // RFC 6298, section 5.7, and RFC 5681, section 3.1: after more than one timeout the window is one packet.
+        if self.syn_retries > 1 && p.tsecr() != timestamp(self.first_syn) {
+            self.sender.window.cwnd = 1;
         }
         let (srtt, packet) =
             (self.sender.rtt.smoothed(), Bytes::new(u64::from(self.terms.mss) + u64::from(self.terms.header)));
@@ -162,7 +172,8 @@ impl Connection {
     pub(super) fn transmit_control(&mut self, now: Time, p: &mut Packet) -> bool {
         match std::mem::replace(&mut self.due, Due::Nothing) {
             Due::Nothing => return false,
-            Due::Syn => self.write_syn(p, now),
+            Due::Syn => self.write_syn(p, now, true),
+            Due::SynAgain => self.write_syn(p, now, false),
             Due::HandshakeAck => {
                 self.write_pure_ack(p, now);
             }
@@ -177,17 +188,18 @@ impl Connection {
         true
     }
 
-    fn write_syn(&mut self, p: &mut Packet, now: Time) {
+    fn write_syn(&mut self, p: &mut Packet, now: Time, ecn: bool) {
         let ect = self.is_ecn_capable_syn();
         let mut p = self.write_header(p, self.terms.syn_header(), 0, now);
         self.terms.announcement().write(&mut p);
         p.insert_flags(TcpFlags::SYN);
         if self.state == State::SynReceived {
             self.receiver.write_ack(&mut p, now, &self.terms);
-            if self.sender.ecn {
+            if self.sender.ecn && ecn {
                 p.insert_flags(TcpFlags::ECE);
             }
-        } else if self.wants_ecn() {
+        } else if self.wants_ecn() && self.syn_retries == 0 {
+            // RFC 3168, section 6.1.1.1: a SYN that is sent again does not ask for ECN.
             p.insert_flags(TcpFlags::ECE | TcpFlags::CWR);
         }
         if ect {
@@ -201,8 +213,9 @@ impl Connection {
     /// Whether the SYN, or the SYN-ACK, is ECN-capable.
     fn is_ecn_capable_syn(&self) -> bool {
         match self.terms.ect_syn {
-            Some(EctSyn::Both) if self.state == State::SynSent => self.wants_ecn(),
-            Some(EctSyn::Both | EctSyn::SynAck) => self.sender.ecn,
+            // As in Linux, also where the peer does not ask for ECN.
+            Some(EctSyn::Both) => self.wants_ecn(),
+            Some(EctSyn::SynAck) => self.state == State::SynReceived && self.sender.ecn,
             _ => false,
         }
     }

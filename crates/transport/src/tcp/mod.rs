@@ -90,6 +90,8 @@ enum Due {
     Nothing,
     /// A SYN or a SYN-ACK.
     Syn,
+    /// A SYN-ACK for a SYN that was sent again, which does not ask for ECN.
+    SynAgain,
     /// The third packet of the handshake.
     HandshakeAck,
     /// A reset at the end of what was sent.
@@ -105,7 +107,8 @@ pub struct Connection {
     remote: Endpoint,
     state: State,
     due: Due,
-    syn_sent: Time,
+    /// When the first SYN, or SYN-ACK, was sent.
+    first_syn: Time,
     syn_retries: u32,
     /// The program has closed its socket: nobody reads what still arrives.
     orphan: bool,
@@ -128,7 +131,7 @@ impl Connection {
             remote,
             state: State::Listen,
             due: Due::Nothing,
-            syn_sent: Time::ZERO,
+            first_syn: Time::ZERO,
             syn_retries: 0,
             orphan: false,
             failure: None,

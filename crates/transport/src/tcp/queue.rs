@@ -157,6 +157,11 @@ impl SendQueue {
         self.backlog > 0 && !self.writes
     }
 
+    /// Whether the program waits, and an ACK has arrived since it was last looked after.
+    pub(crate) const fn has_seen_ack(&self) -> bool {
+        self.news
+    }
+
     /// Whether an ACK has arrived since this was last asked.
     pub(crate) fn has_news(&mut self) -> bool {
         std::mem::take(&mut self.news)

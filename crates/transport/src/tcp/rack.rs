@@ -69,8 +69,8 @@ impl Sender {
         let retransmitted = segment.marks.has(Mark::EVER_RETRANSMITTED);
         let rtt = elapsed(segment.sent, now);
         if retransmitted {
-            // The ACK may be for the original: too short a time tells. (Step 2 of the RFC also compares the echoed
-            // timestamp, but what is echoed for a packet out of order is that of an earlier one.)
+            // The ACK may be for the original: too short a time tells. (The echoed timestamp tells only for cumulative
+            // ACKs: what is echoed for a packet out of order is that of an earlier one.)
             if Span::from_us(rtt) < self.rtt.min() {
                 return;
             }
@@ -160,6 +160,18 @@ impl Sender {
         Span::from_us(window.saturating_sub(elapsed(segment.sent, now)))
     }
 
+    /// Whether a segment was sent in the microsecond of the newest one that was delivered, and after one that is newer
+    /// still: Linux goes through its segments in the order of their sending, and no further than to that one.
+    fn was_sent_after_what_is_newer(&self, segment: &Segment) -> bool {
+        let is_newer = |other: &Segment| {
+            other.sent.whole_us() == self.rack.sent
+                && other.sent < segment.sent
+                && other.end() >= self.rack.end
+                && other.is_under_way()
+        };
+        segment.sent.whole_us() == self.rack.sent && self.board.iter().any(is_newer)
+    }
+
     /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked,
     /// and whether the timer was armed.
     pub(crate) fn rack_detect(&mut self, now: Time, terms: &Terms) -> (u32, bool) {
@@ -174,8 +186,7 @@ impl Sender {
                 }
                 continue;
             }
-            let waiting_for_copy = segment.marks.has(Mark::LOST) && !segment.marks.has(Mark::RETRANSMITTED);
-            if segment.marks.has(Mark::SACKED) || waiting_for_copy {
+            if !segment.is_under_way() || self.was_sent_after_what_is_newer(&segment) {
                 continue;
             }
             let patience = self.rack_patience(&segment, now);

@@ -291,11 +291,13 @@ impl Receiver {
         self.policy.now = true;
     }
 
-    /// The timestamp to echo is that of the segment which reaches what was acknowledged last (RFC 7323, section 4.3).
+    /// The timestamp to echo is that of the segment which reaches what was acknowledged last (RFC 7323, section 4.3):
+    /// not that of a copy which ends before that.
     #[inline]
     pub(crate) fn on_timestamp(&mut self, p: TcpSegment<'_>, terms: &Terms) {
         let newer = !is_before(p.tsval(), self.ts_recent) && p.tsval() != 0;
-        if newer && terms.timestamps && self.map.offset(p.seq(), self.acked) <= self.acked {
+        let start = self.map.offset(p.seq(), self.acked);
+        if newer && terms.timestamps && start <= self.acked && self.acked <= start + u64::from(p.payload()) {
             self.ts_recent = p.tsval();
         }
     }

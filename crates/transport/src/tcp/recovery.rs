@@ -52,6 +52,11 @@ fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
     *range = Some((oldest.min(sent), newest.max(sent)));
 }
 
+/// Whether a timestamp is echoed, and older than another.
+fn is_older(tsecr: u32, other: u32) -> bool {
+    tsecr != 0 && is_before(tsecr, other)
+}
+
 impl Sender {
     /// An ACK arrived. False when it acknowledges what was never sent (RFC 5961,
     /// section 5.2): then nothing has changed.
@@ -82,10 +87,10 @@ impl Sender {
         let mut news = News { marked: ece && self.marks_mean_congestion(), ..News::default() };
         self.rack_begin_ack();
         if p.sacks() > 0 && terms.sack {
-            self.on_sack(p, ack, now, &mut news);
+            self.on_sack(p, ack, terms.mss, now, &mut news);
         }
         if ack > self.una {
-            self.on_cumulative(ack, now, &mut news);
+            self.on_cumulative(ack, p.tsecr(), now, &mut news);
             if !terms.sack {
                 news.delivered = self.forget_duplicates(news.delivered);
             }
@@ -159,8 +164,9 @@ impl Sender {
         news.advanced || self.rack.reordering > super::rack::DUP_THRESHOLD
     }
 
-    /// Removes what `ack` covers.
-    fn on_cumulative(&mut self, ack: u64, now: Time, news: &mut News) {
+    /// Removes what `ack` covers. Where it echoes a timestamp older than a copy, the original had arrived (RFC 8985,
+    /// section 6.2, step 2).
+    fn on_cumulative(&mut self, ack: u64, tsecr: u32, now: Time, news: &mut News) {
         while let Some(&segment) = self.board.front() {
             if segment.end() > ack {
                 if segment.start < ack {
@@ -185,7 +191,9 @@ impl Sender {
             }
             if !sacked {
                 news.delivered += 1;
-                self.rack_delivered(&segment, now);
+                if !segment.marks.has(Mark::RETRANSMITTED) || !is_older(tsecr, timestamp(segment.sent)) {
+                    self.rack_delivered(&segment, now);
+                }
             }
         }
         self.una = ack;
@@ -196,7 +204,7 @@ impl Sender {
     }
 
     /// Takes in the SACK blocks (RFC 2018) and finds duplicates reported in the first (RFC 2883, section 4).
-    fn on_sack(&mut self, p: TcpSegment<'_>, ack: u64, now: Time, news: &mut News) {
+    fn on_sack(&mut self, p: TcpSegment<'_>, ack: u64, mss: u32, now: Time, news: &mut News) {
         let at = |wire| self.map.offset(wire, self.una);
         let mut blocks = [(0, 0); 3];
         for (block, wire) in blocks.iter_mut().zip(p.sack_blocks()) {
@@ -207,7 +215,7 @@ impl Sender {
         let within = |outer: (u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
         let duplicate = first.1 <= ack || blocks.get(1).is_some_and(|&second| within(second));
         if duplicate {
-            self.on_duplicate(first.1, news);
+            self.on_duplicate(first, mss, news);
         }
         // As in Linux, in their order.
         let blocks = &mut blocks[usize::from(duplicate)..];
@@ -219,9 +227,13 @@ impl Sender {
         }
     }
 
-    fn on_duplicate(&mut self, end: u64, news: &mut News) {
+    /// A needless copy counts as delivered.
+    fn on_duplicate(&mut self, (start, end): (u64, u64), mss: u32, news: &mut News) {
         news.duplicate = true;
         self.stats.duplicates += 1;
+        if self.stats.duplicates <= self.stats.retransmits {
+            news.delivered += end.saturating_sub(start).div_ceil(mss.into()).clamp(1, self.stats.retransmits) as u32;
+        }
         self.rack_saw_duplicate();
         if self.undo_from.is_some_and(|from| end > from)
             && let Some(left) = &mut self.undo_retransmits
@@ -287,18 +299,15 @@ impl Sender {
             (Some((oldest, _)), Some((_, newest))) => {
                 [Some(oldest), Some(newest)].map(|sent| sent.map(|sent| rtt::since(sent, now)))
             }
-            // A retransmitted packet's echo still tells the time, to a millisecond (RFC 7323, section 4.1).
-            _ if news.advanced && tsecr != 0 => {
-                let elapsed = timestamp(now).wrapping_sub(tsecr).max(1);
-                [Some(Span::from_ms(u64::from(elapsed))); 2]
-            }
+            // A retransmitted packet's echo still tells the time.
+            _ if news.advanced => [rtt::echoed(tsecr, now); 2],
             _ => [None; 2],
         };
         if let Some(newest) = newest {
             self.rtt.on_min_sample(newest);
         }
         if let Some(sample) = oldest {
-            self.rtt.on_sample(sample, terms);
+            self.rtt.on_sample(sample, self.una, self.next, terms);
             self.backoff = 0;
         }
         newest
@@ -431,7 +440,7 @@ impl Sender {
 
     /// The echoed timestamp is older than the first retransmission: the original had arrived (Eifel).
     fn copy_was_needless(&self, tsecr: u32) -> bool {
-        self.first_retransmit_ts != 0 && tsecr != 0 && is_before(tsecr, self.first_retransmit_ts)
+        self.first_retransmit_ts != 0 && is_older(tsecr, self.first_retransmit_ts)
     }
 
     fn may_undo(&self, tsecr: u32) -> bool {

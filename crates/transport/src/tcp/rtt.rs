@@ -4,11 +4,15 @@
 //! RFC 6298 has its clock's granularity G; Linux has one number for both floors, and so have we unless told otherwise.
 //! BSD adds its allowance for the variance of stacks (200 ms) instead of taking the larger: RTO = max(SRTT + 4 RTTVAR +
 //! allowance, floor).
+//!
+//! As in Linux (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 3) the variance is the
+//! largest of a round trip and falls by a quarter of the way at most once in each, and a round trip that becomes shorter
+//! counts little.
 
+use super::timer::timestamp;
 use crate::config::TcpConfig;
 use firstlight_units::{Span, Time};
 
-/// The smoothed round-trip time is in eighths of a microsecond, as in Linux.
 const EIGHTH: Span = Span::from_ns(125);
 
 /// A round trip in whole microseconds of the host's clock, as Linux measures it.
@@ -16,38 +20,79 @@ pub(crate) fn since(sent: Time, now: Time) -> Span {
     Span::from_us((now.whole_us() - sent.whole_us()).max(1))
 }
 
-/// A span in whole units.
-fn whole(span: Span, unit: Span) -> Span {
-    unit * (span.as_ps() / unit.as_ps())
+/// The round trip that the echo of a timestamp shows, in milliseconds (RFC 7323, section 4.1), at least one; `None`
+/// where there is none.
+pub(crate) fn echoed(tsecr: u32, now: Time) -> Option<Span> {
+    (tsecr != 0).then(|| Span::from_ms(u64::from(timestamp(now).wrapping_sub(tsecr).max(1))))
 }
 
 /// Smoothed round-trip time, its variance, the minimum, and the timeout that follows from them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
-    smoothed: Option<Span>,
-    variance: Span,
+    /// In eighths of a microsecond; 0 before the first sample.
+    smoothed: u64,
+    /// The mean deviation, four times, in microseconds, as the three below.
+    deviation: u64,
+    /// The largest deviation of this round trip.
+    largest: u64,
+    /// What the timeout adds to the smoothed round-trip time.
+    variance: u64,
+    /// This round trip ends when something beyond this stream offset is acknowledged.
+    round_end: u64,
     min: Span,
     rto: Span,
 }
 
 impl RttEstimator {
     pub(crate) const fn new(rto_initial: Span) -> Self {
-        RttEstimator { smoothed: None, variance: Span::ZERO, min: Span::MAX, rto: rto_initial }
+        RttEstimator {
+            smoothed: 0,
+            deviation: 0,
+            largest: 0,
+            variance: 0,
+            round_end: 0,
+            min: Span::MAX,
+            rto: rto_initial,
+        }
     }
 
-    /// A sample from a segment that was sent once (Karn's rule is the caller's).
-    pub(crate) fn on_sample(&mut self, rtt: Span, config: &TcpConfig) {
-        let (smoothed, variance) = match self.smoothed {
-            None => (rtt, rtt / 2),
-            Some(srtt) => {
-                let error = srtt.saturating_sub(rtt) + rtt.saturating_sub(srtt);
-                (srtt - whole(srtt / 8, EIGHTH) + whole(rtt / 8, EIGHTH), (self.variance * 3 + error) / 4)
+    /// A sample from a segment that was sent once (Karn's rule is the caller's), when everything before `una` is
+    /// acknowledged and everything before `next` was sent.
+    pub(crate) fn on_sample(&mut self, rtt: Span, una: u64, next: u64, config: &TcpConfig) {
+        let sample = rtt.as_ps() / Span::from_us(1).as_ps();
+        let floor = config.rto_variance.unwrap_or(config.rto_min).as_ps() / Span::from_us(1).as_ps();
+        if self.smoothed == 0 {
+            self.smoothed = sample * 8;
+            self.deviation = sample * 2;
+            self.largest = self.deviation.max(floor);
+            self.variance = self.largest;
+            self.round_end = next;
+        } else {
+            self.deviate(sample);
+            self.smoothed = self.smoothed - self.smoothed / 8 + sample;
+            self.largest = self.largest.max(self.deviation);
+            self.variance = self.variance.max(self.largest);
+            if una > self.round_end {
+                self.variance -= (self.variance - self.largest) / 4;
+                self.largest = floor;
+                self.round_end = next;
             }
-        };
-        self.smoothed = Some(smoothed);
-        self.variance = variance;
-        let floor = config.rto_variance.unwrap_or(config.rto_min);
-        self.rto = (smoothed + (variance * 4).max(floor)).max(config.rto_min).min(config.rto_max);
+        }
+        self.rto = Span::from_us(self.smoothed / 8 + self.variance).max(config.rto_min).min(config.rto_max);
+    }
+
+    /// The deviation moves a quarter of the way, or a 32nd of it where the round trip has become shorter by more than
+    /// that.
+    fn deviate(&mut self, sample: u64) {
+        let (smoothed, quarter) = (self.smoothed / 8, self.deviation / 4);
+        let error = smoothed.abs_diff(sample);
+        if error <= quarter {
+            self.deviation -= quarter - error;
+        } else if sample < smoothed {
+            self.deviation += (error - quarter) / 8;
+        } else {
+            self.deviation += error - quarter;
+        }
     }
 
     /// Remembers the smallest round-trip time seen.
@@ -55,8 +100,8 @@ impl RttEstimator {
         self.min = self.min.min(rtt);
     }
 
-    pub(crate) const fn smoothed(&self) -> Option<Span> {
-        self.smoothed
+    pub(crate) fn smoothed(&self) -> Option<Span> {
+        (self.smoothed > 0).then(|| EIGHTH * self.smoothed)
     }
 
     /// The smallest sample; [`Span::MAX`] before the first.
@@ -78,10 +123,10 @@ mod tests {
     fn first_sample_and_steady_state_by_hand() {
         let (mut rtt, config) = (RttEstimator::new(Span::from_secs(1)), TcpConfig::default());
         assert_eq!(rtt.rto(), Span::from_secs(1));
-        rtt.on_sample(Span::from_ms(100), &config);
+        rtt.on_sample(Span::from_ms(100), 1, 1, &config);
         // SRTT = R, RTTVAR = R/2: 100 + max(4 * 50, 200) ms.
         assert_eq!(rtt.rto(), Span::from_ms(300));
-        rtt.on_sample(Span::from_ms(180), &config);
+        rtt.on_sample(Span::from_ms(180), 2, 2, &config);
         // RTTVAR = (3 * 50 + 80) / 4 = 57.5 ms, SRTT = (7 * 100 + 180) / 8 = 110 ms.
         assert_eq!(rtt.rto(), Span::from_ms(340));
     }
@@ -91,10 +136,28 @@ mod tests {
         assert_eq!(steady(Span::from_us(150), &TcpConfig::default()), Span::from_us(200_150));
     }
 
+    /// The first two samples are of one round trip, in which the variance does not fall.
+    #[test]
+    fn variance_falls_once_in_a_round_trip() {
+        let config = TcpConfig { rto_min: Span::from_ms(1), ..TcpConfig::default() };
+        let mut rtt = RttEstimator::new(Span::from_secs(1));
+        rtt.on_sample(Span::from_ms(80), 1, 10, &config);
+        assert_eq!(rtt.rto(), Span::from_ms(80 + 160));
+        // The deviation: 160 ms, less a quarter of it, and 40 of the error.
+        rtt.on_sample(Span::from_ms(40), 5, 20, &config);
+        assert_eq!(rtt.rto(), Span::from_ms(75 + 160));
+        // 64 is more than a quarter of 160: an eighth of the rest is added.
+        rtt.on_sample(Span::from_ms(11), 12, 20, &config);
+        assert_eq!(rtt.rto(), Span::from_ms(67 + 163));
+        // Without an error three quarters are left, and the variance goes a quarter of the way to that.
+        rtt.on_sample(Span::from_ms(67), 25, 30, &config);
+        assert_eq!(rtt.rto(), Span::from_us(67_000 + 163_000 - (163_000 - 163_000 / 4 * 3) / 4));
+    }
+
     /// The timeout after many equal round trips, whose variance has decayed.
     fn steady(round_trip: Span, config: &TcpConfig) -> Span {
         let mut rtt = RttEstimator::new(Span::from_secs(1));
-        (0..100).for_each(|_| rtt.on_sample(round_trip, config));
+        (1..100).for_each(|i| rtt.on_sample(round_trip, i, i, config));
         rtt.rto()
     }
 
@@ -106,7 +169,8 @@ mod tests {
         };
         assert_eq!(of(2, 20, 150), Span::from_us(20_150), "the variance's is the larger");
         assert_eq!(of(30, 20, 150), Span::from_ms(30), "the timeout's is");
-        assert_eq!(of(30, 20, 12_000), Span::from_ms(32), "neither holds back a longer round trip");
+        // The variance falls by whole quarters of what it has above its floor: 3 us are left.
+        assert_eq!(of(30, 20, 12_000), Span::from_us(32_003), "neither holds back a longer round trip");
         assert_eq!(of(2, 0, 150), Span::from_ms(2), "no allowance");
     }
 }

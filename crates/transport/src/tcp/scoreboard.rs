@@ -49,6 +49,11 @@ impl Segment {
     pub(crate) const fn end(&self) -> u64 {
         self.start + self.len as u64
     }
+
+    /// Neither reported, nor lost without a copy under way.
+    pub(crate) const fn is_under_way(&self) -> bool {
+        !self.marks.has(Mark::SACKED) && (!self.marks.has(Mark::LOST) || self.marks.has(Mark::RETRANSMITTED))
+    }
 }
 
 /// The segments in flight, in stream order without gaps, with counts by mark.
@@ -92,6 +97,10 @@ impl Scoreboard {
 
     pub(crate) fn front(&self) -> Option<&Segment> {
         self.segments.front()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
+        self.segments.iter()
     }
 
     pub(crate) fn get(&self, i: usize) -> &Segment {
@@ -143,14 +152,20 @@ impl Scoreboard {
         !marks.has(Mark::BURST_END)
     }
 
+    /// The first and the last segment of the burst that segment `i` is of.
+    pub(crate) fn burst(&self, i: usize) -> (usize, usize) {
+        let ends = |&i: &usize| self.segments[i].marks.has(Mark::BURST_END);
+        let first = (0..i).rev().find(ends).map_or(0, |before| before + 1);
+        (first, (i..self.segments.len()).find(ends).unwrap_or(i))
+    }
+
     /// The burst that ends with the segment goes on with the next one, if both have few pieces together. Returns
     /// whether it does.
     pub(crate) fn join_bursts(&mut self, i: usize) -> bool {
-        let ends = |s: &Segment| s.marks.has(Mark::BURST_END);
-        let first = (0..i).rev().find(|&before| ends(&self.segments[before])).map_or(0, |before| before + 1);
-        let last = (i + 1..self.segments.len()).find(|&after| ends(&self.segments[after])).unwrap_or(i + 1);
+        let (first, last) = (self.burst(i).0, self.burst(i + 1).1);
         let [start, end] = [self.segments[first].start, self.segments[last].end()];
-        let joins = ends(&self.segments[i]) && Memory::pieces(start, end - start) <= Memory::MOST_PIECES;
+        let joins =
+            self.segments[i].marks.has(Mark::BURST_END) && Memory::pieces(start, end - start) <= Memory::MOST_PIECES;
         if joins {
             self.segments[i].marks = Mark(self.segments[i].marks.0 & !Mark::BURST_END.0);
         }

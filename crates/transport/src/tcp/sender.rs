@@ -216,13 +216,13 @@ impl Sender {
     }
 
     /// RFC 5681, section 4.1, and RFC 2861, section 3: after an idle time the window is halved for each timeout that
-    /// has passed, down to the initial window.
+    /// has passed, down to the initial window. Both times are in whole ticks.
     pub(crate) fn restart_after_idle(&mut self, now: Time, terms: &Terms) {
         if !terms.stack.restart_after_idle || !self.board.is_empty() || self.next <= 1 {
             return;
         }
-        let timeout = self.rtt.rto();
-        let mut idle = now.saturating_since(self.last_sent);
+        let timeout = self.ticks.whole(self.rtt.rto());
+        let mut idle = self.ticks.between(self.last_sent, now);
         if idle <= timeout {
             return;
         }
@@ -363,10 +363,9 @@ impl Sender {
             && !(self.frto && self.next > self.phase_end)
             && let Some(i) = self.board.next_lost()
         {
-            if self.copy_waits_for_interface(self.board.get(i).len.into(), now, terms) {
-                return None;
+            if !self.copy_waits_for_interface(i, now, terms) {
+                return Some(self.retransmit(i, now, terms));
             }
-            return Some(self.retransmit(i, now, terms));
         }
         let sent = self.send_new(room, now, terms);
         if sent.is_none() && self.next == self.written {
@@ -392,8 +391,13 @@ impl Sender {
 
     /// Cuts a segment off the new data, if a burst goes on or one may begin.
     fn cut(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
-        if self.next >= self.burst_end && !self.plan_burst(room, now, terms) {
-            return None;
+        if self.next >= self.burst_end {
+            if self.queue.has_seen_ack() && self.last_sent == now {
+                self.enlarge_buffer(terms);
+            }
+            if !self.plan_burst(room, now, terms) {
+                return None;
+            }
         }
         let start = self.next;
         let mut len = u64::from(terms.mss).min(self.burst_end - start);
@@ -447,21 +451,23 @@ impl Sender {
         if i == 0 && self.timer.purpose != Purpose::Reorder {
             self.arm_retransmit(now, terms);
         }
-        let push = self.copied_burst_ends(i) || self.goes_alone();
+        let push = self.copied_burst_ends(i, terms) || self.goes_alone();
         let segment = self.board.get(i);
         self.copied_upto = segment.end();
         Outgoing::new(segment.start, segment.len, true, segment.marks, push)
     }
 
     /// Whether segment `i`, which is sent again, is the last of several of its burst that are sent again together:
-    /// these are a burst of their own from now on, which ends with a push.
-    fn copied_burst_ends(&mut self, i: usize) -> bool {
+    /// these are a burst of their own from now on, which ends with a push and is no larger than one of new data.
+    fn copied_burst_ends(&mut self, i: usize, terms: &Terms) -> bool {
         let begins = i == 0 || self.copied_upto != self.board.get(i).start;
         if begins {
             self.divide_burst(i);
         }
         let begins = begins || self.board.get(i - 1).marks.has(Mark::BURST_END);
-        if self.board.in_flight() < self.window.cwnd && self.board.next_lost() == Some(i + 1) {
+        let copied = (i + 1 - self.board.burst(i).0) as u64;
+        let full = copied * u64::from(terms.mss) >= self.burst_size(terms);
+        if !full && self.board.in_flight() < self.window.cwnd && self.board.next_lost() == Some(i + 1) {
             return !begins && self.board.get(i).marks.has(Mark::BURST_END);
         }
         self.divide_burst(i + 1);
@@ -524,7 +530,7 @@ impl Sender {
         }
         let probe =
             terms.tail_loss_probe && terms.sack && self.phase != Phase::Disorder && self.phase < Phase::Recovery;
-        if !probe || self.probe_end.is_some() {
+        if !probe {
             return self.resume_timeout(now, terms);
         }
         let timeout = match self.rtt.smoothed() {

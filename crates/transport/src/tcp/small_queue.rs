@@ -17,6 +17,8 @@ use super::terms::Terms;
 use firstlight_units::Time;
 use std::collections::VecDeque;
 
+/// The memory that an acknowledgement without data counts as; measured.
+const ACK: u64 = 2;
 /// The most memory in the interface, whatever the rate (`tcp_limit_output_bytes`).
 const MOST: u64 = 4 << 20;
 
@@ -28,6 +30,8 @@ pub(crate) struct SmallQueue {
     memory: u64,
     /// Memory of the data packet that was written last and is not in the interface yet.
     written: u32,
+    /// When the last acknowledgement without data leaves.
+    ack_leaves: Time,
     /// Data wait for a packet to leave.
     pub(crate) waits: bool,
     /// Until then; [`Time::MAX`] where that is not known, or none wait.
@@ -49,7 +53,9 @@ impl SmallQueue {
     #[inline]
     pub(crate) fn on_queued(&mut self, leaves: Time, now: Time) {
         let memory = std::mem::take(&mut self.written);
-        if memory > 0 && leaves > now {
+        if memory == 0 {
+            self.ack_leaves = leaves;
+        } else if leaves > now {
             self.forget(now);
             self.memory += u64::from(memory);
             self.packets.push_back((leaves, memory));
@@ -77,6 +83,11 @@ impl SmallQueue {
         (self.waits, self.wake) = (false, Time::MAX);
     }
 
+    /// The memory of all packets in the interface.
+    fn held(&self, now: Time) -> u64 {
+        self.memory + if self.ack_leaves > now && self.ack_leaves < Time::MAX { ACK } else { 0 }
+    }
+
     /// Forgets what has left.
     #[inline]
     fn forget(&mut self, now: Time) {
@@ -95,7 +106,7 @@ impl Sender {
         self.small_queue.forget(now);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
         let memory = burst + terms.stack.memory.beside_chunk();
-        if self.small_queue.memory < MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
+        if self.small_queue.held(now) < MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
             return false;
         }
         self.queue.split_head(self.next + burst);
@@ -105,13 +116,19 @@ impl Sender {
         true
     }
 
-    /// Whether a segment of so many bytes that is sent again has to wait for the interface: it may hold twice as much
-    /// then.
-    pub(crate) fn copy_waits_for_interface(&mut self, len: u64, now: Time, terms: &Terms) -> bool {
+    /// Whether segment `i`, which is sent again, has to wait for the interface: that may hold twice as much then. What
+    /// goes on with a burst does not wait.
+    pub(crate) fn copy_waits_for_interface(&mut self, i: usize, now: Time, terms: &Terms) -> bool {
         self.small_queue.forget(now);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
-        let memory = terms.stack.memory.of(len);
-        if self.small_queue.memory < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1 {
+        let (first, last) = self.board.burst(i);
+        let [start, end] = [self.board.get(first).start, self.board.get(last).end()];
+        if first < i && self.copied_upto == self.board.get(i).start {
+            return false;
+        }
+        let memory = end - start + terms.stack.memory.beside_chunk();
+        if self.small_queue.held(now) < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1
+        {
             return false;
         }
         self.small_queue.wait(leaves);
@@ -124,7 +141,7 @@ impl Sender {
         self.small_queue.forget(now);
         let (tail, takes_more) = self.queue.tail(goal);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
-        if !takes_more || self.board.is_empty() || self.small_queue.memory < tail {
+        if !takes_more || self.board.is_empty() || self.small_queue.held(now) < tail {
             return false;
         }
         self.small_queue.wait(leaves);

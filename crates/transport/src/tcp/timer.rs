@@ -39,6 +39,14 @@ impl Ticks {
         if self.tick == 0 { span } else { Span::from_ps(span.as_ps().div_ceil(self.tick).saturating_mul(self.tick)) }
     }
 
+    /// The ticks between two moments.
+    pub(crate) const fn between(&self, from: Time, to: Time) -> Span {
+        if self.tick == 0 {
+            return to.saturating_since(from);
+        }
+        Span::from_ps((to.as_ps() / self.tick).saturating_sub(from.as_ps() / self.tick) * self.tick)
+    }
+
     /// When a timer set at `now` for `span` expires.
     pub(crate) fn after(&mut self, now: Time, span: Span) -> Time {
         if self.tick == 0 {
