@@ -173,11 +173,24 @@ EQUAL = {
     "a train of ACKs": draw(7, 59),
     "what is reported is kept together": draw(7, 142),
     "a timer that counts nanoseconds": draw(11, 123),
+    "a buffer that grows between two bursts": draw(7, 224),
+    "copies in bursts like new data": draw(11, 135),
+    "an ACK in the interface": draw(23, 1),
+    "a copy whose timestamp is not echoed": draw(23, 30),
+    "segments in the order of their sending": draw(23, 41),
+    "idle times in whole ticks": draw(31, 196),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed
         )
         for seed in (1, 2, 3, 4, 6, 7)
+    },
+    **{
+        f"lost handshakes {cc} {seed}": replace(
+            SMALL, cc=cc, ecn=True, rtt_us=200, flows=(Flow(30_000, 1000),), loss_percent=12.0, seed=seed
+        )
+        for cc in ("cubic", "dctcp")
+        for seed in (29, 43, 55, 75, 80, 123)
     },
 }
 

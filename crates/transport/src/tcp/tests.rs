@@ -660,6 +660,42 @@ fn a_lost_handshake_is_repeated() {
     assert_eq!((wire.stats().syn_retransmits, wire.received_packets()), (1, 10));
 }
 
+/// RFC 3168, section 6.1.1.1: a SYN that is sent again does not ask for ECN. Where only the SYN-ACK was lost its copy
+/// still offers ECN, the round trip is that of the first SYN, and the first data have CWR.
+#[test]
+fn a_syn_that_is_sent_again_does_not_ask_for_ecn() {
+    let tcp = TcpConfig { ecn: true, ..TcpConfig::default() };
+    let lose = |from: Span| {
+        let mut wire = Wire::new("cubic", tcp);
+        wire.blackout = Some((Time::ZERO + from, after_ms(500)));
+        if from.is_zero() {
+            wire.flying.clear();
+        }
+        wire.send(10).run(after_ms(1026))
+    };
+    let syn = lose(Span::ZERO);
+    assert!(!syn.ends[0].sender.ecn && !syn.ends[1].sender.ecn);
+    assert_eq!(syn.ends[0].srtt().map(|srtt| srtt < MS), Some(true));
+    let answer = lose(US);
+    assert!(answer.ends[0].sender.ecn && answer.ends[1].sender.ecn);
+    assert!(answer.ends[0].srtt() > Some(MS * 100));
+    let first = answer.history.iter().find(|line| line.contains("#1 ")).unwrap();
+    assert!(first.contains('W'), "{first}");
+}
+
+/// RFC 6298, section 5.7: the first window after two timeouts of the SYN is one packet; after one it is the usual.
+#[test]
+fn two_timeouts_of_a_syn_leave_a_window_of_one_packet() {
+    for (until, at, window) in [(500, 1024, 10), (1500, 2048, 1)] {
+        let mut wire = Wire::new("newreno", TcpConfig::default());
+        wire.flying.clear();
+        wire.blackout = Some((Time::ZERO, after_ms(until)));
+        let wire = wire.run(after_ms(at) + US * 150);
+        assert!(wire.ends[0].is_established());
+        assert_eq!(wire.ends[0].cwnd(), window);
+    }
+}
+
 /// The stream crosses 2^32 on the wire, losses included.
 #[test]
 fn sequence_numbers_wrap() {
