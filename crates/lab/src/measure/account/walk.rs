@@ -66,8 +66,9 @@ pub(super) fn walk<'a>(
 fn side_by_side<'a>(index: &'a Index<'a>, walks: &mut [Walk<'a>]) {
     let departures = &index.report.departures;
     let last = walks.iter().map(|walk| walk.at).max().unwrap_or(Time::ZERO);
+    let first = walks.iter().map(|walk| walk.start).min().unwrap_or(Time::ZERO);
     let mut before = departures.partition_point(|departure| departure.at < last);
-    while before > PACE {
+    while before > PACE && departures[before - 1].at > first {
         before -= PACE;
         index.read_through(before..before + PACE);
         walks.iter_mut().for_each(|walk| walk.back_to(departures[before].at));
