@@ -93,8 +93,8 @@ def message_account(result: Result, message: int) -> Account:
     if rows.empty:
         named = [*(choice(result) or ["*"]), f"message {message}"]
         raise ResultError(
-            f"--message {message}: there is no such message, it was not complete at the end, or it is on no job's "
-            f"critical path: then run it again with --set 'measure.account={json.dumps(named)}'"
+            f"--message {message}: there is no such message, it was not complete at the end, or it is on no "
+            f"job's critical path: then run it again with --set 'measure.account={json.dumps(named)}'"
         )
     return Account(f"message {message}", rows, NO_EVENTS, _label(result, message))
 

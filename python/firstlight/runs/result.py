@@ -242,7 +242,8 @@ class Result:
             texts = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
             with (directory / f"{name}.parquet").open("wb") as stream:  # pyarrow opens only names in UTF-8
                 # Without Arrow's schema, texts that are given once are read as plain texts.
-                pq.write_table(table, stream, use_dictionary=texts, store_schema=False)
+                options = {"use_dictionary": texts, "write_statistics": False, "store_schema": False}
+                pq.write_table(table, stream, **options)
         for name, output in self._outputs().items():
             (directory / PROGRAMS).mkdir(exist_ok=True)
             (directory / PROGRAMS / name).write_bytes(output)

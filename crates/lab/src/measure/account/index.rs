@@ -34,32 +34,8 @@ pub(super) struct Service {
     hop: usize,
 }
 
-/// What a packet was.
-#[derive(Clone, Copy, Debug)]
-struct PacketKind {
-    /// The end of a flow that it was from, as [`Ends`] numbers them.
-    end: u32,
-    /// IP length in bytes.
-    size: u16,
-}
-
-impl PacketKind {
-    fn who(self) -> Who {
-        Who::of_number(self.whose())
-    }
-
-    /// A small number for whose packet it was: of the flow, or of none.
-    fn whose(self) -> u32 {
-        match self.end {
-            NO_END => 0,
-            NOTIFICATION => 1,
-            end => end / 2 + 2,
-        }
-    }
-}
-
 impl Who {
-    /// Whose packet it was, by [`PacketKind::whose`].
+    /// Whose packet it was, by [`Ends::whose`].
     fn of_number(number: u32) -> Self {
         match number {
             0 => Who::Datagrams,
@@ -91,6 +67,15 @@ impl Ends {
         let place = port.checked_sub(FIRST_PORT).map(usize::from);
         place.and_then(|place| self.0.get(host.index())?.get(place)).copied().unwrap_or(NO_END)
     }
+
+    /// A small number for whose packet it was: of the flow, or of none.
+    fn whose(&self, departure: &Departure) -> u32 {
+        match self.of(departure) {
+            NO_END => 0,
+            NOTIFICATION => 1,
+            end => end / 2 + 2,
+        }
+    }
 }
 
 /// Services of a place are arranged once one in so many was read.
@@ -109,8 +94,7 @@ pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
-    /// What each departure was of.
-    packets: Vec<PacketKind>,
+    ends: Ends,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
     losses: BTreeMap<u32, usize>,
@@ -133,10 +117,8 @@ impl<'a> Index<'a> {
         for pause in &report.paused {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
         }
-        let all = ends_of(flows);
-        let kind = |departure: &Departure| PacketKind { end: all.of(departure), size: departure.size };
-        let packets: Vec<PacketKind> = report.departures.iter().map(kind).collect();
-        let (copies, firsts) = copies(&report.departures, &packets, flows.len() * 2);
+        let ends = ends_of(flows);
+        let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
         let mut places: Vec<Vec<Option<&Place>>> = vec![];
         for place in &report.places {
             let (kind, number) = PlaceKind::of_code(place.code());
@@ -145,7 +127,7 @@ impl<'a> Index<'a> {
         let lines = places.iter().map(|places| places.iter().map(|_| PlaceLine::default()).collect()).collect();
         let (numbers, time_scale) = (RefCell::default(), u64::from(time_scale));
         let states = states(report);
-        Index { copies, firsts, states, places, packets, losses, paused, report, lines, numbers, time_scale }
+        Index { copies, firsts, states, places, ends, losses, paused, report, lines, numbers, time_scale }
     }
 
     /// A moment in the experiment's own time, in whole picoseconds: parts still add up to the whole.
@@ -166,12 +148,12 @@ impl<'a> Index<'a> {
             let (mut known, mut time) = (None, Span::ZERO);
             let served = |hop: usize| {
                 let Hop { at, departure, .. } = *self.report.hops.get(hop);
-                let packet = self.packets[departure as usize];
+                let packet = self.departure(departure as usize);
                 if known.replace(packet.size) != Some(packet.size) {
                     time = service_time(place, packet.size);
                 }
                 let ends = back(at, after_service(place));
-                (back(ends, time), ends, packet.whose())
+                (back(ends, time), ends, self.ends.whose(packet))
             };
             let services = self.report.hops.all(code).map(served);
             Line::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
@@ -218,9 +200,11 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// How a transmitter served a hop's packet.
-    pub(super) fn service(&self, hop: usize) -> Service {
-        self.served_by(self.place(self.report.hops.place(hop)), hop)
+    /// When the transmitter of a place began and ended to serve a hop's packet.
+    #[inline]
+    pub(super) fn service(&self, place: &Place, Hop { at, departure, .. }: Hop) -> [Time; 2] {
+        let ends = back(at, after_service(place));
+        [back(ends, service_time(place, self.departure(departure as usize).size)), ends]
     }
 
     /// The services of the place of a hop before it, the latest first.
@@ -236,21 +220,20 @@ impl<'a> Index<'a> {
     }
 
     fn served_by(&self, place: &Place, hop: usize) -> Service {
-        let Hop { at, departure, .. } = *self.report.hops.get(hop);
-        let packet = self.packets[departure as usize];
-        let ends = back(at, after_service(place));
-        let begins = back(ends, service_time(place, packet.size));
-        Service { begins, ends, who: packet.who(), size: packet.size, hop }
+        let passed = *self.report.hops.get(hop);
+        let [begins, ends] = self.service(place, passed);
+        let packet = self.departure(passed.departure as usize);
+        Service { begins, ends, who: Who::of_number(self.ends.whose(packet)), size: packet.size, hop }
     }
 
     /// Whether a departure was from the sender of a flow.
     pub(super) fn is_of_sender(&self, departure: usize, flow: usize) -> bool {
-        self.packets[departure].end == flow as u32 * 2
+        self.ends.of(self.departure(departure)) == flow as u32 * 2
     }
 
     /// The flow of a departure, and the first byte of the flow that it carried; none for other packets.
     pub(super) fn first_byte(&self, departure: usize) -> Option<(usize, u64)> {
-        let end = self.packets[departure].end as usize;
+        let end = self.ends.of(self.departure(departure)) as usize;
         let first = (*self.firsts.get(end)?)?;
         Some((end / 2, u64::from(self.departure(departure).seq.wrapping_sub(first))))
     }
@@ -414,13 +397,12 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
 
 /// For each departure of bytes that were sent before: the last departure that carried them; and the first sequence
 /// number of the data from each end, of so many.
-fn copies(departures: &[Departure], packets: &[PacketKind], count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
+fn copies(departures: &[Departure], ends: &Ends, count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();
-    for (number, Departure { seq, payload, sent, .. }) in departures.iter().enumerate() {
-        let Some(stream) = streams.get_mut(packets[number].end as usize).filter(|_| *sent == Sent::Data) else {
-            continue;
-        };
+    for (number, departure) in departures.iter().enumerate().filter(|(_, departure)| departure.sent == Sent::Data) {
+        let Departure { seq, payload, .. } = departure;
+        let Some(stream) = streams.get_mut(ends.of(departure) as usize) else { continue };
         let stream = stream.get_or_insert_with(|| Stream { first: *seq, end: 0, sent: vec![] });
         let from = seq.wrapping_sub(stream.first);
         if is_before(from, stream.end) {

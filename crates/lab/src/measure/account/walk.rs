@@ -4,7 +4,7 @@
 //! other in memory, and are read while they are at hand.
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
-use super::index::{Index, Service};
+use super::index::Index;
 use super::line::{Line, Served};
 use super::sums::{Sum, Sums};
 use super::wait::{self, WaitPart, WaitParts};
@@ -130,10 +130,10 @@ impl<'a> Walk<'a> {
 
     /// A packet passes a place. Returns what was before.
     fn pass(&mut self, number: usize) -> RecordId {
-        let hop = self.index.report.hops.get(number);
-        let Service { begins, ends, .. } = self.index.service(number);
+        let hop = *self.index.report.hops.get(number);
         let code = self.index.report.hops.place(number);
         let (place, at) = (self.index.place(code), Where::Place(code));
+        let [begins, ends] = self.index.service(place, hop);
         let arrived = ends + place.propagation;
         let queued = self.index.queued(number);
         let in_stack = queued + place.stack_before;
@@ -148,8 +148,8 @@ impl<'a> Walk<'a> {
     /// A packet leaves its host. Returns what released it.
     fn leave(&mut self, number: usize) -> RecordId {
         let departure = self.index.departure(number);
-        let released = self.before_room(departure);
-        if let Some(original) = self.index.copied(number).filter(|_| !is_late_repair(released)) {
+        let (released, copied) = (self.before_room(departure), self.index.copied(number));
+        if let Some(original) = copied.filter(|_| !is_late_repair(released)) {
             return self.repair(departure, released, original);
         }
         let carries = self.index.is_of_sender(number, self.flow) && matches!(departure.sent, Sent::Data | Sent::Syn);
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
         }
         self.add(released.at, departure.at, Cause::InterfaceRoom, Where::Host(departure.src.0), Who::Nobody, None);
         if carries {
-            self.waiting = match self.index.copied(number) {
+            self.waiting = match copied {
                 Some(_) => Waiting::of_window(released.window),
                 None => Waiting::of(released.wait, released.window),
             };
