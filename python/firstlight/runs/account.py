@@ -164,9 +164,9 @@ class Account:
 
         (where, here, _), (who, share, others) = most("where"), most("who")
         return PHRASES[part.name].format(
-            where=f" at {where}" if here >= ALL else f" ({here:.0%} at {where})".replace("%", " %"),
+            where=f" at {where}" if here >= ALL else f" ({here * 100:.0f} % at {where})",
             who=f" behind {self._whose(who, share, others)}" if who else "",
-            root=f" by {who}{'' if share >= ALL else f' and {others} more'}" if who else "",
+            root=(f" by {who}" if share >= ALL else f" ({share * 100:.0f} % by {who})") if who else "",
         )
 
     def _whose(self, most: str, share: float, others: int) -> str:

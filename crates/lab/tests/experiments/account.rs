@@ -137,9 +137,10 @@ fn losses_have_their_reasons() {
     let early = [("switch.queue", "100"), ("switch.ecn", "4"), ("switch.drop_non_ect", "1")];
     // The circuit is slower than the host: the VOQ holds more at the end of the day than it may at night.
     let shrinks = [("voq.large", "60"), ("voq.advance", "30us"), ("circuit.rate", "2Gbps"), ("hosts.mtu", "1500B")];
-    let cases: [(&str, Set<'_>, &str); 4] = [
+    let cases: [(&str, Set<'_>, &str); 5] = [
         (&star, &buffer, ": the receive buffer was full"),
         (&star, &[("hosts.loss", "0.1")], ": an injected fault"),
+        (&star, &[("hosts.loss", "0.1")], "the ACK of bytes "),
         (&star, &early, ": the queue was full, or dropped it early"),
         (&racks, &shrinks, ": its VOQ became small"),
     ];

@@ -71,7 +71,7 @@ impl Default for MeasureTable {
             probes: false,
             rate_limiters: false,
             account: Accounts::All(false),
-            account_events: 5,
+            account_events: 3,
             series: None,
             fold: 3,
             tcp_info: None,

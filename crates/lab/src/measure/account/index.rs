@@ -4,7 +4,7 @@ use super::cause::{Where, Who};
 use super::line::Line;
 use firstlight_net::HostId;
 use firstlight_sim::causes::{
-    CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent,
+    CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent, Trigger,
 };
 use firstlight_sim::{FIRST_PORT, FlowReport};
 use firstlight_units::{Span, Time};
@@ -98,6 +98,8 @@ pub(super) struct Index<'a> {
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
     losses: BTreeMap<u32, usize>,
+    /// For each departure that was answered by an ACK that was lost: the departure of this ACK.
+    lost_acks: BTreeMap<u32, u32>,
     /// For each departure that carried bytes again: the departure before that carried them.
     copies: BTreeMap<u32, u32>,
     states: BTreeMap<(u16, u16), Vec<(Time, PairState)>>,
@@ -112,7 +114,9 @@ pub(super) struct Index<'a> {
 impl<'a> Index<'a> {
     pub(super) fn new(report: &'a CauseReport, flows: &[FlowReport], time_scale: u32) -> Self {
         let of = |(number, loss): (usize, &Loss)| (owner(report, loss.before), number);
-        let losses = report.losses.iter().enumerate().map(of).collect();
+        let losses: BTreeMap<u32, usize> = report.losses.iter().enumerate().map(of).collect();
+        let answered = |lost: &u32| Some((answered_by(report, *report.departures.get(*lost as usize)?)?, *lost));
+        let lost_acks = losses.keys().filter_map(answered).collect();
         let mut paused: BTreeMap<&str, Vec<&Paused>> = BTreeMap::new();
         for pause in &report.paused {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
@@ -127,7 +131,7 @@ impl<'a> Index<'a> {
         let lines = places.iter().map(|places| places.iter().map(|_| PlaceLine::default()).collect()).collect();
         let (numbers, time_scale) = (RefCell::default(), u64::from(time_scale));
         let states = states(report);
-        Index { copies, firsts, states, places, ends, losses, paused, report, lines, numbers, time_scale }
+        Index { copies, firsts, states, places, ends, losses, lost_acks, paused, report, lines, numbers, time_scale }
     }
 
     /// A moment in the experiment's own time, in whole picoseconds: parts still add up to the whole.
@@ -252,6 +256,17 @@ impl<'a> Index<'a> {
         self.losses.get(&(departure as u32)).map(|number| &self.report.losses[*number])
     }
 
+    /// What was lost where a departure had to be repeated: itself, or else the ACK that answered it, if that is known.
+    pub(super) fn lost(&self, departure: usize) -> usize {
+        let ack = self.lost_acks.get(&(departure as u32)).filter(|_| self.loss(departure).is_none());
+        ack.map_or(departure, |ack| *ack as usize)
+    }
+
+    /// The departure of the packet whose arrival an ACK answered.
+    pub(super) fn answered_by(&self, ack: &Departure) -> Option<usize> {
+        answered_by(self.report, *ack).map(|answered| answered as usize)
+    }
+
     /// The departure that carried the same bytes last before.
     pub(super) fn copied(&self, departure: usize) -> Option<usize> {
         self.copies.get(&(departure as u32)).map(|original| *original as usize)
@@ -372,6 +387,16 @@ fn owner(report: &CauseReport, record: RecordId) -> u32 {
         Record::Hop(hop) => report.hops.get(hop).departure,
         Record::Departure(departure) => departure as u32,
         Record::None => u32::MAX,
+    }
+}
+
+/// The departure of the packet whose arrival an ACK answered; none for another packet.
+fn answered_by(report: &CauseReport, ack: Departure) -> Option<u32> {
+    match ack.cause.record() {
+        Record::Hop(hop) if ack.sent == Sent::Ack && ack.trigger == Trigger::Arrival => {
+            Some(report.hops.get(hop).departure)
+        }
+        _ => None,
     }
 }
 

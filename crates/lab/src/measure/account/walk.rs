@@ -179,9 +179,9 @@ impl<'a> Walk<'a> {
 
     /// A segment was sent again once its loss was found: the time since it was sent before was lost.
     fn repair(&mut self, departure: &Departure, released: &Departure, original: usize) -> RecordId {
-        let before = self.index.departure(original);
-        let (place, who) = match self.index.loss(original) {
-            Some(loss) => (self.index.lost_at(loss), self.culprit(original)),
+        let (before, lost) = (self.index.departure(original), self.index.lost(original));
+        let (place, who) = match self.index.loss(lost) {
+            Some(loss) => (self.index.lost_at(loss), self.culprit(lost)),
             None => (Where::Nowhere, Who::Nobody),
         };
         self.waiting = Waiting::Repair;
@@ -199,10 +199,10 @@ impl<'a> Walk<'a> {
             && let Some(since) = self.moment(released.cause)
         {
             let since = since.max(before.at).min(until);
-            self.add(since, until, Cause::Reordering, place, who, Some(original));
+            self.add(since, until, Cause::Reordering, place, who, Some(lost));
             until = since;
         }
-        self.add(before.at, until, cause, place, who, Some(original));
+        self.add(before.at, until, cause, place, who, Some(lost));
         self.leave(original)
     }
 
