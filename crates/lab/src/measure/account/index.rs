@@ -34,8 +34,17 @@ pub(super) struct Service {
     hop: usize,
 }
 
+/// What a packet was: less to read than its departure, where the packets of a place are read one after the other.
+#[derive(Clone, Copy, Debug)]
+struct PacketKind {
+    /// A small number for whose packet it was: of the flow, or of none.
+    whose: u32,
+    /// IP length in bytes.
+    size: u16,
+}
+
 impl Who {
-    /// Whose packet it was, by [`Ends::whose`].
+    /// Whose packet it was, by [`PacketKind::whose`].
     fn of_number(number: u32) -> Self {
         match number {
             0 => Who::Datagrams,
@@ -94,6 +103,7 @@ pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
+    packets: Vec<PacketKind>,
     ends: Ends,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
@@ -122,6 +132,8 @@ impl<'a> Index<'a> {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
         }
         let ends = ends_of(flows);
+        let kind = |departure: &Departure| PacketKind { whose: ends.whose(departure), size: departure.size };
+        let packets = report.departures.iter().map(kind).collect();
         let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
         let mut places: Vec<Vec<Option<&Place>>> = vec![];
         for place in &report.places {
@@ -131,7 +143,21 @@ impl<'a> Index<'a> {
         let lines = places.iter().map(|places| places.iter().map(|_| PlaceLine::default()).collect()).collect();
         let (numbers, time_scale) = (RefCell::default(), u64::from(time_scale));
         let states = states(report);
-        Index { copies, firsts, states, places, ends, losses, lost_acks, paused, report, lines, numbers, time_scale }
+        Index {
+            copies,
+            firsts,
+            states,
+            places,
+            packets,
+            ends,
+            losses,
+            lost_acks,
+            paused,
+            report,
+            lines,
+            numbers,
+            time_scale,
+        }
     }
 
     /// A moment in the experiment's own time, in whole picoseconds: parts still add up to the whole.
@@ -152,12 +178,12 @@ impl<'a> Index<'a> {
             let (mut known, mut time) = (None, Span::ZERO);
             let served = |hop: usize| {
                 let Hop { at, departure, .. } = *self.report.hops.get(hop);
-                let packet = self.departure(departure as usize);
+                let packet = self.packets[departure as usize];
                 if known.replace(packet.size) != Some(packet.size) {
                     time = service_time(place, packet.size);
                 }
                 let ends = back(at, after_service(place));
-                (back(ends, time), ends, self.ends.whose(packet))
+                (back(ends, time), ends, packet.whose)
             };
             let services = self.report.hops.all(code).map(served);
             Line::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
@@ -224,10 +250,11 @@ impl<'a> Index<'a> {
     }
 
     fn served_by(&self, place: &Place, hop: usize) -> Service {
-        let passed = *self.report.hops.get(hop);
-        let [begins, ends] = self.service(place, passed);
-        let packet = self.departure(passed.departure as usize);
-        Service { begins, ends, who: Who::of_number(self.ends.whose(packet)), size: packet.size, hop }
+        let Hop { at, departure, .. } = *self.report.hops.get(hop);
+        let packet = self.packets[departure as usize];
+        let ends = back(at, after_service(place));
+        let begins = back(ends, service_time(place, packet.size));
+        Service { begins, ends, who: Who::of_number(packet.whose), size: packet.size, hop }
     }
 
     /// Whether a departure was from the sender of a flow.
