@@ -24,7 +24,7 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
     for (number, (message, report)) in names.spec.messages.list().iter().zip(&counters.messages).enumerate() {
         let Some((ready, complete)) = report.ready.zip(report.complete) else { continue };
         let is_chosen = message.flow.is_none_or(|flow| chosen[flow as usize]);
-        if !is_named(number) && !(is_chosen && on_paths.contains(&number)) {
+        if !(is_named(number) || is_chosen && on_paths.contains(&number)) {
             continue;
         }
         let start = (ready + message.delay * u64::from(names.spec.time_scale)).min(complete);
