@@ -149,6 +149,7 @@ def test_flows_that_are_not_chosen_are_told_apart(tmp_path: Path) -> None:
         ),
         ('["flow 6"]', "there is no 'flow 6': write 'flow 0' to 'flow 5'"),
         ('["flow x"]', "there is no 'flow x': write 'flow 0' to 'flow 5'"),
+        ('["message 0"]', "there is no message: take it out"),
         ('["slowest 0"]', "write for example 'slowest 5': a whole number from 1"),
         ('["slowest few"]', "write for example 'slowest 5': a whole number from 1"),
         ('["flow 1", "flow 1"]', "'flow 1' is there twice: name it once"),
@@ -435,6 +436,52 @@ def test_command_explains_jobs_and_messages(jobs: Path, capsys: pytest.CaptureFi
     app(["explain", str(jobs), "--message", str(message)], standalone_mode=False)
     out = capsys.readouterr().out
     assert f"message {message} took {duration(message_account(fl.load(jobs), message).total_ps)}" in out
+
+
+def test_a_message_beside_the_critical_paths_is_named(jobs: Path, tmp_path: Path) -> None:
+    result = fl.load(jobs)
+    on_paths = set(result.table("job_paths")["message"])
+    assert set(result.table("message_account")["message"]) <= on_paths
+    message = next(number for number in range(1000) if number not in on_paths)
+    with pytest.raises(fl.ResultError, match=rf"measure.account=\[\"\*\", \"message {message}\"\]'"):
+        message_account(result, message)
+    chosen = {"measure.account": ["*", f"message {message}"]}
+    named = fl.run(jobs.parent / "jobs.toml", chosen)
+    assert named.digest == result.digest
+    assert set(named.table("message_account")["message"]) - on_paths == {message}
+    assert message_account(named, message).label == "on no job's critical path"
+    wrong = {"measure.account": ["message 99999"]}
+    with pytest.raises(fl.SpecError, match="there is no 'message 99999': write 'message 0' to 'message"):
+        fl.run(jobs.parent / "jobs.toml", wrong)
+
+
+@pytest.mark.parametrize(
+    ("setting", "room"),
+    [({"tcp.receive_window": "64kB"}, "receive"), ({"tcp.max_window": 40}, "congestion")],
+)
+def test_a_sentence_names_the_window_that_was_short(
+    tmp_path: Path, setting: dict[str, object], room: str
+) -> None:
+    """A path of 400 us on which 64 kB or 40 packets are far from filling the link."""
+    (tmp_path / "long.toml").write_text(
+        """
+        duration = "1s"
+        [fabric]
+        kind = "star"
+        hosts = 2
+        [hosts]
+        rate = "10Gbps"
+        delay = "100us"
+        [[flows]]
+        from = "host0"
+        to = "host1"
+        size = "5MB"
+        [measure]
+        account = true
+        """
+    )
+    (account,) = accounts(fl.run(tmp_path / "long.toml", setting)).values()
+    assert f" its next data waited for room in the {room} window." in account.sentence()
 
 
 @pytest.mark.parametrize(

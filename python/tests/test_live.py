@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import shlex
 import signal
 import socket
@@ -307,12 +308,19 @@ def test_circuits_are_drawn_day_by_day(opened: Browser) -> None:
     forward = opened.js(
         "return [...document.querySelectorAll('.row button')].find((b) => b.title.endsWith('on'))"
     )
+    fabric = "document.querySelector('svg.fabric').textContent"
+    packets = re.search(r"VOQ to rack 1: (\d+) packets", opened.js(f"return {fabric}"))
+    assert packets and int(packets[1]) > 30, "the page begins when the VOQ is longest"
+    opened.js(
+        "const time = document.querySelector('input[aria-label=Time]');"
+        "time.value = 0; time.dispatchEvent(new Event('input'))"
+    )
     assert opened.js(f"return {pairs}") == []
     forward.click()
     assert opened.js(f"return {pairs}") == ["0-2", "1-0", "2-1"]
     forward.click()
     assert opened.js(f"return {pairs}") == []
-    assert "night" in opened.js("return document.querySelector('svg.fabric').textContent")
+    assert "night" in opened.js(f"return {fabric}")
 
 
 @needs_browser

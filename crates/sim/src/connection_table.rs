@@ -48,15 +48,21 @@ impl FlowEnd {
     ) -> Option<Time> {
         let sent = !self.connection.has_output() || self.send(fabric, now);
         if let Some(recorder) = fabric.recorder() {
-            if let Some(causes) = recorder.causes.as_mut().filter(|_| !sent && !self.waits) {
-                causes.on_blocked(endpoint, now);
-            }
-            self.settle(endpoint, recorder, now);
+            self.record(endpoint, recorder, sent, now);
         }
         if !sent {
             return self.wait(endpoint, queues, now);
         }
         self.connection.poll_timeout()
+    }
+
+    /// Records that the end has sent what it may. Apart, so that it costs nothing where nothing is recorded.
+    #[cold]
+    fn record(&self, endpoint: usize, recorder: &mut Recorder, sent: bool, now: Time) {
+        if let Some(causes) = recorder.causes.as_mut().filter(|_| !sent && !self.waits) {
+            causes.on_blocked(endpoint, now);
+        }
+        self.settle(endpoint, recorder, now);
     }
 
     /// Records how the end stands.

@@ -1,24 +1,33 @@
-//! The flows that `measure.account` chooses.
+//! The flows and messages that `measure.account` chooses.
 
 use crate::error::SpecError;
 use crate::places::Places;
 use crate::tables::Accounts;
 use firstlight_formats::nearest;
+use std::collections::BTreeSet;
 use wildmatch::WildMatch;
 
-/// The flows whose completion times are divided into causes.
+/// The flows and messages whose times are divided into causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accounted {
     /// Whether each flow was chosen before the run.
     named: Vec<bool>,
     /// Of all complete flows, so many of the slowest are added.
     slowest: usize,
+    /// Messages beside those on the critical paths of jobs, by number.
+    messages: BTreeSet<usize>,
 }
 
 impl Accounted {
-    /// What `measure.account` chooses of flows, of each of which `workloads` has the name of its workload.
-    pub(crate) fn of(accounts: &Accounts, workloads: &[&str], places: &Places) -> Result<Option<Self>, SpecError> {
-        let all = |named| Accounted { named: vec![named; workloads.len()], slowest: 0 };
+    /// What `measure.account` chooses of flows, of each of which `workloads` has the name of its workload, and of so
+    /// many messages.
+    pub(crate) fn of(
+        accounts: &Accounts,
+        workloads: &[&str],
+        messages: usize,
+        places: &Places,
+    ) -> Result<Option<Self>, SpecError> {
+        let all = |named| Accounted { named: vec![named; workloads.len()], slowest: 0, messages: BTreeSet::new() };
         match accounts {
             Accounts::All(false) => Ok(None),
             Accounts::All(true) => Ok(Some(all(true))),
@@ -29,15 +38,15 @@ impl Accounted {
                     if names[..index].contains(name) {
                         return Err(wrong(format!("'{name}' is there twice: name it once")));
                     }
-                    accounted.choose(name, workloads).map_err(wrong)?;
+                    accounted.choose(name, workloads, messages).map_err(wrong)?;
                 }
                 Ok(Some(accounted))
             }
         }
     }
 
-    /// Adds the flows that an entry of the list chooses.
-    fn choose(&mut self, name: &str, workloads: &[&str]) -> Result<(), String> {
+    /// Adds what an entry of the list chooses.
+    fn choose(&mut self, name: &str, workloads: &[&str], messages: usize) -> Result<(), String> {
         if let Some(slowest) = numbered(name, "slowest") {
             let least = |n: &usize| *n > 0;
             let number = slowest.filter(least).ok_or("write for example 'slowest 5': a whole number from 1")?;
@@ -48,6 +57,13 @@ impl Accounted {
             let last = workloads.len().checked_sub(1).ok_or("there is no flow: take it out")?;
             let chosen = flow.and_then(|flow| self.named.get_mut(flow));
             *chosen.ok_or_else(|| format!("there is no '{name}': write 'flow 0' to 'flow {last}'"))? = true;
+            return Ok(());
+        }
+        if let Some(message) = numbered(name, "message") {
+            let last = messages.checked_sub(1).ok_or("there is no message: take it out")?;
+            let known = message.filter(|message| *message <= last);
+            self.messages
+                .insert(known.ok_or_else(|| format!("there is no '{name}': write 'message 0' to 'message {last}'"))?);
             return Ok(());
         }
         let (pattern, mut found) = (WildMatch::new(name), false);
@@ -69,6 +85,11 @@ impl Accounted {
     /// Whether a flow was chosen by its number or its workload.
     pub fn is_named(&self, flow: usize) -> bool {
         self.named[flow]
+    }
+
+    /// Whether a message was chosen by its number.
+    pub fn is_message(&self, message: usize) -> bool {
+        self.messages.contains(&message)
     }
 
     /// How many of the slowest complete flows are chosen beside those.

@@ -267,7 +267,7 @@ impl Spec {
         let resolved = resolved::network(&experiment, &conditions, &places, &name, pair);
         let Traffic { flows, workloads, probes, messages, jobs } = traffic;
         let names: Vec<&str> = flows.iter().map(|flow| name_of(flow.entry, &workloads)).collect();
-        let accounted = Accounted::of(&experiment.measure.account, &names, &places)?;
+        let accounted = Accounted::of(&experiment.measure.account, &names, messages.list().len(), &places)?;
         let ImportedNetwork { network, notes, .. } = imported;
         Ok(Spec {
             name,

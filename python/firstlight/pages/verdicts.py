@@ -13,7 +13,7 @@ from firstlight.pages.folding import folded
 from firstlight.pages.lines import Line
 from firstlight.runs.run import HOSTS, Hosts
 
-COLUMNS = ("the paper", "asked for", "simulated hosts", "Linux hosts")
+COLUMNS = ("the paper, and what is asked for", "simulated hosts", "Linux hosts")
 SHOWN = 4
 """A check with more findings than this is summed up."""
 HEADING = re.compile(r"^On (simulated|Linux) hosts: \*\*(.+?)\*\*(.*)$", re.MULTILINE)
@@ -26,9 +26,9 @@ def lines(score: Score) -> list[Line]:
     found: list[Line] = []
     for i, statement in enumerate(score.claim.statements):
         judged = [j.statements[i] if j.statements else None for j in score.judgements.values()]
-        found.append((f'"{statement.quote}"', "", *(_verdict(j) for j in judged)))
+        found.append((f'"{statement.quote}"', *(_verdict(j) for j in judged)))
         for check in statement.checks:
-            found.append(("", asked(score.claim, check), *(_found(j, check) for j in judged)))
+            found.append((asked(score.claim, check), *(_found(j, check) for j in judged)))
     return found
 
 

@@ -28,7 +28,7 @@ PHRASES = {
     "interface_room": "waiting for room in its host's interface",
     "host_pacer": "in the pacer of its host's interface",
     "rate_limiter": "held back by QCN's rate limiter",
-    "interface_queue": "in the queue of its host's interface{where}{who}",
+    "interface_queue": "queueing{where}{who}",
     "window_probe": "waiting to probe a closed window",
     "rto": "waiting for a retransmission timeout",
     "tail_probe": "waiting for a tail loss probe",
@@ -45,9 +45,17 @@ PHRASES = {
 }
 """What a sentence says of each cause."""
 
-WINDOW = "congestion_window"
+ROOM = {
+    "congestion_window": "the congestion window",
+    "receive_window": "the receive window",
+    "send_buffer": "the send buffer",
+}
+"""What data may wait for room in, as a sentence names it, by the first word of ``waiting_for``."""
+
 NAMED = 0.1
 """A cause of at least this part of the time stands in the sentence; the largest always does."""
+ALL = 0.95
+"""From this part on a sentence does not say what the rest was."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +113,7 @@ class Account:
             f"{duration(part.time_ps)} {'' if i else 'of them '}{self._phrase(part)}"
             for i, part in enumerate(named)
         ]
-        window = int(self.rows.loc[self.rows["waiting_for"].str.startswith(WINDOW), "time_ps"].sum())
-        waited = ""
-        if window >= self.total_ps / 2:
-            waited = (
-                f"; for {duration(window)} of all it waited for ACKs that its congestion window asked for"
-            )
+        waited = self._waited()
         cause, loss = self._first_loss()
         told = [i for i, part in enumerate(named) if part.name == cause]
         if loss and told == [len(named) - 1] and not waited:
@@ -120,6 +123,14 @@ class Account:
         elif loss:
             waited += f"; {loss}"
         return f"{self.name} took {duration(self.total_ps)}, {', '.join(phrases)}{waited}."
+
+    def _waited(self) -> str:
+        """What the next data waited for in half of the time or more, if it was room."""
+        for first, room in ROOM.items():
+            time = int(self.rows.loc[self.rows["waiting_for"].str.startswith(first), "time_ps"].sum())
+            if 0 < self.total_ps / 2 <= time:
+                return f"; for {duration(time)} its next data waited for room in {room}"
+        return ""
 
     def chain(self) -> list[Event]:
         """The parts of the time in order; those that differ in ``who`` alone are one."""
@@ -146,23 +157,25 @@ class Account:
     def _phrase(self, part: Part) -> str:
         own = self.rows[self.rows["cause"] == part.name]
 
-        def most(column: str) -> str:
+        def most(column: str) -> tuple[str, float, int]:
+            """The name with most of the time, its part of all, and how many others there are."""
             sums = own.groupby(column)["time_ps"].sum()
-            return str(sums.idxmax())
+            return str(sums.idxmax()), int(sums.max()) / part.time_ps, len(sums) - 1
 
-        who = most("who")
+        (where, here, _), (who, share, others) = most("where"), most("who")
         return PHRASES[part.name].format(
-            where=f" at {most('where')}",
-            who=f" behind {self._whose(own, who)}" if who else "",
-            root=f" by {who}" if who else "",
+            where=f" at {where}" if here >= ALL else f" ({here * 100:.0f} % at {where})",
+            who=f" behind {self._whose(who, share, others)}" if who else "",
+            root=(f" by {who}" if share >= ALL else f" ({share * 100:.0f} % by {who})") if who else "",
         )
 
-    def _whose(self, rows: pd.DataFrame, most: str) -> str:
-        """Whose packets these rows have waited for, if most of the time was of the same flow's."""
-        of_most = int(rows.loc[rows["who"] == most, "time_ps"].sum())
-        if of_most < int(rows["time_ps"].sum()) / 2:
-            return f"packets of {rows['who'].nunique()} flows"
-        return "its own packets" if most == f"flow {self.flow}" else f"packets of {most}"
+    def _whose(self, most: str, share: float, others: int) -> str:
+        """Whose packets stood ahead, of which one flow had most."""
+        if share < 1 / 2:
+            return f"packets of {others + 1} flows"
+        whose = "its own packets" if most == f"flow {self.flow}" else f"packets of {most}"
+        rest = "those of another flow" if others == 1 else f"those of {others} other flows"
+        return whose if share >= ALL else f"{whose} and {rest}"
 
     def _first_loss(self) -> tuple[str, str]:
         """The cause of the longest event with a loss, and what happened to the packet; empty without one."""

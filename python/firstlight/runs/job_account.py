@@ -5,6 +5,7 @@ They are in the tables ``job_paths``, ``message_account`` and ``account`` of a r
 Times are whole picoseconds. Those of a job add up to the time from its start to its end exactly.
 """
 
+import json
 from dataclasses import dataclass
 
 import pandas as pd
@@ -90,15 +91,12 @@ def message_account(result: Result, message: int) -> Account:
     table = result.table("message_account")
     rows = table[table["message"] == message]
     if rows.empty:
-        chosen = f", {_not_chosen(result)}" if choice(result) else ""
+        named = [*(choice(result) or ["*"]), f"message {message}"]
         raise ResultError(
-            f"--message {message}: there is no such message, or it was not complete at the end{chosen}"
+            f"--message {message}: there is no such message, it was not complete at the end, or it is on no "
+            f"job's critical path: then run it again with --set 'measure.account={json.dumps(named)}'"
         )
     return Account(f"message {message}", rows, NO_EVENTS, _label(result, message))
-
-
-def _not_chosen(result: Result) -> str:
-    return f"or measure.account = {choice(result)} does not choose its flow: take measure.account = true"
 
 
 def _label(result: Result, message: int) -> str:

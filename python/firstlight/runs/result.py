@@ -238,9 +238,12 @@ class Result:
             if columns is None:
                 table = pa.Table.from_pandas(self.table(name))
             else:
-                table = pa.table({n: _array(values) for n, values in _columns(columns).items()})
+                table = pa.table({n: _array(values) for n, values in columns.items()})
+            texts = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
             with (directory / f"{name}.parquet").open("wb") as stream:  # pyarrow opens only names in UTF-8
-                pq.write_table(table, stream)
+                # Without Arrow's schema, texts that are given once are read as plain texts.
+                options = {"use_dictionary": texts, "write_statistics": False, "store_schema": False}
+                pq.write_table(table, stream, **options)
         for name, output in self._outputs().items():
             (directory / PROGRAMS).mkdir(exist_ok=True)
             (directory / PROGRAMS / name).write_bytes(output)
@@ -256,10 +259,7 @@ def _columns(table: Mapping[str, Any]) -> dict[str, Any]:
     import pyarrow as pa
 
     def column(values: Any) -> Any:
-        if not isinstance(values, tuple):
-            return values
-        texts, codes = values
-        return pa.DictionaryArray.from_arrays(_array(codes), _array(texts)).cast(pa.string())
+        return _array(values).cast(pa.string()) if isinstance(values, tuple) else values
 
     return {name: column(values) for name, values in table.items()}
 
@@ -272,6 +272,9 @@ def _array(values: Any) -> "pa.Array | pa.ChunkedArray":
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
+    if isinstance(values, tuple):
+        texts, codes = values
+        return pa.DictionaryArray.from_arrays(_array(codes), _array(texts))
     if isinstance(values, list) and all(isinstance(v, str) for v in values):
         texts = [v.encode() for v in values]
         ends = np.cumsum([0, *map(len, texts)])

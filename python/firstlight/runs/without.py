@@ -21,7 +21,7 @@ from firstlight.runs.result import Result
 from firstlight.runs.run import asked, execute
 
 CAUSES = {
-    "rto": ("rto",),
+    "rto": ("rto", "tail_probe"),
     "loss": ("rto", "tail_probe", "fast_recovery", "reordering", "syn_loss"),
     "pause": ("pause",),
     "night": ("night",),

@@ -10,6 +10,7 @@ use crate::run::Counters;
 use crate::table::{Column, Table};
 use firstlight_spec::{Job, Spec};
 use firstlight_units::Time;
+use std::collections::BTreeSet;
 
 /// A step on the path of a job.
 #[derive(Clone, Copy)]
@@ -83,6 +84,11 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
             "until the receiver had all of it, after what its flow had to send before",
             span(|step| (step.written, step.complete)),
         )
+}
+
+/// The messages on the critical paths of complete jobs.
+pub(super) fn messages(spec: &Spec, counters: &Counters) -> BTreeSet<usize> {
+    steps(spec, counters).iter().filter_map(|step| step.message).collect()
 }
 
 /// The steps of all complete jobs, in the order of the jobs.

@@ -133,13 +133,18 @@ fn a_night_holds_packets_in_their_voq() {
 fn losses_have_their_reasons() {
     let flows: String = (1..4).map(|host| flow(host, 0, 50_000, "0s")).collect();
     let (star, racks) = (format!("{STAR}{flows}"), format!("{RACKS}{}", flow(0, 1, 1_000_000, "0s").repeat(4)));
+    // Each flow's second segment waits for the ACK of the first.
+    let short: String = (0..20).map(|start| flow(1, 0, 2000, &format!("{start}ms"))).collect();
+    let short = format!("{STAR}{short}");
+    let acks = [("hosts.loss", "0.2"), ("tcp.initial_window", "1"), ("measure.account_events", "20")];
     let buffer = [("adapter.drain", "1Gbps"), ("adapter.receive_buffer", "9kB")];
     let early = [("switch.queue", "100"), ("switch.ecn", "4"), ("switch.drop_non_ect", "1")];
     // The circuit is slower than the host: the VOQ holds more at the end of the day than it may at night.
     let shrinks = [("voq.large", "60"), ("voq.advance", "30us"), ("circuit.rate", "2Gbps"), ("hosts.mtu", "1500B")];
-    let cases: [(&str, Set<'_>, &str); 4] = [
+    let cases: [(&str, Set<'_>, &str); 5] = [
         (&star, &buffer, ": the receive buffer was full"),
         (&star, &[("hosts.loss", "0.1")], ": an injected fault"),
+        (&short, &acks, "the ACK of bytes 0 to 1447 lost at host0 at "),
         (&star, &early, ": the queue was full, or dropped it early"),
         (&racks, &shrinks, ": its VOQ became small"),
     ];

@@ -316,10 +316,8 @@ impl Core {
         let (id, next) = nic.arrive();
         let first = nic.first();
         self.expect(next, EventKind::Nic, host, first);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.hop(id, PlaceKind::Nic, host, self.now);
-            let (place, nic) = (LossPlace::Queue(PlaceKind::Nic.code(host)), &self.nics[host]);
-            recorder.queue(place, self.arena.get(id), || nic.backlog(self.now), self.now);
+        if self.recorder.is_some() {
+            self.record_departure(id, host);
         }
         Some(id)
     }
@@ -349,12 +347,30 @@ impl Core {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
         self.expect(next, EventKind::Port, index, port.first());
-        if let (Some(id), Some(recorder)) = (id, &mut self.recorder) {
-            recorder.hop(id, PlaceKind::Port, index, self.now);
-            let place = LossPlace::Queue(PlaceKind::Port.code(index));
-            recorder.queue(place, self.arena.get(id), || port.backlog(self.now), self.now);
+        if let Some(id) = id
+            && self.recorder.is_some()
+        {
+            self.record_passage(id, port, index);
         }
         id
+    }
+
+    /// A packet has passed the link of a host's interface. Apart, so that it costs nothing where nothing is recorded.
+    #[cold]
+    fn record_departure(&mut self, id: PacketId, host: usize) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hop(id, PlaceKind::Nic, host, self.now);
+            let (place, nic) = (LossPlace::Queue(PlaceKind::Nic.code(host)), &self.nics[host]);
+            recorder.queue(place, self.arena.get(id), || nic.backlog(self.now), self.now);
+        }
+    }
+
+    /// The same of an output port of a switch.
+    #[cold]
+    fn record_passage(&mut self, id: PacketId, port: &impl SwitchPort, index: usize) {
+        self.record_hop(id, PlaceKind::Port, index);
+        let (place, now) = (LossPlace::Queue(PlaceKind::Port.code(index)), self.now);
+        self.record_queue(id, place, || port.backlog(now));
     }
 
     /// A packet has come to the end of a place.

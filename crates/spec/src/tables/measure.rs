@@ -36,7 +36,8 @@ pub struct MeasureTable {
     pub rate_limiters: bool,
     /// Divide the completion times of flows into their causes, to the picosecond: of all flows, or of those that a list
     /// chooses. An entry of the list is the name of a workload (`flows` for all `[[flows]]`), in which `*` stands for
-    /// any text and `?` for one character; or `flow 7`; or `slowest 5`: the flows that took longest.
+    /// any text and `?` for one character; or `flow 7`; or `slowest 5`: the flows that took longest; or `message 7`: a
+    /// message that is on no job's critical path.
     #[schemars(extend("x-when" = "flow in exact time"))]
     pub account: Accounts,
     /// For how many of the slowest of these flows each part of that time is a row of its own.
@@ -70,7 +71,7 @@ impl Default for MeasureTable {
             probes: false,
             rate_limiters: false,
             account: Accounts::All(false),
-            account_events: 5,
+            account_events: 3,
             series: None,
             fold: 3,
             tcp_info: None,

@@ -176,16 +176,17 @@ const firstlightLive = (() => {
     return figure;
   }
 
-  // `run(settings)` promises a frame; one with an `error` is shown as such.
-  // When a watched queue was longest: there a page begins.
+  // When the measured VOQ, or else a watched queue, was longest: there a page begins.
   function busiest(frame) {
-    let at = 0, most = 0;
-    for (const queue of Object.values(frame.queues)) {
-      queue.bytes.forEach((bytes, i) => { if (bytes > most) [most, at] = [bytes, queue.at[i]]; });
+    let begin = 0, most = 0;
+    const queues = Object.values(frame.queues).map(({ at, bytes }) => [at, bytes]);
+    for (const [at, held] of frame.voq ? [[frame.voq.at, frame.voq.packets]] : queues) {
+      held.forEach((size, i) => { if (size > most) [most, begin] = [size, at[i]]; });
     }
-    return at;
+    return begin;
   }
 
+  // `run(settings)` promises a frame; one with an `error` is shown as such.
   function mount(place, knobs, run) {
     const root = make("div", place, { class: "fl-live" });
     const side = make("div", root), main = make("div", root);

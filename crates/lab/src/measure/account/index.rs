@@ -4,7 +4,7 @@ use super::cause::{Where, Who};
 use super::line::Line;
 use firstlight_net::HostId;
 use firstlight_sim::causes::{
-    CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent,
+    CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent, Trigger,
 };
 use firstlight_sim::{FIRST_PORT, FlowReport};
 use firstlight_units::{Span, Time};
@@ -34,28 +34,13 @@ pub(super) struct Service {
     hop: usize,
 }
 
-/// What a packet was.
+/// What a packet was: less to read than its departure, where the packets of a place are read one after the other.
 #[derive(Clone, Copy, Debug)]
 struct PacketKind {
-    /// The end of a flow that it was from, as [`Ends`] numbers them.
-    end: u32,
+    /// A small number for whose packet it was: of the flow, or of none.
+    whose: u32,
     /// IP length in bytes.
     size: u16,
-}
-
-impl PacketKind {
-    fn who(self) -> Who {
-        Who::of_number(self.whose())
-    }
-
-    /// A small number for whose packet it was: of the flow, or of none.
-    fn whose(self) -> u32 {
-        match self.end {
-            NO_END => 0,
-            NOTIFICATION => 1,
-            end => end / 2 + 2,
-        }
-    }
 }
 
 impl Who {
@@ -91,6 +76,15 @@ impl Ends {
         let place = port.checked_sub(FIRST_PORT).map(usize::from);
         place.and_then(|place| self.0.get(host.index())?.get(place)).copied().unwrap_or(NO_END)
     }
+
+    /// A small number for whose packet it was: of the flow, or of none.
+    fn whose(&self, departure: &Departure) -> u32 {
+        match self.of(departure) {
+            NO_END => 0,
+            NOTIFICATION => 1,
+            end => end / 2 + 2,
+        }
+    }
 }
 
 /// Services of a place are arranged once one in so many was read.
@@ -109,11 +103,13 @@ pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
-    /// What each departure was of.
     packets: Vec<PacketKind>,
+    ends: Ends,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
     losses: BTreeMap<u32, usize>,
+    /// For each departure that was answered by an ACK that was lost: the departure of this ACK.
+    lost_acks: BTreeMap<u32, u32>,
     /// For each departure that carried bytes again: the departure before that carried them.
     copies: BTreeMap<u32, u32>,
     states: BTreeMap<(u16, u16), Vec<(Time, PairState)>>,
@@ -128,15 +124,17 @@ pub(super) struct Index<'a> {
 impl<'a> Index<'a> {
     pub(super) fn new(report: &'a CauseReport, flows: &[FlowReport], time_scale: u32) -> Self {
         let of = |(number, loss): (usize, &Loss)| (owner(report, loss.before), number);
-        let losses = report.losses.iter().enumerate().map(of).collect();
+        let losses: BTreeMap<u32, usize> = report.losses.iter().enumerate().map(of).collect();
+        let answered = |lost: &u32| Some((answered_by(report, *report.departures.get(*lost as usize)?)?, *lost));
+        let lost_acks = losses.keys().filter_map(answered).collect();
         let mut paused: BTreeMap<&str, Vec<&Paused>> = BTreeMap::new();
         for pause in &report.paused {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
         }
-        let all = ends_of(flows);
-        let kind = |departure: &Departure| PacketKind { end: all.of(departure), size: departure.size };
-        let packets: Vec<PacketKind> = report.departures.iter().map(kind).collect();
-        let (copies, firsts) = copies(&report.departures, &packets, flows.len() * 2);
+        let ends = ends_of(flows);
+        let kind = |departure: &Departure| PacketKind { whose: ends.whose(departure), size: departure.size };
+        let packets = report.departures.iter().map(kind).collect();
+        let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
         let mut places: Vec<Vec<Option<&Place>>> = vec![];
         for place in &report.places {
             let (kind, number) = PlaceKind::of_code(place.code());
@@ -145,7 +143,21 @@ impl<'a> Index<'a> {
         let lines = places.iter().map(|places| places.iter().map(|_| PlaceLine::default()).collect()).collect();
         let (numbers, time_scale) = (RefCell::default(), u64::from(time_scale));
         let states = states(report);
-        Index { copies, firsts, states, places, packets, losses, paused, report, lines, numbers, time_scale }
+        Index {
+            copies,
+            firsts,
+            states,
+            places,
+            packets,
+            ends,
+            losses,
+            lost_acks,
+            paused,
+            report,
+            lines,
+            numbers,
+            time_scale,
+        }
     }
 
     /// A moment in the experiment's own time, in whole picoseconds: parts still add up to the whole.
@@ -171,7 +183,7 @@ impl<'a> Index<'a> {
                     time = service_time(place, packet.size);
                 }
                 let ends = back(at, after_service(place));
-                (back(ends, time), ends, packet.whose())
+                (back(ends, time), ends, packet.whose)
             };
             let services = self.report.hops.all(code).map(served);
             Line::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
@@ -218,9 +230,11 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// How a transmitter served a hop's packet.
-    pub(super) fn service(&self, hop: usize) -> Service {
-        self.served_by(self.place(self.report.hops.place(hop)), hop)
+    /// When the transmitter of a place began and ended to serve a hop's packet.
+    #[inline]
+    pub(super) fn service(&self, place: &Place, Hop { at, departure, .. }: Hop) -> [Time; 2] {
+        let ends = back(at, after_service(place));
+        [back(ends, service_time(place, self.departure(departure as usize).size)), ends]
     }
 
     /// The services of the place of a hop before it, the latest first.
@@ -240,17 +254,17 @@ impl<'a> Index<'a> {
         let packet = self.packets[departure as usize];
         let ends = back(at, after_service(place));
         let begins = back(ends, service_time(place, packet.size));
-        Service { begins, ends, who: packet.who(), size: packet.size, hop }
+        Service { begins, ends, who: Who::of_number(packet.whose), size: packet.size, hop }
     }
 
     /// Whether a departure was from the sender of a flow.
     pub(super) fn is_of_sender(&self, departure: usize, flow: usize) -> bool {
-        self.packets[departure].end == flow as u32 * 2
+        self.ends.of(self.departure(departure)) == flow as u32 * 2
     }
 
     /// The flow of a departure, and the first byte of the flow that it carried; none for other packets.
     pub(super) fn first_byte(&self, departure: usize) -> Option<(usize, u64)> {
-        let end = self.packets[departure].end as usize;
+        let end = self.ends.of(self.departure(departure)) as usize;
         let first = (*self.firsts.get(end)?)?;
         Some((end / 2, u64::from(self.departure(departure).seq.wrapping_sub(first))))
     }
@@ -267,6 +281,17 @@ impl<'a> Index<'a> {
     /// Where the packet of a departure was lost, if it was.
     pub(super) fn loss(&self, departure: usize) -> Option<&'a Loss> {
         self.losses.get(&(departure as u32)).map(|number| &self.report.losses[*number])
+    }
+
+    /// What was lost where a departure had to be repeated: itself, or else the ACK that answered it, if that is known.
+    pub(super) fn lost(&self, departure: usize) -> usize {
+        let ack = self.lost_acks.get(&(departure as u32)).filter(|_| self.loss(departure).is_none());
+        ack.map_or(departure, |ack| *ack as usize)
+    }
+
+    /// The departure of the packet whose arrival an ACK answered.
+    pub(super) fn answered_by(&self, ack: &Departure) -> Option<usize> {
+        answered_by(self.report, *ack).map(|answered| answered as usize)
     }
 
     /// The departure that carried the same bytes last before.
@@ -392,6 +417,16 @@ fn owner(report: &CauseReport, record: RecordId) -> u32 {
     }
 }
 
+/// The departure of the packet whose arrival an ACK answered; none for another packet.
+fn answered_by(report: &CauseReport, ack: Departure) -> Option<u32> {
+    match ack.cause.record() {
+        Record::Hop(hop) if ack.sent == Sent::Ack && ack.trigger == Trigger::Arrival => {
+            Some(report.hops.get(hop).departure)
+        }
+        _ => None,
+    }
+}
+
 /// The highest sequence number that a connection has sent, counted from its first.
 struct Stream {
     first: u32,
@@ -414,13 +449,12 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
 
 /// For each departure of bytes that were sent before: the last departure that carried them; and the first sequence
 /// number of the data from each end, of so many.
-fn copies(departures: &[Departure], packets: &[PacketKind], count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
+fn copies(departures: &[Departure], ends: &Ends, count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();
-    for (number, Departure { seq, payload, sent, .. }) in departures.iter().enumerate() {
-        let Some(stream) = streams.get_mut(packets[number].end as usize).filter(|_| *sent == Sent::Data) else {
-            continue;
-        };
+    for (number, departure) in departures.iter().enumerate().filter(|(_, departure)| departure.sent == Sent::Data) {
+        let Departure { seq, payload, .. } = departure;
+        let Some(stream) = streams.get_mut(ends.of(departure) as usize) else { continue };
         let stream = stream.get_or_insert_with(|| Stream { first: *seq, end: 0, sent: vec![] });
         let from = seq.wrapping_sub(stream.first);
         if is_before(from, stream.end) {

@@ -1,10 +1,12 @@
-//! Table `message_account`: the time of each complete message, from when it was ready to when its receiver had all of
-//! it, divided into the same causes as a flow's.
+//! Table `message_account`: the time of messages, from when one was ready to when its receiver had all of it, divided
+//! into the same causes as a flow's. It has the messages on the critical paths of jobs, and those that
+//! `measure.account` names: many messages may wait side by side, so that the time of all is far more than the run's.
 
 use super::Names;
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::sums::{Sum, Sums};
 use super::walk::{self, Stretch};
+use crate::measure::job_path;
 use crate::run::Counters;
 use crate::table::{Column, Table};
 use firstlight_sim::causes::{CauseReport, RecordId};
@@ -16,10 +18,13 @@ use std::collections::BTreeMap;
 pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport, chosen: &[bool]) -> Table {
     let hops: BTreeMap<(u32, Time), RecordId> =
         causes.deliveries.iter().map(|delivery| ((delivery.flow, delivery.at), delivery.hop)).collect();
+    let on_paths = job_path::messages(names.spec, counters);
+    let is_named = |number| names.spec.accounted.as_ref().is_some_and(|accounted| accounted.is_message(number));
     let (mut messages, mut stretches) = (vec![], vec![]);
     for (number, (message, report)) in names.spec.messages.list().iter().zip(&counters.messages).enumerate() {
         let Some((ready, complete)) = report.ready.zip(report.complete) else { continue };
-        if message.flow.is_some_and(|flow| !chosen[flow as usize]) {
+        let is_chosen = message.flow.is_none_or(|flow| chosen[flow as usize]);
+        if !(is_named(number) || is_chosen && on_paths.contains(&number)) {
             continue;
         }
         let start = (ready + message.delay * u64::from(names.spec.time_scale)).min(complete);
@@ -39,8 +44,9 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
     let messages = Column::Integer(rows.iter().map(|(number, _)| *number as i64).collect());
     Table::new(
         "message_account",
-        "one row for each complete message of the flows that measure.account chooses, what it waited for, and cause: \
-         the times of a message add up to its time from when it was ready until it was complete",
+        "one row for each complete message on the critical path of a job, of the flows that measure.account chooses, \
+         or named by it, what it waited for, and cause: the times of a message add up to its time from when it was \
+         ready until it was complete",
     )
     .with("message", "number of the message, as in table job_paths", messages)
     .names("waiting_for", "as in table account", &rows, |(_, sum)| sum.waiting, |waiting| waiting.name().into())

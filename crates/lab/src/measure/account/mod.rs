@@ -153,7 +153,10 @@ impl Names<'_> {
 
     /// The packet of a departure.
     fn packet(&self, departure: usize) -> String {
-        let Departure { sent, payload, .. } = self.index.departure(departure);
+        let left @ Departure { sent, payload, .. } = self.index.departure(departure);
+        if let Some(answered) = self.index.answered_by(left) {
+            return format!("the ACK of {}", self.packet(answered));
+        }
         match (sent, self.index.first_byte(departure)) {
             (Sent::Syn, _) => "a SYN".into(),
             (Sent::Data, Some((flow, first))) => {

@@ -18,6 +18,12 @@ pub(super) struct Sum {
     pub(super) time: i64,
 }
 
+impl Sum {
+    fn name(&self) -> (Waiting, Cause, Where, Who) {
+        (self.waiting, self.cause, self.place, self.who)
+    }
+}
+
 /// What sums have in common but for the cause, and who it was.
 type Head = (Waiting, Where);
 
@@ -133,18 +139,21 @@ impl<'a> Sums<'a> {
     /// All sums in the order of their names, and the parts that are kept, the last first.
     pub(super) fn into_sorted(self) -> (Vec<Sum>, Vec<Step>) {
         let mut all = vec![];
-        for Group { head: (waiting, place), nobody, mut others, line } in self.groups {
-            if let Some((cause, line, sums)) = line {
-                for (who, time) in line.whos().iter().zip(sums) {
-                    *others.entry((cause, *who)).or_default() += time;
-                }
-            }
+        for Group { head: (waiting, place), nobody, others, line } in self.groups {
             let of = |(cause, who, time): (Cause, Who, u64)| Sum { waiting, cause, place, who, time: time as i64 };
             let alone = Cause::ALL.into_iter().map(|cause| (cause, Who::Nobody, nobody[cause as usize]));
             let together = others.into_iter().map(|((cause, who), time)| (cause, who, time));
-            all.extend(alone.chain(together).filter(|(.., time)| *time > 0).map(of));
+            let ahead = line
+                .iter()
+                .flat_map(|(cause, line, sums)| line.whos().iter().zip(sums).map(|(who, time)| (*cause, *who, *time)));
+            all.extend(alone.chain(together).chain(ahead).filter(|(.., time)| *time > 0).map(of));
         }
         all.sort_unstable();
+        all.dedup_by(|again, sum| {
+            let is_same = again.name() == sum.name();
+            sum.time += if is_same { again.time } else { 0 };
+            is_same
+        });
         (all, self.steps.map(Steps::into_all).unwrap_or_default())
     }
 }

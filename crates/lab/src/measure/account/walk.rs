@@ -4,7 +4,7 @@
 //! other in memory, and are read while they are at hand.
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
-use super::index::{Index, Service};
+use super::index::Index;
 use super::line::{Line, Served};
 use super::sums::{Sum, Sums};
 use super::wait::{self, WaitPart, WaitParts};
@@ -66,8 +66,9 @@ pub(super) fn walk<'a>(
 fn side_by_side<'a>(index: &'a Index<'a>, walks: &mut [Walk<'a>]) {
     let departures = &index.report.departures;
     let last = walks.iter().map(|walk| walk.at).max().unwrap_or(Time::ZERO);
+    let first = walks.iter().map(|walk| walk.start).min().unwrap_or(Time::ZERO);
     let mut before = departures.partition_point(|departure| departure.at < last);
-    while before > PACE {
+    while before > PACE && departures[before - 1].at > first {
         before -= PACE;
         index.read_through(before..before + PACE);
         walks.iter_mut().for_each(|walk| walk.back_to(departures[before].at));
@@ -129,10 +130,10 @@ impl<'a> Walk<'a> {
 
     /// A packet passes a place. Returns what was before.
     fn pass(&mut self, number: usize) -> RecordId {
-        let hop = self.index.report.hops.get(number);
-        let Service { begins, ends, .. } = self.index.service(number);
+        let hop = *self.index.report.hops.get(number);
         let code = self.index.report.hops.place(number);
         let (place, at) = (self.index.place(code), Where::Place(code));
+        let [begins, ends] = self.index.service(place, hop);
         let arrived = ends + place.propagation;
         let queued = self.index.queued(number);
         let in_stack = queued + place.stack_before;
@@ -147,8 +148,8 @@ impl<'a> Walk<'a> {
     /// A packet leaves its host. Returns what released it.
     fn leave(&mut self, number: usize) -> RecordId {
         let departure = self.index.departure(number);
-        let released = self.before_room(departure);
-        if let Some(original) = self.index.copied(number).filter(|_| !is_late_repair(released)) {
+        let (released, copied) = (self.before_room(departure), self.index.copied(number));
+        if let Some(original) = copied.filter(|_| !is_late_repair(released)) {
             return self.repair(departure, released, original);
         }
         let carries = self.index.is_of_sender(number, self.flow) && matches!(departure.sent, Sent::Data | Sent::Syn);
@@ -157,7 +158,7 @@ impl<'a> Walk<'a> {
         }
         self.add(released.at, departure.at, Cause::InterfaceRoom, Where::Host(departure.src.0), Who::Nobody, None);
         if carries {
-            self.waiting = match self.index.copied(number) {
+            self.waiting = match copied {
                 Some(_) => Waiting::of_window(released.window),
                 None => Waiting::of(released.wait, released.window),
             };
@@ -178,9 +179,9 @@ impl<'a> Walk<'a> {
 
     /// A segment was sent again once its loss was found: the time since it was sent before was lost.
     fn repair(&mut self, departure: &Departure, released: &Departure, original: usize) -> RecordId {
-        let before = self.index.departure(original);
-        let (place, who) = match self.index.loss(original) {
-            Some(loss) => (self.index.lost_at(loss), self.culprit(original)),
+        let (before, lost) = (self.index.departure(original), self.index.lost(original));
+        let (place, who) = match self.index.loss(lost) {
+            Some(loss) => (self.index.lost_at(loss), self.culprit(lost)),
             None => (Where::Nowhere, Who::Nobody),
         };
         self.waiting = Waiting::Repair;
@@ -198,10 +199,10 @@ impl<'a> Walk<'a> {
             && let Some(since) = self.moment(released.cause)
         {
             let since = since.max(before.at).min(until);
-            self.add(since, until, Cause::Reordering, place, who, Some(original));
+            self.add(since, until, Cause::Reordering, place, who, Some(lost));
             until = since;
         }
-        self.add(before.at, until, cause, place, who, Some(original));
+        self.add(before.at, until, cause, place, who, Some(lost));
         self.leave(original)
     }
 
