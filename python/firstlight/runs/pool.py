@@ -22,7 +22,7 @@ from typing import Any, Literal
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec, check_patience
 from firstlight.runs import forkserver, leftovers
-from firstlight.runs.result import Result, is_sound, load
+from firstlight.runs.result import Results, is_sound
 from firstlight.runs.run import Surroundings, key_of, surroundings
 from firstlight.runs.staging import unwritable
 
@@ -144,10 +144,10 @@ def run_missing(points: Iterable[Point], store: Path, means: Means) -> None:
         Remote(means.executor, every, store, means).run()
 
 
-def run_all(points: Sequence[Point], store: Path, means: Means | None = None) -> list[Result]:
+def run_all(points: Sequence[Point], store: Path, means: Means | None = None) -> Results:
     """Results of ``points``, in their order; points that have a result in ``store`` are not run again."""
     run_missing(points, store, means or Means())
-    return [load(p.target(store)) for p in points]
+    return Results([p.target(store) for p in points])
 
 
 class _Workers:

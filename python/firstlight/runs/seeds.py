@@ -1,6 +1,7 @@
 """Several seeds of one experiment: which, and the means and intervals of what they give."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from firstlight.core import Spec
@@ -28,10 +29,7 @@ def seeds_of(spec: Spec, count: int) -> list[int]:
 def means(results: Sequence[Result]) -> "pd.DataFrame":
     """One row per summary metric: its unit, its mean over the results that have it, and half of the 95 %
     interval of that mean (Student's t)."""
-    import numpy as np
     import pandas as pd
-
-    from firstlight.numbers import half_interval
 
     tables = [r.table("summary") for r in results]
     units: dict[str, str] = {}
@@ -39,8 +37,16 @@ def means(results: Sequence[Result]) -> "pd.DataFrame":
         units |= dict(zip(table["metric"], table["unit"], strict=True))
     rows = []
     for metric, unit in units.items():
-        values = np.array([r.summary.get(metric, np.nan) for r in results], dtype=float)
-        values = values[np.isfinite(values)]
-        if len(values):
-            rows.append((metric, unit, float(values.mean()), half_interval(values)))
+        if found := mean(r.summary.get(metric) for r in results):
+            rows.append((metric, unit, *found))
     return pd.DataFrame(rows, columns=["metric", "unit", "mean", "interval"])
+
+
+def mean(values: Iterable[float | None]) -> tuple[float, float] | None:
+    """The mean of the finite values, and half of its 95 % interval; ``None`` where no value is finite."""
+    import numpy as np
+
+    from firstlight.numbers import half_interval
+
+    finite = np.array([v for v in values if v is not None and isfinite(v)])
+    return (float(finite.mean()), half_interval(finite)) if len(finite) else None
