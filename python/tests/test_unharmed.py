@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,6 +161,17 @@ def test_damage_is_named_and_a_damaged_point_is_run_again(
         fl.load(point).table(name.removesuffix(".parquet"))
     again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
     assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
+
+
+def test_a_file_where_a_point_belongs_gives_way(short: Path, tmp_path: Path) -> None:
+    done = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
+    point = done.results[0].path
+    assert point is not None
+    shutil.rmtree(point)
+    point.write_text("no directory")
+    again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
+    assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
+    assert [p.name for p in point.parent.iterdir()] == [point.name]
 
 
 @pytest.mark.parametrize("content", ['{"digest": NaN}', '{"digest": "0", "files": []}'])

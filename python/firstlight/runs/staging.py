@@ -5,7 +5,6 @@ import ctypes
 import errno
 import functools
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -190,18 +189,18 @@ class Staging:
                 self.path.rename(self.target)
                 return
             except OSError as e:
-                if e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                if e.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
             if self._keep(self.target) or exchanged(self.path, self.target):
                 return  # what is left here is removed on exit
             old = self.path.with_name(leftovers.new_name())
             with contextlib.suppress(FileNotFoundError):  # another process was faster
                 self.target.rename(old)
-            shutil.rmtree(old, ignore_errors=True)
+            leftovers.remove(old)
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        leftovers.remove(self.path)
 
 
 _AT_FDCWD = -100
