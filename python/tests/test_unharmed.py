@@ -91,6 +91,11 @@ def test_impossible_places_are_refused_before_the_run(short: Path, out: str) -> 
     assert len(str(error.value)) < 700
 
 
+def test_a_result_s_place_is_no_mount_point(short: Path) -> None:
+    with pytest.raises(fl.ResultError, match="/dev/shm: something is mounted there; name a directory in it"):
+        fl.run(short, {"duration": "2000s"}, out="/dev/shm")
+
+
 # Signals
 
 
@@ -494,6 +499,16 @@ def test_a_run_directory_of_a_killed_process_is_cleared_at_once(
         assert not left.exists() and newborn.exists()
         assert one.path.exists() and other.path.exists()
     assert list(tmp_path.iterdir()) == [newborn]
+
+
+def test_figures_are_drawn_whatever_backend_matplotlib_is_to_have(
+    short: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLBACKEND", "module://of_a_notebook_that_is_not_here")
+    fl.run(short, out=short.parent / "r")
+    assert "report.html" in command("report", "r").stdout
+    monkeypatch.setenv("MPLBACKEND", "nonsense")
+    assert "report.html" in command("report", "r").stdout
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,8 @@ class Result:
     def summary(self) -> dict[str, float]:
         """Metric -> value for the measured pair and the whole run; units are in ``table("summary")``."""
         columns = self.lists("summary")
-        return {sys.intern(str(k)): float(v) for k, v in zip(columns["metric"], columns["value"], strict=True)}
+        both = zip(columns["metric"], columns["value"], strict=True)
+        return {sys.intern(str(metric)): float(value) for metric, value in both}
 
     @property
     def flows(self) -> "pd.DataFrame":
