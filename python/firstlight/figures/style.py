@@ -6,15 +6,12 @@ differ in marker and dash. In reports, figures are transparent SVG whose ink has
 
 import hashlib
 import io
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-os.environ["MPLBACKEND"] = "Agg"  # one that matplotlib does not know would be an error
 
 import matplotlib
 
