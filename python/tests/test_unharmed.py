@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -96,6 +95,13 @@ def test_a_result_s_place_is_no_mount_point(short: Path) -> None:
         fl.run(short, {"duration": "2000s"}, out="/dev/shm")
 
 
+@pytest.mark.parametrize("trace", ["r", "r/t", "./r/../r/t"])
+def test_a_timeline_has_a_place_of_its_own(short: Path, trace: str) -> None:
+    (short.parent / "r").mkdir()
+    with pytest.raises(fl.PlanError, match="the result gets this place; name another file"):
+        fl.run(short, {"duration": "2000s"}, out=short.parent / "r", trace=short.parent / trace)
+
+
 # Signals
 
 
@@ -108,6 +114,17 @@ def test_a_run_that_is_ended_leaves_nothing(short: Path, which: signal.Signals) 
     assert run.returncode == 128 + which
     assert errors.splitlines()[-1].startswith(f"ended by {which.name}")
     assert [p.name for p in short.parent.iterdir()] == ["small.toml"]
+
+
+def test_being_asked_to_end_again_and_again_changes_nothing(short: Path) -> None:
+    for _ in range(3):
+        run = start(short, "run", "small.toml", "--set", "duration=2000s", "--out", "r", "--capture")
+        wait_for(lambda: len(list(short.parent.iterdir())) == 2)
+        for which in (signal.SIGTERM, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM):
+            run.send_signal(which)
+        _, errors = run.communicate(timeout=60)
+        assert "Traceback" not in errors and run.returncode in (143, 129)
+        assert [p.name for p in short.parent.iterdir()] == ["small.toml"]
 
 
 def test_a_sweep_that_is_ended_leaves_its_finished_points(short: Path) -> None:
@@ -168,15 +185,16 @@ def test_damage_is_named_and_a_damaged_point_is_run_again(
     assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
 
 
-def test_a_file_where_a_point_belongs_gives_way(short: Path, tmp_path: Path) -> None:
+def test_a_pipe_where_a_manifest_belongs_is_not_waited_for(short: Path, tmp_path: Path) -> None:
     done = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
     point = done.results[0].path
     assert point is not None
-    shutil.rmtree(point)
-    point.write_text("no directory")
+    (point / "manifest.json").unlink()
+    os.mkfifo(point / "manifest.json")
+    with pytest.raises(fl.ResultError, match=r"manifest\.json: is no file; run the experiment again"):
+        fl.load(point)
     again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
     assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
-    assert [p.name for p in point.parent.iterdir()] == [point.name]
 
 
 @pytest.mark.parametrize("content", ['{"digest": NaN}', '{"digest": "0", "files": []}'])
@@ -418,9 +436,18 @@ def test_endless_files_are_refused(short: Path) -> None:
             fl.run(short)
 
 
-def test_numpy_s_numbers_are_values_of_axes(short: Path, tmp_path: Path) -> None:
+def test_numpy_s_numbers_and_arrays_are_values(short: Path, tmp_path: Path) -> None:
     done = fl.sweep(short, axes={"seed": np.arange(1, 3), "voq.small": [np.int64(8)]}, out=tmp_path / "s")
     assert list(done.frame["seed"]) == [1, 2]
+    assert fl.run(short, {"measure.pair": np.array([1, 0])}).manifest["spec"]["measure"]["pair"] == [1, 0]
+    assert fl.inspect(short, {"measure.queues": np.array(["*"])})["spec"]["measure"]["queues"] == ["*"]
+
+
+def test_a_list_in_itself_is_an_error(short: Path) -> None:
+    round_and_round: list[object] = []
+    round_and_round.append(round_and_round)
+    with pytest.raises(fl.SpecError, match="flows: it is nested more than 100 times"):
+        fl.run(short, {"flows": round_and_round})
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ A name says which process on which machine writes it, so that nothing of a live 
 when several machines share a directory.
 """
 
-import contextlib
 import functools
 import hashlib
 import os
@@ -31,16 +30,10 @@ def clear(folder: Path) -> None:
     """Remove what processes that no longer exist left unfinished in ``folder`` (after a power failure or a
     kill -9)."""
     for path in left_in(folder):
-        remove(path)
-
-
-def remove(path: Path) -> None:
-    """Remove a file or a directory, if it is there and can be removed."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            path.unlink()
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def left_in(folder: Path) -> Iterator[Path]:

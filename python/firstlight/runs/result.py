@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -322,6 +323,8 @@ def load(directory: str | Path) -> Result:
     path = Path(directory)
     file = path / MANIFEST
     try:
+        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for
+            raise ResultError(f"{file}: is no file; run the experiment again")
         content = file.read_bytes()
         manifest = json.loads(content)
     except FileNotFoundError:

@@ -5,6 +5,7 @@ import ctypes
 import errno
 import functools
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -191,18 +192,18 @@ class Staging:
                 self.path.rename(self.target)
                 return
             except OSError as e:
-                if e.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                if e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
             if self._keep(self.target) or exchanged(self.path, self.target):
                 return  # what is left here is removed on exit
             old = self.path.with_name(leftovers.new_name())
             with contextlib.suppress(FileNotFoundError):  # another process was faster
                 self.target.rename(old)
-            leftovers.remove(old)
+            shutil.rmtree(old, ignore_errors=True)
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     def __exit__(self, *_: object) -> None:
-        leftovers.remove(self.path)
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 _AT_FDCWD = -100
