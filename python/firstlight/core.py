@@ -51,8 +51,8 @@ def named(path: str | Path) -> str:
 
 def check_patience(patience: float) -> float:
     """``patience``, if it is a number of seconds; raises :class:`PlanError`."""
-    if not patience > 0:
-        raise PlanError(f"patience = {patience}: write a number of seconds above 0, such as 60")
+    if not isinstance(patience, int | float) or not patience > 0:
+        raise PlanError(f"patience = {patience!r}: write a number of seconds above 0, such as 60")
     return patience
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
 import numpy as np
@@ -473,6 +474,16 @@ def test_wrong_arguments_are_named(short: Path, tmp_path: Path, command: Command
     for wrong in ({"axes": ["seed"]}, {"axes": {"seed": [1]}, "executor": 3}):
         with pytest.raises(fl.PlanError, match=r"keys with their values|executor = 3: give one"):
             fl.sweep(short, out=tmp_path / "s", **wrong)
+    numbers: dict[str, Any] = {"jobs": 1.5, "seeds": "3", "patience": "1m"}
+    for key, value in numbers.items():
+        with pytest.raises(fl.PlanError, match=f"{key} = {value!r}: "):
+            fl.sweep(short, axes={}, out=tmp_path / "s", **{key: value})
+    others: list[dict[str, Any]] = [{"mode": "fast"}, {"hosts": ["linux", "bsd"]}]
+    for other in others:
+        with pytest.raises(
+            fl.PlanError, match=r"'(fast|bsd)': write quick or full as mode, simulated or linux"
+        ):
+            fl.reproduce("timers", out=tmp_path / "r", **other)
     for jobs in (0, -1):
         with pytest.raises(fl.PlanError, match="jobs"):
             fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=jobs)

@@ -18,8 +18,8 @@ MOST_POINTS = 1_000_000
 
 def seeds_of(spec: Spec, count: int) -> list[int]:
     """``count`` seeds, from the experiment's own on."""
-    if count < 2:
-        raise PlanError(f"seeds = {count}: an interval needs two or more")
+    if not isinstance(count, int) or count < 2:
+        raise PlanError(f"seeds = {count!r}: an interval needs two or more")
     if count > MOST_POINTS:
         raise PlanError(f"seeds = {count:,}: at most {MOST_POINTS:,} are possible; use fewer")
     first = int(spec.check().resolved[KEY])
