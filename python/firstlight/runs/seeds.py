@@ -31,13 +31,15 @@ def means(results: Sequence[Result]) -> "pd.DataFrame":
     interval of that mean (Student's t)."""
     import pandas as pd
 
-    tables = [r.table("summary") for r in results]
     units: dict[str, str] = {}
-    for table in tables:
-        units |= dict(zip(table["metric"], table["unit"], strict=True))
+    summaries = []
+    for result in results:
+        columns = result.lists("summary")
+        units |= zip(columns["metric"], columns["unit"], strict=True)
+        summaries.append(result.summary)
     rows = []
     for metric, unit in units.items():
-        if found := mean(r.summary.get(metric) for r in results):
+        if found := mean(summary.get(metric) for summary in summaries):
             rows.append((metric, unit, *found))
     return pd.DataFrame(rows, columns=["metric", "unit", "mean", "interval"])
 
