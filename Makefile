@@ -154,5 +154,5 @@ site: setup
 	@echo "site/docs/index.html"
 
 clean:
-	rm -rf $(VENV) dist site $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf $(VENV) dist site jupyter_execute $(SHARE) target hadoop/target .mypy_cache .ruff_cache .pytest_cache \
 	  $(CORE) $(ENGINE) $(GUEST) $(DILATED) $(LIBVT) $(LIBADU)

@@ -1,5 +1,5 @@
 """What a point of a sweep costs besides its simulation, by who runs it, in processor time; and how much
-faster two processes are than one, by the clock, which says something on an idle machine only.
+faster a sweep is on two cores than on one, by the clock, which says something on an idle machine only.
 
 Short points, then long ones:
 .venv/bin/python benches/sweeps.py [POINTS]
@@ -79,15 +79,18 @@ def cost(run: Callable[[dict[str, list[int]], Path], None], points: int, out: Pa
     return processor_time(lambda: run({"seed": list(range(1, points + 1))}, out))
 
 
-def clock(jobs: int, points: int, out: Path) -> float:
-    """Seconds by the clock of a sweep by local processes, the least of three."""
+def clock(cores: int, points: int, out: Path) -> float:
+    """Seconds by the clock of a sweep on so many cores, with a process on each: the least of three."""
+    all_cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(all_cores)[:cores])
     taken = []
     for number in range(3):
         began = time.monotonic()
         axes = {"seed": list(range(1, points + 1))}
-        fl.sweep(EXPERIMENT, SETTINGS, axes, out=out.with_name(f"{out.name}-{number}"), jobs=jobs)
+        fl.sweep(EXPERIMENT, SETTINGS, axes, out=out.with_name(f"{out.name}-{number}"))
         taken.append(time.monotonic() - began)
-    forkserver.end()  # its processor time is not that of what is measured next
+    forkserver.end()  # its processor time is not that of what is measured next, nor are its cores
+    os.sched_setaffinity(0, all_cores)
     return min(taken)
 
 
@@ -115,8 +118,9 @@ def measure(points: int, folder: Path) -> None:
     for name, seconds in per_point.items():
         besides = f"{1e3 * (seconds - simulated):.1f} ms, {100 * (1 - simulated / seconds):.0f} %"
         print(f"| {name} | {1e3 * seconds:.1f} | {besides} | {begins[name]:.1f} |")
-    one, two = (clock(jobs, points, folder / f"clock{jobs}") for jobs in (1, JOBS))
-    print(f"by the clock: one process {one:.2f} s, two {two:.2f} s, {one / two:.2f} times", flush=True)
+    forkserver.end()
+    one, two = (clock(cores, points, folder / f"clock{cores}") for cores in (1, JOBS))
+    print(f"by the clock: one core {one:.2f} s, two {two:.2f} s, {one / two:.2f} times", flush=True)
 
 
 def main(points: int) -> None:

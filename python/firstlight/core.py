@@ -51,8 +51,8 @@ def named(path: str | Path) -> str:
 
 def check_patience(patience: float) -> float:
     """``patience``, if it is a number of seconds; raises :class:`PlanError`."""
-    if not patience > 0:
-        raise PlanError(f"patience = {patience}: write a number of seconds above 0, such as 60")
+    if not isinstance(patience, int | float) or not patience > 0:
+        raise PlanError(f"patience = {patience!r}: write a number of seconds above 0, such as 60")
     return patience
 
 
@@ -92,6 +92,7 @@ class Spec:
         """This experiment with further overrides on top."""
         return replace(self, overrides={**self.overrides, **more})
 
+    @functools.cached_property
     def document(self) -> dict[str, Any]:
         """The parsed file, overrides not applied."""
         try:
@@ -196,8 +197,10 @@ def schema() -> str:
 def build() -> str:
     """Version and a hash of the compiled core: results of another build are not reused."""
     file = getattr(_core, "__file__", None)
-    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12] if file else "none"
-    return f"{version()}+{digest}"
+    if file is None:
+        return f"{version()}+none"
+    with open(file, "rb") as stream:
+        return f"{version()}+{hashlib.file_digest(stream, 'sha256').hexdigest()[:12]}"
 
 
 def simulate(

@@ -31,3 +31,5 @@ def generate(
         return _core.goal(f"{name}.{problem}" if problem else name, ranks, size, iterations, compute_ns)
     except _core.SpecError as e:
         raise SpecError(str(e)) from None
+    except OverflowError:
+        raise SpecError("ranks and iterations are below 2^32, sizes and computations below 2^64") from None

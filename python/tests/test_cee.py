@@ -76,7 +76,7 @@ def test_the_claim_runs_the_schedules_that_are_pinned() -> None:
     application = next(axis for axis in claim.axes if axis.name == "application")
     assert application.values == NAMES
     assert application.settings == tuple(f"{name}.A" if name in BENCHMARKS else name for name in NAMES)
-    assert claim.spec.document()["fabric"]["racks"] * claim.spec.document()["fabric"]["hosts_per_rack"] == 16
+    assert claim.spec.document["fabric"]["racks"] * claim.spec.document["fabric"]["hosts_per_rack"] == 16
 
 
 @pytest.mark.usefixtures("any_tick")

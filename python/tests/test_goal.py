@@ -216,6 +216,11 @@ def test_a_wave_starts_in_each_corner() -> None:
         (("bt", "8"), "--ranks: bt runs on a square of ranks, not on 8: write 4, 9, 16 or so"),
         (("lu", "8"), f"there is no application 'lu': write one of {', '.join(NAMES)}"),
         (("halo", "1"), "--ranks: halo on one rank sends nothing: write 2 or more"),
+        (
+            ("halo", "1000000000"),
+            "--ranks: it would have more than 20000000 operations: use fewer ranks or iterations",
+        ),
+        (("halo", f"{2**40}"), "ranks and iterations are below 2^32, sizes and computations below 2^64"),
     ],
 )
 def test_wrong_arguments_are_named(words: tuple[str, str], message: str) -> None:

@@ -4,6 +4,7 @@ bounded time, and nothing of the user's is overwritten."""
 import contextlib
 import io
 import os
+import shlex
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -217,3 +218,20 @@ def test_a_bundle_stays_in_its_folder(place: Path) -> None:
     code, errors = said("rerun", "evil.zip")
     assert code == 2 and "is not in the bundle" in errors
     assert not list(place.parent.rglob("evil.txt"))
+
+
+def test_printed_commands_work_in_a_folder_with_blanks(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = place / "a b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "x.toml").write_text(SHORT)
+    app(["cc", "new", "mine"], standalone_mode=False)
+    app(["run", "x.toml", "--out", "c d"], standalone_mode=False)
+    app(["bundle", "c d"], standalone_mode=False)
+    printed = [shlex.split(line) for line in capsys.readouterr().out.splitlines() if "firstlight r" in line]
+    assert [words[-1] for words in printed] == [
+        f"tcp.cc={folder}/mine/target/release/libmine.so",
+        "c d.bundle.zip",
+    ]

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
 import numpy as np
@@ -90,6 +91,18 @@ def test_impossible_places_are_refused_before_the_run(short: Path, out: str) -> 
     assert len(str(error.value)) < 700
 
 
+def test_a_result_s_place_is_no_mount_point(short: Path) -> None:
+    with pytest.raises(fl.ResultError, match="/dev/shm: something is mounted there; name a directory in it"):
+        fl.run(short, {"duration": "2000s"}, out="/dev/shm")
+
+
+@pytest.mark.parametrize("trace", ["r", "r/t", "./r/../r/t"])
+def test_a_timeline_has_a_place_of_its_own(short: Path, trace: str) -> None:
+    (short.parent / "r").mkdir()
+    with pytest.raises(fl.PlanError, match="the result gets this place; name another file"):
+        fl.run(short, {"duration": "2000s"}, out=short.parent / "r", trace=short.parent / trace)
+
+
 # Signals
 
 
@@ -102,6 +115,17 @@ def test_a_run_that_is_ended_leaves_nothing(short: Path, which: signal.Signals) 
     assert run.returncode == 128 + which
     assert errors.splitlines()[-1].startswith(f"ended by {which.name}")
     assert [p.name for p in short.parent.iterdir()] == ["small.toml"]
+
+
+def test_being_asked_to_end_again_and_again_changes_nothing(short: Path) -> None:
+    for _ in range(3):
+        run = start(short, "run", "small.toml", "--set", "duration=2000s", "--out", "r", "--capture")
+        wait_for(lambda: len(list(short.parent.iterdir())) == 2)
+        for which in (signal.SIGTERM, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM):
+            run.send_signal(which)
+        _, errors = run.communicate(timeout=60)
+        assert "Traceback" not in errors and run.returncode in (143, 129)
+        assert [p.name for p in short.parent.iterdir()] == ["small.toml"]
 
 
 def test_a_sweep_that_is_ended_leaves_its_finished_points(short: Path) -> None:
@@ -158,6 +182,18 @@ def test_damage_is_named_and_a_damaged_point_is_run_again(
     file.write_bytes(DAMAGES[how](file.read_bytes()))
     with pytest.raises(fl.ResultError, match=name):
         fl.load(point).table(name.removesuffix(".parquet"))
+    again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
+    assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
+
+
+def test_a_pipe_where_a_manifest_belongs_is_not_waited_for(short: Path, tmp_path: Path) -> None:
+    done = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
+    point = done.results[0].path
+    assert point is not None
+    (point / "manifest.json").unlink()
+    os.mkfifo(point / "manifest.json")
+    with pytest.raises(fl.ResultError, match=r"manifest\.json: is no file; run the experiment again"):
+        fl.load(point)
     again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
     assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
 
@@ -401,9 +437,17 @@ def test_endless_files_are_refused(short: Path) -> None:
             fl.run(short)
 
 
-def test_numpy_s_numbers_are_values_of_axes(short: Path, tmp_path: Path) -> None:
+def test_numpy_s_numbers_and_arrays_are_values(short: Path, tmp_path: Path) -> None:
     done = fl.sweep(short, axes={"seed": np.arange(1, 3), "voq.small": [np.int64(8)]}, out=tmp_path / "s")
     assert list(done.frame["seed"]) == [1, 2]
+    assert fl.run(short, {"measure.pair": np.array([1, 0])}).manifest["spec"]["measure"]["pair"] == [1, 0]
+
+
+def test_a_list_in_itself_is_an_error(short: Path) -> None:
+    round_and_round: list[object] = []
+    round_and_round.append(round_and_round)
+    with pytest.raises(fl.SpecError, match="flows: it is nested more than 100 times"):
+        fl.run(short, {"flows": round_and_round})
 
 
 @pytest.mark.parametrize(
@@ -429,6 +473,16 @@ def test_wrong_arguments_are_named(short: Path, tmp_path: Path, command: Command
     for wrong in ({"axes": ["seed"]}, {"axes": {"seed": [1]}, "executor": 3}):
         with pytest.raises(fl.PlanError, match=r"keys with their values|executor = 3: give one"):
             fl.sweep(short, out=tmp_path / "s", **wrong)
+    numbers: dict[str, Any] = {"jobs": 1.5, "seeds": "3", "patience": "1m"}
+    for key, value in numbers.items():
+        with pytest.raises(fl.PlanError, match=f"{key} = {value!r}: "):
+            fl.sweep(short, axes={}, out=tmp_path / "s", **{key: value})
+    others: list[dict[str, Any]] = [{"mode": "fast"}, {"hosts": ["linux", "bsd"]}]
+    for other in others:
+        with pytest.raises(
+            fl.PlanError, match=r"'(fast|bsd)': write quick or full as mode, simulated or linux"
+        ):
+            fl.reproduce("timers", out=tmp_path / "r", **other)
     for jobs in (0, -1):
         with pytest.raises(fl.PlanError, match="jobs"):
             fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=jobs)
@@ -482,6 +536,16 @@ def test_a_run_directory_of_a_killed_process_is_cleared_at_once(
         assert not left.exists() and newborn.exists()
         assert one.path.exists() and other.path.exists()
     assert list(tmp_path.iterdir()) == [newborn]
+
+
+def test_figures_are_drawn_whatever_backend_matplotlib_is_to_have(
+    short: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLBACKEND", "module://of_a_notebook_that_is_not_here")
+    fl.run(short, out=short.parent / "r")
+    assert "report.html" in command("report", "r").stdout
+    monkeypatch.setenv("MPLBACKEND", "nonsense")
+    assert "report.html" in command("report", "r").stdout
 
 
 @pytest.mark.parametrize(

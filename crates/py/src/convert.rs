@@ -8,18 +8,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::borrow::Cow;
 
+/// How deeply lists and tables may be nested. A list can have itself as an element.
+const DEEPEST: usize = 100;
+
 /// A dictionary of overrides, in its own order.
 pub(crate) fn overrides(dict: &Bound<'_, PyDict>) -> PyResult<Vec<(String, OverrideValue)>> {
+    table_of(dict, 0)
+}
+
+fn table_of(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Vec<(String, OverrideValue)>> {
     dict.iter()
         .map(|(key, value)| {
             let key: String = key.extract()?;
-            let value = override_value(&key, &value)?;
+            let value = override_value(&key, &value, depth)?;
             Ok((key, value))
         })
         .collect()
 }
 
-fn override_value(key: &str, value: &Bound<'_, PyAny>) -> PyResult<OverrideValue> {
+fn override_value(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<OverrideValue> {
+    if depth > DEEPEST {
+        return Err(PyTypeError::new_err(format!("override {key}: it is nested more than {DEEPEST} times")));
+    }
     // A bool is an int in Python, so it comes first.
     if value.is_none() {
         Ok(OverrideValue::Remove)
@@ -34,13 +44,13 @@ fn override_value(key: &str, value: &Bound<'_, PyAny>) -> PyResult<OverrideValue
         let text = value.extract().map(OverrideValue::Text);
         text.map_err(|_| PyTypeError::new_err(format!("override {key}: the text is not Unicode")))
     } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter()?.map(|item| override_value(key, &item?));
+        let items = value.try_iter()?.map(|item| override_value(key, &item?, depth + 1));
         items.collect::<PyResult<_>>().map(OverrideValue::List)
     } else if let Ok(dict) = value.cast::<PyDict>() {
-        overrides(dict).map(OverrideValue::Table)
-    } else if let Ok(number) = value.call_method0("item") {
-        // A number of numpy.
-        override_value(key, &number)
+        table_of(dict, depth + 1).map(OverrideValue::Table)
+    } else if let Ok(plain) = value.call_method0("tolist") {
+        // A number or an array of numpy.
+        override_value(key, &plain, depth + 1)
     } else {
         let found = value.get_type().name()?;
         Err(PyTypeError::new_err(format!(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from firstlight import core
 from firstlight.claims import rows
@@ -18,7 +18,7 @@ from firstlight.claims.outcome import Outcome
 from firstlight.claims.read import find, select
 from firstlight.claims.rows import Row
 from firstlight.claims.scoreboard import Score, scores
-from firstlight.errors import ResultError
+from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import load
 from firstlight.runs.run import HOSTS, Hosts, directory_of
@@ -107,6 +107,10 @@ def reproduce(
     of :func:`firstlight.sweep`. ``firstlight report DIR`` writes the page. Raises :class:`PlanError` for a
     name that there is not.
     """
+    if wrong := [mode] if mode not in get_args(Mode) else [h for h in hosts if h not in HOSTS]:
+        raise PlanError(
+            f"{wrong[0]!r}: write {' or '.join(get_args(Mode))} as mode, {' or '.join(HOSTS)} as hosts"
+        )
     claims = select(find(), names)
     means = pool.Means(jobs, executor, listener)
     if executor is None:

@@ -115,7 +115,7 @@ class Ended(BaseException):
 
 def _end(which: int, _: object) -> None:
     for later in ENDING:
-        signal.signal(later, signal.SIG_IGN)  # once is enough: a second one must not stop the cleaning
+        signal.signal(later, lambda *_: None)  # once is enough: a second one must not stop the cleaning
     raise Ended(which)
 
 

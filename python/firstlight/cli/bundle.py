@@ -1,5 +1,6 @@
 """The commands ``firstlight bundle | rerun``."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -29,7 +30,8 @@ def bundle(directory: Path, out: Path | None) -> None:
     for line in made.left_out:
         click.echo(f"warning: not in the bundle: the files that this program reads: {line}", err=True)
     size = made.file.stat().st_size / 1e6
-    click.echo(f"{made.file}: {made.points} points, {size:.1f} MB; run again: firstlight rerun {made.file}")
+    again = shlex.join(["firstlight", "rerun", str(made.file)])
+    click.echo(f"{made.file}: {made.points} points, {size:.1f} MB; run again: {again}")
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -85,7 +86,8 @@ def new(name: str) -> None:
     click.echo(f"wrote {name}/src/lib.rs. Next:")
     click.echo(f"  cargo build --release --manifest-path {name}/Cargo.toml")
     click.echo(f"  firstlight cc check {name}/target/release/lib{name}.so")
-    click.echo(f"  firstlight run FILE --set tcp.cc={crate.absolute()}/target/release/lib{name}.so")
+    setting = f"tcp.cc={crate.absolute()}/target/release/lib{name}.so"
+    click.echo(f"  firstlight run FILE --set {shlex.quote(setting)}")
 
 
 @cc.command("check")

@@ -153,7 +153,7 @@ def sweep(
             click.echo(f"shard {shard}: {len(points)} of {len(plan.points)} points are in {plan.store}")
             return
         done = sweeps.run_plan(plan, means)
-    rows: Sequence[Mapping[Any, Any]] = done.means.to_dict("records") if seeds else done.rows()
+    rows: Sequence[Mapping[Any, Any]] = done.means.to_dict("records") if seeds else done.rows
     shown = [c for metric in sweeps.SHOWN for c in (metric, f"{metric} +-")]
     print_columns(rows, [c for c in (*done.axes, *shown) if any(c in row for row in rows)])
     click.echo(f"stored in {plan.path} (table: {plan.path / sweeps.TABLE})")

@@ -8,8 +8,6 @@ any case. The kernel's directory appears complete or not at all. Only the log of
 import contextlib
 import os
 import shutil
-import signal
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -49,7 +47,7 @@ def build(
                 say(f"Linux {kernel.version} with a tick of {kernels.milliseconds(hz)} is built already")
                 return kernel
     tools.require()
-    with only_builder(say), ended_by_signals():
+    with only_builder(say):
         order = Order(hz, jobs or os.cpu_count() or 1, force, say, progress, tuple(patches))
         if series is not None:
             return newest_that_works(order, series)
@@ -116,24 +114,6 @@ def only_builder(say: Say) -> Iterator[None]:
         for leftover in kernels.cache().glob(".apt-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
-
-
-@contextlib.contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP clean up as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def on_signal(number: int, _: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {s: signal.signal(s, on_signal) for s in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def wanted_by(path: str) -> tuple[str, str, tuple[Path, ...]]:

@@ -45,7 +45,7 @@ class Knob:
 def knobs(spec: Spec) -> list[Knob]:
     """The knobs of the keys that an experiment's file and its overrides have."""
     overrides = {key: typed(value) for key, value in spec.overrides.items()}
-    experiment = {**_flat(spec.document()), **overrides}
+    experiment = {**_flat(spec.document), **overrides}
     found = (_knob(key, value) for key, value in experiment.items() if key.split(".")[0] not in FIXED)
     return [knob for knob in found if knob]
 

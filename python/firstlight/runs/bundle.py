@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +97,7 @@ def pack(directory: Path, results: Mapping[str, Result], out: Path) -> Bundle:
         ],
     }
     with replacing(out) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        readme = TEXT.format(version=index["version"], name=out.name, index=INDEX)
+        readme = TEXT.format(version=index["version"], name=shlex.quote(out.name), index=INDEX)
         _write(archive, README, readme.encode())
         _write(archive, INDEX, json.dumps(index, indent=2).encode())
         for experiment in experiments.values():

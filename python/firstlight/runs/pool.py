@@ -22,7 +22,7 @@ from typing import Any, Literal
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec, check_patience
 from firstlight.runs import forkserver, leftovers
-from firstlight.runs.result import Result, is_sound, load
+from firstlight.runs.result import Results, is_sound
 from firstlight.runs.run import Surroundings, key_of, surroundings
 from firstlight.runs.staging import unwritable
 
@@ -107,8 +107,8 @@ class Means:
 
     def __post_init__(self) -> None:
         check_patience(self.patience)
-        if self.jobs is not None and self.jobs < 1:
-            raise errors.PlanError(f"jobs = {self.jobs}: write a number of processes from 1")
+        if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
+            raise errors.PlanError(f"jobs = {self.jobs!r}: write a number of processes from 1")
         if self.jobs is not None and self.executor is not None:
             raise errors.PlanError("jobs and executor: an executor has its own workers; leave jobs out")
         if self.executor is not None and not hasattr(self.executor, "submit"):
@@ -144,10 +144,10 @@ def run_missing(points: Iterable[Point], store: Path, means: Means) -> None:
         Remote(means.executor, every, store, means).run()
 
 
-def run_all(points: Sequence[Point], store: Path, means: Means | None = None) -> list[Result]:
+def run_all(points: Sequence[Point], store: Path, means: Means | None = None) -> Results:
     """Results of ``points``, in their order; points that have a result in ``store`` are not run again."""
     run_missing(points, store, means or Means())
-    return [load(p.target(store)) for p in points]
+    return Results([p.target(store) for p in points])
 
 
 class _Workers:

@@ -12,9 +12,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+import stat
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from firstlight.core import hash_of
 from firstlight.errors import ResultError
@@ -113,7 +115,8 @@ class Result:
     def summary(self) -> dict[str, float]:
         """Metric -> value for the measured pair and the whole run; units are in ``table("summary")``."""
         columns = self.lists("summary")
-        return {str(k): float(v) for k, v in zip(columns["metric"], columns["value"], strict=True)}
+        both = zip(columns["metric"], columns["value"], strict=True)
+        return {sys.intern(str(metric)): float(value) for metric, value in both}
 
     @property
     def flows(self) -> "pd.DataFrame":
@@ -323,6 +326,8 @@ def load(directory: str | Path) -> Result:
     path = Path(directory)
     file = path / MANIFEST
     try:
+        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for
+            raise ResultError(f"{file}: is no file; run the experiment again")
         content = file.read_bytes()
         manifest = json.loads(content)
     except FileNotFoundError:
@@ -341,6 +346,23 @@ def load(directory: str | Path) -> Result:
         raise ResultError(f"{file}: edited or damaged after the run; run the experiment again")
     _check_files(path, manifest)
     return Result(manifest, path=path)
+
+
+class Results(Sequence[Result]):
+    """Stored results, each opened when it is asked for: those of a large sweep do not fit in memory."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, at: int) -> Result: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Result]: ...
+    def __getitem__(self, at: int | slice) -> Result | Sequence[Result]:
+        return Results(self._paths[at]) if isinstance(at, slice) else load(self._paths[at])
 
 
 def _check_files(path: Path, manifest: dict[str, Any]) -> None:

@@ -77,6 +77,8 @@ def run_into(
     """Run ``experiment``, store its result as ``target``, completely or not at all, and return it."""
     target = real(target)
     check_target(target, MANIFEST)
+    if trace is not None and real(Path(trace.path)).is_relative_to(target):
+        raise PlanError(f"--trace {core.named(trace.path)}: the result gets this place; name another file")
     leftovers.clear(target.parent)
     computed(experiment, target, capture, progress, patience, trace=trace, watched=watched)()
     return load(target)

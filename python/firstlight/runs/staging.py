@@ -105,6 +105,8 @@ def check_target(target: Path, mark: str) -> None:
     """Raise :class:`ResultError` unless ``target`` is free, an empty directory, or an earlier result, which
     has a file ``mark``."""
     target = real(target)
+    if os.path.ismount(target):
+        raise ResultError(f"{target}: something is mounted there; name a directory in it")
     try:
         if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
             return

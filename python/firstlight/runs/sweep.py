@@ -18,7 +18,7 @@ from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs import seeds as seed
 from firstlight.runs.grid import Grid
-from firstlight.runs.result import Result, load
+from firstlight.runs.result import Result, Results, load
 from firstlight.runs.run import directory_of
 from firstlight.runs.shards import Shard, same_build
 from firstlight.runs.staging import claim, replace_text
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 INDEX = "sweep.json"
 TABLE = "sweep.csv"
 STORE = "points"
+DIGEST = "digest"
 SHOWN = (
     "circuit_utilization_pct",
     "p50_all_us",
@@ -53,20 +54,18 @@ class Sweep:
     name: str
     axes: dict[str, list[Any]]
     settings: list[dict[str, Any]]
-    results: list[Result]
+    results: Sequence[Result]
+    """The results are opened when they are asked for."""
+    rows: list[dict[str, Any]]
+    """One row per point: the axes' values, then every summary metric, then the digest."""
     path: Path
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
-        """One row per point: the axes' values, then every summary metric, then the digest."""
+        """The rows as a frame."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows())
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of :attr:`frame`."""
-        both = zip(self.settings, self.results, strict=True)
-        return [{**setting, **result.summary, "digest": result.digest} for setting, result in both]
+        return pd.DataFrame(self.rows)
 
     @cached_property
     def means(self) -> "pd.DataFrame":
@@ -75,22 +74,23 @@ class Sweep:
         import pandas as pd
 
         axes = [axis for axis in self.axes if axis != seed.KEY]
-        groups: dict[str, tuple[dict[str, Any], list[Result]]] = {}
-        for setting, result in zip(self.settings, self.results, strict=True):
-            point = {axis: setting[axis] for axis in axes}
-            groups.setdefault(repr(point), (point, []))[1].append(result)
-        rows = []
-        for point, results in groups.values():
-            row = dict(point)
-            for metric, _, mean, interval in seed.means(results).itertuples(index=False):
-                row |= {metric: mean, f"{metric} +-": interval}
-            rows.append(row)
-        return pd.DataFrame(rows)
+        groups: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {}
+        for row in self.rows:
+            point = {axis: row[axis] for axis in axes}
+            groups.setdefault(repr(point), (point, []))[1].append(row)
+        means = []
+        for point, rows in groups.values():
+            mean = dict(point)
+            for metric in dict.fromkeys(key for row in rows for key in row):
+                if metric not in (*self.axes, DIGEST) and (found := seed.mean(r.get(metric) for r in rows)):
+                    mean[metric], mean[f"{metric} +-"] = found
+            means.append(mean)
+        return pd.DataFrame(means)
 
 
 def axes_of(spec: Spec) -> dict[str, list[Any]]:
     """The ``[sweep]`` table of an experiment: values by dotted key."""
-    table = spec.document().get("sweep")
+    table = spec.document.get("sweep")
     if isinstance(table, list):
         raise PlanError(f"{spec.path}: sweep: expected a table, found a list: write [sweep]")
     if not isinstance(table, dict) or not table:
@@ -116,7 +116,7 @@ def without_axes(spec: Spec) -> Spec:
     else:
         text = f"{spec.text[: found.start()].rstrip()}\n"
     try:
-        same = tomllib.loads(text) == {key: v for key, v in spec.document().items() if key != "sweep"}
+        same = tomllib.loads(text) == {key: v for key, v in spec.document.items() if key != "sweep"}
     except (tomllib.TOMLDecodeError, RecursionError):
         same = False
     return replace(spec, text=text) if same else spec
@@ -218,10 +218,29 @@ def sweep(
 def run_plan(plan: Plan, means: pool.Means) -> Sweep:
     """Run the points of ``plan`` that have no result yet; see :func:`sweep`."""
     claim(plan.path, INDEX)
-    results = pool.run_all(plan.points, plan.store, means)
-    answer = Sweep(plan.name, plan.axes, list(plan.points.settings()), results, plan.path)
-    _store(answer)
+    known: dict[str, Mapping[str, Any]] = {}
+
+    def listener(point: pool.Point, event: pool.Event, fraction: float) -> None:
+        if event == "done":  # the next points run meanwhile
+            known[point.key] = _measured(load(point.target(plan.store)))
+        if means.listener:
+            means.listener(point, event, fraction)
+
+    results = pool.run_all(plan.points, plan.store, replace(means, listener=listener))
+    settings = list(plan.points.settings())
+    keys = [point.key for point in plan.points]
+    rows = [
+        {**setting, **(known.get(key) or _measured(load(plan.store / key)))}
+        for setting, key in zip(settings, keys, strict=True)
+    ]
+    answer = Sweep(plan.name, plan.axes, settings, results, rows, plan.path)
+    _store(answer, keys)
     return answer
+
+
+def _measured(result: Result) -> dict[str, Any]:
+    """What a result adds to its point's row."""
+    return {**result.summary, DIGEST: result.digest}
 
 
 def run_shard(plan: Plan, shard: Shard, means: pool.Means) -> None:
@@ -231,23 +250,20 @@ def run_shard(plan: Plan, shard: Shard, means: pool.Means) -> None:
     pool.run_missing(shard.of(plan.points), plan.store, means)
 
 
-def _store(sweep: Sweep) -> None:
+def _store(sweep: Sweep, keys: Sequence[str]) -> None:
     """Write the index, from which the sweep is opened again, and the table as CSV."""
     index = {
         "name": sweep.name,
         "version": core.version(),
         "axes": sweep.axes,
-        "points": [
-            {"set": s, "key": r.manifest["key"]} for s, r in zip(sweep.settings, sweep.results, strict=True)
-        ],
+        "points": [{"set": s, "key": key} for s, key in zip(sweep.settings, keys, strict=True)],
     }
     replace_text(sweep.path / INDEX, json.dumps(index, indent=2) + "\n")
-    rows = sweep.rows()
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys(name for row in sweep.rows for name in row))
     text = io.StringIO()
     table = csv.DictWriter(text, names, lineterminator="\n")
     table.writeheader()
-    table.writerows({name: "" if v != v else v for name, v in row.items()} for row in rows)
+    table.writerows({name: "" if v != v else v for name, v in row.items()} for row in sweep.rows)
     replace_text(sweep.path / TABLE, text.getvalue())
 
 
@@ -260,4 +276,6 @@ def load_sweep(directory: str | Path) -> Sweep:
         settings, keys = zip(*((dict(p["set"]), str(p["key"])) for p in index["points"]), strict=True)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
         raise ResultError(f"{path / INDEX}: not the index of a finished sweep ({e!r}); sweep again") from None
-    return Sweep(name, axes, list(settings), [load(path / STORE / key) for key in keys], path)
+    results = Results([path / STORE / key for key in keys])
+    rows = [{**setting, **_measured(result)} for setting, result in zip(settings, results, strict=True)]
+    return Sweep(name, axes, list(settings), results, rows, path)

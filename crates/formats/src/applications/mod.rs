@@ -69,6 +69,13 @@ impl WrongRequest {
 /// [`MOST_OPERATIONS`], or a benchmark is given a size.
 pub fn generate(name: &str, parameters: &ApplicationParameters) -> Result<String, WrongRequest> {
     let (base, class) = name.split_once('.').map_or((name, None), |(base, class)| (base, Some(class)));
+    let too_large = || {
+        let problem = format!("it would have more than {MOST_OPERATIONS} operations: use fewer ranks or iterations");
+        WrongRequest::new(RequestPart::Ranks, problem)
+    };
+    if parameters.ranks as usize > MOST_OPERATIONS {
+        return Err(too_large());
+    }
     let mut schedule = ScheduleWriter::new(parameters.ranks);
     if BENCHMARKS.contains(&base) {
         if parameters.size.is_some() {
@@ -95,11 +102,7 @@ pub fn generate(name: &str, parameters: &ApplicationParameters) -> Result<String
         let problem = format!("there is no application '{name}': write one of {known}");
         return Err(WrongRequest::new(RequestPart::Name, problem));
     }
-    if schedule.is_full() {
-        let problem = format!("it would have more than {MOST_OPERATIONS} operations: use fewer ranks or iterations");
-        return Err(WrongRequest::new(RequestPart::Ranks, problem));
-    }
-    Ok(schedule.text())
+    if schedule.is_full() { Err(too_large()) } else { Ok(schedule.text()) }
 }
 
 #[cfg(test)]
@@ -135,6 +138,7 @@ mod tests {
             problem("all-to-all", 10_000),
             "it would have more than 20000000 operations: use fewer ranks or iterations"
         );
+        assert!(problem("halo", u32::MAX).starts_with("it would have more than"));
         assert_eq!(problem("halo", 1), "halo on one rank sends nothing: write 2 or more");
         let sized = ApplicationParameters { ranks: 4, size: Some(8), iterations: 1, compute_ns: 0 };
         let wrong = generate("ft", &sized).unwrap_err();
