@@ -111,7 +111,8 @@ impl Sysctls {
     }
 
     fn stack(&self) -> StackConfig {
-        let mut stack = StackConfig { memory: Memory::Tun, ..StackConfig::default() };
+        // The window scale follows from what scripts set alone.
+        let mut stack = StackConfig { memory: Memory::Tun, receive_limit: Bytes::new(0), ..StackConfig::default() };
         if let Some(interval) = self.get("tcp_invalid_ratelimit") {
             stack.challenge_interval = Span::from_ms(interval);
         }

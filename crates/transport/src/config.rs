@@ -158,6 +158,8 @@ pub struct StackConfig {
     pub receive_buffer: Bytes,
     /// Memory of this buffer at most; `None`: what `receive_window` takes (`tcp_rmem`, third number).
     pub receive_memory: Option<Bytes>,
+    /// Memory of this buffer that a program may ask for (`rmem_max`).
+    pub receive_limit: Bytes,
     /// The memory that packets take.
     pub memory: Memory,
     /// The window is taken back where memory is short (`tcp_shrink_window`).
@@ -249,6 +251,7 @@ impl Default for StackConfig {
             send_buffer_max: Bytes::new(4 << 20),
             receive_buffer: Bytes::new(128 << 10),
             receive_memory: None,
+            receive_limit: Bytes::new(4 << 20),
             memory: Memory::Interface,
             shrink_window: false,
         }
@@ -325,9 +328,11 @@ impl TcpConfig {
         if self.tick.is_zero() { Span::ZERO } else { TIMER_SLACK }
     }
 
-    /// The window scale that lets `receive_window` fit in 16 bits (RFC 7323, section 2).
+    /// The window scale that lets `receive_window`, and as much as a program may ask for, fit in 16 bits (RFC 7323,
+    /// section 2).
     pub(crate) fn window_scale(&self) -> u8 {
-        let bits = 64 - self.receive_window.get().leading_zeros() as u8;
+        let most = self.receive_window.get().max(self.stack.receive_limit.get());
+        let bits = 64 - most.leading_zeros() as u8;
         bits.saturating_sub(16)
     }
 }

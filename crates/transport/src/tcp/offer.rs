@@ -77,10 +77,9 @@ impl Offer {
             None => window + window * Memory::BESIDE_PAYLOAD / u64::from(terms.mss),
         };
         let first = terms.stack.receive_buffer.get();
-        // A window that is as large as it is told to be from the start has room for that much payload.
         let (buffer, share) = match terms.autotune {
             Autotune::On => (first.min(most), WHOLE / 2),
-            Autotune::Off => (most, (window * WHOLE).div_ceil(most).min(WHOLE)),
+            Autotune::Off => (most, WHOLE / 2),
             Autotune::Year2012 => (offer_2012::FIRST.min(most), offer_2012::SHARE),
         };
         Offer {
@@ -108,18 +107,18 @@ impl Offer {
     /// What this end's SYN offers to a peer with segments of `mss` bytes.
     pub(crate) fn settle(&mut self, mss: u32) {
         let (mss, space) = (u64::from(mss), self.space());
-        let whole = if space > mss { space / mss * mss } else { space };
-        self.granted = whole.min(UNSCALED);
+        self.granted = if space > mss { space / mss * mss } else { space };
     }
 
     /// By how many bits windows are shifted that are offered from now on.
     pub(crate) fn rescale(&mut self, scale: u8) {
         self.scale = scale;
+        self.granted = self.granted.min(UNSCALED << scale);
     }
 
-    /// The peer's SYN has arrived: the stream starts, with the window that this end's SYN offers.
+    /// The peer's SYN has arrived: the stream starts, with a window of which this end's SYN offers what its field holds.
     pub(crate) fn start(&mut self) {
-        self.window = u64::from(self.unscaled());
+        self.window = self.granted.min(UNSCALED << self.scale);
         self.edge = 1 + self.window;
         self.highest = self.edge;
     }
