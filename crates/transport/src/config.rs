@@ -47,9 +47,10 @@ pub struct TcpConfig {
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1073741824B")))]
     pub receive_window: Bytes,
     /// The receive window starts at what a buffer of 128 KiB holds, packets' own memory included, and is tuned to what
-    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: it is fixed. `"2012"`: it
-    /// is tuned as by kernels of that time, which measured round trips in ticks, from a buffer of 87,380 bytes on;
-    /// without `tcp.receive_window` up to one of 4 MiB. Linux hosts have no such tuning.
+    /// arrives in a round trip, up to `tcp.receive_window` (dynamic right-sizing). `false`: the buffer is fixed. The
+    /// window begins with half of its memory, in whole segments, and takes the rest when packets have shown how much
+    /// memory they take. `"2012"`: it is tuned as by kernels of that time, which measured round trips in ticks, from a
+    /// buffer of 87,380 bytes on; without `tcp.receive_window` up to one of 4 MiB. Linux hosts have no such tuning.
     pub autotune: Autotune,
     /// The most that a sender's stack holds of what the application has written and the peer has not acknowledged,
     /// counted in bytes of payload. Less than a segment counts as one.
@@ -82,7 +83,7 @@ pub struct TcpConfig {
     pub tick: Span,
     /// Negotiate ECN (RFC 3168). DCTCP negotiates it whatever this says.
     pub ecn: bool,
-    /// Which packets of a handshake that negotiates ECN are ECN-capable.
+    /// Which packets of a handshake are ECN-capable on a host that negotiates ECN.
     #[cfg_attr(
         feature = "spec",
         schemars(extend("x-without" = "none on simulated hosts, as in RFC 3168; on Linux hosts both with `dctcp`, else \
@@ -133,7 +134,7 @@ pub enum EctSyn {
     None,
     /// The SYN-ACK (ECN+; RFC 5562).
     SynAck,
-    /// The SYN and the SYN-ACK (the DCTCP+ of Judd, NSDI'15, section 7.3).
+    /// The SYN and the SYN-ACK, also where the peer does not ask for ECN (the DCTCP+ of Judd, NSDI'15, section 7.3).
     Both,
 }
 
@@ -158,7 +159,7 @@ pub struct StackConfig {
     pub receive_buffer: Bytes,
     /// Memory of this buffer at most; `None`: what `receive_window` takes (`tcp_rmem`, third number).
     pub receive_memory: Option<Bytes>,
-    /// Memory of this buffer that a program may ask for (`rmem_max`).
+    /// The most memory of a receive buffer that a program may ask for (`rmem_max`). The window scale allows for it.
     pub receive_limit: Bytes,
     /// The memory that packets take.
     pub memory: Memory,

@@ -50,7 +50,7 @@ pub(crate) struct Core {
     pub(super) scale: u32,
     pub(super) digest: Digest,
     pub(super) counts: FabricCounts,
-    /// Whether a packet of each host is lost to an injected fault; empty where none is.
+    /// Each host's chance that a packet it sends is lost (injected fault); empty where nothing is lost.
     loss: Vec<Chance>,
     /// An injected fault has lost the packet that was injected last.
     pub(super) last_is_lost: bool,
@@ -355,7 +355,7 @@ impl Core {
         id
     }
 
-    /// A packet has passed the link of a host's interface. Apart, so that it costs nothing where nothing is recorded.
+    /// Records that a packet has passed the link of a host's interface. Not inlined: the hot path records nothing.
     #[cold]
     fn record_departure(&mut self, id: PacketId, host: usize) {
         if let Some(recorder) = &mut self.recorder {
@@ -365,7 +365,7 @@ impl Core {
         }
     }
 
-    /// The same of an output port of a switch.
+    /// Records that a packet has passed the link of a switch's output port. Not inlined, for the same reason.
     #[cold]
     fn record_passage(&mut self, id: PacketId, port: &impl SwitchPort, index: usize) {
         self.record_hop(id, PlaceKind::Port, index);

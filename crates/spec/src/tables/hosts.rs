@@ -37,7 +37,8 @@ pub struct HostsTable {
     /// Largest IP packet, without framing.
     #[schemars(extend("x-least" = "100B", "x-most" = "65535B"))]
     pub mtu: Bytes,
-    /// Probability that a packet is lost on its way into the network (fault injection); less than 1.
+    /// Probability that a packet is lost on its way into the network (fault injection); less than 1. Each host draws
+    /// from a random stream of its own.
     #[schemars(range(min = 0, max = 1))]
     pub loss: f64,
     /// Each host's clock, by which its interface stamps packets, is off by up to this at the start, to either side.

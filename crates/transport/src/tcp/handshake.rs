@@ -4,7 +4,7 @@
 use super::rtt;
 use super::state::{Failure, State};
 use super::teardown::RESET_HEADER;
-use super::terms::Announcement;
+use super::terms::{Announcement, LARGEST_SCALE};
 use super::timer::{Purpose, Timer, timestamp};
 use super::{Connection, Due, Echo};
 use crate::cc::{CongestionControl, EcnUse, Start};
@@ -48,7 +48,8 @@ impl Connection {
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
         self.syn_retries += 1;
         self.sender.stats.syn_retransmits += 1;
-        self.sender.cwr_due = self.state == State::SynSent;
+        // As in Linux, for which this is a loss: the first data carry CWR.
+        self.sender.cwr_due |= self.state == State::SynSent;
         self.send_syn(now);
     }
 
@@ -120,7 +121,7 @@ impl Connection {
         let announcement = Announcement::read(p);
         if let Some(peer) = &announcement {
             self.terms.agree(peer);
-            self.sender.window_scale = peer.scale.unwrap_or(0);
+            self.sender.window_scale = peer.scale.unwrap_or(0).min(LARGEST_SCALE);
         }
         self.receiver.start(p, self.state == State::Listen, &self.terms);
         self.agree_on_ecn(ecn);
@@ -150,11 +151,15 @@ impl Connection {
             0 => Some(rtt::since(self.first_syn, now)),
             _ => rtt::echoed(p.tsecr(), now),
         };
-        if let Some(rtt) = rtt {
-            self.sender.rtt.on_sample(rtt, 1, 1, &self.terms);
-            self.sender.rtt.on_min_sample(rtt);
+        match rtt {
+            Some(rtt) => {
+                self.sender.rtt.on_sample(rtt, 1, 1, &self.terms);
+                self.sender.rtt.on_min_sample(rtt);
+            }
+            None => self.sender.rtt.fall_back(&self.terms),
         }
-        // RFC 6298, section 5.7, and RFC 5681, section 3.1: after more than one timeout the window is one packet.
+        // RFC 6928, section 2: after more than one timeout the first window is one packet. As in Linux not where the
+        // peer echoes the first SYN's timestamp: then the timeouts were needless.
         if self.syn_retries > 1 && p.tsecr() != timestamp(self.first_syn) {
             self.sender.window.cwnd = 1;
         }
@@ -213,7 +218,7 @@ impl Connection {
     /// Whether the SYN, or the SYN-ACK, is ECN-capable.
     fn is_ecn_capable_syn(&self) -> bool {
         match self.terms.ect_syn {
-            // As in Linux, also where the peer does not ask for ECN.
+            // As in Linux the SYN-ACK is ECN-capable also where the peer does not ask for ECN.
             Some(EctSyn::Both) => self.wants_ecn(),
             Some(EctSyn::SynAck) => self.state == State::SynReceived && self.sender.ecn,
             _ => false,

@@ -74,7 +74,7 @@ pub struct Stats {
     pub recoveries: u64,
     /// Reductions taken back because they were spurious.
     pub undos: u64,
-    /// Duplicates reported by the receiver.
+    /// Segments that the receiver reported as duplicates.
     pub duplicates: u64,
     /// Deliveries out of order that were no losses.
     pub reorderings: u64,
@@ -90,7 +90,7 @@ enum Due {
     Nothing,
     /// A SYN or a SYN-ACK.
     Syn,
-    /// A SYN-ACK for a SYN that was sent again, which does not ask for ECN.
+    /// A SYN-ACK that answers a repeated SYN; it does not accept ECN.
     SynAgain,
     /// The third packet of the handshake.
     HandshakeAck,

@@ -116,7 +116,8 @@ impl Offer {
         self.granted = self.granted.min(UNSCALED << scale);
     }
 
-    /// The peer's SYN has arrived: the stream starts, with a window of which this end's SYN offers what its field holds.
+    /// The peer's SYN has arrived: the stream starts. The window is what is granted, also where the unscaled field of
+    /// this end's SYN shows less.
     pub(crate) fn start(&mut self) {
         self.window = self.granted.min(UNSCALED << self.scale);
         self.edge = 1 + self.window;

@@ -157,7 +157,8 @@ impl SendQueue {
         self.backlog > 0 && !self.writes
     }
 
-    /// Whether the program waits, and an ACK has arrived since it was last looked after.
+    /// Whether an ACK has arrived since a program that waits was last looked at. Unlike [`SendQueue::has_news`] it
+    /// changes nothing.
     pub(crate) const fn has_seen_ack(&self) -> bool {
         self.news
     }
@@ -175,6 +176,7 @@ impl SendQueue {
     /// The program takes back what it has not handed over; returns how much that was.
     pub(crate) fn take_back(&mut self) -> u64 {
         self.writes = false;
+        self.news = false;
         self.pending.clear();
         std::mem::take(&mut self.backlog)
     }

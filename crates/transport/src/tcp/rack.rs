@@ -69,8 +69,8 @@ impl Sender {
         let retransmitted = segment.marks.has(Mark::EVER_RETRANSMITTED);
         let rtt = elapsed(segment.sent, now);
         if retransmitted {
-            // The ACK may be for the original: too short a time tells. (The echoed timestamp tells only for cumulative
-            // ACKs: what is echoed for a packet out of order is that of an earlier one.)
+            // The ACK may be for the original, so a time below the smallest round trip is not taken. (Echoed timestamps
+            // are compared for cumulative ACKs only: an ACK of a packet out of order echoes an earlier one's.)
             if Span::from_us(rtt) < self.rtt.min() {
                 return;
             }
@@ -160,16 +160,13 @@ impl Sender {
         Span::from_us(window.saturating_sub(elapsed(segment.sent, now)))
     }
 
-    /// Whether a segment was sent in the microsecond of the newest one that was delivered, and after one that is newer
-    /// still: Linux goes through its segments in the order of their sending, and no further than to that one.
-    fn was_sent_after_what_is_newer(&self, segment: &Segment) -> bool {
-        let is_newer = |other: &Segment| {
-            other.sent.whole_us() == self.rack.sent
-                && other.sent < segment.sent
-                && other.end() >= self.rack.end
-                && other.is_under_way()
-        };
-        segment.sent.whole_us() == self.rack.sent && self.board.iter().any(is_newer)
+    /// When the first segment was sent that is newer than the newest one delivered, though of the same microsecond;
+    /// [`Time::MAX`] where there is none. Linux goes through its segments in the order of their sending and stops at
+    /// this one, so what was sent after it is not looked at.
+    fn first_newer(&self) -> Time {
+        let is_newer =
+            |s: &&Segment| s.sent.whole_us() == self.rack.sent && s.end() >= self.rack.end && s.is_under_way();
+        self.board.iter().filter(is_newer).map(|s| s.sent).min().unwrap_or(Time::MAX)
     }
 
     /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked,
@@ -177,6 +174,7 @@ impl Sender {
     pub(crate) fn rack_detect(&mut self, now: Time, terms: &Terms) -> (u32, bool) {
         let mut marked = 0;
         let mut wait = Span::ZERO;
+        let mut stop = None;
         for i in 0..self.board.len() as usize {
             let segment = *self.board.get(i);
             if (segment.sent.whole_us(), segment.end()) >= (self.rack.sent, self.rack.end) {
@@ -186,7 +184,11 @@ impl Sender {
                 }
                 continue;
             }
-            if !segment.is_under_way() || self.was_sent_after_what_is_newer(&segment) {
+            if !segment.is_under_way() {
+                continue;
+            }
+            let same = segment.sent.whole_us() == self.rack.sent;
+            if same && segment.sent > *stop.get_or_insert_with(|| self.first_newer()) {
                 continue;
             }
             let patience = self.rack_patience(&segment, now);

@@ -291,13 +291,14 @@ impl Receiver {
         self.policy.now = true;
     }
 
-    /// The timestamp to echo is that of the segment which reaches what was acknowledged last (RFC 7323, section 4.3):
-    /// not that of a copy which ends before that.
+    /// The timestamp to echo is that of a segment which begins at or before what was acknowledged last, and does not
+    /// end before it (RFC 7323, section 4.3).
     #[inline]
     pub(crate) fn on_timestamp(&mut self, p: TcpSegment<'_>, terms: &Terms) {
         let newer = !is_before(p.tsval(), self.ts_recent) && p.tsval() != 0;
         let start = self.map.offset(p.seq(), self.acked);
-        if newer && terms.timestamps && start <= self.acked && self.acked <= start + u64::from(p.payload()) {
+        let end = start + u64::from(p.payload()) + u64::from(p.flags().has(TcpFlags::FIN));
+        if newer && terms.timestamps && start <= self.acked && self.acked <= end {
             self.ts_recent = p.tsval();
         }
     }

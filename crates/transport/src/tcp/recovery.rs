@@ -214,9 +214,7 @@ impl Sender {
         let first = blocks[0];
         let within = |outer: (u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
         let duplicate = first.1 <= ack || blocks.get(1).is_some_and(|&second| within(second));
-        if duplicate {
-            self.on_duplicate(first, mss, news);
-        }
+        let duplicate = duplicate && self.on_duplicate(first, mss, news);
         // As in Linux, in their order.
         let blocks = &mut blocks[usize::from(duplicate)..];
         blocks.sort_unstable();
@@ -227,19 +225,29 @@ impl Sender {
         }
     }
 
-    /// A needless copy counts as delivered.
-    fn on_duplicate(&mut self, (start, end): (u64, u64), mss: u32, news: &mut News) {
-        news.duplicate = true;
-        self.stats.duplicates += 1;
-        if self.stats.duplicates <= self.stats.retransmits {
-            news.delivered += end.saturating_sub(start).div_ceil(mss.into()).clamp(1, self.stats.retransmits) as u32;
+    /// A needless copy counts as delivered. As in Linux a report counts for nothing where it is empty, larger than the
+    /// peer's largest window, or of more copies than were sent. Returns whether it counts.
+    fn on_duplicate(&mut self, (start, end): (u64, u64), mss: u32, news: &mut News) -> bool {
+        let bytes = end.saturating_sub(start);
+        if bytes == 0 || bytes > self.peer_window {
+            return false;
         }
+        let copies = bytes.div_ceil(mss.into());
+        self.stats.duplicates += copies;
+        if self.stats.duplicates > self.stats.retransmits {
+            return false;
+        }
+        // At most `retransmits` in all.
+        let copies = copies as u32;
+        news.duplicate = true;
+        news.delivered += copies;
         self.rack_saw_duplicate();
         if self.undo_from.is_some_and(|from| end > from)
             && let Some(left) = &mut self.undo_retransmits
         {
-            *left = left.saturating_sub(1);
+            *left = left.saturating_sub(copies);
         }
+        true
     }
 
     fn sack_range(&mut self, start: u64, end: u64, now: Time, news: &mut News) {

@@ -5,14 +5,16 @@
 //! BSD adds its allowance for the variance of stacks (200 ms) instead of taking the larger: RTO = max(SRTT + 4 RTTVAR +
 //! allowance, floor).
 //!
-//! As in Linux (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 3) the variance is the
-//! largest of a round trip and falls by a quarter of the way at most once in each, and a round trip that becomes shorter
-//! counts little.
+//! As in Linux (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002) the variance term is the
+//! largest deviation of a round trip. Once in each round trip it may fall, by a quarter of what it exceeds that trip's
+//! largest deviation. A sample far below the smoothed round-trip time changes the deviation by an eighth of the usual
+//! amount.
 
 use super::timer::timestamp;
 use crate::config::TcpConfig;
 use firstlight_units::{Span, Time};
 
+/// Unit of the smoothed round-trip time: an eighth of a microsecond, as in Linux.
 const EIGHTH: Span = Span::from_ns(125);
 
 /// A round trip in whole microseconds of the host's clock, as Linux measures it.
@@ -20,10 +22,16 @@ pub(crate) fn since(sent: Time, now: Time) -> Span {
     Span::from_us((now.whole_us() - sent.whole_us()).max(1))
 }
 
-/// The round trip that the echo of a timestamp shows, in milliseconds (RFC 7323, section 4.1), at least one; `None`
-/// where there is none.
+/// Echoes older than this are ignored, as in Linux; in milliseconds.
+const OLDEST_ECHO: u32 = i32::MAX as u32 / 1000;
+/// The timeout of data where a SYN was sent again and its round trip is not known (RFC 6298, section 5.7).
+const FALLBACK: Span = Span::from_secs(3);
+
+/// The round trip that the echo of a timestamp shows, in whole milliseconds (RFC 7323, section 4.1), at least one.
+/// `None` where no timestamp is echoed, or one that is too old or was never sent.
 pub(crate) fn echoed(tsecr: u32, now: Time) -> Option<Span> {
-    (tsecr != 0).then(|| Span::from_ms(u64::from(timestamp(now).wrapping_sub(tsecr).max(1))))
+    let elapsed = timestamp(now).wrapping_sub(tsecr);
+    (tsecr != 0 && elapsed < OLDEST_ECHO).then(|| Span::from_ms(elapsed.max(1).into()))
 }
 
 /// Smoothed round-trip time, its variance, the minimum, and the timeout that follows from them.
@@ -31,11 +39,11 @@ pub(crate) fn echoed(tsecr: u32, now: Time) -> Option<Span> {
 pub(crate) struct RttEstimator {
     /// In eighths of a microsecond; 0 before the first sample.
     smoothed: u64,
-    /// The mean deviation, four times, in microseconds, as the three below.
+    /// Four times the mean deviation, in microseconds.
     deviation: u64,
-    /// The largest deviation of this round trip.
+    /// The largest deviation of this round trip, in microseconds, four times as well.
     largest: u64,
-    /// What the timeout adds to the smoothed round-trip time.
+    /// What the timeout adds to the smoothed round-trip time, in microseconds.
     variance: u64,
     /// This round trip ends when something beyond this stream offset is acknowledged.
     round_end: u64,
@@ -81,8 +89,8 @@ impl RttEstimator {
         self.rto = Span::from_us(self.smoothed / 8 + self.variance).max(config.rto_min).min(config.rto_max);
     }
 
-    /// The deviation moves a quarter of the way, or a 32nd of it where the round trip has become shorter by more than
-    /// that.
+    /// Moves the mean deviation by a quarter of its distance to this sample's error; by a 32nd where the sample is
+    /// below the smoothed round-trip time and its error exceeds the mean deviation.
     fn deviate(&mut self, sample: u64) {
         let (smoothed, quarter) = (self.smoothed / 8, self.deviation / 4);
         let error = smoothed.abs_diff(sample);
@@ -93,6 +101,11 @@ impl RttEstimator {
         } else {
             self.deviation += error - quarter;
         }
+    }
+
+    /// The handshake gave no sample.
+    pub(crate) fn fall_back(&mut self, config: &TcpConfig) {
+        self.rto = FALLBACK.max(config.rto_min).min(config.rto_max);
     }
 
     /// Remembers the smallest round-trip time seen.

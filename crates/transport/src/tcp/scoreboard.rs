@@ -156,7 +156,7 @@ impl Scoreboard {
     pub(crate) fn burst(&self, i: usize) -> (usize, usize) {
         let ends = |&i: &usize| self.segments[i].marks.has(Mark::BURST_END);
         let first = (0..i).rev().find(ends).map_or(0, |before| before + 1);
-        (first, (i..self.segments.len()).find(ends).unwrap_or(i))
+        (first, (i..self.segments.len()).find(ends).unwrap_or(self.segments.len() - 1))
     }
 
     /// The burst that ends with the segment goes on with the next one, if both have few pieces together. Returns

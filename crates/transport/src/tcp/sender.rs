@@ -362,10 +362,9 @@ impl Sender {
         if self.phase >= Phase::Recovery
             && !(self.frto && self.next > self.phase_end)
             && let Some(i) = self.board.next_lost()
+            && !self.copy_waits_for_interface(i, now, terms)
         {
-            if !self.copy_waits_for_interface(i, now, terms) {
-                return Some(self.retransmit(i, now, terms));
-            }
+            return Some(self.retransmit(i, now, terms));
         }
         let sent = self.send_new(room, now, terms);
         if sent.is_none() && self.next == self.written {
@@ -392,6 +391,7 @@ impl Sender {
     /// Cuts a segment off the new data, if a burst goes on or one may begin.
     fn cut(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
         if self.next >= self.burst_end {
+            // As in Linux the buffer may grow between two bursts that one ACK has released.
             if self.queue.has_seen_ack() && self.last_sent == now {
                 self.enlarge_buffer(terms);
             }

@@ -2,8 +2,9 @@
 //!
 //! What waits in the interface delays everything behind it, so a Linux sender keeps little there: what it sends in a
 //! millisecond, or two of its bursts where these are more. A sender that waits looks again whenever one of its packets
-//! has left the interface. One that has nothing else on the way does not wait. Linux documents the bound (ip-sysctl:
-//! `tcp_limit_output_bytes`); how it counts memory is measured: docs/models/tcp.md.
+//! has left the interface. One that has nothing else on the way does not wait. Copies wait at twice that bound; new
+//! data may go out meanwhile. Linux documents the bound (ip-sysctl: `tcp_limit_output_bytes`); how it counts memory is
+//! measured: docs/models/tcp.md.
 //!
 //! The interface tells when a packet will leave it, as a FIFO knows ([`Connection::on_queued`]), or, as one that can be
 //! paused, that one has left ([`Connection::on_left`]).
@@ -17,7 +18,7 @@ use super::terms::Terms;
 use firstlight_units::Time;
 use std::collections::VecDeque;
 
-/// The memory that an acknowledgement without data counts as; measured.
+/// Memory of an ACK without data in the interface, in bytes; measured. Several count as one.
 const ACK: u64 = 2;
 /// The most memory in the interface, whatever the rate (`tcp_limit_output_bytes`).
 const MOST: u64 = 4 << 20;
@@ -30,7 +31,7 @@ pub(crate) struct SmallQueue {
     memory: u64,
     /// Memory of the data packet that was written last and is not in the interface yet.
     written: u32,
-    /// When the last acknowledgement without data leaves.
+    /// When the last packet without payload leaves; [`Time::MAX`]: not known.
     ack_leaves: Time,
     /// Data wait for a packet to leave.
     pub(crate) waits: bool,
@@ -83,7 +84,7 @@ impl SmallQueue {
         (self.waits, self.wake) = (false, Time::MAX);
     }
 
-    /// The memory of all packets in the interface.
+    /// Memory of all packets in the interface, in bytes.
     fn held(&self, now: Time) -> u64 {
         self.memory + if self.ack_leaves > now && self.ack_leaves < Time::MAX { ACK } else { 0 }
     }
@@ -116,16 +117,16 @@ impl Sender {
         true
     }
 
-    /// Whether segment `i`, which is sent again, has to wait for the interface: that may hold twice as much then. What
-    /// goes on with a burst does not wait.
+    /// Whether segment `i`, which is sent again, waits for the interface, which may hold twice as much as for new data.
+    /// A copy that continues the burst of the copy before it does not wait.
     pub(crate) fn copy_waits_for_interface(&mut self, i: usize, now: Time, terms: &Terms) -> bool {
         self.small_queue.forget(now);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
         let (first, last) = self.board.burst(i);
-        let [start, end] = [self.board.get(first).start, self.board.get(last).end()];
         if first < i && self.copied_upto == self.board.get(i).start {
             return false;
         }
+        let [start, end] = [self.board.get(first).start, self.board.get(last).end()];
         let memory = end - start + terms.stack.memory.beside_chunk();
         if self.small_queue.held(now) < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1
         {

@@ -13,7 +13,7 @@ const BARE_HEADER: u16 = 40;
 /// The timestamp option with its padding, in bytes.
 const TIMESTAMPS: u16 = 12;
 /// The largest window scale (RFC 7323, section 2.3).
-const LARGEST_SCALE: u8 = 14;
+pub(super) const LARGEST_SCALE: u8 = 14;
 
 /// The settings of one connection. Until the peer's SYN arrives, the peer is taken to have the same settings.
 #[derive(Clone, Copy, Debug)]

@@ -683,7 +683,7 @@ fn a_syn_that_is_sent_again_does_not_ask_for_ecn() {
     assert!(first.contains('W'), "{first}");
 }
 
-/// RFC 6298, section 5.7: the first window after two timeouts of the SYN is one packet; after one it is the usual.
+/// RFC 6928, section 2: the first window after two timeouts of the SYN is one packet; after one it is the usual.
 #[test]
 fn two_timeouts_of_a_syn_leave_a_window_of_one_packet() {
     for (until, at, window) in [(500, 1024, 10), (1500, 2048, 1)] {

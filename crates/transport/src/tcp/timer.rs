@@ -39,7 +39,7 @@ impl Ticks {
         if self.tick == 0 { span } else { Span::from_ps(span.as_ps().div_ceil(self.tick).saturating_mul(self.tick)) }
     }
 
-    /// The ticks between two moments.
+    /// The time between two moments, each rounded down to a tick.
     pub(crate) const fn between(&self, from: Time, to: Time) -> Span {
         if self.tick == 0 {
             return to.saturating_since(from);
