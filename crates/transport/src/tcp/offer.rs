@@ -49,8 +49,6 @@ pub(crate) struct Offer {
     edge: u64,
     /// Stream offset up to which the window was ever offered.
     highest: u64,
-    /// The buffer is tuned, so that round trips are measured.
-    tuned: bool,
     /// The program has the connection: the buffer may grow.
     accepted: bool,
     scale: u8,
@@ -92,7 +90,6 @@ impl Offer {
             window: 0,
             edge: 0,
             highest: 0,
-            tuned: terms.autotune != Autotune::Off,
             accepted: true,
             scale: 0,
             rtt: 0,
@@ -173,7 +170,6 @@ impl Offer {
     pub(crate) fn set_buffer(&mut self, bytes: Bytes) {
         self.buffer = bytes.get();
         self.most = self.buffer;
-        self.tuned = false;
     }
 
     /// Packets of another size arrive: this one has so much payload, and takes so much memory.
@@ -241,7 +237,7 @@ impl Offer {
     /// trip.
     #[inline]
     pub(crate) fn on_arrival(&mut self, next: u64, now: Time) {
-        if next >= self.round.0 && self.tuned {
+        if next >= self.round.0 {
             if let Some(tuning) = &mut self.of_2012 {
                 tuning.on_arrival(next, self.window, now);
             }
@@ -264,9 +260,6 @@ impl Offer {
     /// if the program is `slow`.
     #[inline]
     pub(crate) fn on_echo(&mut self, timestamp: u32, now: Option<u32>, slow: bool) {
-        if !self.tuned {
-            return;
-        }
         if let Some(tuning) = &mut self.of_2012 {
             if let Some(now) = now {
                 tuning.on_echo(now.wrapping_sub(timestamp));
