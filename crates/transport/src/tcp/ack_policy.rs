@@ -83,7 +83,7 @@ impl AckPolicy {
             interval: None,
             last_size: 0,
             ends: 0,
-            segment: DEFAULT_SEGMENT.min(terms.mss),
+            segment: DEFAULT_SEGMENT.min(terms.whole),
             last_arrival: Time::ZERO,
             compression: Compression { gap: 0, sent: 0, held: 0, until: Time::MAX },
             ticks: Ticks::new(terms.tick),

@@ -157,6 +157,7 @@ impl Connection {
         if !self.receiver.admits(p, &self.terms) || !self.sender.on_ack(p, now, &self.terms) {
             return self.challenge(p, now);
         }
+        self.terms.bound(self.sender.peer_window);
         self.receiver.on_timestamp(p, &self.terms);
         if p.is_data() && self.receiver.on_data(p, now, &self.terms, &self.sender.rtt) {
             self.on_end_of_stream(now);

@@ -326,7 +326,7 @@ impl Receiver {
             self.end = end;
         }
         let ended = self.has_ended();
-        if p.has_stamps() && p.payload() >= terms.mss {
+        if p.has_stamps() && p.payload() >= terms.whole {
             self.sample = Some(latency::sample(&p));
         }
         if terms.timestamps {
@@ -429,7 +429,7 @@ impl Receiver {
         }
         let memory = terms.stack.memory.of(len);
         // A large packet holds several segments.
-        let segment = p.payload().min(terms.mss);
+        let segment = p.payload().min(terms.whole);
         if self.policy.measure(segment, p.flags().has(TcpFlags::PSH)) {
             self.offer.measure(len, memory);
         }

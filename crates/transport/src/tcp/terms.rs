@@ -12,6 +12,10 @@ use std::ops::Deref;
 const BARE_HEADER: u16 = 40;
 /// The timestamp option with its padding, in bytes.
 const TIMESTAMPS: u16 = 12;
+/// Payload of a segment for which every path has room, in bytes.
+const DEFAULT_SEGMENT: u64 = 536;
+/// Payload of the smallest segment to which a window bounds segments, in bytes.
+const LEAST_SEGMENT: u64 = 48;
 /// The largest window scale (RFC 7323, section 2.3).
 pub(super) const LARGEST_SCALE: u8 = 14;
 
@@ -19,7 +23,9 @@ pub(super) const LARGEST_SCALE: u8 = 14;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     config: TcpConfig,
-    /// Payload bytes of a full segment.
+    /// Payload bytes of the largest segment.
+    pub(crate) whole: u32,
+    /// The same of one that this end sends, which is bounded by the peer's window.
     pub(crate) mss: u32,
     /// The largest segment that the peer takes, options included, in bytes.
     pub(crate) segment: u16,
@@ -52,7 +58,8 @@ impl Terms {
         // A kernel keeps these in whole ticks of its clock.
         let rto_variance = config.rto_variance.map(|floor| ticks.whole(floor));
         let config = TcpConfig { rto_min: ticks.whole(config.rto_min), rto_variance, ..*config };
-        let mut terms = Terms { config, mss: 0, segment: 0, header: 0, option, sack, timestamps, scaling: true };
+        let mut terms =
+            Terms { config, whole: 0, mss: 0, segment: 0, header: 0, option, sack, timestamps, scaling: true };
         terms.settle(u16::MAX);
         terms
     }
@@ -69,7 +76,20 @@ impl Terms {
         let options = self.option + if self.timestamps { TIMESTAMPS } else { 0 };
         self.header = BARE_HEADER + options;
         self.segment = segment.min(self.config.mtu - BARE_HEADER);
-        self.mss = u32::from(self.segment.saturating_sub(options).max(1));
+        self.whole = u32::from(self.segment.saturating_sub(options).max(1));
+        self.mss = self.whole;
+    }
+
+    /// The peer has offered at most so many bytes: a segment takes half of that at most, where it is more than a default
+    /// segment (RFC 9293, section 3.7.1), as in Linux.
+    #[inline]
+    pub(crate) fn bound(&mut self, window: u64) {
+        if 0 < window && window < 2 * u64::from(self.whole) {
+            let most = if window > DEFAULT_SEGMENT { window / 2 } else { window };
+            self.mss = self.whole.min(most.max(LEAST_SEGMENT) as u32);
+        } else {
+            self.mss = self.whole;
+        }
     }
 
     /// The most packets that the congestion window may count.
