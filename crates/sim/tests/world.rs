@@ -53,7 +53,7 @@ fn a_timer_goes_off_at_its_time() {
     let mut config = flow(0, 1, None);
     // A receive window that does not grow, for a packet that lets it grow is acknowledged at once; of seven packets,
     // for more than half of a window is pushed.
-    let (receive_window, autotune) = (Bytes::new(7 * 8948), Autotune::Off);
+    let (receive_window, autotune) = (Bytes::new(7 * 8948), Autotune::Year2012);
     let tcp = TcpConfig { initial_window: 1, quick_acks: 0, receive_window, autotune, ..config.tcp };
     config.tcp = TcpConfig { delayed_ack: us(500), tick: Span::ZERO, ..tcp };
     let mut world = World::new(fabric, vec![config], 1).unwrap();

@@ -133,9 +133,9 @@ fn losses_have_their_reasons() {
     let flows: String = (1..4).map(|host| flow(host, 0, 50_000, "0s")).collect();
     let (star, racks) = (format!("{STAR}{flows}"), format!("{RACKS}{}", flow(0, 1, 1_000_000, "0s").repeat(4)));
     // Each flow's second segment waits for the ACK of the first.
-    let short: String = (0..20).map(|start| flow(1, 0, 2000, &format!("{start}ms"))).collect();
+    let short: String = (0..60).map(|start| flow(1, 0, 2000, &format!("{start}ms"))).collect();
     let short = format!("{STAR}{short}");
-    let acks = [("hosts.loss", "0.2"), ("tcp.initial_window", "1"), ("measure.account_events", "20")];
+    let acks = [("hosts.loss", "0.2"), ("tcp.initial_window", "1"), ("measure.account_events", "60")];
     let buffer = [("adapter.drain", "1Gbps"), ("adapter.receive_buffer", "9kB")];
     let early = [("switch.queue", "100"), ("switch.ecn", "4"), ("switch.drop_non_ect", "1")];
     // The circuit is slower than the host: the VOQ holds more at the end of the day than it may at night.

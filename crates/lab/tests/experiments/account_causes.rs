@@ -129,18 +129,6 @@ fn an_interface_has_room_for_one_packet() {
     assert_eq!(time(&outcome, 0, ["handshake", "", "", ""]), HANDSHAKE);
 }
 
-/// The window has room for one segment, and the ACK that opens it again is dropped: the sender probes the window after
-/// its timeout, and the answer opens it.
-#[test]
-fn a_lost_window_update_is_probed() {
-    let text = format!("{STAR}[switch]\nqueue = 1\n{}{}", flow(1, 0, 17_896, "0s"), flow(2, 1, 8000, "8us"));
-    let set = [("hosts.mtu", "9000B"), ("tcp.receive_window", "9kB"), ("tcp.rto_min", "200ms")];
-    let outcome = exact(&text, &set);
-    let probe = cause(&outcome, 0, "window_probe");
-    assert_eq!(time(&outcome, 0, ["receive_window", "window_probe", "host1", ""]), probe);
-    assert_eq!(probe / (1000 * US), 200, "{probe} ps");
-}
-
 /// As `a_lost_tail_costs_a_timeout`, with tail loss probes. That of a lone packet comes after twice the round trip and
 /// the shortest timeout, but no later than the timeout, which is after one round trip, in whole microseconds, and the
 /// shortest timeout.
