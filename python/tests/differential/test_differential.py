@@ -8,7 +8,7 @@ import pytest
 from firstlight.linux.kernels import Kernel
 
 from . import many, packets, sends
-from .__main__ import SHRINKS, Verdict, judge, kinds, shrink, spread, summary
+from .__main__ import KINDS, SHRINKS, Verdict, judge, kinds, shrink, spread, summary
 from .case import Case, Flow, draw
 from .packets import Connection, Row
 
@@ -202,3 +202,19 @@ def test_packets_are_equal(name: str, kernel: Kernel) -> None:
     assert verdict.failure is None
     assert verdict.first is None, verdict.first
     assert verdict.apart is not None and verdict.apart < 0.1
+
+
+@pytest.mark.parametrize(("window", "mtu"), [("9kB", 9000), ("64kB", 1500), ("256kB", 9000)])
+def test_packets_are_equal_with_fixed_receive_buffers(
+    window: str, mtu: int, kernel: Kernel, tmp_path: Path
+) -> None:
+    """9 kB have room for no two segments: these become smaller."""
+    text = replace(SMALL, mtu=mtu, flows=(Flow(1_000_000, 0),)).text()
+    file = tmp_path / "case.toml"
+    file.write_text(text.replace("[tcp]\n", f'[tcp]\nreceive_window = "{window}"\n'), encoding="utf-8")
+    captures = []
+    for kind in KINDS:
+        capture = firstlight.run(file, {"hosts.kind": kind}, out=tmp_path / kind).capture
+        assert isinstance(capture, Path)
+        captures.append(packets.read(capture))
+    assert packets.difference(*captures) is None
