@@ -80,8 +80,8 @@ impl Terms {
         self.mss = self.whole;
     }
 
-    /// The peer has offered at most so many bytes: a segment takes half of that at most, where it is more than a default
-    /// segment (RFC 9293, section 3.7.1), as in Linux.
+    /// The peer has offered at most so many bytes: as in Linux a segment takes half of that at most, where it is more
+    /// than a default segment (RFC 9293, section 3.7.1).
     #[inline]
     pub(crate) fn bound(&mut self, window: u64) {
         if 0 < window && window < 2 * u64::from(self.whole) {
