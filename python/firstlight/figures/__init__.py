@@ -2,4 +2,8 @@
 
 import os
 
-os.environ["MPLBACKEND"] = "Agg"  # figures are files; a backend that matplotlib does not know is an error
+try:
+    import matplotlib  # noqa: F401
+except ValueError:
+    # MPLBACKEND names a backend that matplotlib does not know; figures are files.
+    os.environ["MPLBACKEND"] = "Agg"
