@@ -2,8 +2,6 @@
 
 import os
 
-try:
-    import matplotlib  # noqa: F401
-except ValueError:
-    # MPLBACKEND names a backend that matplotlib does not know; figures are files.
+# Figures are files, and a backend that matplotlib does not know is an error. Notebooks keep theirs, a module.
+if not os.environ.get("MPLBACKEND", "module://").startswith("module://"):
     os.environ["MPLBACKEND"] = "Agg"
