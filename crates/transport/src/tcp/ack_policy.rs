@@ -11,7 +11,7 @@
 //! `tcp_comp_sack_*`), and no longer than until a timer expires that was set for an earlier delayed ACK.
 
 use super::rtt::RttEstimator;
-use super::terms::Terms;
+use super::terms::{DEFAULT_SEGMENT, Terms};
 use super::timer::Ticks;
 use firstlight_units::{Span, Time};
 
@@ -27,8 +27,6 @@ const LONGEST_COMPRESSION: Span = Span::from_ms(1);
 const COMPRESSION_SLACK: Span = Span::from_us(10);
 /// The longest delay of an ACK, where data arrive slowly, in least delays (Linux: 200 ms).
 const LONGEST_DELAY: u64 = 5;
-/// The least segment size that is assumed before data arrive: the default segment (RFC 9293, section 3.7.1).
-const DEFAULT_SEGMENT: u32 = 536;
 
 /// ACKs that are being held back.
 #[derive(Clone, Copy, Debug)]

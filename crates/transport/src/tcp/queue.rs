@@ -14,7 +14,7 @@
 
 use super::info::Limited;
 use super::sender::Sender;
-use super::terms::Terms;
+use super::terms::{Terms, share_of};
 use super::timer::Purpose;
 use crate::config::{Memory, TcpConfig};
 use firstlight_units::{Bytes, Time};
@@ -343,9 +343,7 @@ impl Sender {
         if !terms.bursts {
             return mss;
         }
-        // Half of a window that is larger than a default segment (RFC 9293, section 3.7.1).
-        let half = if self.peer_window > 536 { self.peer_window / 2 } else { self.peer_window };
-        (LARGEST.min(half) / mss).max(1) * mss
+        (LARGEST.min(share_of(self.peer_window)) / mss).max(1) * mss
     }
 
     /// The program goes on handing over, until something is to be sent. False when it cannot go on.

@@ -12,8 +12,8 @@ use std::ops::Deref;
 const BARE_HEADER: u16 = 40;
 /// The timestamp option with its padding, in bytes.
 const TIMESTAMPS: u16 = 12;
-/// Payload of a segment for which every path has room, in bytes.
-const DEFAULT_SEGMENT: u64 = 536;
+/// Payload of a segment for which every path has room, in bytes (RFC 9293, section 3.7.1).
+pub(super) const DEFAULT_SEGMENT: u32 = 536;
 /// Payload of the smallest segment to which a window bounds segments, in bytes.
 const LEAST_SEGMENT: u64 = 48;
 /// The largest window scale (RFC 7323, section 2.3).
@@ -49,6 +49,12 @@ impl Deref for Terms {
     }
 }
 
+/// How much a segment, or a chunk of unsent data, takes at most of the largest window that the peer has offered: half,
+/// where that window is larger than a default segment.
+pub(super) fn share_of(window: u64) -> u64 {
+    if window > DEFAULT_SEGMENT.into() { window / 2 } else { window }
+}
+
 impl Terms {
     /// What holds when the peer has the same settings. `stamped` packets carry timestamps of the interfaces.
     pub(crate) fn new(config: &TcpConfig, stamped: bool) -> Self {
@@ -80,13 +86,11 @@ impl Terms {
         self.mss = self.whole;
     }
 
-    /// The peer has offered at most so many bytes: as in Linux a segment takes half of that at most, where it is more
-    /// than a default segment (RFC 9293, section 3.7.1).
+    /// The peer has offered at most so many bytes, which bounds segments, as in Linux.
     #[inline]
     pub(crate) fn bound(&mut self, window: u64) {
         if 0 < window && window < 2 * u64::from(self.whole) {
-            let most = if window > DEFAULT_SEGMENT { window / 2 } else { window };
-            self.mss = self.whole.min(most.max(LEAST_SEGMENT) as u32);
+            self.mss = self.whole.min(share_of(window).max(LEAST_SEGMENT) as u32);
         } else {
             self.mss = self.whole;
         }

@@ -695,6 +695,15 @@ fn two_timeouts_of_a_syn_leave_a_window_of_one_packet() {
     }
 }
 
+/// Half of a buffer of 9 kB has room for no segment of 9000 B: segments become smaller, and no probe has to be waited
+/// for.
+#[test]
+fn a_small_window_makes_segments_smaller() {
+    let tcp = TcpConfig { receive_window: Bytes::new(9000), autotune: Autotune::Off, ..TcpConfig::default() };
+    let wire = Wire::new("newreno", tcp).send(3).run(after_ms(10));
+    assert_eq!((wire.ends[1].bytes_received(), wire.stats().probes), (3 * 8948, 0));
+}
+
 /// The stream crosses 2^32 on the wire, losses included.
 #[test]
 fn sequence_numbers_wrap() {
