@@ -5,7 +5,8 @@ use crate::error::{Context, Error};
 use crate::fidelity::Late;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -66,12 +67,17 @@ fn go_last() -> bool {
     refused == 0
 }
 
-/// Threads that measure how late timers expire, one on each of the hosts' processors, and others that keep these
-/// processors awake. Also measures how much time a virtual machine loses to its own host meanwhile.
+/// Threads that measure how late timers expire, one on each of the hosts' processors, and what keeps these processors
+/// awake. Also measures how much time a virtual machine loses to its own host meanwhile.
+///
+/// A processor that has halted takes tens of microseconds to wake up in a virtual machine: hosts would be late by that
+/// time at each packet and timer.
 pub struct Watches {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Late>>,
     awake: Vec<JoinHandle<()>>,
+    /// Processors poll while this is open.
+    _polling: Option<File>,
     stolen: [u64; 2],
 }
 
@@ -87,8 +93,9 @@ impl Watches {
             std::thread::spawn(move || stay_awake(processor, &over))
         };
         let threads = processors.iter().map(watch).collect();
-        let awake = processors.iter().map(stay_awake).collect();
-        Watches { threads, awake, over, stolen: stolen() }
+        let polling = poll_when_idle();
+        let awake = if polling.is_some() { Vec::new() } else { processors.iter().map(stay_awake).collect() };
+        Watches { threads, awake, over, _polling: polling, stolen: stolen() }
     }
 
     /// Ends them: how late timers were, and the part of all time that was taken away.
@@ -122,8 +129,17 @@ fn watch(processor: usize, over: &AtomicBool) -> Late {
     late
 }
 
-/// Spins while nothing else wants the processor. A processor that has halted takes tens of microseconds to wake up in a
-/// virtual machine: hosts would be late by that time at each packet and timer.
+/// Asks that no processor sleeps so deeply that it takes time to wake up, for as long as the file is open; none where
+/// the kernel does not choose how deeply (Linux, Documentation/power/pm_qos_interface.rst).
+fn poll_when_idle() -> Option<File> {
+    let driver = fs::read_to_string("/sys/devices/system/cpu/cpuidle/current_driver").ok()?;
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
+    let microseconds = 0_i32.to_ne_bytes();
+    (driver.trim() != "none" && file.write_all(&microseconds).is_ok()).then_some(file)
+}
+
+/// Spins while nothing else wants the processor. Two of these on one processor can starve all other programs (Linux
+/// 6.18): where it can, the kernel polls instead.
 fn stay_awake(processor: usize, over: &AtomicBool) {
     if stay_on(processor).is_err() || !go_last() {
         return;
