@@ -24,8 +24,6 @@ pub(crate) struct FlowEnd {
     pub(crate) class: u8,
     /// The end is in its host's wait queue.
     pub(crate) waits: bool,
-    /// The end is listed among those of its host that hold ACKs back.
-    pub(crate) listed: bool,
 }
 
 impl FlowEnd {
@@ -170,7 +168,6 @@ impl ConnectionTable {
                     receives: side == 1,
                     class: config.class,
                     waits: false,
-                    listed: false,
                 },
             );
         }

@@ -50,8 +50,6 @@ pub struct World {
     /// When flows stop that never end, the last one first.
     stops: Vec<(Time, usize)>,
     timers: EventSet,
-    /// By host, the endpoints that hold ACKs back, and some that have ceased to.
-    holding: Vec<Vec<usize>>,
     control: Option<Box<ControlLoop>>,
     notices: Option<Box<Notices>>,
     now: Time,
@@ -139,7 +137,6 @@ impl World {
         timers.set(messages.next(), EventKind::Message, 0);
         let connections = ConnectionTable::new(built.len() * 2);
         let unfinished = built.iter().filter(|flow| flow.config.size.is_some() && !flow.config.absent).count();
-        let holding = vec![vec![]; fabric.hosts()];
         let (flows, now) = (built, Time::ZERO);
         Ok(World {
             fabric,
@@ -152,7 +149,6 @@ impl World {
             messages,
             stops,
             timers,
-            holding,
             control,
             notices,
             now,
@@ -302,10 +298,6 @@ impl World {
         };
         if let Some(deadline) = flow_end.transmit(index, &mut self.fabric, &mut self.wait_queues, self.now) {
             self.timers.set_if_earlier(deadline, EventKind::Timer, index);
-            if flow_end.connection.held_until() < Time::MAX && !flow_end.listed {
-                flow_end.listed = true;
-                self.holding[flow_end.host.index()].push(index);
-            }
         }
     }
 
@@ -365,42 +357,8 @@ impl World {
             EventKind::Control => self.on_control(),
             EventKind::Message => self.on_messages(),
             EventKind::Notice => self.on_notice(),
-            _ => {
-                let held = self.held_until(event.index()) <= self.now;
-                self.on_deadline(event.index());
-                if held {
-                    self.on_held(event.index());
-                }
-            }
+            _ => self.on_deadline(event.index()),
         }
-    }
-
-    /// Until when an endpoint holds ACKs back; [`Time::MAX`] where it holds none.
-    fn held_until(&self, endpoint: usize) -> Time {
-        self.connections.get(endpoint).map_or(Time::MAX, |flow_end| flow_end.connection.held_until())
-    }
-
-    /// The timer of an endpoint that held ACKs back has expired. With it go those of its host's other endpoints that
-    /// may expire by now, in the order of their times, up to the first one that may not.
-    #[cold]
-    fn on_held(&mut self, endpoint: usize) {
-        let host = self.connections.get(endpoint).expect("it has held ACKs back").host.index();
-        let mut holding = std::mem::take(&mut self.holding[host]);
-        holding.retain(|other| {
-            let holds = self.held_until(*other) < Time::MAX;
-            if let Some(flow_end) = self.connections.get_mut(*other) {
-                flow_end.listed = holds;
-            }
-            holds
-        });
-        holding.sort_by_key(|other| self.held_until(*other));
-        for other in &holding {
-            if !self.connections.get_mut(*other).is_some_and(|end| end.connection.on_other_timer(self.now)) {
-                break;
-            }
-            self.on_deadline(*other);
-        }
-        self.holding[host] = holding;
     }
 
     /// A connection's timer goes off: a flow starts, a deadline has come, or it has moved back meanwhile.

@@ -277,17 +277,6 @@ impl AckPolicy {
         self.compression.until
     }
 
-    /// Another timer of the host expires: with it all those that may expire by now. Returns whether ACKs that were held
-    /// back are due.
-    pub(crate) fn on_other_timer(&mut self, now: Time) -> bool {
-        let until = &mut self.compression.until;
-        let due = *until < Time::MAX && *until <= now + COMPRESSION_SLACK;
-        if due {
-            *until = now;
-        }
-        due
-    }
-
     /// More lies beyond the gap that begins at `gap`: acknowledge now or with what follows.
     /// `round_trip` is what the receiver takes for the round trip, or 0 where it knows none: then the timer's slack is
     /// all.
@@ -345,19 +334,6 @@ impl AckPolicy {
 mod tests {
     use super::*;
     use crate::config::TcpConfig;
-
-    /// ACKs that are held back for 30 us and 10 us of slack go out with another timer of the host after 30 us.
-    #[test]
-    fn timers_with_slack_expire_together() {
-        let mut policy = AckPolicy::new(&Terms::new(&TcpConfig::default(), false));
-        let start = Time::ZERO + Span::from_us(1);
-        assert_eq!((policy.held_until(), policy.on_other_timer(start)), (Time::MAX, false));
-        (0..=UNCOMPRESSED).for_each(|_| policy.compress(1, start, Span::from_us(91)));
-        let due = start + Span::from_ps(30_030_000);
-        assert_eq!(policy.held_until(), due + COMPRESSION_SLACK);
-        assert!(!policy.on_other_timer(due - Span::from_ps(1)));
-        assert!(policy.on_other_timer(due) && policy.deadline() == due);
-    }
 
     /// The timer of a delayed ACK that has gone out sends what is held back.
     #[test]

@@ -182,18 +182,6 @@ impl Connection {
         acknowledges || expires || self.sender.wakes_at() <= now
     }
 
-    /// When a timer ends the holding back of ACKs; [`Time::MAX`] where none are held back (Linux's SACK compression).
-    #[inline]
-    pub fn held_until(&self) -> Time {
-        self.receiver.policy.held_until()
-    }
-
-    /// Another connection of this host has such a timer, and it expires now. A kernel lets timers with slack expire
-    /// together: returns whether [`Connection::on_timeout`] is due now.
-    pub fn on_other_timer(&mut self, now: Time) -> bool {
-        self.receiver.policy.on_other_timer(now)
-    }
-
     /// When [`Connection::on_timeout`] is to be called, unless something happens before.
     #[inline]
     pub fn poll_timeout(&mut self) -> Option<Time> {

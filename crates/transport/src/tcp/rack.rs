@@ -33,6 +33,8 @@ pub(crate) struct Rack {
     highest_before: u64,
     /// The lowest offset that this ACK tells of too late, in order of sending; [`u64::MAX`] when there is none.
     late: u64,
+    /// Something was delivered since losses were looked for.
+    advanced: bool,
     pub(crate) reordering_seen: bool,
     /// Packets by which delivery has been out of order, at most.
     pub(crate) reordering: u32,
@@ -53,6 +55,7 @@ impl Default for Rack {
             highest: 0,
             highest_before: 0,
             late: u64::MAX,
+            advanced: false,
             reordering_seen: false,
             reordering: DUP_THRESHOLD,
             widen: 1,
@@ -80,6 +83,7 @@ impl Sender {
         self.rack.highest = self.rack.highest.max(segment.end());
         // As in Linux the round trip is that of whatever was delivered last, also when it was sent before.
         self.rack.rtt = rtt;
+        self.rack.advanced = true;
         if (segment.sent.whole_us(), segment.end()) > (self.rack.sent, self.rack.end) {
             self.rack.sent = segment.sent.whole_us();
             self.rack.end = segment.end();
@@ -91,6 +95,19 @@ impl Sender {
     pub(crate) fn rack_begin_ack(&mut self) {
         self.rack.highest_before = self.rack.highest;
         self.rack.late = u64::MAX;
+    }
+
+    /// A DSACK tells of needless copies of what is reported, but not yet acknowledged: originals that came late.
+    #[cold]
+    pub(crate) fn rack_found_needless(&mut self, (start, end): (u64, u64)) {
+        let first = self.board.index_from(start);
+        let came_late = |s: &&Segment| {
+            s.start < self.rack.highest && s.marks.has(Mark::SACKED) && s.marks.has(Mark::EVER_RETRANSMITTED)
+        };
+        let reported = self.board.iter().skip(first).take_while(|s| s.end() <= end);
+        if let Some(oldest) = { reported }.find(came_late) {
+            self.rack.late = self.rack.late.min(oldest.start);
+        }
     }
 
     /// An ACK told of something that was sent before what earlier ones told of: it was overtaken, by so many packets.
@@ -110,9 +127,10 @@ impl Sender {
         }
     }
 
-    /// A DSACK tells of a needless retransmission: the window was too narrow (section 6.2, step 4).
+    /// A DSACK tells of a needless retransmission that was no probe: the window was too narrow (section 6.2, step 4).
+    /// As in Linux it says nothing of a path that has not reordered anything.
     pub(crate) fn rack_saw_duplicate(&mut self) {
-        self.rack.duplicate_seen = true;
+        self.rack.duplicate_seen |= self.rack.reordering_seen;
     }
 
     /// A reduction turned out spurious through duplicates: keep the widened window for a while.
@@ -167,6 +185,11 @@ impl Sender {
         let is_newer =
             |s: &&Segment| s.sent.whole_us() == self.rack.sent && s.end() >= self.rack.end && s.is_under_way();
         self.board.iter().filter(is_newer).map(|s| s.sent).min().unwrap_or(Time::MAX)
+    }
+
+    /// An ACK arrived: section 6.2, step 5, if anything was delivered since the last time.
+    pub(crate) fn rack_detect_by_ack(&mut self, now: Time, terms: &Terms) -> (u32, bool) {
+        if std::mem::take(&mut self.rack.advanced) { self.rack_detect(now, terms) } else { (0, false) }
     }
 
     /// Section 6.2, step 5: marks what is lost and arms the timer for what may be. Returns how many were marked,

@@ -161,7 +161,7 @@ impl Sender {
     }
 
     fn may_raise(&self, news: &News) -> bool {
-        news.advanced || self.rack.reordering > super::rack::DUP_THRESHOLD
+        news.advanced || news.sacked && self.rack.reordering > super::rack::DUP_THRESHOLD
     }
 
     /// Removes what `ack` covers. Where it echoes a timestamp older than a copy, the original had arrived (RFC 8985,
@@ -223,6 +223,9 @@ impl Sender {
                 self.sack_range(start, end, now, news);
             }
         }
+        if duplicate && first.1 > self.una {
+            self.rack_found_needless(first);
+        }
     }
 
     /// A needless copy counts as delivered. As in Linux a report counts for nothing where it is empty, larger than the
@@ -241,7 +244,9 @@ impl Sender {
         let copies = copies as u32;
         news.duplicate = true;
         news.delivered += copies;
-        self.rack_saw_duplicate();
+        if self.probe_end != Some(end) {
+            self.rack_saw_duplicate();
+        }
         if self.undo_from.is_some_and(|from| end > from)
             && let Some(left) = &mut self.undo_retransmits
         {
@@ -371,8 +376,8 @@ impl Sender {
             }
             Phase::Loss => {
                 self.after_timeout(news, tsecr);
-                if self.phase == Phase::Loss {
-                    self.detect(news, now, terms);
+                // A copy that is lost as well begins a recovery.
+                if self.phase == Phase::Loss && !self.detect(news, now, terms) {
                     return;
                 }
             }
@@ -396,13 +401,17 @@ impl Sender {
         debug_assert!(self.una >= prior_una);
     }
 
-    fn detect(&mut self, news: &mut News, now: Time, terms: &Terms) {
+    /// Finds what is lost. Returns whether copies are among it, of a peer that reports what it has.
+    fn detect(&mut self, news: &mut News, now: Time, terms: &Terms) -> bool {
         if !terms.sack {
-            return self.detect_without_sack(news.advanced);
+            self.detect_without_sack(news.advanced);
+            return false;
         }
-        let (lost, armed) = self.rack_detect(now, terms);
+        let copies = self.board.retransmitted();
+        let (lost, armed) = self.rack_detect_by_ack(now, terms);
         news.lost += lost;
         news.arm &= !armed;
+        self.board.retransmitted() < copies
     }
 
     fn keep_open(&mut self) {
