@@ -198,7 +198,7 @@ pub trait CongestionControl {
     /// The retransmission timer expired; `ssthresh` was asked before.
     fn on_timeout(&mut self, _window: &mut Window) {}
 
-    /// It expired once more, with no ACK in between and without a question.
+    /// It expired without that question: once more with no ACK in between, or in a recovery.
     fn on_repeated_timeout(&mut self) {}
 
     /// The reduction was spurious: the window to go back to, given the one before it.

@@ -109,6 +109,10 @@ impl CongestionControl for Bic {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
+        self.on_repeated_timeout();
+    }
+
+    fn on_repeated_timeout(&mut self) {
         self.last_max = 0;
     }
 

@@ -266,6 +266,10 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
+        self.on_repeated_timeout();
+    }
+
+    fn on_repeated_timeout(&mut self) {
         // Section 4.8: the first epoch after a timeout has its plateau where it starts.
         self.w_max = 0.0;
         self.epoch = None;
@@ -278,8 +282,11 @@ impl CongestionControl for Cubic {
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
-        self.w_max = self.w_max_before;
-        self.epoch = None;
+        // Section 4.9.1; as measured, Linux goes back with the window alone.
+        if !self.config.coarse {
+            self.w_max = self.w_max_before;
+            self.epoch = None;
+        }
         window.cwnd.max(prior_cwnd)
     }
 }

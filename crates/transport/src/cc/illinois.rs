@@ -155,6 +155,10 @@ impl CongestionControl for Illinois {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
+        self.on_repeated_timeout();
+    }
+
+    fn on_repeated_timeout(&mut self) {
         (self.alpha, self.beta) = (1.0, BETA.1);
         (self.queued, self.empty, self.sum, self.samples) = (false, 0, 0.0, 0);
     }

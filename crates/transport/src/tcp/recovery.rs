@@ -575,7 +575,7 @@ impl Sender {
             self.window.ssthresh = self.cc.ssthresh(&self.window, false);
             self.cc.on_timeout(&mut self.window);
             self.watch_for_undo();
-        } else if self.retries > 0 {
+        } else {
             self.cc.on_repeated_timeout();
         }
         if self.phase <= Phase::Disorder && self.board.sacked() >= super::rack::DUP_THRESHOLD {
