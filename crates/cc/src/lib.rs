@@ -96,7 +96,8 @@ pub struct Ack {
     pub ece: bool,
     /// A reduction is under way: the endpoint moves the window to the threshold.
     pub reducing: bool,
-    /// Nothing was lost or out of order before this ACK, and no reduction was under way.
+    /// Nothing was lost or out of order before this ACK, and no reduction was under way; where the window may grow,
+    /// after it.
     pub open: bool,
     /// Everything before this stream offset is acknowledged.
     pub una: u64,

@@ -1,18 +1,18 @@
 //! Vegas: the window keeps a few packets in the queue (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance
 //! on a Global Internet", IEEE JSAC 13(8), 1995, section III).
 //!
-//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT, diff = (expected - actual) BaseRTT = cwnd (1 -
-//! BaseRTT / RTT), the packets of this flow that wait somewhere. Below alpha the window grows by one packet, above beta
-//! it shrinks by one. Slow start doubles the window every other round trip, stands still in between for a valid
-//! comparison, and ends when diff exceeds gamma.
+//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT; from their difference follows how many packets
+//! of this flow wait somewhere. Below alpha the window grows by one packet, above beta it shrinks by one. Slow start
+//! ends when more than gamma wait.
 //!
-//! Deviations: the paper counts what was sent in the round trip of one distinguished segment; here that is the window
-//! (which moves only while it is what limits). RTT is the smallest of the round and not that of one segment, so that
-//! one delayed ACK is not taken for a queue. Loss is Reno's: the paper's own timeouts on duplicate ACKs are what RACK
-//! does today.
+//! Deviations, as measured on Linux: the packets that wait are (expected - actual) RTT = cwnd (RTT / BaseRTT - 1), which
+//! is more than the paper's (expected - actual) BaseRTT where the queue is long. Slow start doubles the window in every
+//! round trip, not in every other one, and ends with one packet more than BaseRTT asks for. RTT is the smallest of the
+//! round; a round of two samples or fewer, and a connection that has lost something, grow as Reno does. BaseRTT is
+//! forgotten whenever nothing is in flight. Loss is Reno's.
 
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, NewReno, NewRenoConfig, Window};
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
 
 /// TCP Vegas (Brakmo and Peterson, 1995).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,83 +51,101 @@ pub struct Vegas {
     config: VegasConfig,
     /// The smallest round-trip time of all,
     base: Span,
-    /// and of this round.
+    /// and of this round,
     rtt: Span,
-    /// The round ends when this stream offset is acknowledged.
+    /// of so many samples.
+    samples: u32,
+    /// The round ends when more than this stream offset is acknowledged.
     round_end: u64,
-    /// Slow start: this round doubles the window.
-    doubling: bool,
-    /// The window is to grow by a packet.
-    raise: bool,
+    /// Everything before this stream offset is acknowledged,
+    una: u64,
+    /// and nothing is known to be lost or out of order.
+    open: bool,
     reno: NewReno,
 }
+
+/// Samples of a round that are too few to be compared.
+const FEW: u32 = 2;
 
 impl Vegas {
     /// A controller for one connection.
     pub fn new(config: VegasConfig, tick: Span) -> Self {
         let reno = NewReno::new(NewRenoConfig {}, tick);
-        Vegas { config, base: Span::MAX, rtt: Span::MAX, round_end: 0, doubling: true, raise: false, reno }
+        Vegas { config, base: Span::MAX, rtt: Span::MAX, samples: 0, round_end: 0, una: 0, open: true, reno }
     }
 
-    /// Packets of this flow that wait in queues.
-    fn diff(&self, cwnd: u32) -> f64 {
-        let waiting = (self.rtt - self.base).as_ps() as f64 / self.rtt.as_ps().max(1) as f64;
-        f64::from(cwnd) * waiting
+    fn begin_round(&mut self, next: u64) {
+        self.round_end = next;
+        (self.rtt, self.samples) = (Span::MAX, 0);
     }
 
-    fn end_round(&mut self, window: &mut Window) {
-        self.raise = false;
-        if self.rtt == Span::MAX {
-            return;
+    /// The window that leaves nothing waiting, and how many packets wait.
+    fn compare(&self, cwnd: u32) -> (u32, u64) {
+        let [base, rtt] = [self.base, self.rtt].map(|time| time.as_ps().max(1));
+        let target = u128::from(cwnd) * u128::from(base) / u128::from(rtt);
+        let waiting = u128::from(cwnd) * u128::from(rtt - base) / u128::from(base);
+        (target as u32, waiting.min(u64::MAX.into()) as u64)
+    }
+
+    fn end_round(&mut self, window: &mut Window, ack: &Ack) {
+        if self.samples <= FEW {
+            self.reno.grow(window, ack);
+            return self.begin_round(ack.next);
         }
-        let diff = self.diff(window.cwnd);
-        self.rtt = Span::MAX;
-        if window.in_slow_start() {
-            self.doubling = !self.doubling;
-            if diff > f64::from(self.config.gamma) {
-                window.ssthresh = window.cwnd.max(window.floor);
-            }
-        } else if diff < f64::from(self.config.alpha) {
-            self.raise = true;
-        } else if diff > f64::from(self.config.beta) && window.cwnd > window.floor {
+        let (target, waiting) = self.compare(window.cwnd);
+        let slow_start = window.in_slow_start();
+        if slow_start && waiting > self.config.gamma.into() {
+            window.cwnd = window.cwnd.min(target + 1);
+            window.ssthresh = window.ssthresh.min(window.cwnd - 1);
+        } else if slow_start {
+            window.slow_start(ack.delivered);
+        } else if waiting > self.config.beta.into() {
             window.cwnd -= 1;
             // Below an old threshold slow start would begin again.
-            window.ssthresh = window.ssthresh.min(window.cwnd);
+            window.ssthresh = window.ssthresh.min(window.cwnd.saturating_sub(1));
+        } else if waiting < self.config.alpha.into() {
+            window.cwnd += 1;
         }
+        window.cwnd = window.cwnd.max(window.floor);
+        window.ssthresh = window.ssthresh.max(window.cwnd / 2 + window.cwnd / 4).max(window.floor);
+        self.begin_round(ack.next);
     }
 }
 
 impl CongestionControl for Vegas {
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        self.open &= ack.open;
+        self.una = ack.una;
         if let Some(rtt) = ack.rtt {
+            // In whole microseconds, and never none.
+            let rtt = rtt + Span::from_us(1);
             self.base = self.base.min(rtt);
             self.rtt = self.rtt.min(rtt);
-        }
-        if ack.una > self.round_end {
-            self.round_end = ack.next;
-            self.end_round(window);
+            self.samples += 1;
         }
     }
 
+    fn on_resume(&mut self, _now: Time, _last_sent: Time) {
+        self.base = Span::MAX;
+        self.begin_round(self.una);
+    }
+
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        if window.in_slow_start() {
-            if self.doubling {
-                window.slow_start(ack.delivered);
-            }
-        } else if std::mem::take(&mut self.raise) {
-            window.cwnd += 1;
+        if ack.open && !self.open {
+            self.begin_round(ack.next);
+        }
+        self.open = ack.open;
+        if !self.open {
+            self.reno.grow(window, ack);
+        } else if ack.una > self.round_end {
+            self.end_round(window, ack);
+        } else if window.in_slow_start() {
+            window.slow_start(ack.delivered);
         }
     }
 
     fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
-        self.raise = false;
-        // What this round measured was before.
-        self.rtt = Span::MAX;
         self.reno.ssthresh(window, marked)
-    }
-
-    fn on_timeout(&mut self, _window: &mut Window) {
-        self.doubling = true;
     }
 }
 
@@ -142,52 +160,65 @@ mod tests {
         let rtt = Some(Span::from_us(rtt_us));
         for i in 0..u64::from(window.cwnd) {
             let (una, next) = (una + i, next + i + 1);
-            let ack = Ack { delivered: 1, rtt, srtt: rtt, una, next, ..Ack::default() };
+            let ack = Ack { delivered: 1, rtt, srtt: rtt, una, next, open: true, ..Ack::default() };
             vegas.on_ack(window, &ack);
             vegas.grow(window, &ack);
         }
         window.cwnd
     }
 
-    /// A base of 100 us and a window of 20: diff is 20 (1 - 100 / RTT).
+    /// Times are taken one microsecond longer: a base of 100 us, and 20 (RTT / 100 - 1) packets wait.
     #[test]
     fn keeps_between_alpha_and_beta() {
         let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
         let mut window = Window { cwnd: 20, ssthresh: 10, ..Window::new(1) };
         let mut after = |rtt_us| round(&mut vegas, &mut window, rtt_us);
         // The first ACK of a round ends the one before, so that the smaller of the two counts.
-        assert_eq!(after(100), 21, "nothing waits");
-        assert_eq!(after(112), 22, "still nothing");
-        assert_eq!(after(115), 22, "22 (1 - 100/112) = 2.4");
-        assert_eq!(after(130), 22, "22 (1 - 100/115) = 2.9");
-        assert_eq!(after(130), 21, "22 (1 - 100/130) = 5.1");
-        assert_eq!(after(130), 20, "21 (1 - 100/130) = 4.8");
-        assert_eq!(after(100), 21, "nothing waits");
+        assert_eq!(after(99), 20, "one sample: as Reno");
+        assert_eq!(after(109), 21, "nothing waits");
+        assert_eq!(after(111), 21, "21 (110 / 100 - 1) = 2.1");
+        assert_eq!(after(130), 21, "21 (112 / 100 - 1) = 2.5");
+        assert_eq!(after(130), 20, "21 (131 / 100 - 1) = 6.5");
+        assert_eq!(after(99), 21, "nothing waits in the ACK that ends the round");
+    }
+
+    /// The paper's comparison would find 20 (1 - 100 / 125) = 4 packets and leave the window; Linux finds 5.
+    #[test]
+    fn counts_what_waits_as_linux_does() {
+        let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
+        let mut window = Window { cwnd: 19, ssthresh: 10, ..Window::new(1) };
+        assert_eq!([99, 124, 124].map(|rtt_us| round(&mut vegas, &mut window, rtt_us)), [19, 20, 19]);
     }
 
     #[test]
     fn slow_start_does_not_begin_again() {
         let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
         let mut window = Window { cwnd: 40, ssthresh: 40, ..Window::new(1) };
-        assert_eq!([100, 200, 200, 200].map(|rtt_us| round(&mut vegas, &mut window, rtt_us))[1..], [42, 41, 40]);
+        assert_eq!([100, 200, 200, 200].map(|rtt_us| round(&mut vegas, &mut window, rtt_us))[1..], [41, 40, 39]);
         assert!(!window.in_slow_start());
     }
 
+    /// Slow start doubles the window and ends with one packet more than a base of 100 us asks for: 40 (100 / 105) + 1.
     #[test]
-    fn slow_start_doubles_every_other_round() {
+    fn slow_start_ends_where_packets_wait() {
         let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
         let mut window = Window::new(10);
-        let seen: Vec<u32> = (0..5).map(|_| round(&mut vegas, &mut window, 100)).collect();
-        assert_eq!(seen, [10, 20, 20, 40, 40]);
-        // 40 (1 - 100 / 102) = 0.8 is not yet a packet, 40 (1 - 100 / 105) = 1.9 is.
-        assert_eq!(round(&mut vegas, &mut window, 100), 80);
+        assert_eq!([99, 99].map(|rtt_us| round(&mut vegas, &mut window, rtt_us)), [20, 40]);
+        round(&mut vegas, &mut window, 104);
         window.cwnd = 40;
-        round(&mut vegas, &mut window, 102);
-        round(&mut vegas, &mut window, 102);
-        assert!(window.in_slow_start());
-        window.cwnd = 40;
-        round(&mut vegas, &mut window, 105);
-        round(&mut vegas, &mut window, 105);
-        assert_eq!((window.in_slow_start(), window.ssthresh), (false, 40));
+        let ends =
+            Ack { delivered: 1, una: vegas.round_end + 1, next: vegas.round_end + 2, open: true, ..Ack::default() };
+        vegas.grow(&mut window, &ends);
+        assert_eq!((window.cwnd, window.ssthresh), (39, 38));
+    }
+
+    /// What was the least round trip is forgotten when nothing is in flight.
+    #[test]
+    fn the_base_is_forgotten_when_nothing_is_in_flight() {
+        let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
+        let mut window = Window { cwnd: 20, ssthresh: 10, ..Window::new(1) };
+        round(&mut vegas, &mut window, 99);
+        vegas.on_resume(Time::ZERO, Time::ZERO);
+        assert_eq!([199, 199, 199].map(|rtt_us| round(&mut vegas, &mut window, rtt_us)), [20, 21, 22]);
     }
 }

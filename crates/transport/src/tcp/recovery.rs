@@ -135,7 +135,7 @@ impl Sender {
         } else if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
         } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
-            self.cc.grow(&mut self.window, &told);
+            self.cc.grow(&mut self.window, &Ack { open: self.phase == Phase::Open, ..told });
         }
         self.window.cwnd = self.window.cwnd.min(terms.window_cap());
         self.note_rate();
