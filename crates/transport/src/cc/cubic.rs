@@ -11,6 +11,7 @@
 //! packet for the rest of the tick: 10 round trips at HZ=1000.
 
 use super::hystart::HyStart;
+use super::round::{in_ticks, tick_of};
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, Window};
 use firstlight_units::{Span, Time};
 
@@ -210,13 +211,13 @@ impl Cubic {
     /// The time on the clock that is used: when the tick began, for the coarse evaluation.
     fn clock(&self, now: Time) -> Time {
         let tick = if self.config.coarse { self.tick } else { Span::ZERO };
-        now - Span::from_ps(now.as_ps().checked_rem(tick.as_ps()).unwrap_or(0))
+        tick_of(now, tick)
     }
 
     /// The least round trip, in whole ticks where time is counted in these.
     fn least_rtt_in_ticks(&self) -> Span {
         let rtt = if self.hystart.min_rtt == Span::MAX { Span::ZERO } else { self.hystart.min_rtt };
-        if self.tick.is_zero() { rtt } else { self.tick * rtt.as_ps().div_ceil(self.tick.as_ps()) }
+        in_ticks(rtt, self.tick)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Round trips and what is measured in each of them.
 
 use super::{Ack, Delivery};
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
 
 /// Round trips, told apart by stream offsets: one ends when all is acknowledged that was in flight at its start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +29,16 @@ impl Round {
 /// A span in started ticks of the host's clock.
 pub(super) fn in_ticks(span: Span, tick: Span) -> Span {
     if tick.is_zero() { span } else { tick * span.as_ps().div_ceil(tick.as_ps()) }
+}
+
+/// What a span is longer than whole ticks of the host's clock.
+pub(super) fn part_of_tick(span: Span, tick: Span) -> Span {
+    Span::from_ps(span.as_ps().checked_rem(tick.as_ps()).unwrap_or(0))
+}
+
+/// When the tick of the host's clock began; `now` where it has none.
+pub(super) fn tick_of(now: Time, tick: Span) -> Time {
+    now - part_of_tick(now - Time::ZERO, tick)
 }
 
 /// The smallest round-trip time of a connection and of its current round trip.

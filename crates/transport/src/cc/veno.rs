@@ -5,18 +5,19 @@
 //! path is not congested: the window grows as in Reno, and a loss takes a fifth of it. Otherwise it grows by one packet
 //! in two round trips, and a loss takes half.
 //!
-//! Deviation: the paper smooths the RTT. Here it is the smallest since the last ACK that could raise the window, as in
-//! Linux (measured: on a path of 20 ms that carries bursts, whose smallest RTT per round stays at the base, windows
-//! above 139 packets grow at half the pace in many rounds). Until a round trip has given three samples the window grows
-//! as in Reno.
+//! Deviations, as measured on Linux: the paper smooths the RTT; here it is the smallest since the last ACK that could
+//! raise the window (on a path of 20 ms that carries bursts, whose smallest RTT per round stays at the base, windows
+//! above 139 packets grow at half the pace in many rounds). Where there is none yet, the whole window waits. N is rounded
+//! up to halves of a packet. BaseRTT is forgotten when nothing is in flight. Until the connection has three samples, that
+//! of its handshake included, and while something is lost or out of order, the window grows as in Reno.
 
 use super::round::RoundRtt;
-use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Window};
-use firstlight_units::Span;
+use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
+use firstlight_units::{Span, Time};
 
 /// With fewer packets in queues the path is not congested.
 const BETA: f64 = 3.0;
-/// Samples in a round trip from which on N is known.
+/// Samples of the connection from which on N is known.
 const ENOUGH: u32 = 3;
 
 /// TCP Veno (Fu and Liew, 2003).
@@ -32,6 +33,8 @@ impl ControllerConfig for VenoConfig {
 #[derive(Clone, Debug)]
 pub struct Veno {
     rtt: RoundRtt,
+    /// Nothing is known to be lost or out of order.
+    open: bool,
     /// Packets that wait in queues, at the last ACK that could raise the window.
     waiting: f64,
     /// The next packet of growth is the one that a congested path admits in two round trips.
@@ -43,7 +46,15 @@ impl Veno {
     /// A controller for one connection.
     pub fn new(_config: VenoConfig, tick: Span) -> Self {
         let reno = NewReno::new(NewRenoConfig {}, tick);
-        Veno { rtt: RoundRtt::default(), waiting: 0.0, due: true, reno }
+        Veno { rtt: RoundRtt::default(), open: true, waiting: 0.0, due: true, reno }
+    }
+
+    /// N in started halves of a packet, of times that are a microsecond longer.
+    fn waiting_in_halves(&self, cwnd: u32, rtt: Span) -> f64 {
+        let [base, rtt] =
+            [self.rtt.base, rtt].map(|time| u128::from(time.as_ps()) + u128::from(Span::from_us(1).as_ps()));
+        let halves = 2 * u64::from(cwnd) - (2 * u128::from(cwnd) * base.min(rtt) / rtt) as u64;
+        halves as f64 / 2.0
     }
 
     /// Half of Reno's increase: of two windows that are acknowledged, one makes the window grow.
@@ -59,22 +70,29 @@ impl Veno {
 }
 
 impl CongestionControl for Veno {
+    fn on_established(&mut self, _window: &mut Window, start: &Start) {
+        self.rtt.add(&Ack { rtt: start.srtt, ..Ack::default() });
+    }
+
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
-        if ack.open {
-            self.rtt.add(ack);
-        } else {
-            self.rtt.reset();
-        }
+        self.rtt.add(ack);
+        self.open &= ack.open;
+    }
+
+    fn on_resume(&mut self, _now: Time, _last_sent: Time) {
+        self.rtt.base = Span::MAX;
+        self.rtt.min = Span::MAX;
+        self.due = true;
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        if self.rtt.samples < ENOUGH {
+        let reopens = std::mem::replace(&mut self.open, ack.open) != ack.open;
+        let rtt = std::mem::replace(&mut self.rtt.min, Span::MAX);
+        let rtt = if reopens { Span::MAX } else { rtt };
+        if !ack.open || self.rtt.samples < ENOUGH {
             return self.reno.grow(window, ack);
         }
-        if self.rtt.min < Span::MAX {
-            self.waiting = self.rtt.waiting(window.cwnd);
-            self.rtt.min = Span::MAX;
-        }
+        self.waiting = self.waiting_in_halves(window.cwnd, rtt);
         if self.waiting < BETA {
             return self.reno.grow(window, ack);
         }

@@ -16,7 +16,7 @@
 //! - RTTmin is counted in started ticks. On a path of 100 us with ticks of 4 ms, B RTTmin is forty times what fits: of
 //!   16 flows on a hybrid fabric every third packet is dropped.
 
-use super::round::in_ticks;
+use super::round::{in_ticks, part_of_tick, tick_of};
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
 use firstlight_units::{Span, Time};
 
@@ -87,7 +87,7 @@ impl Westwood {
 
 impl CongestionControl for Westwood {
     fn on_established(&mut self, _window: &mut Window, start: &Start) {
-        self.since = start.now;
+        self.since = tick_of(start.now, self.tick);
         self.rtt = start.srtt.unwrap_or(Span::ZERO);
         self.min_rtt = start.srtt.unwrap_or(Span::MAX);
     }
@@ -97,8 +97,10 @@ impl CongestionControl for Westwood {
             self.rtt = rtt;
             self.min_rtt = if std::mem::take(&mut self.renew) { rtt } else { self.min_rtt.min(rtt) };
         }
-        if ack.now.saturating_since(self.since) > self.rtt.max(LEAST_SAMPLE) {
-            self.end_sample(ack.now);
+        let now = tick_of(ack.now, self.tick);
+        let least = in_ticks(self.rtt, self.tick).max(LEAST_SAMPLE - part_of_tick(LEAST_SAMPLE, self.tick));
+        if now.saturating_since(self.since) > least {
+            self.end_sample(now);
         }
         self.delivered += ack.delivered;
     }
