@@ -35,12 +35,14 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// When the flow connects, on the engine's clock, as flow `index` of a world with this seed and time scale.
+    /// When the flow connects, on the engine's clock, as flow `index` of a world with this seed and time scale: in whole
+    /// nanoseconds, which hosts' clocks count.
     pub fn starts_at(&self, index: usize, seed: u64, time_scale: u32) -> Time {
         let scale = u64::from(time_scale);
         let mut random = stream(seed, &format!("flow{index}"), "jitter");
         let jitter = uniform(&mut random, (self.jitter * scale).as_ps());
-        Time::ZERO + self.start * scale + Span::from_ps(jitter)
+        let ps = (self.start * scale).as_ps() + jitter;
+        Time::from_ns(ps.div_ceil(Span::from_ns(1).as_ps()))
     }
 }
 

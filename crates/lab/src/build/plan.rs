@@ -91,7 +91,7 @@ fn flow_plan(spec: &Spec, linux: &Linux, number: usize, flow: &Flow, report: &Fl
         stop: flow.stop.map(|stop| nanoseconds(spec, stop)),
         nagle: spec.tcp.nagle,
         interactive: spec.tcp.interactive,
-        start: (flow.messages == 0).then(|| report.start.as_ps().div_ceil(Span::from_ns(1).as_ps())),
+        start: (flow.messages == 0).then(|| report.start.whole_ns()),
     }
 }
 
