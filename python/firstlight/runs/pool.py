@@ -180,6 +180,10 @@ class _Workers:
             worker.start(point, self.store, self.means)
 
     def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
+        if "done" in message:
+            for number in message["done"]:
+                self.report(worker.points.pop(number), "done", 1.0)
+            return
         if "number" not in message:  # the process has ended
             if worker.points:
                 raise errors.RunError(f"{next(iter(worker.points.values())).label}: {message['error']}")
@@ -189,10 +193,6 @@ class _Workers:
             self.report(point, "progress", float(message["progress"]))
         elif "computed" in message:
             worker.has_computed()
-            self.feed(worker)
-        elif "done" in message:
-            del worker.points[message["number"]]
-            self.report(point, "done", 1.0)
             self.feed(worker)
         else:
             kind = getattr(errors, str(message.get("kind")), errors.RunError)
