@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec, check_patience
+from firstlight.dilated.machines import check_one_run
 from firstlight.runs import forkserver, leftovers
 from firstlight.runs.result import Results, is_sound
 from firstlight.runs.run import Surroundings, key_of, surroundings
@@ -126,6 +127,7 @@ def run_missing(points: Iterable[Point], store: Path, means: Means) -> None:
 
     On an error or Ctrl-C all workers are killed and partly written results removed; finished points stay.
     """
+    check_one_run()
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as e:
