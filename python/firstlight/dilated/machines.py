@@ -66,7 +66,7 @@ def check_one_run() -> None:
     """Raise :class:`PlanError` where machines are waited for: they join one run, not the points of many."""
     if _wanted.get() is not None:
         raise PlanError(
-            "machines that join take part in one run at a time: in joined(), call firstlight.run for each point"
+            "machines that join take part in one run at a time: inside joined(), call firstlight.run for each"
         )
 
 
