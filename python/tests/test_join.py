@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import firstlight as fl
 import pytest
@@ -414,6 +416,17 @@ def test_hosts_that_cannot_be_elsewhere(tmp_path: Path, wanted: dict[str, list[s
     whole = plan(tmp_path, flow + program("there", "true", on="host1"))
     with pytest.raises(RunError, match=said):
         parts.divided(whole, wanted)
+
+
+def test_sweeps_and_counted_writes_do_not_go_with_machines(tmp_path: Path) -> None:
+    file = experiment(tmp_path, program("there", "true", on="host1"))
+    (token := tmp_path / "token").write_text("0123456789abcdef" * 2)
+    counted = SimpleNamespace(resolved={"control": {"demand": "adu"}})
+    with machines.joined({"b": ["host1"]}, listen="192.0.2.1:7000", token=token):
+        with pytest.raises(fl.PlanError, match=r"one run at a time: .* call firstlight\.run for each"):
+            fl.sweep(file, axes={"seed": [1, 2]}, out=tmp_path / "s")
+        with pytest.raises(RunError, match=r'demand = "adu".* not counted; use "voq"'):
+            machines.gathered(cast(core.Experiment, counted), cast(parts.Plan, {})).__enter__()
 
 
 @pytest.mark.parametrize(

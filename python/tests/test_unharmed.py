@@ -245,15 +245,43 @@ def test_a_write_that_fails_leaves_no_partial_file(tmp_path: Path, monkeypatch: 
     assert tree(tmp_path) == {"f": b"old"}
 
 
-def test_results_reach_the_disk_before_they_count(
-    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[Path] = []
-    monkeypatch.setattr(staging, "sync", lambda path: synced.append(path))
-    result = fl.run(short, out=tmp_path / "r")
-    assert result.path is not None
-    assert {p.name for p in synced} >= {*(p.name for p in result.path.iterdir())}
-    assert synced[-1] == tmp_path
+def test_results_reach_the_disk_before_they_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[tuple[str, Path]] = []
+    monkeypatch.setattr(staging, "sync", lambda *paths: events.extend(("sync", path) for path in paths))
+    monkeypatch.setattr(staging.Staging, "replace", lambda self: events.append(("rename", self.path)))
+
+    class Files:
+        def write(self, directory: Path) -> None:
+            (directory / "programs").mkdir()
+            (directory / "programs" / "a.out").touch()
+            (directory / "manifest.json").touch()
+
+    results = [staging.Staging(tmp_path / name) for name in ("a", "b")]
+    for result in results:
+        result.__enter__().write(Files())
+    staging.commit_all(results)
+    renamed = events.index(("rename", results[0].path))
+    files = ("", "programs", "programs/a.out", "manifest.json")
+    assert sorted(events[:renamed]) == sorted(("sync", r.path / file) for r in results for file in files)
+    assert events[renamed:] == [*(("rename", r.path) for r in results), ("sync", tmp_path)]
+
+
+def test_syncing_many_files_keeps_few_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / str(number) for number in range(200)]
+    for file in files:
+        file.touch()
+    synced, most = [], 0
+
+    def fsync(handle: int) -> None:
+        nonlocal most
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        most = max(most, len(os.listdir("/proc/self/fd")))
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "fsync", fsync)
+    staging.sync(*files)
+    assert synced == [str(file) for file in files]
+    assert most <= before + staging.AT_ONCE and len(os.listdir("/proc/self/fd")) == before
 
 
 def test_goal_and_report_say_in_one_line_where_they_cannot_write(

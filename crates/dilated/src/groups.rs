@@ -86,6 +86,10 @@ impl Groups {
         let mounts = fs::read_to_string(MOUNTS).context(|| format!("cannot read {MOUNTS}"))?;
         let hierarchy = Hierarchy::find(&mounts)
             .ok_or_else(|| Error::Machine("no control groups for processors are mounted (cgroup, cgroup2)".into()))?;
+        Groups::make_in(&hierarchy, hosts, cores, factor)
+    }
+
+    fn make_in(hierarchy: &Hierarchy, hosts: usize, cores: Option<f64>, factor: u32) -> Result<Self, Error> {
         remove_leftovers(hierarchy.place());
         let folder = hierarchy.place().join(format!("{PREFIX}{}", std::process::id()));
         let what = || format!("cannot make the control group {}", folder.display());
@@ -189,6 +193,22 @@ mod tests {
         assert_eq!(quota(0.5, 100), (1_000, 200_000));
         let (quota, period) = quota(0.001, 1000);
         assert_eq!((quota, period), (1_000, 1_000_000), "the kernel gives no less");
+    }
+
+    /// A folder stands in for a hierarchy of version 2, whose files the kernel makes.
+    #[test]
+    fn groups_of_version_2_are_given_processors_and_limits() {
+        let place = tempfile::tempdir().unwrap();
+        let groups = Groups::make_in(&Hierarchy::Two(place.path().into()), 2, Some(1.0), 20).unwrap();
+        let read = |file: PathBuf| fs::read_to_string(file).unwrap();
+        for shared in [place.path(), &groups.folder] {
+            assert_eq!(read(shared.join("cgroup.subtree_control")), "+cpu", "{}", shared.display());
+        }
+        for host in ["host0", "host1"] {
+            assert_eq!(read(groups.folder.join(host).join("cpu.max")), "1000 20000");
+        }
+        assert!(groups.files().all(|file| file.starts_with(&groups.folder) && file.ends_with("cgroup.procs")));
+        fs::remove_dir_all(&groups.folder).unwrap(); // the kernel's own files go with their group
     }
 
     /// Where the machine lets us make groups.

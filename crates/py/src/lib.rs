@@ -5,6 +5,7 @@ mod circuits;
 mod convert;
 mod error;
 mod goal;
+mod memory;
 mod own;
 mod processor;
 mod progress;

@@ -15,7 +15,7 @@ from typing import Any
 from firstlight import core
 from firstlight.dilated import outputs, parts
 from firstlight.dilated.link import Gone, Link, LinkError, address_of, token_of
-from firstlight.errors import RunError
+from firstlight.errors import PlanError, RunError
 from firstlight.linux.directory import PROGRAMS, RunDirectory
 
 REPORT = "machines.json"
@@ -60,6 +60,14 @@ def joined(
         yield
     finally:
         _wanted.reset(mark)
+
+
+def check_one_run() -> None:
+    """Raise :class:`PlanError` where machines are waited for: they join one run, not the points of many."""
+    if _wanted.get() is not None:
+        raise PlanError(
+            "machines that join take part in one run at a time: inside joined(), call firstlight.run for each"
+        )
 
 
 @dataclass

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec, check_patience
+from firstlight.dilated.machines import check_one_run
 from firstlight.runs import forkserver, leftovers
 from firstlight.runs.result import Results, is_sound
 from firstlight.runs.run import Surroundings, key_of, surroundings
@@ -126,6 +127,7 @@ def run_missing(points: Iterable[Point], store: Path, means: Means) -> None:
 
     On an error or Ctrl-C all workers are killed and partly written results removed; finished points stay.
     """
+    check_one_run()
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -180,6 +182,10 @@ class _Workers:
             worker.start(point, self.store, self.means)
 
     def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
+        if "done" in message:
+            for number in message["done"]:
+                self.report(worker.points.pop(number), "done", 1.0)
+            return
         if "number" not in message:  # the process has ended
             if worker.points:
                 raise errors.RunError(f"{next(iter(worker.points.values())).label}: {message['error']}")
@@ -189,10 +195,6 @@ class _Workers:
             self.report(point, "progress", float(message["progress"]))
         elif "computed" in message:
             worker.has_computed()
-            self.feed(worker)
-        elif "done" in message:
-            del worker.points[message["number"]]
-            self.report(point, "done", 1.0)
             self.feed(worker)
         else:
             kind = getattr(errors, str(message.get("kind")), errors.RunError)

@@ -15,7 +15,7 @@ from firstlight.errors import PlanError, ResultError, RunError
 from firstlight.linux import guest, installed
 from firstlight.runs import leftovers
 from firstlight.runs.result import CAPTURE, MANIFEST, Result, is_sound, load
-from firstlight.runs.staging import Staging, check_target, real
+from firstlight.runs.staging import Staging, check_target, commit_all, real
 
 Hosts = Literal["simulated", "linux"]
 """The kinds of hosts: simulated, with our TCP, or Linux, with a kernel's."""
@@ -80,7 +80,8 @@ def run_into(
     if trace is not None and real(Path(trace.path)).is_relative_to(target):
         raise PlanError(f"--trace {core.named(trace.path)}: the result gets this place; name another file")
     leftovers.clear(target.parent)
-    computed(experiment, target, capture, progress, patience, trace=trace, watched=watched)()
+    written = computed(experiment, target, capture, progress, patience, trace=trace, watched=watched)
+    commit_all([written])
     return load(target)
 
 
@@ -95,7 +96,7 @@ def store(
 ) -> None:
     """Run ``experiment`` and store its result as ``target``, completely or not at all. On a ``shared`` target
     a sound result of another process stays."""
-    computed(experiment, target, capture, progress, patience, shared=shared)()
+    commit_all([computed(experiment, target, capture, progress, patience, shared=shared)])
 
 
 def computed(
@@ -108,8 +109,8 @@ def computed(
     shared: bool = False,
     trace: Timeline | None = None,
     watched: core.Watched | None = None,
-) -> Callable[[], None]:
-    """Run ``experiment`` as :func:`store` does; return what stores its result, in any thread, once."""
+) -> Staging:
+    """Run ``experiment`` and write its result beside ``target``; :func:`commit_all` stores it there."""
     with contextlib.ExitStack() as stack:
         staging = stack.enter_context(Staging(target, keep=is_sound if shared else lambda _: False))
         _check_trace(experiment, trace)
@@ -127,14 +128,9 @@ def computed(
             )
         except RunError as e:  # the name of the unfinished directory is none that the user gave
             raise RunError(str(e).replace(str(staging.path), str(target))) from None
-        result = Result({**output.manifest, **known}, output.tables, programs=output.programs)
-        rest = stack.pop_all()
-
-    def finish() -> None:
-        with rest:
-            staging.commit(result)
-
-    return finish
+        staging.write(Result({**output.manifest, **known}, output.tables, programs=output.programs))
+        stack.pop_all()
+    return staging
 
 
 def _check_trace(experiment: Experiment, trace: Timeline | None) -> None:

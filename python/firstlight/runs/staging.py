@@ -7,7 +7,6 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -60,33 +59,47 @@ def replacing(file: Path) -> Iterator[BinaryIO]:
         raise unwritable(file, e) from None
 
 
-def sync(path: Path) -> None:
-    """Wait until a file's content, or a directory's names, lie on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+AT_ONCE = 64
+"""Files that are open at a time while they are brought to the disk."""
+
+
+def sync(*paths: Path) -> None:
+    """Wait until the content of files, and the names in directories, lie on the disk. All begin to be written
+    before the first is waited for: a file system then writes them in one go, which takes half the time."""
+    for first in range(0, len(paths), AT_ONCE):
+        handles: list[int] = []
+        try:
+            for path in paths[first : first + AT_ONCE]:
+                handles.append(os.open(path, os.O_RDONLY))
+                _begin_to_write(handles[-1])
+            for handle in handles:
+                _sync(handle)
+        finally:
+            for handle in handles:
+                os.close(handle)
+
+
+def _sync(handle: int) -> None:
     try:
         os.fsync(handle)
     except OSError as e:
         if e.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that cannot do it for directories
             raise
-    finally:
-        os.close(handle)
 
 
-def sync_all(paths: Sequence[Path]) -> None:
-    """Wait until all of ``paths`` lie on the disk. A file system writes what is asked for at the same time
-    in one go, which takes a fifth of the time."""
-    try:
-        for _ in _threads(os.getpid()).map(sync, paths):
-            pass
-    except RuntimeError:  # no more threads can be started
-        for path in paths:
-            sync(path)
+_SYNC_FILE_RANGE_WRITE = 2
+
+
+def _begin_to_write(handle: int) -> None:
+    """Make the system write a file without waiting for it, where it can do so."""
+    with contextlib.suppress(AttributeError):
+        begin = _libc().sync_file_range
+        begin(handle, ctypes.c_int64(0), ctypes.c_int64(0), _SYNC_FILE_RANGE_WRITE)
 
 
 @functools.cache
-def _threads(process: int) -> ThreadPoolExecutor:
-    """Threads that wait for the disk; a forked process has none of its parent's."""
-    return ThreadPoolExecutor(16, f"sync-{process}")
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def real(target: Path) -> Path:
@@ -174,18 +187,20 @@ class Staging:
             raise
         return self
 
-    def commit(self, result: Stored) -> None:
-        """Write ``result`` into the directory and rename it to ``target``; an earlier result there is
-        removed. Raises :class:`ResultError` when there is no room."""
+    def write(self, result: Stored) -> None:
+        """Write ``result`` into the directory. Raises :class:`ResultError` when there is no room."""
         try:
             result.write(self.path)
-            sync_all([self.path, *self.path.rglob("*")])
-            self._replace()
-            sync(self.target.parent)
         except OSError as e:
             raise unwritable(self.target, e) from None
 
-    def _replace(self) -> None:
+    def commit(self, result: Stored) -> None:
+        """Write ``result`` into the directory and rename it to ``target``; an earlier result there is
+        removed. Raises :class:`ResultError` when there is no room."""
+        self.write(result)
+        commit_all([self])
+
+    def replace(self) -> None:
         """Rename the directory to ``target``. Other processes may do the same at the same time."""
         for _ in range(ATTEMPTS):
             try:
@@ -202,8 +217,27 @@ class Staging:
             shutil.rmtree(old, ignore_errors=True)
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
-    def __exit__(self, *_: object) -> None:
+    def discard(self) -> None:
+        """Remove the directory, unless it has become ``target``."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
+
+def commit_all(written: Sequence[Staging]) -> None:
+    """Bring directories that are written to the disk, in one go, then rename each to its target. Raises
+    :class:`ResultError` when there is no room."""
+    try:
+        sync(*(path for staging in written for path in (staging.path, *staging.path.rglob("*"))))
+        for staging in written:
+            staging.replace()
+        sync(*{staging.target.parent for staging in written})
+    except OSError as e:
+        raise unwritable(written[0].target, e) from None
+    finally:
+        for staging in written:
+            staging.discard()
 
 
 _AT_FDCWD = -100
@@ -214,6 +248,6 @@ def exchanged(one: Path, other: Path) -> bool:
     """Exchange two directories in one step, so that at no moment either is missing; ``False`` where the file
     system cannot do it."""
     with contextlib.suppress(OSError, AttributeError):
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        rename = _libc().renameat2
         return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
     return False

@@ -11,17 +11,16 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Queue, SimpleQueue
 from typing import Any
 
 from firstlight import core
 from firstlight.errors import FirstlightError
 from firstlight.runs.result import is_sound
 from firstlight.runs.run import computed
+from firstlight.runs.staging import Staging, commit_all
 
 
 class Reporter:
@@ -51,34 +50,49 @@ def read_tasks(tasks: "SimpleQueue[str]") -> None:
     os._exit(0)
 
 
-STORING = 4
-"""Results that a worker stores at a time."""
+TOGETHER = 0.1
+"""Seconds in which results gather that are brought to the disk in one go, while the next points wait."""
 
 
 class Storing:
-    """Stores results in threads of its own, so that the next points run while the last reach the disk."""
+    """Brings results to the disk in a thread of its own, while the next points run."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
-        self._threads = ThreadPoolExecutor(STORING)
-        self._begun: deque[Future[None]] = deque()
+        self._group: list[tuple[int, Staging]] = []
+        self._began = 0.0
+        self._groups: Queue[list[tuple[int, Staging]]] = Queue(1)
+        threading.Thread(target=self._store, daemon=True).start()
 
-    def add(self, number: int, finish: Callable[[], None]) -> None:
-        """Store a result and say so, as soon as few enough others are being stored."""
+    def add(self, number: int, written: Staging) -> None:
+        """Store a result with others, and say so when it is stored."""
         self._report.send(computed=True, number=number)
-        while len(self._begun) >= STORING:
-            self._begun.popleft().result()
-        self._begun.append(self._threads.submit(self._finish, number, finish))
+        now = time.monotonic()
+        if not self._group:
+            self._began = now
+        self._group.append((number, written))
+        if now - self._began >= TOGETHER:
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin to store the results that have gathered, as soon as those before are stored."""
+        if self._group:
+            self._groups.put(self._group)
+            self._group = []
 
     def wait(self) -> None:
         """Wait until all results are stored."""
-        while self._begun:
-            self._begun.popleft().result()
+        self.begin()
+        self._groups.join()
 
-    def _finish(self, number: int, finish: Callable[[], None]) -> None:
-        with told(self._report, number):
-            finish()
-            self._report.send(done=True, number=number)
+    def _store(self) -> None:
+        while True:
+            group = self._groups.get()
+            numbers = [number for number, _ in group]
+            with told(self._report, numbers[0]):
+                commit_all([written for _, written in group])
+                self._report.send(done=numbers)
+            self._groups.task_done()
 
 
 @contextlib.contextmanager
@@ -101,15 +115,15 @@ def serve(task: dict[str, Any], report: Reporter, storing: Storing) -> None:
     with told(report, number, storing.wait):
         if is_sound(target):
             report.send(computed=True, number=number)
-            report.send(done=True, number=number)
+            report.send(done=[number])
             return
         spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
 
         def progress(fraction: float) -> None:
             report.progress(fraction, number)
 
-        finish = computed(spec.check(), target, task["capture"], progress, task["patience"], shared=True)
-        storing.add(number, finish)
+        written = computed(spec.check(), target, task["capture"], progress, task["patience"], shared=True)
+        storing.add(number, written)
 
 
 def main() -> None:
@@ -121,3 +135,5 @@ def main() -> None:
     storing = Storing(report)
     while True:
         serve(json.loads(tasks.get()), report, storing)
+        if tasks.empty():
+            storing.begin()

@@ -2,6 +2,7 @@
 //!
 //! A place takes blocks of numbers, one after the other, and gives them to its hops in the order of time.
 
+use super::log::ROOM;
 use super::{Hop, PlaceKind, RecordId};
 use firstlight_units::Time;
 
@@ -47,6 +48,11 @@ impl PlaceHops {
 }
 
 impl HopLog {
+    /// No hops, and room for many.
+    pub(super) fn new() -> Self {
+        HopLog { hops: Vec::with_capacity(ROOM / size_of::<Hop>()), ..HopLog::default() }
+    }
+
     /// Adds a hop over a place, later than all others there. Returns its number.
     #[inline]
     pub(super) fn push(&mut self, kind: PlaceKind, index: usize, hop: Hop) -> usize {

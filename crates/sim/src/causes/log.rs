@@ -57,6 +57,10 @@ impl PacketState {
     const NEW: PacketState = PacketState { last: RecordId::NONE, departure: u32::MAX };
 }
 
+/// Bytes that records have room for at first. They take no memory before there are records; a buffer of this size grows
+/// by changes of the address space, where the allocator copies a smaller one.
+pub(super) const ROOM: usize = 64 << 20;
+
 /// The records.
 #[derive(Debug)]
 pub struct CauseLog {
@@ -106,8 +110,8 @@ const IDLE: Activity =
 impl CauseLog {
     pub(crate) fn new() -> Self {
         CauseLog {
-            hops: HopLog::default(),
-            departures: vec![],
+            hops: HopLog::new(),
+            departures: Vec::with_capacity(ROOM / size_of::<Departure>()),
             losses: vec![],
             deliveries: vec![],
             changes: vec![],
