@@ -35,8 +35,8 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// When the flow connects, on the engine's clock, as flow `index` of a world with this seed and time scale: in whole
-    /// nanoseconds, which hosts' clocks count.
+    /// When the flow connects, on the engine's clock, as flow `index` of a world with this seed and time scale. Hosts'
+    /// clocks count whole nanoseconds.
     pub fn starts_at(&self, index: usize, seed: u64, time_scale: u32) -> Time {
         let scale = u64::from(time_scale);
         let mut random = stream(seed, &format!("flow{index}"), "jitter");

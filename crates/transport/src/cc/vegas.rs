@@ -5,11 +5,11 @@
 //! of this flow wait somewhere. Below alpha the window grows by one packet, above beta it shrinks by one. Slow start
 //! ends when more than gamma wait.
 //!
-//! Deviations, as measured on Linux: the packets that wait are (expected - actual) RTT = cwnd (RTT / BaseRTT - 1), which
-//! is more than the paper's (expected - actual) BaseRTT where the queue is long. Slow start doubles the window in every
-//! round trip, not in every other one, and ends with one packet more than BaseRTT asks for. RTT is the smallest of the
-//! round; a round of two samples or fewer, and a connection that has lost something, grow as Reno does. BaseRTT is
-//! forgotten whenever nothing is in flight. Loss is Reno's.
+//! Deviations, as measured on Linux: the packets that wait are (expected - actual) RTT = cwnd (RTT / BaseRTT - 1), more
+//! than the paper's (expected - actual) BaseRTT where the queue is long. Slow start doubles the window in every round
+//! trip, not in every other one, and ends with one packet more than BaseRTT asks for. RTT is the smallest of the round;
+//! a round of two samples or fewer, and a connection that has lost something, grow as Reno does. BaseRTT is forgotten
+//! whenever nothing is in flight. Loss is Reno's.
 
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Span, Time};

@@ -7,9 +7,9 @@
 //!
 //! Deviations, as measured on Linux: the paper smooths the RTT; here it is the smallest since the last ACK that could
 //! raise the window (on a path of 20 ms that carries bursts, whose smallest RTT per round stays at the base, windows
-//! above 139 packets grow at half the pace in many rounds). Where there is none yet, the whole window waits. N is rounded
-//! up to halves of a packet. BaseRTT is forgotten when nothing is in flight. Until the connection has three samples, that
-//! of its handshake included, and while something is lost or out of order, the window grows as in Reno.
+//! above 139 packets grow at half the pace in many rounds). Where there is none yet, the whole window waits. N is
+//! rounded up to halves of a packet. BaseRTT is forgotten when nothing is in flight. Until the connection has three
+//! samples, that of its handshake included, and while something is lost or out of order, the window grows as in Reno.
 
 use super::round::RoundRtt;
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
