@@ -220,8 +220,8 @@ fn check_phantom(config: &PhantomConfig, model: &Model, records: &[Packet], step
         counter = (counter - (end - last) as f64 * config.drain / PS_PER_BYTE as f64).max(0.0);
         let offered = steps.get(job.id as usize).map_or(Ecn::Ect0, |step| step.ecn);
         let threshold = config.threshold.get() as f64;
-        // The port's drain rate is a whole number of bits per second, and each packet's time may be off by a picosecond:
-        // spare what is on the edge.
+        // The port's drain rate is a whole number of bits per second, and the time of each packet may be off by a
+        // picosecond: spare what is on the edge.
         let edge = 0.01 + records.len() as f64 / PS_PER_BYTE as f64;
         if (counter - threshold).abs() > edge && offered != Ecn::NotEct {
             let marked = counter > threshold;

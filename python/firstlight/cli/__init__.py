@@ -56,6 +56,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         file = importlib.import_module(f"firstlight.cli.{COMMANDS[cmd_name]}")
+        # Not before: in some callbacks of an import Python drops the exception.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         command: click.Command = getattr(file, "list_" if cmd_name == "list" else cmd_name)
         return command
 
@@ -125,7 +127,6 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 def main() -> None:
     """Run the command that the arguments name, and exit with its code."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     for one in ENDING:
         if signal.getsignal(one) != signal.SIG_IGN:  # nohup
             signal.signal(one, _end)
