@@ -49,17 +49,17 @@ impl ControllerConfig for VegasConfig {
 #[derive(Clone, Debug)]
 pub struct Vegas {
     config: VegasConfig,
-    /// The smallest round-trip time of all,
+    /// BaseRTT: the smallest round-trip time since something was in flight.
     base: Span,
-    /// and of this round,
+    /// The smallest round-trip time of this round.
     rtt: Span,
-    /// of so many samples.
+    /// The number of round-trip times measured in this round.
     samples: u32,
     /// The round ends when more than this stream offset is acknowledged.
     round_end: u64,
-    /// Everything before this stream offset is acknowledged,
+    /// Everything before this stream offset is acknowledged.
     una: u64,
-    /// and nothing is known to be lost or out of order.
+    /// Nothing is known to be lost or out of order.
     open: bool,
     reno: NewReno,
 }

@@ -104,8 +104,7 @@ impl Sender {
         let came_late = |s: &&Segment| {
             s.start < self.rack.highest && s.marks.has(Mark::SACKED) && s.marks.has(Mark::EVER_RETRANSMITTED)
         };
-        let reported = self.board.iter().skip(first).take_while(|s| s.end() <= end);
-        if let Some(oldest) = { reported }.find(came_late) {
+        if let Some(oldest) = self.board.iter().skip(first).take_while(|s| s.end() <= end).find(came_late) {
             self.rack.late = self.rack.late.min(oldest.start);
         }
     }
