@@ -30,7 +30,7 @@ def text_of(file: Path) -> str:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_TEXT + 1)
         if len(content) > LARGEST_TEXT:
-            raise SpecError(f"{name}: larger than {LARGEST_TEXT >> 20} MiB; no such file has to be")
+            raise SpecError(f"{name}: larger than {LARGEST_TEXT >> 20} MiB; name a smaller file")
         return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise SpecError(f"{name}: no such file") from None

@@ -152,7 +152,7 @@ def test_flows_that_are_not_chosen_are_told_apart(tmp_path: Path) -> None:
         ('["message 0"]', "there is no message: take it out"),
         ('["slowest 0"]', "write for example 'slowest 5': a whole number from 1"),
         ('["slowest few"]', "write for example 'slowest 5': a whole number from 1"),
-        ('["flow 1", "flow 1"]', "'flow 1' is there twice: name it once"),
+        ('["flow 1", "flow 1"]', "'flow 1' is listed twice: name it once"),
         ('"slowest 5"', "expected true, false, or a list of flows, found"),
         (
             "3",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Command
-from firstlight.errors import KernelError
+from firstlight.errors import PlanError
 from firstlight.linux import cached, directory
 
 
@@ -37,7 +37,7 @@ def test_only_what_is_asked_for_is_cleared(cache: Path, command: Command) -> Non
     assert (cache / "kernels" / "one" / "linux").is_file()
     assert command("cache", "--clear", "kernels").returncode == 0
     assert not (cache / "kernels" / "one").exists()
-    with pytest.raises(KernelError, match="the cache has no everything"):
+    with pytest.raises(PlanError, match="'everything' is no group of the cache: write one of "):
         cached.clear("everything")
 
 

@@ -131,8 +131,8 @@ def test_wrong_experiments(place: Path, text: str, message: str) -> None:
             '"workload.-1.size" = ["1kB"]',
             "workload is a list of tables: name one by its number, as workload.0",
         ),
-        ('"workload.99.size" = ["1kB"]', "workload is a list of 1"),
-        ('"workload.18446744073709551616.size" = ["1kB"]', "workload is a list of 1"),
+        ('"workload.99.size" = ["1kB"]', "workload has 1 entry: write workload.0"),
+        ('"workload.18446744073709551616.size" = ["1kB"]', "workload has 1 entry: write workload.0"),
     ],
 )
 def test_wrong_axes(place: Path, axis: str, message: str) -> None:

@@ -6,6 +6,7 @@ run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
 """
 
 import contextlib
+import difflib
 import importlib
 import io
 import os
@@ -60,6 +61,17 @@ class Commands(click.Group):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         command: click.Command = getattr(file, "list_" if cmd_name == "list" else cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; an error says the nearest one."""
+        name = args[0]
+        if name.endswith(".toml"):
+            ctx.fail(f"No such command '{name}': write 'firstlight run {name}'.")
+        if near := difflib.get_close_matches(name, [] if name in COMMANDS else COMMANDS, 1):
+            ctx.fail(f"No such command '{name}': did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

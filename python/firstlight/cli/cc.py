@@ -69,10 +69,10 @@ def new(name: str) -> None:
     if not re.fullmatch("[a-z][a-z0-9_]{0,63}", name):
         raise PlanError(f"{name!r}: name the crate with lower-case letters, digits and _, a letter first")
     if TAKEN.fullmatch(name):
-        raise PlanError(f"{name!r}: cargo takes no such name, since Rust has it; write another, as my_{name}")
+        raise PlanError(f"{name!r}: is a word of Rust, which cargo refuses; write another name, such as my_{name}")
     crate = Path(name)
     if crate.exists():
-        raise ResultError(f"{crate}: is there already; choose another name, or take it away")
+        raise ResultError(f"{crate}: exists; choose another name, or remove it")
     interface = folder("crates") / "cc"
     if not interface.is_dir():
         raise ResultError(f"{interface}: the crate firstlight-cc is missing; install Firstlight anew")

@@ -81,7 +81,7 @@ def take_part(link: Link, address: str, name: str, say: Say) -> bool:
         say("the run ended before it began")
         return False
     except (LinkError, KeyError, TypeError, ValueError) as e:
-        raise RunError(f"{address}: its order is not as expected: {e}") from None
+        raise RunError(f"{address}: it sent an order that this version does not understand: {e}") from None
     try:
         files = carry_out(link, part, *arguments)
         outputs.send(link, files)

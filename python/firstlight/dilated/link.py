@@ -77,7 +77,7 @@ class Link:
         self._put(GREETING + own)
         theirs = self._get(len(GREETING) + NONCE, time.monotonic() + ANSWER_S)
         if not theirs.startswith(GREETING):
-            raise LinkError("what answers there is no Firstlight that can be joined by this version")
+            raise LinkError("the program at this address is not a Firstlight of this version")
         theirs = theirs[len(GREETING) :]
         nonces = theirs + own if engine else own + theirs
 
@@ -113,7 +113,7 @@ class Link:
             raise LinkError("a frame is too long: the other side is of another version")
         data, code = self._get(length, deadline), self._get(CODE, deadline)
         if not hmac.compare_digest(code, self._code(self._take, self._taken, data)):
-            raise LinkError("the token of the other side is another one")
+            raise LinkError("the other side has another token")
         self._taken += 1
         return data
 

@@ -27,7 +27,7 @@ def receive(link: Link, sizes: object, programs: int) -> dict[str, bytes]:
             parts.append(link.receive())
             left -= len(parts[-1])
             if left < 0 or not parts[-1]:
-                raise LinkError(f"the output {name} has another size than was said")
+                raise LinkError(f"the output {name} does not have the announced size")
         found[name] = b"".join(parts)
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from firstlight.errors import KernelError
+from firstlight.errors import PlanError
 from firstlight.linux import kernels, modules
 from firstlight.linux.build import only_builder
 from firstlight.linux.directory import PREFIX, clear_leftovers
@@ -62,10 +62,11 @@ def size_of(path: Path) -> int:
 
 def clear(group: str) -> int:
     """Remove a group; return how many bytes that made free. Builds and runs that go on are left alone. Raises
-    :class:`KernelError` when there is no such group."""
+    :class:`PlanError` when there is no such group."""
     groups = {entry.group for entry in contents()}
     if group not in groups | {LEFTOVERS}:
-        raise KernelError(f"the cache has no {group}; it has: {', '.join(sorted(groups)) or 'nothing'}")
+        known = ", ".join(sorted(groups | {LEFTOVERS}))
+        raise PlanError(f"'{group}' is no group of the cache: write one of {known}")
     before = sum(entry.size for entry in contents() if entry.group == group)
     # These remove what killed builds have left.
     with only_builder(lambda _: None), only_one(modules.folder()):
