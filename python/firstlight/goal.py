@@ -21,7 +21,7 @@ def generate(
     ``name`` is one of ``NAMES``. Benchmarks take a ``problem`` class (default "S"), patterns the ``size`` of
     their messages in bytes (default 64 KiB). ``compute_ns``: how long every rank computes between exchanges.
 
-    Raises SpecError when there is no such application, or it does not run on so many ranks.
+    Raises SpecError when there is no such application, or it does not run on ``ranks`` ranks.
     """
     if min(ranks, iterations) < 1 or compute_ns < 0 or (size is not None and size < 1):
         raise SpecError(

@@ -69,7 +69,7 @@ def new(name: str) -> None:
     if not re.fullmatch("[a-z][a-z0-9_]{0,63}", name):
         raise PlanError(f"{name!r}: name the crate with lower-case letters, digits and _, a letter first")
     if TAKEN.fullmatch(name):
-        raise PlanError(f"{name!r}: is a word of Rust, which cargo refuses; write another name, such as my_{name}")
+        raise PlanError(f"{name!r}: is a word of Rust; write another name, such as my_{name}")
     crate = Path(name)
     if crate.exists():
         raise ResultError(f"{crate}: exists; choose another name, or remove it")

@@ -23,11 +23,11 @@ from firstlight.runs.grid import CHECKED
 from firstlight.runs.pool import Event, Point, missing
 
 LONG = 10.0
-"""Seconds from which a run is long: what it takes is told once that can be estimated."""
+"""Seconds from which a run is long: its estimate is printed once it is known."""
 QUIET_PERIOD = 5.0
 """Seconds between progress lines where standard error is not a terminal."""
 TELLING = 0.02
-"""The share of the work after which the time that is left is told."""
+"""The share of the work after which the remaining time is shown."""
 
 
 def tell(line: str) -> None:
@@ -110,7 +110,7 @@ class Tracker:
             tell(f"{self.title}{counts}: {share:.0%} done{self._left(now, share)}")
 
     def _left(self, now: float, share: float) -> str:
-        """How long the rest takes, once a part is done that tells: processes need time to start."""
+        """How long the rest takes, once enough is done for an estimate: processes need time to start."""
         if self._first is None:
             self._first = now, share
         began, done = self._first

@@ -39,7 +39,7 @@ class Gone(LinkError):
 
 
 def token_of(file: Path) -> bytes:
-    """The token in ``file``, which nobody else may read."""
+    """The token in ``file``, which no other user may read."""
     try:
         with file.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode

@@ -33,7 +33,7 @@ def receive(link: Link, sizes: object, programs: int) -> dict[str, bytes]:
 
 
 def checked(sizes: object, programs: int) -> dict[str, int]:
-    """Names and sizes, if they are those of files that so many programs may leave."""
+    """Names and sizes, if they are those of files that ``programs`` programs may leave."""
     if not isinstance(sizes, list) or len(sizes) > MOST_FILES:
         raise LinkError("the list of outputs is not as expected")
     names: dict[str, int] = {}

@@ -17,7 +17,7 @@ from firstlight.runs.pool import Point
 from firstlight.runs.run import Surroundings
 
 CHECKED = 2_000
-"""A sweep of so many points is checked whole before it begins."""
+"""A sweep of at most this number of points is checked whole before it begins."""
 Setting = dict[str, Any]
 
 
@@ -113,8 +113,7 @@ class Part(Sequence[Point]):
 
 
 def telling(key: str, values: Sequence[Any]) -> Sequence[Any]:
-    """The values of an axis whose check tells for all: of seeds, which are but numbers, the smallest and the
-    largest."""
+    """The values of an axis that are checked for all of them: the smallest and the largest of seeds."""
     if key == seeds.KEY and all(type(value) is int for value in values):
         return sorted({min(values), max(values)})
     return values

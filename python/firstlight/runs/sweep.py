@@ -106,7 +106,7 @@ TABLE_OF_AXES = re.compile(r"^[ \t]*\[[ \t]*sweep[ \t]*\][^\n]*", re.MULTILINE)
 
 def without_axes(spec: Spec) -> Spec:
     """The experiment of one point: without the lines of the ``[sweep]`` table, so that a finished point stays
-    finished when the table gets more values. Where these lines cannot be told for sure, all stay."""
+    finished when the table gets more values. Where these lines cannot be found for sure, all stay."""
     if (found := TABLE_OF_AXES.search(spec.text)) is None:
         return spec
     after = HEADER.search(spec.text, found.end())
@@ -204,7 +204,7 @@ def sweep(
     overrides, the files that the text names, and build. A result that is already there is not run again, so
     an interrupted sweep continues. ``jobs`` processes run in parallel (default: all cores); their number does
     not change a result.
-    ``seeds`` runs each point with so many seeds, from the experiment's own on.
+    ``seeds`` runs each point with this number of seeds, from the experiment's own on.
 
     ``executor`` runs the points elsewhere: anything with the protocol of :mod:`concurrent.futures`, such as
     Dask's ``Client.get_executor()``. Where its workers see ``out``, results are stored there by them.
