@@ -173,7 +173,7 @@ def test_a_list_of_tables_is_no_sweep(place: Path) -> None:
         (["run", "x.toml", "--out", "x.toml/r"], "x.toml is a file; name another place"),
         (["run", "x.toml", "--trace", "no/t.pftrace"], "there is no directory no; make it first"),
         (["reproduce", "/"], "no reproduction is called"),
-        (["cc", "new", "fn"], "cargo takes no such name"),
+        (["cc", "new", "fn"], "is a word of Rust"),
         (["cc", "new", "../x"], "name the crate with lower-case letters"),
         (["report", "."], "holds no result"),
         (["rerun", "x.toml"], "not a bundle; name what `firstlight bundle` wrote"),

@@ -265,7 +265,7 @@ def test_a_panic_is_the_run_s_error(experiment: Path, tmp_path: Path) -> None:
 
 def test_new_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    assert "is there already" in command("cc", "new", "mine", cwd=tmp_path, code=2)
+    assert "exists; choose another name" in command("cc", "new", "mine", cwd=tmp_path, code=2)
     assert "name the crate with" in command("cc", "new", "Mine!", cwd=tmp_path, code=2)
 
 
