@@ -1,4 +1,4 @@
-//! Tells the crate which commit it is built from, when that can be known: a source archive has no repository.
+//! Passes to the crate the commit that it is built from, when that can be known: a source archive has no repository.
 
 use std::path::Path;
 use std::process::Command;

@@ -28,7 +28,8 @@ pub struct ControllerTable {
     create: extern "C" fn() -> *mut c_void,
     /// Calls a controller. The result is 0, or 1 when it panicked.
     call: unsafe extern "C" fn(*mut c_void, *const RawEvent, *mut Window, *mut u64) -> u32,
-    /// Copies why the controller panicked, as UTF-8, into so many bytes; returns how many there are.
+    /// Copies why the controller panicked, as UTF-8, into a buffer of that many bytes; returns the length of the whole
+    /// text in bytes.
     fault: unsafe extern "C" fn(*const c_void, *mut u8, usize) -> usize,
     /// Frees a controller.
     release: unsafe extern "C" fn(*mut c_void),

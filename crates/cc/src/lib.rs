@@ -80,7 +80,7 @@ pub struct Latency {
 /// What an ACK says to the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// The host's clock.
+    /// The time of the host's clock.
     pub now: Time,
     /// Packets that it newly reports as delivered, cumulatively or by SACK.
     pub delivered: u32,
@@ -92,7 +92,7 @@ pub struct Ack {
     pub srtt: Option<Span>,
     /// The network's share of it, where the controller asks for timestamps and the ACK answers a full-sized packet.
     pub latency: Option<Latency>,
-    /// It carried ECN-Echo.
+    /// The ACK carried ECN-Echo.
     pub ece: bool,
     /// A reduction is under way: the endpoint moves the window to the threshold.
     pub reducing: bool,
@@ -112,7 +112,7 @@ pub struct Ack {
 /// What is known when a connection is established, at the first end to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// The host's clock.
+    /// The time of the host's clock.
     pub now: Time,
     /// The round-trip time of the handshake, if it is known.
     pub srtt: Option<Span>,
@@ -149,7 +149,7 @@ pub struct Delivery {
 /// How a controller uses ECN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnUse {
-    /// RFC 3168 when the endpoint is told to negotiate it.
+    /// RFC 3168, where the endpoint negotiates it.
     Classic,
     /// Always negotiated; the receiver echoes each mark precisely (RFC 8257, section 3.2).
     Precise,
@@ -223,8 +223,8 @@ pub trait CongestionControl {
         false
     }
 
-    /// A data packet of so many bytes, headers included, leaves now: how long the next one has to wait from here. Zero:
-    /// only the window holds it back.
+    /// A data packet of `bytes`, headers included, leaves now. Returns how long the next packet has to wait; with zero
+    /// only the window limits it.
     fn pace(&mut self, _bytes: Bytes) -> Span {
         Span::ZERO
     }

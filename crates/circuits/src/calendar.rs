@@ -31,13 +31,13 @@ pub enum Action {
 /// One operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// When it is due.
+    /// When the operation is due.
     pub at: Time,
     /// What is to be done.
     pub action: Action,
     /// The week, counted from the start of the run.
     pub week: u64,
-    /// Whose matching: the day's index in that week.
+    /// The index, in that week, of the day whose matching is used.
     pub day: usize,
 }
 
@@ -48,7 +48,7 @@ struct Planned {
     /// When each day begins and ends, in picoseconds from the week's start.
     days: Arc<[(u64, u64)]>,
     starts: Time,
-    /// Since when it is known that this week comes: nothing is done for it before.
+    /// When this week's schedule became known; nothing is done for the week before that.
     known: Time,
 }
 
@@ -75,8 +75,8 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// The calendar of `week`, repeated for ever, with VOQs enlarged and marks begun so long before a day (`None`:
-    /// never). VOQs shrink when the day ends.
+    /// The calendar of `week`, repeated for ever, with VOQs enlarged `enlarge` and marks begun `mark` before a day
+    /// (`None`: never). VOQs shrink when the day ends.
     pub fn new(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
         let cursor = |action, distance| Cursor { action, distance, week: 0, day: 0 };
         let mut cursors =
@@ -143,7 +143,7 @@ impl Calendar {
         &self.planned_week(operation.week).expect("its week is not over").week.days()[operation.day]
     }
 
-    /// When a week begins: the one of an operation taken last.
+    /// When the week of an operation begins.
     pub fn starts(&self, operation: &Operation) -> Time {
         self.planned_week(operation.week).expect("its week is not over").starts
     }

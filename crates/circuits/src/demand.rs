@@ -5,7 +5,7 @@ use crate::RackId;
 /// Why rows of numbers are not a demand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DemandError {
-    /// Too few racks, or more than a [`RackId`] can tell apart.
+    /// Too few racks, or more than a [`RackId`] can number.
     #[error("a demand is of 2 to 4096 racks, not of {found}")]
     Racks {
         /// How many rows there are.
@@ -16,7 +16,7 @@ pub enum DemandError {
     NotSquare {
         /// The row, counted from 0.
         row: usize,
-        /// Its columns.
+        /// How many columns the row has.
         found: usize,
         /// The number of rows.
         expected: usize,
@@ -24,9 +24,9 @@ pub enum DemandError {
     /// A rack with something for itself.
     #[error("rack {rack} has {bytes} bytes for itself: what stays in a rack needs no circuit, write 0")]
     Itself {
-        /// The rack.
+        /// The rack that would send to itself.
         rack: RackId,
-        /// How much.
+        /// How many bytes the rack would send to itself.
         bytes: u64,
     },
 }

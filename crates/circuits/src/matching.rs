@@ -10,7 +10,7 @@ use std::fmt;
 pub struct RackId(pub u16);
 
 impl RackId {
-    /// As an index into per-rack tables.
+    /// The number as an index into per-rack tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -28,7 +28,7 @@ pub enum MatchingError {
     /// A rack number that the fabric does not have.
     #[error("rack {rack} does not exist: the fabric has racks 0 to {}", racks - 1)]
     NoSuchRack {
-        /// The number found.
+        /// The rack's number that was found.
         rack: RackId,
         /// How many racks there are.
         racks: usize,

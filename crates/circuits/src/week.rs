@@ -13,7 +13,7 @@ pub struct Day {
     pub night: Span,
     /// How long the matching is up.
     pub day: Span,
-    /// Who sends to whom.
+    /// Which rack sends to which.
     pub matching: Matching,
 }
 
@@ -34,7 +34,7 @@ pub enum WeekError {
     Racks {
         /// The day, counted from 0.
         index: usize,
-        /// Its racks.
+        /// How many racks the day's matching has.
         found: usize,
         /// The racks of the first day.
         expected: usize,
@@ -111,7 +111,7 @@ impl Week {
         })
     }
 
-    /// For how long in a week `src` has a circuit to `dst`.
+    /// How long `src` has a circuit to `dst` in a week.
     pub fn time_of(&self, src: RackId, dst: RackId) -> Span {
         self.days.iter().filter(|day| day.matching.destination(src) == Some(dst)).map(|day| day.day).sum()
     }

@@ -12,7 +12,7 @@ pub enum Error {
     /// The system refused something: what was tried, and what it said.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
         /// What the system says.
         source: io::Error,
@@ -23,7 +23,7 @@ pub enum Error {
     /// The program that runs the hosts has gone.
     #[error("the program that runs the hosts ended before the run: see guest.log")]
     Guest,
-    /// Somebody ended the run.
+    /// A signal ended the run.
     #[error("the run was ended by a signal")]
     Signal,
 }

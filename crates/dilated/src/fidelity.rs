@@ -22,7 +22,7 @@ impl Late {
         self.0.saturating_record(nanoseconds);
     }
 
-    /// How often which time was recorded.
+    /// Each recorded time, with how often it was recorded.
     pub fn counts(&self) -> Counts {
         self.0.iter_recorded().map(|one| (one.value_iterated_to(), one.count_at_value())).collect()
     }
@@ -52,12 +52,12 @@ impl Late {
 
 /// What the engine measures of itself while the fabric's time runs.
 pub struct FidelityMeter {
-    /// Whether it does.
+    /// Whether time is being counted.
     pub running: bool,
     pub delivered: Late,
     taken: Late,
     rounds: Late,
-    /// Nanoseconds in which there was work, and all.
+    /// Nanoseconds in which there was work.
     busy: u64,
     all: u64,
     /// Packets that a host's device did not take, or lost on their way to the engine.
@@ -71,7 +71,7 @@ impl FidelityMeter {
         FidelityMeter { running: false, delivered, taken, rounds, busy: 0, all: 0, lost: 0 }
     }
 
-    /// A packet was taken in that may have waited so long.
+    /// A packet was taken in that may have waited for this number of nanoseconds.
     #[inline]
     pub fn on_taken(&mut self, nanoseconds: u64) {
         if self.running {
@@ -87,7 +87,7 @@ impl FidelityMeter {
         }
     }
 
-    /// A round of the engine's took so long; there was work in it, or not.
+    /// A round of the engine took this number of nanoseconds; `worked`: there was work in it.
     #[inline]
     pub fn on_round(&mut self, nanoseconds: u64, worked: bool) {
         if self.running {

@@ -58,7 +58,7 @@ impl Hierarchy {
         }
     }
 
-    /// Lets a group have so many microseconds of processors in each period of so many.
+    /// Lets a group use `quota` microseconds of processor time in each `period`, in microseconds.
     fn limit(&self, group: &Path, quota: u64, period: u64) -> io::Result<()> {
         match self {
             Hierarchy::One(_) => {
@@ -133,7 +133,8 @@ impl Drop for Groups {
     }
 }
 
-/// Of `period` microseconds of the machine's time those that a host with so many cores has.
+/// The microseconds of processor time that a host with `cores` cores gets in `period` microseconds of the machine's
+/// time.
 fn quota(cores: f64, factor: u32) -> (u64, u64) {
     let share = cores / f64::from(factor);
     let period = ((LEAST_QUOTA as f64 / share).ceil() as u64).clamp(PERIOD, LONGEST_PERIOD);

@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Longest message.
+/// Bytes of the longest message.
 const LONGEST: usize = 1 << 16;
 /// The process namespace of this process.
 const PROCESSES: &str = "/proc/self/ns/pid";
@@ -111,7 +111,7 @@ impl Drop for Guest {
     }
 }
 
-/// In the new process: it ends when the engine does, and mounts are its own.
+/// Makes the new process end when the engine ends, and gives it mounts of its own.
 fn settle(engine: i32) -> io::Result<()> {
     prctl::set_pdeathsig(Some(Signal::SIGKILL))?;
     nix::unistd::close(engine)?;

@@ -38,7 +38,7 @@ pub struct RealTimePace {
     epoll: Epoll,
     /// Since when each device may have had a packet waiting, if some were left when the engine looked last.
     waiting_since: Vec<Option<u64>>,
-    /// When it looked last.
+    /// When the engine looked at the devices last.
     looked: u64,
     message: Vec<u8>,
     /// The messages that begin and end the run wait here for the machines that have joined; the second one with the
@@ -164,7 +164,7 @@ impl RealTimePace {
         Ok(())
     }
 
-    /// Learns what has happened on other machines.
+    /// Takes in what has happened on other machines.
     fn on_news(&mut self) -> Result<(), Error> {
         let (ended, failed) = self.session.kernel().machines.news();
         for (program, code) in ended {
@@ -176,7 +176,7 @@ impl RealTimePace {
         }
     }
 
-    /// Begins and ends the run with the machines that have joined, and tells them how far it is.
+    /// Begins and ends the run with the machines that have joined, and sends them its progress.
     fn follow_machines(&mut self, now: u64) -> Result<(), Error> {
         let machines = &mut self.session.kernel().machines;
         if machines.file().is_none() {

@@ -12,7 +12,7 @@ use firstlight_units::{Bytes, Span};
 
 /// Largest size, in the file's unit.
 const LARGEST: u64 = 1 << 50;
-/// Longest delay.
+/// The longest delay that a file may have.
 const LONGEST: Span = Span::from_secs(1);
 /// Parts of one percent.
 const PERCENT: u64 = WHOLE / 100;

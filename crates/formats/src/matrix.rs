@@ -4,10 +4,10 @@
 use super::ImportError;
 use super::reader::{FilePlace, Word};
 
-/// Largest entry.
+/// The largest entry that a matrix may have.
 const LARGEST: f64 = 1e12;
 
-/// Reads a matrix of so many rows; `file` is its name for errors.
+/// Reads a matrix of `rows` rows; `file` is its name for errors.
 ///
 /// # Errors
 /// When an entry is wrong: with its place, and what would be right.

@@ -27,7 +27,7 @@ pub fn settle() -> Result<(), GuestFailure> {
         .context(|| "cannot wait for the beginning of the run".into())
 }
 
-/// Sleeps for so many nanoseconds.
+/// Sleeps for this number of nanoseconds.
 pub fn sleep(nanoseconds: u64) {
     if nanoseconds > 0 {
         thread::sleep(Duration::from_nanos(nanoseconds));
@@ -43,7 +43,7 @@ const CLOCKS: [time::ClockId; 5] = [
     time::ClockId::CLOCK_TAI,
 ];
 
-/// The variable that tells LibVT that dilated time begins now: all clocks in nanoseconds.
+/// The variable that makes LibVT begin dilated time now: all clocks in nanoseconds.
 pub fn start_of_virtual_time() -> Result<(String, String), GuestFailure> {
     let now = |clock: &time::ClockId| {
         let now = clock.now().context(|| "cannot read a clock".into())?;
@@ -89,7 +89,7 @@ impl Alarm {
         made.map(Alarm).context(|| "cannot make a timer".into())
     }
 
-    /// Makes the timer expire after so many nanoseconds, which are not 0; `None`: never.
+    /// Makes the timer expire after this number of nanoseconds, which is not 0; `None`: never.
     pub fn set(&self, after: Option<u64>) -> Result<(), GuestFailure> {
         let set = match after {
             Some(after) => {

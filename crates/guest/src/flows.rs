@@ -117,7 +117,7 @@ pub fn start(
     Ok(())
 }
 
-/// How many threads so many flows have, which all wait for the start.
+/// How many threads `flows` flows have; all of them wait for the start.
 pub fn threads(flows: usize) -> usize {
     2 * flows
 }
@@ -194,7 +194,7 @@ impl GuestFlow {
             .context(|| format!("{}: cannot set TCP_NODELAY", self.route))
     }
 
-    /// Writes so many bytes, of a connection that has sent `sent` before.
+    /// Writes `bytes` bytes to a connection that has sent `sent` bytes before.
     fn write(&self, zeros: &File, mut sent: u64, bytes: u64) -> Result<(), GuestFailure> {
         let end = sent.saturating_add(bytes);
         while sent < end {
@@ -212,7 +212,7 @@ impl GuestFlow {
         sendfile(&self.sender, zeros, Some(&mut (at as i64)), most.min(PIECE - at) as usize).map(|sent| sent as u64)
     }
 
-    /// Writes until the watch shows so many nanoseconds. What the socket's buffer holds then is still sent.
+    /// Writes until the watch shows `stop` nanoseconds. What the socket's buffer holds then is still sent.
     fn write_until(&self, zeros: &File, stop: u64, watch: &Stopwatch) -> Result<(), GuestFailure> {
         let mut sent = 0;
         loop {

@@ -62,7 +62,7 @@ impl MessageRelay {
         self.advance(&mut self.messages())
     }
 
-    /// Hands over messages when they are due, for ever.
+    /// Hands over messages when they are due, without end.
     pub fn run(&self) -> Result<(), GuestFailure> {
         loop {
             self.alarm.wait()?;

@@ -182,7 +182,7 @@ fn time_run(
     Ok(())
 }
 
-/// Reports the state of all senders every so many nanoseconds.
+/// Reports the state of all senders every `every` nanoseconds.
 fn sample(every: u64, duration: u64, flows: &[GuestFlow], engine: &EngineDevice) -> Result<(), GuestFailure> {
     for _ in 0..duration / every {
         clock::sleep(every);

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::chown;
 use std::path::Path;
 
-/// One user.
+/// A user who owns files, or whom a program runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     pub name: String,

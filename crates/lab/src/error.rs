@@ -15,7 +15,7 @@ pub enum LabError {
     Build {
         /// Name of the experiment.
         path: String,
-        /// The engine's error.
+        /// The error of the engine.
         source: firstlight_sim::BuildError,
     },
     /// The experiment has Linux hosts, which this function cannot run.

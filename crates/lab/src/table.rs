@@ -50,7 +50,7 @@ impl Column {
 pub struct Named {
     /// The different texts.
     pub names: Vec<Cow<'static, str>>,
-    /// For each row the number of its text.
+    /// The number of each row's text.
     pub codes: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ impl Named {
 #[derive(Debug)]
 pub(crate) struct NamedRows<K> {
     codes: BTreeMap<K, u32>,
-    /// The row before.
+    /// The key and the number of the row before.
     last: Option<(K, u32)>,
     named: Named,
 }
@@ -75,7 +75,7 @@ impl<K: Copy + Ord> NamedRows<K> {
         NamedRows { codes: BTreeMap::new(), last: None, named: Named::default() }
     }
 
-    /// A column for which memory of so many rows is there.
+    /// A column with memory reserved for `rows` rows.
     pub(crate) fn with_capacity(rows: usize) -> Self {
         let named = Named { names: vec![], codes: Vec::with_capacity(rows) };
         NamedRows { codes: BTreeMap::new(), last: None, named }
@@ -94,7 +94,7 @@ impl<K: Copy + Ord> NamedRows<K> {
         self.named.codes.push(code);
     }
 
-    /// The column.
+    /// Makes the column.
     pub(crate) fn column(self) -> Column {
         Column::Named(self.named)
     }

@@ -5,7 +5,7 @@
 enum Form {
     /// A whole number.
     Number,
-    /// A time, which the kernel counts in so many parts of a millisecond.
+    /// A time, which the kernel counts in this number of parts of a millisecond.
     Time(u32),
     /// Names of features.
     Features,

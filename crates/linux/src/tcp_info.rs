@@ -52,9 +52,9 @@ pub struct TcpInfo {
     pub delivery_rate: u64,
     /// How long data were unacknowledged or unsent, in microseconds, but counted in the kernel's ticks.
     pub busy_us: u64,
-    /// Of this, how long the peer's window held data back.
+    /// How long the peer's window held data back, in microseconds.
     pub rwnd_limited_us: u64,
-    /// Of this, how long the send buffer held the program back.
+    /// How long the send buffer held the program back, in microseconds.
     pub sndbuf_limited_us: u64,
     /// Packets delivered.
     pub delivered: u32,

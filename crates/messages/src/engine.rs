@@ -81,7 +81,7 @@ pub struct MessageEngine {
     /// The messages that depend on message m are `followers[first[m]..first[m + 1]]`.
     first: Vec<u32>,
     followers: Vec<u32>,
-    /// By flow; empty when there are no messages at all.
+    /// The messages of each flow; empty when there are no messages at all.
     flows: Vec<FlowMessages>,
     jobs: Vec<JobState>,
     /// Starts of messages, and ends of their delays.
@@ -90,7 +90,7 @@ pub struct MessageEngine {
 }
 
 impl MessageEngine {
-    /// The state of `messages` over so many flows before the run. Their times are multiplied by `scale`.
+    /// The state of `messages` over `flows` flows before the run. Their times are multiplied by `scale`.
     ///
     /// # Panics
     /// When a message depends on one that does not exist.
@@ -186,7 +186,7 @@ impl MessageEngine {
         Some(self.on_received(flow, goal, now))
     }
 
-    /// Completes the messages of a flow whose receiver has so many bytes. Returns whether all of the flow's are
+    /// Completes the messages of a flow whose receiver has `bytes` bytes. Returns whether all of the flow's are
     /// complete.
     pub fn on_received(&mut self, flow: usize, bytes: u64, now: Time) -> bool {
         while bytes >= self.goal(flow) {

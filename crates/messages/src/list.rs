@@ -24,13 +24,13 @@ pub struct MessageConfig {
     pub delay: Span,
     /// Number of the job that the message is a part of. Jobs are numbered from 0.
     pub job: u32,
-    /// The message is ready once so many of those that it depends on are complete, whichever come first; `None`: all.
-    /// Such a message has no `start`.
+    /// The message is ready once this number of the messages that it depends on are complete, whichever come first;
+    /// `None`: all. Such a message has no `start`.
     pub enough: Option<u32>,
 }
 
-/// Messages and their dependencies. A message depends on earlier ones only, so that there is no cycle; one for which
-/// some are `enough` depends on at least so many earlier ones.
+/// Messages and their dependencies. A message depends on earlier ones only, so that there is no cycle; a message with
+/// `enough` depends on at least that number of earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     list: Vec<MessageConfig>,
@@ -87,7 +87,7 @@ impl Messages {
         &self.after
     }
 
-    /// Checks the messages of a run with so many flows. Returns the bytes that each flow's messages have.
+    /// Checks the messages of a run with `flows` flows. Returns the bytes that each flow's messages have.
     ///
     /// # Errors
     /// When a message depends on itself or a later one without need, names a flow that does not exist, or has bytes

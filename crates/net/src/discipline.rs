@@ -85,7 +85,7 @@ impl Discipline {
         Discipline { queue: limit.map(Length::Packets), ecn: mark.map(Length::Packets), ..Discipline::default() }
     }
 
-    /// Marks by RED.
+    /// A discipline that marks by RED.
     pub fn red(red: RedConfig) -> Self {
         Discipline { red: Some(red), ..Discipline::default() }
     }
@@ -139,11 +139,11 @@ pub(crate) struct QueueState {
     pub(crate) time: Span,
     /// Whether the transmitter takes the packet at once.
     pub(crate) at_once: bool,
-    /// Since when the queue has had nothing to send, if it has nothing.
+    /// When the queue became empty, if it is empty.
     pub(crate) empty_since: Option<Time>,
 }
 
-/// What becomes of a packet.
+/// The decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Pass,
@@ -157,7 +157,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Policer {
     /// Packets that may wait.
     limit: u32,
-    /// Mark beyond so many.
+    /// Mark beyond this number of packets.
     mark: u32,
     /// The rules that need to see every packet.
     rules: Option<Box<PerPacketRules>>,
@@ -166,11 +166,11 @@ pub(crate) struct Policer {
 /// Rules that need more than the number of packets that wait.
 #[derive(Clone, Debug)]
 struct PerPacketRules {
-    /// How long what is unsent may last.
+    /// The longest time that sending the queue may take; packets beyond it are dropped.
     limit: Span,
-    /// Mark beyond that.
+    /// Mark when what is unsent lasts longer than this.
     mark: Span,
-    /// What becomes of packets beyond a threshold that cannot be marked; `None`: they pass.
+    /// Whether packets beyond a threshold that cannot be marked are dropped; `None`: they pass.
     non_ect: Option<NonEctDrops>,
     aqm: Aqm,
 }
@@ -258,7 +258,7 @@ impl Policer {
         self.limit.min(self.mark)
     }
 
-    /// Whether a queue of this length, which lasts so long, is longer than the limit.
+    /// Whether a queue of `waiting` packets, which takes `backlog` to send, is longer than the limit.
     pub(crate) fn is_exceeded(&self, waiting: u32, backlog: Span) -> bool {
         waiting > self.limit || self.rules.as_ref().is_some_and(|rules| backlog > rules.limit)
     }
@@ -271,7 +271,8 @@ impl Policer {
         }
     }
 
-    /// Judges a packet that finds so many waiting and will wait too, for a policer that does not see every packet.
+    /// Judges a packet that finds `waiting` packets in the queue and will wait too, for a policer that does not see
+    /// every packet.
     #[inline]
     pub(crate) fn admit_waiting(&self, ecn: Ecn, waiting: u32) -> Verdict {
         if waiting >= self.limit {
@@ -323,7 +324,7 @@ impl Policer {
     }
 }
 
-/// What becomes of a packet that a threshold or a phantom queue chooses: it is marked if it can be.
+/// The decision on a packet that a threshold or a phantom queue chooses: it is marked if it can be.
 #[inline]
 fn congestion(ecn: Ecn) -> Verdict {
     if ecn == Ecn::NotEct { Verdict::Pass } else { Verdict::Mark }

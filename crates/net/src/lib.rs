@@ -54,7 +54,7 @@ pub use voq::Voq;
 pub struct PacketId(pub u32);
 
 impl PacketId {
-    /// As an index into per-packet tables.
+    /// The number as an index into per-packet tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -6,7 +6,7 @@ use firstlight_units::{Span, Time};
 /// A packet in flight on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Flight {
-    /// When it arrives at the far end.
+    /// When the packet arrives at the far end.
     pub(crate) arrives: Time,
     /// The packet.
     pub(crate) id: PacketId,
@@ -34,7 +34,7 @@ impl Line {
         (self.serializer, self.delay)
     }
 
-    /// When the transmitter is free again, or was.
+    /// When the transmitter becomes free, or became free.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free

@@ -41,7 +41,7 @@ pub struct PacerConfig {
     /// p_a: probability that an ACK with ECN-Echo makes its flow a paced one.
     #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1)))]
     pub chance: f64,
-    /// T_i: a flow that sends nothing for so long is no longer paced.
+    /// T_i: a flow that sends nothing for this time is no longer paced.
     #[cfg_attr(feature = "spec", schemars(extend("x-above" = "0s")))]
     pub idle: Span,
 }
@@ -71,7 +71,7 @@ pub enum PacerDecision {
 /// What happened to a pacer's packets since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacerCounts {
-    /// Packets that came.
+    /// Packets that arrived.
     pub offered: u64,
     /// Packets that passed at once.
     pub passed: u64,
@@ -92,7 +92,7 @@ struct PacedPacket {
 #[derive(Clone, Copy, Debug)]
 struct PacedFlow {
     key: u64,
-    /// When its last packet came or was released.
+    /// When the last packet of the flow arrived or was released.
     last: Time,
     held: u32,
 }
@@ -219,7 +219,7 @@ impl InterfacePacer {
         self.flows[index].is_alive(self.idle, now).then_some(index)
     }
 
-    /// Uniform in 0..1.
+    /// A random number, uniform between 0 and 1.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -231,7 +231,7 @@ impl PacedFlow {
     }
 }
 
-/// Of a flow that leaves this host.
+/// The key of a flow that leaves this host.
 fn key(dst: u16, sport: u16, dport: u16) -> u64 {
     u64::from(dst) << 32 | u64::from(sport) << 16 | u64::from(dport)
 }
@@ -282,18 +282,18 @@ impl Limiter {
         self.debt == 0
     }
 
-    /// A packet goes.
+    /// Charges a packet that leaves.
     fn charge(&mut self, size: u16) {
         self.debt = u128::from(size) * TOKENS_PER_BYTE;
     }
 
-    /// A packet comes.
+    /// Counts a packet that arrives.
     fn receive(&mut self, size: u16, now: Time) {
         self.advance(now, self.backlog == 0);
         self.received += u64::from(size);
     }
 
-    /// When the debt is paid, or the rate changes before that.
+    /// When the debt is paid, or when the rate changes if that is earlier.
     fn next(&self) -> Time {
         if self.rate == 0 && self.debt > 0 {
             return self.update;

@@ -148,9 +148,9 @@ impl schemars::JsonSchema for Classes {
 pub struct PfcLimits {
     /// Go on at or below.
     pub xon: Bytes,
-    /// Pause above.
+    /// The class is paused when the account exceeds this.
     pub xoff: Bytes,
-    /// Lose beyond.
+    /// Packets are lost beyond this.
     pub buffer: Bytes,
     /// What can come once XOFF is exceeded, the exceeding packet included.
     pub headroom: Bytes,
@@ -166,7 +166,7 @@ impl PfcLimits {
 }
 
 impl PfcConfig {
-    /// PFC of all classes, of packets of so many bytes at most; all thresholds follow from the links, and no pause is
+    /// PFC of all classes, for packets of at most `mtu` bytes; all thresholds follow from the links, and no pause is
     /// recorded.
     pub const fn of_all(mtu: Bytes) -> Self {
         PfcConfig {
@@ -201,8 +201,8 @@ impl PfcConfig {
         PfcLimits { xon, xoff: Bytes::new(xoff), buffer, headroom, response }
     }
 
-    /// This configuration for a link to a host whose adapter holds so much in each class: thresholds are as near as can
-    /// be below that, whatever the switches' are.
+    /// This configuration for a link to a host whose adapter holds `buffer` in each class: its thresholds are as near
+    /// below `buffer` as possible, whatever the switches' thresholds are.
     pub fn at_adapter(&self, buffer: Bytes) -> PfcConfig {
         PfcConfig { xoff: None, xon: None, buffer: Some(buffer), ..*self }
     }

@@ -1,4 +1,4 @@
-//! The phantom queue of HULL: marks that tell of utilization before there is a queue.
+//! The phantom queue of HULL: marks that show utilization before there is a queue.
 //!
 //! Alizadeh et al., "Less is More: Trading a little Bandwidth for Ultra-Low Latency in the Data Center", NSDI'12,
 //! section 3: a counter of bytes at the link's exit, grown by each packet that leaves, drained at gamma times the
@@ -40,9 +40,9 @@ impl PhantomConfig {
 /// A phantom queue at a link's exit.
 #[derive(Clone, Debug)]
 pub(crate) struct Phantom {
-    /// When the counter will be zero, or was.
+    /// When the counter becomes zero, or became zero.
     empty: Time,
-    /// The slower link.
+    /// The serializer of the slower link.
     serializer: Serializer,
     threshold: Span,
 }

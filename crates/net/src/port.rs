@@ -17,7 +17,7 @@ use firstlight_units::{Bytes, Span, Time};
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct FifoPort {
-    /// When the transmitter has sent all it was given.
+    /// When the transmitter has sent all packets that it was given.
     busy: Time,
     delay: Span,
     /// Packets waiting, in service or in flight.
@@ -125,7 +125,7 @@ impl FifoPort {
         (flight.id, (!self.flights.is_empty()).then_some(next))
     }
 
-    /// When the last bit of the newest packet leaves the transmitter, or did.
+    /// When the last bit of the newest packet leaves the transmitter, or left it.
     #[inline]
     pub fn departure(&self) -> Time {
         self.busy

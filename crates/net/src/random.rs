@@ -1,4 +1,4 @@
-//! Random streams: a fixed hash of (seed, name, purpose), so that one more user of randomness changes nobody else's.
+//! Random streams: a fixed hash of (seed, name, purpose), so that one more user of randomness changes no other stream.
 
 pub use crate::interface::uniform;
 pub use rand_xoshiro::Xoshiro256PlusPlus;

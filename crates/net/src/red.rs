@@ -50,7 +50,7 @@ pub enum Drops {
     Beyond,
     /// RED drops packets that are not ECN-capable.
     Unmarkable,
-    /// None.
+    /// RED drops no packets.
     Nothing,
 }
 
@@ -208,7 +208,7 @@ impl Red {
         }
     }
 
-    /// What becomes of a packet that the queue has room for.
+    /// The decision on a packet that the queue has room for.
     pub(crate) fn judge(&mut self, ecn: Ecn) -> Verdict {
         let Some(probability) = self.probability() else {
             self.count = 0;
@@ -228,7 +228,7 @@ impl Red {
         self.chosen(ecn)
     }
 
-    /// What becomes of a packet that is to be marked if it can be.
+    /// The decision on a packet that is to be marked if it can be.
     fn chosen(&self, ecn: Ecn) -> Verdict {
         match (ecn, self.drops) {
             (Ecn::NotEct, Drops::Nothing) => Verdict::Pass,
@@ -251,7 +251,7 @@ impl Red {
         }
     }
 
-    /// Uniform in 0..1.
+    /// A random number, uniform between 0 and 1.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -72,7 +72,7 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() { None } else { Some(self.slots[self.index(0)]) }
     }
 
-    /// Where the item at the head is, or was if none waits.
+    /// The item at the head, or the one that was there last if none waits.
     #[inline]
     pub fn head(&self) -> &T {
         &self.slots[self.index(0)]

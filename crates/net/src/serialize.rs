@@ -108,7 +108,7 @@ impl Serializer {
         self.packed >> Self::OVERHEAD_BITS
     }
 
-    /// How long an IP packet of so many bytes lasts, with its framing.
+    /// How long a link takes for an IP packet of `bytes` bytes, with its framing.
     #[inline]
     pub fn time(&self, bytes: u16) -> Span {
         if self.packed != 0 {
@@ -124,7 +124,7 @@ impl Serializer {
         self.time_of(self.framing.on_link(Bytes::new(u64::from(bytes))))
     }
 
-    /// How long an Ethernet frame of so many bytes lasts that carries no IP packet, as a pause frame.
+    /// How long a link takes for an Ethernet frame of `bytes` bytes that carries no IP packet, such as a pause frame.
     pub fn frame_time(&self, bytes: u16) -> Span {
         self.time_of(Bytes::new(u64::from(self.framing.frame_on_link(bytes))))
     }

@@ -16,7 +16,7 @@ use firstlight_units::{Bytes, Time};
 /// A switch's shared buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SharedBufferConfig {
-    /// B.
+    /// Size of the buffer (B of the paper).
     pub size: Bytes,
     /// A port holds at most alpha times the free part; 1/65,536 to 65,536.
     pub alpha: f64,

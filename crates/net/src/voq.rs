@@ -25,7 +25,7 @@ pub struct Voq {
     queue: PolicedQueue,
     /// The serialization on the packet network.
     serializer: Serializer,
-    /// When the last packet was taken, if none waits.
+    /// When the VOQ became empty, if it is empty.
     emptied: Time,
 }
 

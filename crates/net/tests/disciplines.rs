@@ -28,7 +28,7 @@ struct Job {
     end: Option<u64>,
 }
 
-/// A non-preemptive server of strict priorities, told step by step.
+/// A non-preemptive server of strict priorities, step by step.
 struct Model {
     classes: usize,
     waiting: Vec<Job>,
@@ -212,7 +212,7 @@ fn check_load<P: SwitchPort>(port: &P, model: &Model, now: Time) -> TestCaseResu
     Ok(())
 }
 
-/// A phantom queue's marks, with its counter told in bytes.
+/// A phantom queue's marks, with its counter in bytes.
 fn check_phantom(config: &PhantomConfig, model: &Model, records: &[Packet], steps: &[Step]) -> TestCaseResult {
     let (mut counter, mut last) = (0.0f64, 0);
     for job in &model.started {
@@ -264,7 +264,7 @@ proptest! {
     }
 }
 
-/// What becomes of each packet: whether it was taken, and its ECN field in the end.
+/// The end of each packet: whether it was taken, and its ECN field in the end.
 fn verdicts<P: SwitchPort>(mut port: P, steps: &[Step]) -> Vec<(bool, Ecn)> {
     let mut packets: Vec<(bool, Packet)> = Vec::new();
     let (mut now, mut event) = (Time::ZERO, None);

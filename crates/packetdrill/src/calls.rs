@@ -15,7 +15,7 @@ pub(crate) type Returned = (i64, Option<&'static str>);
 /// What became of a call.
 pub(crate) enum Answer {
     Now(i64, Option<&'static str>),
-    /// It blocks.
+    /// The call blocks.
     Later(Pending),
 }
 
@@ -64,7 +64,7 @@ fn found(what: &str, found: i64, expected: Option<i64>) -> Result<Answer> {
 }
 
 impl ScriptHost {
-    /// Makes a call. `Err` tells what is not understood.
+    /// Makes a call. `Err` says what is not understood.
     pub(crate) fn call(&mut self, call: &Call) -> Result<Answer> {
         let arg = |i: usize| call.args.get(i).unwrap_or(&ScriptValue::Any);
         let number = |i: usize| arg(i).number().unwrap_or(0);

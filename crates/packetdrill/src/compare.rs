@@ -12,7 +12,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// Puts the packets of a burst together: all but the last are of one size, and the last tells the flags.
+/// Puts the packets of a burst together: all but the last are of one size, and the last has the flags.
 pub(crate) fn join(packets: &[Seen]) -> Option<Seen> {
     let (first, last) = (packets.first()?, packets.last()?);
     let mut next = first.seq;
@@ -76,5 +76,5 @@ fn is_same(expected: &TcpOption, found: &TcpOption, clock: Option<(u32, u32)>) -
     }
 }
 
-/// Timestamps may differ by so many ticks of a millisecond: the tolerance of packetdrill's times.
+/// Timestamps may differ by this number of milliseconds: the tolerance of packetdrill's times.
 const TIMESTAMP_TOLERANCE: u32 = 4;

@@ -28,7 +28,7 @@ pub enum ScriptProblem {
     /// The text is not understood.
     #[error("line {line}: {message}")]
     Syntax {
-        /// Where in the script.
+        /// The line of the script.
         line: usize,
         /// What is wrong.
         message: String,
@@ -36,15 +36,15 @@ pub enum ScriptProblem {
     /// The script needs what the endpoint, or this runner, does not have.
     #[error("line {line}: there are no {what} here")]
     Unsupported {
-        /// Where in the script.
+        /// The line of the script.
         line: usize,
-        /// What is missing.
+        /// What the player lacks.
         what: String,
     },
     /// Something else happened than the script says.
     #[error("line {line}: {message}")]
     Differs {
-        /// Where in the script.
+        /// The line of the script.
         line: usize,
         /// What happened, and what should have.
         message: String,

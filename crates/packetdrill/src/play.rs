@@ -14,13 +14,13 @@ use std::path::Path;
 const TOLERANCE: Span = Span::from_ms(4);
 /// ... and this part of the time since the event before (an eighth, packetdrill's 12.5 %).
 const TOLERANCE_PART: u64 = 8;
-/// Where in the run of the host's clock a script starts.
+/// The time of the host's clock at which a script starts.
 const START: Time = Time::from_ps(10_000_000_000_000);
 
 struct Player<'a> {
     host: ScriptHost,
     directory: &'a Path,
-    /// When the event before was to happen.
+    /// The time at which the event before was due.
     last: Time,
     tolerance: Span,
     /// Values of timestamps are compared.

@@ -22,7 +22,7 @@ pub(crate) struct ScriptEvent {
 /// When an event happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptTime {
-    /// At any time.
+    /// The event happens at any time.
     Any,
     /// Between two spans after the script's start.
     Absolute(Span, Span),
@@ -81,7 +81,7 @@ pub(crate) enum TcpOption {
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) args: Vec<ScriptValue>,
-    /// The call blocks, and returns so long after the event before it.
+    /// The call blocks, and returns this span after the event before it.
     pub(crate) end: Option<Span>,
     pub(crate) result: ScriptValue,
     pub(crate) errno: Option<String>,
@@ -90,7 +90,7 @@ pub(crate) struct Call {
 /// An argument or result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ScriptValue {
-    /// `...`
+    /// The options are not compared (`...`).
     Any,
     Number(i64),
     /// A name, or several joined by `|`.

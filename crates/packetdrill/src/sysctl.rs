@@ -42,7 +42,7 @@ const KNOWN: &[&str] = &[
 ];
 
 impl Sysctls {
-    /// Sets `name` (`net.ipv4.tcp_sack`, or its path). `Err` tells what is not understood.
+    /// Sets `name` (`net.ipv4.tcp_sack`, or its path). `Err` says what is not understood.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = name.rsplit(['.', '/']).next().unwrap_or(name);
         if name == "tcp_congestion_control" {

@@ -111,7 +111,7 @@ impl Translation {
         options
     }
 
-    /// In the order in which Linux writes them.
+    /// The options of a SYN, in the order in which Linux writes them.
     fn syn_options(&self, p: TcpSegment<'_>) -> Vec<TcpOption> {
         let Some(announced) = Announcement::read(p) else { return vec![] };
         let mut options = vec![TcpOption::Mss(announced.segment)];

@@ -86,7 +86,8 @@ fn unknown(name: &str) -> PyErr {
     SpecError::new_err(format!("scheduler '{name}': there is none; there are '{}'", schedulers().join("', '")))
 }
 
-/// What the computation tells, without the GIL. Ctrl-C does not wait for it: it ends by itself and is forgotten.
+/// The result of the computation, waited for without the GIL. Ctrl-C does not wait for it: it ends by itself and is
+/// forgotten.
 fn wait<T: Send>(py: Python<'_>, mut told: Receiver<T>) -> PyResult<T> {
     loop {
         let answer;

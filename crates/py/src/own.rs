@@ -167,8 +167,8 @@ pub(crate) fn controllers(classes: &Bound<'_, PyDict>) -> PyResult<Vec<OwnConfig
     classes.iter().map(|(name, class)| controller(&name.extract::<String>()?, &class)).collect()
 }
 
-/// Checks a controller, a class or the path of a shared object, with so many random sequences of operations. Returns
-/// what is wrong, if anything.
+/// Checks a controller, a class or the path of a shared object, with this number of random sequences of operations.
+/// Returns what is wrong, if anything.
 #[pyfunction]
 pub(crate) fn check_controller(py: Python<'_>, controller: &Bound<'_, PyAny>, cases: u32) -> PyResult<Option<String>> {
     let own = match controller.extract::<PathBuf>() {
@@ -227,7 +227,7 @@ struct PythonController {
     instance: Py<PyAny>,
     methods: Methods,
     ecn: EcnUse,
-    /// For what the class leaves out.
+    /// What the controller does where the class has no method.
     reno: NewReno,
 }
 

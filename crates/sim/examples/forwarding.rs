@@ -167,7 +167,7 @@ fn report(name: &str, fabric: &Fabric, delivered: u64, seconds: f64) {
     );
 }
 
-/// This process's user CPU time; hundredths of a second, as Linux tells it.
+/// This process's user CPU time; in hundredths of a second, as Linux counts it.
 fn user_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("the benchmark runs on Linux");
     let fields = stat.rsplit(')').next().expect("the command's name is in brackets");

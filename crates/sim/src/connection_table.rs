@@ -130,7 +130,7 @@ pub(crate) struct ConnectionTable {
 }
 
 impl ConnectionTable {
-    /// A table of so many endpoints, none with a connection.
+    /// A table of `endpoints` endpoints, none with a connection.
     pub(crate) fn new(endpoints: usize) -> Self {
         ConnectionTable { slots: vec![Slot::BEFORE; endpoints], ends: vec![], free: vec![] }
     }

@@ -207,7 +207,7 @@ pub(crate) struct EventSet {
 }
 
 impl EventSet {
-    /// A set for so many sources of these kinds, none pending.
+    /// A set for these numbers of sources of each kind, with no event pending.
     pub(crate) fn new(sources: &[(EventKind, usize)]) -> Self {
         let mut sources = sources.to_vec();
         sources.sort_unstable();

@@ -85,7 +85,7 @@ pub(crate) struct ProbeSource {
 }
 
 impl ProbeSource {
-    /// Probe number `index` of a world with so many hosts and this time scale.
+    /// Probe number `index` of a world with `hosts` hosts and this time scale.
     pub(crate) fn new(config: ProbeConfig, index: usize, hosts: usize, scale: u32) -> Result<Self, BuildError> {
         check(&config, hosts).map_err(|problem| BuildError::Probe { index, problem })?;
         let latency = Histogram::new(3).expect("three digits are a legal precision");

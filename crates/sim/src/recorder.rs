@@ -7,7 +7,7 @@ use firstlight_net::{Packet, PacketId};
 use firstlight_transport::Standing;
 use firstlight_units::{Bytes, Time};
 
-/// Who records.
+/// What records the events of packets.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) causes: Option<CauseLog>,
@@ -23,7 +23,7 @@ impl Recorder {
         }
     }
 
-    /// A packet has passed the link behind a queue, which holds so many bytes now.
+    /// A packet has passed the link behind a queue, which holds this number of bytes now.
     pub(crate) fn queue(&mut self, place: LossPlace, packet: &Packet, bytes: impl FnOnce() -> Bytes, at: Time) {
         if let Some(timeline) = &mut self.timeline {
             timeline.queue(place, packet, bytes(), at);

@@ -66,11 +66,11 @@ pub struct PortReport {
     pub offered: u64,
     /// Packets that left at the far end.
     pub delivered: u64,
-    /// Packets lost here.
+    /// Packets lost at this port.
     pub dropped: u64,
     /// Packets inside: waiting, in service, in flight.
     pub held: u64,
-    /// Packets CE-marked here.
+    /// Packets CE-marked at this port.
     pub marked: u64,
     /// Most packets that ever waited.
     pub peak_queue: u64,
@@ -167,7 +167,7 @@ pub struct Totals {
     pub dropped: u64,
     /// Packets lost to injected faults.
     pub lost: u64,
-    /// Packets inside.
+    /// Packets inside the fabric.
     pub held: u64,
     /// Packets CE-marked.
     pub marked: u64,
@@ -190,7 +190,7 @@ pub struct QcnReport {
     pub feedback: u64,
     /// Times that a flow became limited.
     pub limited: u64,
-    /// For how long flows were limited, the sum of all.
+    /// How long flows were limited, summed over all flows.
     pub limited_time: Span,
     /// Changes of rates, also those that were not kept.
     pub changes: u64,
@@ -201,7 +201,7 @@ pub struct QcnReport {
 /// A limited flow's rates from some moment on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
-    /// When, since the start of the run.
+    /// The time since the start of the run.
     pub at: Span,
     /// The sending host.
     pub host: HostId,
@@ -238,7 +238,7 @@ pub struct QueueReport {
 /// A queue at some moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueSample {
-    /// When, since the start of the run.
+    /// The time since the start of the run.
     pub at: Span,
     /// Packets that wait, the one in service not counted.
     pub packets: u32,
@@ -266,7 +266,7 @@ pub struct PauseReport {
 /// The pauses of a class of a transmitter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PausedPort {
-    /// `host3.nic`, `tor0->agg1`.
+    /// The transmitter's name: `host3.nic`, `tor0->agg1`.
     pub name: String,
     /// The class; none for all together.
     pub class: Option<u8>,
@@ -301,7 +301,7 @@ pub struct PauseCause {
     pub egress: String,
     /// The last egress of the chain of those that waited for each other; none for a circle.
     pub root: Option<String>,
-    /// How many pauses.
+    /// How many pauses there were.
     pub pauses: u64,
     /// How long the pauses lasted.
     pub paused: Span,
@@ -310,7 +310,7 @@ pub struct PauseCause {
 /// A pause takes effect or ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PauseEvent {
-    /// When, since the start of the run.
+    /// The time since the start of the run.
     pub at: Span,
     /// The transmitter that is paused.
     pub name: String,
@@ -320,14 +320,14 @@ pub struct PauseEvent {
     pub paused: bool,
 }
 
-/// Ports that wait for each other for ever.
+/// Ports that wait for each other without end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeadlockReport {
     /// The class of the paused packets; none for all together.
     pub class: Option<u8>,
     /// The circle, each waiting for the next.
     pub ports: Vec<String>,
-    /// Since when the last port of the circle has been stopped.
+    /// When the last port of the circle was stopped.
     pub since: Span,
     /// How many ports can never go on, including those behind the circle.
     pub stopped: usize,
@@ -366,7 +366,7 @@ pub struct NetworkReport {
 /// The measured pair against the time since the fold's start, averaged over repetitions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SeriesReport {
-    /// Between samples; the first is at the fold's start.
+    /// The time between two samples; the first is at the fold's start.
     pub every: Span,
     /// Whole folds averaged.
     pub repetitions: u64,

@@ -58,7 +58,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Samples `every` so often (engine time), in folds of length `fold`.
+    /// Takes a sample `every` span of engine time, in folds of length `fold`.
     pub(crate) fn new(every: Span, fold: Span) -> Self {
         let samples = fold.as_ps().div_ceil(every.as_ps()) as usize;
         Series {

@@ -11,7 +11,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// `None` for a probability of zero.
+    /// A generator of chances; `None` for a probability of zero.
     pub(crate) fn new(stream: Xoshiro256PlusPlus, probability: f64) -> Option<Self> {
         (probability > 0.0).then(|| Chance { stream, below: (probability * 2f64.powi(64)) as u64 })
     }

@@ -13,7 +13,7 @@ pub trait TimelineSink: Send {
     /// All of a flow is acknowledged, and its connection is closed.
     fn closed(&mut self, flow: usize, at: Time);
 
-    /// A packet has passed the link behind a queue, which holds so many bytes now.
+    /// A packet has passed the link behind a queue, which holds this number of bytes now.
     fn queue(&mut self, place: LossPlace, packet: &Packet, bytes: Bytes, at: Time);
 
     /// A packet was lost.

@@ -180,7 +180,7 @@ impl World {
     }
 
     /// Runs up to and at `until`, or the first moment before it upon which external hosts may act
-    /// ([`ExternalHosts::acts`]); [`World::now`] tells which.
+    /// ([`ExternalHosts::acts`]); [`World::now`] is then that moment.
     pub fn run(&mut self, until: Time, external: &mut impl ExternalHosts) {
         self.drive(until, false, external);
     }
@@ -399,7 +399,7 @@ impl World {
         }
     }
 
-    /// A flow connects.
+    /// Connects a flow.
     fn open(&mut self, number: usize) {
         let config = &self.flows[number].config;
         let mut isn = stream(self.seed, &format!("flow{number}"), "isn");

@@ -278,7 +278,7 @@ impl Program {
         }
     }
 
-    /// One message comes, or the clock reaches what is due; of both at once the first if `eager`. Tells when.
+    /// One message comes, or the clock reaches what is due; of both at once the first if `eager`. Returns when.
     fn step(&mut self, world: &mut World, eager: bool) -> u64 {
         let due = self.engine.next().map_or(u64::MAX, nanoseconds);
         let (comes, flow) = self.coming.first().map_or((u64::MAX, None), |(at, _, flow)| (*at, Some(*flow)));

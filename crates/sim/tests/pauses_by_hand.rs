@@ -70,7 +70,7 @@ fn a_pause_from_its_first_byte_to_its_last() {
 }
 
 /// A packet for an idle host comes to its own host's queue in the same pause, at 20 us. From 31.5 us on that host's
-/// port is busy with somebody else's packet for 1.2 us.
+/// port is busy with another host's packet for 1.2 us.
 #[test]
 fn a_victim_counts_while_its_port_stands_idle() {
     let mut sends = burst(0, 1, 5, Time::ZERO);

@@ -242,7 +242,7 @@ proptest! {
     }
 }
 
-/// Packets sent in vain may come when their flow is over; for a port that nobody ever had they are strays.
+/// Packets sent in vain may come when their flow is over; for a port that no connection ever had they are strays.
 #[test]
 fn late_packets_of_a_flow_are_no_strays() {
     let fabric = Fabric::graph(&star(2, None, None)).unwrap();

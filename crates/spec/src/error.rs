@@ -5,13 +5,13 @@ use std::fmt;
 /// Where a problem is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the file, at a line and column (counted from 1, columns in characters).
+    /// The problem is in the file, at a line and a column.
     Line {
         /// The file.
         path: String,
-        /// Line.
+        /// The line, counted from 1.
         line: usize,
-        /// Column.
+        /// The column, counted from 1 in characters.
         column: usize,
     },
     /// Something that the file does not have.
@@ -19,7 +19,7 @@ pub enum Place {
         /// The file.
         path: String,
     },
-    /// In an override.
+    /// The problem is in an override.
     Set {
         /// The file that was overridden.
         path: String,
@@ -43,7 +43,7 @@ impl fmt::Display for Place {
 pub struct Problem {
     /// The key's path; empty when the file is no TOML at all.
     pub key: String,
-    /// Where.
+    /// Where the problem is.
     pub place: Place,
     /// What is wrong and what would be right.
     pub problem: String,

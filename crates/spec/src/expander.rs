@@ -49,7 +49,7 @@ pub struct Flow {
     pub src: HostId,
     /// Receiver.
     pub dst: HostId,
-    /// Whose TCP both ends are.
+    /// The kind of both hosts.
     pub hosts: HostKind,
     /// Congestion control: one that these hosts have.
     pub cc: Control,
@@ -219,7 +219,7 @@ impl Expander<'_> {
         self.experiment.duration
     }
 
-    /// Whose TCP connections with these keys have.
+    /// The kind of hosts of connections with these keys.
     pub fn host_kind(&self, connections: &Connections) -> HostKind {
         connections.hosts.unwrap_or(self.experiment.hosts.kind.kind())
     }

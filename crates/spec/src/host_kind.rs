@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose TCP the hosts of an experiment run.
+/// The kind of an experiment's hosts, by the TCP that they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultHosts {
@@ -35,7 +35,7 @@ impl DefaultHosts {
     }
 }
 
-/// Whose TCP a host runs.
+/// The kind of a host, by the TCP that it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HostKind {

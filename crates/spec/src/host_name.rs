@@ -8,13 +8,13 @@ use std::str::FromStr;
 /// rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostName {
-    /// `all`.
+    /// All hosts: `all`.
     All,
-    /// `rack0`.
+    /// The hosts of a rack: `rack0`.
     Rack(u32),
-    /// `host3`.
+    /// A host: `host3`.
     Host(u32),
-    /// `rack0.host3`.
+    /// A host of a rack: `rack0.host3`.
     RackHost(u32, u32),
 }
 

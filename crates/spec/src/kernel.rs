@@ -84,7 +84,7 @@ pub(crate) struct Kernel<'a> {
     places: &'a Places,
     /// Whether there are simulated hosts, which take the keys that no kernel has.
     simulated: bool,
-    /// In the order they are set.
+    /// The sysctls in the order in which they are set.
     pub sysctls: Vec<Sysctl>,
     pub route: RouteAttributes,
     pub parameters: Vec<Parameter>,

@@ -64,7 +64,7 @@ impl Linux {
 /// One Linux host, or a further link of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinuxHost {
-    /// Which one.
+    /// The host.
     pub host: HostId,
     /// The names of the host, the one over the whole fabric first.
     pub names: Vec<String>,

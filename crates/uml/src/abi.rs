@@ -91,8 +91,8 @@ pub struct AbiEngine {
     pub run: extern "C" fn(c_ulonglong),
     /// Takes a message of the guest program. Returns 0 or a negative errno value.
     pub control: unsafe extern "C" fn(*const c_uchar, c_ulong, c_ulonglong) -> c_int,
-    /// A program begins to write so many bytes to a connection, or has written fewer: then the number is what is
-    /// lacking, below 0. `None` when the engine needs no writes.
+    /// A program begins to write this number of bytes to a connection. A negative number ends a write that was shorter
+    /// than announced, by that number of bytes. `None` when the engine needs no writes.
     pub wrote: Option<unsafe extern "C" fn(*const AbiConnection, c_uint, c_longlong)>,
     /// A connection is closed.
     pub closed: unsafe extern "C" fn(*const AbiConnection),

@@ -93,7 +93,8 @@ pub struct KernelDriver<K> {
     ect_syn: Option<EctSyn>,
     /// Traffic classes of programs' connections; `None`: those that their packets have.
     programs: Option<ProgramClasses>,
-    /// For each host a number; packets between hosts with different ones have no way. Empty where all can be reached.
+    /// A number for each host; packets cannot pass between hosts of different numbers. Empty where all hosts are
+    /// connected.
     islands: Vec<u32>,
 }
 
@@ -121,7 +122,7 @@ struct KernelEdge<K> {
 #[derive(Clone, Copy)]
 struct HeldPacket {
     cookie: Cookie,
-    /// When it leaves its device; [`Time::MAX`] where that is not known, or past.
+    /// When the packet leaves its device; [`Time::MAX`] where that is not known, or past.
     leaves: Time,
     /// Marks that the fabric may make: those that the packet did not have when it was sent.
     open: u32,
@@ -327,8 +328,8 @@ impl<K: KernelCalls> KernelDriver<K> {
         self.world.ask_room(host)
     }
 
-    /// A program begins to write so many bytes to its connection (sender, receiver); the next byte will have this
-    /// sequence number. Or the write has ended with fewer bytes: then `bytes` is what is lacking, below 0.
+    /// A program begins to write `bytes` to its connection (sender, receiver); the next byte will have this sequence
+    /// number. A negative number ends a write that was shorter than announced, by that number of bytes.
     ///
     /// # Panics
     /// Where writes need not be reported ([`World::records_writes`]).

@@ -167,7 +167,7 @@ fn options(mut segment: TcpSegmentMut<'_>, mut bytes: &[u8]) {
     }
 }
 
-/// Reads what a packet tells of the one that it answers. Its own timestamps are the fabric's to write.
+/// Reads the stamps that a packet echoes. Its own timestamps are the fabric's to write.
 fn echoed(value: &[u8]) -> Stamps {
     let [echo_sent, echo_received] = [4, 8].map(|at| word(value, at).unwrap_or_default());
     Stamps { echo_sent, echo_received, ..Stamps::default() }

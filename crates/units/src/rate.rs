@@ -25,7 +25,7 @@ impl Rate {
         Rate(gbps * 1_000_000_000)
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
@@ -58,7 +58,7 @@ impl Rate {
 }
 
 impl Bytes {
-    /// `n` bytes.
+    /// A size of `n` bytes.
     pub const fn new(n: u64) -> Self {
         Bytes(n)
     }

@@ -55,7 +55,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time.
+    /// A span of zero.
     pub const ZERO: Span = Span(0);
     /// Longer than every run.
     pub const MAX: Span = Span(u64::MAX);
@@ -85,7 +85,7 @@ impl Span {
         Span(s * 1_000_000_000_000)
     }
 
-    /// Picoseconds.
+    /// The span in picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }

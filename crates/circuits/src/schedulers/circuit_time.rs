@@ -46,7 +46,7 @@ impl CircuitTime {
         &self.ps[row * self.racks..][..self.racks]
     }
 
-    /// Adds to an entry.
+    /// Adds `ps` picoseconds to an entry.
     pub fn add(&mut self, row: usize, column: usize, ps: u64) {
         self.ps[row * self.racks + column] += ps;
     }

@@ -61,7 +61,7 @@ fn shorten(entries: &mut Vec<u64>, mut some: Vec<u64>, length: u64) {
 /// A day and what it serves; times in picoseconds.
 struct Best {
     served: u64,
-    /// Of day and night.
+    /// Length of day and night.
     cost: u64,
     length: u64,
     columns: Vec<usize>,
@@ -103,7 +103,7 @@ impl<'a> Search<'a> {
         self.best
     }
 
-    /// Whether bounds tell that the search from both ends would choose the day of middle length, which becomes the
+    /// Whether bounds show that the search from both ends would choose the day of middle length, which becomes the
     /// best. That search looks at it first between the ends, and takes it if it is clearly better than these.
     fn middle_is_best(&mut self) -> bool {
         let last = self.lengths.len() - 1;
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
         self.may_beat_best(high.1, meet.clamp(shortest, longest) as u64 + self.night)
     }
 
-    /// Whether a day that serves so much for its cost would be better than the best by more than 1/16.
+    /// Whether a day that serves `served` at this `cost` would be better than the best by more than 1/16.
     fn may_beat_best(&self, served: u64, cost: u64) -> bool {
         self.best.as_ref().is_none_or(|best| is_clearly_more(served, cost, best.served, best.cost))
     }

@@ -24,7 +24,7 @@ pub(crate) struct HeaviestMatching {
     /// The largest of each row and of each column.
     row_largest: Vec<u64>,
     column_largest: Vec<u64>,
-    /// Of the day: no pair can be served for longer.
+    /// Length of the day: no pair can be served for longer.
     length: u64,
     row_price: Vec<i64>,
     column_price: Vec<i64>,
@@ -38,21 +38,21 @@ pub(crate) struct HeaviestMatching {
     reached: Vec<usize>,
 }
 
-/// As a configuration of the switch: the column of each row, or [`FREE`].
+/// The configuration of the switch for the column of each row, or [`FREE`].
 pub(crate) fn matching(columns: &[usize]) -> Matching {
     circuits(columns.len(), columns.iter().copied().enumerate().filter(|(_, column)| *column != FREE))
 }
 
 /// How a path ends.
 enum PathEnd {
-    /// At a free column.
+    /// The path ends at a free column.
     Column(usize),
-    /// At a row that stays idle.
+    /// The path ends at a row that stays idle.
     Row(usize),
 }
 
 impl HeaviestMatching {
-    /// Of this demand.
+    /// A search for matchings of this demand.
     pub fn new(time: &CircuitTime) -> Self {
         let racks = time.racks();
         let (mut pairs, mut starts) = (Vec::new(), vec![0]);

@@ -55,9 +55,9 @@ pub enum ScheduleError {
          of at least {least_day}: make the week longer"
     )]
     Strobe {
-        /// How many racks.
+        /// How many racks there are.
         racks: usize,
-        /// One less.
+        /// How many days the schedule needs: one less than there are racks.
         days: usize,
         /// Length of the week.
         week: Span,
@@ -88,7 +88,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// All of them.
+    /// All schedulers.
     pub const ALL: &[Scheduler] = &[
         Scheduler::Strobe,
         Scheduler::Bvn,

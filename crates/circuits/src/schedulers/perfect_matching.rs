@@ -35,7 +35,7 @@ impl PerfectMatching {
         }
     }
 
-    /// An edge appears.
+    /// Adds an edge.
     pub fn insert(&mut self, row: usize, column: usize) {
         self.edges[row * self.words + column / 64] |= 1 << (column % 64);
     }

@@ -11,7 +11,7 @@ use crate::Matching;
 
 /// A perfect matching, a rack's own column for an idle one, and its time in picoseconds.
 pub(crate) struct Slice {
-    /// For how long it is up.
+    /// How long the matching is up.
     pub length: u64,
     /// The column of each row.
     pub columns: Vec<usize>,
@@ -23,7 +23,7 @@ impl Slice {
         self.columns.iter().copied().enumerate()
     }
 
-    /// As a configuration of the switch.
+    /// The configuration of the switch.
     pub fn matching(&self) -> Matching {
         circuits(self.columns.len(), self.pairs())
     }

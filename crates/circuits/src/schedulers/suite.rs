@@ -47,7 +47,7 @@ pub(super) fn time(demand: &Demand) -> CircuitTime {
     CircuitTime::of(demand, &Frame { circuit: Rate::from_gbps(8000), ..frame })
 }
 
-/// All orders of so many racks.
+/// All orders of `racks` racks.
 pub(super) fn permutations(racks: usize) -> Vec<Vec<usize>> {
     let Some(last) = racks.checked_sub(1) else { return vec![vec![]] };
     let with_last = |order: Vec<usize>| {

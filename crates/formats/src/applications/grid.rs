@@ -44,7 +44,7 @@ impl Grid {
     }
 }
 
-/// Sides of a grid of so many ranks, as equal as they can be, the longest first.
+/// Sides of a grid of `ranks` ranks, as equal as they can be, the longest first.
 pub fn sides_of(ranks: u32, dimensions: usize) -> Vec<u32> {
     let mut sides = vec![1; dimensions];
     let mut factors = vec![];
@@ -63,7 +63,7 @@ pub fn sides_of(ranks: u32, dimensions: usize) -> Vec<u32> {
     sides
 }
 
-/// An error unless an application runs on so many ranks, a power of two of them, from 2.
+/// An error unless `ranks` is a power of two, from 2 on, as the application `name` needs.
 pub fn power_of_two(name: &str, ranks: u32) -> Result<(), WrongRequest> {
     if ranks > 1 && ranks.is_power_of_two() {
         return Ok(());
@@ -72,7 +72,7 @@ pub fn power_of_two(name: &str, ranks: u32) -> Result<(), WrongRequest> {
     Err(WrongRequest::new(RequestPart::Ranks, problem))
 }
 
-/// The side of a square of so many ranks; an error where there is none.
+/// The side of a square of `ranks` ranks; an error where there is none.
 pub fn side_of(name: &str, ranks: u32) -> Result<u32, WrongRequest> {
     let side = ranks.isqrt();
     if side > 1 && side * side == ranks {

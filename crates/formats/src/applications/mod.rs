@@ -19,7 +19,7 @@ pub const PATTERNS: [&str; 4] = ["halo", "all-to-all", "all-reduce", "wavefront"
 pub const CLASSES: [&str; 3] = ["S", "W", "A"];
 /// Bytes of a pattern's messages, unless they are given.
 pub const SIZE: u64 = 65_536;
-/// A schedule has at most so many operations.
+/// The most operations of a schedule.
 pub const MOST_OPERATIONS: usize = 20_000_000;
 
 /// How an application runs.

@@ -50,7 +50,7 @@ pub struct ScheduleWriter {
 }
 
 impl ScheduleWriter {
-    /// A schedule of so many ranks, all without operations.
+    /// A schedule of `ranks` ranks, all without operations.
     pub fn new(ranks: u32) -> Self {
         ScheduleWriter { ranks: vec![Rank::default(); ranks as usize], operations: 0, full: false }
     }
@@ -110,20 +110,20 @@ impl ScheduleWriter {
         }
     }
 
-    /// Lets each rank send so many bytes to each other rank, all at once, to the next rank first.
+    /// Lets each rank send `bytes` bytes to each other rank, all at once, to the next rank first.
     pub fn all_to_all(&mut self, bytes: u64) {
         let ranks = self.ranks();
         self.exchange((1..ranks).flat_map(|step| (0..ranks).map(move |src| (src, (src + step) % ranks, bytes))));
     }
 
-    /// Sums a small vector of so many bytes over all ranks, a power of two of them, by recursive doubling: in round k
-    /// ranks at distance 2^k exchange all of it (Thakur, Rabenseifner and Gropp, "Optimization of collective
+    /// Sums a small vector of `bytes` bytes over all ranks, whose number is a power of two, by recursive doubling: in
+    /// round k ranks at distance 2^k exchange all of it (Thakur, Rabenseifner and Gropp, "Optimization of collective
     /// communication operations in MPICH", IJHPCA 19(1), 2005).
     pub fn all_reduce_doubling(&mut self, bytes: u64) {
         self.sum_within(self.ranks(), bytes);
     }
 
-    /// Sums a small vector of so many bytes within each group of `count` neighbouring ranks, by recursive doubling.
+    /// Sums a small vector of `bytes` bytes within each group of `count` neighbouring ranks, by recursive doubling.
     pub fn sum_within(&mut self, count: u32, bytes: u64) {
         let mut distance = 1;
         while distance < count {
@@ -132,7 +132,7 @@ impl ScheduleWriter {
         }
     }
 
-    /// Sums a large vector of so many bytes over all ranks in a ring: its parts go round once to be reduced and once to
+    /// Sums a large vector of `bytes` bytes over all ranks in a ring: its parts go round once to be reduced and once to
     /// be gathered (Thakur, Rabenseifner and Gropp).
     pub fn all_reduce_ring(&mut self, bytes: u64) {
         let ranks = self.ranks();

@@ -17,8 +17,9 @@ use std::time::Duration;
 
 /// Most bytes of a packet in the file: the largest IP and TCP headers together.
 const SNAP_LENGTH: u32 = 120;
-/// The link type of packets of both versions, told apart by their first byte. Its registered number is 101, but libpcap
-/// 1.10 then reads files of one interface only; 12 is the number of its own that it and Wireshark take for the same.
+/// The link type of packets of both versions, which differ in their first byte. Its registered number is 101, but
+/// libpcap 1.10 then reads files of one interface only; 12 is the number of its own that it and Wireshark take for the
+/// same.
 const RAW_IP: u32 = 12;
 /// `if_tsresol`: timestamps in 10^-9 seconds.
 const NANOSECONDS: u8 = 9;

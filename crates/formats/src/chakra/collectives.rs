@@ -174,7 +174,7 @@ impl CollectiveRounds {
         edges
     }
 
-    /// The member that is so many after the root.
+    /// The member that stands `behind` places after the root.
     fn member(&self, behind: u32) -> u32 {
         (self.root + behind) % self.members
     }
@@ -195,7 +195,7 @@ impl CollectiveRounds {
         self.up(false, CollectiveRounds::below);
     }
 
-    /// All chunks.
+    /// Every member sends all chunks.
     fn whole(&self, _distance: u32, _child: u32) -> Vec<Range<u32>> {
         std::iter::once(0..self.members).collect()
     }

@@ -65,8 +65,8 @@ impl MeasurementChain {
     }
 }
 
-/// Sends so many packets and reports what the stamps say; the first two windows are left out. `seed` decides all noise;
-/// the stacks' is the same for every way to take stamps.
+/// Sends `packets` packets and reports what the stamps say; the first two windows are left out. `seed` decides all
+/// noise; the stacks' is the same for every way to take stamps.
 ///
 /// # Panics
 /// When a packet or an ACK has no bytes, the rate is zero, or a burst holds no packet.

@@ -16,7 +16,7 @@ struct ChainHost {
     kernel: bool,
 }
 
-/// What the two stamps of a packet on its way say.
+/// The two stamps of one packet.
 #[derive(Clone, Copy)]
 pub(super) struct Crossing {
     pub(super) sent: u32,
@@ -66,7 +66,7 @@ impl ChainHost {
         }
     }
 
-    /// TCP hands over a packet. Tells its stamp and when its last bit has left.
+    /// Sends a packet that TCP hands over. Returns its stamp and when its last bit has left.
     fn send(&mut self, at: Time, size: u16) -> (u32, Time) {
         let queued = self.stack.send(at);
         let starts = queued.max(self.free);
@@ -76,7 +76,7 @@ impl ChainHost {
         (stamp, self.free)
     }
 
-    /// A packet's last bit arrives. Tells its stamp and when TCP has it.
+    /// Receives a packet whose last bit arrives. Returns its stamp and when TCP has it.
     fn receive(&mut self, arrives: Time, size: u16) -> (u32, Time) {
         let heard = self.stack.receive(arrives);
         let stamp = if self.kernel { self.stamper.clock().read(heard) } else { self.stamper.on_receive(arrives, size) };
@@ -114,7 +114,7 @@ impl ChainPath {
         Measured { data, exchange }
     }
 
-    /// Which part of the time the sender's link was busy.
+    /// The share of the time in which the sender's link was busy, 0 to 1.
     pub(super) fn busy(&self) -> f64 {
         self.sent.as_secs_f64() / self.sender.free.as_secs_f64()
     }

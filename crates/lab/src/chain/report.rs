@@ -14,7 +14,7 @@ pub struct ChainReport {
     pub tx_gaps_ns: Vec<i64>,
     /// Gaps between the stamps of data packets received one after the other.
     pub rx_gaps_ns: Vec<i64>,
-    /// Which part of the time the link carried data, 0 to 1.
+    /// The share of the time in which the link carried data, 0 to 1.
     pub busy: f64,
     pub(super) last: Option<(u32, u32)>,
 }
@@ -44,7 +44,7 @@ fn apart(later: u32, earlier: u32) -> i64 {
 pub struct Spread {
     /// How many there are.
     pub count: usize,
-    /// The least.
+    /// The least value.
     pub min: i64,
     /// A quarter is not above this.
     pub lower_quartile: i64,
@@ -52,16 +52,16 @@ pub struct Spread {
     pub median: i64,
     /// Three quarters are not above this.
     pub upper_quartile: i64,
-    /// The largest.
+    /// The largest value.
     pub max: i64,
-    /// Mean.
+    /// The mean.
     pub mean: f64,
     /// Standard deviation of the whole series.
     pub deviation: f64,
 }
 
 impl Spread {
-    /// Of a series; `None` if it is empty.
+    /// The statistics of a series; `None` if the series is empty.
     pub fn of(series: &[i64]) -> Option<Self> {
         let mut sorted = series.to_vec();
         sorted.sort_unstable();

@@ -118,7 +118,7 @@ fn buffers_that_are_too_small_are_refused() {
     );
 }
 
-/// Losses that are allowed are told; they would make a run invalid elsewhere.
+/// Allowed losses cause a warning; elsewhere they make a run invalid.
 #[test]
 fn a_small_buffer_that_is_allowed_loses() {
     let set = [DRAIN, ("adapter.receive_buffer", "3kB"), ("pfc.allow_loss", "true")];

@@ -6,7 +6,7 @@ use crate::{check, integers, metric, numbers, result};
 const RING: &str = include_str!("../specs/ring.toml");
 
 /// Solstice with what applications have written gives the ring all of the circuits; with what waits in the VOQs it
-/// cannot tell big from small.
+/// cannot distinguish big from small.
 #[test]
 fn a_scheduler_that_sees_what_is_written_serves_the_big_flows() {
     let adu = result(RING, &[]);

@@ -130,7 +130,7 @@ fn warnings_say_why_results_may_mislead() {
     said(INCAST, &[("warmup", "40ms")], "nothing was measured");
 }
 
-/// A threshold of just what the queue holds is told, of one below it is not.
+/// A threshold of just what the queue holds causes a warning; one below it does not.
 #[test]
 fn thresholds_that_a_queue_never_reaches_are_told() {
     let said = |text: &str, set: Set<'_>| {

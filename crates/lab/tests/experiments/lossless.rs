@@ -63,7 +63,7 @@ fn pause_has_one_account_for_all_classes() {
 
 const RED: [(&str, &str); 3] = [("switch.red.min", "5"), ("switch.red.max", "10"), ("switch.red.weight", "1.0")];
 
-/// What cannot be marked passes; only a RED that is told to drop does, and is refused.
+/// What cannot be marked passes; only a RED with `drop_beyond` drops, and it is refused.
 #[test]
 fn red_only_marks_in_a_lossless_class() {
     let marked = |outcome: &Outcome| integers(outcome, "ports", "marked").iter().sum::<i64>();
@@ -316,7 +316,7 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
     );
 }
 
-/// RED of VOQs marks and drops; in a lossless class it only marks, unless it is told to drop, which is refused.
+/// RED of VOQs marks and drops; in a lossless class it only marks; `drop_beyond` is refused there.
 #[test]
 fn red_of_voqs_only_marks_in_a_lossless_class() {
     const BAND: [(&str, &str); 3] = [("voq.red.min", "2"), ("voq.red.max", "4"), ("voq.red.weight", "1.0")];

@@ -4,7 +4,7 @@ use crate::{integers, metric, numbers, read, result, told_at};
 use firstlight_lab::spec::Network;
 use firstlight_lab::{Spec, inspect};
 
-/// What each kind of fabric is told by, and how many hosts it has.
+/// The keys of each kind of fabric, and how many hosts it has.
 const KINDS: [(&str, usize); 6] = [
     ("kind = \"star\"\nhosts = 3", 3),
     ("kind = \"dumbbell\"\nleft = 2\nright = 3", 5),

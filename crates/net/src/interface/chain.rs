@@ -19,7 +19,7 @@ pub enum ChainConfig {
     Kernel(StackDelays),
     /// A polling driver stamps, right before it pushes a packet to the interface and right after it got one.
     Software {
-        /// How it polls.
+        /// How the driver polls.
         poll: PollConfig,
         /// What is done against errors.
         remedies: Remedies,
@@ -56,7 +56,7 @@ impl Remedies {
 }
 
 impl Remedies {
-    /// Nothing is done.
+    /// No remedy.
     pub const NONE: Remedies = Remedies { token_bucket: false, calibration: false };
     /// The token bucket alone.
     pub const BUCKET: Remedies = Remedies { token_bucket: true, calibration: false };

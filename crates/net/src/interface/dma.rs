@@ -34,7 +34,7 @@ pub(super) struct Dma {
 }
 
 impl Dma {
-    /// When a packet's DMA is complete that can begin at `at`.
+    /// When the DMA of a packet is complete, if it can begin at `at`.
     #[inline]
     pub(super) fn complete(&mut self, at: Time, size: u16, config: &DmaConfig, rng: &mut Xoshiro256PlusPlus) -> Time {
         let begins = self.free.max(at + exponential(rng, config.jitter));

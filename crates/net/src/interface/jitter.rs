@@ -23,7 +23,7 @@ pub enum Jitter {
     Uniform(Span),
     /// Exponential, with this mean.
     Exponential(Span),
-    /// Log-normal.
+    /// Delays are log-normal.
     LogNormal {
         /// The mean.
         mean: Span,
@@ -70,7 +70,7 @@ fn at(points: &[(Span, u64)], part: u64) -> Span {
 #[derive(Clone, Debug)]
 pub struct JitterQueue {
     held: Ring<(PacketId, Time)>,
-    /// When the last packet that came will leave, or left.
+    /// When the packet that arrived last leaves, or left.
     last: Time,
     offered: u64,
     random: Xoshiro256PlusPlus,

@@ -81,7 +81,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// When a packet's turn comes that is there at `at`.
+    /// When the driver takes a packet that is there at `at`.
     #[inline]
     pub(super) fn take(&mut self, at: Time, config: &PollConfig) -> Time {
         let turn = at.max(self.free);

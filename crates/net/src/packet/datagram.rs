@@ -3,7 +3,7 @@
 use super::{FlowTuple, HostId, Packet, PacketKind, Stamps};
 use firstlight_units::Time;
 
-/// Which word of the record holds which part of a real host's packet.
+/// The words of the record that hold the parts of a real host's packet.
 const FIRST: usize = 0;
 const SECOND: usize = 1;
 const FRAGMENT: usize = 2;
@@ -25,7 +25,7 @@ impl Datagram<'_> {
     }
 }
 
-/// Which word of the record holds which part of a simulated program's datagram.
+/// The words of the record that hold the parts of a simulated program's datagram.
 const NUMBER: usize = 0;
 const SENT_HIGH: usize = 2;
 const SENT_LOW: usize = 3;
@@ -50,7 +50,7 @@ impl ProbeDatagram<'_> {
         self.0.words[NUMBER] as usize
     }
 
-    /// When the program sent it.
+    /// When the program sent the datagram.
     pub const fn sent(&self) -> Time {
         Time::from_ps((self.0.words[SENT_HIGH] as u64) << 32 | self.0.words[SENT_LOW] as u64)
     }

@@ -6,7 +6,7 @@ use super::{FlowTuple, Packet, PacketKind};
 const SIZE: u8 = 64;
 /// The highest traffic class, which notifications have.
 const CLASS: u8 = 7;
-/// Which word of the record holds the feedback.
+/// The word of the record that holds the feedback.
 const FEEDBACK: usize = 0;
 
 /// QCN's notification, from a switch to the sender of a packet that the switch has sampled.

@@ -216,13 +216,13 @@ impl TcpSegmentMut<'_> {
         self.0.words[TSVAL] = tsval;
     }
 
-    /// Adds so many bytes of payload.
+    /// Adds `bytes` bytes of payload.
     #[inline]
     pub const fn add_payload(&mut self, bytes: u16) {
         self.0.size += bytes;
     }
 
-    /// Adds so many bytes of options to the header.
+    /// Adds `bytes` bytes of options to the header.
     #[inline]
     pub const fn add_options(&mut self, bytes: u8) {
         self.0.header += bytes;

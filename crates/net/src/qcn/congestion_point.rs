@@ -38,7 +38,7 @@ pub struct CongestionPoint {
     set_point: f64,
     weight: f64,
     sample: u64,
-    /// q_old.
+    /// The queue at the last sample (q_old of the standard).
     old: f64,
     /// Bytes until the next sample.
     left: u64,
@@ -47,7 +47,7 @@ pub struct CongestionPoint {
 }
 
 impl CongestionPoint {
-    /// Of an empty queue; `seed` seeds the intervals' jitter.
+    /// The congestion point of an empty queue; `seed` seeds the intervals' jitter.
     pub fn new(config: &QcnConfig, seed: u64) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let sample = config.sample.get();

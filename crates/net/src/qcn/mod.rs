@@ -35,7 +35,7 @@ pub struct QcnConfig {
     /// G_d: the largest feedback takes this share of a flow's rate.
     #[cfg_attr(feature = "spec", serde(rename = "gd"), schemars(range(min = 0.001, max = 0.999)))]
     pub gain: f64,
-    /// A queue is sampled after so many bytes, up to eight times sooner while feedback is high.
+    /// A queue is sampled after this number of bytes, up to eight times sooner while feedback is high.
     #[cfg_attr(feature = "spec", schemars(extend("x-most" = "1099511627776B")))]
     pub sample: Bytes,
     /// Bytes in a cycle of the byte counter of a limited flow.

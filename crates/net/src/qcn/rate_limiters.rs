@@ -27,7 +27,7 @@ pub struct FlowKey {
 /// A change of a flow's rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateChange {
-    /// When, on the engine's clock.
+    /// When the rates changed, on the engine's clock.
     pub at: Time,
     /// The flow whose rates changed.
     pub flow: FlowKey,
@@ -87,7 +87,7 @@ pub struct RateLimiters {
     config: QcnConfig,
     line: Rate,
     scale: u32,
-    /// In the order of their keys.
+    /// The limited flows in the order of their keys.
     flows: Vec<LimitedFlow>,
     next: Option<Time>,
     held: u32,
@@ -123,7 +123,7 @@ impl RateLimiters {
         }
     }
 
-    /// From now on changes of rates are kept, the first `most` of them.
+    /// Keeps the first `most` changes of rates from now on.
     pub fn keep_changes(&mut self, most: usize) {
         self.keep = most;
     }
@@ -209,7 +209,7 @@ impl RateLimiters {
         None
     }
 
-    /// A packet of a limited flow, which owes nothing, goes.
+    /// Charges a packet of a limited flow that owes nothing.
     fn charge(&mut self, index: usize, size: u16, now: Time) {
         let limited = &mut self.flows[index];
         let before = limited.point.current();
@@ -278,7 +278,7 @@ impl LimitedFlow {
         self.at = now;
     }
 
-    /// When its timer ends a cycle or its first packet may go.
+    /// When the flow's timer ends a cycle or its first packet may leave.
     fn next(&self, scale: u32) -> Time {
         if self.held.is_empty() {
             return self.point.timer();

@@ -48,7 +48,7 @@ pub struct ReactionPoint {
 const FRACTION: u32 = 32;
 
 impl ReactionPoint {
-    /// Of a flow that may use the whole rate of its line, and is to get feedback at once.
+    /// The reaction point of a flow that may use the whole rate of its line, and that gets its first feedback now.
     pub fn new(config: &QcnConfig, line: Rate) -> Self {
         let line = line.as_bps();
         let bytes_left = config.byte_limit.get();
@@ -121,7 +121,7 @@ impl ReactionPoint {
         self.timer
     }
 
-    /// C.
+    /// The current rate (C of the standard).
     pub fn current(&self) -> Rate {
         Rate::from_bps(self.current)
     }

@@ -19,7 +19,7 @@ impl Topology {
         self.ports.len() + host.index()
     }
 
-    /// Where a transmitter stands.
+    /// The node of a transmitter.
     pub fn source_of(&self, transmitter: usize) -> Node {
         match self.ports.get(transmitter) {
             Some(port) => Node::Switch(port.from),
@@ -33,7 +33,7 @@ impl Topology {
         self.ports.get(transmitter).map_or_else(nic, |port| port.to)
     }
 
-    /// Its wire.
+    /// The wire of a transmitter.
     pub fn wire_of(&self, transmitter: usize) -> Wire {
         let nic = || self.nics[transmitter - self.ports.len()].wire;
         self.ports.get(transmitter).map_or_else(nic, |port| port.wire)

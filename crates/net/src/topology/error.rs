@@ -6,7 +6,7 @@ use firstlight_units::Span;
 /// What is wrong with a network, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
-    /// Nobody to talk with.
+    /// Fewer than two hosts.
     #[error("a network needs at least 2 hosts, and this one has {hosts}")]
     TooFewHosts {
         /// How many there are.
@@ -17,27 +17,27 @@ pub enum TopologyError {
     TooMany {
         /// How many there are.
         count: u64,
-        /// Of what.
+        /// What is counted.
         of: String,
         /// How many there may be.
         most: u64,
     },
-    /// There must be some.
+    /// A count is zero that must be at least one.
     #[error("the number of {of} is 0: use at least 1")]
     Missing {
-        /// Of what.
+        /// What is counted.
         of: &'static str,
     },
-    /// Not the same number for each.
+    /// Things cannot be divided evenly over groups.
     #[error("{count} {of} cannot be spread evenly over {groups} {over}: use a multiple of {groups}")]
     Uneven {
         /// How many there are.
         count: u64,
-        /// Of what.
+        /// What is counted.
         of: &'static str,
-        /// Over how many.
+        /// How many groups there are.
         groups: u64,
-        /// Of what.
+        /// What is counted.
         over: &'static str,
     },
     /// A fat tree's switches have as many ports upward as downward.
@@ -53,7 +53,7 @@ pub enum TopologyError {
          link to each core switch of its share, that of an aggregation switch"
     )]
     UnknownUplinks {
-        /// Servers in all.
+        /// The number of servers.
         servers: u32,
         /// ToR switches in all.
         tors: u32,
@@ -65,7 +65,7 @@ pub enum TopologyError {
     /// Two nodes are called the same.
     #[error("there are two nodes called {name}: give each its own name")]
     DuplicateName {
-        /// The name.
+        /// The name that is used twice.
         name: String,
     },
     /// A link's end is not among the nodes.
@@ -73,7 +73,7 @@ pub enum TopologyError {
     UnknownNode {
         /// The link, counted from 0.
         link: usize,
-        /// Its end.
+        /// The end of the link.
         node: Node,
     },
     /// A link with both ends at one node.
@@ -89,9 +89,9 @@ pub enum TopologyError {
     ZeroRate {
         /// The link, counted from 0.
         link: usize,
-        /// One end.
+        /// The link's first end.
         a: String,
-        /// The other.
+        /// The link's second end.
         b: String,
     },
     /// A link on which a bit is under way for longer than any run lasts.
@@ -99,11 +99,11 @@ pub enum TopologyError {
     LongDelay {
         /// The link, counted from 0.
         link: usize,
-        /// One end.
+        /// The link's first end.
         a: String,
-        /// The other.
+        /// The link's second end.
         b: String,
-        /// Its delay.
+        /// The link's delay.
         delay: Span,
         /// What it may be.
         most: Span,
@@ -121,12 +121,12 @@ pub enum TopologyError {
     HostPair {
         /// The link, counted from 0.
         link: usize,
-        /// One end.
+        /// The link's first end.
         a: String,
-        /// The other.
+        /// The link's second end.
         b: String,
     },
-    /// Two islands.
+    /// Some nodes have no path to the others.
     #[error("{name} cannot be reached from {from}: every node must be connected")]
     Unconnected {
         /// The node that cannot be reached.
@@ -143,7 +143,7 @@ pub(super) fn at_most(count: u64, most: u64, of: &str) -> Result<(), TopologyErr
     if count <= most { Ok(()) } else { Err(TopologyError::TooMany { count, of: of.into(), most }) }
 }
 
-/// Refuses none.
+/// An error if `count` is zero.
 pub(super) fn at_least_one(count: u32, of: &'static str) -> Result<(), TopologyError> {
     if count > 0 { Ok(()) } else { Err(TopologyError::Missing { of }) }
 }

@@ -14,7 +14,7 @@ const SWITCHES: u64 = 16_384;
 const PORTS_OF_SWITCH: u64 = 65_536;
 /// The longest delay: that of a path through all switches is still a time.
 const LONGEST: Span = Span::from_secs(1000);
-/// Most links.
+/// The most links of a network.
 const LINKS: u64 = 1 << 23;
 /// Most links of a host: each has a network of addresses of its own.
 const LINKS_OF_HOST: u64 = 64;
@@ -22,9 +22,9 @@ const LINKS_OF_HOST: u64 = 64;
 /// A link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// One end.
+    /// The link's first end.
     pub a: Node,
-    /// The other end.
+    /// The link's second end.
     pub b: Node,
     /// `there` is from `a` to `b`.
     pub cable: Cable,

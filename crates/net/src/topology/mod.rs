@@ -41,7 +41,7 @@ use std::ops::Range;
 pub struct SwitchId(pub u16);
 
 impl SwitchId {
-    /// As an index into per-switch tables.
+    /// The number as an index into per-switch tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -52,7 +52,7 @@ impl SwitchId {
 pub struct PortId(pub u32);
 
 impl PortId {
-    /// As an index into per-port tables.
+    /// The number as an index into per-port tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -107,18 +107,18 @@ pub struct TreeCables {
 /// A switch's name and what it is one of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Switch {
-    /// `tor3`, `spine1`, `left`.
+    /// The switch's name: `tor3`, `spine1`, `left`.
     pub name: String,
-    /// `tor`, `spine`, `switch`.
+    /// The switch's tier: `tor`, `spine`, `switch`.
     pub tier: String,
 }
 
 /// An output port of a switch with what it leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port {
-    /// The switch that it belongs to.
+    /// The switch that the port belongs to.
     pub from: SwitchId,
-    /// The node that it sends to.
+    /// The node that the port sends to.
     pub to: Node,
     /// The wire to that node.
     pub wire: Wire,
@@ -153,7 +153,7 @@ pub struct Topology {
     first: Vec<u32>,
     /// The last ones of the hosts.
     further: Vec<FurtherLink>,
-    /// For each host a number that those have in common which switches join.
+    /// A number for each host; hosts that switches join have the same number.
     islands: Vec<u32>,
 }
 
@@ -174,7 +174,7 @@ impl Topology {
         further.map_or(host, |further| self.further[further].of)
     }
 
-    /// For each host a number: packets go between those that have the same one.
+    /// A number for each host: packets can pass between hosts of the same number.
     pub fn islands(&self) -> &[u32] {
         &self.islands
     }

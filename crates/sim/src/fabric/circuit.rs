@@ -89,7 +89,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         if L::Control::ENDS_ARE_EVENTS { self.circuits[src].transmitter.next(next) } else { next }
     }
 
-    /// When the first packet of the pair that the port's circuit joins can start, if it can end by the day's end.
+    /// When the first packet of the pair that the circuit joins can start; `None` if it cannot end by the day's end.
     #[inline]
     fn circuit_chance(&self, core: &Core, src: usize, pair: usize) -> Option<Time> {
         let port = &self.circuits[src];

@@ -53,9 +53,9 @@ impl Fabric {
         self.kind.racks().is_some_and(|racks| racks.backlog.is_some())
     }
 
-    /// A program on an external host begins to write so many bytes to its connection, the next of which will have this
-    /// sequence number; or it ends having written fewer than it began to, by so many below 0. Ignored where no writes
-    /// are recorded.
+    /// A program on an external host begins to write `bytes` to its connection, the next of which will have this
+    /// sequence number. A negative number ends a write that was shorter than announced, by that number of bytes.
+    /// Ignored where no writes are recorded.
     pub fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         self.racks_mut().on_program_write(connection, sequence, bytes);
     }
@@ -65,7 +65,7 @@ impl Fabric {
         self.racks_mut().on_program_close(connection);
     }
 
-    /// A flow between these hosts that was to go on for ever has ended.
+    /// Notifies that a flow without a size between these hosts has ended.
     pub fn on_end(&mut self, hosts: [HostId; 2]) {
         self.racks_mut().on_end(hosts);
     }

@@ -351,7 +351,7 @@ impl Fabric {
         self.core.recorder.as_deref_mut()?.causes.as_mut()
     }
 
-    /// All that records.
+    /// The recorder, if anything is recorded.
     #[inline]
     pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
         self.core.recorder.as_deref_mut()

@@ -29,7 +29,7 @@ pub(super) struct PausableNics {
     pub(super) sent: Option<Outbox<PacketId>>,
     /// A run to exits stops when one has left.
     pub(super) stops: bool,
-    /// Which endpoints' segments have left, when the driver asks for them.
+    /// The endpoints whose segments have left, when the driver asks for them.
     pub(super) left: Option<Outbox<(HostId, u16)>>,
 }
 

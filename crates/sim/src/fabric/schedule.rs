@@ -61,7 +61,7 @@ impl CircuitSchedule {
         self.record.as_ref().map_or(&[], |record| &record.circuits)
     }
 
-    /// Records a circuit that has been, which has carried so many bytes.
+    /// Records a circuit that is over and has carried this number of bytes.
     fn record_circuit(&mut self, src: usize, dst: usize, operation: &Operation, carried: u64) {
         let Some(record) = &mut self.record else { return };
         let lasted = self.calendar.day(operation).day.as_ps();

@@ -17,7 +17,7 @@ use crate::events::EventKind;
 use firstlight_net::{Packet, PacketId, TcpFlags};
 use std::collections::BTreeMap;
 
-/// What tells elephants from other flows.
+/// The counts by which elephants are distinguished from other flows.
 pub(super) struct Elephants {
     /// Payload beyond which a flow is an elephant.
     threshold: u64,

@@ -57,7 +57,7 @@ impl SendBuffers {
         !full
     }
 
-    /// There is no room for others until a packet leaves, if the buffer holds one.
+    /// Reserves the free room: others get none until a packet leaves, if the buffer holds one.
     pub(super) fn promise(&mut self, host: usize) {
         let used = &mut self.hosts[host];
         used.promised = used.bytes > 0;
@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// When the last packet that a host has injected leaves its interface; none where that is not known in advance. A
+    /// When the last packet that a host has injected leaves its interface; `None` where that is not known in advance. A
     /// packet that is lost to an injected fault leaves at once.
     pub(super) fn departure(&self, host: usize) -> Option<Time> {
         if self.last_is_lost {

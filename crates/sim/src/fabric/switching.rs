@@ -1,4 +1,4 @@
-//! What a kind of fabric offers: to the event loop, for each event, and to whoever steps the fabric, now and then.
+//! What a kind of fabric offers to the event loop, for each event, and to the driver that steps the fabric.
 
 use super::core::Core;
 use super::notifications::CongestionPoints;

@@ -68,8 +68,8 @@ impl<C: PauseControl> Transmitter<C> {
         self.control.take_sent()
     }
 
-    /// A packet has come that may be sent, while an event is pending. Returns whether it goes now, ahead of the event
-    /// of the end of the last one.
+    /// Notifies that a packet arrived that may be sent, while an event is pending. Returns whether the packet leaves
+    /// now, before the event that ends the last transmission.
     #[inline]
     pub(super) fn goes_ahead(&mut self, now: Time) -> bool {
         C::ENDS_ARE_EVENTS && std::mem::take(&mut self.began_last) && self.line.free_at() <= now

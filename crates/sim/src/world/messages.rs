@@ -16,7 +16,7 @@ pub(super) fn check(messages: &Messages, flows: &[FlowConfig]) -> Result<(), Bui
     })
 }
 
-/// Checks a flow whose messages have so many bytes.
+/// Checks a flow whose messages have `bytes` bytes.
 fn check_carrier(flow: &FlowConfig, bytes: u64) -> Result<(), String> {
     if flow.size != Some(Bytes::new(bytes)) {
         return Err(format!("its size is not that of its messages, {bytes} B"));
@@ -38,7 +38,7 @@ impl World {
         self.messages.messages()
     }
 
-    /// Messages are due.
+    /// Starts the messages that are due.
     pub(super) fn on_messages(&mut self) {
         while let Some((flow, bytes)) = self.messages.poll(self.now) {
             self.write(flow, bytes);

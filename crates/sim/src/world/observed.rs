@@ -10,12 +10,12 @@ impl World {
         self.follows = true;
     }
 
-    /// Whether what programs of external hosts write is to be told ([`World::on_program_write`]).
+    /// Whether writes of external hosts' programs have to be reported ([`World::on_program_write`]).
     pub fn records_writes(&self) -> bool {
         self.follows || self.fabric.records_writes()
     }
 
-    /// A program on an external host begins to write so many bytes to its connection, or ends having written fewer: see
+    /// A program on an external host begins to write `bytes` to its connection, or ends a write that was shorter: see
     /// [`crate::Fabric::on_program_write`].
     pub fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         if self.fabric.records_writes() {

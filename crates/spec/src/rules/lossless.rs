@@ -110,7 +110,7 @@ fn check(
     all_or(wrong.into_iter().map(|(path, text)| places.problem(&path, text)).collect())
 }
 
-/// A class that ports do not tell apart.
+/// Finds a class that ports do not have.
 fn absent_class(experiment: &Experiment, queues: usize) -> Wrong {
     let highest = usize::from(experiment.pfc.as_ref()?.classes()?.highest()?);
     let text = || format!("there is no class {highest}: the last is {}; add [[switch.classes]]", queues - 1);

@@ -42,8 +42,8 @@ pub struct CpuTable {
     /// A packet that the host sends; it leaves when a processor has worked on it.
     #[schemars(extend("x-most" = "1ms", "x-without" = "the profile's"))]
     pub send: Option<Span>,
-    /// The card's interrupt moderation. An interrupt comes so long after the packet that asks for it, and is for all
-    /// packets that the card holds then.
+    /// The card's interrupt moderation. An interrupt comes this span after the packet that asks for it, and is for all
+    /// packets that the card holds by then.
     #[schemars(extend("x-most" = "10ms", "x-without" = "the profile's"))]
     pub moderation: Option<Span>,
 }

@@ -14,7 +14,7 @@ pub struct SwitchTable {
     /// Buffer that all ports of a switch share, beside their own limits.
     #[schemars(extend("x-without" = "no such limit"))]
     pub buffer: Option<Bytes>,
-    /// A port may hold so many times what is free of `switch.buffer`.
+    /// A port may hold at most this factor times the free part of `switch.buffer`.
     #[schemars(range(min = 0.0000152587890625, max = 65_536), extend("x-with" = "buffer"))]
     pub alpha: f64,
     /// What every port does, if there are no `[[switch.classes]]`.

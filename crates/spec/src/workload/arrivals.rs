@@ -15,13 +15,13 @@ const ONE: u32 = 31;
 /// Moments that come at a mean rate, independently of each other.
 pub(super) struct Arrivals {
     random: Xoshiro256PlusPlus,
-    /// In 2^-32 ps.
+    /// The mean gap in 2^-32 ps.
     gap: u128,
     now: u128,
 }
 
 impl Arrivals {
-    /// After `start`, on average every `gap` picoseconds.
+    /// Arrivals after `start`, on average every `gap` picoseconds.
     pub fn new(random: Xoshiro256PlusPlus, start: Span, gap: f64) -> Self {
         let gap = (gap.clamp(0.0, 2f64.powi(63)) * 2f64.powi(FRACTION as i32)) as u128;
         Arrivals { random, gap, now: u128::from(start.as_ps()) << FRACTION }
@@ -33,7 +33,7 @@ impl Arrivals {
         self.next() - before
     }
 
-    /// The next one.
+    /// The next arrival.
     pub fn next(&mut self) -> Span {
         let (whole, part) = exponential(&mut self.random);
         self.now = self.now.saturating_add(u128::from(whole) * self.gap + ((u128::from(part) * self.gap) >> ONE));

@@ -11,7 +11,7 @@ use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Each host sends so much to a random one.
+/// Each host sends `size` to a random host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Background {
     /// Keys of every workload of flows.

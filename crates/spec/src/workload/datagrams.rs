@@ -55,7 +55,7 @@ impl Datagrams {
         self.packet.map(|_| "packet").or(self.send_buffer.map(|_| "send_buffer"))
     }
 
-    /// Datagrams for each pair, with so much payload in all.
+    /// Datagrams for each pair, with this payload in all.
     pub(super) fn of_size(
         &self,
         expander: &Expander<'_>,

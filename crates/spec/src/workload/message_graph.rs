@@ -18,7 +18,7 @@ pub(super) const MOST_MESSAGES: usize = 10_000_000;
 pub struct Job {
     /// The workload that the job belongs to.
     pub entry: TrafficEntry,
-    /// Whose hosts its messages are between.
+    /// The kind of the hosts between which the messages pass.
     pub hosts: HostKind,
     /// What the job is about: the file's size, the reducer's input. Its messages may have more, or less.
     pub size: Bytes,
@@ -27,7 +27,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job of messages about so many bytes.
+    /// A job of messages about `size` bytes.
     pub(super) fn of_messages(expander: &Expander<'_>, connections: &Connections, size: u64) -> Job {
         let (entry, hosts) = (expander.entry, expander.host_kind(connections));
         Job { entry, hosts, size: Bytes::new(size), flows: 0..0 }
@@ -53,7 +53,7 @@ impl Job {
         flows.chunks(in_each).enumerate().filter_map(job).collect()
     }
 
-    /// This job in a list where so many flows of others come first.
+    /// This job in a list where `flows` flows of other entries come first.
     pub(super) fn after(self, flows: usize) -> Job {
         let own = self.flows.clone();
         let flows = if own.is_empty() { own } else { own.start + flows..own.end + flows };
@@ -80,7 +80,7 @@ impl<'a> MessageGraph<'a> {
         Ok(MessageGraph { expander, keys, pairs, carried, messages, jobs })
     }
 
-    /// A job about so many bytes.
+    /// A job about `size` bytes.
     pub fn job(&mut self, size: u64) -> u32 {
         self.jobs.push(Job::of_messages(self.expander, &self.keys.connections, size));
         (self.jobs.len() - 1) as u32
@@ -120,7 +120,8 @@ impl<'a> MessageGraph<'a> {
         self.messages.push(MessageConfig { start, job, ..MessageConfig::default() }, &[])
     }
 
-    /// The point at which so many of these messages are complete, whichever come first. Those may be added later.
+    /// The point at which `enough` of the messages in `after` are complete, whichever come first. These messages may be
+    /// added later.
     pub fn enough(&mut self, enough: u32, job: u32, after: &[u32]) -> u32 {
         self.messages.push(MessageConfig { job, enough: Some(enough), ..MessageConfig::default() }, after)
     }
@@ -155,8 +156,8 @@ pub(super) fn limit(expander: &Expander<'_>, key: &str, flows: u64, messages: u6
     Err(expander.problem(key, text))
 }
 
-/// Numbers `0..count` in an order in which each comes after all that it waits for, or after so many of those as are
-/// enough (Kahn, CACM 5(11), 1962); or one that never can come.
+/// Numbers `0..count` in an order in which each comes after all that it waits for, or after `enough` of them (Kahn,
+/// CACM 5(11), 1962); or one that can never come.
 pub(super) fn order<'a>(
     count: u32,
     after: impl Fn(u32) -> &'a [u32],

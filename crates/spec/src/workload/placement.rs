@@ -21,10 +21,10 @@ pub struct PlacementKeys {
     pub replication: u32,
     /// The rack of the second and third replica.
     pub placement: PlacementRule,
-    /// With `rehdfs`: replicas are so many racks further.
+    /// With `rehdfs`: how many racks further the replicas are.
     #[schemars(range(min = 1, max = 65_535), extend("x-of" = "racks", "x-without" = "1"))]
     pub shift: Option<u32>,
-    /// With `rehdfs`: a writer's `shift` grows by 1 after so many blocks.
+    /// With `rehdfs`: a writer's `shift` grows by 1 after this number of blocks.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-of" = "blocks", "x-without" = "it stays"))]
     pub rotate: Option<u32>,
 }

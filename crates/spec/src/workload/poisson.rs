@@ -111,7 +111,7 @@ impl Poisson {
     }
 }
 
-/// Two different hosts.
+/// Draws two different hosts.
 fn draw(random: &mut Xoshiro256PlusPlus, from: &[usize], to: &[usize]) -> HostPair {
     loop {
         let mut one = |of: &[usize]| of[uniform(random, of.len() as u64) as usize];

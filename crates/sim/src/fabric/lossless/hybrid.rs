@@ -79,7 +79,7 @@ impl HybridFabric<LosslessRacks> {
         }
     }
 
-    /// Where the first packet of a link that can be paused is bound for.
+    /// The pause point to which the first packet of a pausable link goes next.
     fn next_point(&self, core: &Core, point: PausePoint) -> Option<PausePoint> {
         let to_host = |id: PacketId| PausePoint::HostPort(core.arena.get(id).dst().index());
         let at_tor = |id: PacketId| {

@@ -4,10 +4,10 @@
 use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// The root of a pause in a circle of transmitters that wait for each other: none of them is not paused.
+/// The root of a pause in a circle of transmitters that wait for each other, all of which are paused.
 pub(super) const CIRCLE: usize = usize::MAX;
 
-/// Whose queue filled an account.
+/// The egress whose queue filled an account.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct PauseOrigin {
     /// The egress for which the account held most.
@@ -26,7 +26,7 @@ pub(super) struct PauseCount {
 /// The pauses of one class of one transmitter.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClassPauses {
-    /// Since when the class has been stopped, if it is.
+    /// When the class was stopped, if it is stopped.
     since: Option<Time>,
     /// The origin of the present pause, or of the last one.
     origin: PauseOrigin,
@@ -66,7 +66,7 @@ impl PauseLog {
         &self.classes[transmitter * self.priorities + priority]
     }
 
-    /// Since when a class of a transmitter has been stopped, if it is.
+    /// When a class of a transmitter was stopped, if it is stopped.
     pub(super) fn since(&self, transmitter: usize, priority: usize) -> Option<Time> {
         self.class(transmitter, priority).since
     }
@@ -99,7 +99,7 @@ impl PauseLog {
         self.record(PauseEdge { at, transmitter, priority, paused: true });
     }
 
-    /// A pause ends. Returns since when the class was stopped, and the root of that.
+    /// Records the end of a pause. Returns when the class was stopped, and the root of the pause.
     pub(super) fn end(&mut self, transmitter: usize, priority: usize, at: Time) -> (Time, usize) {
         let class = &mut self.classes[transmitter * self.priorities + priority];
         let since = class.since.take().expect("a pause ends that has begun");
