@@ -40,15 +40,15 @@ const ACK: u8 = 16;
 
 /// Receives what programs write.
 pub trait Listener {
-    /// A program has written so many more bytes to a connection (sender, receiver), or so many fewer than reported.
-    /// `sequence` is the sequence number before the first of them.
+    /// A program has written `bytes` more to a connection (sender, receiver); a negative number is what it wrote less
+    /// than reported. `sequence` is the sequence number before the first of them.
     fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64);
 
     /// A connection is over.
     fn closed(&mut self, ends: [SocketAddrV4; 2]);
 }
 
-type Ends = [SocketAddrV4; 2];
+type ConnectionEnds = [SocketAddrV4; 2];
 
 /// One direction of a connection, as its packets show it.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ struct Course {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     entry: usize,
-    ends: Ends,
+    ends: ConnectionEnds,
     /// Bytes reported so far.
     reported: i64,
 }
@@ -75,7 +75,7 @@ pub struct Adu {
     changes: u64,
     made: u64,
     known: Vec<Known>,
-    courses: BTreeMap<Ends, Course>,
+    courses: BTreeMap<ConnectionEnds, Course>,
 }
 
 impl Adu {
@@ -186,7 +186,7 @@ impl Adu {
     }
 
     /// No byte comes after this sequence number. A program that was killed may have announced more.
-    fn on_end(&mut self, ends: Ends, sequence: u32, listener: &mut impl Listener) {
+    fn on_end(&mut self, ends: ConnectionEnds, sequence: u32, listener: &mut impl Listener) {
         let Some(course) = self.courses.get_mut(&ends).filter(|course| !course.ended) else { return };
         course.ended = true;
         let all = sequence.wrapping_sub(course.start).wrapping_sub(1);
@@ -206,7 +206,7 @@ impl Adu {
     }
 
     /// A connection is over, whatever was written.
-    fn forget(&mut self, ends: Ends, listener: &mut impl Listener) {
+    fn forget(&mut self, ends: ConnectionEnds, listener: &mut impl Listener) {
         if self.courses.remove(&ends).is_some() {
             listener.closed(ends);
         }
@@ -214,7 +214,7 @@ impl Adu {
     }
 
     /// Lets programs use its entries for others.
-    fn give_back(&mut self, ends: Ends) {
+    fn give_back(&mut self, ends: ConnectionEnds) {
         let (over, known) = std::mem::take(&mut self.known).into_iter().partition(|known| known.ends == ends);
         self.known = known;
         for Known { entry, .. } in over {
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use etherparse::PacketBuilder;
 
-    const ENDS: Ends = [
+    const ENDS: ConnectionEnds = [
         SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 5000),
         SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 1, 1), 80),
     ];
@@ -286,13 +286,13 @@ mod tests {
     }
 
     impl Listener for Received {
-        fn wrote(&mut self, ends: Ends, sequence: u32, bytes: i64) {
+        fn wrote(&mut self, ends: ConnectionEnds, sequence: u32, bytes: i64) {
             assert_eq!(ends, ENDS);
             self.waiting += bytes;
             self.first.get_or_insert(sequence);
         }
 
-        fn closed(&mut self, ends: Ends) {
+        fn closed(&mut self, ends: ConnectionEnds) {
             assert_eq!(ends, ENDS);
             self.closed += 1;
         }
@@ -314,7 +314,7 @@ mod tests {
             }
         }
 
-        /// As the library does: makes an account.
+        /// Makes an account, as the library does.
         fn make(&mut self, place: usize, before: u64) {
             let entry = LINE * place;
             self.adu.number(entry + COOKIE).store(place as u64, Ordering::Relaxed);
@@ -327,7 +327,7 @@ mod tests {
             self.adu.number(MADE).fetch_add(1, Ordering::Release);
         }
 
-        /// As the library does: counts bytes.
+        /// Counts bytes, as the library does.
         fn add(&mut self, place: usize, bytes: i64) {
             self.adu.number(LINE * place + WRITTEN).fetch_add(bytes as u64, Ordering::Relaxed);
             self.adu.number(CHANGES).fetch_add(1, Ordering::Release);

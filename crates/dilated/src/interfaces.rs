@@ -6,7 +6,7 @@
 use crate::clock;
 use crate::error::{Context, Error};
 use crate::fidelity::{FidelityMeter, Late};
-use crate::machines::{Machines, News};
+use crate::machines::{MachineMessage, Machines};
 use crate::marks;
 use crate::processors::Watches;
 use firstlight_lab::Fidelity;
@@ -40,8 +40,8 @@ struct PacketSlot {
     frame: Box<[u8]>,
 }
 
-/// Where a host's interface is.
-enum Place {
+/// The place of a host's interface.
+enum InterfacePlace {
     Here(SyncDevice),
     /// On another machine: which one, and which of its interfaces.
     There(usize, usize),
@@ -49,14 +49,14 @@ enum Place {
 
 /// All interfaces of a run, and the packets that the fabric has.
 pub struct HostInterfaces {
-    places: Vec<Place>,
+    places: Vec<InterfacePlace>,
     /// The machines that have joined.
     pub machines: Machines,
     slots: Vec<PacketSlot>,
     free: Vec<usize>,
     /// Largest IP packet.
     mtu: usize,
-    /// When what the engine does now was due.
+    /// When the engine's present event was due.
     pub due: u64,
     pub meter: FidelityMeter,
     /// Nanoseconds by which things may be late.
@@ -123,10 +123,10 @@ impl HostInterfaces {
         let mut here = 0;
         for host in 0..count {
             self.places.push(match self.machines.place(host) {
-                Some((machine, device)) => Place::There(machine, device),
+                Some((machine, device)) => InterfacePlace::There(machine, device),
                 None => {
                     here += 1;
-                    Place::Here(device(here - 1)?)
+                    InterfacePlace::Here(device(here - 1)?)
                 }
             });
         }
@@ -141,15 +141,15 @@ impl HostInterfaces {
     /// The files of those devices that are here, to be waited for, each with the host's number in the plan.
     pub fn files(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         self.places.iter().enumerate().filter_map(|(host, place)| match place {
-            Place::Here(device) => Some((host, file(device))),
-            Place::There(..) => None,
+            InterfacePlace::Here(device) => Some((host, file(device))),
+            InterfacePlace::There(..) => None,
         })
     }
 
     /// The next packet that a host has sent; `None` when there is none.
     #[inline]
     pub fn take(&mut self, device: usize) -> Option<Taken> {
-        let Place::Here(device) = &self.places[device] else { return None };
+        let InterfacePlace::Here(device) = &self.places[device] else { return None };
         let index = self.free.pop().unwrap_or_else(|| add_slot(&mut self.slots, self.mtu));
         let slot = &mut self.slots[index];
         let mut parts = [IoSliceMut::new(&mut slot.offload), IoSliceMut::new(&mut slot.frame[ETHERNET..])];
@@ -165,8 +165,8 @@ impl HostInterfaces {
     pub fn receive(&mut self) -> Option<FromMachine> {
         loop {
             let (host, since, start, end) = match self.machines.receive()? {
-                News::State => return Some(FromMachine::State),
-                News::Packet { host, time, content } => (host, time, content.start, content.end),
+                MachineMessage::State => return Some(FromMachine::State),
+                MachineMessage::Packet { host, time, content } => (host, time, content.start, content.end),
             };
             let datagram = self.machines.take_datagram();
             let taken = self.take_in(&datagram[start..end]);
@@ -262,7 +262,7 @@ impl KernelCalls for HostInterfaces {
             marks::set_ece(ip, slot.offload[0] & CHECKSUM_LEFT != 0);
         }
         match &self.places[device as usize] {
-            Place::Here(device) => {
+            InterfacePlace::Here(device) => {
                 let written = writev(file(device), &[IoSlice::new(&slot.offload), IoSlice::new(ip)]);
                 if written.is_err() {
                     self.meter.lost += 1;
@@ -270,7 +270,9 @@ impl KernelCalls for HostInterfaces {
                 self.meter.on_delivered(clock::now().saturating_sub(self.due));
             }
             // That machine measures how late it is.
-            Place::There(machine, device) => self.machines.send(*machine, *device, self.due, [&slot.offload, ip]),
+            InterfacePlace::There(machine, device) => {
+                self.machines.send(*machine, *device, self.due, [&slot.offload, ip])
+            }
         }
         self.free.push(index);
     }

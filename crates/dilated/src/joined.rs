@@ -10,8 +10,8 @@ use crate::groups::Groups;
 use crate::guest::{self, Guest};
 use crate::interfaces::HostInterfaces;
 use crate::machines::{BEGINNING, SILENCE, make_room};
-use crate::peer::{EngineState, JoinedState, Measured, PacketFrom, Peer, Received};
-use crate::processors::{self, Processors};
+use crate::peer::{EngineState, JoinedMeasurements, JoinedState, PacketFrom, Peer, Received};
+use crate::processors::{self, ProcessorShares};
 use crate::seal::{LONGEST, Opener, Sealer};
 use firstlight_linux::{DILATION, DilatedHost, Dilation, GuestMessage};
 use firstlight_uml::{KernelCalls, RunDirectory, SessionError};
@@ -59,8 +59,8 @@ struct Order {
 pub fn run(directory: &RunDirectory, signals: &SignalFd) -> Result<(), Error> {
     let order: Order = serde_json::from_str(&directory.text(JOIN)?)
         .map_err(|error| SessionError::Content { path: directory.path(JOIN), problem: error.to_string() })?;
-    let processors = Processors::find()?;
-    let mut link = Link::open(&order)?;
+    let processors = ProcessorShares::find()?;
+    let mut link = JoinLink::open(&order)?;
     let told = link.wait_to_be_told(signals)?;
     guest::enter_namespaces()?;
     let mut interfaces = HostInterfaces::new(&processors.hosts);
@@ -73,10 +73,10 @@ pub fn run(directory: &RunDirectory, signals: &SignalFd) -> Result<(), Error> {
     let guest = Guest::start(&order.guest, directory)?;
     processors::stay_on(processors.engine)?;
     processors::go_first();
-    Machine::new(link, interfaces, guest, told, signals)?.run()
+    JoinedMachine::new(link, interfaces, guest, told, signals)?.run()
 }
 
-fn dilation(order: &Order, told: &EngineState, processors: &Processors, groups: &Groups) -> Dilation {
+fn dilation(order: &Order, told: &EngineState, processors: &ProcessorShares, groups: &Groups) -> Dilation {
     let environment =
         vec![("LIBVT_TDF".into(), order.factor.to_string()), ("LD_PRELOAD".into(), order.libvt.display().to_string())];
     let host = |(rate, group): (&u64, PathBuf)| DilatedHost { rate: *rate, group: Some(group) };
@@ -88,14 +88,14 @@ fn dilation(order: &Order, told: &EngineState, processors: &Processors, groups: 
 }
 
 /// The way to the engine.
-struct Link {
+struct JoinLink {
     socket: UdpSocket,
     engine: SocketAddr,
     peer: Peer,
     datagram: Vec<u8>,
 }
 
-impl Link {
+impl JoinLink {
     /// Opens it, in the machine's own network namespace.
     fn open(order: &Order) -> Result<Self, Error> {
         let what = || format!("cannot send to the engine at {} (UDP)", order.engine);
@@ -106,7 +106,7 @@ impl Link {
         make_room(&socket)?;
         let [to, from] = &order.keys;
         let peer = Peer::new(Sealer::new(from, order.machine), Opener::new(to, order.machine));
-        Ok(Link { socket, engine: order.engine, peer, datagram: vec![0; LONGEST] })
+        Ok(JoinLink { socket, engine: order.engine, peer, datagram: vec![0; LONGEST] })
     }
 
     fn speak(&mut self, news: bool, state: &JoinedState) {
@@ -154,23 +154,23 @@ impl Link {
 }
 
 /// The machine while its hosts run.
-struct Machine {
-    link: Link,
+struct JoinedMachine {
+    link: JoinLink,
     interfaces: HostInterfaces,
     guest: Guest,
     epoll: Epoll,
     own: JoinedState,
     engine: EngineState,
     message: Vec<u8>,
-    /// Since when the fabric's time is over.
+    /// When the fabric's time ended, if it has.
     over_since: Option<u64>,
-    /// Since when the program that runs the hosts is gone.
+    /// When the program that runs the hosts ended, if it has.
     gone_since: Option<u64>,
 }
 
-impl Machine {
+impl JoinedMachine {
     fn new(
-        link: Link,
+        link: JoinLink,
         interfaces: HostInterfaces,
         guest: Guest,
         engine: EngineState,
@@ -186,7 +186,17 @@ impl Machine {
         epoll.add(signals, event(SIGNAL)).context(what)?;
         epoll.add(&link.socket, event(ENGINE)).context(what)?;
         let own = JoinedState::default();
-        Ok(Machine { link, interfaces, guest, epoll, own, engine, message: vec![], over_since: None, gone_since: None })
+        Ok(JoinedMachine {
+            link,
+            interfaces,
+            guest,
+            epoll,
+            own,
+            engine,
+            message: vec![],
+            over_since: None,
+            gone_since: None,
+        })
     }
 
     fn run(&mut self) -> Result<(), Error> {
@@ -227,7 +237,7 @@ impl Machine {
 
     fn on_datagrams(&mut self) {
         for _ in 0..DATAGRAMS {
-            let Link { socket, peer, datagram, .. } = &mut self.link;
+            let JoinLink { socket, peer, datagram, .. } = &mut self.link;
             let Ok(length) = socket.recv(datagram) else { return };
             match peer.receive::<EngineState>(&datagram[..length]) {
                 None => {}
@@ -266,7 +276,7 @@ impl Machine {
         }
         let (timers, stolen) = self.interfaces.measured().unwrap_or_else(|| (Late::new(), 0.0));
         let meter = &self.interfaces.meter;
-        self.own.measured = Some(Measured {
+        self.own.measured = Some(JoinedMeasurements {
             delivered: meter.delivered.counts(),
             timers: timers.counts(),
             stolen,

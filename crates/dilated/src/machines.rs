@@ -17,9 +17,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 const REPORT: &str = "machines.json";
 /// Room for datagrams that wait in the kernel, as far as it gives it, in bytes.
 const ROOM: usize = 8 << 20;
-/// How long a machine may be silent once it has been heard, in nanoseconds.
+/// How long a machine may be silent after its first message, in nanoseconds.
 pub const SILENCE: u64 = 20_000_000_000;
-/// How long it may take to be heard first and to set its hosts up, in nanoseconds.
+/// How long a machine may take until its first message and to set its hosts up, in nanoseconds.
 pub const BEGINNING: u64 = 120_000_000_000;
 /// How long machines may take from the end of the fabric's time to their last word, in nanoseconds.
 const ENDING: u64 = 20_000_000_000;
@@ -29,7 +29,7 @@ const MOST_MTU: u16 = 65_000;
 /// Machines of a run, as `run.json` has them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Joined {
-    /// Where datagrams come in.
+    /// The address at which datagrams arrive.
     pub listen: SocketAddr,
     pub machines: Vec<Machine>,
 }
@@ -47,7 +47,7 @@ pub struct Machine {
 
 /// What the engine says of a machine when the run is over.
 #[derive(Serialize)]
-struct Report {
+struct MachineReport {
     name: String,
     hosts: usize,
     clock_offset_us: f64,
@@ -64,7 +64,7 @@ struct Member {
     /// What it said last.
     theirs: JoinedState,
     own: EngineState,
-    /// Of its programs that ended, how many were reported.
+    /// How many of the machine's ended programs were reported.
     reported: usize,
 }
 
@@ -79,14 +79,14 @@ pub struct Machines {
 }
 
 /// What has come from a machine.
-pub enum News {
+pub enum MachineMessage {
     /// A packet.
     Packet {
         /// The number in the plan of the host that sent it.
         host: usize,
-        /// Since when it has waited.
+        /// When the packet began to wait.
         time: u64,
-        /// Where it lies in the datagram, with its interface's header.
+        /// The part of the datagram that holds the packet, with its interface's header.
         content: Range<usize>,
     },
     State,
@@ -109,7 +109,7 @@ impl Machines {
         Ok(Machines { socket: Some(socket), members, began, over_since: None, datagram: vec![0; LONGEST] })
     }
 
-    /// Tells the machines what their hosts need to know.
+    /// Sends the machines what their hosts need.
     pub fn describe(&mut self, rates: &[u64], cores: Option<f64>, mtu: u16, bound: u64) -> Result<(), Error> {
         if !self.members.is_empty() && mtu > MOST_MTU {
             return Err(Error::Machine(format!("hosts on other machines have an MTU of {MOST_MTU} bytes at most")));
@@ -144,7 +144,7 @@ impl Machines {
     }
 
     /// What has come; none when there is nothing.
-    pub fn receive(&mut self) -> Option<News> {
+    pub fn receive(&mut self) -> Option<MachineMessage> {
         let Machines { socket, members, datagram, .. } = self;
         let socket = socket.as_ref()?;
         loop {
@@ -158,12 +158,12 @@ impl Machines {
                 Some(Received::State(state)) => {
                     member.address = Some(from);
                     member.theirs = state;
-                    return Some(News::State);
+                    return Some(MachineMessage::State);
                 }
                 Some(Received::Packet(PacketFrom { device, time, content })) => {
                     let Some(host) = member.machine.hosts.get(device) else { continue };
                     let end = length - CODE;
-                    return Some(News::Packet { host: *host, time, content: end - content.len()..end });
+                    return Some(MachineMessage::Packet { host: *host, time, content: end - content.len()..end });
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Machines {
         std::mem::take(&mut self.datagram)
     }
 
-    /// Gives them back.
+    /// Gives a datagram's memory back.
     pub fn give_datagram(&mut self, datagram: Vec<u8>) {
         self.datagram = datagram;
     }
@@ -209,7 +209,7 @@ impl Machines {
         self.speak(true);
     }
 
-    /// It is over.
+    /// Ends the run on all machines.
     pub fn end(&mut self) {
         for Member { own, peer, .. } in &mut self.members {
             own.over = true;
@@ -289,7 +289,7 @@ impl Machines {
         }
         let report = |Member { machine, peer, .. }: &Member| {
             let (offset, round_trip) = peer.clock().unwrap_or_default();
-            Report {
+            MachineReport {
                 name: machine.name.clone(),
                 hosts: machine.hosts.len(),
                 clock_offset_us: offset as f64 / 1e3,
@@ -299,7 +299,7 @@ impl Machines {
                 datagrams_refused: peer.refused(),
             }
         };
-        let rows: Vec<Report> = self.members.iter().map(report).collect();
+        let rows: Vec<MachineReport> = self.members.iter().map(report).collect();
         let path = directory.path(REPORT);
         let text = serde_json::to_string(&rows).expect("it has nothing that JSON has not");
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
@@ -319,7 +319,7 @@ pub fn make_room(socket: &UdpSocket) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::Measured;
+    use crate::peer::JoinedMeasurements;
 
     /// The engine's side with hosts 1 and 3 on a machine, and that machine's.
     fn joined() -> (Machines, Peer, UdpSocket) {
@@ -357,7 +357,7 @@ mod tests {
         socket.send(&datagram).unwrap();
         socket.send(&datagram).unwrap();
         socket.send(peer.packet(2, 77, [&[1; 10], b"of a host that is not there"])).unwrap();
-        let Some(News::Packet { host, time, content }) = machines.receive() else { panic!("a packet") };
+        let Some(MachineMessage::Packet { host, time, content }) = machines.receive() else { panic!("a packet") };
         assert_eq!((host, time, &machines.take_datagram()[content][10..]), (3, 77, &b"packet"[..]));
         machines.give_datagram(vec![0; LONGEST]);
         assert!(machines.receive().is_none(), "once");
@@ -370,7 +370,7 @@ mod tests {
         let mut state = JoinedState { ended: vec![(1, 0)], ..JoinedState::default() };
         let mut told = |machines: &mut Machines, state: &JoinedState| {
             tell(&mut peer, &socket, state);
-            assert!(matches!(machines.receive(), Some(News::State)));
+            assert!(matches!(machines.receive(), Some(MachineMessage::State)));
             machines.news()
         };
         assert_eq!(told(&mut machines, &state), (vec![(2, 0)], None));
@@ -406,7 +406,7 @@ mod tests {
         (5..8).for_each(|due| machines.send(0, 0, due, [&[0; 10], b"x"]));
         machines.end();
         let delivered = vec![(1_000, 2)];
-        let measured = Measured { delivered, timers: vec![(50, 4)], stolen: 0.25, lost: 1, sent: 4, got: 2 };
+        let measured = JoinedMeasurements { delivered, timers: vec![(50, 4)], stolen: 0.25, lost: 1, sent: 4, got: 2 };
         tell(&mut peer, &socket, &JoinedState { measured: Some(measured), ..JoinedState::default() });
         machines.receive();
         assert!(machines.have_measured());

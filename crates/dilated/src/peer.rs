@@ -24,7 +24,7 @@ pub type Counts = Vec<(u64, u64)>;
 /// What the two sides say of their clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
-    /// When this was sent, by the sender's clock.
+    /// When the state was sent, by the sender's clock.
     sent: u64,
     /// When the other side's last state was sent, by its clock; 0 before the first one.
     theirs: u64,
@@ -44,12 +44,12 @@ pub struct JoinedState {
     /// It has nothing more to do.
     pub finished: bool,
     /// What it measured; at the end of the run.
-    pub measured: Option<Measured>,
+    pub measured: Option<JoinedMeasurements>,
 }
 
 /// What a machine that has joined measured of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct JoinedMeasurements {
     /// By how many nanoseconds packets were late when hosts got them.
     pub delivered: Counts,
     /// The same of timers.
@@ -76,7 +76,7 @@ pub struct EngineState {
     pub bound: u64,
     /// The fabric's time has begun.
     pub begun: bool,
-    /// It is over.
+    /// The run is over.
     pub over: bool,
     /// Packets for that machine until then.
     pub sent: u64,
@@ -113,7 +113,7 @@ pub struct Peer {
     clock: OtherClock,
     due: u64,
     datagram: Vec<u8>,
-    /// When something came from it last.
+    /// When the last datagram of the other machine arrived.
     pub heard: u64,
     /// Packets that were sent to it and that came from it.
     pub sent: u64,

@@ -17,16 +17,16 @@ const FIRST: i32 = -20;
 /// How often timers are looked at.
 const PERIOD: u64 = 1_000_000;
 
-/// Which processor has which work.
+/// The processors of the engine and of the hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Processors {
-    /// The engine's.
+pub struct ProcessorShares {
+    /// The engine's processor.
     pub engine: usize,
-    /// The hosts'.
+    /// The hosts' processors.
     pub hosts: Vec<usize>,
 }
 
-impl Processors {
+impl ProcessorShares {
     /// Divides the processors that this process may use: the last one is the engine's.
     pub fn find() -> Result<Self, Error> {
         let set = sched_getaffinity(Pid::from_raw(0)).context(|| "cannot ask for this process's processors".into())?;
@@ -36,7 +36,7 @@ impl Processors {
 
     fn divide(mut allowed: Vec<usize>) -> Result<Self, Error> {
         match allowed.pop() {
-            Some(engine) if !allowed.is_empty() => Ok(Processors { engine, hosts: allowed }),
+            Some(engine) if !allowed.is_empty() => Ok(ProcessorShares { engine, hosts: allowed }),
             _ => Err(Error::Machine(
                 "hosts in dilated time need two processors, one for the engine alone: this process may use one".into(),
             )),
@@ -58,7 +58,7 @@ pub fn go_first() {
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, FIRST) };
 }
 
-/// Lets the calling thread run only when no other program wants its processor; tells whether the system permits it.
+/// Lets the calling thread run only when no other program wants its processor; returns whether the system permits it.
 fn go_last() -> bool {
     let none = libc::sched_param { sched_priority: 0 };
     // SAFETY: `none` lives until the call has ended; 0 is the calling thread.
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn the_last_processor_is_the_engines() {
-        assert_eq!(Processors::divide(vec![0, 2, 5]).unwrap(), Processors { engine: 5, hosts: vec![0, 2] });
-        let alone = Processors::divide(vec![3]).unwrap_err().to_string();
+        assert_eq!(ProcessorShares::divide(vec![0, 2, 5]).unwrap(), ProcessorShares { engine: 5, hosts: vec![0, 2] });
+        let alone = ProcessorShares::divide(vec![3]).unwrap_err().to_string();
         assert!(alone.starts_with("hosts in dilated time need two processors"), "{alone}");
     }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn watches_see_timers() {
-        let processors = Processors::find().unwrap();
+        let processors = ProcessorShares::find().unwrap();
         let watches = Watches::start(&processors.hosts);
         std::thread::sleep(Duration::from_millis(20));
         assert!(watches.end().0.lateness(u64::MAX >> 8).count > 0);

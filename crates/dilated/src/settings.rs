@@ -20,13 +20,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads them.
+    /// Reads the settings of a run.
     pub fn read(directory: &RunDirectory) -> Result<Self, Error> {
         #[derive(Deserialize)]
-        struct Run {
+        struct RunFile {
             dilated: Settings,
         }
-        let run: Result<Run, _> = serde_json::from_str(&directory.text("run.json")?);
+        let run: Result<RunFile, _> = serde_json::from_str(&directory.text("run.json")?);
         let wrong = |error: serde_json::Error| SessionError::Content {
             path: directory.path("run.json"),
             problem: error.to_string(),

@@ -20,41 +20,41 @@ const SOCKET: &str = "FIRSTLIGHT_ENGINE";
 
 /// The kernel that the hosts run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Machine {
+pub enum MachineKind {
     /// One of their own, in virtual time.
     Own,
     /// The machine's, in dilated time.
     Shared,
 }
 
-impl Machine {
+impl MachineKind {
     /// Finds out which kernel this is, and opens the way to the engine.
-    pub fn find() -> (Machine, EngineDevice) {
+    pub fn find() -> (MachineKind, EngineDevice) {
         let number = std::env::var(SOCKET).ok().and_then(|text| text.parse().ok());
         let Some(number) = number else {
             mounts::devices();
-            return (Machine::Own, EngineDevice::open());
+            return (MachineKind::Own, EngineDevice::open());
         };
         // SAFETY: the engine, which sets the variable, hands the descriptor over; it is used here alone.
         #[allow(unsafe_code)]
         let socket = unsafe { OwnedFd::from_raw_fd(number) };
         // Programs have no part in it.
         let _ = fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC));
-        (Machine::Shared, EngineDevice::at(socket))
+        (MachineKind::Shared, EngineDevice::at(socket))
     }
 
     /// Mounts what programs expect. Returns where the run's files are from now on.
     pub fn mount(self, directory: &Path) -> Result<RunPlaces, GuestFailure> {
         match self {
-            Machine::Own => mounts::system(directory),
-            Machine::Shared => mounts::apart(directory),
+            MachineKind::Own => mounts::system(directory),
+            MachineKind::Shared => mounts::apart(directory),
         }
     }
 
     /// Makes the kernel ready for the plan; what is different on the machine's own is read from the run's directory.
     pub fn prepare(self, plan: &Plan, places: &RunPlaces) -> Result<Option<Dilation>, GuestFailure> {
         let directory = &places.directory;
-        if self == Machine::Own {
+        if self == MachineKind::Own {
             plan.writable.iter().try_for_each(|directory| mounts::machine_directory(directory, directory))?;
             mounts::experiment(places)?;
             hosts::raise_limits(plan)?;
@@ -73,8 +73,8 @@ impl Machine {
     /// Ends this program, and with it all that it started.
     pub fn end(self) -> ! {
         match self {
-            Machine::Own => power::off(),
-            Machine::Shared => std::process::exit(0),
+            MachineKind::Own => power::off(),
+            MachineKind::Shared => std::process::exit(0),
         }
     }
 

@@ -25,7 +25,7 @@ use engine_device::EngineDevice;
 use failure::{Context, GuestFailure};
 use firstlight_linux::{HostPlan, Plan};
 use firstlight_version::version;
-use machine::Machine;
+use machine::MachineKind;
 use std::path::{Path, PathBuf};
 
 /// Name of the plan in the run's directory.
@@ -41,7 +41,7 @@ fn main() {
         );
         std::process::exit(2);
     }
-    let (machine, engine) = Machine::find();
+    let (machine, engine) = MachineKind::find();
     machine.end_on_panic(&engine);
     if let Err(failure) = work(machine, &engine) {
         engine.report_failure(&failure);
@@ -49,9 +49,9 @@ fn main() {
     machine.end();
 }
 
-fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
+fn work(machine: MachineKind, engine: &EngineDevice) -> Result<(), GuestFailure> {
     let places = machine.mount(&environment("FIRSTLIGHT_RUN")?)?;
-    let Part { plan, names } = part(&places.directory)?;
+    let GuestPart { plan, names } = part(&places.directory)?;
     let dilation = machine.prepare(&plan, &places)?;
     mounts::names(names.as_ref().unwrap_or(&plan.hosts), plan.ipv6)?;
     let hosts = hosts::set_up(&plan.hosts, plan.ipv6, dilation.as_ref())?;
@@ -60,17 +60,17 @@ fn work(machine: Machine, engine: &EngineDevice) -> Result<(), GuestFailure> {
 
 /// This machine's part of a plan.
 #[derive(serde::Deserialize)]
-struct Part {
+struct GuestPart {
     plan: Plan,
     /// All hosts of the experiment; none where this machine has all of them.
     names: Option<Vec<HostPlan>>,
 }
 
 /// Reads this machine's part of a plan whose hosts are on several, else the whole plan.
-fn part(directory: &Path) -> Result<Part, GuestFailure> {
+fn part(directory: &Path) -> Result<GuestPart, GuestFailure> {
     let path = directory.join(PART);
     if !path.exists() {
-        return Ok(Part { plan: plan(directory)?, names: None });
+        return Ok(GuestPart { plan: plan(directory)?, names: None });
     }
     let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
     let wrong = || format!("{} is not a part of a plan of this version", path.display());

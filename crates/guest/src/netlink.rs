@@ -89,10 +89,10 @@ impl Netlink {
         self.request(NetlinkMessage::new(NEW_LINK, 0).link(index, 0).attribute(LINK_GSO_MAX_SEGS, &most.to_ne_bytes()))
     }
 
-    /// Gives a device its address in the hosts' network, which has so many bits of IPv4 in common. The kernel adds the
-    /// route to the other hosts.
+    /// Gives a device its address in the hosts' network, in which IPv4 addresses have this number of bits in common.
+    /// The kernel adds the route to the other hosts.
     pub fn add_address(&self, index: u32, address: IpAddr, bits: u8) -> Result<(), Errno> {
-        let Network { family, prefix, own, .. } = Network::of(address, bits);
+        let HostNetwork { family, prefix, own, .. } = HostNetwork::of(address, bits);
         // Family, prefix, flags, scope, index.
         let body = [&[family, prefix, 0, 0][..], &index.to_ne_bytes()].concat();
         let message = NetlinkMessage::new(NEW_ADDRESS, CREATE).body(&body);
@@ -101,7 +101,7 @@ impl Netlink {
 
     /// Sets attributes of the route to the other hosts.
     pub fn set_metrics(&self, index: u32, address: IpAddr, bits: u8, metrics: &[Metric]) -> Result<(), Errno> {
-        let Network { family, prefix, scope, own, all } = Network::of(address, bits);
+        let HostNetwork { family, prefix, scope, own, all } = HostNetwork::of(address, bits);
         // Family, prefixes, service, table, protocol, scope, type, flags: those of the route that the address made.
         let body = [family, prefix, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_KERNEL, scope, libc::RTN_UNICAST];
         let mut nested = NetlinkMessage::default();
@@ -152,7 +152,7 @@ impl Netlink {
 }
 
 /// The hosts' network as one of its addresses says it.
-struct Network {
+struct HostNetwork {
     family: u8,
     prefix: u8,
     /// The scope of the route to the other hosts.
@@ -162,7 +162,7 @@ struct Network {
     all: Vec<u8>,
 }
 
-impl Network {
+impl HostNetwork {
     fn of(address: IpAddr, bits: u8) -> Self {
         let (family, prefix, scope, own) = match address {
             IpAddr::V4(address) => (INET, bits, libc::RT_SCOPE_LINK, address.octets().to_vec()),
@@ -172,7 +172,7 @@ impl Network {
         let (whole, rest) = (usize::from(prefix / 8), prefix % 8);
         all[whole] &= !(0xff >> rest);
         all[whole + 1..].fill(0);
-        Network { family, prefix, scope, own, all }
+        HostNetwork { family, prefix, scope, own, all }
     }
 }
 

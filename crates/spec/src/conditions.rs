@@ -3,7 +3,7 @@
 
 use crate::error::{MOST_PROBLEMS, Problem, SpecError};
 use crate::host_kind::{DefaultHosts, HostKind};
-use crate::model::{self, Key, Shape, Table, When, Without, join};
+use crate::model::{self, Key, SchemaTable, Shape, When, Without, join};
 use crate::places::{Places, all_or};
 use crate::tables::{Experiment, FabricTable};
 use crate::walk::NO_EFFECT;
@@ -172,7 +172,7 @@ impl<'a> Conditions<'a> {
             Condition::SimulatedFlow => self.simulated_flow,
             Condition::ExactFlow => self.simulated_flow || (self.linux_flow && hosts.kind != DefaultHosts::Dilated),
             Condition::Datagrams => self.datagrams,
-            Condition::Qcn => self.experiment.qcn.is_some(),
+            Condition::Qcn => self.experiment.interface.qcn.is_some(),
             Condition::Account => self.experiment.measure.account.any(),
         }
     }
@@ -228,7 +228,7 @@ pub(crate) fn check(
 ) -> Result<(), SpecError> {
     let experiment = conditions.experiment;
     // Without the kind of fabric it is not known what the fabric needs.
-    if missing.iter().all(|problem| problem.key != "fabric.kind") {
+    if missing.iter().all(|problem| !["fabric", "fabric.kind"].contains(&problem.key.as_str())) {
         conditions.missing(model::network(), "", places, &mut missing);
     }
     if experiment.flows.len() + experiment.workload.len() + experiment.program.len() == 0 {
@@ -257,7 +257,7 @@ impl Conditions<'_> {
                     let required = keys.iter().filter(|key| key.without == Without::Required);
                     problems.extend(required.map(|key| places.missing(key, &own)));
                 }
-                Shape::Table(Table { kind: None, variants, .. }) => {
+                Shape::Table(SchemaTable { kind: None, variants, .. }) => {
                     self.missing(&variants[0].keys, &own, places, problems);
                 }
                 Shape::Value(_) if needed && absent => problems.push(places.missing(key, path)),

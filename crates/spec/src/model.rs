@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// A table.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct SchemaTable {
     /// What the table is.
     pub doc: String,
     /// The key `kind`, if the table has it.
@@ -51,9 +51,9 @@ pub enum Shape {
     /// A value.
     Value(Kind),
     /// A table.
-    Table(Table),
+    Table(SchemaTable),
     /// A list of tables.
-    Tables(Table),
+    Tables(SchemaTable),
     /// The table of a sweep: lists of values of other keys.
     Sweep,
 }
@@ -81,25 +81,25 @@ pub enum Without {
 }
 
 /// The tables at the root of a file: an experiment on a network, then one on the measurement chain.
-pub(crate) fn root() -> &'static Table {
-    static ROOT: OnceLock<Table> = OnceLock::new();
+pub(crate) fn root() -> &'static SchemaTable {
+    static ROOT: OnceLock<SchemaTable> = OnceLock::new();
     ROOT.get_or_init(|| {
         let roots = schema()["anyOf"].as_array().expect("the root is one of two tables");
         let variants = roots.iter().map(|root| Variant::read(root, None)).collect();
-        Table { doc: String::new(), kind: None, variants }
+        SchemaTable { doc: String::new(), kind: None, variants }
     })
 }
 
-impl Table {
+impl SchemaTable {
     fn read(schema: &Json) -> Self {
         let doc = text(schema, "description");
         let Some(kinds) = schema["oneOf"].as_array() else {
-            return Table { doc, kind: None, variants: vec![Variant::read(schema, None)] };
+            return SchemaTable { doc, kind: None, variants: vec![Variant::read(schema, None)] };
         };
         let name = |kind: &Json| text(&kind["properties"]["kind"], "const");
         let variants: Vec<Variant> = kinds.iter().map(|kind| Variant::read(kind, Some(name(kind)))).collect();
         let kind = Key::of_kind(&variants, schema.get("x-default-kind"));
-        Table { doc, kind: Some(Box::new(kind)), variants }
+        SchemaTable { doc, kind: Some(Box::new(kind)), variants }
     }
 
     /// The variant of that kind; of a table without `kind` the only one.
@@ -200,9 +200,9 @@ impl Shape {
         if name == "sweep" {
             Shape::Sweep
         } else if is_table(schema) {
-            Shape::Table(Table::read(schema))
+            Shape::Table(SchemaTable::read(schema))
         } else if is_table(&schema["items"]) {
-            Shape::Tables(Table::read(&schema["items"]))
+            Shape::Tables(SchemaTable::read(&schema["items"]))
         } else {
             Shape::Value(Kind::read(schema))
         }
@@ -224,13 +224,13 @@ pub struct KeyPath {
     pub path: String,
     /// The key.
     pub key: &'static Key,
-    /// The variant of the table that the key stands in; `None` for the key `kind` itself.
+    /// The variant of the table that has the key; `None` for the key `kind` itself.
     pub variant: Option<&'static Variant>,
 }
 
 /// All keys that have values, each path once for each kind of its table that has it.
 pub fn keys() -> Vec<KeyPath> {
-    fn collect(table: &'static Table, path: &str, all: &mut Vec<KeyPath>) {
+    fn collect(table: &'static SchemaTable, path: &str, all: &mut Vec<KeyPath>) {
         let of_variants =
             table.variants.iter().flat_map(|variant| variant.keys.iter().map(move |key| (Some(variant), key)));
         for (variant, key) in table.kind.as_deref().map(|key| (None, key)).into_iter().chain(of_variants) {

@@ -2,7 +2,7 @@
 
 use crate::kernel::MEANINGS;
 use crate::kind::{Class, Kind, TextForm, toml_of};
-use crate::model::{self, Key, Shape, Table, Variant, When, Without, join};
+use crate::model::{self, Key, SchemaTable, Shape, Variant, When, Without, join};
 use firstlight_transport::cc::CcName;
 use firstlight_units::Bytes;
 use serde_json::Value as Json;
@@ -102,7 +102,7 @@ impl Page {
         }
     }
 
-    fn table(&mut self, title: &str, path: &str, key: &Key, table: &Table) {
+    fn table(&mut self, title: &str, path: &str, key: &Key, table: &SchemaTable) {
         let doc = if key.doc.is_empty() { &table.doc } else { &key.doc };
         self.heading(title, doc, key.when.as_ref());
         let shared = shared(table);
@@ -165,7 +165,7 @@ impl Page {
 }
 
 /// The keys that more than half of a table's kinds have, each with the kinds that do not.
-fn shared(table: &Table) -> Vec<(&Key, Vec<&str>)> {
+fn shared(table: &SchemaTable) -> Vec<(&Key, Vec<&str>)> {
     let mut shared: Vec<(&Key, Vec<&str>)> = vec![];
     let kinds = table.variants.len();
     let values =

@@ -1,7 +1,7 @@
 //! The experiment with its defaults, as it goes into a manifest.
 
 use crate::conditions::Conditions;
-use crate::model::{self, Key, Shape, Table, Without, join};
+use crate::model::{self, Key, SchemaTable, Shape, Without, join};
 use crate::places::Places;
 use crate::tables::{ChainExperiment, Experiment};
 use firstlight_circuits::RackId;
@@ -71,7 +71,7 @@ impl Prune<'_> {
         }
     }
 
-    fn table(&self, json: &mut Json, table: &Table, path: &str) {
+    fn table(&self, json: &mut Json, table: &SchemaTable, path: &str) {
         let kind = json.get("kind").and_then(Json::as_str).filter(|_| table.kind.is_some()).map(String::from);
         let variant = table.variant(kind.as_deref()).expect("the kind of a table is one of the schema's");
         if let Json::Object(json) = json {

@@ -15,7 +15,7 @@ const FLAGS: [TcpFlags; 7] =
     [TcpFlags::FIN, TcpFlags::SYN, TcpFlags::RST, TcpFlags::PSH, TcpFlags::ACK, TcpFlags::ECE, TcpFlags::CWR];
 
 #[derive(Clone, Debug)]
-struct Record {
+struct CapturedRecord {
     packet: Packet,
     at_ns: u64,
     host: HostId,
@@ -37,9 +37,9 @@ fn packets() -> impl Strategy<Value = Packet> {
     })
 }
 
-fn records() -> impl Strategy<Value = Record> {
+fn records() -> impl Strategy<Value = CapturedRecord> {
     let direction = prop::sample::select(vec![Direction::Sent, Direction::Received]);
-    (packets(), any::<u64>(), 0u16..4, direction).prop_map(|(packet, at_ns, host, direction)| Record {
+    (packets(), any::<u64>(), 0u16..4, direction).prop_map(|(packet, at_ns, host, direction)| CapturedRecord {
         packet,
         at_ns,
         host: HostId(host),
@@ -63,7 +63,7 @@ fn network(names: &[String]) -> CaptureNetwork {
 }
 
 /// The bytes of a capture are those of the record that went into it.
-fn is_the_same(record: &Record, data: &[u8], length: u32) -> Result<(), TestCaseError> {
+fn is_the_same(record: &CapturedRecord, data: &[u8], length: u32) -> Result<(), TestCaseError> {
     let segment = record.packet.tcp().expect("it is of TCP");
     let (ip, rest) = Ipv4Header::from_slice(data).expect("an IPv4 header");
     let (tcp, nothing) = TcpHeader::from_slice(rest).expect("a TCP header");

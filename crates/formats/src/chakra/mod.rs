@@ -47,7 +47,7 @@ struct PlacedNode {
 
 /// A rank's part of a collective operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
+struct CollectivePart {
     rank: u32,
     at: usize,
     collective: Collective,
@@ -87,7 +87,7 @@ struct Reading<'a> {
     ends: GoalEnds,
     traces: &'a [RankTrace],
     /// The parts of each group's collective operations, by rank in the order of its trace.
-    groups: BTreeMap<String, BTreeMap<u32, Vec<Part>>>,
+    groups: BTreeMap<String, BTreeMap<u32, Vec<CollectivePart>>>,
 }
 
 impl Reading<'_> {
@@ -238,7 +238,7 @@ impl Reading<'_> {
             Some(AttributeValue::Text(name)) => name.clone(),
             _ => integer(node, "pg_name").map(|number| number.to_string()).unwrap_or_default(),
         };
-        let part = Part { rank, at, collective, bytes, root, begins, ends };
+        let part = CollectivePart { rank, at, collective, bytes, root, begins, ends };
         self.groups.entry(group).or_default().entry(rank).or_default().push(part);
         Ok((begins, ends))
     }
@@ -252,10 +252,10 @@ impl Reading<'_> {
             }
             let most = members.values().map(Vec::len).max().unwrap_or(0);
             for nth in 0..most {
-                let parts: Vec<Option<&Part>> = members.values().map(|parts| parts.get(nth)).collect();
+                let parts: Vec<Option<&CollectivePart>> = members.values().map(|parts| parts.get(nth)).collect();
                 let first = parts.iter().flatten().next().expect("one member has so many");
                 for (part, rank) in parts.iter().zip(members.keys()) {
-                    let agrees = |part: &Part| {
+                    let agrees = |part: &CollectivePart| {
                         (part.collective, part.bytes, part.root) == (first.collective, first.bytes, first.root)
                     };
                     match part {
@@ -270,7 +270,7 @@ impl Reading<'_> {
                         }
                     }
                 }
-                let parts: Vec<Part> = parts.into_iter().flatten().cloned().collect();
+                let parts: Vec<CollectivePart> = parts.into_iter().flatten().cloned().collect();
                 self.collective(&parts, algorithm, tag)?;
                 tag += ROUNDS;
             }
@@ -278,8 +278,13 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn collective(&mut self, parts: &[Part], algorithm: CollectiveAlgorithm, tag: u64) -> Result<(), ImportError> {
-        let Part { rank, at, collective, bytes, root, .. } = parts[0];
+    fn collective(
+        &mut self,
+        parts: &[CollectivePart],
+        algorithm: CollectiveAlgorithm,
+        tag: u64,
+    ) -> Result<(), ImportError> {
+        let CollectivePart { rank, at, collective, bytes, root, .. } = parts[0];
         let members = parts.len() as u32;
         let root = match root.map(|root| parts.iter().position(|part| part.rank == root)) {
             None => 0,

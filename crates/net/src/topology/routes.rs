@@ -33,12 +33,12 @@ pub struct Routes {
     switches: Vec<SwitchAt>,
     /// Per distinct row: the local number of a group, for each switch with hosts.
     rows: Vec<u16>,
-    groups: Vec<Group>,
+    groups: Vec<NextHops>,
     /// Ports of groups that are not consecutive.
     listed: Vec<u16>,
 }
 
-/// Where a host hangs.
+/// The switch and the port of a host.
 #[derive(Clone, Copy, Debug)]
 struct HostAt {
     /// The switch, numbered among those with hosts.
@@ -51,9 +51,9 @@ struct HostAt {
 struct SwitchAt {
     salt: u64,
     first_port: u32,
-    /// Where its row begins.
+    /// Where the switch's row begins.
     row: u32,
-    /// Where its groups begin.
+    /// Where the switch's groups begin.
     groups: u32,
     /// Its number among those with hosts.
     edge: u16,
@@ -61,7 +61,7 @@ struct SwitchAt {
 
 /// Equal next hops.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct NextHops {
     /// The first port, within the switch.
     port: u16,
     /// How many less one.
@@ -105,7 +105,7 @@ impl Routes {
                 list = self.listed.len() as u32;
                 self.listed.extend_from_slice(ports);
             }
-            self.groups.push(Group { port, more, list });
+            self.groups.push(NextHops { port, more, list });
         }
         (self.groups.len() - groups.len()) as u32
     }
@@ -127,13 +127,13 @@ impl Routes {
     }
 
     #[inline]
-    fn group(&self, at: &SwitchAt, edge: u16) -> Group {
+    fn group(&self, at: &SwitchAt, edge: u16) -> NextHops {
         let local = self.rows[at.row as usize + usize::from(edge)];
         self.groups[at.groups as usize + usize::from(local)]
     }
 
     #[inline]
-    fn choose(&self, at: &SwitchAt, group: Group, key: u64) -> u16 {
+    fn choose(&self, at: &SwitchAt, group: NextHops, key: u64) -> u16 {
         let hash = mixed(key.wrapping_add(at.salt));
         let choice = ((u128::from(hash) * (u128::from(group.more) + 1)) >> 64) as u16;
         if group.list == CONSECUTIVE { group.port + choice } else { self.listed[group.list as usize + choice as usize] }
@@ -146,7 +146,7 @@ impl Routes {
         if at.edge == to.edge {
             return vec![port(to.port)];
         }
-        let Group { port: first, more, list } = self.group(at, to.edge);
+        let NextHops { port: first, more, list } = self.group(at, to.edge);
         match list {
             CONSECUTIVE => (first..=first + more).map(port).collect(),
             list => self.listed[list as usize..][..=usize::from(more)].iter().map(|within| port(*within)).collect(),

@@ -18,7 +18,7 @@ use std::collections::btree_map::Entry;
 pub(super) struct AduBacklog {
     /// The first endpoint of each host, and one past the last.
     first: Vec<u32>,
-    flows: Vec<FlowProgress>,
+    flows: Vec<SendProgress>,
     /// Connections of programs on external hosts.
     programs: BTreeMap<FlowTuple, ProgramProgress>,
     pairs: Vec<PairBacklog>,
@@ -26,7 +26,7 @@ pub(super) struct AduBacklog {
 
 /// How far a flow has come.
 #[derive(Clone, Copy, Default)]
-struct FlowProgress {
+struct SendProgress {
     /// The sequence number after the last byte that has passed.
     passed: u32,
     /// The flow never ends: bytes that pass are not subtracted from those written.
@@ -53,7 +53,7 @@ struct PairBacklog {
 impl AduBacklog {
     pub(super) fn new(first: Vec<u32>, pairs: usize) -> Self {
         let endpoints = first.last().map_or(0, |last| *last as usize);
-        let (flows, programs) = (vec![FlowProgress::default(); endpoints], BTreeMap::new());
+        let (flows, programs) = (vec![SendProgress::default(); endpoints], BTreeMap::new());
         AduBacklog { first, flows, programs, pairs: vec![PairBacklog::default(); pairs] }
     }
 
@@ -101,7 +101,7 @@ impl AduBacklog {
         }
     }
 
-    /// A program has written so many bytes more, or fewer than it had announced.
+    /// A program has written `bytes` more to its connection; a negative number is what it wrote less than announced.
     fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         let known = match self.programs.entry(connection) {
             Entry::Occupied(known) => known.into_mut(),
@@ -157,8 +157,8 @@ impl Racks {
         }
     }
 
-    /// A program writes so many bytes to its connection, or fewer than it had announced; they begin with this sequence
-    /// number.
+    /// A program writes `bytes` to its connection, which begin with this sequence number; a negative number is what it
+    /// wrote less than announced.
     pub(super) fn on_program_write(&mut self, connection: FlowTuple, sequence: u32, bytes: i64) {
         if let Some(backlog) = &mut self.backlog
             && backlog.endpoint(connection.src, connection.sport).is_none()
@@ -174,7 +174,7 @@ impl Racks {
         }
     }
 
-    /// A flow between these hosts that was to go on for ever has ended.
+    /// Notifies that a flow without a size between these hosts has ended.
     pub(super) fn on_end(&mut self, hosts: [HostId; 2]) {
         let pair = self.pair_of(hosts);
         if let Some(backlog) = &mut self.backlog {

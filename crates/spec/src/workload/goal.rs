@@ -139,7 +139,7 @@ impl Goal {
 }
 
 /// The steps of a schedule: two of each operation, then the arrivals of messages from any rank.
-struct Steps {
+struct ReplaySteps {
     /// The steps that each step depends on, one list after another.
     list: Vec<u32>,
     /// Where the list of each step ends.
@@ -148,7 +148,7 @@ struct Steps {
     arrivals: Vec<u32>,
 }
 
-impl Steps {
+impl ReplaySteps {
     fn of(schedule: &GoalSchedule) -> Self {
         let mut required = vec![vec![]; schedule.operations.len()];
         for requirement in &schedule.requirements {
@@ -156,7 +156,7 @@ impl Steps {
                 && !matches!(schedule.operations[requirement.earlier as usize].action, GoalAction::Send(..));
             required[requirement.later as usize].push(requirement.earlier * STEPS + u32::from(ended));
         }
-        let mut steps = Steps { list: vec![], ends: vec![], arrivals: vec![] };
+        let mut steps = ReplaySteps { list: vec![], ends: vec![], arrivals: vec![] };
         let first_arrival = schedule.operations.len() as u32 * STEPS;
         let mut groups = vec![];
         for (number, (operation, required)) in schedule.operations.iter().zip(required).enumerate() {
@@ -213,7 +213,7 @@ impl Replay<'_> {
         }
         let pairs: u64 = schedule.groups.iter().map(|group| (group.len() as u64).pow(2)).sum();
         limit(expander, key, 0, (schedule.operations.len() as u64 * u64::from(STEPS)).max(pairs))?;
-        let steps = Steps::of(schedule);
+        let steps = ReplaySteps::of(schedule);
         let order = order(steps.count(), |step| steps.before(step), |step| steps.enough(step)).map_err(|stuck| {
             let GoalOperation { rank, place: (line, column), .. } = schedule.operations[(stuck / STEPS) as usize];
             let problem = "it waits for itself, by what it requires and receives: take out one of these".into();
@@ -228,7 +228,7 @@ fn replay(
     mut graph: MessageGraph<'_>,
     schedule: &GoalSchedule,
     hosts: &[usize],
-    steps: &Steps,
+    steps: &ReplaySteps,
     order: &[u32],
 ) -> Result<Expansion, Box<Problem>> {
     let bytes = |action| if let GoalAction::Send(bytes, _) = action { bytes } else { 0 };

@@ -23,18 +23,18 @@ pub(super) struct IngressAccount {
 }
 
 /// The accounts of all links.
-pub(super) struct Accounts {
+pub(super) struct IngressAccounts {
     limits: Vec<PfcLimits>,
     priorities: usize,
     accounts: Vec<IngressAccount>,
-    /// By link: the classes that are to be paused, a bit each.
+    /// The classes of each link that are to be paused, a bit each.
     paused: Vec<u8>,
     rows: Vec<EgressRow>,
     /// A row for each account: bytes for each egress of the switch.
     by_egress: Vec<u32>,
 }
 
-/// By link: the first egress of the switch that the link leads to, how many there are, and where the link's rows begin.
+/// The egresses of the switch that a link leads to: the first, their number, and where the link's rows begin.
 #[derive(Clone, Copy, Debug)]
 struct EgressRow {
     first: usize,
@@ -42,7 +42,7 @@ struct EgressRow {
     begin: usize,
 }
 
-impl Accounts {
+impl IngressAccounts {
     /// Each link is given by the egresses of the switch that it leads to, and by its limits.
     pub(super) fn new(links: impl Iterator<Item = (Range<usize>, PfcLimits)>, priorities: usize) -> Self {
         let (mut begin, mut rows, mut limits) = (0, vec![], vec![]);
@@ -54,7 +54,7 @@ impl Accounts {
         }
         let accounts = vec![IngressAccount::default(); limits.len() * priorities];
         let (paused, by_egress) = (vec![0; limits.len()], vec![0; begin]);
-        Accounts { limits, priorities, accounts, paused, rows, by_egress }
+        IngressAccounts { limits, priorities, accounts, paused, rows, by_egress }
     }
 
     /// How many classes have accounts of their own.

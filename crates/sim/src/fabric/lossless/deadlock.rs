@@ -5,7 +5,7 @@
 //! that could go on if the rest were paused for ever, until nothing changes. What is left is paused for ever, whatever
 //! else happens; it has been since the last of its circle stopped.
 
-use super::accounts::Accounts;
+use super::accounts::IngressAccounts;
 use super::pause_log::PauseLog;
 use firstlight_units::Time;
 
@@ -22,7 +22,7 @@ pub(super) struct Circle {
 ///
 /// `rests` says of each transmitter whether it is paused, has nothing in service, and no pause frame for it is under
 /// way.
-pub(super) fn find(accounts: &Accounts, log: &PauseLog, rests: &[bool], priority: usize) -> Option<Circle> {
+pub(super) fn find(accounts: &IngressAccounts, log: &PauseLog, rests: &[bool], priority: usize) -> Option<Circle> {
     let (mut dead, transmitters) = (rests.to_vec(), rests.len());
     let stuck = |dead: &[bool], from: usize| -> u64 {
         accounts.egresses(from, priority).filter(|(port, _)| dead[*port]).map(|(_, bytes)| bytes).sum()
@@ -86,7 +86,7 @@ mod tests {
             .collect();
         let limits = PfcLimits { xon: Bytes::new(3000), xoff: Bytes::new(6000), ..PfcLimits::default() };
         let links = (0..topology.transmitters()).map(|from| (egresses(&topology, from), limits));
-        let mut accounts = Accounts::new(links, 1);
+        let mut accounts = IngressAccounts::new(links, 1);
         let mut log = PauseLog::new(topology.transmitters(), 1, 10);
         let mut rests = vec![false; topology.transmitters()];
         for i in 0..3 {

@@ -32,7 +32,7 @@ pub(super) use pause_points::PausePoint;
 use super::core::Core;
 use crate::causes::Paused;
 use crate::events::EventKind;
-use accounts::{Accounts, ThresholdCrossing};
+use accounts::{IngressAccounts, ThresholdCrossing};
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::{HostId, PacketId, PausablePort, Ring};
 use firstlight_units::{Span, Time};
@@ -75,9 +75,9 @@ struct PauseState {
 /// The link layer of a lossless fabric.
 pub(super) struct Lossless {
     config: PfcConfig,
-    /// By pause point.
+    /// The state of each pause point.
     points: Vec<PauseState>,
-    accounts: Accounts,
+    accounts: IngressAccounts,
     log: PauseLog,
     victims: Victims,
     /// The point over which each packet arrived, or [`LOCAL`].
@@ -87,7 +87,7 @@ pub(super) struct Lossless {
 }
 
 impl Lossless {
-    /// A link layer with these pause points and so many classes.
+    /// A link layer with these pause points and this number of classes.
     fn with(config: &PfcConfig, classes: usize, points: Vec<PointConfig>) -> Self {
         let priorities = if config.whole_link { 1 } else { classes };
         let count = points.len();
@@ -100,7 +100,7 @@ impl Lossless {
         Lossless {
             config: *config,
             points: points.iter().map(state).collect(),
-            accounts: Accounts::new(points.into_iter().map(|point| (point.egresses, point.limits)), priorities),
+            accounts: IngressAccounts::new(points.into_iter().map(|point| (point.egresses, point.limits)), priorities),
             log: PauseLog::new(count, priorities, config.most_events),
             victims: Victims::new(count * priorities, count),
             ingress: vec![],
@@ -167,7 +167,7 @@ trait LosslessFabric {
     /// Whether a transmitter has a pause frame that waits or is in service.
     fn pause_frame_pending(&self, core: &Core, point: usize) -> bool;
 
-    /// When a transmitter has sent what it had begun of an account's class.
+    /// When a transmitter has sent the packet of an account's class that it had begun.
     fn served(&self, core: &Core, point: usize, priority: usize) -> Time;
 
     /// The pause point at the next switch that the first waiting packet of an account's class is bound for; none where
@@ -182,8 +182,8 @@ trait LosslessFabric {
         egress
     }
 
-    /// From when on the first packet of a transmitter waits because of a pause that takes effect, or meets the packet,
-    /// at `now`, where the transmitter stops at `stops`.
+    /// The time from which the first packet of a transmitter waits because of a pause. The pause takes effect, or the
+    /// packet becomes the first, at `now`; the transmitter stops at `stops`.
     fn waits_from(&self, now: Time, stops: Time) -> Time {
         now.max(stops)
     }

@@ -6,21 +6,21 @@ use firstlight_units::{Span, Time};
 
 /// The first packet of a paused queue.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct HeadPacket {
     /// The egress that the packet is bound for.
     egress: usize,
-    /// From when on the packet waits because of the pause.
+    /// The time from which the packet waits because of the pause.
     from: Time,
-    /// Since when the egress has been idle, if it is.
+    /// When the egress became idle, if it is idle.
     idle: Option<Time>,
 }
 
 /// The first packets of all paused queues, and how long each queue has been a victim.
 pub(super) struct Victims {
-    /// By transmitter and class, while paused.
-    heads: Vec<Option<Head>>,
+    /// The first packet of each paused transmitter and class.
+    heads: Vec<Option<HeadPacket>>,
     time: Vec<Span>,
-    /// For each egress the queues whose first packet is bound for it.
+    /// The queues whose first packet is bound for each egress.
     waiting: Vec<Vec<u32>>,
     /// The egresses that a first packet is bound for.
     awaited: Vec<usize>,
@@ -40,7 +40,7 @@ impl Victims {
     /// Only the first call of each pause counts.
     pub(super) fn begin(&mut self, queue: usize, egress: usize, idle: bool, now: Time) {
         if self.heads[queue].is_none() {
-            self.heads[queue] = Some(Head { egress, from: now, idle: idle.then_some(now) });
+            self.heads[queue] = Some(HeadPacket { egress, from: now, idle: idle.then_some(now) });
             self.waiting[egress].push(queue as u32);
             if self.waiting[egress].len() == 1 {
                 self.awaited.push(egress);
