@@ -364,7 +364,7 @@ fn what_cannot_be() {
          "x.toml:44:11: linux.patches: cannot read a.patch: No such file or directory (os error 2)"),
         ("[linux]\nmodules = [\"nowhere\"]\n[[flows]]\nfrom = \"rack0\"\nto = \"rack1\"\nhosts = \"simulated\"\n\
           cc = \"mine\"\n", &[LINUX],
-         "x.toml:49:6: flows.1.cc: mine is of a Linux kernel alone, and these hosts are simulated: use another, or \
+         "x.toml:49:6: flows.1.cc: mine exists in Linux kernels only, and these hosts are simulated: use another, or \
           Linux hosts"),
         ("[linux]\nmodules = []\n", &[LINUX, ("tcp.cc", "mine")],
          &format!("x.toml, from --set tcp.cc: tcp.cc: 'mine' is not one of {}", names.join(", "))),

@@ -12,15 +12,15 @@ use wildmatch::WildMatch;
 pub struct Accounted {
     /// Whether each flow was chosen before the run.
     named: Vec<bool>,
-    /// Of all complete flows, so many of the slowest are added.
+    /// How many of the slowest complete flows are added.
     slowest: usize,
     /// Messages beside those on the critical paths of jobs, by number.
     messages: BTreeSet<usize>,
 }
 
 impl Accounted {
-    /// What `measure.account` chooses of flows, of each of which `workloads` has the name of its workload, and of so
-    /// many messages.
+    /// What `measure.account` chooses. `workloads` has the name of each flow's workload; `messages` is the number of
+    /// messages.
     pub(crate) fn of(
         accounts: &Accounts,
         workloads: &[&str],
@@ -36,7 +36,7 @@ impl Accounted {
                 for (index, name) in names.iter().enumerate() {
                     let wrong = |text| SpecError::from(places.problem("measure.account", text));
                     if names[..index].contains(name) {
-                        return Err(wrong(format!("'{name}' is there twice: name it once")));
+                        return Err(wrong(format!("'{name}' is listed twice: name it once")));
                     }
                     accounted.choose(name, workloads, messages).map_err(wrong)?;
                 }

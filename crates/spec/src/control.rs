@@ -49,7 +49,7 @@ impl Control {
         let config = experiment.cc.config(name, by_own_clock(experiment, link), experiment.hosts.mtu);
         let name = name.as_str();
         config.map(Control::Simulated).ok_or_else(|| {
-            format!("{name} is of a Linux kernel alone, and these hosts are simulated: use another, or Linux hosts")
+            format!("{name} exists in Linux kernels only, and these hosts are simulated: use another, or Linux hosts")
         })
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn by_own_clock(experiment: &Experiment, link: Rate) -> Rate {
     Rate::from_bps((link.as_bps() / u64::from(experiment.time_scale)).max(1))
 }
 
-/// How the controller of that name uses ECN; `None` where simulated hosts have none of that name.
+/// How the controller of that name uses ECN; `None` where simulated hosts have no such controller.
 pub(crate) fn ecn_use(own: &[OwnConfig], name: CcName) -> Option<EcnUse> {
     let of_own = own.iter().find(|own| own.name() == name.as_str()).map(|own| CcConfig::Own(own.clone()));
     Some(of_own.or_else(|| CcConfig::from_name(name.simulated()?))?.ecn())

@@ -27,32 +27,32 @@ pub enum Class {
     Name(Vec<(String, String)>),
     /// A whole number from `least` to `most`.
     Count {
-        /// The smallest.
+        /// The smallest value.
         least: u64,
-        /// The largest.
+        /// The largest value.
         most: u64,
         /// What is counted; may be empty.
         of: String,
     },
     /// A number.
     Number {
-        /// The smallest.
+        /// The smallest value.
         least: f64,
         /// Whether `least` itself is too small.
         above: bool,
-        /// The largest.
+        /// The largest value.
         most: f64,
     },
-    /// A list of so many values.
+    /// A list with a least and a largest number of values.
     List {
         /// What each of them is.
         item: Box<Kind>,
-        /// The fewest.
+        /// The smallest number of values.
         least: usize,
-        /// The most.
+        /// The largest number of values.
         most: usize,
     },
-    /// One of these.
+    /// A value of one of these kinds.
     Either(Vec<Kind>),
 }
 
@@ -61,11 +61,11 @@ pub enum Class {
 pub struct TextForm {
     /// The form.
     pub format: &'static Format,
-    /// The smallest.
+    /// The smallest value.
     pub least: Option<String>,
     /// It must be larger than this.
     pub above: Option<String>,
-    /// The largest.
+    /// The largest value.
     pub most: Option<String>,
 }
 
@@ -130,7 +130,8 @@ impl Kind {
             }
             (Class::Either(kinds), value) => match kinds.iter().find(|kind| kind.takes(value)) {
                 Some(kind) => kind.check_value(value).map_err(|problem| match kind.class {
-                    Class::Count { .. } => format!("{problem}, or {}", other_than(kind, kinds)),
+                    Class::Text(Some(ref form)) if !form.format.is_quantity() => problem,
+                    Class::Count { .. } | Class::Text(Some(_)) => format!("{problem}, or {}", other_than(kind, kinds)),
                     _ => problem,
                 }),
                 None => Err(self.unexpected(value)),
@@ -266,7 +267,7 @@ impl TextForm {
     }
 }
 
-/// What stands in the quotes of a text that begins and ends with one.
+/// The text between the quotes of a text that begins and ends with one.
 fn unquoted(text: &str) -> Option<&str> {
     let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
     inner('"').or_else(|| inner('\''))
@@ -315,7 +316,7 @@ fn one_of(text: &str, names: &[(String, String)]) -> Result<Json, String> {
     Err(not_one_of(text, names.iter().map(|(name, _)| name.as_str())))
 }
 
-/// What to say of a name that is none of these.
+/// The message for a name that is not one of these.
 pub(crate) fn not_one_of<'a>(text: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest(text, names.clone()).map_or(String::new(), |name| format!(": did you mean \"{name}\"?"));
     format!("'{text}' is not one of {}{near}", names.collect::<Vec<_>>().join(", "))

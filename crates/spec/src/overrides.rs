@@ -117,7 +117,9 @@ fn descend(
             let count = items.len();
             let Some(item) = steps[0].parse::<usize>().ok().and_then(|index| items.get_mut(index)) else {
                 let last = count.saturating_sub(1);
-                return Err(format!("{path} is a list of {count}: name one of them as {path}.0 to {path}.{last}"));
+                let names = if count == 1 { format!("{path}.0") } else { format!("{path}.0 to {path}.{last}") };
+                let entries = if count == 1 { "entry" } else { "entries" };
+                return Err(format!("{path} has {count} {entries}: write {names}"));
             };
             match (&steps[1..], value) {
                 ([], OverrideValue::Remove) => Err("an entry of a list cannot be taken away".into()),

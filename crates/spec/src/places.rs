@@ -2,7 +2,7 @@
 
 use crate::document::{Document, Origin};
 use crate::error::{Place, Problem, SpecError};
-use crate::model::{self, Key};
+use crate::model::{self, Key, Shape};
 use firstlight_formats::ImportError;
 use firstlight_transport::cc::{CcName, OwnConfig};
 use firstlight_units::SettingError;
@@ -91,7 +91,14 @@ impl Places {
             Some((list, index)) if index.bytes().all(|b| b.is_ascii_digit()) => format!("in [[{list}]]"),
             _ => format!("in [{path}]"),
         };
-        let text = format!("missing: write for example {} = {} {header}", key.name, key.example());
+        let text = match &key.shape {
+            Shape::Table(table) => {
+                let first = table.kind.as_deref().or_else(|| table.variants[0].keys.first());
+                let first = first.map_or(String::new(), |key| format!(" with {} = {}", key.name, key.example()));
+                format!("missing: write for example [{}]{first}", model::join(path, &key.name))
+            }
+            _ => format!("missing: write for example {} = {} {header}", key.name, key.example()),
+        };
         self.problem(&model::join(path, &key.name), text)
     }
 

@@ -16,21 +16,23 @@ pub(crate) const RATES: Units =
     &[("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)];
 pub(crate) const BYTES: Units =
     &[("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
-/// Read, never written.
+/// Units that are read and never written.
 pub(crate) const BINARY_BYTES: Units = &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// Why a text is not a quantity. The message says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The number has no unit behind it.
-    #[error("'{text}' has no unit: write for example \"{example}\"")]
+    #[error("'{text}' has no unit: add one of {known}, as in \"{example}\"")]
     NoUnit {
         /// What was written.
         text: String,
+        /// The units that exist.
+        known: String,
         /// What would be right.
-        example: String,
+        example: &'static str,
     },
-    /// The unit is none of this quantity's.
+    /// The unit is not one of this quantity's.
     #[error("'{unit}' is not a unit of {quantity}: use {known}")]
     UnknownUnit {
         /// The unit found.
@@ -74,9 +76,14 @@ struct Quantity {
 }
 
 impl Quantity {
+    /// The units that exist, for messages.
+    fn known(&self) -> String {
+        self.units.iter().copied().flatten().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let text = text.trim();
-        let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let split = text.find(char::is_alphabetic).unwrap_or(text.len());
         let (number, unit) = (text[..split].trim_end(), &text[split..]);
         let not_a_number = || UnitError::NotANumber { text: text.into(), quantity: self.name, example: self.example };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -85,12 +92,10 @@ impl Quantity {
             return Err(not_a_number());
         }
         if unit.is_empty() {
-            let base = self.units[0].last().expect("every quantity has units").0;
-            return Err(UnitError::NoUnit { text: text.into(), example: format!("{number}{base}") });
+            return Err(UnitError::NoUnit { text: text.into(), known: self.known(), example: self.example });
         }
         let Some(&(_, size)) = self.units.iter().copied().flatten().find(|(name, _)| *name == unit) else {
-            let known: Vec<&str> = self.units.iter().copied().flatten().map(|(name, _)| *name).collect();
-            return Err(UnitError::UnknownUnit { unit: unit.into(), quantity: self.name, known: known.join(", ") });
+            return Err(UnitError::UnknownUnit { unit: unit.into(), quantity: self.name, known: self.known() });
         };
         let plain = |s: &str| s.replace('_', "");
         let too_large = || UnitError::TooLarge { text: text.into() };
@@ -162,7 +167,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let text = |r: Result<Span, UnitError>| r.unwrap_err().to_string();
-        assert_eq!(text("180".parse()), "'180' has no unit: write for example \"180ps\"");
+        assert_eq!(text("180".parse()), "'180' has no unit: add one of s, ms, us, ns, ps, as in \"180us\"");
+        assert_eq!(text("5µs".parse()), "'µs' is not a unit of time: use s, ms, us, ns, ps");
         assert_eq!(text("180min".parse()), "'min' is not a unit of time: use s, ms, us, ns, ps");
         assert_eq!(text("-3us".parse()), "'-3us' is not a time: write for example \"180us\"");
         assert_eq!(text("0.1ps".parse()), "'0.1ps' is not a whole number of picoseconds");

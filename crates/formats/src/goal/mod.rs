@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 
 /// Largest message, longest computation in nanoseconds.
 pub(crate) const MOST: u64 = 1 << 50;
-/// Most ranks.
+/// The most ranks of a schedule.
 const MOST_RANKS: u32 = 1 << 20;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalAction {
-    /// Sends so many bytes to a rank.
+    /// Sends this number of bytes to a rank.
     Send(u64, u32),
     /// Receives what the operation with this index sends.
     Receive(u32),
@@ -31,7 +31,7 @@ pub enum GoalAction {
         /// How many messages of the group have arrived then.
         arrived: u32,
     },
-    /// Computes for so many nanoseconds.
+    /// Computes for this number of nanoseconds.
     Compute(u64),
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct GoalEnds {
 }
 
 impl GoalEnds {
-    /// A rank sends.
+    /// Adds an operation that sends to a rank.
     pub(crate) fn send(&mut self, rank: u32, to: u32, tag: u64, end: GoalEnd) -> GoalAction {
         self.sends.entry((rank, to, tag)).or_default().push(end);
         GoalAction::Send(end.1, to)
@@ -121,11 +121,11 @@ impl GoalEnds {
                 operations[receive.0 as usize].action = GoalAction::Receive(send.0);
             }
             if let Some((send, _)) = sends.get(receives.len()) {
-                let problem = format!("nobody receives it: write recv from {src} tag {tag} in rank {dst}");
+                let problem = format!("no operation receives it: write recv from {src} tag {tag} in rank {dst}");
                 return Err(wrong(&operations[*send as usize], file, problem));
             }
             if let Some((receive, _)) = receives.get(sends.len()) {
-                let problem = format!("nobody sends it: write send to {dst} tag {tag} in rank {src}");
+                let problem = format!("no operation sends it: write send to {dst} tag {tag} in rank {src}");
                 return Err(wrong(&operations[*receive as usize], file, problem));
             }
         }
@@ -156,11 +156,12 @@ impl GoalEnds {
             sends.sort_unstable();
             let largest = sends.iter().copied().max_by_key(|(send, bytes)| (*bytes, std::cmp::Reverse(*send)));
             if let Some((send, _)) = sends.get(receives.len()) {
-                let problem = format!("nobody receives it: write recv from any tag {tag} in rank {rank} once more");
+                let problem =
+                    format!("no operation receives it: write recv from any tag {tag} in rank {rank} once more");
                 return Err(wrong(&operations[*send as usize], file, problem));
             }
             if let Some((receive, _)) = receives.get(sends.len()) {
-                let problem = format!("nobody sends it: write send to {rank} tag {tag} in another rank");
+                let problem = format!("no operation sends it: write send to {rank} tag {tag} in another rank");
                 return Err(wrong(&operations[*receive as usize], file, problem));
             }
             let group = schedule.groups.len() as u32;

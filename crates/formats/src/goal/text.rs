@@ -268,11 +268,11 @@ mod tests {
         );
         assert_eq!(
             told("recv 8b from -1 tag 1", "calc 1"),
-            "a.goal:11:1: nobody receives it: write recv from any tag 1 in rank 0 once more"
+            "a.goal:11:1: no operation receives it: write recv from any tag 1 in rank 0 once more"
         );
         assert_eq!(
             told("send 8b to 0 tag 1", "calc 1"),
-            "a.goal:4:1: nobody sends it: write send to 0 tag 1 in another rank"
+            "a.goal:4:1: no operation sends it: write send to 0 tag 1 in another rank"
         );
         assert_eq!(
             told("recv 8b from -1 tag 1", "recv 8b from -1 tag -1"),
@@ -315,11 +315,14 @@ mod tests {
         );
         assert_eq!(told("to 1", "to 2"), "a.goal:4:17: expected a rank, found '2': write a whole number from 0 to 1");
         assert_eq!(told("to 1", "from 1"), format!("a.goal:4:14: expected 'to', found 'from': {RIGHT}"));
-        assert_eq!(told("tag 7 cpu", "tag 8 cpu"), "a.goal:4:6: nobody receives it: write recv from 0 tag 8 in rank 1");
+        assert_eq!(
+            told("tag 7 cpu", "tag 8 cpu"),
+            "a.goal:4:6: no operation receives it: write recv from 0 tag 8 in rank 1"
+        );
         assert_eq!(told(" l2: send 8b to 1 tag 7", " l2: calc 8"), "a.goal:4:19: expected cpu, found 'nic'");
         assert_eq!(
             told(" l2: send 8b to 1 tag 7 cpu 0 nic 0", " l2: calc 8"),
-            "a.goal:8:5: nobody sends it: write send to 1 tag 7 in rank 0"
+            "a.goal:8:5: no operation sends it: write send to 1 tag 7 in rank 0"
         );
         assert_eq!(
             told("recv 8b", "recv 7b"),

@@ -62,8 +62,11 @@ impl Rules<'_> {
             return;
         }
         let (paused, measure) = (is_paused(self.experiment), &self.experiment.measure);
-        let others =
-            [("[pfc]", paused), ("[qcn]", self.experiment.qcn.is_some()), ("measure.account", measure.account.any())];
+        let others = [
+            ("[pfc]", paused),
+            ("[qcn]", self.experiment.interface.qcn.is_some()),
+            ("measure.account", measure.account.any()),
+        ];
         for (other, _) in others.into_iter().filter(|(_, given)| *given) {
             self.wrong("segregation", format!("is not modelled together with {other}: take out one of them"));
         }

@@ -26,7 +26,7 @@ impl Rules<'_> {
             }
             let name = entry.cc.as_str();
             if let Some(first) = experiment.hosts.classes[..index].iter().position(|other| same(other.cc, entry.cc)) {
-                let text = format!("{name} has a class already, that of hosts.classes.{first}: keep one of both");
+                let text = format!("{name} has a class already, that of hosts.classes.{first}: keep one of the two");
                 self.wrong(&path("cc"), text);
             } else if !conditions.controllers().any(|cc| same(cc, entry.cc)) {
                 let used: Vec<&str> = conditions.controllers().map(CcName::as_str).collect();

@@ -110,11 +110,10 @@ impl Rules<'_> {
 
     /// A limit on flows' rates limits them below their links' rate.
     fn qcn(&mut self) {
-        let Some((qcn, link)) = self.experiment.qcn.as_ref().zip(self.experiment.hosts.rate) else { return };
+        let Some((qcn, link)) = self.experiment.interface.qcn.as_ref().zip(self.experiment.hosts.rate) else { return };
         let least = qcn.min_rate;
         if least >= link {
-            let text =
-                format!("{least} is no less than the hosts' links have, {link}: no flow would be limited; use less");
+            let text = format!("{least} is not below the hosts' links, {link}: no flow would be limited; use less");
             self.wrong("qcn.min_rate", text);
         }
     }

@@ -12,7 +12,7 @@ const MOST_CELLS: u64 = 50_000_000;
 /// Most samples of `TCP_INFO`.
 const MOST_TCP_INFO: u64 = 5_000_000;
 
-/// Checks that the intervals of `measure.throughput` with so many flows fit in memory.
+/// Checks that the intervals of `measure.throughput` for `flows` flows fit in memory.
 pub(crate) fn intervals(experiment: &Experiment, places: &Places, flows: usize) -> Result<(), SpecError> {
     let Some(every) = experiment.measure.throughput else { return Ok(()) };
     let measured = experiment.duration.saturating_sub(experiment.warmup);
@@ -24,7 +24,7 @@ pub(crate) fn intervals(experiment: &Experiment, places: &Places, flows: usize) 
     Err(places.problem("measure.throughput", text).into())
 }
 
-/// What is wrong with `measure.tcp_info`, if the samples of so many flows do not fit in memory.
+/// What is wrong with `measure.tcp_info`, if the samples of `flows` flows do not fit in memory.
 pub(crate) fn tcp_info_samples(experiment: &Experiment, places: &Places, flows: usize) -> Option<Problem> {
     let every = experiment.measure.tcp_info?;
     let samples = (experiment.duration.as_ps() / every.as_ps()).saturating_mul(flows as u64);
@@ -46,7 +46,7 @@ pub(crate) fn watched_ports(
     let mut is_found = vec![false; all.len()];
     for (index, name) in wanted.iter().enumerate() {
         if wanted[..index].contains(name) {
-            return Err(wrong(format!("'{name}' is there twice: name it once")));
+            return Err(wrong(format!("'{name}' is listed twice: name it once")));
         }
         let ports = ports_like(&all, name).map_err(wrong)?;
         found.extend(ports.into_iter().filter(|port| !std::mem::replace(&mut is_found[*port], true)));

@@ -48,7 +48,7 @@ impl Workload for Incast {
         let (candidates, to) = self.ends(expander)?;
         let senders = self.senders.map_or(candidates.len(), |senders| senders as usize);
         if senders > candidates.len() {
-            let text = format!("from has {} other hosts: use at most so many", candidates.len());
+            let text = format!("from has {0} other hosts: use at most {0}", candidates.len());
             return Err(expander.problem("senders", text));
         }
         if self.random && senders == candidates.len() {

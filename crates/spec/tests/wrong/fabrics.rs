@@ -22,8 +22,10 @@ fn queues_in_packets_or_in_data() {
         ("[switch]\nqueue = 9", "accepted"),
         ("[switch]\nqueue = \"9kB\"\necn = 5", "accepted"),
         ("[switch]\nqueue = 0", "x.toml:14:9: switch.queue: 0 packets is out of range: use 1 to 16777216, or a size"),
-        ("[switch]\nqueue = \"0B\"", "x.toml:14:9: switch.queue: 0B is out of range: use 1B to 1152921504606846976B"),
-        ("[switch]\nqueue = \"9\"", "x.toml:14:9: switch.queue: '9' has no unit: write for example \"9B\""),
+        ("[switch]\nqueue = \"0B\"", "x.toml:14:9: switch.queue: 0B is out of range: use 1B to 1152921504606846976B, \
+         or a whole number of packets"),
+        ("[switch]\nqueue = \"9\"", "x.toml:14:9: switch.queue: '9' has no unit: add one of TB, GB, MB, kB, B, TiB, \
+         GiB, MiB, KiB, as in \"9000B\", or a whole number of packets"),
         ("[switch]\nqueue = true",
          "x.toml:14:9: switch.queue: expected a number of packets or a size, found true: write for example 100"),
         ("[switch]\necn = 0", "x.toml:14:7: switch.ecn: 0 packets is out of range: use 1 to 16777216, or a size"),
@@ -81,7 +83,7 @@ fn classes_of_congestion_controls() {
                                            class 2: there are classes 0 to 1; use one of these, or add a table"),
         (&with(&cubic.replace('1', "8")), "x.toml:17:9: hosts.classes.0.class: 8 is out of range: use 0 to 7"),
         (&with(&cubic.repeat(2)),
-         "x.toml:19:6: hosts.classes.1.cc: cubic has a class already, that of hosts.classes.0: keep one of both"),
+         "x.toml:19:6: hosts.classes.1.cc: cubic has a class already, that of hosts.classes.0: keep one of the two"),
         (&with(&cubic.replace("cubic", "dctcp")),
          "x.toml:16:6: hosts.classes.0.cc: has no effect: no connection uses dctcp but cubic; take it out"),
         (&with(&format!("{}[tcp]\ncc = \"reno\"", cubic.replace("cubic", "newreno"))), "accepted"),
@@ -231,7 +233,7 @@ fn what_is_measured() {
         ("[measure]\nqueues = [\"left->right\"]",
          "x.toml:14:10: measure.queues: there is no port 'left->right': ports are called host0.port"),
         ("[measure]\nqueues = [\"host0.port\", \"host1.port\", \"host0.port\"]",
-         "x.toml:14:10: measure.queues: 'host0.port' is there twice: name it once"),
+         "x.toml:14:10: measure.queues: 'host0.port' is listed twice: name it once"),
         ("[measure]\nqueues = []",
          "x.toml:14:10: measure.queues: an empty list watches nothing: name ports, or take it out"),
         ("[measure]\nqueues = \"host0.port\"", "x.toml:14:10: measure.queues: expected a list of texts, found the \
