@@ -36,7 +36,7 @@ use machines::Machines;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use pace::RealTimePace;
-use processors::Processors;
+use processors::ProcessorShares;
 use settings::Settings;
 use std::fs;
 use std::process::ExitCode;
@@ -80,7 +80,7 @@ fn run(directory: &RunDirectory) -> Result<(), Error> {
         return joined::run(directory, &signals);
     }
     let settings = Settings::read(directory)?;
-    let processors = Processors::find()?;
+    let processors = ProcessorShares::find()?;
     let mut interfaces = HostInterfaces::new(&processors.hosts);
     if let Some(joined) = settings.joined.clone() {
         interfaces.machines = Machines::open(joined)?;
@@ -90,7 +90,7 @@ fn run(directory: &RunDirectory) -> Result<(), Error> {
     let (hosts, bound) = (session.plan().hosts.clone(), bound(session.spec()).as_ps() / 1000);
     let mtu = hosts.iter().map(|host| host.mtu).max().unwrap_or(0);
     session.kernel().open(hosts.len(), mtu, bound)?;
-    let factor = session.spec().time_scale;
+    let factor = session.spec().tables.time_scale;
     let cores = session.spec().linux.as_ref().and_then(|linux| linux.cores);
     let rates: Vec<u64> = hosts.iter().map(|host| rate(&session, host)).collect();
     let machines = &mut session.kernel().machines;
@@ -117,7 +117,7 @@ fn catch_signals() -> Result<SignalFd, Error> {
 /// Bytes that the link of a host takes in a second of the machine's time.
 fn rate(session: &Session<HostInterfaces>, host: &HostPlan) -> u64 {
     let spec = session.spec();
-    spec.network.host_rate(HostId(host.host)).as_bps() / 8 / u64::from(spec.time_scale)
+    spec.network.host_rate(HostId(host.host)).as_bps() / 8 / u64::from(spec.tables.time_scale)
 }
 
 /// What the guest program needs besides the plan of the hosts that are here.
@@ -125,11 +125,11 @@ fn dilation(
     session: &Session<HostInterfaces>,
     directory: &RunDirectory,
     settings: &Settings,
-    processors: &Processors,
+    processors: &ProcessorShares,
     groups: &Groups,
     rates: &[u64],
 ) -> Dilation {
-    let factor = u64::from(session.spec().time_scale);
+    let factor = u64::from(session.spec().tables.time_scale);
     let mut libraries = settings.libvt.display().to_string();
     let mut environment = vec![("LIBVT_TDF", factor.to_string())];
     if session.needs_writes() {

@@ -69,9 +69,10 @@ impl Fidelity {
             .filter(|(_, _, lateness)| lateness.share > LATE_SHARE)
             .map(|(_, what, lateness)| {
                 format!(
-                    "{:.1} % of {what} more than {bound:.0} us late (p99: {:.0} us)",
+                    "{:.1} % of {what} more than {} us late (p99: {} us)",
                     lateness.share * 100.0,
-                    lateness.p99 as f64 / 1e3
+                    rounded(bound),
+                    rounded(lateness.p99 as f64 / 1e3)
                 )
             })
             .collect();
@@ -87,19 +88,19 @@ impl Fidelity {
         problems
     }
 
-    /// Which TDF would do, by what was measured at this one.
+    /// The factor that this run's measurements ask for.
     fn advice(&self, spec: &Spec) -> String {
         let bound = bound(spec).as_ps() as f64 / 1e3;
         let late = self.parts().iter().map(|part| part.2.p99 as f64 / bound).fold(1.0, f64::max);
-        let needed = (f64::from(spec.time_scale) * late.max(self.load / GOOD_LOAD)).ceil();
+        let needed = (f64::from(spec.tables.time_scale) * late.max(self.load / GOOD_LOAD)).ceil();
         let idle = "or leave the machine to this run alone";
-        if needed > f64::from(spec.time_scale) {
+        if needed > f64::from(spec.tables.time_scale) {
             return format!("; time_scale = {needed} would do on this machine as it was, {idle}");
         }
         format!("; use a larger time_scale, {idle}")
     }
 
-    /// For the manifest, in microseconds of the machine's clock.
+    /// The measurements for the manifest, in microseconds of the machine's clock.
     pub fn json(&self, spec: &Spec) -> Json {
         let us = |ns: u64| ns as f64 / 1e3;
         let lateness = |lateness: &Lateness| {
@@ -111,8 +112,11 @@ impl Fidelity {
                 "late_share": lateness.share,
             })
         };
-        let mut json =
-            json!({"tdf": spec.time_scale, "bound_us": bound(spec).as_us_f64(), "late_share_allowed": LATE_SHARE});
+        let mut json = json!({
+            "tdf": spec.tables.time_scale,
+            "bound_us": bound(spec).as_us_f64(),
+            "late_share_allowed": LATE_SHARE,
+        });
         for (name, _, part) in self.parts() {
             json[name] = lateness(&part);
         }
@@ -122,6 +126,11 @@ impl Fidelity {
         json["packets_lost"] = json!(self.lost);
         json
     }
+}
+
+/// A number of microseconds for messages: whole ones, hundredths below 10.
+fn rounded(us: f64) -> String {
+    format!("{us:.*}", if us < 10.0 { 2 } else { 0 })
 }
 
 /// How late something may be on the machine's clock: a tenth of a night, stretched by the TDF.
@@ -138,7 +147,7 @@ pub fn bound(spec: &Spec) -> Span {
             delays.min().unwrap_or(LEAST_DELAY).max(LEAST_DELAY) * 4
         }
     };
-    Span::from_ps(grain.as_ps() / PART) * u64::from(spec.time_scale)
+    Span::from_ps(grain.as_ps() / PART) * u64::from(spec.tables.time_scale)
 }
 
 #[cfg(test)]

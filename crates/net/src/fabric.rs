@@ -41,13 +41,19 @@ pub struct InterfaceConfig {
     pub clock: ClockConfig,
     /// How the interfaces' timestamps are taken.
     pub stamps: ChainConfig,
-    /// HULL's pacer; `None` for no pacing.
-    pub pacer: Option<PacerConfig>,
-    /// QCN, with which queues of switches notify the hosts' interfaces of congestion, and these limit flows; `None` for
-    /// none.
-    pub qcn: Option<QcnConfig>,
+    /// What the tables of the experiment turn on.
+    pub tables: InterfaceTables,
     /// The buffers of the hosts' adapters.
     pub adapter: AdapterConfig,
+}
+
+/// Tables of the experiment that turn on something in the hosts' interfaces; `None` for off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[expect(missing_docs, reason = "the type of a table says what the table is")]
+pub struct InterfaceTables {
+    pub pacer: Option<PacerConfig>,
+    pub qcn: Option<QcnConfig>,
 }
 
 impl InterfaceConfig {
@@ -138,7 +144,7 @@ pub struct GraphConfig {
 /// Racks of hosts behind ToR switches, joined by a packet network and by a circuit switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybridConfig {
-    /// How many racks.
+    /// How many racks there are.
     pub racks: usize,
     /// Hosts in each rack: host h of rack r is `HostId(r * hosts_per_rack + h)`.
     pub hosts_per_rack: usize,
@@ -258,7 +264,7 @@ pub struct ControlConfig {
     serde(rename_all = "snake_case")
 )]
 pub enum DemandSource {
-    /// In the VOQs: what waits there.
+    /// The bytes that wait in VOQs.
     #[default]
     Voq,
     /// At the hosts: what applications have written and has not yet passed the VOQ (application data units, after the
@@ -303,7 +309,7 @@ pub struct VoqConfig {
 }
 
 impl VoqConfig {
-    /// VOQs that hold so many packets, and mark beyond `mark` packets, where given.
+    /// VOQs that hold `limit` packets, and mark beyond `mark` packets, where given.
     pub fn packets(limit: u32, mark: Option<u32>) -> Self {
         VoqConfig { discipline: Discipline::packets(Some(limit), mark), resize: None }
     }
@@ -331,7 +337,7 @@ pub struct Resize {
 }
 
 impl Resize {
-    /// A limit of so many packets from `advance` before the day to its end, with marks beyond `mark` packets, if given.
+    /// A limit of `limit` packets from `advance` before the day to its end, with marks beyond `mark` packets, if given.
     pub fn packets(limit: u32, mark: Option<u32>, advance: Span) -> Self {
         Resize {
             limit: Some(Length::Packets(limit)),

@@ -2,7 +2,7 @@
 
 pub use firstlight_net::fabric::{
     AdapterConfig, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
-    NoticeConfig, PacketConfig, ReceiveConfig, Resize, SegregationConfig, SwitchConfig, VoqConfig,
+    InterfaceTables, NoticeConfig, PacketConfig, ReceiveConfig, Resize, SegregationConfig, SwitchConfig, VoqConfig,
 };
 
 use firstlight_circuits::RackId;
@@ -30,7 +30,7 @@ pub struct MeterConfig {
 /// Samples of sequence number and VOQ length, folded over some weeks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesConfig {
-    /// Between samples.
+    /// The time between two samples.
     pub every: Span,
     /// How many weeks make one repetition.
     pub fold: u32,

@@ -1,7 +1,7 @@
 //! The engine: a fabric stepped through discrete events, and the simulated hosts at its edge.
 //!
-//! [`Fabric`] is all that lies between the hosts; whoever owns the clock steps it. [`World`] is its
-//! first driver: simulated TCP endpoints, run as fast as they can.
+//! [`Fabric`] is all that lies between the hosts; the owner of the clock steps it. [`World`] is its first driver:
+//! simulated TCP endpoints, run as fast as they can.
 
 mod arena;
 mod capture;
@@ -30,8 +30,8 @@ mod world;
 pub use capture::CaptureSink;
 pub use config::{
     AdapterConfig, BuildError, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
-    InterfaceConfig, MeterConfig, NoticeConfig, PacketConfig, ReceiveConfig, Resize, SegregationConfig, SeriesConfig,
-    SwitchConfig, VoqConfig, WatchConfig,
+    InterfaceConfig, InterfaceTables, MeterConfig, NoticeConfig, PacketConfig, ReceiveConfig, Resize,
+    SegregationConfig, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
 };
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};

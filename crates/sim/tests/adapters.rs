@@ -268,7 +268,7 @@ fn notifications_do_not_wait() {
     let star = star(3, Cable::new(Rate::from_gbps(10), us(1))).unwrap();
     for pfc in [None, Some(PFC)] {
         let mut config = config(star.clone(), receive(Rate::from_bps(1_000_000), 9000), pfc);
-        config.interface.qcn = Some(QcnConfig { set_point: Bytes::new(3000), ..harness::nervous() });
+        config.interface.tables.qcn = Some(QcnConfig { set_point: Bytes::new(3000), ..harness::nervous() });
         // The senders' own adapters are full of what host 2 has sent them, and stay so.
         let back = (0..2).flat_map(|host| burst(2, host, 20, Time::ZERO));
         let sends: Vec<_> = back.chain((0..2).flat_map(|host| burst(host, 2, 60, at(us(50))))).collect();
@@ -297,8 +297,8 @@ fn a_host_s_exits_are_in_the_order_of_arrival() {
     assert_eq!(order(receive(Rate::from_gbps(3), 1 << 30)), at_once);
 }
 
-/// Five switches in a ring, a host at each, everybody's packets two switches on: it stands still for ever, whatever the
-/// hosts do. They go on taking in what has come to them, and are no part of it.
+/// Five switches in a ring, a host at each, and each host's packets go two switches on: the ring deadlocks, whatever
+/// the hosts do. They go on taking in what has come to them, and are no part of it.
 #[test]
 fn a_deadlock_is_found_beside_hosts_that_are_still_busy() {
     let mut graph = Graph::default();

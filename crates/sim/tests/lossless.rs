@@ -1,4 +1,5 @@
-//! Lossless Ethernet: nothing is lost with the headroom, something without; who waits for whom, how long, and for ever.
+//! Lossless Ethernet: nothing is lost with the headroom, something without it; which port waits for which, how long,
+//! and deadlocks.
 
 mod harness;
 
@@ -6,7 +7,9 @@ use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine, Node, Topology, Wire, dumbbell, star};
 use firstlight_net::{Discipline, HostId, Packet};
-use firstlight_sim::{AdapterConfig, Fabric, GraphConfig, InterfaceConfig, PauseReport, ReceiveConfig, SwitchConfig};
+use firstlight_sim::{
+    AdapterConfig, Fabric, GraphConfig, InterfaceConfig, InterfaceTables, PauseReport, ReceiveConfig, SwitchConfig,
+};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{assert_conserved, at, drive, ns, packet, us};
 use proptest::prelude::*;
@@ -326,7 +329,10 @@ fn notifications_pass_a_lossless_fabric() {
         LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 3, host: gbps(10, us(1)), uplink: gbps(10, us(1)) };
     let qcn = QcnConfig { set_point: Bytes::new(20_000), sample: Bytes::new(15_000), ..QcnConfig::default() };
     let lossless = config(leaf_spine.build().unwrap(), Some(PfcConfig { xoff: bytes(30_000), ..PFC }), 0);
-    let interface = InterfaceConfig { qcn: Some(qcn), ..InterfaceConfig::default() };
+    let interface = InterfaceConfig {
+        tables: InterfaceTables { qcn: Some(qcn), ..InterfaceTables::default() },
+        ..InterfaceConfig::default()
+    };
     let mut fabric = Fabric::graph(&GraphConfig { interface, ..lossless }).unwrap();
     let sends = in_order((0..3).flat_map(|src| burst(src, 3, 200, at(us(u64::from(src))))).collect());
     let left = drive(&mut fabric, &sends, at(Span::from_secs(2)));
@@ -383,8 +389,8 @@ proptest! {
         prop_assert_eq!(begun * 2, report.events.len());
     }
 
-    /// A deadlock that is told at one moment is there ever after, since the same one: a pause frame under way may let a
-    /// transmitter go that its account would stop again.
+    /// A deadlock that is reported at one moment is reported ever after, with the same start: a pause frame under way
+    /// may let a transmitter go that its account would stop again.
     #[test]
     fn a_deadlock_that_is_told_never_ends(
         switches in 3usize..6, delay in 2000u64..8000, xoff in 3000u64..20_000, band in 0u64..200,

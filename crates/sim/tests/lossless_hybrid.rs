@@ -6,8 +6,8 @@ use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, PauseReport,
-    PausedPort, ReceiveConfig, Resize, VoqConfig,
+    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables, PacketConfig,
+    PauseReport, PausedPort, ReceiveConfig, Resize, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{Left, assert_conserved, at, drive, nervous, ns, packet, us};
@@ -251,7 +251,7 @@ prop_compose! {
         let interface = InterfaceConfig {
             send_delay: us(stack),
             receive_delay: us(stack),
-            qcn: qcn.then(nervous),
+            tables: InterfaceTables { qcn: qcn.then(nervous), ..InterfaceTables::default() },
             adapter: AdapterConfig {
                 receive: drain
                     .map(|drain| ReceiveConfig { drain: Rate::from_gbps(drain), buffer: Bytes::new(1 << 40) }),

@@ -10,7 +10,8 @@ use firstlight_net::{
     SharedBufferConfig, Stamps,
 };
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig, WatchConfig,
+    AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, InterfaceTables, ReceiveConfig, SwitchConfig,
+    WatchConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -100,7 +101,14 @@ prop_compose! {
         let adapter = AdapterConfig { receive: adapter.map(receive_config), ..AdapterConfig::default() };
         let (send_delay, receive_delay) = (ns(send), ns(receive));
         let interface =
-            InterfaceConfig { send_delay, receive_delay, loss, pacer, qcn, adapter, ..InterfaceConfig::default() };
+            InterfaceConfig {
+                send_delay,
+                receive_delay,
+                loss,
+                adapter,
+                tables: InterfaceTables { pacer, qcn },
+                ..InterfaceConfig::default()
+            };
         let switch = SwitchConfig { discipline, classes, weights, exceptions, buffer, pfc: None };
         GraphConfig { topology, interface, switch, spray, time_scale, seed }
     }

@@ -8,8 +8,8 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, MeterConfig, PacketConfig, PortKind,
-    Resize, SegregationConfig, SeriesConfig, VoqConfig,
+    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables, MeterConfig,
+    PacketConfig, PortKind, Resize, SegregationConfig, SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -55,7 +55,11 @@ prop_compose! {
             racks,
             hosts_per_rack,
             links: HostLinks { rate: Rate::from_gbps(host), receive_rate: Rate::from_gbps(host), delay: Span::ZERO },
-            interface: InterfaceConfig { loss, qcn: qcn.then(nervous), ..InterfaceConfig::default() },
+            interface: InterfaceConfig {
+                loss,
+                tables: InterfaceTables { qcn: qcn.then(nervous), ..InterfaceTables::default() },
+                ..InterfaceConfig::default()
+            },
             packet: PacketConfig {
                 rate: Rate::from_gbps(packet),
                 delay: us(packet_delay),
@@ -173,7 +177,7 @@ proptest! {
             let (count, ahead, rest) = overtakers(&left, pair.src.0, pair.dst.0);
             // QCN's notifications overtake and are overtaken as well, and never leave.
             let counted = pair.overtakings + pair.circuit_overtakings;
-            let more = config.interface.qcn.is_some() && count < counted;
+            let more = config.interface.tables.qcn.is_some() && count < counted;
             prop_assert!(count == counted || more, "{} {}", count, counted);
             prop_assert!(counted > 0 || ahead.is_empty());
             prop_assert!(pair.circuit_overtakings > 0 || ahead.is_sorted() && rest.is_sorted());
@@ -184,7 +188,7 @@ proptest! {
     /// With segregated routing each network carries its own packets and no others, and none of them is interrupted.
     #[test]
     fn segregated_networks_share_no_packet(config in fabric(2), traffic in traffic(), elephant in 0u64..30_000) {
-        let interface = InterfaceConfig { qcn: None, loss: 0.0, ..config.interface.clone() };
+        let interface = InterfaceConfig { tables: InterfaceTables::default(), loss: 0.0, ..config.interface.clone() };
         let segregation = Some(SegregationConfig { elephant: Bytes::new(elephant) });
         let config = HybridConfig { interface, segregation, ..config };
         let (sends, mut fabric) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
@@ -287,7 +291,7 @@ fn drive_to_exits(fabric: &mut Fabric, sends: &[(Time, Packet)], until: Time) ->
     }
 }
 
-/// Runs up to `until` as a driver with hosts of its own does; tells how many left.
+/// Runs up to `until` as a driver with hosts of its own does; returns how many packets left.
 fn take_exits(fabric: &mut Fabric, held: &mut BTreeSet<PacketId>, until: Time) -> u64 {
     let mut exits = 0;
     loop {
@@ -306,11 +310,12 @@ fn take_exits(fabric: &mut Fabric, held: &mut BTreeSet<PacketId>, until: Time) -
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whoever wants to know of drops learns of each packet's end once, however late it asks, and the run is the same.
+    /// A driver that takes drops gets each packet's end once, however late it asks, and the run is the same.
     #[test]
     fn every_packet_ends_once(config in fabric(2), traffic in traffic(), patience in 1usize..20) {
         // Neither do notifications end here, nor does a limited flow's packet leave when it is handed in.
-        let config = HybridConfig { interface: InterfaceConfig { qcn: None, ..config.interface.clone() }, ..config };
+        let interface = InterfaceConfig { tables: InterfaceTables::default(), ..config.interface.clone() };
+        let config = HybridConfig { interface, ..config };
         let (sends, mut plain) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
         let end = plain.at(us(3000)).max(sends.last().map_or(Time::ZERO, |send| send.0));
         drive(&mut plain, &sends, end);

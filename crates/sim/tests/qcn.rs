@@ -5,7 +5,9 @@ mod harness;
 use firstlight_net::qcn::{FlowKey, QcnConfig};
 use firstlight_net::topology::{Cable, LeafSpine, Wire, star};
 use firstlight_net::{Discipline, FlowTuple, HostId, Packet};
-use firstlight_sim::{Fabric, GraphConfig, InterfaceConfig, QcnReport, SwitchConfig, VoqConfig, WatchConfig};
+use firstlight_sim::{
+    Fabric, GraphConfig, InterfaceConfig, InterfaceTables, QcnReport, SwitchConfig, VoqConfig, WatchConfig,
+};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
@@ -13,7 +15,8 @@ use harness::*;
 fn fabric(hosts: u32, gbps: u64, qcn: Option<QcnConfig>) -> GraphConfig {
     let wire = |gbps| Wire { rate: Rate::from_gbps(gbps), delay: us(1) };
     let topology = star(hosts, Cable { there: wire(10), back: wire(gbps) }).unwrap();
-    let interface = InterfaceConfig { qcn, ..InterfaceConfig::default() };
+    let interface =
+        InterfaceConfig { tables: InterfaceTables { qcn, ..InterfaceTables::default() }, ..InterfaceConfig::default() };
     GraphConfig { topology, interface, switch: SwitchConfig::default(), spray: false, time_scale: 1, seed: 1 }
 }
 
@@ -206,7 +209,7 @@ fn notifications_can_be_lost() {
 fn a_voq_has_a_congestion_point() {
     let mut config = paper(1);
     config.voq = VoqConfig::packets(1000, None);
-    config.interface.qcn = Some(QcnConfig { set_point: Bytes::new(66_000), ..QcnConfig::default() });
+    config.interface.tables.qcn = Some(QcnConfig { set_point: Bytes::new(66_000), ..QcnConfig::default() });
     let queue = |config: &firstlight_sim::HybridConfig| {
         let mut fabric = Fabric::hybrid(config).unwrap();
         // Host 0 sends 40 Gb/s to rack 1, whose packet network has 10 Gb/s.
@@ -219,14 +222,14 @@ fn a_voq_has_a_congestion_point() {
     let (peak, seen) = queue(&config);
     let seen = seen.unwrap();
     assert!(seen.received > 3 && peak < 700, "{peak} packets, {seen:?}");
-    config.interface.qcn = None;
+    config.interface.tables.qcn = None;
     assert_eq!(queue(&config).0, 1000);
 }
 
 /// Peaks of a port's queue in 3 ms with QCN and without, while hosts send 8 Gb/s each to host 1 of another rack.
 fn peaks(mut config: firstlight_sim::HybridConfig, sources: &[u16], port: &str) -> [u64; 2] {
     [Some(QcnConfig { set_point: Bytes::new(66_000), ..QcnConfig::default() }), None].map(|qcn| {
-        config.interface.qcn = qcn;
+        config.interface.tables.qcn = qcn;
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let at_once = |k: u32| sources.iter().map(move |src| (at(ns(1500) * u64::from(k)), packet(*src, 1, 1500, k)));
         let sends: Vec<_> = (0..2000).flat_map(at_once).collect();

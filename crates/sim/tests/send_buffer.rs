@@ -8,8 +8,8 @@ use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine};
 use firstlight_net::{Direction, Discipline, HostId, PacerConfig, Packet};
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, PortKind, PortReport,
-    ProbeConfig, SwitchConfig, VoqConfig, World,
+    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, InterfaceTables,
+    PortKind, PortReport, ProbeConfig, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -305,8 +305,7 @@ impl Case {
             send_delay: self.send_delay,
             loss: if self.loss { 0.01 } else { 0.0 },
             stamps: ChainConfig::default(),
-            pacer: self.pacer.then_some(pacer),
-            qcn: self.qcn.then(nervous),
+            tables: InterfaceTables { pacer: self.pacer.then_some(pacer), qcn: self.qcn.then(nervous) },
             adapter: AdapterConfig { send_buffer: buffer.map(Bytes::new), ..AdapterConfig::default() },
             ..InterfaceConfig::default()
         };
@@ -348,7 +347,8 @@ impl Case {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// An interface holds less than its limit and one packet, whatever stands before it, and nobody waits for ever.
+    /// An interface holds less than its limit and one packet, whatever stands before it, and no sender waits without
+    /// end.
     #[test]
     fn interfaces_hold_no_more_and_all_arrives(case in case(), buffer in prop_oneof![1u64..1500, 1500u64..40_000]) {
         let mut world = case.world(Some(buffer));

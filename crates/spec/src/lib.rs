@@ -63,7 +63,6 @@ use document::Document;
 use expander::Traffic;
 use firstlight_circuits::RackId;
 use firstlight_messages::Messages;
-use firstlight_transport::TcpConfig;
 use firstlight_transport::cc::OwnConfig;
 use firstlight_units::{Span, Time};
 use host_directory::HostDirectory;
@@ -109,30 +108,18 @@ pub struct ChainSpec {
 pub struct Spec {
     /// The name of the experiment.
     pub name: String,
-    /// Seed of every random stream.
-    pub seed: u64,
-    /// How long the network runs, warm-up included.
-    pub duration: Span,
-    /// The part at the start that is not measured.
-    pub warmup: Span,
-    /// How much the fabric's times are stretched against the hosts' clocks.
-    pub time_scale: u32,
+    /// The tables, with their defaults.
+    pub tables: Experiment,
     /// The network.
     pub network: Network,
-    /// Whether lossless classes may lose packets.
-    pub allow_loss: bool,
     /// Hosts in each rack; all of them where there are no racks.
     pub hosts_per_rack: usize,
     /// What the network's file has that is not modelled.
     pub notes: Vec<String>,
     /// The files that were read besides the experiment's own: the name that it has for each, and its path.
     pub inputs: BTreeMap<String, String>,
-    /// The hosts' TCP.
-    pub tcp: TcpConfig,
     /// One entry for each connection.
     pub flows: Vec<Flow>,
-    /// Numbers of flows that never start.
-    pub leave_out: Vec<u32>,
     /// One entry for each `[[workload]]`; its flows are among the others.
     pub workloads: Vec<ExpandedWorkload>,
     /// Packets at a constant rate, without TCP.
@@ -145,8 +132,6 @@ pub struct Spec {
     pub linux: Option<Linux>,
     /// The user's own congestion controls that the experiment may use.
     pub own: Vec<OwnConfig>,
-    /// What is recorded.
-    pub measure: MeasureTable,
     /// The flows whose completion times are divided into causes; `None` if nothing is recorded for that.
     pub accounted: Option<Accounted>,
     /// The ports whose queues are watched: all that `measure.queues` names.
@@ -271,25 +256,18 @@ impl Spec {
         let ImportedNetwork { network, notes, .. } = imported;
         Ok(Spec {
             name,
-            seed: experiment.seed,
-            duration: experiment.duration,
-            warmup: experiment.warmup,
-            time_scale: experiment.time_scale,
+            tables: experiment,
             network,
-            allow_loss: experiment.pfc.as_ref().is_some_and(|pfc| pfc.allow_loss),
             hosts_per_rack: directory.per_rack(),
             notes,
             inputs: places.inputs(),
-            tcp: experiment.tcp.tcp,
             flows,
-            leave_out: experiment.leave_out.unwrap_or_default(),
             workloads,
             probes,
             messages,
             jobs,
             linux,
             own: places.own,
-            measure: experiment.measure,
             accounted,
             watched,
             pair,
@@ -310,12 +288,12 @@ impl Spec {
 
     /// A moment of the engine's clock as a span of the experiment's own time since the start.
     pub fn own_time(&self, at: Time) -> Span {
-        Span::from_ps(at.as_ps() / u64::from(self.time_scale))
+        Span::from_ps(at.as_ps() / u64::from(self.tables.time_scale))
     }
 
     /// The part of the run that is measured.
     pub fn measured(&self) -> Span {
-        self.duration.saturating_sub(self.warmup)
+        self.tables.duration.saturating_sub(self.tables.warmup)
     }
 }
 
@@ -341,7 +319,7 @@ fn name(own: Option<&ExperimentName>, places: &Places) -> Result<String, Problem
     let stem = Path::new(&places.document.path).file_stem().map_or("experiment".into(), OsStr::to_string_lossy);
     let found: Result<ExperimentName, String> = stem.parse();
     found.map(|name| name.to_string()).map_err(|problem| {
-        places.problem("name", format!("the experiment has none, and that of its file will not do: {problem}"))
+        places.problem("name", format!("the experiment has no name, and that of its file cannot be used: {problem}"))
     })
 }
 

@@ -136,8 +136,7 @@ fn interface(experiment: &Experiment, places: &Places) -> Result<InterfaceConfig
         loss: hosts.loss,
         clock: hosts.clock(),
         stamps: experiment.stamps.chain(),
-        pacer: experiment.pacer,
-        qcn: experiment.qcn,
+        tables: experiment.interface,
         adapter: experiment.adapter.config(),
     })
 }

@@ -4,7 +4,7 @@
 use crate::document::{Document, Origin, TomlEntry, TomlNode, TomlValue};
 use crate::error::{MOST_PROBLEMS, Problem, SpecError};
 use crate::kind::Kind;
-use crate::model::{self, Key, Shape, Table, Variant, Without, join};
+use crate::model::{self, Key, SchemaTable, Shape, Variant, Without, join};
 use crate::places::{Places, all_or};
 use crate::renamed;
 use firstlight_formats::nearest;
@@ -76,7 +76,7 @@ impl SchemaWalk {
         &mut self,
         entries: &[TomlEntry],
         path: &str,
-        table: &Table,
+        table: &SchemaTable,
         variant: &Variant,
         idle: &dyn Fn(&Key) -> String,
     ) -> Json {
@@ -146,7 +146,7 @@ impl SchemaWalk {
         })
     }
 
-    fn table(&mut self, table: &Table, node: &TomlNode, origin: &Origin, path: &str) -> Option<Json> {
+    fn table(&mut self, table: &SchemaTable, node: &TomlNode, origin: &Origin, path: &str) -> Option<Json> {
         let TomlValue::Table(entries) = &node.value else {
             let found = node.value.describe();
             self.wrong(path, &node.origin, format!("expected a table, found {found}: write [{path}]"));
@@ -178,7 +178,7 @@ impl SchemaWalk {
     }
 
     /// Without a kind nothing is known of the other keys but whether any kind has them.
-    fn without_kind(&mut self, table: &Table, entries: &[TomlEntry], path: &str) -> Option<Json> {
+    fn without_kind(&mut self, table: &SchemaTable, entries: &[TomlEntry], path: &str) -> Option<Json> {
         for entry in entries {
             let path = join(path, &entry.name);
             match table.key(&entry.name) {
@@ -190,7 +190,7 @@ impl SchemaWalk {
         Some(example_of(table))
     }
 
-    fn tables(&mut self, table: &Table, node: &TomlNode, path: &str) -> Option<Json> {
+    fn tables(&mut self, table: &SchemaTable, node: &TomlNode, path: &str) -> Option<Json> {
         let TomlValue::List(items) = &node.value else {
             let found = node.value.describe();
             self.wrong(path, &node.origin, format!("expected a list of tables, found {found}: write [[{path}]]"));
@@ -264,7 +264,7 @@ fn example(key: &Key) -> Json {
 }
 
 /// A table with nothing but what it must have.
-fn example_of(table: &Table) -> Json {
+fn example_of(table: &SchemaTable) -> Json {
     let variant = &table.variants[0];
     let required = variant.keys.iter().filter(|key| key.without == Without::Required);
     let mut json: Map<String, Json> = required.map(|key| (key.name.clone(), example(key))).collect();
@@ -273,7 +273,7 @@ fn example_of(table: &Table) -> Json {
 }
 
 /// What to say of a key that its table does not have, of this variant where that is known.
-fn unknown(path: &str, table: &Table, variant: Option<&Variant>) -> String {
+fn unknown(path: &str, table: &SchemaTable, variant: Option<&Variant>) -> String {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     if let Some(now) = renamed::now(path) {
         return format!("has a new name: write {now}");

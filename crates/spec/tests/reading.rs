@@ -47,9 +47,9 @@ fn every_value_comes_to_its_place() {
         ("measure.capture_side", "both"),
     ];
     let spec = read(PAIR, &set);
-    assert_eq!((spec.name.as_str(), spec.seed, spec.time_scale), ("pair", 7, 20));
+    assert_eq!((spec.name.as_str(), spec.tables.seed, spec.tables.time_scale), ("pair", 7, 20));
     assert_eq!(
-        (spec.duration, spec.warmup, spec.measured()),
+        (spec.tables.duration, spec.tables.warmup, spec.measured()),
         (Span::from_ms(144), Span::from_ms(48), Span::from_ms(96))
     );
     let fabric = hybrid(&spec);
@@ -68,8 +68,8 @@ fn every_value_comes_to_its_place() {
     assert_eq!(fabric.segregation, Some(SegregationConfig { elephant: Bytes::new(90_000) }));
     assert_eq!(fabric.week.length(), Span::from_us(4800));
     assert_eq!(spec.pair, Some((RackId(0), RackId(1))));
-    assert_eq!((spec.measure.series, spec.measure.fold), (Some(Span::from_us(20)), 2));
-    assert_eq!((spec.measure.capture, spec.measure.capture_side), (false, CaptureSide::Both));
+    assert_eq!((spec.tables.measure.series, spec.tables.measure.fold), (Some(Span::from_us(20)), 2));
+    assert_eq!((spec.tables.measure.capture, spec.tables.measure.capture_side), (false, CaptureSide::Both));
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn red_of_voqs_comes_to_its_place() {
 fn without_settings_hosts_are_as_the_endpoint_has_them() {
     let spec = read(PAIR, &[]);
     let stack = StackConfig { receive_memory: Some(Bytes::new(6 << 20)), ..StackConfig::default() };
-    assert_eq!(spec.tcp, TcpConfig { stack, ..TcpConfig::default() });
+    assert_eq!(spec.tables.tcp.tcp, TcpConfig { stack, ..TcpConfig::default() });
     assert!(spec.flows.iter().all(|flow| flow.cc.simulated() == CcConfig::from_name("cubic").as_ref()));
     assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
     assert_eq!((hybrid(&spec).marks, &hybrid(&spec).segregation), (None, &None));
     assert_eq!(hybrid(&spec).voq.resize, None);
     let star = read(INCAST, &[]);
-    assert_eq!(star.tcp, TcpConfig { mtu: 1500, stack, ..TcpConfig::default() });
+    assert_eq!(star.tables.tcp.tcp, TcpConfig { mtu: 1500, stack, ..TcpConfig::default() });
     assert_eq!(star.name, "my-test");
 }
 
@@ -142,7 +142,7 @@ fn every_setting_of_tcp_arrives() {
         prr: false,
         ..TcpConfig::default()
     };
-    assert_eq!(read(PAIR, &set).tcp, expected);
+    assert_eq!(read(PAIR, &set).tables.tcp.tcp, expected);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn the_resolved_experiment_is_whole() {
     let text = toml_of(&spec.resolved);
     let again = Spec::read(&text, "again.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(again.resolved, spec.resolved);
-    assert_eq!((again.network, again.flows, again.tcp), (spec.network, spec.flows, spec.tcp));
+    assert_eq!((again.network, again.flows, again.tables.tcp.tcp), (spec.network, spec.flows, spec.tables.tcp.tcp));
 }
 
 /// Tables that turn something on by being there are there only if they were.

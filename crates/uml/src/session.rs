@@ -88,14 +88,19 @@ impl<K: KernelCalls + Send> Session<K> {
         if order.spec.accounted.is_some() && in_virtual_time {
             world.follow_external_hosts();
         }
-        if order.spec.measure.capture && order.capture.is_none() {
+        if order.spec.tables.measure.capture && order.capture.is_none() {
             return Err(LabError::NoCaptureFile.into());
         }
         let path = order.capture.as_deref();
         let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
-        let mut driver =
-            KernelDriver::new(world, kernel, &devices(&order.plan), order.spec.warmup, order.spec.duration);
-        if let Some(ect_syn) = order.spec.tcp.ect_syn {
+        let mut driver = KernelDriver::new(
+            world,
+            kernel,
+            &devices(&order.plan),
+            order.spec.tables.warmup,
+            order.spec.tables.duration,
+        );
+        if let Some(ect_syn) = order.spec.tables.tcp.tcp.ect_syn {
             driver.restrict_ect_on_syn(ect_syn);
         }
         let classes: Vec<u8> = order.spec.linux.iter().flat_map(|linux| &linux.hosts).map(|host| host.class).collect();
@@ -270,8 +275,8 @@ impl<K: KernelCalls + Send> Session<K> {
     /// short does not count.
     fn interval(&mut self) {
         let spec = &self.order.spec;
-        let end = |every: Span| spec.warmup + every * self.intervals.len() as u64;
-        if spec.measure.throughput.is_some_and(|every| end(every) <= spec.duration) {
+        let end = |every: Span| spec.tables.warmup + every * self.intervals.len() as u64;
+        if spec.tables.measure.throughput.is_some_and(|every| end(every) <= spec.tables.duration) {
             self.intervals.push(self.driver.world().progress());
         }
     }

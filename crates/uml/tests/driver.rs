@@ -9,7 +9,7 @@ use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId, PacerConfig};
 use firstlight_sim::{
     AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig,
-    InterfaceConfig, PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
+    InterfaceConfig, InterfaceTables, PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_uml::{CE, Cookie, Device, ECE, KernelCalls, KernelDriver};
@@ -320,7 +320,10 @@ fn a_packet_leaves_when_a_pause_is_over() {
 #[test]
 fn a_packet_leaves_at_the_rate_of_the_limiter() {
     let qcn = QcnConfig { set_point: Bytes::new(1), weight: 0.0, sample: Bytes::new(1), ..QcnConfig::default() };
-    let interface = InterfaceConfig { qcn: Some(qcn), ..InterfaceConfig::default() };
+    let interface = InterfaceConfig {
+        tables: InterfaceTables { qcn: Some(qcn), ..InterfaceTables::default() },
+        ..InterfaceConfig::default()
+    };
     let mut clock = running(with(3, interface, SwitchConfig::default()), &[0, 1]);
     let mut packets = vec![clock.send(0, &frame(1, 1460))];
     clock.go(ZERO + 4_000);
@@ -333,7 +336,10 @@ fn a_packet_leaves_at_the_rate_of_the_limiter() {
 #[test]
 fn a_packet_leaves_at_the_rate_of_the_pacer() {
     let pacer = PacerConfig { chance: 1.0, ..PacerConfig::HULL };
-    let interface = InterfaceConfig { pacer: Some(pacer), ..InterfaceConfig::default() };
+    let interface = InterfaceConfig {
+        tables: InterfaceTables { pacer: Some(pacer), ..InterfaceTables::default() },
+        ..InterfaceConfig::default()
+    };
     let mut clock = running(with(2, interface, SwitchConfig::default()), &[0, 1]);
     let mut echo = frame(0, 10);
     echo.0[47] |= 0x40;
@@ -505,8 +511,12 @@ fn interface() -> impl Strategy<Value = InterfaceConfig> {
     let kinds = vec![
         InterfaceConfig::default(),
         full_at(3000),
-        InterfaceConfig { pacer, ..full_at(20_000) },
-        InterfaceConfig { qcn, send_delay: Span::from_us(2), ..InterfaceConfig::default() },
+        InterfaceConfig { tables: InterfaceTables { pacer, ..InterfaceTables::default() }, ..full_at(20_000) },
+        InterfaceConfig {
+            tables: InterfaceTables { qcn, ..InterfaceTables::default() },
+            send_delay: Span::from_us(2),
+            ..InterfaceConfig::default()
+        },
         InterfaceConfig { send_delay: Span::from_us(2), ..full_at(1) },
     ];
     prop::sample::select(kinds)

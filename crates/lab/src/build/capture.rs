@@ -38,8 +38,8 @@ fn network(spec: &Spec) -> CaptureNetwork {
         addresses: addresses(spec),
         ipv6: spec.linux.as_ref().filter(|linux| linux.ipv6).map(|_| ipv6_network()),
         // IP and TCP headers without options (RFC 6691).
-        mss: spec.tcp.mtu - 40,
-        receive_window: spec.tcp.receive_window,
+        mss: spec.tables.tcp.tcp.mtu - 40,
+        receive_window: spec.tables.tcp.tcp.receive_window,
     }
 }
 
@@ -75,7 +75,13 @@ impl Capture {
         let mut receivers: Vec<(HostId, u16)> = flows.iter().map(|flow| (flow.dst, flow.dport)).collect();
         senders.sort_unstable();
         receivers.sort_unstable();
-        Capture { writer, side: spec.measure.capture_side, senders, receivers, time_scale: u64::from(spec.time_scale) }
+        Capture {
+            writer,
+            side: spec.tables.measure.capture_side,
+            senders,
+            receivers,
+            time_scale: u64::from(spec.tables.time_scale),
+        }
     }
 
     /// Whether the packet passes the wanted end of its flow.

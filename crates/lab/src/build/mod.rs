@@ -16,7 +16,7 @@ use firstlight_transport::{CcConfig, cc::NewRenoConfig};
 /// Most changes of rates that a result keeps for all hosts together.
 const MOST_CHANGES: usize = 1_000_000;
 
-/// How many changes each of so many hosts may keep.
+/// How many changes each of `hosts` hosts may keep.
 fn changes_of_each(hosts: usize) -> usize {
     (MOST_CHANGES / hosts.max(1)).max(1000)
 }
@@ -38,29 +38,29 @@ fn world(spec: &Spec) -> Result<World, BuildError> {
         fabric.set_meter(&MeterConfig { pair, series: series(spec) })?;
     }
     if !spec.watched.is_empty() {
-        fabric.watch(&WatchConfig { ports: spec.watched.clone(), every: spec.measure.queue_samples })?;
+        fabric.watch(&WatchConfig { ports: spec.watched.clone(), every: spec.tables.measure.queue_samples })?;
     }
     if spec.accounted.is_some() {
         fabric.keep_causes();
     }
-    if spec.measure.rate_limiters {
+    if spec.tables.measure.rate_limiters {
         fabric.keep_rate_changes(changes_of_each(spec.hosts()));
     }
     let flows = spec.flows.iter().enumerate().map(|(number, flow)| flow_config(spec, number, flow)).collect();
     let probes = spec.probes.iter().map(|probe| probe_config(spec, probe)).collect();
-    World::with(fabric, flows, probes, &spec.messages, spec.seed)
+    World::with(fabric, flows, probes, &spec.messages, spec.tables.seed)
 }
 
 /// The folded series of the measured pair, if it is wanted.
 fn series(spec: &Spec) -> Option<SeriesConfig> {
-    spec.measure.series.map(|every| SeriesConfig { every, fold: spec.measure.fold })
+    spec.tables.measure.series.map(|every| SeriesConfig { every, fold: spec.tables.measure.fold })
 }
 
 fn flow_config(spec: &Spec, number: usize, flow: &Flow) -> FlowConfig {
     FlowConfig {
         src: flow.src,
         dst: flow.dst,
-        tcp: spec.tcp,
+        tcp: spec.tables.tcp.tcp,
         // The world does not use the congestion control of a Linux host.
         cc: flow.cc.simulated().cloned().unwrap_or(CcConfig::NewReno(NewRenoConfig {})),
         size: flow.size,
@@ -69,7 +69,7 @@ fn flow_config(spec: &Spec, number: usize, flow: &Flow) -> FlowConfig {
         stop: flow.stop,
         class: flow.class,
         external: flow.hosts == HostKind::Linux,
-        absent: spec.leave_out.contains(&(number as u32)),
+        absent: spec.tables.leaves_out(number),
     }
 }
 
@@ -84,6 +84,6 @@ fn probe_config(spec: &Spec, probe: &Probe) -> ProbeConfig {
         more: probe.more.clone(),
         class: probe.class,
         send_buffer: probe.send_buffer,
-        record: spec.measure.probes,
+        record: spec.tables.measure.probes,
     }
 }

@@ -32,17 +32,17 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
         flows: flows().map(|(index, (flow, report))| flow_plan(spec, linux, index, flow, report)).collect(),
         messages: message_plans(spec, flows().map(|(index, _)| index)),
         programs: linux.programs.iter().map(|program| program_plan(spec, linux, program)).collect(),
-        warmup: nanoseconds(spec, spec.warmup),
-        duration: nanoseconds(spec, spec.duration),
+        warmup: nanoseconds(spec, spec.tables.warmup),
+        duration: nanoseconds(spec, spec.tables.duration),
         ends_early: ends_early(spec, linux),
-        tcp_info: spec.measure.tcp_info.map(|every| nanoseconds(spec, every)),
-        throughput_ps: spec.measure.throughput.map(|every| (every * u64::from(spec.time_scale)).as_ps()),
+        tcp_info: spec.tables.measure.tcp_info.map(|every| nanoseconds(spec, every)),
+        throughput_ps: spec.tables.measure.throughput.map(|every| (every * u64::from(spec.tables.time_scale)).as_ps()),
     })
 }
 
 /// A span on the hosts' clock in nanoseconds, rounded up.
 fn nanoseconds(spec: &Spec, span: Span) -> u64 {
-    (span * u64::from(spec.time_scale)).as_ps().div_ceil(Span::from_ns(1).as_ps())
+    (span * u64::from(spec.tables.time_scale)).as_ps().div_ceil(Span::from_ns(1).as_ps())
 }
 
 /// Whether the run may end when its Linux hosts are done: it waits for them only. The kernel does not know when
@@ -72,7 +72,7 @@ fn host_plan(spec: &Spec, linux: &Linux, host: &LinuxHost) -> HostPlan {
         address: addresses(spec).of(host.host).into(),
         prefix: if host.link_of.is_some() { LINK_PREFIX } else { PREFIX },
         mtu: host.mtu,
-        bursts: spec.tcp.bursts,
+        bursts: spec.tables.tcp.tcp.bursts,
         route: host.route.clone(),
         sysctls: host.sysctls.clone(),
     }
@@ -89,8 +89,8 @@ fn flow_plan(spec: &Spec, linux: &Linux, number: usize, flow: &Flow, report: &Fl
         class: flow.class,
         size: flow.size.map(Bytes::get),
         stop: flow.stop.map(|stop| nanoseconds(spec, stop)),
-        nagle: spec.tcp.nagle,
-        interactive: spec.tcp.interactive,
+        nagle: spec.tables.tcp.tcp.nagle,
+        interactive: spec.tables.tcp.tcp.interactive,
         start: (flow.messages == 0).then(|| report.start.whole_ns()),
     }
 }
@@ -103,8 +103,8 @@ fn message_plans(spec: &Spec, flows: impl Iterator<Item = usize>) -> Vec<Message
     let plan = |index: usize| MessagePlan {
         flow: list[index].flow.map(|flow| flow_of[flow as usize]),
         bytes: list[index].bytes.get(),
-        start_ps: (list[index].start * u64::from(spec.time_scale)).as_ps(),
-        delay_ps: (list[index].delay * u64::from(spec.time_scale)).as_ps(),
+        start_ps: (list[index].start * u64::from(spec.tables.time_scale)).as_ps(),
+        delay_ps: (list[index].delay * u64::from(spec.tables.time_scale)).as_ps(),
         after: spec.messages.after(index).iter().map(|other| message_of[*other as usize]).collect(),
         enough: list[index].enough,
     };

@@ -63,7 +63,7 @@ pub(crate) fn may_be_marked(spec: &Spec) -> bool {
 fn negotiates_ecn(spec: &Spec) -> bool {
     let set = |sysctl: &Sysctl| sysctl.name == "net.ipv4.tcp_ecn" && sysctl.value != "0";
     let linux = spec.linux.iter().flat_map(|linux| &linux.hosts).any(|host| host.sysctls.iter().any(set));
-    linux || spec.tcp.ecn
+    linux || spec.tables.tcp.tcp.ecn
 }
 
 fn ecn(spec: &Spec, notes: &mut Vec<String>) {
@@ -149,7 +149,7 @@ fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     if hybrid.notices.is_some() && !retcp {
         notes.push("no flow heeds the notices of [marks]: use retcp, or remove [marks]".into());
     }
-    if hybrid.marks.is_some() && spec.tcp.ecn {
+    if hybrid.marks.is_some() && spec.tables.tcp.tcp.ecn {
         notes.push(
             "congestion controls other than retcp take the ECE marks of [marks] for congestion: remove \
             tcp.ecn or [marks]"
@@ -161,8 +161,8 @@ fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
 fn weeks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     let week = hybrid.week.length();
     let bulk = spec.flows.iter().any(|flow| flow.size.is_none());
-    if bulk && spec.warmup < week * WARM_WEEKS {
-        let (warmup, least) = (spec.warmup, week * WARM_WEEKS);
+    if bulk && spec.tables.warmup < week * WARM_WEEKS {
+        let (warmup, least) = (spec.tables.warmup, week * WARM_WEEKS);
         notes.push(format!(
             "the results include the start of the run: warmup = {warmup} is shorter than {WARM_WEEKS} weeks, {least}"
         ));
@@ -175,8 +175,8 @@ fn weeks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
              weeks, {week}"
         ));
     }
-    if spec.measure.series.is_some() {
-        let fold = week * u64::from(spec.measure.fold);
+    if spec.tables.measure.series.is_some() {
+        let fold = week * u64::from(spec.tables.measure.fold);
         if measured < fold {
             notes.push(format!(
                 "table series stays empty: the measured time, {measured}, is shorter than one fold, {fold}"

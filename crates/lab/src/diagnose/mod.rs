@@ -43,5 +43,5 @@ pub fn invalid(spec: &Spec, counters: &Counters) -> Vec<String> {
     let lost = counters.pauses.as_ref().map_or(0, |report| report.lost);
     let fidelity = counters.linux.as_ref().and_then(|linux| linux.fidelity.as_ref());
     let strayed = fidelity.map(|fidelity| fidelity.problems(spec)).unwrap_or_default();
-    lossless::loss(lost, spec.allow_loss).into_iter().chain(strayed).collect()
+    lossless::loss(lost, spec.tables.allows_loss()).into_iter().chain(strayed).collect()
 }

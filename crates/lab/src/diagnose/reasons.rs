@@ -84,7 +84,7 @@ pub(crate) fn no_pause(report: &PauseReport) -> Option<String> {
 
 /// Why no switch has sent a notification, if none has.
 pub(crate) fn no_notification(spec: &Spec, qcn: &QcnReport) -> Option<String> {
-    let config = spec.network.interface().qcn?;
+    let config = spec.network.interface().tables.qcn?;
     if qcn.sent.notifications > 0 {
         return None;
     }

@@ -23,7 +23,7 @@ pub(super) fn qcn(spec: &Spec, report: &QcnReport, notes: &mut Vec<String>) {
         notes.push(format!("[qcn] sent no notification: {why}"));
     }
     let (kept, changes) = (report.kept.len() as u64, report.changes);
-    if spec.measure.rate_limiters && kept < changes {
+    if spec.tables.measure.rate_limiters && kept < changes {
         notes.push(format!("table rate_limiters has only {kept} of {changes} changes, the first ones of each host"));
     }
 }
@@ -36,9 +36,9 @@ pub(super) fn flows(spec: &Spec, counters: &Counters, notes: &mut Vec<String>) {
     say(notes, silent.count(), rows.len(), "never had data acknowledged");
     let lost_syns = rows.iter().filter(|flow| flow.sender.syn_retransmits + flow.receiver.syn_retransmits > 0);
     say(notes, lost_syns.count(), rows.len(), "retransmitted a SYN or SYN-ACK");
-    let window = spec.tcp.receive_window.get();
+    let window = spec.tables.tcp.tcp.receive_window.get();
     let simulated = rows.iter().zip(&spec.flows).filter(|(_, flow)| flow.hosts == HostKind::Simulated);
-    let limited = simulated.filter(|(row, _)| u64::from(row.cwnd) * u64::from(spec.tcp.mss()) >= window);
+    let limited = simulated.filter(|(row, _)| u64::from(row.cwnd) * u64::from(spec.tables.tcp.tcp.mss()) >= window);
     say(notes, limited.count(), rows.len(), "ended with a congestion window at least as large as tcp.receive_window");
     let sized = rows.iter().filter(|flow| flow.size.is_some()).count();
     let jobs = spec.jobs.iter().zip(&counters.jobs).filter(|(job, _)| job.flows.is_empty());

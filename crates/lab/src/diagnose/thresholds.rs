@@ -7,9 +7,11 @@ use firstlight_units::Bytes;
 
 /// One warning for each threshold that is never exceeded.
 pub fn out_of_reach(spec: &Spec) -> Vec<String> {
-    let mtu = u64::from(spec.tcp.mtu);
+    let mtu = u64::from(spec.tables.tcp.tcp.mtu);
     match &spec.network {
-        Network::Graph(graph) => switch(&graph.switch, spec.network.interface().qcn.map(|qcn| qcn.set_point), mtu),
+        Network::Graph(graph) => {
+            switch(&graph.switch, spec.network.interface().tables.qcn.map(|qcn| qcn.set_point), mtu)
+        }
         Network::Hybrid(hybrid) => voq(&hybrid.voq, mtu),
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn pfc(spec: &Spec) -> Json {
     json!({
         "kind": if pfc.whole_link { "pause" } else { "pfc" },
         "lossless_classes": (0..classes).filter(|class| pfc.has(*class)).collect::<Vec<_>>(),
-        "allow_loss": spec.allow_loss,
+        "allow_loss": spec.tables.allows_loss(),
         "largest_packet_bytes": pfc.mtu.get(),
         "links": links(&graph.topology, pfc),
         "circular_waits": waits.iter().map(circular_wait).collect::<Vec<_>>(),
@@ -86,7 +86,7 @@ fn receiving(spec: &Spec, ReceiveConfig { drain, buffer }: ReceiveConfig) -> [(S
 
 /// The congestion points, and the parameters of congestion and reaction points; null without QCN.
 pub(super) fn qcn(spec: &Spec) -> Json {
-    let Some(config) = spec.network.interface().qcn else { return Json::Null };
+    let Some(config) = spec.network.interface().tables.qcn else { return Json::Null };
     let (points, at) = match &spec.network {
         Network::Graph(graph) => (queues(graph), "each queue of each port of a switch"),
         Network::Hybrid(hybrid) => (hybrid.racks * (hybrid.racks - 1), "each VOQ"),

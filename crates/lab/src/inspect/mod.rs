@@ -42,10 +42,10 @@ pub fn inspect(spec: &Spec) -> Json {
     };
     json!({
         "name": spec.name,
-        "seed": spec.seed,
-        "duration_us": spec.duration.as_us_f64(),
-        "warmup_us": spec.warmup.as_us_f64(),
-        "time_scale": spec.time_scale,
+        "seed": spec.tables.seed,
+        "duration_us": spec.tables.duration.as_us_f64(),
+        "warmup_us": spec.tables.warmup.as_us_f64(),
+        "time_scale": spec.tables.time_scale,
         "fabric": fabric,
         "hosts": spec.hosts() - spec.network.further().len(),
         "rates": rates,
@@ -163,7 +163,7 @@ fn week(week: &Week) -> Json {
 /// included, with both directions over the same network.
 fn product(spec: &Spec, rate: Rate, propagation: Span) -> Json {
     let interface = spec.network.interface();
-    let packet = interface.framing.on_link(Bytes::new(spec.tcp.mtu.into()));
+    let packet = interface.framing.on_link(Bytes::new(spec.tables.tcp.tcp.mtu.into()));
     let one_way = interface.send_delay + propagation + interface.receive_delay;
     let round_trip = one_way * 2;
     let bytes = rate.bytes_in(round_trip).get();
@@ -193,7 +193,7 @@ fn hybrid_bdp(spec: &Spec, hybrid: &HybridConfig) -> Json {
         "circuit": product(spec, hybrid.circuit.rate, hosts + hybrid.circuit.delay),
     });
     if let Some((src, dst)) = spec.pair.filter(|_| hybrid.control.is_none()) {
-        let packet = spec.network.interface().framing.on_link(Bytes::new(spec.tcp.mtu.into()));
+        let packet = spec.network.interface().framing.on_link(Bytes::new(spec.tables.tcp.tcp.mtu.into()));
         let day = hybrid.week.days().iter().find(|day| day.matching.destination(src) == Some(dst));
         let packets = day.map(|day| day.day.as_ps() / hybrid.circuit.rate.tx_time(packet).as_ps());
         bdp["day_packets"] = json!(packets);
@@ -257,13 +257,13 @@ fn linux(spec: &Spec) -> Json {
 fn measure(spec: &Spec) -> Json {
     json!({
         "pair": spec.pair.map(|(src, dst)| [src.0, dst.0]),
-        "series_us": spec.measure.series.map(Span::as_us_f64),
-        "fold": spec.measure.series.map(|_| spec.measure.fold),
-        "tcp_info_us": spec.measure.tcp_info.map(Span::as_us_f64),
+        "series_us": spec.tables.measure.series.map(Span::as_us_f64),
+        "fold": spec.tables.measure.series.map(|_| spec.tables.measure.fold),
+        "tcp_info_us": spec.tables.measure.tcp_info.map(Span::as_us_f64),
         "queues": spec.watched,
-        "queue_samples_us": spec.measure.queue_samples.map(Span::as_us_f64),
-        "throughput_us": spec.measure.throughput.map(Span::as_us_f64),
-        "probes": spec.measure.probes,
-        "capture": spec.measure.capture,
+        "queue_samples_us": spec.tables.measure.queue_samples.map(Span::as_us_f64),
+        "throughput_us": spec.tables.measure.throughput.map(Span::as_us_f64),
+        "probes": spec.tables.measure.probes,
+        "capture": spec.tables.measure.capture,
     })
 }

@@ -73,7 +73,8 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
 
 /// All groups that have flows, in the order of workloads and sizes.
 fn groups(spec: &Spec, counters: &Counters) -> Vec<FlowGroup> {
-    let bounds: Vec<u64> = std::iter::once(0).chain(spec.measure.fct_groups.iter().map(|size| size.get())).collect();
+    let bounds: Vec<u64> =
+        std::iter::once(0).chain(spec.tables.measure.fct_groups.iter().map(|size| size.get())).collect();
     let ideal = Ideal::of(spec);
     let mut all: Vec<FlowGroup> = vec![];
     let mut names: Vec<&str> = vec![];

@@ -15,7 +15,7 @@ use firstlight_units::{Span, Time};
 pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let rows = &counters.flows;
     let ideal = Ideal::of(spec);
-    let own = |span: Span| span.as_us_f64() / f64::from(spec.time_scale);
+    let own = |span: Span| span.as_us_f64() / f64::from(spec.tables.time_scale);
     let own_opt = |span: Option<Span>| span.map_or(f64::NAN, own);
     let sizes = rows.iter().map(|f| f.size.map_or(-1, |size| i64::try_from(size.get()).unwrap_or(i64::MAX))).collect();
     let ours = |of: fn(&FlowReport) -> u64| {

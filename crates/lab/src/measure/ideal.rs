@@ -49,7 +49,7 @@ impl<'a> Ideal<'a> {
             Network::Graph(graph) => Some((&**graph, Routes::new(&graph.topology, graph.seed))),
             Network::Hybrid(_) => None,
         };
-        Ideal { graph, tcp: &spec.tcp }
+        Ideal { graph, tcp: &spec.tables.tcp.tcp }
     }
 
     /// The least time from connecting at `src` until `dst` has `size` bytes, in the fabric's own time, on one of the
@@ -58,7 +58,7 @@ impl<'a> Ideal<'a> {
         Some(completion_on(&self.hops(src, dst)?, &self.hops(dst, src)?, self.tcp, size))
     }
 
-    /// The least time from writing so many bytes to an open connection until the receiver has them, in the fabric's own
+    /// The least time from writing `size` bytes to an open connection until the receiver has them, in the fabric's own
     /// time.
     pub(super) fn transfer(&self, src: HostId, dst: HostId, size: Bytes) -> Option<Span> {
         Some(arrival(&self.hops(src, dst)?, &segments(self.tcp, size)))
@@ -96,7 +96,7 @@ pub fn completion_on(forward: &[PathLink], reverse: &[PathLink], tcp: &TcpConfig
     handshake + arrival(forward, &[ack, full, last])
 }
 
-/// The packets of so many bytes: full ones, and a last one.
+/// The packets that carry `size` bytes: full ones, and a last one.
 fn segments(tcp: &TcpConfig, size: Bytes) -> [(u64, Bytes); 2] {
     let (mss, mtu) = (u64::from(tcp.mss()), u64::from(tcp.mtu));
     let full = size.get().saturating_sub(1) / mss;
@@ -104,7 +104,7 @@ fn segments(tcp: &TcpConfig, size: Bytes) -> [(u64, Bytes); 2] {
 }
 
 /// Time until the last packet of a train has arrived, since the first packet was handed to the first link. The train is
-/// given as runs of so many packets of one size, which are all ready at the start.
+/// given as runs of packets of one size, each with its count, which are all ready at the start.
 ///
 /// On each link the packets of a run arrive evenly spaced, or all at once. The first packet starts when it has arrived
 /// and the link is free. The last packet ends when the whole run has been sent back to back, or, if packets arrive

@@ -132,7 +132,7 @@ fn path<'a>(spec: &Spec, counters: &Counters, last: usize, blank: JobStep<'a>) -
         let from = at.and_then(|other| reports[other].complete).unwrap_or(blank.from);
         // The points at which messages meet take no time.
         if message.flow.is_some() || complete > from {
-            let written = ready + message.delay * u64::from(spec.time_scale);
+            let written = ready + message.delay * u64::from(spec.tables.time_scale);
             let (flow, bytes) = (message.flow.map(|flow| flow as usize), message.bytes.get());
             steps.push(JobStep { message: Some(number), flow, bytes, from, ready, written, complete, ..blank });
         }

@@ -13,7 +13,7 @@ const CA_STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
 /// One row for each sample of each flow.
 pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
     let rows = &linux.samples;
-    let scale = f64::from(spec.time_scale);
+    let scale = f64::from(spec.tables.time_scale);
     let us = move |n: u32| f64::from(n) / scale;
     let gbps = move |bytes: u64| bytes as f64 * 8e-9 * scale;
     let state =
@@ -49,7 +49,7 @@ pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
 /// One row for each flow: what its sender's kernel counts itself of what an account says.
 pub(super) fn limits(spec: &Spec, linux: &LinuxCounters) -> Table {
     let rows: Vec<_> = linux.senders.iter().collect();
-    let us = move |time: u64| time as f64 / f64::from(spec.time_scale);
+    let us = move |time: u64| time as f64 / f64::from(spec.tables.time_scale);
     Table::new(
         "account_tcp_info",
         "one row for each flow with Linux hosts, beside its account: times that the sender's kernel counts, in ticks",
@@ -67,7 +67,7 @@ pub(super) fn limits(spec: &Spec, linux: &LinuxCounters) -> Table {
 /// One row for each host with processors.
 pub(super) fn processors(spec: &Spec, hosts: &Linux, linux: &LinuxCounters) -> Table {
     let rows: Vec<_> = hosts.hosts.iter().zip(&linux.processors).collect();
-    let us = move |time: Span| time.as_us_f64() / f64::from(spec.time_scale);
+    let us = move |time: Span| time.as_us_f64() / f64::from(spec.tables.time_scale);
     Table::new("processors", "one row for each Linux host with processors, since the start of the run")
         .count("host", "the host", &rows, |row| u64::from(row.0.host.0))
         .number("busy_us", "time of all work, of all its processors together", &rows, |row| us(row.1.busy))

@@ -39,7 +39,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     }
     if !counters.queues.is_empty() {
         tables.extend([queues::table(&counters.queues), queues::waits(&counters.queues)]);
-        if spec.measure.queue_samples.is_some() {
+        if spec.tables.measure.queue_samples.is_some() {
             tables.push(queues::samples(&counters.queues));
         }
     }
@@ -48,14 +48,14 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
     }
     if !counters.probes.is_empty() {
         tables.push(probes::table(spec, &counters.probes));
-        if spec.measure.probes {
+        if spec.tables.measure.probes {
             tables.push(probes::packets(spec, &counters.probes));
         }
     }
-    if let Some(report) = counters.qcn.as_ref().filter(|_| spec.measure.rate_limiters) {
+    if let Some(report) = counters.qcn.as_ref().filter(|_| spec.tables.measure.rate_limiters) {
         tables.push(qcn::table(&counters.flows, report));
     }
-    tables.extend(spec.measure.throughput.map(|every| throughput::table(spec, counters, every)));
+    tables.extend(spec.tables.measure.throughput.map(|every| throughput::table(spec, counters, every)));
     if let Network::Hybrid(hybrid) = &spec.network {
         tables.push(fabric::pairs(counters));
         tables.push(if hybrid.control.is_some() { fabric::circuits(counters) } else { fabric::week(&hybrid.week) });
@@ -67,7 +67,7 @@ pub fn tables(spec: &Spec, counters: &Counters) -> Vec<Table> {
         }
     }
     if let (Some(hosts), Some(reported)) = (&spec.linux, &counters.linux) {
-        if spec.measure.tcp_info.is_some() {
+        if spec.tables.measure.tcp_info.is_some() {
             tables.push(linux::tcp_info(spec, reported));
         }
         if counters.causes.is_some() {

@@ -9,7 +9,7 @@ use firstlight_spec::{Probe, Spec};
 
 /// One row for each probe.
 pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
-    let scale = f64::from(spec.time_scale);
+    let scale = f64::from(spec.tables.time_scale);
     let rates = probes.iter().zip(&spec.probes).map(|(reported, asked)| throughput_gbps(spec, reported, asked));
     let latency = |part| move |probe: &ProbeReport| histogram_quantile_us(&probe.latency, part) / scale;
     Table::new("probes", "one row for each probe, and each pair of hosts that datagrams go between")
@@ -45,7 +45,7 @@ pub(super) fn packets(spec: &Spec, probes: &[ProbeReport]) -> Table {
         .enumerate()
         .flat_map(|(index, probe)| probe.samples.iter().map(move |sample| (index, sample)))
         .collect();
-    let scale = f64::from(spec.time_scale);
+    let scale = f64::from(spec.tables.time_scale);
     Table::new("probe_packets", "one row for each packet of a probe that arrived")
         .count("probe", "row of table probes", &rows, |(probe, _)| *probe as u64)
         .number("sent_us", "when its host sent it", &rows, |(_, sample)| spec.own_time(sample.sent).as_us_f64())

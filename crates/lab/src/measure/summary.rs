@@ -160,7 +160,7 @@ fn utilization(spec: &Spec, hybrid: &HybridConfig, counters: &Counters, meter: &
         }
         Some(_) => {
             let own = counters.circuits.iter().filter(|circuit| (circuit.src, circuit.dst) == (src, dst));
-            own.map(|circuit| circuit.ends.saturating_sub(circuit.begins.max(spec.warmup)).as_secs_f64()).sum()
+            own.map(|circuit| circuit.ends.saturating_sub(circuit.begins.max(spec.tables.warmup)).as_secs_f64()).sum()
         }
     };
     let capacity = hybrid.circuit.rate.as_bps() as f64 * up;

@@ -12,7 +12,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters, every: Span) -> Table {
     for (index, pair) in counters.intervals.windows(2).enumerate() {
         for (number, (before, after)) in pair[0].iter().zip(&pair[1]).enumerate() {
             if after.bytes_received > before.bytes_received {
-                time.push((spec.warmup + every * index as u64).as_us_f64());
+                time.push((spec.tables.warmup + every * index as u64).as_us_f64());
                 flow.push(number as i64);
                 rate.push((after.bytes_received - before.bytes_received) as f64 * 8e-9 / every.as_secs_f64());
                 cwnd.push(after.cwnd.map_or(-1, i64::from));

@@ -18,11 +18,11 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
         "format": FORMAT,
         "name": spec.name,
         "version": version(),
-        "seed": spec.seed,
+        "seed": spec.tables.seed,
         "digest": format!("{:016x}", counters.digest),
-        "time_scale": spec.time_scale,
-        "duration_us": spec.duration.as_us_f64(),
-        "warmup_us": spec.warmup.as_us_f64(),
+        "time_scale": spec.tables.time_scale,
+        "duration_us": spec.tables.duration.as_us_f64(),
+        "warmup_us": spec.tables.warmup.as_us_f64(),
         "elapsed_us": counters.elapsed.as_us_f64(),
         "measured_us": counters.measured.as_us_f64(),
         "finished": counters.unfinished == 0 && counters.jobs.iter().all(|job| job.finish.is_some()),
@@ -76,7 +76,7 @@ fn hosts(spec: &Spec, counters: &Counters) -> Json {
 
 /// Segments that receivers have in order, counted as full ones: the unit of costs per delivered packet.
 fn delivered_data_packets(spec: &Spec, counters: &Counters) -> u64 {
-    counters.flows.iter().map(|flow| flow.bytes_received.div_ceil(u64::from(spec.tcp.mss()))).sum()
+    counters.flows.iter().map(|flow| flow.bytes_received.div_ceil(u64::from(spec.tables.tcp.tcp.mss()))).sum()
 }
 
 /// The meaning of each table's columns.

@@ -75,7 +75,7 @@ impl Counters {
         Ok(Counters {
             elapsed,
             end: world.now(),
-            measured: elapsed.saturating_sub(spec.warmup),
+            measured: elapsed.saturating_sub(spec.tables.warmup),
             warm,
             flows: world.flows(),
             unfinished: world.unfinished(),
@@ -106,7 +106,7 @@ fn job_reports(spec: &Spec, world: &World) -> Vec<JobReport> {
         if job.flows.is_empty() {
             return of_messages[number];
         }
-        let takes_part = |flow: &usize| !spec.leave_out.contains(&(*flow as u32));
+        let takes_part = |flow: &usize| !spec.tables.leaves_out(*flow);
         let own: Vec<&FlowReport> = job.flows.clone().filter(takes_part).map(|flow| &flows[flow]).collect();
         JobReport {
             start: own.iter().map(|flow| flow.start).min().filter(|start| *start < Time::MAX),

@@ -55,7 +55,7 @@ pub fn simulate(
     files: &Files<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<(Counters, Option<Timeline>), LabError> {
-    if spec.measure.capture && files.capture.is_none() {
+    if spec.tables.measure.capture && files.capture.is_none() {
         return Err(LabError::NoCaptureFile);
     }
     if spec.linux.is_some() {
@@ -67,12 +67,12 @@ pub fn simulate(
     // A run that has only probes or flows without a size waits for its time.
     let sized = !spec.flows.is_empty() && spec.probes.is_empty() && spec.flows.iter().all(|flow| flow.size.is_some());
     let mut runner = Runner { spec, world, progress, slice: first_slice(spec), events: 0 };
-    runner.run(spec.warmup, false)?;
+    runner.run(spec.tables.warmup, false)?;
     runner.world.fabric_mut().reset_meter();
     let warm = runner.world.flows();
-    let intervals = match spec.measure.throughput {
+    let intervals = match spec.tables.measure.throughput {
         None => {
-            runner.run(spec.duration, sized)?;
+            runner.run(spec.tables.duration, sized)?;
             vec![]
         }
         Some(every) => runner.run_in_intervals(every, sized)?,
@@ -88,7 +88,7 @@ pub fn simulate(
 }
 
 fn first_slice(spec: &Spec) -> Span {
-    Span::from_ps((spec.duration.as_ps() / FIRST_SLICE).max(1))
+    Span::from_ps((spec.tables.duration.as_ps() / FIRST_SLICE).max(1))
 }
 
 struct Runner<'a, 'p> {
@@ -103,12 +103,12 @@ impl Runner<'_, '_> {
     /// Runs to the end. Returns how far each flow has come at the start and after each interval.
     fn run_in_intervals(&mut self, every: Span, until_finished: bool) -> Result<Vec<Vec<FlowProgress>>, LabError> {
         let mut all = vec![self.world.progress()];
-        let mut end = self.spec.warmup;
-        while end < self.spec.duration {
-            end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.duration);
+        let mut end = self.spec.tables.warmup;
+        while end < self.spec.tables.duration {
+            end = Span::from_ps(end.as_ps().saturating_add(every.as_ps())).min(self.spec.tables.duration);
             self.run(end, until_finished)?;
             let finished = until_finished && self.world.is_finished();
-            if (end - self.spec.warmup).as_ps().is_multiple_of(every.as_ps()) {
+            if (end - self.spec.tables.warmup).as_ps().is_multiple_of(every.as_ps()) {
                 all.push(self.world.progress());
             }
             if finished {
@@ -120,7 +120,7 @@ impl Runner<'_, '_> {
 
     /// Runs up to `end`, in the experiment's time; with `until_finished` only until all flows are complete.
     fn run(&mut self, end: Span, until_finished: bool) -> Result<(), LabError> {
-        let scale = u64::from(self.spec.time_scale);
+        let scale = u64::from(self.spec.tables.time_scale);
         loop {
             let now = Span::from_ps(self.world.now().as_ps() / scale);
             if now >= end || (until_finished && self.world.is_finished()) {
@@ -149,7 +149,7 @@ impl Runner<'_, '_> {
 
     /// The part of the run that is done: of its time, or of its flows' bytes where these end it.
     fn done(&self, until_finished: bool) -> f64 {
-        let time = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.duration).as_secs_f64();
+        let time = self.world.now().as_secs_f64() / self.world.fabric().at(self.spec.tables.duration).as_secs_f64();
         let received = if until_finished { self.world.part_received() } else { 0.0 };
         time.max(received).min(1.0)
     }
@@ -159,7 +159,7 @@ impl Runner<'_, '_> {
         let events = self.world.fabric().totals().events;
         let passed = events - self.events;
         self.events = events;
-        let longest = (self.spec.duration.as_ps() / LONGEST_SLICE).max(1);
+        let longest = (self.spec.tables.duration.as_ps() / LONGEST_SLICE).max(1);
         let slice = self.slice.as_ps();
         let next = if passed < SLICE_EVENTS / 2 {
             slice * 2

@@ -29,7 +29,7 @@ fn path(links: usize) -> Vec<PathLink> {
 
 /// What a lone flow takes over so many links, handshake included.
 fn alone(spec: &Spec, links: usize, bytes: u64) -> f64 {
-    completion_on(&path(links), &path(links), &spec.tcp, Bytes::new(bytes)).as_us_f64()
+    completion_on(&path(links), &path(links), &spec.tables.tcp.tcp, Bytes::new(bytes)).as_us_f64()
 }
 
 /// The time that packets take over links whose first one they leave back to back.

@@ -129,7 +129,7 @@ fn path(links: usize) -> Vec<PathLink> {
 fn the_time_of_a_block_by_hand() {
     let set = [("workload.0.files", "1"), ("workload.0.name_node", "host1"), ("workload.0.chunk", "14480B")];
     let spec = read(HDFS, &[&set[..], &[("workload.0.block", "14480B"), ("workload.0.file_size", "14480B")]].concat());
-    let least = |links, bytes| completion_on(&path(links), &path(links), &spec.tcp, Bytes::new(bytes));
+    let least = |links, bytes| completion_on(&path(links), &path(links), &spec.tables.tcp.tcp, Bytes::new(bytes));
     let acks = Span::from_ps(41_600) * 3;
     let expected = least(2, 256) + least(2, 512) + least(4, 14_480) + least(2, 14_480) + acks;
     let took = numbers(&result(&spec), "jobs", "duration_us")[0];
@@ -181,7 +181,7 @@ fn a_reducer_fetches_from_so_many_at_once() {
     let spec = fetch("1");
     assert_eq!((spec.flows.len(), spec.jobs.len(), spec.jobs[0].size), (8, 1, Bytes::new(80_000)));
     assert!(spec.flows.windows(2).any(|pair| pair[0].src > pair[1].src), "in random order");
-    let one = completion_on(&path(2), &path(2), &spec.tcp, Bytes::new(10_000));
+    let one = completion_on(&path(2), &path(2), &spec.tables.tcp.tcp, Bytes::new(10_000));
     let took = numbers(&result(&spec), "jobs", "duration_us")[0];
     assert!((took - (one * 8).as_us_f64()).abs() < 1e-6, "one after another: {took}");
     let outcome = result(&fetch("3"));

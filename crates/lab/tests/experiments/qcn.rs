@@ -1,4 +1,4 @@
-//! QCN from file to tables: flows of TCP that it limits, what it tells, and its silence.
+//! QCN from file to tables: flows of TCP that it limits, what it reports, and why it sent nothing.
 
 use crate::{check, integers, metric, numbers, read, result};
 use firstlight_lab::{Outcome, inspect};
@@ -82,7 +82,7 @@ fn off_is_off() {
     let digest = |outcome: &Outcome| outcome.manifest["digest"].clone();
     let off = result(&plain, &[]);
     assert!(off.metric("qcn_notifications_sent").is_none() && off.table("rate_limiters").is_none());
-    assert!(read(&plain, &[]).network.interface().qcn.is_none());
+    assert!(read(&plain, &[]).network.interface().tables.qcn.is_none());
     assert_eq!(digest(&off), digest(&result(QCN, &[("qcn.sample", "1GB")])));
     assert_ne!(digest(&off), digest(&result(QCN, &[])));
     assert_eq!(digest(&result(QCN, &[])), digest(&result(QCN, UNTOLD)));
@@ -107,7 +107,7 @@ fn inspection_tells_points_and_parameters() {
 fn a_least_rate_that_limits_nobody_is_refused() {
     let text = |least| {
         format!(
-            "x.toml:17:12: qcn.min_rate: {least} is no less than the hosts' links have, 10Gbps: no flow would be \
+            "x.toml:17:12: qcn.min_rate: {least} is not below the hosts' links, 10Gbps: no flow would be \
              limited; use less"
         )
     };

@@ -29,7 +29,7 @@ fn with_file(folder: &Path, name: &str, content: impl AsRef<[u8]>, hosts: usize,
 /// The time of a lone flow of so many bytes on a star.
 fn alone(spec: &Spec, bytes: u64) -> f64 {
     let path = [PathLink { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; 2];
-    completion_on(&path, &path, &spec.tcp, Bytes::new(bytes)).as_us_f64()
+    completion_on(&path, &path, &spec.tables.tcp.tcp, Bytes::new(bytes)).as_us_f64()
 }
 
 fn starts_and_ends(outcome: &Outcome) -> (Vec<f64>, Vec<f64>) {
@@ -293,7 +293,7 @@ fn a_trace_is_replayed_in_the_time_computed_by_hand() {
         let told = told_at("x.toml", &chakra(folder.path(), &[first.clone(), trace(second)], ""));
         told.split_once("/t.").expect("the name of a trace").1.to_string()
     };
-    assert_eq!(told(&[]), "0.et:1:26: workload.0.traces: nobody receives it: write recv from 0 tag 3 in rank 1");
+    assert_eq!(told(&[]), "0.et:1:26: workload.0.traces: no operation receives it: write recv from 0 tag 3 in rank 1");
     let short = [("comm_src", 0), ("comm_dst", 1), ("comm_tag", 3), ("comm_size", 9)];
     assert_eq!(
         told(&[node(8, RECEIVE, 0, &[], &short)]),
@@ -392,7 +392,7 @@ fn watched_queues_can_be_patterns() {
     }
     let told = |names: &str| told_at("x.toml", &star(3, &format!("{flow}{names}")));
     let wrong = |text: &str| format!("x.toml:16:10: measure.queues: {text}");
-    assert_eq!(told("[\"*\", \"*\"]"), wrong("'*' is there twice: name it once"));
+    assert_eq!(told("[\"*\", \"*\"]"), wrong("'*' is listed twice: name it once"));
     let none = "no port matches 'leaf*': ports are called host0.port and so on; '*' is any text";
     assert_eq!(told("[\"leaf*\"]"), wrong(none));
 }

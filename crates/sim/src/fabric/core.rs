@@ -116,12 +116,11 @@ impl<T: Copy> Outbox<T> {
     }
 }
 
-/// The memory that an event needs is asked for when the event is the first of so many parts of the event set, as a
-/// power of four.
+/// The memory of an event is prefetched when the event is the first of this part of the event set, as a power of four.
 const SOON: u32 = 2;
-/// What that memory refers to is asked for when the event is the first of so many parts.
+/// What that memory refers to is prefetched when the event is the first of this part of the event set.
 const NEXT: u32 = 1;
-/// A fabric with at most so many sources of events stays in the cache by itself.
+/// A fabric with at most this number of event sources stays in the cache without prefetching.
 const FEW: usize = 512;
 
 /// A host's link, one direction: serialization, and propagation, which is not stretched yet.
@@ -143,8 +142,8 @@ impl Core {
             let problem = format!("{} is not a probability below 1", config.loss);
             return Err(BuildError::field("interface.loss", problem));
         }
-        let pacers = if config.pacer.is_some() { hosts } else { 0 };
-        let limiters = if config.qcn.is_some() { hosts } else { 0 };
+        let pacers = if config.tables.pacer.is_some() { hosts } else { 0 };
+        let limiters = if config.tables.qcn.is_some() { hosts } else { 0 };
         let mut all = vec![
             (EventKind::Nic, hosts),
             (EventKind::Sample, 1),
@@ -381,7 +380,7 @@ impl Core {
         }
     }
 
-    /// A packet has passed the link behind a queue, which holds so many bytes now.
+    /// A packet has passed the link behind a queue, which holds `bytes` now.
     pub(super) fn record_queue(&mut self, id: PacketId, place: LossPlace, bytes: impl FnOnce() -> Bytes) {
         if let Some(recorder) = &mut self.recorder {
             recorder.queue(place, self.arena.get(id), bytes, self.now);

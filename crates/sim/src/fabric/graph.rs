@@ -60,7 +60,7 @@ pub(super) struct GraphFabric<P, L = Lossy> {
     /// The node that each host's interface leads to.
     nics: Vec<LinkEnd>,
     pub(super) routes: Routes,
-    /// With packet spraying: how many packets have come.
+    /// How many packets have arrived, with packet spraying.
     pub(super) sprayed: Option<u64>,
     /// The switches' shared buffers, each with its ports; none without them.
     buffers: Vec<(SharedBuffer, Range<usize>)>,
@@ -71,7 +71,7 @@ pub(super) struct GraphFabric<P, L = Lossy> {
     /// The last notification that a congestion point sent.
     pub(super) notified: Option<PacketId>,
     watched: Vec<WatchedQueue>,
-    /// By port, which of these watches it; `u32::MAX` for none. Empty while none does.
+    /// The number of the watched queue at each port; `u32::MAX` for none. Empty while no port is watched.
     watched_at: Vec<u32>,
     /// Between samples of the watched queues.
     every: Span,
@@ -97,7 +97,7 @@ impl<C: PauseControl + Send, O: ClassOrder + Send> GraphPort for ClassPort<C, O>
 }
 
 impl<P: GraphPort, L> GraphFabric<P, L> {
-    /// Builds the fabric; `link_layer` is made of the hosts' interfaces, for so many transmitters of links.
+    /// Builds the fabric; `link_layer` makes the link layer.
     pub(super) fn build(
         config: &GraphConfig,
         link_layer: impl FnOnce(&mut Core) -> L,
@@ -298,7 +298,7 @@ where
         self.pause_points()
     }
 
-    /// Of two hosts and one link, the interfaces lead to each other.
+    /// The kind of the port that leads to a host: in a network of two hosts and one link, an interface.
     fn last_hop(&self) -> PortKind {
         if self.topology.switches().is_empty() { PortKind::HostNic } else { PortKind::HostPort }
     }
@@ -366,5 +366,5 @@ fn points(config: &GraphConfig) -> CongestionPoints {
         (0..classes).map(move |class| format!("{name}.{class}"))
     };
     let queues = (0..topology.ports().len()).flat_map(of_port);
-    CongestionPoints::new(config.interface.qcn.as_ref(), config.seed, queues)
+    CongestionPoints::new(config.interface.tables.qcn.as_ref(), config.seed, queues)
 }

@@ -16,7 +16,7 @@ use rand_xoshiro::rand_core::RngCore;
 pub(super) struct Interfaces {
     pub(super) stampers: Vec<Stamper>,
     pacers: Vec<InterfacePacer>,
-    /// With QCN: each host's limited flows.
+    /// The limited flows of each host, with QCN.
     pub(super) limiters: Vec<RateLimiters>,
     /// The random part of the stacks' delays.
     pub(super) jitter: Option<Jitters>,
@@ -50,9 +50,9 @@ impl Interfaces {
             let clock = Clock::draw(&config.clock, &mut stream(seed, &name, "clock"));
             stampers.push(Stamper::new(config.stamps, clock, link, stream(seed, &name, "stamps")));
             let pacer = |config| InterfacePacer::new(config, scale, stream(seed, &name, "pacer").next_u64());
-            pacers.extend(config.pacer.as_ref().map(pacer));
+            pacers.extend(config.tables.pacer.as_ref().map(pacer));
             let limiter = |config| RateLimiters::new(config, link.rate(), scale, stream(seed, &name, "qcn"));
-            limiters.extend(config.qcn.as_ref().map(limiter));
+            limiters.extend(config.tables.qcn.as_ref().map(limiter));
         }
         let stretched = |delay: Span| delay * u64::from(scale);
         let (send_delay, receive_delay) = (stretched(config.send_delay), stretched(config.receive_delay));

@@ -51,7 +51,7 @@ pub(super) struct Racks {
     /// switch's ports.
     pub(super) points: CongestionPoints,
     pub(super) schedule: CircuitSchedule,
-    /// What tells elephants from other flows; `None` where routing is not segregated.
+    /// The counts by which elephants are distinguished from other flows; `None` where routing is not segregated.
     pub(super) elephants: Option<Elephants>,
     /// When hosts are notified of circuits, if they are.
     pub(super) notices: Option<NoticeSchedule>,
@@ -90,7 +90,7 @@ impl Racks {
             count,
             rack_of: (0..hosts).map(|host| (host / config.hosts_per_rack) as u16).collect(),
             pairs: names.map(rack_pair).collect(),
-            points: CongestionPoints::new(config.interface.qcn.as_ref(), config.seed, points),
+            points: CongestionPoints::new(config.interface.tables.qcn.as_ref(), config.seed, points),
             schedule: CircuitSchedule::new(config),
             elephants: config.segregation.as_ref().map(Elephants::new),
             notices: NoticeSchedule::of(config),

@@ -85,7 +85,7 @@ fn all_unknown_keys_are_reported_together() {
 #[rustfmt::skip]
 fn wrong_types_and_units() {
     check(PAIR, &[
-        ("\"2s\"", "\"2\"", "x.toml:1:12: duration: '2' has no unit: write for example \"2ps\""),
+        ("\"2s\"", "\"2\"", "x.toml:1:12: duration: '2' has no unit: add one of s, ms, us, ns, ps, as in \"180us\""),
         ("\"2s\"", "2",
          "x.toml:1:12: duration: expected a time, found the number 2, which has no unit: write for example \"180us\""),
         ("\"2s\"", "\"2min\"", "x.toml:1:12: duration: 'min' is not a unit of time: use s, ms, us, ns, ps"),
@@ -395,6 +395,8 @@ fn missing_keys() {
     let both = "x.toml:12:2: packet.rate: missing: write for example rate = \"10Gbps\" in [packet]\n\
                 x.toml:12:2: packet.delay: missing: write for example delay = \"180us\" in [packet]";
     assert_eq!(told(PAIR, "[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"", "[packet]"), both);
+    let fabric = "x.toml: fabric: missing: write for example [fabric] with kind = \"hybrid\"";
+    assert_eq!(told(STAR, "[fabric]\nkind = \"star\"\nhosts = 3\n", ""), fabric);
 }
 
 #[test]
@@ -427,16 +429,16 @@ fn overrides_say_where_they_come_from() {
                                            packets, found the number 5.5: write for example 1");
     assert_eq!(typed("voq.larg", "50"), "x.toml, from --set voq.larg: voq.larg: unknown key: did you mean voq.large?");
     assert_eq!(typed("duration", "5"),
-        "x.toml, from --set duration: duration: '5' has no unit: write for example \"5ps\"");
+        "x.toml, from --set duration: duration: '5' has no unit: add one of s, ms, us, ns, ps, as in \"180us\"");
     assert_eq!(text("duration", OverrideValue::Integer(5)),
         "x.toml, from --set duration: duration: expected a time, found the number 5, which has no unit: write for \
          example \"180us\"");
     assert_eq!(typed("measure.pair", "[1, 0]"), "accepted");
     assert_eq!(typed("flows.0.cc", "retcp"), "accepted");
     assert_eq!(typed("flows.3.cc", "retcp"),
-        "x.toml, from --set flows.3.cc: flows.3.cc: flows is a list of 1: name one of them as flows.0 to flows.0");
+        "x.toml, from --set flows.3.cc: flows.3.cc: flows has 1 entry: write flows.0");
     assert_eq!(typed("flows.cc", "retcp"),
-        "x.toml, from --set flows.cc: flows.cc: flows is a list of 1: name one of them as flows.0 to flows.0");
+        "x.toml, from --set flows.cc: flows.cc: flows has 1 entry: write flows.0");
     assert_eq!(typed("voq.small.x", "1"),
         "x.toml, from --set voq.small.x: voq.small.x: voq.small is the number 16, with nothing below it");
     assert_eq!(typed("marks.advance", "100us"), "accepted");
@@ -536,7 +538,7 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
     assert_eq!(incast("to = \"host0\"\nfrom = \"host0\""),
         "x.toml:15:6: workload.0.to: host0 would send to itself: name another host");
     assert_eq!(incast("to = \"host0\"\nsenders = 3"),
-        "x.toml:16:11: workload.0.senders: from has 2 other hosts: use at most so many");
+        "x.toml:16:11: workload.0.senders: from has 2 other hosts: use at most 2");
     assert_eq!(incast("to = \"host0\"\nrandom = true"),
         "x.toml:16:10: workload.0.random: has no effect: all of from send; give fewer senders, or take it out");
     assert_eq!(incast("to = \"host0\"\nrounds = 3"),
@@ -606,7 +608,9 @@ fn ways_of_tuning_a_buffer() {
     assert_eq!(on("2012"), number);
     let overridden = |value: &str| {
         let set = [("tcp.autotune".to_string(), OverrideValue::Text(value.into()))];
-        Spec::read(STAR, "x.toml", &set).map(|spec| spec.tcp.receive_window).map_err(|error| error.to_string())
+        Spec::read(STAR, "x.toml", &set)
+            .map(|spec| spec.tables.tcp.tcp.receive_window)
+            .map_err(|error| error.to_string())
     };
     assert_eq!(overridden("2012"), Ok(WINDOW_OF_2012));
     assert_eq!(overridden("true"), Ok(TcpConfig::default().receive_window));

@@ -22,22 +22,22 @@ use window::{NumberTrack, StateTrack, TraceWindow};
 /// What a timeline is to show, and where it is written.
 #[derive(Clone, Debug)]
 pub struct TimelineRequest {
-    /// The file.
+    /// The file of the timeline.
     pub path: PathBuf,
     /// The flows that are shown, with the queues that their packets pass; `None` for all.
     pub flows: Option<BTreeSet<u32>>,
-    /// From when on, in the experiment's own time.
+    /// When the timeline begins, in the experiment's own time.
     pub from: Option<Span>,
-    /// Until when.
+    /// When the timeline ends, in the experiment's own time.
     pub until: Option<Span>,
 }
 
 /// A part of the time of a flow, on its critical path.
 #[derive(Clone, Debug)]
 pub struct PathStep {
-    /// When it began.
+    /// When the part began.
     pub from: Time,
-    /// When it ended.
+    /// When the part ended.
     pub until: Time,
     /// What took the time.
     pub cause: &'static str,
@@ -45,7 +45,7 @@ pub struct PathStep {
     pub waiting_for: &'static str,
     /// The port, link, VOQ or host; empty where that has no meaning.
     pub place: String,
-    /// Who was the cause; empty for nobody.
+    /// The flow or workload that was the cause; empty for none.
     pub who: String,
 }
 
@@ -64,7 +64,7 @@ impl Timeline {
             let known = flows.checked_sub(1).map_or("none".into(), |last| format!("flows 0 to {last}"));
             return Err(LabError::Timeline(format!("there is no flow {unknown}: the experiment has {known}")));
         }
-        let (from, until) = (request.from.unwrap_or(Span::ZERO), request.until.unwrap_or(spec.duration));
+        let (from, until) = (request.from.unwrap_or(Span::ZERO), request.until.unwrap_or(spec.tables.duration));
         if from >= until {
             let problem =
                 format!("its time from {from} to {until} is empty: let it end after it begins, within the run");
@@ -74,7 +74,7 @@ impl Timeline {
         let fabric = world.fabric();
         let (places, points) = (fabric.places(), fabric.pause_points());
         let state = TimelineState {
-            window: TraceWindow { file, scale: u64::from(spec.time_scale), from, until },
+            window: TraceWindow { file, scale: u64::from(spec.tables.time_scale), from, until },
             tracks: BTreeMap::new(),
             places: places.into_iter().map(|place| (place.code(), place)).collect(),
             racks: ((spec.hosts() - spec.network.further().len()) / spec.hosts_per_rack.max(1)) as u32,
@@ -330,7 +330,7 @@ impl TimelineState {
             let ends = &spec.flows[flow as usize];
             let host = format!("host{}", ends.src.0);
             let to = format!("to host{} (flow {flow})", ends.dst.0);
-            let written = ready + message.delay * u64::from(spec.time_scale);
+            let written = ready + message.delay * u64::from(spec.tables.time_scale);
             let (computed, passed) = before.get(&flow).copied().unwrap_or_default();
             let computes = self.track(&["hosts", &host, &to, "computations"]);
             let sends = self.track(&["hosts", &host, &to, "messages"]);

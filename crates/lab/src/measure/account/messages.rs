@@ -27,7 +27,7 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
         if !(is_named(number) || is_chosen && on_paths.contains(&number)) {
             continue;
         }
-        let start = (ready + message.delay * u64::from(names.spec.time_scale)).min(complete);
+        let start = (ready + message.delay * u64::from(names.spec.tables.time_scale)).min(complete);
         let hop = message.flow.and_then(|flow| hops.get(&(flow, complete)).copied()).unwrap_or(RecordId::NONE);
         let flow = message.flow.map_or(usize::MAX, |flow| flow as usize);
         messages.push((number, ready));
@@ -66,7 +66,7 @@ pub(super) fn table(names: &Names<'_>, counters: &Counters, causes: &CauseReport
 fn computation<'a>(spec: &Spec, flow: usize, [from, until]: [Time; 2]) -> Sums<'a> {
     let place = spec.flows.get(flow).map_or(Where::Nowhere, |flow| Where::Host(flow.src.0));
     let (waiting, cause) = (Waiting::Application, Cause::Computation);
-    let mut sums = Sums::new(spec.time_scale);
+    let mut sums = Sums::new(spec.tables.time_scale);
     sums.add(Step { from, until, waiting, cause, place, who: Who::Nobody, others: 0, lost: None });
     sums
 }

@@ -33,11 +33,11 @@ use walk::Stretch;
 
 /// The tables, of the flows that `measure.account` chooses; that of messages where there are some.
 pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> Vec<Table> {
-    let index = Index::new(causes, &counters.flows, spec.time_scale);
+    let index = Index::new(causes, &counters.flows, spec.tables.time_scale);
     let names = Names { spec, index: &index };
     let (flows, chosen) = accounted(spec, counters, causes);
     let with_steps: BTreeSet<usize> = slowest(&flows, events(spec)).into_iter().map(|flow| flow.flow).collect();
-    let begin = |which: usize| Sums::with_steps(spec.time_scale, with_steps.contains(&flows[which].flow));
+    let begin = |which: usize| Sums::with_steps(spec.tables.time_scale, with_steps.contains(&flows[which].flow));
     let (mut sums, mut steps) = (vec![], vec![]);
     for (flow, (of_flow, parts)) in flows.iter().zip(walk::walk(&index, &flows, begin)) {
         sums.extend(of_flow.into_iter().map(|sum| (flow.flow, sum)));
@@ -53,7 +53,7 @@ pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> 
 /// Hands over the parts of the time of the slowest flows, of so many as table `account_events` has, for a timeline.
 pub(crate) fn critical_paths(spec: &Spec, counters: &Counters, mut add: impl FnMut(usize, &[PathStep])) {
     let Some(causes) = &counters.causes else { return };
-    let index = Index::new(causes, &counters.flows, spec.time_scale);
+    let index = Index::new(causes, &counters.flows, spec.tables.time_scale);
     let names = Names { spec, index: &index };
     let step = |step: Step| PathStep {
         from: step.from,
@@ -64,7 +64,7 @@ pub(crate) fn critical_paths(spec: &Spec, counters: &Counters, mut add: impl FnM
         who: names.behind(step.who, step.others),
     };
     let flows = slowest(&accounted(spec, counters, causes).0, events(spec));
-    let all = walk::walk(&index, &flows, |_| Sums::with_steps(spec.time_scale, true));
+    let all = walk::walk(&index, &flows, |_| Sums::with_steps(spec.tables.time_scale, true));
     for (flow, (_, steps)) in flows.iter().zip(all) {
         add(flow.flow, &steps.into_iter().rev().map(step).collect::<Vec<_>>());
     }
@@ -107,7 +107,7 @@ fn slowest(flows: &[Stretch], count: usize) -> Vec<Stretch> {
 
 /// For how many flows each part of the time is a row.
 fn events(spec: &Spec) -> usize {
-    spec.measure.account_events as usize
+    spec.tables.measure.account_events as usize
 }
 
 /// What causes, places and others are called.
