@@ -174,10 +174,10 @@ class _Workers:
             while any(w.points for w in workers):
                 self.handle(*self.inbox.get())
         finally:
+            for worker in workers:  # they exit side by side
+                worker.leave()
             for worker in workers:
                 worker.end()
-            for worker in workers:
-                worker.close()
             leftovers.clear(self.store)
 
     def feed(self, worker: "_Worker") -> None:
@@ -267,15 +267,15 @@ class _Worker:
             self.process.stdin.write(json.dumps(task) + "\n")
             self.process.stdin.flush()
 
-    def end(self) -> None:
-        """End the process."""
+    def leave(self) -> None:
+        """Close its input, at whose end the process exits."""
         self.points.clear()
-        with contextlib.suppress(errors.RunError):  # without its server it ends as its input closes
-            self.process.end()
-
-    def close(self) -> None:
-        """Close its streams; wait for its end."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
+
+    def end(self) -> None:
+        """Kill the process if it still runs, wait for its end and close its output."""
+        with contextlib.suppress(errors.RunError):  # without its server it ends as its input closes
+            self.process.end()
         self.listener.join()
         self.process.stdout.close()

@@ -225,9 +225,10 @@ def run_plan(plan: Plan, means: pool.Means) -> Sweep:
         if means.listener:
             means.listener(point, event, fraction)
 
-    results = pool.run_all(plan.points, plan.store, replace(means, listener=listener, rows=known))
+    pool.run_missing(plan.points, plan.store, replace(means, listener=listener, rows=known))
     settings = list(plan.points.settings())
     keys = [point.key for point in plan.points]
+    results = Results([plan.store / key for key in keys])
     rows = [
         {**setting, **(known.get(key) or load(plan.store / key).row)}
         for setting, key in zip(settings, keys, strict=True)
