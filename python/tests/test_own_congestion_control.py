@@ -83,6 +83,22 @@ def test_a_class_that_no_flow_uses_is_warned_of(experiment: Path) -> None:
     assert not warnings({"flows.1.cc": "gentle", "tcp.cc": "dctcp", "switch.ecn": 10})
 
 
+def test_a_class_that_echoes_marks_precisely_negotiates_ecn(experiment: Path) -> None:
+    class Marked(Gentle):
+        ecn = "precise"
+
+    def warnings(cc: type, overrides: dict[str, object]) -> list[str]:
+        settings = {"duration": "5ms", "tcp.cc": "mine", **overrides}
+        result = fl.run(experiment, settings, congestion_control={"mine": cc})
+        return [warning for warning in result.warnings if "mark" in warning]
+
+    (warning,) = warnings(Gentle, {"switch.ecn": 10})
+    assert warning.startswith("the ECN threshold never marks a packet: no flow negotiates ECN")
+    assert not warnings(Marked, {"switch.ecn": 10})
+    (warning,) = warnings(Marked, {})
+    assert warning.startswith("mine flows never see a mark: queues of switches have no ECN threshold")
+
+
 def command(*words: str, cwd: Path, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "firstlight", *words], cwd=cwd, capture_output=True, text=True, check=False

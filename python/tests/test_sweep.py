@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import firstlight as fl
+import pandas as pd
 import pytest
 from conftest import SMALL, Command, argv, environment
 from firstlight.runs import forkserver, pool, sweep
@@ -27,6 +28,7 @@ def test_every_combination_is_run_once(small: Path, tmp_path: Path) -> None:
     assert list(done.frame["voq.small"]) == [4, 4, 8, 8, 16, 16]
     reopened = fl.load_sweep(tmp_path / "s")
     assert list(reopened.frame["digest"]) == list(done.frame["digest"])
+    pd.testing.assert_frame_equal(done.frame, reopened.frame)  # rows of the workers, and of their results
 
 
 def test_seeds_give_means_with_intervals(small: Path, command: Command, tmp_path: Path) -> None:

@@ -188,11 +188,6 @@ impl InterfacePacer {
         Some(id)
     }
 
-    /// Whether packets like this one are paced at `now`.
-    pub fn is_paced(&self, packet: &Packet, now: Time) -> bool {
-        self.find(key(packet.dst().0, packet.sport(), packet.dport()), now).is_some()
-    }
-
     /// R, as of the last call, on the engine's clock.
     pub fn rate(&self) -> Rate {
         Rate::from_bps(self.limiter.rate)
@@ -340,6 +335,13 @@ mod tests {
     use super::*;
     use crate::{FlowTuple, HostId, TcpHeader};
     use proptest::prelude::*;
+
+    impl InterfacePacer {
+        /// Whether packets like this one are paced at `now`.
+        fn is_paced(&self, packet: &Packet, now: Time) -> bool {
+            self.find(key(packet.dst().0, packet.sport(), packet.dport()), now).is_some()
+        }
+    }
 
     const ALL: PacerConfig = PacerConfig { chance: 1.0, ..PacerConfig::HULL };
 

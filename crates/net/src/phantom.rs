@@ -31,8 +31,6 @@ impl Default for PhantomConfig {
 }
 
 impl PhantomConfig {
-    /// HULL at 1 Gb/s.
-    pub const HULL_1G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(1000) };
     /// HULL at 10 Gb/s.
     pub const HULL_10G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(6000) };
 }

@@ -108,11 +108,6 @@ impl SharedBuffer {
         (0..ports.len()).for_each(|which| self.update(ports, which, now));
     }
 
-    /// Q: bytes that the switch's `ports` hold at `now`.
-    pub fn occupancy<P: SwitchPort>(&self, ports: &[P], now: Time) -> Bytes {
-        Bytes::new(ports.iter().map(|port| port.backlog(now).get()).sum())
-    }
-
     /// Most bytes that were ever held.
     pub fn peak(&self) -> Bytes {
         Bytes::new(self.peak)
@@ -165,7 +160,7 @@ mod tests {
                 assert!((share - 200..=share + 100).contains(&held), "{held} of {share} with alpha {alpha}, {n} ports");
             }
             let held: u64 = ports.iter().map(|port| port.backlog(Time::ZERO).get()).sum();
-            assert_eq!((buffer.peak().get(), buffer.occupancy(&ports, Time::ZERO).get()), (held, held));
+            assert_eq!(buffer.peak().get(), held);
             let dropped: u64 = ports.iter().map(FifoPort::dropped).sum();
             assert_eq!(buffer.refused(), dropped);
         }

@@ -5,8 +5,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Bytes from which a buffer is large: that of a few huge pages.
-const LARGE: usize = 8 << 20;
+/// Bytes from which a buffer is large: those of a huge page.
+const LARGE: usize = 2 << 20;
 
 /// The system's allocator, which is asked for huge pages.
 struct HugePages;

@@ -24,6 +24,13 @@ impl Control {
         }
     }
 
+    /// How it uses ECN. A kernel's controller does as the simulated one of its name.
+    pub fn ecn(&self) -> EcnUse {
+        let of_kernel = |name: &str| CcConfig::from_name(name.parse::<CcName>().ok()?.simulated()?);
+        let known = self.simulated().cloned().or_else(|| of_kernel(self.name()));
+        known.map_or(EcnUse::Classic, |config| config.ecn())
+    }
+
     /// The configuration on simulated hosts.
     pub const fn simulated(&self) -> Option<&CcConfig> {
         match self {

@@ -10,9 +10,10 @@ import functools
 import itertools
 import json
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,9 @@ class Means:
     patience: float = PATIENCE
     """Seconds for which the virtual time of Linux hosts may stand still."""
     capture: bool = False
+    rows: dict[str, Mapping[str, Any]] | None = None
+    """Gets the rows of results (:attr:`Result.row`) by the points' keys, of those that processes of this
+    machine have run."""
 
     def __post_init__(self) -> None:
         check_patience(self.patience)
@@ -170,10 +174,10 @@ class _Workers:
             while any(w.points for w in workers):
                 self.handle(*self.inbox.get())
         finally:
+            for worker in workers:  # they exit side by side
+                worker.leave()
             for worker in workers:
                 worker.end()
-            for worker in workers:
-                worker.close()
             leftovers.clear(self.store)
 
     def feed(self, worker: "_Worker") -> None:
@@ -183,8 +187,11 @@ class _Workers:
 
     def handle(self, worker: "_Worker", message: dict[str, Any]) -> None:
         if "done" in message:
-            for number in message["done"]:
-                self.report(worker.points.pop(number), "done", 1.0)
+            for number, row in message["done"]:
+                point = worker.points.pop(number)
+                if row is not None and self.means.rows is not None:
+                    self.means.rows[point.key] = {sys.intern(name): value for name, value in row.items()}
+                self.report(point, "done", 1.0)
             return
         if "number" not in message:  # the process has ended
             if worker.points:
@@ -253,21 +260,22 @@ class _Worker:
             "target": str(point.target(store)),
             "capture": means.capture,
             "patience": means.patience,
+            "row": means.rows is not None,
         }
         self._waiting += 1
         with contextlib.suppress(BrokenPipeError):  # it has died: its listener says so
             self.process.stdin.write(json.dumps(task) + "\n")
             self.process.stdin.flush()
 
-    def end(self) -> None:
-        """End the process."""
+    def leave(self) -> None:
+        """Close its input, at whose end the process exits."""
         self.points.clear()
-        with contextlib.suppress(errors.RunError):  # without its server it ends as its input closes
-            self.process.end()
-
-    def close(self) -> None:
-        """Close its streams; wait for its end."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
+
+    def end(self) -> None:
+        """Kill the process if it still runs, wait for its end and close its output."""
+        with contextlib.suppress(errors.RunError):  # without its server it ends as its input closes
+            self.process.end()
         self.listener.join()
         self.process.stdout.close()

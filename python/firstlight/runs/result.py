@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # pandas takes 0.3 s to import, and processes that run points
     import pandas as pd
     import pyarrow as pa
 
+DIGEST = "digest"
 MANIFEST = "manifest.json"
 CAPTURE = "capture.pcapng"
 PROGRAMS = "programs"
@@ -117,6 +118,12 @@ class Result:
         columns = self.lists("summary")
         both = zip(columns["metric"], columns["value"], strict=True)
         return {sys.intern(str(metric)): float(value) for metric, value in both}
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """What the result adds to its point's row in a sweep: every metric of the summary, then the
+        digest."""
+        return {**self.summary, DIGEST: self.digest}
 
     @property
     def flows(self) -> "pd.DataFrame":
@@ -241,7 +248,10 @@ class Result:
             if columns is None:
                 table = pa.Table.from_pandas(self.table(name))
             else:
-                table = pa.table({n: _array(values) for n, values in columns.items()})
+                arrays = {n: _array(values) for n, values in columns.items()}
+                # Of a column that may lack values Parquet stores which ones it has.
+                fields = [pa.field(n, a.type, nullable=a.null_count > 0) for n, a in arrays.items()]
+                table = pa.table(list(arrays.values()), schema=pa.schema(fields))
             texts = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
             with (directory / f"{name}.parquet").open("wb") as stream:  # pyarrow opens only names in UTF-8
                 # Without Arrow's schema, texts that are given once are read as plain texts.

@@ -80,7 +80,7 @@ def run_into(
     if trace is not None and real(Path(trace.path)).is_relative_to(target):
         raise PlanError(f"--trace {core.named(trace.path)}: the result gets this place; name another file")
     leftovers.clear(target.parent)
-    written = computed(experiment, target, capture, progress, patience, trace=trace, watched=watched)
+    written, _ = computed(experiment, target, capture, progress, patience, trace=trace, watched=watched)
     commit_all([written])
     return load(target)
 
@@ -96,7 +96,8 @@ def store(
 ) -> None:
     """Run ``experiment`` and store its result as ``target``, completely or not at all. On a ``shared`` target
     a sound result of another process stays."""
-    commit_all([computed(experiment, target, capture, progress, patience, shared=shared)])
+    written, _ = computed(experiment, target, capture, progress, patience, shared=shared)
+    commit_all([written])
 
 
 def computed(
@@ -109,7 +110,7 @@ def computed(
     shared: bool = False,
     trace: Timeline | None = None,
     watched: core.Watched | None = None,
-) -> Staging:
+) -> tuple[Staging, Result]:
     """Run ``experiment`` and write its result beside ``target``; :func:`commit_all` stores it there."""
     with contextlib.ExitStack() as stack:
         staging = stack.enter_context(Staging(target, keep=is_sound if shared else lambda _: False))
@@ -128,9 +129,10 @@ def computed(
             )
         except RunError as e:  # the name of the unfinished directory is none that the user gave
             raise RunError(str(e).replace(str(staging.path), str(target))) from None
-        staging.write(Result({**output.manifest, **known}, output.tables, programs=output.programs))
+        result = Result({**output.manifest, **known}, output.tables, programs=output.programs)
+        staging.write(result)
         stack.pop_all()
-    return staging
+    return staging, result
 
 
 def _check_trace(experiment: Experiment, trace: Timeline | None) -> None:

@@ -18,7 +18,7 @@ from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs import seeds as seed
 from firstlight.runs.grid import Grid
-from firstlight.runs.result import Result, Results, load
+from firstlight.runs.result import DIGEST, Result, Results, load
 from firstlight.runs.run import directory_of
 from firstlight.runs.shards import Shard, same_build
 from firstlight.runs.staging import claim, replace_text
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 INDEX = "sweep.json"
 TABLE = "sweep.csv"
 STORE = "points"
-DIGEST = "digest"
 SHOWN = (
     "circuit_utilization_pct",
     "p50_all_us",
@@ -221,26 +220,22 @@ def run_plan(plan: Plan, means: pool.Means) -> Sweep:
     known: dict[str, Mapping[str, Any]] = {}
 
     def listener(point: pool.Point, event: pool.Event, fraction: float) -> None:
-        if event == "done":  # the next points run meanwhile
-            known[point.key] = _measured(load(point.target(plan.store)))
+        if event == "done" and point.key not in known:  # the next points run meanwhile
+            known[point.key] = load(point.target(plan.store)).row
         if means.listener:
             means.listener(point, event, fraction)
 
-    results = pool.run_all(plan.points, plan.store, replace(means, listener=listener))
+    pool.run_missing(plan.points, plan.store, replace(means, listener=listener, rows=known))
     settings = list(plan.points.settings())
     keys = [point.key for point in plan.points]
+    results = Results([plan.store / key for key in keys])
     rows = [
-        {**setting, **(known.get(key) or _measured(load(plan.store / key)))}
+        {**setting, **(known.get(key) or load(plan.store / key).row)}
         for setting, key in zip(settings, keys, strict=True)
     ]
     answer = Sweep(plan.name, plan.axes, settings, results, rows, plan.path)
     _store(answer, keys)
     return answer
-
-
-def _measured(result: Result) -> dict[str, Any]:
-    """What a result adds to its point's row."""
-    return {**result.summary, DIGEST: result.digest}
 
 
 def run_shard(plan: Plan, shard: Shard, means: pool.Means) -> None:
@@ -277,5 +272,5 @@ def load_sweep(directory: str | Path) -> Sweep:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
         raise ResultError(f"{path / INDEX}: not the index of a finished sweep ({e!r}); sweep again") from None
     results = Results([path / STORE / key for key in keys])
-    rows = [{**setting, **_measured(result)} for setting, result in zip(settings, results, strict=True)]
+    rows = [{**setting, **result.row} for setting, result in zip(settings, results, strict=True)]
     return Sweep(name, axes, list(settings), results, rows, path)

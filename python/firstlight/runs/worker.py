@@ -54,23 +54,29 @@ TOGETHER = 0.1
 """Seconds in which results gather that are brought to the disk in one go, while the next points wait."""
 
 
+Row = dict[str, Any] | None
+"""A result's row, where it is asked for."""
+Written = tuple[int, Row, Staging]
+"""The number of a point, its row, and the directory of its result."""
+
+
 class Storing:
     """Brings results to the disk in a thread of its own, while the next points run."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
-        self._group: list[tuple[int, Staging]] = []
+        self._group: list[Written] = []
         self._began = 0.0
-        self._groups: Queue[list[tuple[int, Staging]]] = Queue(1)
+        self._groups: Queue[list[Written]] = Queue(1)
         threading.Thread(target=self._store, daemon=True).start()
 
-    def add(self, number: int, written: Staging) -> None:
+    def add(self, number: int, row: Row, written: Staging) -> None:
         """Store a result with others, and say so when it is stored."""
         self._report.send(computed=True, number=number)
         now = time.monotonic()
         if not self._group:
             self._began = now
-        self._group.append((number, written))
+        self._group.append((number, row, written))
         if now - self._began >= TOGETHER:
             self.begin()
 
@@ -88,10 +94,9 @@ class Storing:
     def _store(self) -> None:
         while True:
             group = self._groups.get()
-            numbers = [number for number, _ in group]
-            with told(self._report, numbers[0]):
-                commit_all([written for _, written in group])
-                self._report.send(done=numbers)
+            with told(self._report, group[0][0]):
+                commit_all([written for *_, written in group])
+                self._report.send(done=[(number, row) for number, row, _ in group])
             self._groups.task_done()
 
 
@@ -115,15 +120,16 @@ def serve(task: dict[str, Any], report: Reporter, storing: Storing) -> None:
     with told(report, number, storing.wait):
         if is_sound(target):
             report.send(computed=True, number=number)
-            report.send(done=[number])
+            report.send(done=[(number, None)])
             return
         spec = core.Spec(task["text"], task["path"], task["overrides"], task["sweep"])
 
         def progress(fraction: float) -> None:
             report.progress(fraction, number)
 
-        written = computed(spec.check(), target, task["capture"], progress, task["patience"], shared=True)
-        storing.add(number, written)
+        settings = task["capture"], progress, task["patience"]
+        written, result = computed(spec.check(), target, *settings, shared=True)
+        storing.add(number, result.row if task["row"] else None, written)
 
 
 def main() -> None:

@@ -5,6 +5,8 @@ use super::thresholds::out_of_reach;
 use firstlight_linux::Sysctl;
 use firstlight_sim::{HybridConfig, SwitchConfig};
 use firstlight_spec::{Flow, Network, Spec};
+use firstlight_transport::cc::EcnUse;
+use std::collections::BTreeMap;
 
 /// Weeks after which the start of the run has no effect on results.
 const WARM_WEEKS: u64 = 3;
@@ -43,6 +45,12 @@ fn uses(spec: &Spec, control: &str) -> bool {
     spec.flows.iter().any(|flow: &Flow| flow.cc.name() == control)
 }
 
+/// The name of a congestion control of some flow that uses ECN so.
+fn with_ecn(spec: &Spec, ecn: EcnUse) -> Option<&'static str> {
+    let controls: BTreeMap<_, _> = spec.flows.iter().map(|flow| (flow.cc.name(), &flow.cc)).collect();
+    controls.into_iter().find(|(_, control)| control.ecn() == ecn).map(|(name, _)| name)
+}
+
 /// Warns of the user's own congestion controls that no flow has.
 fn unused_controllers(spec: &Spec, notes: &mut Vec<String>) {
     for own in spec.own.iter().filter(|own| !uses(spec, own.name())) {
@@ -56,7 +64,7 @@ fn unused_controllers(spec: &Spec, notes: &mut Vec<String>) {
 
 /// Whether any packet may be ECN-capable.
 pub(crate) fn may_be_marked(spec: &Spec) -> bool {
-    uses(spec, "dctcp") || negotiates_ecn(spec)
+    negotiates_ecn(spec) || with_ecn(spec, EcnUse::Precise).is_some()
 }
 
 /// Whether connections may negotiate ECN whatever their congestion control.
@@ -71,11 +79,10 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
         Network::Graph(graph) => return switch_ecn(spec, &graph.switch, notes),
         Network::Hybrid(hybrid) => &hybrid.voq,
     };
-    let dctcp = uses(spec, "dctcp");
-    if dctcp && !voq.marks() {
-        notes.push("DCTCP flows never see a mark: VOQs have no ECN threshold; set voq.ecn_small".into());
+    if let Some(name) = with_ecn(spec, EcnUse::Precise).filter(|_| !voq.marks()) {
+        notes.push(format!("{name} flows never see a mark: VOQs have no ECN threshold; set voq.ecn_small"));
     }
-    if voq.marks() && voq.discipline.red.is_none() && !dctcp && !negotiates_ecn(spec) {
+    if voq.marks() && voq.discipline.red.is_none() && !may_be_marked(spec) {
         notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }
@@ -111,11 +118,10 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
 fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     let any = switch.disciplines().any(|queue| queue.marking().next().is_some());
     let red = switch.disciplines().any(|queue| queue.red.is_some());
-    let dctcp = uses(spec, "dctcp");
-    if dctcp && !any {
-        notes.push("DCTCP flows never see a mark: queues of switches have no ECN threshold; set switch.ecn".into());
+    if let Some(name) = with_ecn(spec, EcnUse::Precise).filter(|_| !any) {
+        notes.push(format!("{name} flows never see a mark: queues of switches have no ECN threshold; set switch.ecn"));
     }
-    if any && !red && !dctcp && !negotiates_ecn(spec) {
+    if any && !red && !may_be_marked(spec) {
         notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }
@@ -139,14 +145,14 @@ fn workloads(spec: &Spec, notes: &mut Vec<String>) {
 }
 
 fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
-    let retcp = uses(spec, "retcp");
-    if retcp && hybrid.marks.is_none() && hybrid.notices.is_none() {
-        notes.push("reTCP flows never learn of a circuit: add [marks]".into());
+    let heeding = with_ecn(spec, EcnUse::OwnMeaning);
+    if let Some(name) = heeding.filter(|_| hybrid.marks.is_none() && hybrid.notices.is_none()) {
+        notes.push(format!("{name} flows never learn of a circuit: add [marks]"));
     }
-    if hybrid.marks.is_some() && !retcp {
+    if hybrid.marks.is_some() && heeding.is_none() {
         notes.push("no flow uses the ECE marks of [marks]: use retcp, or remove [marks]".into());
     }
-    if hybrid.notices.is_some() && !retcp {
+    if hybrid.notices.is_some() && heeding.is_none() {
         notes.push("no flow heeds the notices of [marks]: use retcp, or remove [marks]".into());
     }
     if hybrid.marks.is_some() && spec.tables.tcp.tcp.ecn {

@@ -119,9 +119,9 @@ fn warnings_say_why_results_may_mislead() {
     said(PAIR, &[("warmup", "4800us")], "warmup = 4800us is shorter than 3 weeks, 14400us");
     said(PAIR, &[("duration", "145ms")], "is not a whole number of weeks");
     said(PAIR, &[("measure.pair", "[2, 0]")], "the measured pair 2->0 had no data traffic");
-    said(PAIR, &[("tcp.cc", "retcp")], "reTCP flows never learn of a circuit: add [marks]");
+    said(PAIR, &[("tcp.cc", "retcp")], "retcp flows never learn of a circuit: add [marks]");
     said(PAIR, &[("marks.advance", "0s")], "no flow uses the ECE marks of [marks]");
-    said(PAIR, &[("tcp.cc", "dctcp")], "DCTCP flows never see a mark: VOQs have no ECN threshold");
+    said(PAIR, &[("tcp.cc", "dctcp")], "dctcp flows never see a mark: VOQs have no ECN threshold");
     said(PAIR, &[("voq.ecn_small", "10")], "no flow negotiates ECN");
     said(PAIR, &[("tcp.cc", "dctcp"), ("voq.ecn_small", "16")], "voq.ecn_small = 16 is never exceeded");
     said(PAIR, &[("tcp.receive_window", "20kB")], "flows ended with a congestion window at least as large");

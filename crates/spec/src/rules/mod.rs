@@ -200,7 +200,8 @@ impl Rules<'_> {
             let text = "has no effect: no connection negotiates ECN; use dctcp, set tcp.ecn = true, or take it out";
             return self.wrong(KEY, text);
         }
-        let other = conditions.controllers().find(|cc| cc.as_str() != "dctcp" && negotiates(*cc));
+        let of_kernel = |cc: &CcName| ecn_use(&[], *cc) == Some(EcnUse::Precise);
+        let other = conditions.controllers().find(|cc| !of_kernel(cc) && negotiates(*cc));
         if let Some(other) = other.filter(|_| conditions.linux() && ect != EctSyn::None) {
             let text = format!(
                 "a Linux kernel sets ECT on SYNs of dctcp alone, not of {}: let all that negotiate ECN use dctcp, or \
