@@ -156,7 +156,7 @@ def table_of(match: re.Match[str], known: Mapping[str, Outcome]) -> str:
         return match[0]
     outcome = known[match[2]]
     measure = next(m for m in outcome.claim.measures if m.metric == match[3])
-    kept = Kept("" if "linux" in outcome.hosts else match[0])
+    kept = Kept("" if "linux" in outcome.hosts else match[0].removeprefix(match[1]))
     return match[1] + curves_of(outcome, measure, kept) + match[4]
 
 

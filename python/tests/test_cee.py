@@ -182,6 +182,10 @@ def test_documents_get_their_tables(hotspot: Outcome, tmp_path: Path) -> None:
     assert "kept" in new
     assert re.search(r"Packets dropped \(packets\):\n\n\| tcp \| Base \|", new)
     assert re.search(r"\| newreno \| [\d.]+ \| - \|", new)
+    # Lines of Linux hosts stay where only simulated hosts were run.
+    linux = re.sub(r"(\| newreno)( \|.*\n)", r"\1\2\1, Linux\2", new)
+    assert "| newreno, Linux | " in linux
+    assert refresh.TABLE.sub(lambda m: refresh.table_of(m, {"hotspot": hotspot}), linux) == linux
     assert "| tcp |" in refresh.measured(hotspot)
     # A claim on hosts that were not run keeps its table.
     text = "<!-- measured -->\nold\n<!-- end -->\n"
