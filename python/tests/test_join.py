@@ -324,7 +324,7 @@ def test_frames_are_taken_once_and_in_their_order() -> None:
         data = b'{"two": 2}'
         again = len(data).to_bytes(4, "big") + data + client._code(client._send, 0, data)
         raw.sendall(again)
-        with pytest.raises(link.LinkError, match="token of the other side"):
+        with pytest.raises(link.LinkError, match="another token"):
             engine.receive_json()
 
 
