@@ -39,7 +39,7 @@ struct Walk<'a> {
 }
 
 /// Departures by which walks go back before others do: what is near them fits into the processor's cache.
-const PACE: usize = 1024;
+const PACE: usize = 2048;
 
 /// Divides stretches of time. `begin` makes what the time of each is added to. Returns the sums and the parts that are
 /// kept, in the order of the stretches.
