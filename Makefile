@@ -32,7 +32,7 @@ LIBADU := python/firstlight/libadu.so
 SHARE := python/firstlight/share
 HADOOP := hadoop/target/class-path
 DEBIAN := bc bison bpftool build-essential ca-certificates chromium chromium-driver clang default-jdk-headless flex \
-  iperf3 iproute2 iputils-ping libbpf-dev libelf-dev libssl-dev maven netcat-openbsd python3-venv xz-utils
+  iperf3 iproute2 iputils-ping libbpf-dev libelf-dev libssl-dev maven netcat-openbsd python3-venv tcpdump xz-utils
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)

@@ -77,7 +77,7 @@ def main() -> None:
     result = fl.load(out)
     assert result.capture is not None
     print("tcpdump:", report(seen(out / "programs")))
-    print("fabric:", report(captured._read(result.capture, FULL)))
+    print("fabric:", report(captured.read(result.capture, FULL)))
     print("invalid:", "; ".join(result.invalid) if result.invalid else "no")
 
 

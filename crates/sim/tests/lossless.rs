@@ -1,5 +1,5 @@
-//! Lossless Ethernet: nothing is lost with the headroom, something without it; which port waits for which, how long,
-//! and deadlocks.
+//! Lossless Ethernet. Nothing is lost with the headroom, and something is without it. Pauses are charged to the port
+//! that caused them, for as long as they last, and deadlocks are found.
 
 mod harness;
 

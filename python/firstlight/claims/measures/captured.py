@@ -92,12 +92,12 @@ def _arrivals(result: Result) -> Times:
     """When full data packets of the pair arrived at the receivers, after the warm-up (us of the network)."""
     spec = result.manifest["spec"]
     assert result.capture is not None, "the experiment has no capture: measure.capture = true"
-    times = _read(result.capture, int(_bits(result)) // 8)
+    times = read(result.capture, int(_bits(result)) // 8)
     return times[times >= in_us(spec["warmup"])]
 
 
 @lru_cache(maxsize=2)
-def _read(file: Path, size: int) -> Times:
+def read(file: Path, size: int) -> Times:
     """The times of IP packets of ``size`` bytes in a capture, in us."""
     content, at, found = file.read_bytes(), 0, []
     while at + HEADER.size <= len(content):
