@@ -604,8 +604,14 @@ def start(file: Path, *words: str) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heeds_signals,
     )
+
+
+def heeds_signals() -> None:
+    """Undo what a shell's ``&`` and ``nohup`` have made the tests ignore."""
+    for one in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_DFL)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
