@@ -9,8 +9,8 @@
 //! - The connection starts with rho packets instead of ten: 1 at an RTT of 20 ms, 4 at 100 ms.
 //! - ACKs are counted, as in the paper, and not packets. Where the receiver acknowledges every second packet, that is
 //!   half of Reno's increase in congestion avoidance.
-//! - In congestion avoidance an ACK adds whole 128ths of a packet, but at least 1 / cwnd: at 60 ms 2/128 up to a window
-//!   of 361 packets, then 1/128.
+//! - In congestion avoidance an ACK adds whole 128ths of a packet, and 1 / cwnd where these are none: at 60 ms 2/128 up
+//!   to a window of 361 packets, then 1/128.
 //! - ACKs that find packets out of order grow the window as in Reno, and their packets are counted with the others.
 
 use super::newreno::{NewReno, NewRenoConfig};
