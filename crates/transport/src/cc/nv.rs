@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// 200 packets at twice the smallest RTT: W = 100, and the window loses 0.3 of the 90 packets above W + 10.
+    /// 200 packets at twice the smallest RTT: W = 100, and the window loses 38/128 of the 90 packets above W + 10.
     #[test]
     fn window_is_what_the_rate_fills_and_ten_packets() {
         let (mut nv, mut window) =
@@ -253,7 +253,7 @@ mod tests {
         nv.clear();
         nv.mean = Some(2000);
         (0..2).for_each(|_| round(&mut nv, &mut window, 2000));
-        assert_eq!((window.cwnd, window.ssthresh), (173, 110));
+        assert_eq!((window.cwnd, window.ssthresh), (174, 110));
         assert_eq!(
             nv.ssthresh(&Window { cwnd: 160, ssthresh: 100, ..Window::new(1) }, false),
             127,
