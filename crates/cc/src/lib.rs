@@ -134,7 +134,8 @@ pub struct Delivery {
     pub interval: Option<Span>,
     /// The sender had too little data while the sample was taken, so that the sample may be too low.
     pub limited: bool,
-    /// Packets in flight when the sample's packet had been sent, that packet included.
+    /// Packets from the oldest one that was not acknowledged when the sample's packet was sent to the end of the burst
+    /// that it was sent in.
     pub flight_at_send: u32,
     /// Packets in flight before this ACK.
     pub flight_before: u32,

@@ -13,10 +13,12 @@
 //! - from W on: 4/20 of a packet up to W + 4, then (cwnd - W) / 3, from W + 48 on 16.
 //!
 //! All of these are multiplied by the average number of packets that an ACK acknowledges (weight of the newest ACK:
-//! 1/16), so that delayed ACKs do not slow the search down; the increase counts packets, so that they double it.
+//! 1/16), so that delayed ACKs do not slow the search down; the increase counts packets, so that they double it. All
+//! numbers are whole, and the average in whole 16ths. The increase is found anew when the window has changed, and after
+//! 1/32 s.
 
 use super::{Ack, CongestionControl, ControllerConfig, Window};
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
 
 /// The factor of a window at congestion.
 const BETA: f64 = 819.0 / 1024.0;
@@ -28,8 +30,8 @@ const S_MAX: u32 = 16;
 const B: u32 = 4;
 /// Round trips in which the window grows by B packets close to W.
 const SMOOTH: u32 = 20;
-/// Weight of the newest ACK in the average of packets per ACK.
-const ACK_GAIN: f64 = 1.0 / 16.0;
+/// The newest ACK is one of so many in the average of packets per ACK.
+const ACKS: u32 = 16;
 
 /// BIC (Xu, Harfoush and Rhee, 2004).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,36 +49,60 @@ pub struct Bic {
     last_max: u32,
     /// W before the last congestion, for undo.
     last_max_before: u32,
-    /// Average number of packets that an ACK acknowledges.
-    packets_per_ack: f64,
+    /// Average number of packets that an ACK acknowledges, in 16ths.
+    average: u32,
+    /// The window for which the increase was found, and the host's tick.
+    found: (u32, u64),
+    /// Packets acknowledged for each packet of growth.
+    per: u32,
+    tick: Span,
 }
 
 impl Bic {
-    /// A controller for one connection.
-    pub fn new(_config: BicConfig, _tick: Span) -> Self {
-        Bic { last_max: 0, last_max_before: 0, packets_per_ack: 2.0 }
+    /// A controller for one connection on a host whose clock has this tick.
+    pub fn new(_config: BicConfig, tick: Span) -> Self {
+        let average = 2 * ACKS;
+        Bic { last_max: 0, last_max_before: 0, average, found: (0, 0), per: 1, tick }
     }
 
     /// Packets acknowledged for each packet of growth, if ACKs acknowledge one each.
-    fn per_packet(&self, cwnd: u32) -> f64 {
-        let (window, smooth) = (f64::from(cwnd), f64::from(SMOOTH) / f64::from(B));
-        let fastest = f64::from(S_MAX);
+    fn per_packet(&self, cwnd: u32) -> u32 {
+        let close = cwnd * SMOOTH / B;
         if cwnd < self.last_max {
             let step = (self.last_max - cwnd) / B;
-            return match step {
-                0..=1 => window * smooth,
-                _ => window / f64::from(step.min(S_MAX)),
-            };
+            return if step <= 1 { close } else { cwnd / step.min(S_MAX) };
         }
         let above = cwnd - self.last_max;
-        if above < B { window * smooth } else { window / (f64::from(above) / f64::from(B - 1)).min(fastest) }
+        if above < B {
+            close
+        } else if above < S_MAX * (B - 1) {
+            cwnd * (B - 1) / above
+        } else {
+            cwnd / S_MAX
+        }
+    }
+
+    /// Finds the increase anew where the window has changed, or after 1/32 s.
+    fn find_increase(&mut self, cwnd: u32, now: Time) {
+        let tick = self.tick.as_ps().max(1);
+        let now = now.as_ps() / tick;
+        if self.found.0 == cwnd && now - self.found.1 <= Span::from_ms(1000).as_ps() / tick / 32 {
+            return;
+        }
+        self.found = (cwnd, now);
+        self.per = if cwnd <= LOW_WINDOW {
+            cwnd
+        } else {
+            // At most 1.5 times the window in a round trip.
+            (self.per_packet(cwnd) * ACKS / self.average).max(2)
+        };
     }
 }
 
 impl CongestionControl for Bic {
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
-        if ack.advanced > 0 && !ack.reducing {
-            self.packets_per_ack += (f64::from(ack.advanced) - self.packets_per_ack) * ACK_GAIN;
+        if ack.open {
+            self.average = self.average + ack.advanced - self.average / ACKS;
         }
     }
 
@@ -85,16 +111,10 @@ impl CongestionControl for Bic {
         if window.in_slow_start() {
             acked = window.slow_start(acked);
         }
-        if acked == 0 {
-            return;
+        if acked > 0 {
+            self.find_increase(window.cwnd, ack.now);
+            window.additive_increase(self.per, acked);
         }
-        let per = if window.cwnd <= LOW_WINDOW {
-            window.cwnd
-        } else {
-            // At most 1.5 times the window in a round trip.
-            ((self.per_packet(window.cwnd) / self.packets_per_ack) as u32).max(2)
-        };
-        window.additive_increase(per, acked);
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
@@ -113,7 +133,7 @@ impl CongestionControl for Bic {
     }
 
     fn on_repeated_timeout(&mut self) {
-        self.last_max = 0;
+        (self.last_max, self.average, self.found) = (0, 2 * ACKS, (0, 0));
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {

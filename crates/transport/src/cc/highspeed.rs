@@ -120,8 +120,8 @@ impl CongestionControl for HighSpeed {
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        let kept = f64::from(window.cwnd) * (1.0 - self.row.decrease);
-        (kept as u32).max(window.floor)
+        let lost = f64::from(window.cwnd) * self.row.decrease;
+        (window.cwnd - lost as u32).max(window.floor)
     }
 }
 

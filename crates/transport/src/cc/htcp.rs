@@ -62,6 +62,8 @@ pub struct Htcp {
     congested_throughput: f64,
     /// The throughput at the last congestion was that at the one before.
     steady: bool,
+    /// What the next ACK counts for growth: packets that the last one has acknowledged, while nothing was out of order.
+    acked: u32,
 }
 
 impl Htcp {
@@ -80,6 +82,7 @@ impl Htcp {
             throughput: 0.0,
             congested_throughput: 0.0,
             steady: false,
+            acked: 0,
         }
     }
 
@@ -129,6 +132,9 @@ impl CongestionControl for Htcp {
 
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
         self.now = ack.now;
+        if ack.open {
+            self.acked = ack.advanced;
+        }
         if !ack.reducing {
             self.measure(ack);
         }
@@ -137,11 +143,14 @@ impl CongestionControl for Htcp {
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
         if window.in_slow_start() {
             window.slow_start(ack.delivered);
-        } else if f64::from(window.credit) * self.alpha() >= f64::from(window.cwnd) {
+            return;
+        }
+        let acked = std::mem::replace(&mut self.acked, 1);
+        if f64::from(window.credit) * self.alpha() >= f64::from(window.cwnd) {
             window.cwnd += 1;
             window.credit = 0;
         } else {
-            window.credit += ack.delivered;
+            window.credit += acked;
         }
     }
 

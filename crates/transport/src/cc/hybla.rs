@@ -9,9 +9,11 @@
 //! - The connection starts with rho packets instead of ten: 1 at an RTT of 20 ms, 4 at 100 ms.
 //! - ACKs are counted, as in the paper, and not packets. Where the receiver acknowledges every second packet, that is
 //!   half of Reno's increase in congestion avoidance.
-//! - In congestion avoidance an ACK adds whole 128ths of a packet, but at least 1 / cwnd: at 60 ms 2/128 up to a window
-//!   of 361 packets, then 1/128.
+//! - In congestion avoidance an ACK adds whole 128ths of a packet, and 1 / cwnd where these are none: at 60 ms 2/128 up
+//!   to a window of 361 packets, then 1/128.
+//! - ACKs that find packets out of order grow the window as in Reno, and their packets are counted with the others.
 
+use super::newreno::{NewReno, NewRenoConfig};
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, Start, Window};
 use firstlight_units::Span;
 
@@ -58,12 +60,14 @@ pub struct Hybla {
     rho: f64,
     /// Fractions of a packet that the window has still to grow.
     fraction: f64,
+    reno: NewReno,
 }
 
 impl Hybla {
     /// A controller for one connection.
-    pub fn new(config: HyblaConfig, _tick: Span) -> Self {
-        Hybla { rtt0: config.rtt0.as_secs_f64(), base: Span::MAX, rho: 1.0, fraction: 0.0 }
+    pub fn new(config: HyblaConfig, tick: Span) -> Self {
+        let reno = NewReno::new(NewRenoConfig {}, tick);
+        Hybla { rtt0: config.rtt0.as_secs_f64(), base: Span::MAX, rho: 1.0, fraction: 0.0, reno }
     }
 
     fn measure(&mut self, srtt: Option<Span>) {
@@ -71,16 +75,6 @@ impl Hybla {
             self.base = srtt;
             self.rho = ((EIGHTHS * srtt.as_secs_f64() / self.rtt0).floor() / EIGHTHS).max(1.0);
         }
-    }
-
-    /// Packets that an ACK adds to a window.
-    fn increase(&self, window: &Window) -> f64 {
-        if window.in_slow_start() {
-            return libm::exp2(self.rho) - 1.0;
-        }
-        let cwnd = f64::from(window.cwnd);
-        let steps = (STEPS * self.rho * self.rho / cwnd).floor();
-        (steps / STEPS).max(1.0 / cwnd)
     }
 }
 
@@ -94,12 +88,28 @@ impl CongestionControl for Hybla {
         self.measure(ack.srtt);
     }
 
-    fn grow(&mut self, window: &mut Window, _ack: &Ack) {
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        if !ack.open {
+            self.reno.grow(window, ack);
+            return;
+        }
         let slow_start = window.in_slow_start();
-        self.fraction += self.increase(window);
-        let whole = self.fraction.floor();
+        let increase = if slow_start {
+            libm::exp2(self.rho) - 1.0
+        } else {
+            window.credit += 1;
+            (STEPS * self.rho * self.rho / f64::from(window.cwnd)).floor() / STEPS
+        };
+        self.fraction += increase;
+        let mut whole = self.fraction.floor();
         self.fraction -= whole;
-        window.cwnd = window.cwnd.saturating_add(whole as u32);
+        if increase == 0.0 && window.credit >= window.cwnd {
+            whole = 1.0;
+        }
+        if whole > 0.0 {
+            window.cwnd = window.cwnd.saturating_add(whole as u32);
+            window.credit = 0;
+        }
         if slow_start {
             window.cwnd = window.cwnd.min(window.ssthresh);
         }

@@ -1,36 +1,53 @@
 //! NV, "New Vegas": the window keeps what the measured rate fills, and a few packets more (Brakmo, "TCP-NV: Congestion
 //! Avoidance for Data Centers", Linux Plumbers Conference 2010; there is no paper).
 //!
-//! An ACK gives a rate, the packets in flight when its newest packet was sent by its RTT. With the largest rate of a
-//! round trip the window W = rate RTTmin fills the path. Where cwnd > W + pad (10 packets) the flow is congested: cwnd
-//! loses 0.3 of the excess, and at least a packet, the threshold becomes W + pad, and growth stops. A loss leaves 0.8
-//! of the window and stops growth, too. Growth, which is Reno's, begins again when no packet waits, cwnd <= W to 3 %.
+//! An ACK gives a rate, the packets that were out when its newest packet had been sent by the RTT, which is the mean of
+//! this sample and the mean before. With the largest rate of a round trip the window W = rate RTTmin fills the path.
+//! - Where cwnd > W + pad (10 packets) the flow is congested: cwnd loses 0.3 of the excess, at least 2 packets, the
+//!   threshold becomes W + pad, and growth stops.
+//! - Where cwnd <= W + pad - 2 growth, which is Reno's, begins again.
+//! - A loss leaves 0.8 of the window. Growth stops, and rates and RTTmin are measured anew from the end of the recovery
+//!   on.
+//! - A timeout halves the pace of growth, down to 1/256 of Reno's. It doubles again whenever growth was found to be
+//!   allowed nine times.
 //!
-//! Measured on Linux 7.2 (`/sys/module/tcp_nv`: pad 10, least window 2, reset period 5 s):
+//! Measured on Linux 7.2 (`/sys/module/tcp_nv` has the numbers: pad 10 and its buffer of 2, least window 2, ACKs and
+//! round trips that are enough, reset period 5 s):
 //! - 40 packets in slow start fall to 37 with a threshold of 29; on a path of 170 packets the window stops at 179;
 //! - losses leave 819/1024 of the window, rounded down: 160 packets fall to 127;
 //! - windows of 2 and 3 packets with an RTT of four times RTTmin do not grow, nor do they in 15 ACKs without a queue;
-//!   after 50 ACKs they do: here growth begins again after 20 ACKs, and congestion is found after 60, 30 in slow start;
+//!   after 50 ACKs they do: growth begins again at the end of a round trip when there are 20 ACKs, and congestion is
+//!   found with 60, 30 where the window was never reduced, of at least two round trips;
 //! - RTTmin is replaced by a recent one after 8.0 to 13.6 s, that is 1.6 to 2.7 reset periods (here: drawn uniformly),
 //!   so that a flow that is alone adds 7 packets to its own queue each time.
 
 use super::draw::Draw;
 use super::round::Round;
-use super::{Ack, CongestionControl, ControllerConfig, Delivery, NewReno, NewRenoConfig, Start, Window};
+use super::{Ack, CongestionControl, ControllerConfig, Delivery, Start, Window};
 use firstlight_units::{Span, Time};
 
-/// Packets that may wait in queues.
-const PAD: f64 = 10.0;
-/// The share of the excess by which congestion shrinks the window.
-const CUT: f64 = 0.3;
+/// Packets that may wait in queues, and by how many fewer may wait where the window grows.
+const PAD: u32 = 10;
+const PAD_BUFFER: u32 = 2;
+/// The share of the excess by which congestion shrinks the window: 30 %, in 128ths.
+const CUT: (u32, u32) = (38, 128);
 /// The window's factor at a loss.
-const LOSS: f64 = 819.0 / 1024.0;
-/// ACKs until rates may tell congestion, in congestion avoidance and in slow start.
-const ENOUGH: (u32, u32) = (60, 30);
-/// The factor of W up to which the window counts as one without a queue.
-const EMPTY: f64 = 1.03;
-/// ACKs until rates may tell that nothing waits.
+const LOSS: (u64, u64) = (819, 1024);
+/// ACKs until rates may tell congestion; where the window was never reduced; until growth may begin again.
+const ENOUGH: u32 = 60;
+const ENOUGH_AT_FIRST: u32 = 30;
 const ENOUGH_TO_GROW: u32 = 20;
+/// Round trips until rates may tell congestion, and after which growth stops while they cannot tell.
+const ENOUGH_ROUNDS: u32 = 2;
+const STOP_ROUNDS: u32 = 10;
+/// The least window for which growth is worked out.
+const LEAST: u32 = 4;
+/// Growth is slowed down by this power of two at most.
+const SLOWEST: u32 = 8;
+/// How often growth is found to be allowed until it is slowed down less.
+const CALM: u32 = 8;
+/// Rates are counted in packets in so many microseconds.
+const PER: u64 = 80_000;
 /// Bounds of the time in milliseconds after which RTTmin is measured anew.
 const RESET_MS: (u64, u64) = (8_000, 13_500);
 
@@ -43,37 +60,51 @@ impl ControllerConfig for NvConfig {
     const LINUX: Option<&'static str> = Some("nv");
 }
 
-/// The state of NV.
+/// The state of NV. Times are in microseconds.
 #[derive(Clone, Debug)]
 pub struct Nv {
-    min_rtt: Span,
+    min_rtt: u64,
     /// The smallest RTT since half of the time to the next reset.
-    recent: Span,
+    recent: u64,
     reset: Time,
     halfway: Time,
-    /// The largest rate in packets per second, and the ACKs that it is the largest of.
-    rate: f64,
+    /// The mean RTT.
+    mean: Option<u64>,
+    /// The largest rate, and the ACKs and round trips that it is the largest of.
+    rate: u64,
     acks: u32,
+    rounds: u32,
     round: Round,
+    /// Everything before this stream offset is acknowledged.
+    una: u64,
     may_grow: bool,
+    /// There was congestion: all is measured anew.
+    anew: bool,
+    /// Growth is slowed down by this power of two, and how often growth was found to be allowed since it was.
+    slowed: u32,
+    calm: u32,
     draw: Draw,
-    reno: NewReno,
 }
 
 impl Nv {
     /// A controller for one connection.
-    pub fn new(_config: NvConfig, tick: Span) -> Self {
+    pub fn new(_config: NvConfig, _tick: Span) -> Self {
         Nv {
-            min_rtt: Span::MAX,
-            recent: Span::MAX,
+            min_rtt: u64::MAX,
+            recent: u64::MAX,
             reset: Time::ZERO,
             halfway: Time::ZERO,
-            rate: 0.0,
+            mean: None,
+            rate: 0,
             acks: 0,
+            rounds: 0,
             round: Round::default(),
+            una: 0,
             may_grow: true,
+            anew: false,
+            slowed: 0,
+            calm: 0,
             draw: Draw::default(),
-            reno: NewReno::new(NewRenoConfig {}, tick),
         }
     }
 
@@ -81,38 +112,64 @@ impl Nv {
         let span = Span::from_ms(RESET_MS.0 + self.draw.below(RESET_MS.1 - RESET_MS.0));
         self.reset = now + span;
         self.halfway = now + span / 2;
-        self.recent = Span::MAX;
+        self.recent = u64::MAX;
     }
 
-    fn measure(&mut self, rtt: Span, flight_at_send: u32, now: Time) {
-        self.min_rtt = self.min_rtt.min(rtt);
-        if now >= self.halfway {
-            self.recent = self.recent.min(rtt);
+    fn begin_anew(&mut self) {
+        self.anew = false;
+        self.mean = None;
+        self.round.begin(self.una);
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        (self.rate, self.acks, self.rounds) = (0, 0, 0);
+    }
+
+    fn measure(&mut self, rtt: u64, flight: u32, now: Time) {
+        let mean = self.mean.map_or(rtt, |mean| u64::midpoint(mean, rtt)).max(1);
+        if self.mean.replace(mean).is_none() {
+            self.min_rtt = mean;
         }
-        if now >= self.reset && self.recent < Span::MAX {
+        self.min_rtt = self.min_rtt.min(mean);
+        if now >= self.halfway {
+            self.recent = self.recent.min(mean);
+        }
+        if now >= self.reset && self.recent < u64::MAX {
             self.min_rtt = self.recent;
-            self.may_grow = true;
             self.plan_reset(now);
         }
         self.acks += 1;
-        self.rate = self.rate.max(f64::from(flight_at_send) / rtt.as_secs_f64());
+        self.rate = self.rate.max(u64::from(flight) * PER / mean);
     }
 
     fn end_round(&mut self, window: &mut Window) {
-        let enough = if window.in_slow_start() { ENOUGH.1 } else { ENOUGH.0 };
-        let filling = self.rate * self.min_rtt.as_secs_f64();
-        let most = filling + PAD;
-        let cwnd = f64::from(window.cwnd);
-        if cwnd <= filling * EMPTY {
-            self.may_grow |= self.acks >= ENOUGH_TO_GROW;
-        } else if cwnd > most && self.acks >= enough {
-            self.may_grow = false;
-            window.cwnd = ((cwnd - (CUT * (cwnd - most)).max(1.0)) as u32).max(window.floor);
-            window.ssthresh = (most as u32).clamp(window.floor, window.cwnd);
+        self.rounds += 1;
+        let most = (self.rate * self.min_rtt / PER) as u32 + PAD;
+        if window.cwnd > most {
+            let enough = if window.ssthresh == u32::MAX { ENOUGH_AT_FIRST } else { ENOUGH };
+            if self.rounds < ENOUGH_ROUNDS || self.acks < enough {
+                self.may_grow &= self.rounds <= STOP_ROUNDS;
+                return;
+            }
+            (self.may_grow, self.calm) = (false, 0);
+            let excess = window.cwnd - most;
+            let cut = if excess > 2 { (excess * CUT.0 / CUT.1).max(2) } else { excess };
+            window.cwnd = (window.cwnd - cut).max(window.floor);
+            window.ssthresh = most.max(window.floor);
+        } else if window.cwnd <= most - PAD_BUFFER {
+            if self.acks < ENOUGH_TO_GROW {
+                return;
+            }
+            self.may_grow = true;
+            self.calm += 1;
+            if self.slowed > 0 && self.calm > CALM {
+                (self.slowed, self.calm) = (self.slowed - 1, 0);
+            }
+        } else {
+            return;
         }
-        if self.acks >= enough {
-            (self.rate, self.acks) = (0.0, 0);
-        }
+        self.clear();
     }
 }
 
@@ -122,25 +179,46 @@ impl CongestionControl for Nv {
         self.plan_reset(start.now);
     }
 
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        if self.anew && ack.open {
+            self.begin_anew();
+        }
+    }
+
     fn on_delivery(&mut self, window: &mut Window, ack: &Ack, delivery: &Delivery) -> bool {
-        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero() && ack.open) {
-            self.measure(rtt, delivery.flight_at_send, ack.now);
+        if let Some(rtt) = ack.rtt.filter(|_| !self.anew) {
+            let flight = if ack.advanced > 0 { delivery.flight_at_send } else { 0 };
+            self.measure((Time::ZERO + rtt).whole_us(), flight, ack.now);
+            if self.round.ends(ack) {
+                self.end_round(window);
+            }
         }
-        if self.round.ends(ack) && ack.open && self.rate > 0.0 {
-            self.end_round(window);
-        }
+        self.una = ack.una;
         false
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        if self.may_grow {
-            self.reno.grow(window, ack);
+        if !self.may_grow {
+            return;
+        }
+        let acked = if window.in_slow_start() { window.slow_start(ack.delivered) } else { ack.delivered };
+        if acked > 0 {
+            let per = if self.slowed > 0 { window.cwnd << self.slowed } else { window.cwnd.max(LEAST) };
+            window.additive_increase(per, acked);
         }
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        self.may_grow = false;
-        ((f64::from(window.cwnd) * LOSS) as u32).max(window.floor)
+        (self.may_grow, self.anew) = (false, true);
+        ((u64::from(window.cwnd) * LOSS.0 / LOSS.1) as u32).max(window.floor)
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window) {
+        self.on_repeated_timeout();
+    }
+
+    fn on_repeated_timeout(&mut self) {
+        self.slowed = (self.slowed + 1).min(SLOWEST);
     }
 
     fn wants_delivery(&self) -> bool {
@@ -158,22 +236,24 @@ mod tests {
         let packets = window.cwnd;
         for i in 0..u64::from(packets) {
             let next = una + u64::from(packets);
-            let ack = Ack { delivered: 1, rtt, srtt: rtt, open: true, una: una + i, next, ..Ack::default() };
+            let ack = Ack { delivered: 1, advanced: 1, rtt, srtt: rtt, open: true, una: una + i, next, ..Ack::default() };
             nv.on_delivery(window, &ack, &Delivery { flight_at_send: packets, ..Delivery::default() });
             nv.grow(window, &ack);
         }
     }
 
-    /// 200 packets at twice the smallest RTT: W = 100, and the window loses 0.3 of the 90 packets above W + 10.
+    /// 200 packets at twice the smallest RTT: W = 100, and the window loses 38/128 of the 90 packets above W + 10.
     #[test]
     fn window_is_what_the_rate_fills_and_ten_packets() {
         let (mut nv, mut window) =
             (Nv::new(NvConfig {}, Span::ZERO), Window { cwnd: 200, ssthresh: 100, ..Window::new(1) });
         nv.reset = Time::MAX;
         nv.halfway = Time::MAX;
-        nv.min_rtt = Span::from_us(1000);
+        nv.measure(1000, 1, Time::ZERO);
+        nv.clear();
+        nv.mean = Some(2000);
         (0..2).for_each(|_| round(&mut nv, &mut window, 2000));
-        assert_eq!((window.cwnd, window.ssthresh), (173, 110));
+        assert_eq!((window.cwnd, window.ssthresh), (174, 110));
         assert_eq!(
             nv.ssthresh(&Window { cwnd: 160, ssthresh: 100, ..Window::new(1) }, false),
             127,

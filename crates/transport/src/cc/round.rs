@@ -4,12 +4,24 @@ use super::{Ack, Delivery};
 use firstlight_units::{Span, Time};
 
 /// Round trips, told apart by stream offsets: one ends when all is acknowledged that was in flight at its start.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     end: u64,
 }
 
+impl Default for Round {
+    /// The first round trip ends with the first byte.
+    fn default() -> Self {
+        Round { end: 1 }
+    }
+}
+
 impl Round {
+    /// A round trip begins whose last byte is before stream offset `next`.
+    pub(super) const fn begin(&mut self, next: u64) {
+        self.end = next;
+    }
+
     /// Whether this ACK ends a round trip; the next one then begins.
     pub(super) fn ends(&mut self, ack: &Ack) -> bool {
         let ends = ack.una > self.end;
@@ -41,43 +53,79 @@ pub(super) fn tick_of(now: Time, tick: Span) -> Time {
     now - part_of_tick(now - Time::ZERO, tick)
 }
 
-/// The smallest round-trip time of a connection and of its current round trip.
+/// What Vegas and its descendants measure, as Linux does: the smallest round-trip time of empty queues, and that of the
+/// present round trip. Both are a microsecond longer than they are. The round trip begins anew when nothing is known to
+/// be lost or out of order any more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundRtt {
-    /// Smallest round-trip time of the connection: that of empty queues.
+    /// BaseRTT: the smallest round-trip time since something was in flight.
     pub(super) base: Span,
-    /// Smallest round-trip time of this round.
+    /// The smallest round-trip time of this round trip.
     pub(super) min: Span,
-    /// Samples in this round.
+    /// Samples in this round trip.
     pub(super) samples: u32,
+    /// The round trip ends when more than this stream offset is acknowledged.
+    end: u64,
+    /// Everything before this stream offset is acknowledged.
+    una: u64,
+    /// Nothing is known to be lost or out of order.
+    open: bool,
 }
 
 impl Default for RoundRtt {
     fn default() -> Self {
-        RoundRtt { base: Span::MAX, min: Span::MAX, samples: 0 }
+        RoundRtt { base: Span::MAX, min: Span::MAX, samples: 0, end: 0, una: 0, open: true }
     }
 }
 
 impl RoundRtt {
+    /// Adds a sample.
+    pub(super) fn add(&mut self, rtt: Span) {
+        let rtt = rtt + Span::from_us(1);
+        self.base = self.base.min(rtt);
+        self.min = self.min.min(rtt);
+        self.samples += 1;
+    }
+
     /// Adds the sample of an ACK, if it has one.
-    pub(super) fn add(&mut self, ack: &Ack) {
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.open &= ack.open;
+        self.una = ack.una;
         if let Some(rtt) = ack.rtt {
-            self.base = self.base.min(rtt);
-            self.min = self.min.min(rtt);
-            self.samples += 1;
+            self.add(rtt);
         }
     }
 
-    /// Begins the next round.
-    pub(super) fn reset(&mut self) {
-        self.min = Span::MAX;
-        self.samples = 0;
+    /// Sending begins again after nothing was in flight.
+    pub(super) fn on_resume(&mut self) {
+        self.base = Span::MAX;
+        self.begin(self.una);
     }
 
-    /// The packets of a window that wait in queues: cwnd (min - base) / min.
-    pub(super) fn waiting(&self, cwnd: u32) -> f64 {
-        let share = (self.min - self.base).as_ps() as f64 / self.min.as_ps().max(1) as f64;
-        f64::from(cwnd) * share
+    /// Takes in what an ACK that lets the window grow has found. Returns whether nothing is lost or out of order.
+    pub(super) fn on_growth(&mut self, ack: &Ack) -> bool {
+        if ack.open && !self.open {
+            self.begin(ack.next);
+        }
+        self.open = ack.open;
+        self.open
+    }
+
+    /// Whether this ACK ends the round trip.
+    pub(super) const fn ends(&self, ack: &Ack) -> bool {
+        ack.una > self.end
+    }
+
+    /// The next round trip begins, whose last byte is before stream offset `next`.
+    pub(super) const fn begin(&mut self, next: u64) {
+        self.end = next;
+        (self.min, self.samples) = (Span::MAX, 0);
+    }
+
+    /// The stream offset at which the present round trip ends.
+    #[cfg(test)]
+    pub(super) const fn end(&self) -> u64 {
+        self.end
     }
 }
 

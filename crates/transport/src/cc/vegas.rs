@@ -11,6 +11,7 @@
 //! a round of two samples or fewer, and a connection that has lost something, grow as Reno does. BaseRTT is forgotten
 //! whenever nothing is in flight. Loss is Reno's.
 
+use super::round::RoundRtt;
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Span, Time};
 
@@ -49,18 +50,7 @@ impl ControllerConfig for VegasConfig {
 #[derive(Clone, Debug)]
 pub struct Vegas {
     config: VegasConfig,
-    /// BaseRTT: the smallest round-trip time since something was in flight.
-    base: Span,
-    /// The smallest round-trip time of this round.
-    rtt: Span,
-    /// The number of round-trip times measured in this round.
-    samples: u32,
-    /// The round ends when more than this stream offset is acknowledged.
-    round_end: u64,
-    /// Everything before this stream offset is acknowledged.
-    una: u64,
-    /// Nothing is known to be lost or out of order.
-    open: bool,
+    rtt: RoundRtt,
     reno: NewReno,
 }
 
@@ -71,26 +61,21 @@ impl Vegas {
     /// A controller for one connection.
     pub fn new(config: VegasConfig, tick: Span) -> Self {
         let reno = NewReno::new(NewRenoConfig {}, tick);
-        Vegas { config, base: Span::MAX, rtt: Span::MAX, samples: 0, round_end: 0, una: 0, open: true, reno }
-    }
-
-    fn begin_round(&mut self, next: u64) {
-        self.round_end = next;
-        (self.rtt, self.samples) = (Span::MAX, 0);
+        Vegas { config, rtt: RoundRtt::default(), reno }
     }
 
     /// The window that leaves nothing waiting, and how many packets wait.
     fn compare(&self, cwnd: u32) -> (u32, u64) {
-        let [base, rtt] = [self.base, self.rtt].map(|time| time.as_ps().max(1));
+        let [base, rtt] = [self.rtt.base, self.rtt.min].map(|time| time.as_ps().max(1));
         let target = u128::from(cwnd) * u128::from(base) / u128::from(rtt);
         let waiting = u128::from(cwnd) * u128::from(rtt - base) / u128::from(base);
         (target as u32, waiting.min(u64::MAX.into()) as u64)
     }
 
     fn end_round(&mut self, window: &mut Window, ack: &Ack) {
-        if self.samples <= FEW {
+        if self.rtt.samples <= FEW {
             self.reno.grow(window, ack);
-            return self.begin_round(ack.next);
+            return self.rtt.begin(ack.next);
         }
         let (target, waiting) = self.compare(window.cwnd);
         let slow_start = window.in_slow_start();
@@ -108,36 +93,23 @@ impl Vegas {
         }
         window.cwnd = window.cwnd.max(window.floor);
         window.ssthresh = window.ssthresh.max(window.cwnd / 2 + window.cwnd / 4).max(window.floor);
-        self.begin_round(ack.next);
+        self.rtt.begin(ack.next);
     }
 }
 
 impl CongestionControl for Vegas {
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
-        self.open &= ack.open;
-        self.una = ack.una;
-        if let Some(rtt) = ack.rtt {
-            // In whole microseconds, and never none.
-            let rtt = rtt + Span::from_us(1);
-            self.base = self.base.min(rtt);
-            self.rtt = self.rtt.min(rtt);
-            self.samples += 1;
-        }
+        self.rtt.on_ack(ack);
     }
 
     fn on_resume(&mut self, _now: Time, _last_sent: Time) {
-        self.base = Span::MAX;
-        self.begin_round(self.una);
+        self.rtt.on_resume();
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.open && !self.open {
-            self.begin_round(ack.next);
-        }
-        self.open = ack.open;
-        if !self.open {
+        if !self.rtt.on_growth(ack) {
             self.reno.grow(window, ack);
-        } else if ack.una > self.round_end {
+        } else if self.rtt.ends(ack) {
             self.end_round(window, ack);
         } else if window.in_slow_start() {
             window.slow_start(ack.delivered);
@@ -155,7 +127,7 @@ mod tests {
 
     /// A round of ACKs for each packet of the window.
     fn round(vegas: &mut Vegas, window: &mut Window, rtt_us: u64) -> u32 {
-        let una = vegas.round_end + 1;
+        let una = vegas.rtt.end() + 1;
         let next = una + u64::from(window.cwnd) - 1;
         let rtt = Some(Span::from_us(rtt_us));
         for i in 0..u64::from(window.cwnd) {
@@ -207,7 +179,7 @@ mod tests {
         round(&mut vegas, &mut window, 104);
         window.cwnd = 40;
         let ends =
-            Ack { delivered: 1, una: vegas.round_end + 1, next: vegas.round_end + 2, open: true, ..Ack::default() };
+            Ack { delivered: 1, una: vegas.rtt.end() + 1, next: vegas.rtt.end() + 2, open: true, ..Ack::default() };
         vegas.grow(&mut window, &ends);
         assert_eq!((window.cwnd, window.ssthresh), (39, 38));
     }

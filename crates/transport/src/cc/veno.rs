@@ -33,8 +33,8 @@ impl ControllerConfig for VenoConfig {
 #[derive(Clone, Debug)]
 pub struct Veno {
     rtt: RoundRtt,
-    /// Nothing is known to be lost or out of order.
-    open: bool,
+    /// Samples of the connection.
+    samples: u32,
     /// Packets that wait in queues, at the last ACK that could raise the window.
     waiting: f64,
     /// The next packet of growth is the one that a congested path admits in two round trips.
@@ -46,13 +46,12 @@ impl Veno {
     /// A controller for one connection.
     pub fn new(_config: VenoConfig, tick: Span) -> Self {
         let reno = NewReno::new(NewRenoConfig {}, tick);
-        Veno { rtt: RoundRtt::default(), open: true, waiting: 0.0, due: true, reno }
+        Veno { rtt: RoundRtt::default(), samples: 0, waiting: 0.0, due: true, reno }
     }
 
-    /// N in started halves of a packet, of times that are a microsecond longer.
+    /// N in started halves of a packet.
     fn waiting_in_halves(&self, cwnd: u32, rtt: Span) -> f64 {
-        let [base, rtt] =
-            [self.rtt.base, rtt].map(|time| u128::from(time.as_ps()) + u128::from(Span::from_us(1).as_ps()));
+        let [base, rtt] = [self.rtt.base, rtt].map(|time| u128::from(time.as_ps()));
         let halves = 2 * u64::from(cwnd) - (2 * u128::from(cwnd) * base.min(rtt) / rtt) as u64;
         halves as f64 / 2.0
     }
@@ -71,25 +70,26 @@ impl Veno {
 
 impl CongestionControl for Veno {
     fn on_established(&mut self, _window: &mut Window, start: &Start) {
-        self.rtt.add(&Ack { rtt: start.srtt, ..Ack::default() });
+        if let Some(srtt) = start.srtt {
+            self.rtt.add(srtt);
+            self.samples = 1;
+        }
     }
 
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
-        self.rtt.add(ack);
-        self.open &= ack.open;
+        self.rtt.on_ack(ack);
+        self.samples += u32::from(ack.rtt.is_some());
     }
 
     fn on_resume(&mut self, _now: Time, _last_sent: Time) {
-        self.rtt.base = Span::MAX;
-        self.rtt.min = Span::MAX;
+        self.rtt.on_resume();
         self.due = true;
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        let reopens = std::mem::replace(&mut self.open, ack.open) != ack.open;
+        let open = self.rtt.on_growth(ack);
         let rtt = std::mem::replace(&mut self.rtt.min, Span::MAX);
-        let rtt = if reopens { Span::MAX } else { rtt };
-        if !ack.open || self.rtt.samples < ENOUGH {
+        if !open || self.samples < ENOUGH {
             return self.reno.grow(window, ack);
         }
         self.waiting = self.waiting_in_halves(window.cwnd, rtt);

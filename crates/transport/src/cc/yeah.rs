@@ -15,13 +15,13 @@
 //! bounds the fall; 461, 404, 354, 310 packets after losses in fast mode, half of 271 after 27 round trips in slow
 //! mode).
 
-use super::round::{Round, RoundRtt};
+use super::round::RoundRtt;
 use super::scalable::PER_PACKET;
 use super::{Ack, CongestionControl, ControllerConfig, Window};
-use firstlight_units::Span;
+use firstlight_units::{Span, Time};
 
 /// The longest queue in packets, Q_max.
-const MAX_QUEUE: f64 = 80.0;
+const MAX_QUEUE: u32 = 80;
 /// The inverse of the largest L in fast mode, phi.
 const PHI: u64 = 8;
 /// The inverse of the least share of the window that a loss in fast mode costs.
@@ -46,64 +46,61 @@ impl ControllerConfig for YeahConfig {
 #[derive(Clone, Debug)]
 pub struct Yeah {
     rtt: RoundRtt,
-    round: Round,
     /// Packets that wait in queues, at the end of the last round trip: Q.
     queue: u32,
     /// Round trips in slow mode since the last one in fast mode; 0 in fast mode.
     slow: u32,
     /// Round trips in fast mode.
     fast: u32,
-    /// The window that a Reno flow would have.
-    reno: Option<u32>,
+    /// The window that a Reno flow would have; 2 packets where there is no estimate.
+    reno: u32,
 }
 
 impl Yeah {
     /// A controller for one connection.
     pub fn new(_config: YeahConfig, _tick: Span) -> Self {
-        Yeah { rtt: RoundRtt::default(), round: Round::default(), queue: 0, slow: 0, fast: 0, reno: None }
+        Yeah { rtt: RoundRtt::default(), queue: 0, slow: 0, fast: 0, reno: 2 }
     }
 
     fn end_round(&mut self, window: &mut Window) {
-        if self.rtt.samples >= ENOUGH {
-            let queue = self.rtt.waiting(window.cwnd);
-            self.queue = queue as u32;
-            if queue > MAX_QUEUE || (self.rtt.min - self.rtt.base) * PHI > self.rtt.base {
-                self.slow_round(queue, window);
-            } else {
-                self.fast_round();
-            }
+        let [min, base] = [self.rtt.min, self.rtt.base].map(Span::as_ps);
+        self.queue = (u128::from(window.cwnd) * u128::from(min - base) / u128::from(min)) as u32;
+        if self.queue > MAX_QUEUE || (min - base) * PHI > base {
+            self.slow_round(window);
+        } else {
+            self.fast_round(window.floor);
         }
-        self.rtt.reset();
     }
 
-    fn slow_round(&mut self, queue: f64, window: &mut Window) {
-        let reno = self.reno.map_or((window.cwnd / 2).max(window.floor), |reno| reno + 1);
-        self.reno = Some(reno);
+    fn slow_round(&mut self, window: &mut Window) {
+        if self.queue > MAX_QUEUE && window.cwnd > self.reno {
+            window.cwnd = (window.cwnd - self.queue.min(window.cwnd / 2)).max(self.reno);
+            window.ssthresh = window.cwnd;
+        }
         self.slow += 1;
-        if queue > MAX_QUEUE && window.cwnd > reno {
-            window.cwnd = (window.cwnd - self.queue.min(window.cwnd / 2)).max(reno);
-            window.ssthresh = window.cwnd.max(window.floor);
-        }
+        self.reno = if self.reno <= window.floor { (window.cwnd / 2).max(window.floor) } else { self.reno + 1 };
     }
 
-    fn fast_round(&mut self) {
+    fn fast_round(&mut self, least: u32) {
         self.slow = 0;
         self.fast += 1;
         if self.fast > ZETA {
-            (self.fast, self.reno) = (0, None);
+            (self.fast, self.reno) = (0, least);
         }
     }
 }
 
 impl CongestionControl for Yeah {
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        self.rtt.add(ack);
-        if self.round.ends(ack) {
-            self.end_round(window);
-        }
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        self.rtt.on_ack(ack);
+    }
+
+    fn on_resume(&mut self, _now: Time, _last_sent: Time) {
+        self.rtt.on_resume();
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        self.rtt.on_growth(ack);
         let mut acked = ack.delivered;
         if window.in_slow_start() {
             acked = window.slow_start(acked);
@@ -112,13 +109,19 @@ impl CongestionControl for Yeah {
             let per = if self.slow > 0 { window.cwnd } else { window.cwnd.min(PER_PACKET) };
             window.additive_increase(per, acked);
         }
+        if self.rtt.ends(ack) {
+            if self.rtt.samples >= ENOUGH {
+                self.end_round(window);
+            }
+            self.rtt.begin(ack.next);
+        }
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        let half = window.cwnd / 2;
-        let decrease = if self.slow < RHO { self.queue.clamp(window.cwnd / DELTA, half.max(1)) } else { half };
+        let half = (window.cwnd / 2).max(window.floor);
+        let decrease = if self.slow < RHO { self.queue.min(half).max(window.cwnd / DELTA) } else { half };
         self.fast = 0;
-        self.reno = self.reno.map(|reno| (reno / 2).max(window.floor));
+        self.reno = (self.reno / 2).max(window.floor);
         window.cwnd.saturating_sub(decrease).max(window.floor)
     }
 }
@@ -129,10 +132,10 @@ mod tests {
 
     /// A round trip in which every packet of the window is acknowledged.
     fn round(yeah: &mut Yeah, window: &mut Window, rtt_us: u64) {
-        let (una, rtt) = (yeah.round.end() + 1, Some(Span::from_us(rtt_us)));
+        let (una, rtt) = (yeah.rtt.end() + 1, Some(Span::from_us(rtt_us)));
         let packets = u64::from(window.cwnd);
         for i in 0..packets {
-            let ack = Ack { delivered: 1, rtt, srtt: rtt, una: una + i, next: una + packets, ..Ack::default() };
+            let ack = Ack { delivered: 1, rtt, srtt: rtt, una: una + i, next: una + packets, open: true, ..Ack::default() };
             yeah.on_ack(window, &ack);
             yeah.grow(window, &ack);
         }
@@ -148,7 +151,7 @@ mod tests {
         assert_eq!(yeah.ssthresh(&window, false), 206 - 25, "an eighth");
         (0..3).for_each(|_| round(&mut yeah, &mut window, 12_000));
         assert_eq!(window.cwnd, 210, "the rounds after the first one at 12 ms are slow");
-        assert_eq!(yeah.reno, Some(105), "half of the window, and a round more");
+        assert_eq!(yeah.reno, 105, "half of the window, and a round more");
         assert_eq!(yeah.ssthresh(&window, false), 210 - 34, "the queue's length");
     }
 

@@ -5,6 +5,7 @@
 //! 2.2). Other connections have no records.
 
 use super::sender::{Phase, Sender};
+use super::terms::Terms;
 use crate::cc::{Ack, CongestionControl, Delivery};
 use firstlight_units::{Span, Time};
 use std::collections::VecDeque;
@@ -22,8 +23,8 @@ struct FlightRecord {
     first_sent: Time,
     /// The sender was limited by its data then.
     limited: bool,
-    /// Packets in flight then, this one included.
-    in_flight: u32,
+    /// Packets from the oldest one that was not acknowledged then to the end of the burst.
+    extent: u32,
 }
 
 /// State of a connection (section 3.1.1: C).
@@ -43,7 +44,7 @@ pub(crate) struct DeliveryRate {
 impl DeliveryRate {
     /// Section 3.2: packet `i` of the scoreboard leaves; `in_flight` counts that packet. One that leaves alone ends a
     /// time without data.
-    fn on_sent(&mut self, i: usize, in_flight: u32, now: Time) {
+    fn on_sent(&mut self, i: usize, in_flight: u32, extent: u32, now: Time) {
         if in_flight <= 1 {
             self.first_sent = now;
             self.delivered_at = now;
@@ -55,7 +56,7 @@ impl DeliveryRate {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             limited: self.limited_until > 0,
-            in_flight,
+            extent,
         };
         if i < self.records.len() {
             self.records[i] = record;
@@ -99,7 +100,7 @@ impl DeliveryRate {
             total_before: record.delivered,
             interval: Some(sending.max(acknowledging)).filter(|&span| span >= min_rtt && !span.is_zero()),
             limited: record.limited,
-            flight_at_send: record.in_flight,
+            flight_at_send: record.extent,
             ..Delivery::default()
         }
     }
@@ -108,9 +109,10 @@ impl DeliveryRate {
 impl Sender {
     /// Packet `i` of the scoreboard was sent, for the first time or again.
     #[inline]
-    pub(crate) fn record_sent(&mut self, i: usize, now: Time) {
+    pub(crate) fn record_sent(&mut self, i: usize, now: Time, terms: &Terms) {
         if let Some(rate) = &mut self.delivery_rate {
-            rate.on_sent(i, self.board.in_flight(), now);
+            let extent = (self.burst_end - self.una).div_ceil(terms.mss.into());
+            rate.on_sent(i, self.board.in_flight(), extent as u32, now);
         }
     }
 
@@ -152,11 +154,11 @@ mod tests {
     #[test]
     fn slower_of_sending_and_acknowledging_is_the_rate() {
         let mut rate = DeliveryRate::default();
-        (0..10).for_each(|i| rate.on_sent(i, i as u32 + 1, at(i as u64)));
+        (0..10).for_each(|i| rate.on_sent(i, i as u32 + 1, 10, at(i as u64)));
         // The ACK of the first packet, 100 ms after it, lets ten more leave at once.
         rate.on_popped(true, at(100));
         assert_eq!(rate.end_ack(Span::from_ms(100)).interval, Some(Span::from_ms(100)));
-        rate.on_sent(9, 10, at(100));
+        rate.on_sent(9, 10, 10, at(100));
         for i in 1..10 {
             rate.on_popped(true, at(100 + 2 * i));
             rate.end_ack(Span::from_ms(100));
@@ -171,8 +173,8 @@ mod tests {
     #[test]
     fn samples_without_data_are_limited_and_short_ones_none() {
         let mut rate = DeliveryRate::default();
-        rate.on_sent(0, 1, at(0));
-        rate.on_sent(1, 2, at(0));
+        rate.on_sent(0, 1, 1, at(0));
+        rate.on_sent(1, 2, 2, at(0));
         rate.on_popped(true, at(10));
         assert!(rate.end_ack(Span::from_ms(10)).limited, "the first packet ends a time without data");
         rate.on_delivered(0, at(11));

@@ -157,10 +157,10 @@ impl SendQueue {
         self.backlog > 0 && !self.writes
     }
 
-    /// Whether an ACK has arrived since a program that waits was last looked at. Unlike [`SendQueue::has_news`] it
-    /// changes nothing.
-    pub(crate) const fn has_seen_ack(&self) -> bool {
-        self.news
+    /// Whether the program waits for room and an ACK may have brought some. Unlike [`SendQueue::has_news`] it changes
+    /// nothing.
+    pub(crate) const fn looks_for_room(&self) -> bool {
+        self.news && self.waits()
     }
 
     /// Whether an ACK has arrived since this was last asked.
@@ -420,9 +420,6 @@ impl Sender {
         let window = u64::from(self.window.cwnd.max(LEAST_WINDOW).max(self.rack.reordering + 1));
         let wanted = (2 * window * segment).min(most);
         self.queue.limit = Limit::Tuned(limit.max(wanted), most);
-        if self.queue.waits() {
-            self.try_to_wake(terms);
-        }
     }
 }
 

@@ -312,17 +312,23 @@ impl Sender {
         if !self.queue.waits() {
             return false;
         }
-        let has_window = self.board.in_flight() < self.window.cwnd;
         if self.queue.has_news() {
-            if has_window {
-                self.enlarge_buffer(terms);
-            }
-            self.try_to_wake(terms);
+            self.look_for_room(terms);
         }
+        let has_window = self.board.in_flight() < self.window.cwnd;
         if has_window && !self.queue.writes() && self.next >= self.written {
             self.limits.set(Limited::ByBuffer, now);
         }
         self.queue.writes()
+    }
+
+    /// Makes the buffer larger where the window has room, and wakes a writer that waits if there is room for it now. As
+    /// in Linux that is done after each burst that an ACK releases, and at the end.
+    fn look_for_room(&mut self, terms: &Terms) {
+        if self.board.in_flight() < self.window.cwnd {
+            self.enlarge_buffer(terms);
+        }
+        self.try_to_wake(terms);
     }
 
     fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
@@ -391,10 +397,6 @@ impl Sender {
     /// Cuts a segment off the new data, if a burst goes on or one may begin.
     fn cut(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
         if self.next >= self.burst_end {
-            // As in Linux the buffer may grow between two bursts that one ACK has released.
-            if self.queue.has_seen_ack() && self.last_sent == now {
-                self.enlarge_buffer(terms);
-            }
             if !self.plan_burst(room, now, terms) {
                 return None;
             }
@@ -407,7 +409,7 @@ impl Sender {
             len += u64::from(marks.has(Mark::FIN) && self.queue.end > start);
         }
         self.board.push(Segment { start, sent: now, len: len as u32, marks });
-        self.record_sent(self.board.len() as usize - 1, now);
+        self.record_sent(self.board.len() as usize - 1, now, terms);
         self.next += len;
         if self.in_reduction() {
             self.prr_out += 1;
@@ -418,6 +420,9 @@ impl Sender {
         }
         // As in Linux a burst ends with a push; a lone packet does not, unless the program has pushed what is in it.
         let ends = self.next >= self.burst_end && start > self.burst_start;
+        if self.next >= self.burst_end && self.queue.looks_for_room() {
+            self.look_for_room(terms);
+        }
         Some(Outgoing::new(start, len as u32, false, marks, ends || self.goes_alone()))
     }
 
@@ -438,7 +443,7 @@ impl Sender {
 
     pub(crate) fn retransmit(&mut self, i: usize, now: Time, terms: &Terms) -> Outgoing {
         self.board.mark_retransmitted(i, now);
-        self.record_sent(i, now);
+        self.record_sent(i, now, terms);
         if self.first_retransmit_ts == 0 {
             self.first_retransmit_ts = timestamp(now);
         }
