@@ -44,7 +44,8 @@ const NONE: u64 = u64::MAX;
 #[expect(missing_docs, reason = "each field is the field of that name in Event, Ack, Start or Delivery")]
 pub struct RawEvent {
     pub kind: u32,
-    /// `marked`, `ece`, `reducing`, `open`, `limited`, `repairing`, in the bits from 0 on; bit 6: there is a latency.
+    /// `marked`, `ece`, `reducing`, `open`, `limited`, `repairing`, in the bits from 0 on; bit 6: there is a latency; bit 7:
+    /// `predicted`.
     pub flags: u32,
     pub now: u64,
     pub rtt: u64,
@@ -112,8 +113,8 @@ impl RawEvent {
     }
 
     fn of_ack(ack: &Ack) -> Self {
-        let Ack { ece, reducing, open, latency, .. } = *ack;
-        let flags = [false, ece, reducing, open, false, false, latency.is_some()];
+        let Ack { ece, reducing, open, predicted, latency, .. } = *ack;
+        let flags = [false, ece, reducing, open, false, false, latency.is_some(), predicted];
         RawEvent {
             flags: flags.iter().enumerate().map(|(bit, flag)| u32::from(*flag) << bit).sum(),
             now: ack.now.as_ps(),
@@ -147,6 +148,7 @@ impl RawEvent {
             ece: self.flag(1),
             reducing: self.flag(2),
             open: self.flag(3),
+            predicted: self.flag(7),
             una: self.una,
             next: self.next,
             mss: self.mss,
@@ -389,6 +391,7 @@ mod tests {
             ece: true,
             reducing: false,
             open: true,
+            predicted: true,
             una: 7,
             next: 8,
             mss: 9,

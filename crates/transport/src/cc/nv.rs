@@ -236,7 +236,8 @@ mod tests {
         let packets = window.cwnd;
         for i in 0..u64::from(packets) {
             let next = una + u64::from(packets);
-            let ack = Ack { delivered: 1, advanced: 1, rtt, srtt: rtt, open: true, una: una + i, next, ..Ack::default() };
+            let ack =
+                Ack { delivered: 1, advanced: 1, rtt, srtt: rtt, open: true, una: una + i, next, ..Ack::default() };
             nv.on_delivery(window, &ack, &Delivery { flight_at_send: packets, ..Delivery::default() });
             nv.grow(window, &ack);
         }

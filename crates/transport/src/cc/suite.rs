@@ -178,9 +178,11 @@ fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> 
         }
         let after = driver.window;
         let most = match op {
-            // Credit of a larger window gives a packet.
+            // Credit of a larger window gives a packet. Illinois may give one for each that it has counted, when alpha
+            // rises.
             WindowOp::Ack { packets, may_grow: true, .. } => {
-                before.cwnd.saturating_add(packets) + u32::from(before.credit >= before.cwnd)
+                let counted = if name == "illinois" { before.credit } else { 0 };
+                before.cwnd.saturating_add(packets) + counted.max(u32::from(before.credit >= before.cwnd))
             }
             _ => before.cwnd,
         };

@@ -135,7 +135,8 @@ mod tests {
         let (una, rtt) = (yeah.rtt.end() + 1, Some(Span::from_us(rtt_us)));
         let packets = u64::from(window.cwnd);
         for i in 0..packets {
-            let ack = Ack { delivered: 1, rtt, srtt: rtt, una: una + i, next: una + packets, open: true, ..Ack::default() };
+            let ack =
+                Ack { delivered: 1, rtt, srtt: rtt, una: una + i, next: una + packets, open: true, ..Ack::default() };
             yeah.on_ack(window, &ack);
             yeah.grow(window, &ack);
         }

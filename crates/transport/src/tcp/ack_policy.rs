@@ -296,9 +296,10 @@ impl AckPolicy {
         }
         c.held += 1;
         if c.until == Time::MAX {
-            let part = round_trip.saturating_mul(COMPRESSION_PERCENT) / 100;
-            // Counted from what a clock of nanoseconds shows.
-            c.until = Time::from_ns(now.whole_ns()) + part.min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
+            let part = (round_trip.saturating_mul(COMPRESSION_PERCENT) / 100).min(LONGEST_COMPRESSION);
+            // In whole nanoseconds, from what a clock of nanoseconds shows.
+            let part = Span::from_ns(part.as_ps() / Span::from_ns(1).as_ps());
+            c.until = Time::from_ns(now.whole_ns()) + part + COMPRESSION_SLACK;
             if self.timer > now {
                 c.until = c.until.min(self.timer);
             }

@@ -341,13 +341,18 @@ impl Receiver {
             // The timer expires in the same nanosecond, and first.
             self.send_held_ack(next, terms);
         }
-        // What was held back goes out before its report is pushed out, with what an older interval grows by.
-        let flushes = start > next && self.policy.holds_acks() && self.stream.crowds(start, end);
+        let arrival = self.stream.insert(start, end, kept);
+        // What was held back goes out before its report is pushed out, with what an older interval grows by and with
+        // what has arrived twice.
+        let flushes = arrival.is_beyond() && self.policy.holds_acks() && self.stream.crowds(start, end);
         if flushes {
             self.stream.extend_report(start, end);
             self.send_held_ack(next, terms);
         }
-        match self.stream.insert(start, end, kept) {
+        if arrival.is_beyond() {
+            self.stream.report(start, end);
+        }
+        match arrival {
             Arrival::InOrder { filled_gap, behind } => {
                 let upto = end.min(self.stream.next());
                 if filled_gap {

@@ -100,6 +100,16 @@ impl Sender {
             news.repeated = true;
         }
         self.rack_end_ack(terms.mss);
+        if ack < prior_una {
+            // Late. Linux 7.2 takes in what it has by SACK and repairs what that shows to be lost, but counts nothing of
+            // it: the window stays, and the controller does not see it.
+            if p.sacks() > 0 {
+                self.react(&mut news, prior_una, p.tsecr(), now, terms);
+            }
+            self.queue.attempt = Attempt::Usual;
+            self.wake_writer();
+            return true;
+        }
         let rtt = self.sample_rtt(&news, p.tsecr(), now, terms);
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
         let told = Ack {
@@ -112,11 +122,13 @@ impl Sender {
             ece,
             reducing: self.in_reduction(),
             open: self.phase == Phase::Open,
+            predicted: news.advanced && p.sacks() == 0 && p.window() == self.last_window,
             una: self.una,
             next: self.next,
             mss: terms.mss,
             timestamps: [p.tsval(), p.tsecr()],
         };
+        self.last_window = p.window();
         self.cc.on_ack(&mut self.window, &told);
         news.marked |= self.cc.backs_off();
         if self.probe_end.is_some() {

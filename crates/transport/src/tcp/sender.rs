@@ -73,6 +73,8 @@ pub(crate) struct Sender {
     pub(crate) queue: SendQueue,
     /// Where the peer's receive window ends.
     pub(crate) window_end: u64,
+    /// The window field of the last ACK.
+    pub(crate) last_window: u16,
     /// The largest window that the peer has offered.
     pub(crate) peer_window: u64,
     /// The window that the rate of bursts comes from, and the percentage of it that is sent in a round trip.
@@ -164,6 +166,7 @@ impl Sender {
             queue: SendQueue::new(terms),
             delivery_rate: cc.wants_delivery().then(Box::default),
             window_end: 0,
+            last_window: 0,
             peer_window: 0,
             rate: (terms.initial_window.min(terms.window_cap()), 200),
             window_scale: terms.scale(),
