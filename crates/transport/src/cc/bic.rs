@@ -93,8 +93,7 @@ impl Bic {
         self.per = if cwnd <= LOW_WINDOW {
             cwnd
         } else {
-            // At most 1.5 times the window in a round trip.
-            (self.per_packet(cwnd) * ACKS / self.average).max(2)
+            (self.per_packet(cwnd) * ACKS / self.average).max(1)
         };
     }
 }
