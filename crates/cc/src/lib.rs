@@ -237,4 +237,15 @@ pub trait CongestionControl {
     fn burst(&self) -> Bytes {
         Bytes::new(0)
     }
+
+    /// Packets that leave late make up for it, and the first ones of a connection are not paced, as Linux does it.
+    /// `false`: the distance between packets is strict.
+    fn makes_up(&self) -> bool {
+        false
+    }
+
+    /// How many windows a send buffer of tuned size has room for.
+    fn windows_buffered(&self) -> u64 {
+        2
+    }
 }

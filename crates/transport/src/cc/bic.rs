@@ -90,11 +90,7 @@ impl Bic {
             return;
         }
         self.found = (cwnd, now);
-        self.per = if cwnd <= LOW_WINDOW {
-            cwnd
-        } else {
-            (self.per_packet(cwnd) * ACKS / self.average).max(1)
-        };
+        self.per = if cwnd <= LOW_WINDOW { cwnd } else { (self.per_packet(cwnd) * ACKS / self.average).max(1) };
     }
 }
 

@@ -103,8 +103,8 @@ impl Illinois {
     fn end_round(&mut self, cwnd: u32) {
         if cwnd < SMALL_WINDOW {
             (self.alpha, self.beta) = (ALPHA_STEPS, BETA.1);
-        } else if self.samples > 0 {
-            let d = (self.sum / self.samples).saturating_sub(self.min_rtt);
+        } else if let Some(mean) = self.sum.checked_div(self.samples) {
+            let d = mean.saturating_sub(self.min_rtt);
             let d_m = self.max_rtt - self.min_rtt;
             self.find_alpha(d, d_m);
             self.beta = beta(d, d_m);

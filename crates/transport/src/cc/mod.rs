@@ -262,6 +262,18 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => CongestionControl::burst(c),)*
                 }
             }
+            fn makes_up(&self) -> bool {
+                match self {
+                    Controller::Own(c) => c.makes_up(),
+                    $(Controller::$Controller(c) => c.makes_up(),)*
+                }
+            }
+            fn windows_buffered(&self) -> u64 {
+                match self {
+                    Controller::Own(c) => c.windows_buffered(),
+                    $(Controller::$Controller(c) => c.windows_buffered(),)*
+                }
+            }
         }
     };
 }

@@ -178,10 +178,10 @@ fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> 
         }
         let after = driver.window;
         let most = match op {
-            // Credit of a larger window gives a packet. Illinois may give one for each that it has counted, when alpha
-            // rises.
+            // Credit of a larger window gives a packet. Illinois and BIC may give one for each that they have counted,
+            // when they grow faster than before.
             WindowOp::Ack { packets, may_grow: true, .. } => {
-                let counted = if name == "illinois" { before.credit } else { 0 };
+                let counted = if matches!(name, "illinois" | "bic") { before.credit } else { 0 };
                 before.cwnd.saturating_add(packets) + counted.max(u32::from(before.credit >= before.cwnd))
             }
             _ => before.cwnd,

@@ -87,14 +87,22 @@ impl DeliveryRate {
         }
     }
 
+    /// An ACK that comes late has reported packets: they are not counted.
+    pub(crate) fn forget(&mut self, packets: u32) {
+        self.delivered -= u64::from(packets);
+        self.newest = None;
+    }
+
     /// Section 3.3: the sample of an ACK. One that took less than the smallest round-trip time is none.
     fn end_ack(&mut self, min_rtt: Span) -> Delivery {
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         let Some(record) = self.newest.take() else { return Delivery { total: self.delivered, ..Delivery::default() } };
-        let sending = record.sent.saturating_since(record.first_sent);
-        let acknowledging = self.delivered_at.saturating_since(record.delivered_at);
+        // By a clock of whole microseconds, as Linux's.
+        let between = |start: Time, end: Time| Span::from_us(end.whole_us().saturating_sub(start.whole_us()));
+        let sending = between(record.first_sent, record.sent);
+        let acknowledging = between(record.delivered_at, self.delivered_at);
         Delivery {
             total: self.delivered,
             total_before: record.delivered,

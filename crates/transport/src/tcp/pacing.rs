@@ -1,7 +1,11 @@
 //! Pacing: a controller may ask for a span between the packets, besides the window.
 //!
+//! The distance between packets is strict, but for BBR, which is paced as on Linux 7.2 (measured): packets that leave
+//! later than they could have make up for it, for the next wait is that much shorter, at most by half; and the first
+//! packets of a connection are not paced.
+//!
 //! What it holds back is all that carries data: new data, retransmissions and probes, and no ACKs. A packet that may
-//! not go yet sets the time of waking, which is exact as a kernel's high-resolution timers are, without ticks. What
+//! not go yet sets the time of waking, in whole nanoseconds as a kernel's high-resolution timers are, without ticks. What
 //! goes out in a burst (`burst.rs`) is decided before; its packets then leave one by one. A probe or a timeout that
 //! comes due while everything waits for the pacer is put off: there is nothing that could have been lost.
 
@@ -10,6 +14,9 @@ use super::terms::Terms;
 use super::timer::Purpose;
 use crate::cc::CongestionControl;
 use firstlight_units::{Bytes, Time};
+
+/// Packets until a connection is paced: those that leave before its burst has this one do not wait.
+const FIRST: u64 = 10;
 
 /// When data may go out.
 #[derive(Clone, Copy, Debug)]
@@ -20,11 +27,17 @@ pub(crate) struct Pacer {
     pub(crate) wake: Time,
     /// When the current burst began, and its bytes.
     burst: (Time, u64),
+    /// Packets that have left.
+    sent: u32,
+    /// The next packet is one of the burst.
+    pub(crate) goes_on: bool,
+    /// By how many nanoseconds it began later than it could have, less what its packets have made up for.
+    late: u64,
 }
 
 impl Default for Pacer {
     fn default() -> Self {
-        Pacer { next: Time::ZERO, wake: Time::MAX, burst: (Time::ZERO, 0) }
+        Pacer { next: Time::ZERO, wake: Time::MAX, burst: (Time::ZERO, 0), sent: 0, goes_on: false, late: 0 }
     }
 }
 
@@ -32,19 +45,30 @@ impl Sender {
     /// A segment leaves.
     #[inline]
     pub(crate) fn pace(&mut self, len: u32, now: Time, terms: &Terms) {
-        let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(terms.header)));
-        if !wait.is_zero() {
-            self.pacer.next = self.pacer.next.max(now) + wait;
-            let (began, bytes) = self.pacer.burst;
-            self.pacer.burst = (now, u64::from(len) + if began == now { bytes } else { 0 });
+        let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(terms.header))).as_ps() / 1000;
+        self.pacer.sent = self.pacer.sent.saturating_add(1);
+        let left = self.burst_end.saturating_sub(self.next).div_ceil(u64::from(terms.mss));
+        let makes_up = self.cc.makes_up();
+        if wait == 0 || (makes_up && u64::from(self.pacer.sent) + left < FIRST) {
+            return;
         }
+        let pacer = &mut self.pacer;
+        let (began, bytes) = pacer.burst;
+        let ready = pacer.next.whole_ns();
+        if began != now {
+            pacer.late = now.whole_ns().saturating_sub(ready);
+        }
+        let made_up = if makes_up { pacer.late.min(wait / 2) } else { 0 };
+        pacer.late -= made_up;
+        pacer.next = Time::from_ns(ready.max(now.whole_ns()) + wait - made_up);
+        pacer.burst = (now, u64::from(len) + if began == now { bytes } else { 0 });
     }
 
-    /// Whether data have to wait for the pacer: it is not yet time, and no burst that began now has room.
+    /// Whether data have to wait for the pacer: it is not yet time, and no burst that began now goes on.
     #[inline]
     pub(crate) fn is_held_back(&self, now: Time) -> bool {
         let (began, bytes) = self.pacer.burst;
-        self.pacer.next > now && (began != now || bytes >= self.cc.burst().get())
+        self.pacer.next > now && (began != now || !self.pacer.goes_on || bytes >= self.cc.burst().get())
     }
 
     /// It is not yet time for data: asks to be woken if there are some.

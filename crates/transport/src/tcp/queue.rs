@@ -16,6 +16,7 @@ use super::info::Limited;
 use super::sender::Sender;
 use super::terms::{Terms, share_of};
 use super::timer::Purpose;
+use crate::cc::CongestionControl;
 use crate::config::{Memory, TcpConfig};
 use firstlight_units::{Bytes, Time};
 use std::collections::VecDeque;
@@ -418,7 +419,7 @@ impl Sender {
         let Limit::Tuned(limit, most) = self.queue.limit else { return };
         let segment = (u64::from(terms.segment) + terms.stack.memory.headroom()).next_power_of_two() + DESCRIPTION;
         let window = u64::from(self.window.cwnd.max(LEAST_WINDOW).max(self.rack.reordering + 1));
-        let wanted = (2 * window * segment).min(most);
+        let wanted = (self.cc.windows_buffered() * window * segment).min(most);
         self.queue.limit = Limit::Tuned(limit.max(wanted), most);
     }
 }

@@ -106,6 +106,9 @@ impl Sender {
             if p.sacks() > 0 {
                 self.react(&mut news, prior_una, p.tsecr(), now, terms);
             }
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.forget(news.delivered);
+            }
             self.queue.attempt = Attempt::Usual;
             self.wake_writer();
             return true;

@@ -399,10 +399,8 @@ impl Sender {
 
     /// Cuts a segment off the new data, if a burst goes on or one may begin.
     fn cut(&mut self, room: u32, now: Time, terms: &Terms) -> Option<Outgoing> {
-        if self.next >= self.burst_end {
-            if !self.plan_burst(room, now, terms) {
-                return None;
-            }
+        if self.next >= self.burst_end && !self.plan_burst(room, now, terms) {
+            return None;
         }
         let start = self.next;
         let mut len = u64::from(terms.mss).min(self.burst_end - start);
@@ -422,7 +420,8 @@ impl Sender {
             self.arm_from = now;
         }
         // As in Linux a burst ends with a push; a lone packet does not, unless the program has pushed what is in it.
-        let ends = self.next >= self.burst_end && start > self.burst_start;
+        self.pacer.goes_on = self.next < self.burst_end;
+        let ends = !self.pacer.goes_on && start > self.burst_start;
         if self.next >= self.burst_end && self.queue.looks_for_room() {
             self.look_for_room(terms);
         }
@@ -462,6 +461,7 @@ impl Sender {
         let push = self.copied_burst_ends(i, terms) || self.goes_alone();
         let segment = self.board.get(i);
         self.copied_upto = segment.end();
+        self.pacer.goes_on = !segment.marks.has(Mark::BURST_END);
         Outgoing::new(segment.start, segment.len, true, segment.marks, push)
     }
 
