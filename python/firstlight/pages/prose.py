@@ -2,7 +2,7 @@
 
 A comment at the README's end, ``<!-- rows ... -->``, has a line for each: the number as the prose has it, and
 the places in the tables that it may be of. :func:`found` makes these lines from a README whose prose is true.
-A person writes the lines of quotients, with two places: ``1.06 = PLACE divided by PLACE``.
+A person writes the lines of quotients, with two places: ``1.06 = PLACE``, below it ``  divided by PLACE``.
 """
 
 import re
@@ -17,7 +17,7 @@ DIGITS = 3
 """A number with fewer digits is as likely of something else."""
 PLACES = 4
 """A number that stands in more places of the tables says of none."""
-QUOTIENT = " divided by "
+QUOTIENT = "\n  divided by "
 """What is between the two places of a quotient."""
 
 
@@ -84,7 +84,7 @@ def _value(every: dict[str, str], place: str) -> str:
 def linked(readme: str) -> dict[str, list[str]]:
     """The numbers that the comment lists, with their places."""
     block = ROWS.search(readme)
-    lines = [line.partition(" = ") for line in block[1].splitlines()] if block else []
+    lines = [line.partition(" = ") for line in re.split(r"\n(?! )", block[1].rstrip())] if block else []
     links: dict[str, list[str]] = {}
     for number, _, place in lines:
         links.setdefault(number, []).append(place)

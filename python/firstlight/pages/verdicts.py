@@ -118,5 +118,5 @@ def _scored(claim: Claim) -> str:
 
 def _with_cause(claim: Claim, verdict: str) -> str:
     """A verdict, and a link to the cause where a claim is contradicted."""
-    link = f"{claim.name}/README.md#differences-and-causes"
-    return f"{verdict}, [cause]({link})" if verdict.startswith("contradicted") and claim.cause else verdict
+    named = verdict.startswith("contradicted") and claim.cause
+    return f"{verdict}, [cause]({claim.name})" if named else verdict
