@@ -132,3 +132,15 @@ def test_numbers_in_prose_fail_when_their_rows_have_changed() -> None:
     cut = linked.replace("81.0 %, the", "large, the")
     assert prose.problems(cut) == ["81.0 is listed and stands nowhere in the prose: `make docs`"]
     assert "81.0" not in prose.linked(prose.with_links(cut))
+
+
+def test_ratios_in_prose_are_compared_with_the_quotient_of_two_rows() -> None:
+    place = "8a | 32 packets | utilization (%) | ours\n  divided by Mean wait (us) | reno | Base"
+    readme = prose.with_links(README.replace("81.0 %", "6.6 times"))
+    readme = readme.replace("| paper\n-->", f"| paper\n6.6 = {place}\n-->")
+    assert prose.problems(readme) == []
+    assert prose.with_links(readme) == readme, "`make docs` keeps it"
+    changed = readme.replace("| reno | 12.3", "| reno | 11.3")
+    assert prose.problems(changed) == [f"6.6 is no longer the row's: {place} is 7.164602"]
+    gone = readme.replace("| reno | 12.3", "| reno | -")
+    assert prose.problems(gone) == [f"6.6 is no longer the row's: {place} is 80.96\n  divided by -"]

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from firstlight import core
 from firstlight.claims import reproduce
+from firstlight.claims.claim import Claim
 from firstlight.claims.read import find
 from firstlight.claims.scoreboard import Score
 from firstlight.pages import report, verdicts
+from firstlight.runs.run import HOSTS
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "target" / "quick"
@@ -40,6 +42,16 @@ def test_verdicts_are_those_in_the_readme(scores: dict[str, Score], name: str) -
     assert verdicts.recorded(text, "simulated") == found, (
         "a verdict has changed: `firstlight reproduce --quick`, `make docs`, CHANGELOG's 'Results changed'"
     )
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.name))
+def test_a_contradicted_claim_names_an_experiment_that_shows_the_cause(claim: Claim) -> None:
+    text = (claim.folder / "README.md").read_text()
+    found = [verdicts.recorded(text, hosts)[0] for hosts in HOSTS]
+    if any(verdict.startswith("contradicted") for verdict in found):
+        assert any(f'"{curve.name}"' in claim.cause for curve in claim.curves), (
+            "claim.toml: write the cause, and name the curve that shows it"
+        )
 
 
 def test_the_report_of_all_claims_has_every_figure_and_can_be_mailed(done: reproduce.Reproduction) -> None:

@@ -1,5 +1,6 @@
 """Verdicts: each kind of check passes, fails and is refused, against numbers made by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,18 @@ def test_records_have_the_verdicts_that_were_found(folder: Path) -> None:
     )
     with pytest.raises(AssertionError, match="no record of verdicts on linux hosts"):
         verdicts.recorded(readme, "linux")
+
+
+def test_a_contradicted_claim_has_its_cause_in_the_record_and_the_scoreboard(folder: Path) -> None:
+    for order, shown in (("B A", "contradicted (0 of 1), [cause]("), ("A B", "holds (1 of 1) |")):
+        found = judged(folder, f'metric = "delay", at = {{ size = 2 }}, order = {order.split()}')
+        found = replace(found, claim=replace(found.claim, cause="B waits."))
+        record = verdicts.record(found, "with x")
+        assert ("Cause: B waits." in record) == shown.startswith("contradicted")
+        blocks = {"simulated": record, "linux": "On Linux hosts: **not run**.\n"}
+        text = "".join(f"<!-- verdicts {hosts} -->\n{block}<!-- end -->\n" for hosts, block in blocks.items())
+        (folder / "README.md").write_text(text)
+        assert shown in verdicts.scoreboard([found.claim])
 
 
 def test_what_is_asked_for_is_said_in_words(folder: Path) -> None:

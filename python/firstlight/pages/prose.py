@@ -2,6 +2,7 @@
 
 A comment at the README's end, ``<!-- rows ... -->``, has a line for each: the number as the prose has it, and
 the places in the tables that it may be of. :func:`found` makes these lines from a README whose prose is true.
+A person writes the lines of quotients, with two places: ``1.06 = PLACE``, below it ``  divided by PLACE``.
 """
 
 import re
@@ -16,6 +17,8 @@ DIGITS = 3
 """A number with fewer digits is as likely of something else."""
 PLACES = 4
 """A number that stands in more places of the tables says of none."""
+QUOTIENT = "\n  divided by "
+"""What is between the two places of a quotient."""
 
 
 def cells(readme: str) -> dict[str, str]:
@@ -68,10 +71,20 @@ def _equal(number: str, cell: str) -> bool:
     return bool(re.fullmatch(r"[\d.]+", cell)) and abs(float(cell) - float(number)) <= half
 
 
+def _value(every: dict[str, str], place: str) -> str:
+    """What the tables have at a place, or the quotient of what they have at two."""
+    values = [every.get(one, "no row") for one in place.split(QUOTIENT)]
+    if len(values) == 1:
+        return values[0]
+    if not all(re.fullmatch(r"[\d.]+", value) for value in values) or float(values[1]) == 0:
+        return QUOTIENT.join(values)
+    return f"{float(values[0]) / float(values[1]):.6f}"
+
+
 def linked(readme: str) -> dict[str, list[str]]:
     """The numbers that the comment lists, with their places."""
     block = ROWS.search(readme)
-    lines = [line.partition(" = ") for line in block[1].splitlines()] if block else []
+    lines = [line.partition(" = ") for line in re.split(r"\n(?! )", block[1].rstrip())] if block else []
     links: dict[str, list[str]] = {}
     for number, _, place in lines:
         links.setdefault(number, []).append(place)
@@ -99,7 +112,7 @@ def problems(readme: str) -> list[str]:
         f"{n} has rows that the comment does not list: `make docs`" for n in found(readme) if n not in links
     ]
     for number, places in links.items():
-        values = [every.get(place, "no row") for place in places]
+        values = [_value(every, place) for place in places]
         if number not in numbers:
             wrong.append(f"{number} is listed and stands nowhere in the prose: `make docs`")
         elif not any(_equal(number, value) for value in values):

@@ -63,8 +63,10 @@ def record(judgement: Judgement, how: str) -> str:
     head = f"On {NAMES[judgement.hosts]} hosts: **{judgement.verdict}**{counts}{more}"
     if judgement.verdict == "not run" or judgement.why:
         return "\n".join([*folded(head + "."), ""])
+    cause = judgement.claim.cause if judgement.verdict == "contradicted" else ""
+    reason = [*folded(f"Cause: {cause}"), ""] if cause else []
     statements = [line for s in judgement.statements for line in _recorded(judgement, s)]
-    return "\n".join([*folded(head + "."), "", *statements, ""])
+    return "\n".join([*folded(head + "."), "", *reason, *statements, ""])
 
 
 def _recorded(judgement: Judgement, judged: Judged) -> Iterator[str]:
@@ -110,5 +112,11 @@ def _order(claim: Claim) -> tuple[str, str]:
 
 def _scored(claim: Claim) -> str:
     readme = (claim.folder / "README.md").read_text(encoding="utf-8")
-    verdicts = " | ".join(recorded(readme, hosts)[0] for hosts in HOSTS)
+    verdicts = " | ".join(_with_cause(claim, recorded(readme, hosts)[0]) for hosts in HOSTS)
     return f"| [{claim.folder.name}]({claim.name}) | {claim.display} | {verdicts} |"
+
+
+def _with_cause(claim: Claim, verdict: str) -> str:
+    """A verdict, and a link to the cause where a claim is contradicted."""
+    named = verdict.startswith("contradicted") and claim.cause
+    return f"{verdict}, [cause]({claim.name})" if named else verdict
