@@ -15,6 +15,7 @@
 //! round trips that are enough, reset period 5 s):
 //! - 40 packets in slow start fall to 37 with a threshold of 29; on a path of 170 packets the window stops at 179;
 //! - losses leave 819/1024 of the window, rounded down: 160 packets fall to 127;
+//! - a window of one packet grows to two where rates are judged;
 //! - windows of 2 and 3 packets with an RTT of four times RTTmin do not grow, nor do they in 15 ACKs without a queue;
 //!   after 50 ACKs they do: growth begins again at the end of a round trip when there are 20 ACKs, and congestion is
 //!   found with 60, 30 where the window was never reduced, of at least two round trips;
@@ -42,6 +43,8 @@ const ENOUGH_ROUNDS: u32 = 2;
 const STOP_ROUNDS: u32 = 10;
 /// The least window for which growth is worked out.
 const LEAST: u32 = 4;
+/// The least window after rates were judged.
+const LEAST_AFTER: u32 = 2;
 /// Growth is slowed down by this power of two at most.
 const SLOWEST: u32 = 8;
 /// How often growth is found to be allowed until it is slowed down less.
@@ -169,6 +172,7 @@ impl Nv {
         } else {
             return;
         }
+        window.cwnd = window.cwnd.max(LEAST_AFTER);
         self.clear();
     }
 }
