@@ -177,14 +177,16 @@ fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> 
             return Some(format!("fails at {op:?}: {fault}"));
         }
         let after = driver.window;
+        // NV judges rates at any ACK, and then leaves two packets at least.
+        let cwnd = if name == "nv" { before.cwnd.max(2) } else { before.cwnd };
         let most = match op {
             // Credit of a larger window gives a packet. Illinois and BIC may give one for each that they have counted,
             // when they grow faster than before.
             WindowOp::Ack { packets, may_grow: true, .. } => {
                 let counted = if matches!(name, "illinois" | "bic") { before.credit } else { 0 };
-                before.cwnd.saturating_add(packets) + counted.max(u32::from(before.credit >= before.cwnd))
+                cwnd.saturating_add(packets) + counted.max(u32::from(before.credit >= before.cwnd))
             }
-            _ => before.cwnd,
+            _ => cwnd,
         };
         let wrong = match op {
             _ if wait > Span::from_secs(5) => format!("the next packet waits for {wait}"),
