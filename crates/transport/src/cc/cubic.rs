@@ -267,10 +267,10 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         // Section 4.8: the first epoch after a timeout has its plateau where it starts.
         self.w_max = 0.0;
         self.epoch = None;

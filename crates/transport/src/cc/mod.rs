@@ -219,10 +219,10 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.on_timeout(window),)*
                 }
             }
-            fn on_repeated_timeout(&mut self) {
+            fn on_timeout_in_reduction(&mut self) {
                 match self {
-                    Controller::Own(c) => c.on_repeated_timeout(),
-                    $(Controller::$Controller(c) => c.on_repeated_timeout(),)*
+                    Controller::Own(c) => c.on_timeout_in_reduction(),
+                    $(Controller::$Controller(c) => c.on_timeout_in_reduction(),)*
                 }
             }
             fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {

@@ -163,8 +163,8 @@ impl CongestionControl for Own {
         self.call(Event::Timeout, window, 0);
     }
 
-    fn on_repeated_timeout(&mut self) {
-        self.ask(Event::RepeatedTimeout, 0);
+    fn on_timeout_in_reduction(&mut self) {
+        self.ask(Event::TimeoutInReduction, 0);
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
