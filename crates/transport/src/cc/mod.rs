@@ -130,7 +130,10 @@ macro_rules! registry {
 
             /// How the controller uses ECN.
             pub fn ecn(&self) -> EcnUse {
-                self.build(Span::ZERO).ecn()
+                match self {
+                    CcConfig::Own(own) => own.ecn(),
+                    $(CcConfig::$Controller(config) => $Controller::new(*config, Span::ZERO).ecn(),)*
+                }
             }
 
             /// A new controller for one connection on a host whose clock has this tick.
