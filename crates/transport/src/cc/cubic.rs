@@ -50,6 +50,7 @@ impl Default for CubicConfig {
 
 impl ControllerConfig for CubicConfig {
     const LINUX: Option<&'static str> = Some("cubic");
+    const TAKES_MIN_WINDOW: bool = true;
 
     fn parameters(&self) -> Vec<ModuleParameter> {
         const MODULE: &str = "tcp_cubic";

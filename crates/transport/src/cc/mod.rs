@@ -92,6 +92,7 @@ macro_rules! registry {
                         table: stringify!($module),
                         module: $Config::MODULE,
                         needs_our_kernel: $Config::NEEDS_OUR_KERNEL,
+                        takes_min_window: $Config::TAKES_MIN_WINDOW,
                         sysctls: $Config::SYSCTLS,
                         parameters: self.$module.parameters(),
                     });
@@ -110,6 +111,12 @@ macro_rules! registry {
                     return Some(CcConfig::$Controller($Config::default()));
                 })*
                 None
+            }
+
+            /// The controllers whose least window is `tcp.min_window` on Linux hosts too.
+            pub fn taking_min_window() -> Vec<&'static str> {
+                let all = [$((stringify!($module), $Config::TAKES_MIN_WINDOW)),*];
+                all.iter().filter(|(_, takes)| *takes).map(|(name, _)| *name).collect()
             }
 
             /// What Linux calls the controller of that name; `None` where no kernel has it.
