@@ -170,12 +170,21 @@ pub struct HybridConfig {
     pub marks: Option<Span>,
     /// Notices of circuits to the hosts, instead of marks; `None` for none. Not with `control`.
     pub notices: Option<NoticeConfig>,
-    /// Segregated routing; `None` for one path at a time for all packets of a pair. Not with `pfc` or QCN.
-    pub segregation: Option<SegregationConfig>,
+    /// What further tables of the experiment turn on.
+    pub tables: HybridTables,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
     /// Seeds the fabric's random streams (loss).
     pub seed: u64,
+}
+
+/// Tables of the experiment that turn on something in a hybrid fabric; `None` for off.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[expect(missing_docs, reason = "the type of a table says what the table is")]
+pub struct HybridTables {
+    #[cfg_attr(feature = "spec", schemars(extend("x-when" = "hybrid fabric")))]
+    pub segregation: Option<SegregationConfig>,
 }
 
 /// The packet network of a hybrid fabric.
@@ -231,7 +240,7 @@ pub struct NoticeConfig {
 
 /// Segregated routing: elephant flows take circuits only, all other packets the packet network only, where no schedule
 /// interrupts them. Helios and c-Through route so (Etalon, NSDI'20, sections 2 and 7). The table's presence turns it
-/// on.
+/// on; not with PFC or QCN.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SegregationConfig {

@@ -6,8 +6,8 @@ use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables, PacketConfig,
-    PauseReport, PausedPort, ReceiveConfig, Resize, VoqConfig,
+    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
+    PacketConfig, PauseReport, PausedPort, ReceiveConfig, Resize, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{Left, assert_conserved, at, drive, nervous, ns, packet, us};
@@ -47,7 +47,7 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
         pfc,
         marks: None,
         notices: None,
-        segregation: None,
+        tables: HybridTables::default(),
         time_scale: 1,
         seed: 1,
     }

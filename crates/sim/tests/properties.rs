@@ -8,8 +8,8 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables, MeterConfig,
-    PacketConfig, PortKind, Resize, SegregationConfig, SeriesConfig, VoqConfig,
+    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
+    MeterConfig, PacketConfig, PortKind, Resize, SegregationConfig, SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -77,7 +77,9 @@ prop_compose! {
             pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
             notices: None,
-            segregation: elephant.filter(|_| !qcn).map(|bytes| SegregationConfig { elephant: Bytes::new(bytes) }),
+            tables: HybridTables {
+                segregation: elephant.filter(|_| !qcn).map(|bytes| SegregationConfig { elephant: Bytes::new(bytes) }),
+            },
             week,
             control: None,
             time_scale,
@@ -169,7 +171,7 @@ proptest! {
     fn each_network_keeps_a_pairs_order(config in fabric(1), traffic in traffic()) {
         // One host a rack, so that the order at the host is the order at the ToR. Where routing is segregated a pair
         // has two VOQs, whose packets have no order among each other.
-        let config = HybridConfig { segregation: None, ..config };
+        let config = HybridConfig { tables: HybridTables::default(), ..config };
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let end = fabric.at(us(100_000));
         let left = drive(&mut fabric, &sends(&config, &traffic), end);
@@ -189,8 +191,8 @@ proptest! {
     #[test]
     fn segregated_networks_share_no_packet(config in fabric(2), traffic in traffic(), elephant in 0u64..30_000) {
         let interface = InterfaceConfig { tables: InterfaceTables::default(), loss: 0.0, ..config.interface.clone() };
-        let segregation = Some(SegregationConfig { elephant: Bytes::new(elephant) });
-        let config = HybridConfig { interface, segregation, ..config };
+        let tables = HybridTables { segregation: Some(SegregationConfig { elephant: Bytes::new(elephant) }) };
+        let config = HybridConfig { interface, tables, ..config };
         let (sends, mut fabric) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
         let end = fabric.at(us(100_000));
         let left = drive(&mut fabric, &sends, end);

@@ -65,7 +65,7 @@ fn every_value_comes_to_its_place() {
     let resize = Some(Resize::packets(50, Some(31), Span::from_us(600)));
     assert_eq!(fabric.voq, VoqConfig { resize, ..VoqConfig::packets(16, Some(10)) });
     assert_eq!(fabric.marks, Some(Span::from_us(500)));
-    assert_eq!(fabric.segregation, Some(SegregationConfig { elephant: Bytes::new(90_000) }));
+    assert_eq!(fabric.tables.segregation, Some(SegregationConfig { elephant: Bytes::new(90_000) }));
     assert_eq!(fabric.week.length(), Span::from_us(4800));
     assert_eq!(spec.pair, Some((RackId(0), RackId(1))));
     assert_eq!((spec.tables.measure.series, spec.tables.measure.fold), (Some(Span::from_us(20)), 2));
@@ -92,7 +92,7 @@ fn without_settings_hosts_are_as_the_endpoint_has_them() {
     assert_eq!(spec.tables.tcp.tcp, TcpConfig { stack, ..TcpConfig::default() });
     assert!(spec.flows.iter().all(|flow| flow.cc.simulated() == CcConfig::from_name("cubic").as_ref()));
     assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
-    assert_eq!((hybrid(&spec).marks, &hybrid(&spec).segregation), (None, &None));
+    assert_eq!((hybrid(&spec).marks, &hybrid(&spec).tables.segregation), (None, &None));
     assert_eq!(hybrid(&spec).voq.resize, None);
     let star = read(INCAST, &[]);
     assert_eq!(star.tables.tcp.tcp, TcpConfig { mtu: 1500, stack, ..TcpConfig::default() });

@@ -8,7 +8,7 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId, PacerConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig,
+    AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig, HybridTables,
     InterfaceConfig, InterfaceTables, PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
@@ -177,7 +177,7 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
         pfc: None,
         marks,
         notices: None,
-        segregation: None,
+        tables: HybridTables::default(),
         time_scale,
         seed: 1,
     };

@@ -332,7 +332,7 @@ fn check(config: &HybridConfig) -> Result<(), BuildError> {
             "they are of a schedule that repeats, and a control loop makes another each week".into(),
         );
     }
-    if config.segregation.is_some() && (config.pfc.is_some() || config.interface.tables.qcn.is_some()) {
+    if config.tables.segregation.is_some() && (config.pfc.is_some() || config.interface.tables.qcn.is_some()) {
         return fail("segregation", "VOQs of mice have neither PFC nor QCN: take out one of them".into());
     }
     check_voq(config)?;
