@@ -187,6 +187,13 @@ pub struct HybridTables {
     pub segregation: Option<SegregationConfig>,
 }
 
+impl HybridTables {
+    /// Segregated routing with elephants of more than this payload, and nothing else.
+    pub fn segregated(elephant: Bytes) -> Self {
+        HybridTables { segregation: Some(SegregationConfig { elephant }) }
+    }
+}
+
 /// The packet network of a hybrid fabric.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]

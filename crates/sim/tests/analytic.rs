@@ -5,9 +5,7 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::{Band, Drops, Ecn, HostId, Packet, PhantomConfig, RedConfig, TcpFlags};
-use firstlight_sim::{
-    BuildError, Fabric, HybridConfig, HybridTables, PairReport, PortKind, Resize, SegregationConfig, VoqConfig,
-};
+use firstlight_sim::{BuildError, Fabric, HybridConfig, HybridTables, PairReport, PortKind, Resize, VoqConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
@@ -80,8 +78,7 @@ fn a_packet_of_the_night_waits_for_the_day() {
 }
 
 fn segregated(elephant: u64) -> HybridConfig {
-    let segregation = Some(SegregationConfig { elephant: Bytes::new(elephant) });
-    HybridConfig { tables: HybridTables { segregation }, ..paper(1) }
+    HybridConfig { tables: HybridTables::segregated(Bytes::new(elephant)), ..paper(1) }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
     CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
-    MeterConfig, PacketConfig, PortKind, Resize, SegregationConfig, SeriesConfig, VoqConfig,
+    MeterConfig, PacketConfig, PortKind, Resize, SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -77,9 +77,9 @@ prop_compose! {
             pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
             notices: None,
-            tables: HybridTables {
-                segregation: elephant.filter(|_| !qcn).map(|bytes| SegregationConfig { elephant: Bytes::new(bytes) }),
-            },
+            tables: elephant
+                .filter(|_| !qcn)
+                .map_or_else(HybridTables::default, |bytes| HybridTables::segregated(Bytes::new(bytes))),
             week,
             control: None,
             time_scale,
@@ -191,7 +191,7 @@ proptest! {
     #[test]
     fn segregated_networks_share_no_packet(config in fabric(2), traffic in traffic(), elephant in 0u64..30_000) {
         let interface = InterfaceConfig { tables: InterfaceTables::default(), loss: 0.0, ..config.interface.clone() };
-        let tables = HybridTables { segregation: Some(SegregationConfig { elephant: Bytes::new(elephant) }) };
+        let tables = HybridTables::segregated(Bytes::new(elephant));
         let config = HybridConfig { interface, tables, ..config };
         let (sends, mut fabric) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
         let end = fabric.at(us(100_000));
