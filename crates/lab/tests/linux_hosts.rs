@@ -1,6 +1,6 @@
 //! Experiments with Linux hosts: what is read of them, and the plan for the program inside their kernel.
 
-use firstlight_lab::spec::{Control, OverrideValue};
+use firstlight_lab::spec::{ConnectionControl, OverrideValue};
 use firstlight_lab::{Files, LabError, Spec, inspect, plan, run};
 use firstlight_linux::{HostPlan, Plan};
 use firstlight_transport::cc::CcName;
@@ -106,8 +106,8 @@ fn jitter_is_the_worlds() {
 #[test]
 fn names_of_congestion_controls() {
     let cc = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc.clone();
-    assert_eq!(cc(&[LINUX, ("tcp.cc", "newreno")]), Control::Linux("reno"));
-    assert_eq!(cc(&[LINUX, ("tcp.cc", "bbr")]), Control::Linux("bbr"));
+    assert_eq!(cc(&[LINUX, ("tcp.cc", "newreno")]), ConnectionControl::Linux("reno"));
+    assert_eq!(cc(&[LINUX, ("tcp.cc", "bbr")]), ConnectionControl::Linux("bbr"));
     assert_eq!(cc(&[("tcp.cc", "reno")]).name(), "newreno");
     assert!(cc(&[("tcp.cc", "reno")]).simulated().is_some());
     let own = "[[linux.hosts]]\non = \"host0\"\ncc = \"vegas\"\n";
@@ -282,7 +282,7 @@ fn a_module_and_its_congestion_control() {
     assert_eq!(linux.own_modules[0].place, "x.toml:44:11: linux.modules");
     let inputs = linux.own_modules[0].sources.iter().map(|file| format!("{}/{file}", folder.display()));
     assert!(spec.inputs.keys().eq(&inputs.collect::<Vec<_>>()));
-    assert_eq!(spec.flows[0].cc, Control::Linux("mine"));
+    assert_eq!(spec.flows[0].cc, ConnectionControl::Linux("mine"));
     assert_eq!(sysctl(&other.hosts[0], "net.ipv4.tcp_congestion_control"), Some("mine"));
 }
 

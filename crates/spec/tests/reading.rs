@@ -3,7 +3,7 @@
 use firstlight_circuits::RackId;
 use firstlight_net::fabric::{HybridConfig, Resize, SegregationConfig, VoqConfig};
 use firstlight_net::{Band, Drops, RedConfig};
-use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
+use firstlight_spec::{CaptureSide, ConnectionControl, Flow, Network, OverrideValue, Spec};
 use firstlight_transport::cc::{Drain, RoundTrip, SlowStart, SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{Autotune, CcConfig, StackConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
@@ -148,8 +148,8 @@ fn every_setting_of_tcp_arrives() {
 #[test]
 fn controllers_take_their_tables() {
     let of = |set: &[(&str, &str)]| match read(PAIR, set).flows[0].cc.clone() {
-        Control::Simulated(config) => config,
-        Control::Linux(name) => panic!("{name}"),
+        ConnectionControl::Simulated(config) => config,
+        ConnectionControl::Linux(name) => panic!("{name}"),
     };
     let retcp = of(&[("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.25")]);
     let CcConfig::ReTcp(config) = retcp else { panic!("{retcp:?}") };
