@@ -272,13 +272,13 @@ prop_compose! {
 }
 
 /// (gap in 100 ns, source, destination, large)
-type Traffic = Vec<(u64, u16, u16, bool)>;
+type Injections = Vec<(u64, u16, u16, bool)>;
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = Injections> {
     prop::collection::vec((0u64..20, any::<u16>(), any::<u16>(), prop::bool::weighted(0.8)), 1..300)
 }
 
-fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
     let hosts = (config.racks * config.hosts_per_rack) as u16;
     let mut now = Time::ZERO;
     let number = |(k, (gap, src, dst, large)): (usize, &(u64, u16, u16, bool))| {

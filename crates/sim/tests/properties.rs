@@ -101,13 +101,13 @@ fn red() -> impl Strategy<Value = RedConfig> {
 }
 
 /// Random traffic between hosts: (gap in ns, source, destination, size).
-type Traffic = Vec<(u64, u16, u16, u16)>;
+type Injections = Vec<(u64, u16, u16, u16)>;
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = Injections> {
     prop::collection::vec((0u64..3000, any::<u16>(), any::<u16>(), 52u16..9001), 1..400)
 }
 
-fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
     let hosts = (config.racks * config.hosts_per_rack) as u16;
     let mut now = Time::ZERO;
     let number = |(k, (gap, src, dst, size)): (usize, &(u64, u16, u16, u16))| {
@@ -128,9 +128,9 @@ fn overtakers(left: &[Left], src: u16, dst: u16) -> (u64, Vec<u32>, Vec<u32>) {
 }
 
 /// What a capture saw.
-type Seen = Vec<(Time, HostId, Direction, u32)>;
+type TapedPackets = Vec<(Time, HostId, Direction, u32)>;
 
-struct Tape(Arc<Mutex<Seen>>);
+struct Tape(Arc<Mutex<TapedPackets>>);
 
 impl CaptureSink for Tape {
     fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {
@@ -232,7 +232,7 @@ proptest! {
         let sends = sends(&config, &traffic);
         let run = |watch: bool, in_steps: bool| {
             let mut fabric = Fabric::hybrid(&config).unwrap();
-            let tape = Arc::new(Mutex::new(Seen::new()));
+            let tape = Arc::new(Mutex::new(TapedPackets::new()));
             if watch {
                 let series = Some(SeriesConfig { every: us(every), fold: 2 });
                 fabric.set_meter(&MeterConfig { pair: (RackId(0), RackId(1)), series }).unwrap();
@@ -255,7 +255,7 @@ proptest! {
 
     #[test]
     fn the_digest_tells_runs_apart(config in fabric(2), traffic in traffic(), which in any::<prop::sample::Index>()) {
-        let run = |traffic: &Traffic| {
+        let run = |traffic: &Injections| {
             let config = HybridConfig { interface: InterfaceConfig::default(), ..config.clone() };
             let mut fabric = Fabric::hybrid(&config).unwrap();
             let end = fabric.at(us(100_000));
