@@ -406,8 +406,8 @@ fn what_cannot_be() {
         ("", &[LINUX, ("tcp.delayed_ack", "41ms")],
          "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux host takes whole milliseconds from 1ms to 40ms"),
         ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel \
-                                                 has no such setting: it acknowledges 16 packets at once; \
-                                                 linux.route = \"quickack 1\" makes it all of them; take it out"),
+                                                 has no such setting: it acknowledges the first 16 packets at \
+                                                 once, or all with linux.route = \"quickack 1\"; take it out"),
         ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")],
          "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: \
           write for example 0.0625"),
@@ -456,7 +456,7 @@ fn what_cannot_be() {
           first, and at most 100 of them"),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a\"\n[[program]]\non = \"host1\"\nrun = \"true\"\n\
           name = \"a\"\n", &[LINUX],
-         "x.toml:50:8: program.1.name: there are two programs of the name 'a': name each by a name of its own"),
+         "x.toml:50:8: program.1.name: two programs are called 'a': give each a name of its own"),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nstart = \"144ms\"\n", &[LINUX],
          "x.toml:46:9: program.0.start: it would start after the run's end: use less than duration, 144ms"),
         ("", &[LINUX, ("flows.0.count", "626")],

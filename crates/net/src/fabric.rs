@@ -202,8 +202,8 @@ pub struct PacketConfig {
     pub rate: Rate,
     /// Propagation delay of each of these links.
     pub delay: Span,
-    /// Packets that each input queue of a downlink holds before its VOQ is held. Packets that are on the uplink then
-    /// are queued all the same.
+    /// Packets that each input queue of a downlink holds before its VOQ is held. Packets that are already on the
+    /// uplink at that moment are queued beyond this number.
     #[cfg_attr(
         feature = "spec",
         serde(default = "PacketConfig::switch_queue"),

@@ -32,7 +32,7 @@ const ALWAYS: [(&str, &str); 3] = [
 pub(crate) const MEANINGS: [(&str, &str); 26] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
-    ("tcp.min_window", "a parameter of our driver, a constant of Linux otherwise; refused with other controllers"),
+    ("tcp.min_window", "a parameter of our driver; refused with controllers whose least window is a constant of Linux"),
     ("tcp.max_window", "a parameter of our driver, a constant of Linux otherwise"),
     ("tcp.receive_window", "`net.ipv4.tcp_rmem`, the kernel's overhead per packet added"),
     (
@@ -277,7 +277,7 @@ impl<'a> Kernel<'a> {
         }
         self.cannot(
             "quick_acks",
-            "it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them",
+            "it acknowledges the first 16 packets at once, or all with linux.route = \"quickack 1\"",
         );
     }
 
