@@ -70,19 +70,20 @@ impl PriorityServer {
 }
 
 #[derive(Clone, Debug)]
-struct Arrival {
+struct OfferedPacket {
     gap_ns: u64,
     size: u16,
     class: u8,
     ecn: Ecn,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Arrival>> {
+fn steps() -> impl Strategy<Value = Vec<OfferedPacket>> {
     let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
     // Now and then long enough to empty the port, often an exact multiple of a packet's time.
     let gap = prop_oneof![3 => 0u64..2000, 3 => Just(0), 2 => (0u64..4).prop_map(|n| n * 800), 1 => 0u64..30_000];
     let size = prop_oneof![2 => Just(1000u16), 1 => 40u16..3000];
-    let step = (gap, size, 0u8..8, ecn).prop_map(|(gap_ns, size, class, ecn)| Arrival { gap_ns, size, class, ecn });
+    let step =
+        (gap, size, 0u8..8, ecn).prop_map(|(gap_ns, size, class, ecn)| OfferedPacket { gap_ns, size, class, ecn });
     prop::collection::vec(step, 1..250)
 }
 
@@ -128,13 +129,13 @@ fn exceeds(limit: Option<Length>, (waiting, unsent): (u32, u64), size: u16) -> b
 }
 
 /// Drives a port whose class c has discipline c; one class for a port that knows none.
-fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Arrival]) -> TestCaseResult {
+fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[OfferedPacket]) -> TestCaseResult {
     let classes = disciplines.len();
     let mut model = PriorityServer { classes, waiting: Vec::new(), started: Vec::new(), free: 0 };
     let mut records: Vec<Packet> = Vec::new();
     let mut event: Option<Time> = None;
     let (mut now, mut arrived, mut marked, mut peak) = (0u64, Vec::new(), 0u64, 0);
-    let last = Arrival { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
+    let last = OfferedPacket { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
     for step in steps.iter().chain([&last]) {
         now += step.gap_ns * 1000;
         // What is due at the very moment of an arrival comes first for every other packet: both orders are legal.
@@ -217,7 +218,7 @@ fn check_phantom(
     config: &PhantomConfig,
     model: &PriorityServer,
     records: &[Packet],
-    steps: &[Arrival],
+    steps: &[OfferedPacket],
 ) -> TestCaseResult {
     let (mut counter, mut last) = (0.0f64, 0);
     for job in &model.started {
@@ -270,7 +271,7 @@ proptest! {
 }
 
 /// The end of each packet: whether it was taken, and its ECN field in the end.
-fn verdicts<P: SwitchPort>(mut port: P, steps: &[Arrival]) -> Vec<(bool, Ecn)> {
+fn verdicts<P: SwitchPort>(mut port: P, steps: &[OfferedPacket]) -> Vec<(bool, Ecn)> {
     let mut packets: Vec<(bool, Packet)> = Vec::new();
     let (mut now, mut event) = (Time::ZERO, None);
     let run = |port: &mut P, packets: &mut Vec<(bool, Packet)>, event: &mut Option<Time>, until: Time| {
@@ -338,8 +339,8 @@ fn a_threshold_drops_what_it_cannot_mark() {
 }
 
 /// A packet of 1,000 bytes that comes with the one before it.
-fn at_once(ecn: Ecn) -> Arrival {
-    Arrival { gap_ns: 0, size: 1000, class: 0, ecn }
+fn at_once(ecn: Ecn) -> OfferedPacket {
+    OfferedPacket { gap_ns: 0, size: 1000, class: 0, ecn }
 }
 
 /// 10,000 packets beyond the threshold, a quarter of them dropped: four standard deviations are 173.
