@@ -154,6 +154,7 @@ def test_quick_and_full_together_are_an_error(command: Command) -> None:
         ("hotsopt", "did you mean hotspot?"),
         ("etalom", "did you mean etalon?"),
         ("xyzzy", "there are hotspot, hpc, "),
+        ("", "there are hotspot, hpc, "),
     ],
 )
 def test_unknown_reproduction_names_near_misses(name: str, message: str) -> None:

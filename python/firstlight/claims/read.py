@@ -49,7 +49,7 @@ def select(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 def _instead_of(wanted: str, claims: Sequence[Claim]) -> str:
     """The papers and folders whose names begin nearly as ``wanted``, or all folders if none does."""
     names = [*{c.folder.parent.name: None for c in claims}, *(c.folder.name for c in claims)]
-    if near := difflib.get_close_matches(wanted, [n[: len(wanted)] for n in names], 1):
+    if near := difflib.get_close_matches(wanted, [n[: len(wanted)] for n in names if wanted], 1):
         return f"did you mean {' or '.join(n for n in names if n.startswith(near[0]))}?"
     return f"there are {', '.join(c.folder.name for c in claims)}"
 
