@@ -64,7 +64,7 @@ def test_a_slow_host_is_the_root_of_the_pauses() -> None:
 def test_a_receive_buffer_that_is_too_small_names_its_link_and_bytes() -> None:
     with pytest.raises(fl.SpecError, match=r"receive_buffer: on the link host0\.port .* 654B are missing"):
         fl.run(INCAST, {**SLOW, "adapter.receive_buffer": "9kB"})
-    with pytest.raises(fl.SpecError, match=r"adapter\.receive_buffer: .* give adapter\.drain"):
+    with pytest.raises(fl.SpecError, match=r"adapter\.receive_buffer: .* add adapter\.drain"):
         fl.run(INCAST, {"adapter.receive_buffer": "9kB"})
     shown = CliRunner().invoke(app, ["inspect", str(INCAST), "--set", "adapter.drain=10Gbps"])
     assert shown.exit_code == 0

@@ -140,6 +140,29 @@ def opens_offline(file: Path) -> Page:
     return page
 
 
+def test_quick_and_full_together_are_an_error(command: Command) -> None:
+    for words in (["--quick", "--full"], ["--full", "--quick"]):
+        done = command("reproduce", "fig08", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "error: --quick and --full are two lengths of runs: give one of them\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fig99", "did you mean fig09-timeouts or fig09-ladder or fig09-dynamic-voq?"),
+        ("hotsopt", "did you mean hotspot?"),
+        ("etalom", "did you mean etalon?"),
+        ("xyzzy", "there are hotspot, hpc, "),
+        ("", "there are hotspot, hpc, "),
+    ],
+)
+def test_unknown_reproduction_names_near_misses(name: str, message: str) -> None:
+    with pytest.raises(fl.PlanError) as e:
+        read.select(read.find(), [name])
+    assert str(e.value).startswith(f"no reproduction is called '{name}': {message}")
+
+
 def test_reproduce_from_rows_to_report(short: Path, command: Command) -> None:
     done = command("reproduce", "--json", "--out", "out")
     assert done.returncode == 0, done.stderr

@@ -61,7 +61,7 @@ WRONG_WORDS = [
     (["run", "small.toml", "--patience", "0"], "--patience"),
     (["run", "small.toml", "--hosts", "linux", "--set", "hosts.kind=linux"], "given twice"),
     (["compare", "missing.toml"], "no such file"),
-    (["reproduce", "fig99"], "fig08-static-voq"),
+    (["reproduce", "fig99"], "did you mean fig09-timeouts"),
     (["report", "missing"], "no such directory"),
     (["report", "."], "holds no result"),
     (["inspect", "missing.toml"], "no such file"),

@@ -27,8 +27,8 @@ pub enum Event<'a> {
     Reduced,
     /// [`CongestionControl::on_timeout`]; no answer.
     Timeout,
-    /// [`CongestionControl::on_repeated_timeout`]; no answer.
-    RepeatedTimeout,
+    /// [`CongestionControl::on_timeout_in_reduction`]; no answer.
+    TimeoutInReduction,
     /// [`CongestionControl::undo`]; the answer is the window in packets.
     Undo {
         /// The window before the reduction, in packets.
@@ -55,7 +55,7 @@ impl Event<'_> {
             Event::Recovery => "on_recovery",
             Event::Reduced => "on_reduced",
             Event::Timeout => "on_timeout",
-            Event::RepeatedTimeout => "on_repeated_timeout",
+            Event::TimeoutInReduction => "on_timeout_in_reduction",
             Event::Undo { .. } => "undo",
             Event::Pace(_) => "pace",
             Event::Burst => "burst",
@@ -116,7 +116,7 @@ pub fn call(controller: &mut impl CongestionControl, event: Event<'_>, window: &
         Event::Recovery => controller.on_recovery(window),
         Event::Reduced => controller.on_reduced(window),
         Event::Timeout => controller.on_timeout(window),
-        Event::RepeatedTimeout => controller.on_repeated_timeout(),
+        Event::TimeoutInReduction => controller.on_timeout_in_reduction(),
         Event::Undo { prior_cwnd } => return controller.undo(window, prior_cwnd).into(),
         Event::Pace(bytes) => return controller.pace(bytes).as_ps(),
         Event::Burst => return controller.burst().get(),

@@ -200,11 +200,12 @@ pub trait CongestionControl {
     /// Data are sent `now` where none is in flight: the connection has been idle since `last_sent`.
     fn on_resume(&mut self, _now: Time, _last_sent: Time) {}
 
-    /// The retransmission timer expired; `ssthresh` was asked before.
+    /// The retransmission timer expired. [`Self::ssthresh`] was called before, once for this loss.
     fn on_timeout(&mut self, _window: &mut Window) {}
 
-    /// It expired without that question: once more with no ACK in between, or in a recovery.
-    fn on_repeated_timeout(&mut self) {}
+    /// The retransmission timer expired during a reduction: in a recovery, or again before any ACK. `ssthresh` is not
+    /// called and keeps its value; [`Self::on_timeout`] is not called either.
+    fn on_timeout_in_reduction(&mut self) {}
 
     /// The reduction was spurious: the window to go back to, given the one before it.
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {

@@ -279,13 +279,13 @@ mod tests {
 
     /// Bytes that wait, from which sequence number on, and how often a connection ended.
     #[derive(Default, PartialEq, Debug)]
-    struct Received {
+    struct ReceivedBytes {
         waiting: i64,
         first: Option<u32>,
         closed: u32,
     }
 
-    impl Listener for Received {
+    impl Listener for ReceivedBytes {
         fn wrote(&mut self, ends: ConnectionEnds, sequence: u32, bytes: i64) {
             assert_eq!(ends, ENDS);
             self.waiting += bytes;
@@ -300,7 +300,7 @@ mod tests {
 
     struct Bench {
         adu: Adu,
-        received: Received,
+        received: ReceivedBytes,
         _folder: tempfile::TempDir,
     }
 
@@ -309,7 +309,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             Bench {
                 adu: Adu::make(&folder.path().join("adu")).unwrap(),
-                received: Received::default(),
+                received: ReceivedBytes::default(),
                 _folder: folder,
             }
         }
@@ -360,7 +360,7 @@ mod tests {
         bench.make(7, 1);
         bench.add(7, 500);
         bench.packet(ACK, 1001, 500);
-        assert_eq!(bench.received, Received { waiting: 500, first: Some(1001), closed: 0 });
+        assert_eq!(bench.received, ReceivedBytes { waiting: 500, first: Some(1001), closed: 0 });
         bench.add(7, 300);
         bench.add(7, -100);
         bench.packet(ACK, 1501, 100);
@@ -374,7 +374,7 @@ mod tests {
         bench.make(7, 40);
         bench.add(7, 5);
         bench.adu.report(&mut bench.received);
-        assert_eq!(bench.received, Received { waiting: 5, first: Some(40), closed: 0 });
+        assert_eq!(bench.received, ReceivedBytes { waiting: 5, first: Some(40), closed: 0 });
     }
 
     #[test]
@@ -397,7 +397,7 @@ mod tests {
         bench.make(7, 101);
         bench.add(7, 50);
         bench.packet(FIN | ACK, 1001 + 150, 0);
-        assert_eq!(bench.received, Received { waiting: 50, first: Some(1101), closed: 0 });
+        assert_eq!(bench.received, ReceivedBytes { waiting: 50, first: Some(1101), closed: 0 });
     }
 
     #[test]
@@ -429,6 +429,6 @@ mod tests {
         bench.make(7, 1);
         bench.add(7, 500);
         bench.adu.report(&mut bench.received);
-        assert_eq!(bench.received, Received::default());
+        assert_eq!(bench.received, ReceivedBytes::default());
     }
 }

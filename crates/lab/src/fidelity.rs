@@ -93,11 +93,11 @@ impl Fidelity {
         let bound = bound(spec).as_ps() as f64 / 1e3;
         let late = self.parts().iter().map(|part| part.2.p99 as f64 / bound).fold(1.0, f64::max);
         let needed = (f64::from(spec.tables.time_scale) * late.max(self.load / GOOD_LOAD)).ceil();
-        let idle = "or leave the machine to this run alone";
+        let idle = "stop other work on this machine";
         if needed > f64::from(spec.tables.time_scale) {
-            return format!("; time_scale = {needed} would do on this machine as it was, {idle}");
+            return format!("; time_scale = {needed} would have been enough; or {idle}");
         }
-        format!("; use a larger time_scale, {idle}")
+        format!("; use a larger time_scale, or {idle}")
     }
 
     /// The measurements for the manifest, in microseconds of the machine's clock.
@@ -208,7 +208,7 @@ to = "rack1"
             [
                 "2.0 % of packets were delivered more than 40 us late (p99: 100 us)",
                 "1.1 % of packets were taken in more than 40 us late (p99: 41 us); \
-                 time_scale = 50 would do on this machine as it was, or leave the machine to this run alone",
+                 time_scale = 50 would have been enough; or stop other work on this machine",
             ]
         );
         let json = fidelity.json(&spec());
@@ -223,7 +223,7 @@ to = "rack1"
             [
                 "the engine's processor was busy for 95 % of the time",
                 "3 packets were lost between hosts and engine; \
-                 time_scale = 28 would do on this machine as it was, or leave the machine to this run alone",
+                 time_scale = 28 would have been enough; or stop other work on this machine",
             ]
         );
     }

@@ -60,10 +60,10 @@ const NASTY: [&str; 24] = [
 /// Characters of a message at most: no message repeats what it found at length.
 const LONGEST: usize = 6000;
 
-type Reader = fn(&str) -> Result<(), ImportError>;
+type ReadText = fn(&str) -> Result<(), ImportError>;
 
 const HOSTS: [u32; 6] = [0, 1, 2, 3, 5, 9];
-const READERS: [(&str, Reader); 9] = [
+const READERS: [(&str, ReadText); 9] = [
     ("flows", |text| flows::read(text, "f", &HOSTS).map(drop)),
     ("connections", |text| connections::read(text, "f", &HOSTS).map(drop)),
     ("goal", |text| goal::read(text, "f").map(drop)),

@@ -19,7 +19,7 @@ fn capture(path: Option<&Path>, set: &[(&str, &str)]) -> Result<Outcome, LabErro
 }
 
 /// One packet of a capture.
-struct Seen {
+struct CapturedPacket {
     at_ns: u128,
     interface: u32,
     source: [u8; 4],
@@ -33,7 +33,7 @@ struct Seen {
     sequence: u32,
 }
 
-fn read(path: &Path) -> (Vec<String>, Vec<Seen>) {
+fn read(path: &Path) -> (Vec<String>, Vec<CapturedPacket>) {
     let bytes = std::fs::read(path).expect("the capture is there");
     let mut reader = PcapNgReader::new(bytes.as_slice()).expect("a section header");
     let (mut interfaces, mut packets) = (vec![], vec![]);
@@ -56,13 +56,13 @@ fn read(path: &Path) -> (Vec<String>, Vec<Seen>) {
     (interfaces, packets)
 }
 
-fn seen(data: &[u8], at_ns: u128, interface: u32, length: u32) -> Seen {
+fn seen(data: &[u8], at_ns: u128, interface: u32, length: u32) -> CapturedPacket {
     let ip = etherparse::Ipv4HeaderSlice::from_slice(data).expect("an IPv4 header");
     assert_eq!(u32::from(ip.total_len()), length);
     assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
     let sliced = etherparse::TcpHeaderSlice::from_slice(&data[20..]).expect("a TCP header");
     let options: Vec<_> = sliced.options_iterator().map(|option| option.expect("a sound option")).collect();
-    Seen {
+    CapturedPacket {
         at_ns,
         interface,
         source: ip.source(),
@@ -99,8 +99,8 @@ fn packets_as_a_sender_sees_them() {
 }
 
 /// The payload that the first sender sent covers what its flow says, without a gap.
-fn sequences_are_whole(packets: &[Seen], outcome: &Outcome) {
-    let own = |packet: &&Seen| packet.source == [10, 0, 0, 1] && packet.destination == [10, 0, 1, 1];
+fn sequences_are_whole(packets: &[CapturedPacket], outcome: &Outcome) {
+    let own = |packet: &&CapturedPacket| packet.source == [10, 0, 0, 1] && packet.destination == [10, 0, 1, 1];
     let isn = packets.iter().filter(own).find(|packet| packet.syn).expect("a SYN").sequence;
     let data = packets.iter().filter(own).filter(|packet| packet.payload > 0);
     let mut segments = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Experiments with Linux hosts: what is read of them, and the plan for the program inside their kernel.
 
-use firstlight_lab::spec::{Control, OverrideValue};
+use firstlight_lab::spec::{ConnectionControl, OverrideValue};
 use firstlight_lab::{Files, LabError, Spec, inspect, plan, run};
 use firstlight_linux::{HostPlan, Plan};
 use firstlight_transport::cc::CcName;
@@ -106,8 +106,8 @@ fn jitter_is_the_worlds() {
 #[test]
 fn names_of_congestion_controls() {
     let cc = |set: &[(&str, &str)]| read(PAIR, set).flows[0].cc.clone();
-    assert_eq!(cc(&[LINUX, ("tcp.cc", "newreno")]), Control::Linux("reno"));
-    assert_eq!(cc(&[LINUX, ("tcp.cc", "bbr")]), Control::Linux("bbr"));
+    assert_eq!(cc(&[LINUX, ("tcp.cc", "newreno")]), ConnectionControl::Linux("reno"));
+    assert_eq!(cc(&[LINUX, ("tcp.cc", "bbr")]), ConnectionControl::Linux("bbr"));
     assert_eq!(cc(&[("tcp.cc", "reno")]).name(), "newreno");
     assert!(cc(&[("tcp.cc", "reno")]).simulated().is_some());
     let own = "[[linux.hosts]]\non = \"host0\"\ncc = \"vegas\"\n";
@@ -282,7 +282,7 @@ fn a_module_and_its_congestion_control() {
     assert_eq!(linux.own_modules[0].place, "x.toml:44:11: linux.modules");
     let inputs = linux.own_modules[0].sources.iter().map(|file| format!("{}/{file}", folder.display()));
     assert!(spec.inputs.keys().eq(&inputs.collect::<Vec<_>>()));
-    assert_eq!(spec.flows[0].cc, Control::Linux("mine"));
+    assert_eq!(spec.flows[0].cc, ConnectionControl::Linux("mine"));
     assert_eq!(sysctl(&other.hosts[0], "net.ipv4.tcp_congestion_control"), Some("mine"));
 }
 
@@ -406,8 +406,8 @@ fn what_cannot_be() {
         ("", &[LINUX, ("tcp.delayed_ack", "41ms")],
          "x.toml, from --set tcp.delayed_ack: tcp.delayed_ack: a Linux host takes whole milliseconds from 1ms to 40ms"),
         ("", &[LINUX, ("tcp.quick_acks", "1")], "x.toml, from --set tcp.quick_acks: tcp.quick_acks: a Linux kernel \
-                                                 has no such setting: it acknowledges 16 packets at once; \
-                                                 linux.route = \"quickack 1\" makes it all of them; take it out"),
+                                                 has no such setting: it acknowledges the first 16 packets at \
+                                                 once, or all with linux.route = \"quickack 1\"; take it out"),
         ("", &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.3")],
          "x.toml, from --set dctcp.g: dctcp.g: a Linux host takes 1, 0.5, 0.25 and so on down to 1/1024, not 0.3: \
           write for example 0.0625"),
@@ -456,7 +456,7 @@ fn what_cannot_be() {
           first, and at most 100 of them"),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nname = \"a\"\n[[program]]\non = \"host1\"\nrun = \"true\"\n\
           name = \"a\"\n", &[LINUX],
-         "x.toml:50:8: program.1.name: there are two programs of the name 'a': name each by a name of its own"),
+         "x.toml:50:8: program.1.name: two programs are called 'a': give each a name of its own"),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\nstart = \"144ms\"\n", &[LINUX],
          "x.toml:46:9: program.0.start: it would start after the run's end: use less than duration, 144ms"),
         ("", &[LINUX, ("flows.0.count", "626")],

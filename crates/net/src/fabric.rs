@@ -170,12 +170,28 @@ pub struct HybridConfig {
     pub marks: Option<Span>,
     /// Notices of circuits to the hosts, instead of marks; `None` for none. Not with `control`.
     pub notices: Option<NoticeConfig>,
-    /// Segregated routing; `None` for one path at a time for all packets of a pair. Not with `pfc` or QCN.
-    pub segregation: Option<SegregationConfig>,
+    /// What further tables of the experiment turn on.
+    pub tables: HybridTables,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
     /// Seeds the fabric's random streams (loss).
     pub seed: u64,
+}
+
+/// Tables of the experiment that turn on something in a hybrid fabric; `None` for off.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[expect(missing_docs, reason = "the type of a table says what the table is")]
+pub struct HybridTables {
+    #[cfg_attr(feature = "spec", schemars(extend("x-when" = "hybrid fabric")))]
+    pub segregation: Option<SegregationConfig>,
+}
+
+impl HybridTables {
+    /// Segregated routing with elephants of more than this payload, and nothing else.
+    pub fn segregated(elephant: Bytes) -> Self {
+        HybridTables { segregation: Some(SegregationConfig { elephant }) }
+    }
 }
 
 /// The packet network of a hybrid fabric.
@@ -186,8 +202,8 @@ pub struct PacketConfig {
     pub rate: Rate,
     /// Propagation delay of each of these links.
     pub delay: Span,
-    /// Packets that each input queue of a downlink holds before its VOQ is held. Packets that are on the uplink then
-    /// are queued all the same.
+    /// Packets that each input queue of a downlink holds before its VOQ is held. Packets that are already on the
+    /// uplink at that moment are queued beyond this number.
     #[cfg_attr(
         feature = "spec",
         serde(default = "PacketConfig::switch_queue"),
@@ -231,7 +247,7 @@ pub struct NoticeConfig {
 
 /// Segregated routing: elephant flows take circuits only, all other packets the packet network only, where no schedule
 /// interrupts them. Helios and c-Through route so (Etalon, NSDI'20, sections 2 and 7). The table's presence turns it
-/// on.
+/// on; not with PFC or QCN.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SegregationConfig {

@@ -19,7 +19,7 @@ fn serializer() -> Serializer {
 
 /// A packet that a port has taken.
 #[derive(Clone, Debug)]
-struct Job {
+struct ServedPacket {
     id: u32,
     class: usize,
     size: u64,
@@ -29,14 +29,14 @@ struct Job {
 }
 
 /// A non-preemptive server of strict priorities, step by step.
-struct Model {
+struct PriorityServer {
     classes: usize,
-    waiting: Vec<Job>,
-    started: Vec<Job>,
+    waiting: Vec<ServedPacket>,
+    started: Vec<ServedPacket>,
     free: u64,
 }
 
-impl Model {
+impl PriorityServer {
     /// Starts all that starts up to `now`.
     fn run(&mut self, now: u64) {
         while self.free <= now && !self.waiting.is_empty() {
@@ -49,7 +49,7 @@ impl Model {
         }
     }
 
-    fn take(&mut self, mut job: Job, now: u64) {
+    fn take(&mut self, mut job: ServedPacket, now: u64) {
         if self.free <= now {
             job.start = now;
             self.free = now + job.size * PS_PER_BYTE;
@@ -62,7 +62,7 @@ impl Model {
 
     /// Packets that wait and unsent bytes as time, of one class or of all.
     fn load(&self, class: Option<usize>, now: u64) -> (u32, u64) {
-        let of = |job: &&Job| class.is_none_or(|class| class == job.class);
+        let of = |job: &&ServedPacket| class.is_none_or(|class| class == job.class);
         let waiting = self.waiting.iter().filter(of);
         let served: u64 = self.started.iter().filter(of).map(|job| job.end.unwrap().saturating_sub(now)).sum();
         (waiting.clone().count() as u32, served + waiting.map(|job| job.size * PS_PER_BYTE).sum::<u64>())
@@ -70,19 +70,20 @@ impl Model {
 }
 
 #[derive(Clone, Debug)]
-struct Step {
+struct OfferedPacket {
     gap_ns: u64,
     size: u16,
     class: u8,
     ecn: Ecn,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<OfferedPacket>> {
     let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
     // Now and then long enough to empty the port, often an exact multiple of a packet's time.
     let gap = prop_oneof![3 => 0u64..2000, 3 => Just(0), 2 => (0u64..4).prop_map(|n| n * 800), 1 => 0u64..30_000];
     let size = prop_oneof![2 => Just(1000u16), 1 => 40u16..3000];
-    let step = (gap, size, 0u8..8, ecn).prop_map(|(gap_ns, size, class, ecn)| Step { gap_ns, size, class, ecn });
+    let step =
+        (gap, size, 0u8..8, ecn).prop_map(|(gap_ns, size, class, ecn)| OfferedPacket { gap_ns, size, class, ecn });
     prop::collection::vec(step, 1..250)
 }
 
@@ -128,13 +129,13 @@ fn exceeds(limit: Option<Length>, (waiting, unsent): (u32, u64), size: u16) -> b
 }
 
 /// Drives a port whose class c has discipline c; one class for a port that knows none.
-fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step]) -> TestCaseResult {
+fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[OfferedPacket]) -> TestCaseResult {
     let classes = disciplines.len();
-    let mut model = Model { classes, waiting: Vec::new(), started: Vec::new(), free: 0 };
+    let mut model = PriorityServer { classes, waiting: Vec::new(), started: Vec::new(), free: 0 };
     let mut records: Vec<Packet> = Vec::new();
     let mut event: Option<Time> = None;
     let (mut now, mut arrived, mut marked, mut peak) = (0u64, Vec::new(), 0u64, 0);
-    let last = Step { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
+    let last = OfferedPacket { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
     for step in steps.iter().chain([&last]) {
         now += step.gap_ns * 1000;
         // What is due at the very moment of an arrival comes first for every other packet: both orders are legal.
@@ -175,7 +176,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
         marked += u64::from(packet.ecn() != step.ecn);
         records.push(packet);
         if let Ok(told) = got {
-            model.take(Job { id, class, size: u64::from(step.size), start: 0, end: None }, now);
+            model.take(ServedPacket { id, class, size: u64::from(step.size), start: 0, end: None }, now);
             prop_assert!(told.is_none_or(|told| event.is_none_or(|event| told < event)), "an event only comes nearer");
             event = told.or(event);
         }
@@ -204,7 +205,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Step])
     Ok(())
 }
 
-fn check_load<P: SwitchPort>(port: &P, model: &Model, now: Time) -> TestCaseResult {
+fn check_load<P: SwitchPort>(port: &P, model: &PriorityServer, now: Time) -> TestCaseResult {
     let (waiting, unsent) = model.load(None, now.as_ps());
     prop_assert_eq!(port.waiting_at(now), waiting);
     prop_assert_eq!(port.backlog(now).get(), unsent.div_ceil(PS_PER_BYTE));
@@ -213,7 +214,12 @@ fn check_load<P: SwitchPort>(port: &P, model: &Model, now: Time) -> TestCaseResu
 }
 
 /// A phantom queue's marks, with its counter in bytes.
-fn check_phantom(config: &PhantomConfig, model: &Model, records: &[Packet], steps: &[Step]) -> TestCaseResult {
+fn check_phantom(
+    config: &PhantomConfig,
+    model: &PriorityServer,
+    records: &[Packet],
+    steps: &[OfferedPacket],
+) -> TestCaseResult {
     let (mut counter, mut last) = (0.0f64, 0);
     for job in &model.started {
         let end = job.end.unwrap();
@@ -265,7 +271,7 @@ proptest! {
 }
 
 /// The end of each packet: whether it was taken, and its ECN field in the end.
-fn verdicts<P: SwitchPort>(mut port: P, steps: &[Step]) -> Vec<(bool, Ecn)> {
+fn verdicts<P: SwitchPort>(mut port: P, steps: &[OfferedPacket]) -> Vec<(bool, Ecn)> {
     let mut packets: Vec<(bool, Packet)> = Vec::new();
     let (mut now, mut event) = (Time::ZERO, None);
     let run = |port: &mut P, packets: &mut Vec<(bool, Packet)>, event: &mut Option<Time>, until: Time| {
@@ -333,8 +339,8 @@ fn a_threshold_drops_what_it_cannot_mark() {
 }
 
 /// A packet of 1,000 bytes that comes with the one before it.
-fn at_once(ecn: Ecn) -> Step {
-    Step { gap_ns: 0, size: 1000, class: 0, ecn }
+fn at_once(ecn: Ecn) -> OfferedPacket {
+    OfferedPacket { gap_ns: 0, size: 1000, class: 0, ecn }
 }
 
 /// 10,000 packets beyond the threshold, a quarter of them dropped: four standard deviations are 173.

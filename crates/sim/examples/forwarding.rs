@@ -13,7 +13,8 @@ use firstlight_circuits::Week;
 use firstlight_net::topology::{self, Cable, ThreeTier, Topology, TreeCables};
 use firstlight_net::{Discipline, Ecn, FlowTuple, HostId, Packet, TcpHeader};
 use firstlight_sim::{
-    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig, SwitchConfig, VoqConfig,
+    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, HybridTables, InterfaceConfig, PacketConfig,
+    SwitchConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
 
@@ -114,7 +115,7 @@ fn etalon_pair() -> ForwardedLoad {
         pfc: None,
         marks: None,
         notices: None,
-        segregation: None,
+        tables: HybridTables::default(),
         time_scale: 1,
         seed: 1,
     };

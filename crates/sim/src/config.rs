@@ -1,9 +1,6 @@
 //! What is measured of a fabric, and why a fabric or a world cannot be built.
 
-pub use firstlight_net::fabric::{
-    AdapterConfig, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
-    InterfaceTables, NoticeConfig, PacketConfig, ReceiveConfig, Resize, SegregationConfig, SwitchConfig, VoqConfig,
-};
+pub use firstlight_net::fabric::*;
 
 use firstlight_circuits::RackId;
 use firstlight_messages::MessageError;

@@ -105,7 +105,7 @@ const KINDS: [EventKind; 32] = {
 
 /// A source and the time at which it has work. Events sort by time, then by source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Event {
+pub(crate) struct PendingEvent {
     at: Time,
     /// EventKind in 8 bits, index in 24; the lower half is the packet that the event concerns, where that is known.
     source: u64,
@@ -116,15 +116,15 @@ const MOST_SOURCES: usize = 1 << 24;
 
 const NEVER: Time = Time::MAX;
 
-impl Event {
+impl PendingEvent {
     #[inline]
     pub(crate) fn new(at: Time, kind: EventKind, index: usize) -> Self {
-        Event { at, source: (kind as u64) << 56 | (index as u64) << 32 }
+        PendingEvent { at, source: (kind as u64) << 56 | (index as u64) << 32 }
     }
 
     #[inline]
     fn about(self, packet: PacketId) -> Self {
-        Event { source: self.source | u64::from(packet.0), ..self }
+        PendingEvent { source: self.source | u64::from(packet.0), ..self }
     }
 
     #[inline]
@@ -169,25 +169,25 @@ impl Rivals {
     const EMPTY: Rivals = Rivals { at: [NEVER; 4], source: [u64::MAX; 4] };
 
     #[inline]
-    fn get(&self, which: usize) -> Event {
-        Event { at: self.at[which % 4], source: self.source[which % 4] }
+    fn get(&self, which: usize) -> PendingEvent {
+        PendingEvent { at: self.at[which % 4], source: self.source[which % 4] }
     }
 
     #[inline]
-    fn set(&mut self, which: usize, event: Event) {
+    fn set(&mut self, which: usize, event: PendingEvent) {
         self.at[which % 4] = event.at;
         self.source[which % 4] = event.source;
     }
 
     /// The earliest event; of simultaneous ones the first source's.
     #[inline]
-    fn earliest(&self) -> Event {
+    fn earliest(&self) -> PendingEvent {
         let [a, b, c, d] = self.at;
         let (second, fourth) = (b < a, d < c);
         let (left, right) = (select_unpredictable(second, b, a), select_unpredictable(fourth, d, c));
         let loses = right < left;
         let which = select_unpredictable(loses, 2 + usize::from(fourth), usize::from(second));
-        Event { at: select_unpredictable(loses, right, left), source: self.source[which % 4] }
+        PendingEvent { at: select_unpredictable(loses, right, left), source: self.source[which % 4] }
     }
 }
 
@@ -195,7 +195,7 @@ impl Rivals {
 #[derive(Clone, Debug)]
 pub(crate) struct EventSet {
     /// The winner: node 1, the root.
-    earliest: Event,
+    earliest: PendingEvent,
     /// Node n is in group n / 4, beside its rivals. The nodes below node n are 4 n to 4 n + 3, the leaves those from
     /// 4^depth on.
     groups: Vec<Rivals>,
@@ -220,7 +220,7 @@ impl EventSet {
             assert!(n < MOST_SOURCES, "{n} sources of events are too many");
             first[kind as usize] = next as u32;
             for index in 0..n {
-                groups[(next + index) / 4].set(next + index, Event::new(NEVER, kind, index));
+                groups[(next + index) / 4].set(next + index, PendingEvent::new(NEVER, kind, index));
             }
             next += n;
         }
@@ -228,7 +228,7 @@ impl EventSet {
     }
 
     #[inline]
-    fn node(&self, n: usize) -> Event {
+    fn node(&self, n: usize) -> PendingEvent {
         self.groups[n / 4].get(n)
     }
 
@@ -251,7 +251,7 @@ impl EventSet {
 
     /// The earliest event, if it is due by `limit`. It stays until its source's time is set anew.
     #[inline]
-    pub(crate) fn due(&self, limit: Time) -> Option<Event> {
+    pub(crate) fn due(&self, limit: Time) -> Option<PendingEvent> {
         let event = self.earliest;
         (event.at <= limit && event.at < NEVER).then_some(event)
     }
@@ -265,7 +265,7 @@ impl EventSet {
     /// The earliest event of the part of all sources that `event`'s source is in, where 4^`level` parts, at least four,
     /// are equal. It is one of the next 4^`level` or so events after `event`, unless its time is "never".
     #[inline]
-    pub(crate) fn upcoming(&self, event: Event, level: u32) -> Event {
+    pub(crate) fn upcoming(&self, event: PendingEvent, level: u32) -> PendingEvent {
         self.node(self.leaf(event.kind(), event.index()) >> (2 * self.depth.saturating_sub(level)))
     }
 
@@ -279,7 +279,7 @@ impl EventSet {
     #[inline]
     pub(crate) fn set_about(&mut self, at: Option<Time>, kind: EventKind, index: usize, packet: PacketId) {
         let mut n = self.leaf(kind, index);
-        let mut winner = Event::new(at.unwrap_or(NEVER), kind, index).about(packet);
+        let mut winner = PendingEvent::new(at.unwrap_or(NEVER), kind, index).about(packet);
         while n > 1 {
             let group = &mut self.groups[n / 4];
             group.set(n, winner);
@@ -308,15 +308,17 @@ mod tests {
     fn an_event_keeps_its_parts() {
         for (i, kind) in KINDS.into_iter().take(EventKind::Notice as usize + 1).enumerate() {
             assert_eq!(kind as usize, i, "the table is in the order of the kinds");
-            let event = Event::new(Time::from_ps(7 << 40), kind, 65_535);
+            let event = PendingEvent::new(Time::from_ps(7 << 40), kind, 65_535);
             assert_eq!((event.at(), event.kind(), event.index()), (Time::from_ps(7 << 40), kind, 65_535));
         }
-        let event = Event::new(Time::ZERO, EventKind::Port, MOST_SOURCES - 1).about(PacketId(u32::MAX));
+        let event = PendingEvent::new(Time::ZERO, EventKind::Port, MOST_SOURCES - 1).about(PacketId(u32::MAX));
         assert_eq!(
             (event.kind(), event.index(), event.packet()),
             (EventKind::Port, MOST_SOURCES - 1, PacketId(u32::MAX))
         );
-        assert!(Event::new(Time::ZERO, EventKind::Sample, 0) > Event::new(Time::ZERO, EventKind::Port, 9));
+        assert!(
+            PendingEvent::new(Time::ZERO, EventKind::Sample, 0) > PendingEvent::new(Time::ZERO, EventKind::Port, 9)
+        );
         assert_eq!(EventSet::new(&[]).next(), None);
     }
 
@@ -334,7 +336,7 @@ mod tests {
                 let at = at.map(Time::from_ps);
                 if let (true, Some(limit)) = (take, at) {
                     let due = events.due(limit);
-                    prop_assert_eq!(due, model.first().copied().filter(|first: &Event| first.at() <= limit));
+                    prop_assert_eq!(due, model.first().copied().filter(|first: &PendingEvent| first.at() <= limit));
                     if let Some(due) = due {
                         model.remove(&due);
                         events.set(None, due.kind(), due.index());
@@ -344,9 +346,9 @@ mod tests {
                 let (kind, index) = if nic { (EventKind::Nic, index % nics) } else { (EventKind::Port, index % ports) };
                 model.retain(|e| (e.kind(), e.index()) != (kind, index));
                 events.set_about(at, kind, index, PacketId(7));
-                model.extend(at.map(|at| Event::new(at, kind, index).about(PacketId(7))));
-                let own = Event::new(Time::ZERO, kind, index);
-                let part = |e: &Event| events.leaf(e.kind(), e.index()) >> (2 * (events.depth - 1));
+                model.extend(at.map(|at| PendingEvent::new(at, kind, index).about(PacketId(7))));
+                let own = PendingEvent::new(Time::ZERO, kind, index);
+                let part = |e: &PendingEvent| events.leaf(e.kind(), e.index()) >> (2 * (events.depth - 1));
                 let first = model.iter().find(|e| part(e) == part(&own));
                 prop_assert_eq!(events.upcoming(own, 1).at(), first.map_or(NEVER, |first| first.at()));
                 prop_assert_eq!(events.upcoming(own, 40).at(), at.unwrap_or(NEVER));

@@ -28,11 +28,7 @@ mod wait_queues;
 mod world;
 
 pub use capture::CaptureSink;
-pub use config::{
-    AdapterConfig, BuildError, CircuitConfig, ControlConfig, DemandSource, GraphConfig, HostLinks, HybridConfig,
-    InterfaceConfig, InterfaceTables, MeterConfig, NoticeConfig, PacketConfig, ReceiveConfig, Resize,
-    SegregationConfig, SeriesConfig, SwitchConfig, VoqConfig, WatchConfig,
-};
+pub use config::*;
 pub use conserve::Imbalance;
 pub use fabric::{Exit, Fabric};
 pub use report::{

@@ -15,7 +15,7 @@ mod room;
 use crate::config::BuildError;
 use crate::connection_table::ConnectionTable;
 use crate::control_loop::ControlLoop;
-use crate::events::{Event, EventKind, EventSet};
+use crate::events::{EventKind, EventSet, PendingEvent};
 use crate::external_hosts::{ExternalHosts, NoExternalHosts};
 use crate::fabric::{Exit, Fabric};
 use crate::flow::{EndpointIndex, FlowConfig, FlowProgress, FlowReport, FlowState};
@@ -350,7 +350,7 @@ impl World {
         self.connections.get_mut(endpoint)?.transmit(endpoint, &mut self.fabric, &mut self.wait_queues, self.now)
     }
 
-    fn on_timer(&mut self, event: Event) {
+    fn on_timer(&mut self, event: PendingEvent) {
         match event.kind() {
             EventKind::Stop => self.on_stop(),
             EventKind::Probe => self.on_probe(event.index()),

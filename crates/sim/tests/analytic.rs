@@ -5,7 +5,7 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::PfcConfig;
 use firstlight_net::{Band, Drops, Ecn, HostId, Packet, PhantomConfig, RedConfig, TcpFlags};
-use firstlight_sim::{BuildError, Fabric, HybridConfig, PairReport, PortKind, Resize, SegregationConfig, VoqConfig};
+use firstlight_sim::{BuildError, Fabric, HybridConfig, HybridTables, PairReport, PortKind, Resize, VoqConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
 
@@ -78,7 +78,7 @@ fn a_packet_of_the_night_waits_for_the_day() {
 }
 
 fn segregated(elephant: u64) -> HybridConfig {
-    HybridConfig { segregation: Some(SegregationConfig { elephant: Bytes::new(elephant) }), ..paper(1) }
+    HybridConfig { tables: HybridTables::segregated(Bytes::new(elephant)), ..paper(1) }
 }
 
 #[test]
@@ -501,8 +501,7 @@ fn impossible_fabrics_are_refused() {
     assert_eq!(text(|c| c.marks = Some(us(5000))), "marks: 5ms is longer than the week of 4800us");
     let late = |c: &mut HybridConfig| c.voq.resize = Some(Resize::packets(50, None, us(5000)));
     assert_eq!(text(late), "voq.resize.advance: 5ms is longer than the week of 4800us");
-    let lossless =
-        |c: &mut HybridConfig| (c.segregation, c.pfc) = (segregated(0).segregation, Some(PfcConfig::default()));
+    let lossless = |c: &mut HybridConfig| (c.tables, c.pfc) = (segregated(0).tables, Some(PfcConfig::default()));
     assert_eq!(text(lossless), "segregation: VOQs of mice have neither PFC nor QCN: take out one of them");
 }
 

@@ -6,8 +6,8 @@ use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables, PacketConfig,
-    PauseReport, PausedPort, ReceiveConfig, Resize, VoqConfig,
+    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
+    PacketConfig, PauseReport, PausedPort, ReceiveConfig, Resize, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::{Left, assert_conserved, at, drive, nervous, ns, packet, us};
@@ -47,7 +47,7 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
         pfc,
         marks: None,
         notices: None,
-        segregation: None,
+        tables: HybridTables::default(),
         time_scale: 1,
         seed: 1,
     }
@@ -272,13 +272,13 @@ prop_compose! {
 }
 
 /// (gap in 100 ns, source, destination, large)
-type Traffic = Vec<(u64, u16, u16, bool)>;
+type Injections = Vec<(u64, u16, u16, bool)>;
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = Injections> {
     prop::collection::vec((0u64..20, any::<u16>(), any::<u16>(), prop::bool::weighted(0.8)), 1..300)
 }
 
-fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
     let hosts = (config.racks * config.hosts_per_rack) as u16;
     let mut now = Time::ZERO;
     let number = |(k, (gap, src, dst, large)): (usize, &(u64, u16, u16, bool))| {

@@ -256,7 +256,7 @@ fn jobs_add_up_and_tell_what_is_missing() {
 
 /// A program with the ends of external flows: a message engine, a clock of whole nanoseconds, and messages that take
 /// time.
-struct Program {
+struct MessageProgram {
     engine: MessageEngine,
     /// What comes next: when, the how many-th that was sent, on which flow.
     coming: BTreeSet<(u64, usize, usize)>,
@@ -267,7 +267,7 @@ struct Program {
     transits: Vec<u64>,
 }
 
-impl Program {
+impl MessageProgram {
     fn deal_out(&mut self, now: u64) {
         while let Some((flow, _)) = self.engine.poll(at(ns(now))) {
             let comes = self.last[flow].max(now + self.transits[self.sent % self.transits.len()]);
@@ -319,7 +319,7 @@ proptest! {
         let mut world = world(&star(4, None, None), flows, &messages);
         let engine = MessageEngine::new(&messages, 12, 1);
         let mut program =
-            Program { engine, coming: BTreeSet::new(), last: [0; 12], first: [None; 12], sent: 0, transits };
+            MessageProgram { engine, coming: BTreeSet::new(), last: [0; 12], first: [None; 12], sent: 0, transits };
         let (mut now, mut steps) = (0, 0);
         while !program.engine.is_over() {
             now = program.step(&mut world, eager >> (steps % 64) & 1 == 1);

@@ -115,14 +115,14 @@ prop_compose! {
 }
 
 /// Gap in ns, ends, size, and what decides on class, ECN, stamps and port.
-type Traffic = Vec<(u64, u16, u16, u16, u8)>;
+type Injections = Vec<(u64, u16, u16, u16, u8)>;
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = Injections> {
     prop::collection::vec((0u64..2000, any::<u16>(), any::<u16>(), 68u16..9001, any::<u8>()), 1..400)
 }
 
 /// Each flow (ends and port) is of one class.
-fn sends(config: &GraphConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+fn sends(config: &GraphConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
     let hosts = config.topology.hosts() as u16;
     let mut now = Time::ZERO;
     let mut all = vec![];
@@ -148,9 +148,9 @@ fn end(fabric: &Fabric, sends: &[(Time, Packet)]) -> Time {
     last + Span::from_ms(200) * u64::from(fabric.time_scale())
 }
 
-struct Seen(Arc<Mutex<[u64; 2]>>);
+struct CountingSink(Arc<Mutex<[u64; 2]>>);
 
-impl CaptureSink for Seen {
+impl CaptureSink for CountingSink {
     fn packet(&mut self, packet: &Packet, _: Time, host: HostId, direction: Direction) {
         let sent = direction == Direction::Sent;
         assert_eq!(host, if sent { packet.src() } else { packet.dst() });
@@ -211,7 +211,7 @@ proptest! {
         let left = drive(&mut plain, &sends, until);
         let mut watched = Fabric::graph(&config).unwrap();
         let seen = Arc::new(Mutex::new([0; 2]));
-        watched.set_capture(Box::new(Seen(seen.clone())));
+        watched.set_capture(Box::new(CountingSink(seen.clone())));
         let first = 0..2.min(config.topology.ports().len() as u32);
         let ports = first.map(|port| config.topology.queue_name(PortId(port)));
         watched.watch(&WatchConfig { ports: ports.collect(), every: Some(us(7)) }).unwrap();

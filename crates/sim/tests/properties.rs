@@ -8,8 +8,8 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables, MeterConfig,
-    PacketConfig, PortKind, Resize, SegregationConfig, SeriesConfig, VoqConfig,
+    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
+    MeterConfig, PacketConfig, PortKind, Resize, SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -77,7 +77,9 @@ prop_compose! {
             pfc: None,
             marks: marks.map(|marks| us(marks).min(week.length())),
             notices: None,
-            segregation: elephant.filter(|_| !qcn).map(|bytes| SegregationConfig { elephant: Bytes::new(bytes) }),
+            tables: elephant
+                .filter(|_| !qcn)
+                .map_or_else(HybridTables::default, |bytes| HybridTables::segregated(Bytes::new(bytes))),
             week,
             control: None,
             time_scale,
@@ -99,13 +101,13 @@ fn red() -> impl Strategy<Value = RedConfig> {
 }
 
 /// Random traffic between hosts: (gap in ns, source, destination, size).
-type Traffic = Vec<(u64, u16, u16, u16)>;
+type Injections = Vec<(u64, u16, u16, u16)>;
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = Injections> {
     prop::collection::vec((0u64..3000, any::<u16>(), any::<u16>(), 52u16..9001), 1..400)
 }
 
-fn sends(config: &HybridConfig, traffic: &Traffic) -> Vec<(Time, Packet)> {
+fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
     let hosts = (config.racks * config.hosts_per_rack) as u16;
     let mut now = Time::ZERO;
     let number = |(k, (gap, src, dst, size)): (usize, &(u64, u16, u16, u16))| {
@@ -126,9 +128,9 @@ fn overtakers(left: &[Left], src: u16, dst: u16) -> (u64, Vec<u32>, Vec<u32>) {
 }
 
 /// What a capture saw.
-type Seen = Vec<(Time, HostId, Direction, u32)>;
+type TapedPackets = Vec<(Time, HostId, Direction, u32)>;
 
-struct Tape(Arc<Mutex<Seen>>);
+struct Tape(Arc<Mutex<TapedPackets>>);
 
 impl CaptureSink for Tape {
     fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {
@@ -169,7 +171,7 @@ proptest! {
     fn each_network_keeps_a_pairs_order(config in fabric(1), traffic in traffic()) {
         // One host a rack, so that the order at the host is the order at the ToR. Where routing is segregated a pair
         // has two VOQs, whose packets have no order among each other.
-        let config = HybridConfig { segregation: None, ..config };
+        let config = HybridConfig { tables: HybridTables::default(), ..config };
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let end = fabric.at(us(100_000));
         let left = drive(&mut fabric, &sends(&config, &traffic), end);
@@ -189,8 +191,8 @@ proptest! {
     #[test]
     fn segregated_networks_share_no_packet(config in fabric(2), traffic in traffic(), elephant in 0u64..30_000) {
         let interface = InterfaceConfig { tables: InterfaceTables::default(), loss: 0.0, ..config.interface.clone() };
-        let segregation = Some(SegregationConfig { elephant: Bytes::new(elephant) });
-        let config = HybridConfig { interface, segregation, ..config };
+        let tables = HybridTables::segregated(Bytes::new(elephant));
+        let config = HybridConfig { interface, tables, ..config };
         let (sends, mut fabric) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
         let end = fabric.at(us(100_000));
         let left = drive(&mut fabric, &sends, end);
@@ -230,7 +232,7 @@ proptest! {
         let sends = sends(&config, &traffic);
         let run = |watch: bool, in_steps: bool| {
             let mut fabric = Fabric::hybrid(&config).unwrap();
-            let tape = Arc::new(Mutex::new(Seen::new()));
+            let tape = Arc::new(Mutex::new(TapedPackets::new()));
             if watch {
                 let series = Some(SeriesConfig { every: us(every), fold: 2 });
                 fabric.set_meter(&MeterConfig { pair: (RackId(0), RackId(1)), series }).unwrap();
@@ -253,7 +255,7 @@ proptest! {
 
     #[test]
     fn the_digest_tells_runs_apart(config in fabric(2), traffic in traffic(), which in any::<prop::sample::Index>()) {
-        let run = |traffic: &Traffic| {
+        let run = |traffic: &Injections| {
             let config = HybridConfig { interface: InterfaceConfig::default(), ..config.clone() };
             let mut fabric = Fabric::hybrid(&config).unwrap();
             let end = fabric.at(us(100_000));

@@ -51,10 +51,10 @@ fn world(fabric: Fabric, flows: Vec<FlowConfig>, probes: Vec<ProbeConfig>) -> Wo
 }
 
 /// A packet at a host's edge: when, whose, which way, size and port.
-type Seen = (Time, HostId, bool, u16, u16, u64);
+type EdgePacket = (Time, HostId, bool, u16, u16, u64);
 
 #[derive(Clone, Default)]
-struct Witness(Arc<Mutex<Vec<Seen>>>);
+struct Witness(Arc<Mutex<Vec<EdgePacket>>>);
 
 impl CaptureSink for Witness {
     fn packet(&mut self, packet: &Packet, at: Time, host: HostId, direction: Direction) {

@@ -8,19 +8,19 @@ use firstlight_units::Rate;
 
 /// A connection's congestion control.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Control {
+pub enum ConnectionControl {
     /// A controller of simulated hosts.
     Simulated(CcConfig),
     /// A kernel's controller, by its name there.
     Linux(&'static str),
 }
 
-impl Control {
+impl ConnectionControl {
     /// The name by which its hosts know it.
     pub fn name(&self) -> &'static str {
         match self {
-            Control::Simulated(config) => config.name(),
-            Control::Linux(name) => name,
+            ConnectionControl::Simulated(config) => config.name(),
+            ConnectionControl::Linux(name) => name,
         }
     }
 
@@ -34,8 +34,8 @@ impl Control {
     /// The configuration on simulated hosts.
     pub const fn simulated(&self) -> Option<&CcConfig> {
         match self {
-            Control::Simulated(config) => Some(config),
-            Control::Linux(_) => None,
+            ConnectionControl::Simulated(config) => Some(config),
+            ConnectionControl::Linux(_) => None,
         }
     }
 
@@ -48,14 +48,14 @@ impl Control {
         link: Rate,
     ) -> Result<Self, String> {
         if hosts == HostKind::Linux {
-            return kernel_name(name).map(Control::Linux);
+            return kernel_name(name).map(ConnectionControl::Linux);
         }
         if let Some(own) = own.iter().find(|own| own.name() == name.as_str()) {
-            return Ok(Control::Simulated(CcConfig::Own(own.clone())));
+            return Ok(ConnectionControl::Simulated(CcConfig::Own(own.clone())));
         }
         let config = experiment.cc.config(name, by_own_clock(experiment, link), experiment.hosts.mtu);
         let name = name.as_str();
-        config.map(Control::Simulated).ok_or_else(|| {
+        config.map(ConnectionControl::Simulated).ok_or_else(|| {
             format!("{name} exists in Linux kernels only, and these hosts are simulated: use another, or Linux hosts")
         })
     }

@@ -1,6 +1,6 @@
 //! The TOML of an experiment as a tree in which every key and value has its place in the file.
 
-use crate::error::{Place, Problem, SpecError};
+use crate::error::{Problem, ProblemPlace, SpecError};
 use crate::model::join;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -70,10 +70,10 @@ impl Document {
     }
 
     /// The place of an origin, for a message.
-    pub fn place_of(&self, origin: &Origin) -> Place {
+    pub fn place_of(&self, origin: &Origin) -> ProblemPlace {
         match origin {
             Origin::File(offset) => self.place(Some(*offset)),
-            Origin::Set(key) => Place::Set { path: self.path.clone(), key: key.clone() },
+            Origin::Set(key) => ProblemPlace::Set { path: self.path.clone(), key: key.clone() },
         }
     }
 
@@ -91,12 +91,12 @@ impl Document {
     }
 
     /// The place of a byte offset; the file as a whole without one.
-    pub fn place(&self, offset: Option<usize>) -> Place {
-        let Some(offset) = offset else { return Place::File { path: self.path.clone() } };
+    pub fn place(&self, offset: Option<usize>) -> ProblemPlace {
+        let Some(offset) = offset else { return ProblemPlace::File { path: self.path.clone() } };
         let offset = offset.min(self.text.len());
         let line = self.lines.partition_point(|start| *start <= offset);
         let column = self.text[self.lines[line - 1]..offset].chars().count() + 1;
-        Place::Line { path: self.path.clone(), line, column }
+        ProblemPlace::Line { path: self.path.clone(), line, column }
     }
 }
 

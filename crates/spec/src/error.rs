@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where a problem is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProblemPlace {
     /// The problem is in the file, at a line and a column.
     Line {
         /// The file.
@@ -28,12 +28,12 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ProblemPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line { path, line, column } => write!(f, "{path}:{line}:{column}"),
-            Place::File { path } => write!(f, "{path}"),
-            Place::Set { path, key } => write!(f, "{path}, from --set {key}"),
+            ProblemPlace::Line { path, line, column } => write!(f, "{path}:{line}:{column}"),
+            ProblemPlace::File { path } => write!(f, "{path}"),
+            ProblemPlace::Set { path, key } => write!(f, "{path}, from --set {key}"),
         }
     }
 }
@@ -44,7 +44,7 @@ pub struct Problem {
     /// The key's path; empty when the file is no TOML at all.
     pub key: String,
     /// Where the problem is.
-    pub place: Place,
+    pub place: ProblemPlace,
     /// What is wrong and what would be right.
     pub problem: String,
 }

@@ -1,7 +1,7 @@
 //! From the entries that ask for flows to one record for each connection: what `[[flows]]` and workloads have in
 //! common.
 
-use crate::control::Control;
+use crate::control::ConnectionControl;
 use crate::error::{Problem, SpecError};
 use crate::host_directory::HostDirectory;
 use crate::host_kind::HostKind;
@@ -52,7 +52,7 @@ pub struct Flow {
     /// The kind of both hosts.
     pub hosts: HostKind,
     /// Congestion control: one that these hosts have.
-    pub cc: Control,
+    pub cc: ConnectionControl,
     /// How much the flow sends; `None` for a flow that sends until the end.
     pub size: Option<Bytes>,
     /// When the flow may start first.
@@ -274,9 +274,9 @@ impl Expander<'_> {
         pairs: &[HostPair],
     ) -> Result<Vec<Flow>, Box<Problem>> {
         let hosts = self.host_kind(connections);
-        let of_control = |cc: &Control| self.experiment.hosts.class_of(cc.name(), hosts);
+        let of_control = |cc: &ConnectionControl| self.experiment.hosts.class_of(cc.name(), hosts);
         let controls = self.controls(connections, pairs)?;
-        let flow = |(&(src, dst), cc): (&HostPair, Control)| Flow {
+        let flow = |(&(src, dst), cc): (&HostPair, ConnectionControl)| Flow {
             entry: self.entry,
             src: HostId(src as u16),
             dst: HostId(dst as u16),
@@ -294,25 +294,26 @@ impl Expander<'_> {
 
     /// The congestion control of each pair's flows: the entry's own, else the sending Linux host's, else that of
     /// `[tcp]`.
-    fn controls(&self, connections: &Connections, pairs: &[HostPair]) -> Result<Vec<Control>, Box<Problem>> {
+    fn controls(&self, connections: &Connections, pairs: &[HostPair]) -> Result<Vec<ConnectionControl>, Box<Problem>> {
         let hosts = self.host_kind(connections);
         let (key, name) = match connections.cc {
             Some(name) => (self.path("cc"), name),
             None if hosts == HostKind::Linux => {
-                let of =
-                    |&(src, _): &HostPair| self.host_entries.cc(self.experiment, self.places, src).map(Control::Linux);
+                let of = |&(src, _): &HostPair| {
+                    self.host_entries.cc(self.experiment, self.places, src).map(ConnectionControl::Linux)
+                };
                 return pairs.iter().map(of).collect();
             }
             None => ("tcp.cc".to_string(), self.experiment.tcp.cc),
         };
         // A host's rate decides on some parameters, and most hosts have the same.
-        let mut last: Option<(Rate, Control)> = None;
+        let mut last: Option<(Rate, ConnectionControl)> = None;
         let of = |&(src, _): &HostPair| {
             let rate = self.directory.rates[src];
             if let Some((_, control)) = last.as_ref().filter(|(known, _)| *known == rate) {
                 return Ok(control.clone());
             }
-            let control = Control::of(self.experiment, &self.places.own, name, hosts, rate);
+            let control = ConnectionControl::of(self.experiment, &self.places.own, name, hosts, rate);
             let control = control.map_err(|text| Box::new(self.places.problem(&key, text)))?;
             last = Some((rate, control.clone()));
             Ok(control)

@@ -9,7 +9,7 @@ use crate::settings::{RouteAttributes, set_sysctl};
 use crate::tables::Experiment;
 use firstlight_linux::{Parameter, Sysctl};
 use firstlight_transport::cc::LinuxControl;
-use firstlight_transport::{Autotune, Memory, TcpConfig};
+use firstlight_transport::{Autotune, CcConfig, Memory, TcpConfig};
 use firstlight_units::Span;
 
 /// The ticks of the kernels that there are: 1/HZ.
@@ -18,9 +18,6 @@ const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)]
 const UNTUNED_BUFFER: u64 = 131_072;
 /// Headers of IP and TCP in a packet, with timestamps.
 const HEADERS: u64 = 52;
-
-/// Controllers whose least window our patch of the kernel makes a parameter.
-const FLOOR_IS_SET: [&str; 3] = ["newreno", "cubic", "dctcp"];
 
 /// What is set on every Linux host: nothing of an earlier connection's end is used by a later one, and buffers are what
 /// a kernel with ample memory gives itself, however little this one has.
@@ -35,7 +32,7 @@ const ALWAYS: [(&str, &str); 3] = [
 pub(crate) const MEANINGS: [(&str, &str); 26] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
-    ("tcp.min_window", "a parameter of our driver, a constant of Linux otherwise; refused with other controllers"),
+    ("tcp.min_window", "a parameter of our driver; refused with controllers whose least window is a constant of Linux"),
     ("tcp.max_window", "a parameter of our driver, a constant of Linux otherwise"),
     ("tcp.receive_window", "`net.ipv4.tcp_rmem`, the kernel's overhead per packet added"),
     (
@@ -213,7 +210,7 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Bounds of the congestion window: constants that our driver makes parameters, of the stack and of three
+    /// Bounds of the congestion window: constants that our driver makes parameters, of the stack and of some
     /// controllers.
     fn bounds(&mut self, controls: &[LinuxControl]) {
         if let Some(cap) = self.tcp.max_window {
@@ -222,10 +219,10 @@ impl<'a> Kernel<'a> {
         if self.has("min_window") {
             self.parameter("firstlight", "min_window", self.tcp.min_window);
         }
-        let fixed = controls.iter().find(|control| !FLOOR_IS_SET.contains(&control.table));
-        if let Some(LinuxControl { table, .. }) = fixed {
-            let all = FLOOR_IS_SET.join(", ");
-            self.cannot("min_window", &format!("the floor of its {table} is a constant, that of {all} can be set"));
+        if let Some(LinuxControl { table, .. }) = controls.iter().find(|control| !control.takes_min_window) {
+            let all = CcConfig::taking_min_window().join(", ");
+            let why = format!("the least window of its {table} is a constant, that of {all} can be set");
+            self.cannot("min_window", &why);
         }
     }
 
@@ -280,7 +277,7 @@ impl<'a> Kernel<'a> {
         }
         self.cannot(
             "quick_acks",
-            "it acknowledges 16 packets at once; linux.route = \"quickack 1\" makes it all of them",
+            "it acknowledges the first 16 packets at once, or all with linux.route = \"quickack 1\"",
         );
     }
 

@@ -39,8 +39,8 @@ mod walk;
 mod workload;
 
 pub use accounted::Accounted;
-pub use control::Control;
-pub use error::{Place, Problem, SpecError};
+pub use control::ConnectionControl;
+pub use error::{Problem, ProblemPlace, SpecError};
 pub use expander::{Flow, TrafficEntry};
 pub use host_kind::{DefaultHosts, HostKind};
 pub use host_name::HostName;
@@ -215,7 +215,7 @@ impl Spec {
         match Request::read(text, path, overrides, false)? {
             Request::Network(spec) => Ok(*spec),
             Request::Chain(_) => {
-                let (key, place) = ("chain".into(), Place::File { path: path.into() });
+                let (key, place) = ("chain".into(), ProblemPlace::File { path: path.into() });
                 Err(Problem { key, place, problem: "an experiment on a network has no such table".into() }.into())
             }
         }

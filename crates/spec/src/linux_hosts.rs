@@ -203,7 +203,7 @@ fn controls(
         let mut pairs = first.parameters.iter().zip(&control.parameters);
         if let Some((one, _)) = pairs.find(|(one, other)| one != other) {
             let path = format!("{}.{}", control.table, one.key);
-            let text = "Linux hosts have one kernel, and hosts with links of different rates need one value: give it";
+            let text = "missing: Linux hosts have one kernel, and their links differ in rate: write one value for all";
             problems.push(places.problem(&path, text));
         }
     }

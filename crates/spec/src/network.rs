@@ -236,7 +236,7 @@ fn hybrid(experiment: &Experiment, places: &Places, racks: &RackCounts, week: We
         pfc: None,
         marks: experiment.marks.as_ref().and_then(MarksTable::marks),
         notices: experiment.marks.as_ref().and_then(MarksTable::notices),
-        segregation: experiment.segregation.clone(),
+        tables: experiment.hybrid.clone(),
         time_scale: experiment.time_scale,
         seed: experiment.seed,
     })

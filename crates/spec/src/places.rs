@@ -1,7 +1,7 @@
 //! Where the keys of an experiment stand, which of them are given, and the files that they name.
 
 use crate::document::{Document, Origin};
-use crate::error::{Place, Problem, SpecError};
+use crate::error::{Problem, ProblemPlace, SpecError};
 use crate::model::{self, Key, Shape};
 use firstlight_formats::ImportError;
 use firstlight_transport::cc::{CcName, OwnConfig};
@@ -108,7 +108,7 @@ impl Places {
     }
 
     /// Where the value at `path` stands; else the nearest table around it; else the file.
-    pub fn place(&self, path: &str) -> Place {
+    pub fn place(&self, path: &str) -> ProblemPlace {
         if let Some(origin) = self.keys.get(path) {
             return self.document.place_of(origin);
         }
@@ -165,7 +165,7 @@ impl Places {
     /// What is wrong with a file that the key at `key` names, at its place there.
     pub fn imported(&self, key: &str, error: ImportError) -> Problem {
         let ImportError { file: path, line, column, problem } = error;
-        Problem { key: key.into(), place: Place::Line { path, line, column }, problem }
+        Problem { key: key.into(), place: ProblemPlace::Line { path, line, column }, problem }
     }
 
     /// The files that were read: the name that the experiment has for each, and its path.

@@ -3,7 +3,7 @@
 use firstlight_circuits::RackId;
 use firstlight_net::fabric::{HybridConfig, Resize, SegregationConfig, VoqConfig};
 use firstlight_net::{Band, Drops, RedConfig};
-use firstlight_spec::{CaptureSide, Control, Flow, Network, OverrideValue, Spec};
+use firstlight_spec::{CaptureSide, ConnectionControl, Flow, Network, OverrideValue, Spec};
 use firstlight_transport::cc::{Drain, RoundTrip, SlowStart, SwiftConfig, TimelyConfig, VegasConfig};
 use firstlight_transport::{Autotune, CcConfig, StackConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
@@ -65,7 +65,7 @@ fn every_value_comes_to_its_place() {
     let resize = Some(Resize::packets(50, Some(31), Span::from_us(600)));
     assert_eq!(fabric.voq, VoqConfig { resize, ..VoqConfig::packets(16, Some(10)) });
     assert_eq!(fabric.marks, Some(Span::from_us(500)));
-    assert_eq!(fabric.segregation, Some(SegregationConfig { elephant: Bytes::new(90_000) }));
+    assert_eq!(fabric.tables.segregation, Some(SegregationConfig { elephant: Bytes::new(90_000) }));
     assert_eq!(fabric.week.length(), Span::from_us(4800));
     assert_eq!(spec.pair, Some((RackId(0), RackId(1))));
     assert_eq!((spec.tables.measure.series, spec.tables.measure.fold), (Some(Span::from_us(20)), 2));
@@ -92,7 +92,7 @@ fn without_settings_hosts_are_as_the_endpoint_has_them() {
     assert_eq!(spec.tables.tcp.tcp, TcpConfig { stack, ..TcpConfig::default() });
     assert!(spec.flows.iter().all(|flow| flow.cc.simulated() == CcConfig::from_name("cubic").as_ref()));
     assert_eq!(hybrid(&spec).links.receive_rate, Rate::from_gbps(40));
-    assert_eq!((hybrid(&spec).marks, &hybrid(&spec).segregation), (None, &None));
+    assert_eq!((hybrid(&spec).marks, &hybrid(&spec).tables.segregation), (None, &None));
     assert_eq!(hybrid(&spec).voq.resize, None);
     let star = read(INCAST, &[]);
     assert_eq!(star.tables.tcp.tcp, TcpConfig { mtu: 1500, stack, ..TcpConfig::default() });
@@ -148,8 +148,8 @@ fn every_setting_of_tcp_arrives() {
 #[test]
 fn controllers_take_their_tables() {
     let of = |set: &[(&str, &str)]| match read(PAIR, set).flows[0].cc.clone() {
-        Control::Simulated(config) => config,
-        Control::Linux(name) => panic!("{name}"),
+        ConnectionControl::Simulated(config) => config,
+        ConnectionControl::Linux(name) => panic!("{name}"),
     };
     let retcp = of(&[("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.25")]);
     let CcConfig::ReTcp(config) = retcp else { panic!("{retcp:?}") };

@@ -8,7 +8,7 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId, PacerConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig,
+    AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig, HybridTables,
     InterfaceConfig, InterfaceTables, PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
@@ -103,16 +103,16 @@ fn frame(to: u16, payload: usize) -> (Vec<u8>, usize) {
 }
 
 /// A kernel's clock: it goes to the driver's next time or to the kernel's, whichever is earlier.
-struct Clock {
+struct KernelClock {
     driver: KernelDriver<TestKernel>,
     packets: usize,
     /// Whether the device of the last packet may send the next one.
     goes_on: bool,
 }
 
-impl Clock {
+impl KernelClock {
     fn new(driver: KernelDriver<TestKernel>) -> Self {
-        Clock { driver, packets: 0, goes_on: true }
+        KernelClock { driver, packets: 0, goes_on: true }
     }
 
     /// Goes to `until` and runs the driver at each time that it asks for, at no other.
@@ -177,7 +177,7 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
         pfc: None,
         marks,
         notices: None,
-        segregation: None,
+        tables: HybridTables::default(),
         time_scale,
         seed: 1,
     };
@@ -214,7 +214,7 @@ fn a_packet_with_the_option_is_stamped_at_its_interfaces() {
     builder.write(&mut bytes, &[0; 1444]).unwrap();
     let length = bytes.len();
     let stamped = (bytes, length);
-    let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[0, 2], Span::ZERO, Span::from_ms(1)));
+    let mut clock = KernelClock::new(driver(empty(star(3, None, 0.0)), &[0, 2], Span::ZERO, Span::from_ms(1)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 500);
     clock.send(0, &stamped);
@@ -229,7 +229,7 @@ fn a_packet_with_the_option_is_stamped_at_its_interfaces() {
 
 #[test]
 fn a_packet_passes_at_exact_nanoseconds() {
-    let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[2, 0], Span::ZERO, Span::from_ms(1)));
+    let mut clock = KernelClock::new(driver(empty(star(3, None, 0.0)), &[2, 0], Span::ZERO, Span::from_ms(1)));
     assert_eq!(clock.driver.next(), None);
     clock.go(ZERO - 50);
     let early = clock.send(1, &frame(2, 100));
@@ -267,12 +267,12 @@ fn an_answer_leaves_at_the_moment_of_arrival() {
 }
 
 /// When these packets left their device, in nanoseconds since the start.
-fn left(clock: &mut Clock, packets: &[usize]) -> Vec<u64> {
+fn left(clock: &mut KernelClock, packets: &[usize]) -> Vec<u64> {
     packets.iter().map(|packet| clock.fate(*packet).sent.expect("it has left") - ZERO).collect()
 }
 
-fn running(fabric: Fabric, hosts: &[u16]) -> Clock {
-    let mut clock = Clock::new(driver(empty(fabric), hosts, Span::ZERO, Span::from_ms(100)));
+fn running(fabric: Fabric, hosts: &[u16]) -> KernelClock {
+    let mut clock = KernelClock::new(driver(empty(fabric), hosts, Span::ZERO, Span::from_ms(100)));
     clock.driver.start(ZERO);
     clock.go(ZERO);
     clock
@@ -367,7 +367,7 @@ fn full_at(bytes: u64) -> InterfaceConfig {
 fn a_device_waits_while_its_interface_is_full() {
     let mut clock = running(with(2, full_at(3000), SwitchConfig::default()), &[0, 1]);
     let mut packets = vec![];
-    let mut sent = |clock: &mut Clock| {
+    let mut sent = |clock: &mut KernelClock| {
         packets.push(clock.send(0, &frame(1, 1460)));
         clock.goes_on
     };
@@ -401,7 +401,7 @@ fn a_device_takes_turns_with_simulated_senders() {
     };
     let fabric = with(3, full_at(3000), SwitchConfig::default());
     let world = World::with(fabric, vec![], vec![source], &Messages::default(), 1).unwrap();
-    let mut clock = Clock::new(driver(world, &[0, 2], Span::ZERO, Span::from_ms(100)));
+    let mut clock = KernelClock::new(driver(world, &[0, 2], Span::ZERO, Span::from_ms(100)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 50);
     let mut packets = vec![];
@@ -425,7 +425,7 @@ fn a_device_takes_turns_with_simulated_senders() {
 
 #[test]
 fn packets_inside_at_the_end_go_back_as_dropped() {
-    let mut clock = Clock::new(driver(empty(star(2, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ps(5_000_500)));
+    let mut clock = KernelClock::new(driver(empty(star(2, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ps(5_000_500)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 3_500);
     let inside = [clock.send(0, &frame(1, 1001)), clock.send(0, &frame(1, 1001))];
@@ -446,7 +446,7 @@ fn packets_inside_at_the_end_go_back_as_dropped() {
 
 #[test]
 fn a_run_that_ends_in_its_warm_up_measures_nothing() {
-    let mut clock = Clock::new(driver(empty(hybrid(None, 1, 0.0)), &[0], Span::from_ms(1), Span::from_ms(2)));
+    let mut clock = KernelClock::new(driver(empty(hybrid(None, 1, 0.0)), &[0], Span::from_ms(1), Span::from_ms(2)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 500_000);
     assert!(clock.driver.warm().is_none());
@@ -457,7 +457,7 @@ fn a_run_that_ends_in_its_warm_up_measures_nothing() {
 
 #[test]
 fn frames_for_other_addresses_are_counted() {
-    let mut clock = Clock::new(driver(empty(star(3, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ms(1)));
+    let mut clock = KernelClock::new(driver(empty(star(3, None, 0.0)), &[0, 1], Span::ZERO, Span::from_ms(1)));
     clock.driver.start(ZERO);
     clock.go(ZERO);
     let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
@@ -471,7 +471,7 @@ fn frames_for_other_addresses_are_counted() {
 
 #[test]
 fn only_marks_of_the_fabric_are_delivered() {
-    let mut clock = Clock::new(driver(empty(star(3, Some(1), 0.0)), &[0, 1, 2], Span::ZERO, Span::from_ms(1)));
+    let mut clock = KernelClock::new(driver(empty(star(3, Some(1), 0.0)), &[0, 1, 2], Span::ZERO, Span::from_ms(1)));
     clock.driver.start(ZERO);
     clock.go(ZERO);
     let sent: Vec<_> = [0, 1, 0, 1, 0, 1].map(|device| clock.send(device, &frame(2, 1000))).to_vec();
@@ -485,7 +485,7 @@ fn only_marks_of_the_fabric_are_delivered() {
     assert_eq!(clock.fate(own).delivered.unwrap().2, 0, "it came marked");
 
     let always = Some(Span::from_us(4800));
-    let mut clock = Clock::new(driver(empty(hybrid(always, 1, 0.0)), &[0, 4], Span::ZERO, Span::from_ms(1)));
+    let mut clock = KernelClock::new(driver(empty(hybrid(always, 1, 0.0)), &[0, 4], Span::ZERO, Span::from_ms(1)));
     clock.driver.start(ZERO);
     clock.go(ZERO + 250_000);
     let mut echo = frame(0, 10);
@@ -523,12 +523,12 @@ fn interface() -> impl Strategy<Value = InterfaceConfig> {
 }
 
 /// Runs external flows, simulated flows and the kernel's own packets.
-fn play(sends: &Sends, marks: bool, scale: u32, interface: &InterfaceConfig, finish: bool) -> (Clock, u64) {
+fn play(sends: &Sends, marks: bool, scale: u32, interface: &InterfaceConfig, finish: bool) -> (KernelClock, u64) {
     let fabric = hybrid_with(marks.then(|| Span::from_us(300)), scale, interface.clone());
     let flows = vec![flow(0, 4, true), flow(0, 4, false), flow(2, 6, false), flow(8, 0, false)];
     let world = World::new(fabric, flows, 3).unwrap();
     let end = Span::from_us(600);
-    let mut clock = Clock::new(driver(world, &HOSTS, Span::from_ps(100_000_001), end));
+    let mut clock = KernelClock::new(driver(world, &HOSTS, Span::from_ps(100_000_001), end));
     clock.driver.start(ZERO);
     let mut now = ZERO;
     for &(gap, device, to, payload) in sends {
@@ -587,7 +587,7 @@ proptest! {
         let end = Span::from_ps(6_000_000_777);
         let mut alone = world();
         alone.run_until(alone.fabric().at(end));
-        let mut clock = Clock::new(driver(world(), &HOSTS, Span::from_us(333), end));
+        let mut clock = KernelClock::new(driver(world(), &HOSTS, Span::from_us(333), end));
         clock.driver.start(ZERO);
         let mut now = ZERO;
         for gap in more {

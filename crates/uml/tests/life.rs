@@ -109,7 +109,7 @@ static HOST: AbiHost = AbiHost {
     log: on_log,
 };
 
-struct Kernel {
+struct BootedKernel {
     engine: &'static AbiEngine,
     _alone: MutexGuard<'static, ()>,
 }
@@ -126,11 +126,11 @@ fn open(host: &AbiHost, directory: &Path) -> Option<&'static AbiEngine> {
     unsafe { firstlight_open(host, path.as_ptr()).as_ref() }
 }
 
-impl Kernel {
-    fn boot(directory: &Path) -> Kernel {
+impl BootedKernel {
+    fn boot(directory: &Path) -> BootedKernel {
         let alone = alone();
         let engine = open(&HOST, directory).unwrap_or_else(|| panic!("{:?}", calls().log));
-        Kernel { engine, _alone: alone }
+        BootedKernel { engine, _alone: alone }
     }
 
     fn control(&self, message: &GuestMessage, now: u64) -> i32 {
@@ -215,7 +215,7 @@ fn state(flow: u32, sender: bool, when: ReportTime, info: &[u8]) -> Vec<u8> {
 #[test]
 fn a_device_waits_for_room() {
     let folder = directory(STAR, &[("adapter.send_buffer", "1kB")], None);
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     assert!(kernel.send(0, 1, &frame(2, 1000), 900), "nothing is sent before the start");
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert!(kernel.send(0, 2, &frame(2, 999), ZERO) && !kernel.send(0, 3, &frame(2, 999), ZERO));
@@ -236,7 +236,7 @@ fn a_device_waits_for_room() {
 fn the_work_of_processors_is_a_table_where_hosts_have_some() {
     for (costs, expected) in [(&[][..], None), (&[("linux.cpu.syscall", "1us")][..], Some(json!([1.5, 1.5, 1.5])))] {
         let folder = directory(STAR, costs, None);
-        let kernel = Kernel::boot(folder.path());
+        let kernel = BootedKernel::boot(folder.path());
         assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
         assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 2_000_000), 0, "{:?}", calls().log);
         let outcome = read(&folder, "outcome.json");
@@ -253,7 +253,7 @@ fn the_work_of_processors_is_a_table_where_hosts_have_some() {
 #[test]
 fn a_run_goes_from_its_directory_to_its_result() {
     let folder = directory(STAR, &[], Some("packets.pcapng"));
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     assert_eq!((kernel.engine.abi, kernel.engine.devices, (kernel.engine.next)()), (ABI, 3, NEVER));
     kernel.send(0, 1, &frame(2, 100), 900);
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
@@ -336,7 +336,7 @@ fn a_run_goes_from_its_directory_to_its_result() {
 /// at the end of the run.
 fn throughput(every: &str, reported: &[(u64, u64)], end: (u64, u64)) -> Vec<(f64, i64, f64)> {
     let folder = directory(STAR, &[("measure.throughput", every)], None);
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     let report = |when: ReportTime, (at, bytes): (u64, u64)| {
         kernel.go(ZERO + at);
@@ -379,7 +379,7 @@ fn jobs_follow_from_complete_messages() {
     let flows = STAR.find("[[flows]]").unwrap();
     let shuffle = "[[workload]]\nkind = \"shuffle\"\nto = \"host2\"\nsize = \"10kB\"\nparallel = 1\nstart = \"10us\"\n";
     let folder = directory(&format!("{}{shuffle}", &STAR[..flows]), &[], None);
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     let complete = |flow: u32, after: u64| kernel.control(&GuestMessage::MessageComplete { flow }, ZERO + after);
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert_eq!(complete(0, 19_999), -libc::EINVAL, "it starts at 10 us of the fabric's time, 20 of the hosts'");
@@ -431,9 +431,9 @@ run = "true"
 #[test]
 fn demand_counts_what_programs_write() {
     let folder = directory(LOOP, &[], None);
-    assert!(Kernel::boot(folder.path()).engine.wrote.is_none(), "what VOQs hold is seen without the kernel");
+    assert!(BootedKernel::boot(folder.path()).engine.wrote.is_none(), "what VOQs hold is seen without the kernel");
     let folder = directory(LOOP, &[("control.demand", "adu")], None);
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     let wrote = kernel.engine.wrote.expect("it is asked for");
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     let connection = |to, from_port| AbiConnection { from: [10, 0, 0, 1], to, from_port, to_port: 80 };
@@ -503,7 +503,7 @@ fn wrong_directories_are_refused_with_a_reason() {
 #[test]
 fn wrong_messages_are_refused() {
     let folder = directory(STAR, &[], None);
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     let (invalid, already, shut) = (-libc::EINVAL, -libc::EALREADY, -libc::ESHUTDOWN);
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), already);
@@ -524,7 +524,7 @@ fn wrong_messages_are_refused() {
 fn a_full_disk_is_reported() {
     let folder = directory(STAR, &[], None);
     std::os::unix::fs::symlink("/dev/full", folder.path().join("outcome.json.part")).unwrap();
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 1000), -libc::ENOSPC);
     let text = read(&folder, "failure.json")["error"].as_str().unwrap().to_string();
@@ -541,7 +541,7 @@ fn overrides_apply_to_points_of_sweeps_and_remove_keys() {
     run["sweep"] = json!(true);
     run["overrides"] = json!({"switch.queue": 20, "measure.tcp_info": null});
     std::fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
-    let kernel = Kernel::boot(folder.path());
+    let kernel = BootedKernel::boot(folder.path());
     assert_eq!(kernel.control(&GuestMessage::Start, ZERO), 0);
     assert_eq!(kernel.control(&GuestMessage::Finish, ZERO + 10), 0);
     let outcome = read(&folder, "outcome.json");

@@ -1,5 +1,6 @@
 """Finds and reads claims: each folder of ``experiments/<paper>/`` that has a ``claim.toml`` is one."""
 
+import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,10 +41,17 @@ def select(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
         found = [c for c in claims if wanted in (c.name, c.folder.parent.name)]
         found = found or [c for c in claims if c.folder.name.startswith(wanted) or c.name.startswith(wanted)]
         if not wanted or not found:
-            known = ", ".join(c.folder.name for c in claims)
-            raise PlanError(f"no reproduction is called '{name}'; there are: {known}")
+            raise PlanError(f"no reproduction is called '{name}': {_instead_of(wanted, claims)}")
         chosen += [c for c in found if c not in chosen]
     return chosen if names else list(claims)
+
+
+def _instead_of(wanted: str, claims: Sequence[Claim]) -> str:
+    """The papers and folders whose names begin nearly as ``wanted``, or all folders if none does."""
+    names = [*{c.folder.parent.name: None for c in claims}, *(c.folder.name for c in claims)]
+    if near := difflib.get_close_matches(wanted, [n[: len(wanted)] for n in names if wanted], 1):
+        return f"did you mean {' or '.join(n for n in names if n.startswith(near[0]))}?"
+    return f"there are {', '.join(c.folder.name for c in claims)}"
 
 
 def read(folder: Path) -> Claim:

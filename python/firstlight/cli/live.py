@@ -30,5 +30,5 @@ def live(experiment: str, settings: tuple[str, ...], port: int) -> None:
     elif not file.exists():
         raise SpecError(f"{experiment}: no such file; scenes that come with Firstlight: {', '.join(known)}")
     server = Server(Bench.read(file, parse_settings(settings)), port)
-    click.echo(f"{server.address}\nfor a browser on this machine; Ctrl-C ends it")
+    click.echo(f"{server.address}\nopen it in a browser on this machine; Ctrl-C ends the server")
     server.run()

@@ -13,6 +13,7 @@ from firstlight.claims.form import Mode
 from firstlight.cli.console import console, print_rows, print_scoreboard
 from firstlight.cli.options import File, jobs_option, part_of, patience_option, shard_options
 from firstlight.cli.progress import Tracker
+from firstlight.errors import PlanError
 from firstlight.runs import pool, shards
 from firstlight.runs.run import HOSTS
 from firstlight.runs.sweep import STORE
@@ -20,12 +21,8 @@ from firstlight.runs.sweep import STORE
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--quick/--full",
-    "quick",
-    default=True,
-    help="Short runs (default), or the paper's lengths and all points.",
-)
+@click.option("--quick", is_flag=True, help="Short runs (default).")
+@click.option("--full", is_flag=True, help="The paper's lengths and all points.")
 @click.option("--json", "as_json", is_flag=True, help="Print every number as JSON instead of the scoreboard.")
 @click.option("--table", is_flag=True, help="Print every number as a table before the scoreboard.")
 @click.option(
@@ -48,6 +45,7 @@ from firstlight.runs.sweep import STORE
 def reproduce(
     names: tuple[str, ...],
     quick: bool,
+    full: bool,
     as_json: bool,
     table: bool,
     out: Path,
@@ -64,7 +62,9 @@ def reproduce(
 
     started = time.monotonic()
     part = part_of(shard, status, collect)
-    mode: Mode = "quick" if quick else "full"
+    if quick and full:
+        raise PlanError("--quick and --full are two lengths of runs: give one of them")
+    mode: Mode = "full" if full else "quick"
     chosen = read.select(read.find(), names)
     points = reproductions.plan(chosen, mode, HOSTS if hosts == "linux" else ("simulated",))
     every, store = list(points.values()), out / STORE

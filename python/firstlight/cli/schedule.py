@@ -50,9 +50,11 @@ def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **
 
     target = out or Path("results") / "schedules" / file.stem
     check_target(target, JSON)
-    study = Study.of(
-        read_demand(file, unit), _chosen(names), source=str(file), frame=frame, lenient=ALL in names
-    )
+    demand = read_demand(file, unit)
+    try:
+        study = Study.of(demand, _chosen(names), source=str(file), frame=frame, lenient=ALL in names)
+    except SpecError as e:
+        raise SpecError(_naming_options(str(e), f"{file}: ")) from None
     with Staging(target) as staging:
         staging.commit(study)
     out_console = console()
@@ -63,6 +65,13 @@ def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **
     tables.print_refused(out_console, study.refused)
     tables.print_run_times(out_console, study.schedules)
     click.echo(f"stored in {target}")
+
+
+def _naming_options(text: str, place: str) -> str:
+    """``text`` with the option for each parameter of :func:`firstlight.schedule`, as --day for least_day."""
+    for option in click.get_current_context().command.params:
+        text = text.replace(f"{place}{option.name}: ", f"{option.opts[0]}: ")
+    return text
 
 
 def _chosen(names: tuple[str, ...]) -> list[str]:

@@ -58,7 +58,7 @@ def circuits_figure(result: Result) -> Figure:
 
     caption = (
         f"Above: each rack's circuits in weeks {first} to {int(shown['week'].max())}, by destination. "
-        "Below: in each week, what the pairs with a circuit were thought to have, and what circuits carried."
+        "Below: each week's estimated demand of the pairs with a circuit, and what circuits carried."
     )
     return draw("circuits", caption, (9.6, 5.0), paint)
 

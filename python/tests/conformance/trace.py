@@ -97,6 +97,14 @@ def packets(file: Path) -> Iterator[tuple[float, int, dpkt.ip.IP]]:
         at += length
 
 
+def hosts(rows: list[tuple[float, int, dpkt.ip.IP]]) -> dict[bytes, int]:
+    """The host of each address in a capture at both ends: its first packet is seen there first."""
+    found: dict[bytes, int] = {}
+    for _, host, ip in rows:
+        found.setdefault(ip.src, host)
+    return found
+
+
 def flights(rows: list[Row], gap_us: float) -> list[list[Row]]:
     """Rows in groups that a pause longer than ``gap_us`` separates."""
     groups: list[list[Row]] = []

@@ -84,21 +84,23 @@ def blocks(tcp: dpkt.tcp.TCP, first: int) -> tuple[tuple[int, int], ...]:
 
 
 def read(file: Path) -> dict[Connection, list[Row]]:
-    """The packets of each connection, in order."""
+    """The packets of each connection, in order, from a capture at both ends."""
+    packets = list(trace.packets(file))
+    hosts = trace.hosts(packets)
     first: dict[Connection, int] = {}
     rows: dict[Connection, list[Row]] = {}
-    for at, host, ip in trace.packets(file):
+    for at, host, ip in packets:
         tcp = ip.data
         if not isinstance(tcp, dpkt.tcp.TCP):
             continue
-        way = (ip.src[3], tcp.sport, ip.dst[3], tcp.dport)
+        way = (hosts[ip.src], tcp.sport, hosts.get(ip.dst, -1), tcp.dport)
         back = way[2:] + way[:2]
         if tcp.flags & trace.SYN:
             first[way] = tcp.seq
             if not tcp.flags & trace.ACK:
                 rows.setdefault(way, [])
         sent = way in rows
-        if host != ip.dst[3] - 1:
+        if host != way[2]:
             continue
         ours, theirs = first.get(way, 0), first.get(back, 0)
         rows[way if sent else back].append(

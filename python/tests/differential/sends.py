@@ -32,7 +32,7 @@ class Packet:
     at_us: float
     host: int
     way: Connection
-    """Hosts and ports, the sender's first."""
+    """Hosts and ports, the sender's first; host -1 has sent nothing."""
     sent: bool
     seq: int
     payload: int
@@ -54,14 +54,16 @@ def seen(case: Case, kind: str) -> list[Packet]:
 
 
 def read(file: Path) -> list[Packet]:
-    """The packets of a capture."""
+    """The packets of a capture at both ends."""
+    rows = list(trace.packets(file))
+    hosts = trace.hosts(rows)
     first: dict[Connection, int] = {}
     found = []
-    for at, host, ip in trace.packets(file):
+    for at, host, ip in rows:
         tcp = ip.data
         if not isinstance(tcp, dpkt.tcp.TCP):
             continue
-        way = (ip.src[3], tcp.sport, ip.dst[3], tcp.dport)
+        way = (hosts[ip.src], tcp.sport, hosts.get(ip.dst, -1), tcp.dport)
         if tcp.flags & trace.SYN:
             first[way] = tcp.seq
         ours, theirs = first.get(way, 0), first.get(way[2:] + way[:2], 0)
@@ -70,7 +72,7 @@ def read(file: Path) -> list[Packet]:
                 at * 1e6,
                 host,
                 way,
-                host == ip.src[3] - 1,
+                host == way[0],
                 (tcp.seq - ours) % 2**32,
                 ip.len - 4 * ip.hl - 4 * tcp.off,
                 (tcp.ack - theirs) % 2**32 if tcp.flags & trace.ACK else 0,
@@ -100,7 +102,7 @@ def earliest(simulated: list[Packet], linux: list[Packet]) -> tuple[float, Conne
 
 def view(packets: list[Packet], way: Connection, at_us: float, before: int, after: int) -> list[str]:
     """What the sender of ``way`` sent and got of this connection around a moment; bursts are one line."""
-    host, back = way[0] - 1, way[2:] + way[:2]
+    host, back = way[0], way[2:] + way[:2]
     lines: list[tuple[float, str]] = []
     burst: list[Packet] = []
 
@@ -139,7 +141,7 @@ def report(case: Case, before: int, after: int) -> str:
     if first is None:
         return f"{case}\nall packets are equal"
     at_us, way = first
-    lines = [str(case), f"at {at_us:.3f} us host{way[0] - 1} sends another packet of {way}"]
+    lines = [str(case), f"at {at_us:.3f} us host{way[0]} sends another packet of {way}"]
     for kind, packets in zip(KINDS, sides, strict=True):
         lines += [kind, *view(packets, way, at_us, before, after)]
     return "\n".join(lines)

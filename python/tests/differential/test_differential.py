@@ -13,7 +13,7 @@ from .__main__ import KINDS, SHRINKS, Verdict, judge, kinds, shrink, spread, sum
 from .case import Case, Flow, draw
 from .packets import Connection, Row
 
-PAIR: Connection = (1, 10_000, 2, 10_000)
+PAIR: Connection = (0, 10_000, 1, 10_000)
 SMALL = Case(rate_mbps=10_000, rtt_us=100, mtu=1500, cc="newreno", flows=(Flow(3000, 0),))
 
 
@@ -111,7 +111,7 @@ def test_completion_times_are_told_of_the_cases_that_have_them() -> None:
 
 
 def test_the_first_packet_that_a_host_sends_otherwise_is_shown_as_its_sender_saw_it() -> None:
-    way = (1, 10_000, 2, 10_000)
+    way = PAIR
     ack = sends.Packet(100.0, 0, (*way[2:], *way[:2]), False, 1, 0, 1, 502, 0x10, ())
     data = [sends.Packet(100.0, 0, way, True, seq, 1448, 1, 502, 0x10, ()) for seq in (1, 1449)]
     last = replace(data[0], at_us=200.0, seq=2897, flags=0x18)
@@ -124,6 +124,18 @@ def test_the_first_packet_that_a_host_sends_otherwise_is_shown_as_its_sender_saw
         "       200.000 > 2897..2997 in 1 PSH flags 0x18",
     ]
     assert sends.view(theirs, way, 200.0, 1, 1)[0].endswith("in 2 flags 0x10")
+
+
+def test_captures_distinguish_hosts_of_different_racks(tmp_path: Path) -> None:
+    """Connection i joins host i of rack 0 with host i of rack 1, whose addresses end in the same byte."""
+    file = Path(__file__).parents[3] / "experiments/etalon/three-racks/experiment.toml"
+    given = {"duration": "2ms", "warmup": "0s", "measure.capture_side": "both"}
+    capture = firstlight.run(file, given, out=tmp_path / "r", capture=True).capture
+    assert isinstance(capture, Path)
+    found = sends.read(capture)
+    assert {packet.way[::2] for packet in found if packet.payload} == {(i, 16 + i) for i in range(16)}
+    assert all(packet.sent == (packet.host == packet.way[0]) for packet in found)
+    assert {connection[::2] for connection in packets.read(capture)} == {(i, 16 + i) for i in range(16)}
 
 
 EQUAL = {

@@ -27,7 +27,7 @@ pub(super) fn ports(spec: &Spec, counters: &Counters) -> Table {
             rows,
             |p| p.kind.name().into(),
         )
-        .count("offered", "packets that came", rows, |p| p.offered)
+        .count("offered", "packets that arrived", rows, |p| p.offered)
         .count("delivered", "packets that left at the far end", rows, |p| p.delivered)
         .count("dropped", "packets lost here", rows, |p| p.dropped)
         .count("held", "packets inside at the end: waiting, in service or in flight", rows, |p| p.held)
@@ -55,7 +55,7 @@ pub(super) fn pairs(counters: &Counters) -> Table {
     Table::new("pairs", "one row for each pair of racks, since the start of the run")
         .count("src", "source rack", rows, |p| u64::from(p.src.0))
         .count("dst", "destination rack", rows, |p| u64::from(p.dst.0))
-        .count("offered", "packets that came to the VOQ", rows, |p| p.offered)
+        .count("offered", "packets that arrived at the VOQ", rows, |p| p.offered)
         .count("dropped_full", "dropped because the VOQ was full, or by RED", rows, |p| p.dropped_full)
         .count("dropped_shrink", "dropped from the tail when the VOQ became small", rows, |p| p.dropped_shrink)
         .count("marked", "CE-marked at the VOQ", rows, |p| p.marked)
@@ -65,7 +65,7 @@ pub(super) fn pairs(counters: &Counters) -> Table {
         .count("packet_bytes", "bytes sent over the packet network, headers included", rows, |p| p.packet_bytes)
         .count(
             "overtakings",
-            "packets that came over the packet network before an earlier one of the circuit",
+            "packets that arrived over the packet network before an earlier one of the circuit",
             rows,
             |p| p.overtakings,
         )
@@ -101,7 +101,7 @@ pub(super) fn circuits(counters: &Counters) -> Table {
         .count("dst", "destination rack", rows, |c| u64::from(c.dst.0))
         .count(
             "demand_bytes",
-            "what the pair was thought to have when the week was made; the largest number for flows that never end",
+            "estimated demand of the pair for this week; the largest number for flows that never end",
             rows,
             |c| c.demand,
         )

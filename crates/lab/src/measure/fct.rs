@@ -52,7 +52,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .with("from_bytes", "smallest size of the group", bound(|row| row.sizes.map_or(Some(0), |sizes| Some(sizes.0))))
         .with("below_bytes", "sizes are smaller than this; -1: no limit", bound(|row| row.sizes?.1))
         .count("flows", "how many flows", &rows, |row| row.flows as u64)
-        .count("completed", "how many of them completed; the rest says nothing else here", &rows, |row| {
+        .count("completed", "how many of them completed; the columns that follow are of these", &rows, |row| {
             row.times.len() as u64
         })
         .with("mean_us", "mean completion time; NaN without any", of_times(mean))

@@ -73,14 +73,18 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .count("packets_sent", "data packets sent, retransmissions included", rows, |f| f.sender.packets_sent)
         .count("retransmits", "data packets sent again", rows, |f| f.sender.retransmits)
         .count("timeouts", "retransmission timeouts", rows, |f| f.sender.timeouts)
-        .with("probes", "tail loss probes; -1: not told", ours(|f| f.sender.probes))
-        .with("recoveries", "loss recoveries entered without a timeout; -1: not told", ours(|f| f.sender.recoveries))
-        .with("undos", "reductions taken back because they were spurious; -1: not told", ours(|f| f.sender.undos))
+        .with("probes", "tail loss probes; -1: not reported", ours(|f| f.sender.probes))
+        .with(
+            "recoveries",
+            "loss recoveries entered without a timeout; -1: not reported",
+            ours(|f| f.sender.recoveries),
+        )
+        .with("undos", "reductions taken back because they were spurious; -1: not reported", ours(|f| f.sender.undos))
         .count("duplicates", "duplicates that the receiver reported", rows, |f| f.sender.duplicates)
         .count("reorderings", "deliveries out of order that were no losses", rows, |f| f.sender.reorderings)
         .with(
             "syn_retransmits",
-            "SYN and SYN-ACK packets sent again; -1: not told, and counted as data by the kernel",
+            "SYN and SYN-ACK packets sent again; -1: not reported, and counted as data by the kernel",
             ours(|f| f.sender.syn_retransmits + f.receiver.syn_retransmits),
         )
         .count("cwnd_packets", "the sender's window at the end", rows, |f| u64::from(f.cwnd))

@@ -73,7 +73,7 @@ pub(super) fn processors(spec: &Spec, hosts: &Linux, linux: &LinuxCounters) -> T
         .number("busy_us", "time of all work, of all its processors together", &rows, |row| us(row.1.busy))
         .number(
             "card_us",
-            "of this, interrupts, the packets that came, and what the stack sent upon them at once",
+            "of this, interrupts, packets that arrived, and what the stack sent in response at once",
             &rows,
             |row| us(row.1.card),
         )

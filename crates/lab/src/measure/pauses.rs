@@ -46,8 +46,8 @@ fn ports(rows: &[PausedPort]) -> Table {
     )
     .number(
         "victim_us",
-        "how much of this its first packet was bound for a port of the next switch that stood idle; NaN with packet \
-         spraying, where its way is not known before",
+        "how much of this its first packet was bound for an idle port of the next switch; NaN with packet \
+         spraying, where its path is not known in advance",
         rows,
         |p| p.victim.map_or(f64::NAN, us),
     )

@@ -27,5 +27,5 @@ pub(super) fn table(flows: &[FlowReport], qcn: &QcnReport) -> Table {
             Column::Integer(kept.iter().map(row).collect()),
         )
         .number("current_mbps", "its rate from now on", kept, |sample| mbps(sample.current))
-        .number("target_mbps", "what the rate is on its way to", kept, |sample| mbps(sample.target))
+        .number("target_mbps", "the target of its rate", kept, |sample| mbps(sample.target))
 }

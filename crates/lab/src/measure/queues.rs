@@ -24,7 +24,7 @@ pub(super) fn mean_wait_us(queue: &QueueReport) -> f64 {
 /// One row for each port.
 pub(super) fn table(queues: &[QueueReport]) -> Table {
     let wait = |part| move |queue: &QueueReport| histogram_quantile_us(&queue.waits, part);
-    Table::new("queues", "one row for each watched port: what its packets met in the measured time")
+    Table::new("queues", "one row for each watched port: its packets' waits in the measured time")
         .text("name", "as in table ports", queues, |queue| queue.name.clone())
         .count("packets", "packets that it took in", queues, |queue| queue.packets)
         .count("bytes", "their bytes, without Ethernet framing", queues, |queue| queue.bytes.get())

@@ -116,13 +116,13 @@ fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, counters: &Counters
         "circuit_packets",
         "packets",
         meter.circuit.packets as f64,
-        "the pair's data packets that came over the circuit",
+        "the pair's data packets that arrived over the circuit",
     );
     rows.add(
         "packet_packets",
         "packets",
         meter.packet.packets as f64,
-        "the pair's data packets that came over the packet network",
+        "the pair's data packets that arrived over the packet network",
     );
     rows.add(
         "circuit_goodput_gbps",
@@ -140,7 +140,7 @@ fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, counters: &Counters
         "overtakings",
         "packets",
         meter.overtakings as f64,
-        "the pair's packets that came over the packet network before an earlier one of the circuit",
+        "the pair's packets that arrived over the packet network before an earlier one of the circuit",
     );
     rows.add("voq_drops", "packets", meter.voq_drops as f64, "the pair's packets that its VOQ dropped, ACKs included");
 }
@@ -311,7 +311,7 @@ fn qcn(rows: &mut Rows, spec: &Spec, report: &QcnReport) {
         "qcn_notifications_received",
         "packets",
         report.received as f64,
-        "those that came to a host's interface; the others were dropped, or on their way at the end",
+        "notifications that reached a host's interface; the others were dropped, or in flight at the end",
     );
     if report.sent.notifications > 0 {
         let mean = report.sent.feedback as f64 / report.sent.notifications as f64;

@@ -102,7 +102,7 @@ fn buffers_that_are_too_small_are_refused() {
             (
                 "drain = \"2Gbps\"\n",
                 "",
-                "x.toml:35:18: adapter.receive_buffer: a host takes what arrives at once, so nothing waits: give \
+                "x.toml:35:18: adapter.receive_buffer: has no effect: hosts take arriving packets at once; add \
                  adapter.drain, or take this out",
             ),
         ],

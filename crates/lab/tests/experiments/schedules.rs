@@ -94,7 +94,7 @@ fn connections_start_when_their_trigger_fires() {
                  of these";
     assert!(told.ends_with(right), "{told}");
     let text = with_file(folder.path(), "x.cm", stuck, 5, "kind = \"file\"\nflows = 1");
-    assert!(told_at("x.toml", &text).contains("workload.0.flows: connections of the list wait for others"));
+    assert!(told_at("x.toml", &text).contains("workload.0.flows: connections of the list wait for each other"));
 }
 
 #[test]

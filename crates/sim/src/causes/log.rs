@@ -2,8 +2,8 @@
 
 use super::observed::{ObservedEnd, Release};
 use super::{
-    Delivery, Departure, Hop, HopLog, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, Record, RecordId, Sent,
-    Trigger,
+    Completion, Departure, DepartureKind, Hop, HopLog, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, Record,
+    RecordId, Trigger,
 };
 use crate::causes::WindowEvent;
 use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
@@ -67,7 +67,7 @@ pub struct CauseLog {
     hops: HopLog,
     departures: Vec<Departure>,
     losses: Vec<Loss>,
-    deliveries: Vec<Delivery>,
+    deliveries: Vec<Completion>,
     pub(crate) changes: Vec<PathChange>,
     pub(crate) paused: Vec<Paused>,
     packets: Vec<PacketState>,
@@ -89,7 +89,7 @@ pub struct CauseReport {
     /// Losses in the order of time.
     pub losses: Vec<Loss>,
     /// Deliveries in the order of time.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<Completion>,
     /// What the schedule changed, in the order of time; nothing without racks.
     pub changes: Vec<PathChange>,
     /// Pauses in the order of their ends.
@@ -152,11 +152,11 @@ impl CauseLog {
         }
         self.packets[id.index()] = PacketState { last: record, departure: self.departures.len() as u32 };
         let (sent, seq) = match packet.tcp() {
-            Some(segment) if segment.flags().has(TcpFlags::SYN) => (Sent::Syn, segment.seq()),
-            Some(segment) if packet.is_data() => (Sent::Data, segment.seq()),
-            Some(segment) => (Sent::Ack, segment.seq()),
-            None if packet.notification().is_some() => (Sent::Notification, 0),
-            None => (Sent::Datagram, 0),
+            Some(segment) if segment.flags().has(TcpFlags::SYN) => (DepartureKind::Syn, segment.seq()),
+            Some(segment) if packet.is_data() => (DepartureKind::Data, segment.seq()),
+            Some(segment) => (DepartureKind::Ack, segment.seq()),
+            None if packet.notification().is_some() => (DepartureKind::Notification, 0),
+            None => (DepartureKind::Datagram, 0),
         };
         let departure = self.of_activity(sent, at);
         if let Some(endpoint) = self.activity.endpoint {
@@ -174,7 +174,7 @@ impl CauseLog {
     }
 
     /// A departure by the present activity, of no packet yet.
-    fn of_activity(&self, sent: Sent, at: Time) -> Departure {
+    fn of_activity(&self, sent: DepartureKind, at: Time) -> Departure {
         let Activity { trigger, alarms, cause, endpoint } = self.activity;
         let state = endpoint.map_or(EndpointState::NEW, |endpoint| self.endpoints[endpoint]);
         Departure { trigger, alarms, cause, ..of_state(state, sent, at) }
@@ -219,7 +219,7 @@ impl CauseLog {
     /// An endpoint begins to wait for room in its host's interface.
     pub(crate) fn on_blocked(&mut self, endpoint: usize, at: Time) {
         let record = RecordId::departure(self.departures.len());
-        self.departures.push(self.of_activity(Sent::Nothing, at));
+        self.departures.push(self.of_activity(DepartureKind::Nothing, at));
         self.state(endpoint).blocked = record;
     }
 
@@ -297,7 +297,8 @@ impl CauseLog {
             (_, Some(before)) => (before.at, before.trigger, before.alarms, before.cause),
             _ => return RecordId::NONE,
         };
-        let nothing = Departure { trigger, alarms, cause, ..of_state(self.endpoints[endpoint], Sent::Nothing, at) };
+        let nothing =
+            Departure { trigger, alarms, cause, ..of_state(self.endpoints[endpoint], DepartureKind::Nothing, at) };
         self.departures.push(nothing);
         RecordId::departure(self.departures.len() - 1)
     }
@@ -324,12 +325,12 @@ impl CauseLog {
     /// A flow's receiver has all bytes of the flow, or of a message, by what arrived at its endpoint now.
     pub(crate) fn on_delivery(&mut self, endpoint: usize, flow: usize, bytes: u64, at: Time) {
         let hop = self.state(endpoint).arrival;
-        self.deliveries.push(Delivery { at, flow: flow as u32, hop, bytes });
+        self.deliveries.push(Completion { at, flow: flow as u32, hop, bytes });
     }
 }
 
 /// A departure of nothing from an endpoint that stands so.
-fn of_state(state: EndpointState, sent: Sent, at: Time) -> Departure {
+fn of_state(state: EndpointState, sent: DepartureKind, at: Time) -> Departure {
     let EndpointState { wait, window, repairs, .. } = state;
     Departure {
         at,

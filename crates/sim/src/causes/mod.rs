@@ -98,7 +98,7 @@ pub enum Trigger {
 /// What a departure was of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Sent {
+pub enum DepartureKind {
     /// Data of a connection.
     Data,
     /// A SYN or a SYN-ACK.
@@ -155,7 +155,7 @@ pub struct Departure {
     /// The timers that had expired.
     pub alarms: Alarms,
     /// What it was.
-    pub sent: Sent,
+    pub sent: DepartureKind,
     /// What the connection's data waited for before.
     pub wait: Wait,
     /// What had set the congestion window.
@@ -188,7 +188,7 @@ pub enum LossPlace {
 
 /// The receiver of a flow has all bytes of the flow, or of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delivery {
+pub struct Completion {
     /// When.
     pub at: Time,
     /// The flow.

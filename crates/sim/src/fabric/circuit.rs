@@ -54,7 +54,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         if !core.is_scheduled(EventKind::CircuitFree, src) {
             let next = self.serve_circuit(core, src);
             core.schedule(next, EventKind::CircuitFree, src);
-        } else if L::Control::ENDS_ARE_EVENTS
+        } else if L::Pausing::ENDS_ARE_EVENTS
             && let Some(dst) = self.circuits[src].up_to
             && self.circuit_chance(core, src, self.racks.pair(src, usize::from(dst))).is_some()
             && self.circuits[src].transmitter.goes_ahead(core.now)
@@ -86,7 +86,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         let alone = port.transmitter.send(id, size, core.now);
         core.schedule(alone, EventKind::Circuit, src);
         let next = self.circuit_chance(core, src, pair);
-        if L::Control::ENDS_ARE_EVENTS { self.circuits[src].transmitter.next(next) } else { next }
+        if L::Pausing::ENDS_ARE_EVENTS { self.circuits[src].transmitter.next(next) } else { next }
     }
 
     /// When the first packet of the pair that the circuit joins can start; `None` if it cannot end by the day's end.

@@ -16,7 +16,7 @@ use crate::capture::CaptureSink;
 use crate::causes::{LossPlace, Place, PlaceKind};
 use crate::config::{BuildError, InterfaceConfig};
 use crate::digest::{Digest, PacketEnd};
-use crate::events::{Event, EventKind, EventSet};
+use crate::events::{EventKind, EventSet, PendingEvent};
 use crate::recorder::Recorder;
 use crate::report::{PortKind, PortReport};
 use crate::stream::{Chance, stream};
@@ -54,7 +54,7 @@ pub(crate) struct Core {
     loss: Vec<Chance>,
     /// An injected fault has lost the packet that was injected last.
     pub(super) last_is_lost: bool,
-    last: Event,
+    last: PendingEvent,
 }
 
 /// Packets of the whole fabric since the start of the run.
@@ -177,7 +177,7 @@ impl Core {
             counts: FabricCounts::default(),
             loss: (0..hosts).map_while(chance).collect(),
             last_is_lost: false,
-            last: Event::new(Time::ZERO, EventKind::Calendar, 0),
+            last: PendingEvent::new(Time::ZERO, EventKind::Calendar, 0),
         };
         if let Some(limit) = config.adapter.send_buffer {
             core.make_exact();

@@ -17,7 +17,7 @@ use super::watched_queue::WatchedQueue;
 use crate::causes::{Place, PlaceKind};
 use crate::config::{BuildError, GraphConfig, SwitchConfig, WatchConfig};
 use crate::conserve::Violations;
-use crate::events::{Event, EventKind};
+use crate::events::{EventKind, PendingEvent};
 use crate::prefetch::prefetch;
 use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use crate::stream::stream;
@@ -202,7 +202,7 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
     }
 
     #[cold]
-    pub(super) fn on_other(&mut self, core: &mut Core, event: Event) {
+    pub(super) fn on_other(&mut self, core: &mut Core, event: PendingEvent) {
         match event.kind() {
             EventKind::Pacer => core.on_pacer(event.index()),
             EventKind::Jitter => core.on_jitter(event.index()),
@@ -235,7 +235,7 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
 
 impl<P: GraphPort> Switching for GraphFabric<P> {
     #[inline]
-    fn on_event(&mut self, core: &mut Core, event: Event) {
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent) {
         let index = event.index();
         let (id, target) = if event.is(EventKind::Port) {
             let Some(id) = core.step(&mut self.ports[index], index) else { return };
@@ -250,7 +250,7 @@ impl<P: GraphPort> Switching for GraphFabric<P> {
     }
 
     #[inline]
-    fn prefetch(&self, core: &Core, event: Event, next: bool) {
+    fn prefetch(&self, core: &Core, event: PendingEvent, next: bool) {
         let index = event.index();
         match event.kind() {
             EventKind::Nic if core.nics.is_empty() => return,

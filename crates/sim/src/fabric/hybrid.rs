@@ -21,7 +21,7 @@ use super::switching::{FabricKind, Switching};
 use crate::causes::{Place, PlaceKind};
 use crate::config::{BuildError, HostLinks, HybridConfig, WatchConfig};
 use crate::conserve::Violations;
-use crate::events::{Event, EventKind};
+use crate::events::{EventKind, PendingEvent};
 use crate::meter::Carrier;
 use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use firstlight_circuits::Demand;
@@ -33,10 +33,10 @@ pub(super) struct HybridFabric<L: LinkLayer> {
     pub(super) racks: Racks,
     /// The ToRs' ports to the hosts.
     pub(super) host_ports: Vec<L::HostPort>,
-    pub(super) uplinks: Vec<Uplink<L::Control>>,
+    pub(super) uplinks: Vec<Uplink<L::Pausing>>,
     /// The packet switch's ports; none when the uplinks end at the other ToR.
-    pub(super) downlinks: Vec<Downlink<L::Control>>,
-    pub(super) circuits: Vec<CircuitPort<L::Control>>,
+    pub(super) downlinks: Vec<Downlink<L::Pausing>>,
+    pub(super) circuits: Vec<CircuitPort<L::Pausing>>,
     pub(super) link_layer: L,
 }
 
@@ -150,7 +150,7 @@ impl<L: LinkLayer> HybridFabric<L> {
 
 impl<L: LinkLayer> Switching for HybridFabric<L> {
     #[inline]
-    fn on_event(&mut self, core: &mut Core, event: Event) {
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent) {
         L::before_event(self, core);
         let (kind, index) = (event.kind(), event.index());
         match kind {
@@ -332,7 +332,7 @@ fn check(config: &HybridConfig) -> Result<(), BuildError> {
             "they are of a schedule that repeats, and a control loop makes another each week".into(),
         );
     }
-    if config.segregation.is_some() && (config.pfc.is_some() || config.interface.tables.qcn.is_some()) {
+    if config.tables.segregation.is_some() && (config.pfc.is_some() || config.interface.tables.qcn.is_some()) {
         return fail("segregation", "VOQs of mice have neither PFC nor QCN: take out one of them".into());
     }
     check_voq(config)?;

@@ -13,7 +13,7 @@ use firstlight_units::{Span, Time};
 /// The policy; the defaults are those of links that lose packets.
 pub(super) trait LinkLayer: Sized + Send {
     /// How transmitters of uplinks, downlinks and circuits deal with pauses.
-    type Control: PauseControl + Send;
+    type Pausing: PauseControl + Send;
     /// The ToRs' ports to the hosts.
     type HostPort: SwitchPort + Send;
 
@@ -117,7 +117,7 @@ pub(super) trait LinkLayer: Sized + Send {
 pub(super) struct Lossy;
 
 impl LinkLayer for Lossy {
-    type Control = Unpausable;
+    type Pausing = Unpausable;
     type HostPort = FifoPort;
 
     fn new(_config: &HybridConfig, _core: &mut Core) -> Self {

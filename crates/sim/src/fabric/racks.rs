@@ -81,7 +81,7 @@ impl Racks {
             Voq::new(&config.voq.discipline, packet, seed)
         };
         let rack_pair = |name: String| {
-            let mice = config.segregation.is_some().then(|| Box::new(voq(&mice_name(&name))));
+            let mice = config.tables.segregation.is_some().then(|| Box::new(voq(&mice_name(&name))));
             RackPair::new(voq(&name), mice)
         };
         let points = names.clone().chain((0..hosts).map(|host| format!("host{host}.port")));
@@ -92,7 +92,7 @@ impl Racks {
             pairs: names.map(rack_pair).collect(),
             points: CongestionPoints::new(config.interface.tables.qcn.as_ref(), config.seed, points),
             schedule: CircuitSchedule::new(config),
-            elephants: config.segregation.as_ref().map(Elephants::new),
+            elephants: config.tables.segregation.as_ref().map(Elephants::new),
             notices: NoticeSchedule::of(config),
             meter: None,
             controlled: config.control.is_some().then(|| Box::new(config.clone())),

@@ -7,18 +7,18 @@ use super::reports::PacketSums;
 use crate::causes::Place;
 use crate::config::{BuildError, WatchConfig};
 use crate::conserve::Violations;
-use crate::events::Event;
+use crate::events::PendingEvent;
 use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
 use firstlight_units::Time;
 
 /// How a fabric carries out events. [`Core::run`] calls it without dynamic dispatch.
 pub(super) trait Switching {
     /// Carries out one event.
-    fn on_event(&mut self, core: &mut Core, event: Event);
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent);
 
     /// Asks for the memory that a coming event needs, and for more if the event comes `next`.
     #[inline]
-    fn prefetch(&self, _core: &Core, _event: Event, _next: bool) {}
+    fn prefetch(&self, _core: &Core, _event: PendingEvent, _next: bool) {}
 
     /// All that is known of pauses; none where links cannot be paused.
     fn pause_report(&self, _core: &Core) -> Option<PauseReport> {

@@ -7,8 +7,8 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, Ecn, FlowTuple, HostId, Packet, TcpHeader};
 use firstlight_sim::{
-    CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, MeterConfig,
-    PacketConfig, SwitchConfig, VoqConfig,
+    CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, HybridTables, InterfaceConfig,
+    MeterConfig, PacketConfig, SwitchConfig, VoqConfig,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -40,7 +40,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         pfc: None,
         marks: None,
         notices: None,
-        segregation: None,
+        tables: HybridTables::default(),
         time_scale: 1,
         seed: 1,
     }

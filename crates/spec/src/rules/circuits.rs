@@ -58,7 +58,7 @@ impl Rules<'_> {
 
     /// Segregated routing is not modelled with what knows of one VOQ per pair.
     fn segregation(&mut self) {
-        if self.experiment.segregation.is_none() {
+        if self.experiment.hybrid.segregation.is_none() {
             return;
         }
         let (paused, measure) = (is_paused(self.experiment), &self.experiment.measure);

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AdapterTable {
-    /// How much a host's interface holds of what is to be sent. While it holds that much the host's stack waits, and
-    /// programs with it; nothing is lost.
+    /// Bytes that a host's interface may hold before they are sent. While it holds as many, the host's stack waits, and
+    /// so do its programs; nothing is lost.
     #[schemars(extend("x-without" = "no limit"))]
     pub send_buffer: Option<Bytes>,
     /// The rate at which a host takes arrived data from the interface, over its bus.
     #[schemars(extend("x-without" = "at once"))]
     pub drain: Option<Rate>,
-    /// How much waits for `adapter.drain`. More is lost; with `[pfc]` the switch is paused before that.
+    /// Bytes that may wait for `adapter.drain`. Packets beyond are lost; with `[pfc]` the switch is paused before that.
     #[schemars(extend("x-without" = "with `adapter.drain`: 512kB"))]
     pub receive_buffer: Option<Bytes>,
 }
@@ -25,7 +25,7 @@ impl AdapterTable {
     /// Checks that a receive buffer has something to wait for.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let idle = self.receive_buffer.is_some() && self.drain.is_none();
-        let problem = "a host takes what arrives at once, so nothing waits: give adapter.drain, or take this out";
+        let problem = "has no effect: hosts take arriving packets at once; add adapter.drain, or take this out";
         SettingError::unless(!idle, "receive_buffer", problem)
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct ControlTable {
     /// Where demand is seen.
     pub demand: DemandSource,
-    /// How long it takes to compute a schedule. A schedule that is not there by the week's end is followed a week
+    /// How long it takes to compute a schedule. A schedule that is not ready by the week's end is followed a week
     /// later. `firstlight schedule` measures it.
     pub compute: Span,
 }

@@ -28,8 +28,8 @@ pub struct HostsTable {
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
     pub receive_delay: Span,
-    /// What each packet takes besides, at random, through the sending host's stack and through the receiving host's. No
-    /// packet overtakes another of its host and direction.
+    /// A random delay of each packet in the sending host's stack, and another in the receiving host's, beside the
+    /// constant ones. No packet overtakes another of its host and direction.
     pub jitter: Option<JitterTable>,
     /// What every link of the network carries with each IP packet: nothing, or Ethernet's 38 bytes (header 14, checksum
     /// 4, preamble 8, gap 12).
@@ -43,7 +43,7 @@ pub struct HostsTable {
     pub loss: f64,
     /// Each host's clock, by which its interface stamps packets, is off by up to this at the start, to either side.
     pub clock_offset: Span,
-    /// Each such clock goes too fast or too slow by up to this many millionths; 40 are 40 ns per ms.
+    /// Each host's clock goes too fast or too slow by up to this many millionths; 40 are 40 ns per ms.
     #[schemars(range(min = 0, max = 1000))]
     pub clock_drift_ppm: f64,
     /// Processors that all programs of a host in dilated time may use together, in the host's own time: 1 is one whole
@@ -57,7 +57,7 @@ pub struct HostsTable {
 }
 
 /// The traffic class (DSCP) that hosts give to connections of a congestion control, so that switches can keep
-/// controllers apart. A `class` of a flow or a workload goes before it; controllers without an entry have class 0. On
+/// controllers apart. A `class` of a flow or a workload takes precedence; controllers without an entry have class 0. On
 /// Linux hosts the TCP of programs has the class of its own host's controller.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostClassTable {
@@ -80,23 +80,23 @@ pub enum JitterTable {
     },
     /// Delays are exponential.
     Exponential {
-        /// Their mean.
+        /// Mean of the delays.
         #[schemars(extend("x-above" = "0s"))]
         mean: Span,
     },
     /// Delays are log-normal.
     LogNormal {
-        /// Their mean.
+        /// Mean of the delays.
         #[schemars(extend("x-above" = "0s"))]
         mean: Span,
-        /// Their standard deviation.
+        /// Standard deviation of the delays.
         #[schemars(extend("x-above" = "0s"))]
         deviation: Span,
     },
     /// Delays have a cumulative distribution from a file.
     File {
-        /// The file. Each line has a delay in units, and the part of the packets whose delay is not longer, in percent
-        /// or as a probability; between two lines delays are spread evenly.
+        /// The distribution's file. Each line has a delay in units, and the part of the packets whose delay is not
+        /// longer, in percent or as a probability; between two lines delays are spread evenly.
         file: String,
         /// What the file's delays count.
         #[serde(default = "nanosecond")]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct MarksTable {
     /// How long before a day its circuits are announced.
     pub advance: Span,
-    /// What announces them.
+    /// What announces circuits.
     pub carrier: MarkCarrier,
     /// How long a notice takes to the hosts. With `carrier = "notices"` only.
     pub delay: Span,

@@ -51,7 +51,7 @@ pub(crate) use program::expand as expand_programs;
 pub use crate::workload::{PacedStep, WorkloadTable};
 
 use crate::places::Places;
-use firstlight_net::fabric::{CircuitConfig, InterfaceTables, PacketConfig, SegregationConfig};
+use firstlight_net::fabric::{CircuitConfig, HybridTables, InterfaceTables, PacketConfig};
 use firstlight_net::{Drops, RedConfig};
 use firstlight_transport::cc::CcTables;
 use firstlight_transport::{Autotune, TcpConfig, WINDOW_OF_2012};
@@ -122,8 +122,8 @@ pub struct Experiment {
     pub pfc: Option<PfcTable>,
     #[schemars(extend("x-when" = "hybrid fabric"))]
     pub marks: Option<MarksTable>,
-    #[schemars(extend("x-when" = "hybrid fabric"))]
-    pub segregation: Option<SegregationConfig>,
+    #[serde(flatten)]
+    pub hybrid: HybridTables,
     #[serde(default)]
     pub tcp: TcpTable,
     #[serde(flatten)]

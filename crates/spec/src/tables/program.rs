@@ -113,7 +113,7 @@ pub(crate) fn expand(
         }
         let mut names = BTreeSet::new();
         if let Some(twice) = programs.iter().find(|program| !names.insert(program.name.clone())) {
-            let text = format!("there are two programs of the name '{}': name each by a name of its own", twice.name);
+            let text = format!("two programs are called '{}': give each a name of its own", twice.name);
             problems.push(problem("name", text));
             break;
         }

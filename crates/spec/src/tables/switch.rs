@@ -40,7 +40,7 @@ pub struct ClassTable {
     pub discipline: Discipline,
 }
 
-/// What some ports do instead, with each of their queues. A later entry replaces an earlier one.
+/// Queue disciplines of some ports, in place of those of `[switch]`. A later entry replaces an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortsTable {
     /// Which ports: those of a tier of switches (`leaf`, `spine`, `tor`, `agg`, `core`, in a file its tiers), of a

@@ -42,7 +42,7 @@ impl Workload for FlowFile {
         let asked = self.flows.map(|flows| flows as usize);
         let triggers = listed.iter().any(|flow| flow.trigger.is_some());
         if triggers && asked.is_some_and(|asked| asked < listed.len()) {
-            let text = "connections of the list wait for others: take this out, so that all of them are there";
+            let text = "connections of the list wait for each other, so that all are needed: take this out";
             return Err(expander.problem("flows", text));
         }
         let dependencies = listed.iter().filter_map(|flow| Some(flow.trigger.as_ref()?.flows.len() as u64)).sum();

@@ -634,8 +634,8 @@ fn bounds_of_the_window() {
     assert_eq!(told(STAR, "", "[tcp]\nmin_window = 0\n"), range);
     let cap = "x.toml:14:14: tcp.max_window: a cap below the window's floor, tcp.min_window: use at least 2";
     assert_eq!(told(STAR, "", "[tcp]\nmax_window = 1\n"), cap);
-    let vegas = "x.toml:16:14: tcp.min_window: a Linux kernel has no such setting: the floor of its vegas is a \
-                 constant, that of newreno, cubic, dctcp can be set; take it out";
+    let vegas = "x.toml:16:14: tcp.min_window: a Linux kernel has no such setting: the least window of its vegas \
+                 is a constant, that of newreno, cubic, dctcp can be set; take it out";
     let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\ncc = \"vegas\"\nmin_window = 1\n";
     assert_eq!(told(STAR, "to = \"host0\"\n", linux), vegas);
     let paced = |least: u8| {

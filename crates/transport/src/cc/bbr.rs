@@ -313,10 +313,10 @@ impl CongestionControl for Bbr {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         // A full pipe must show again (section 4.3.2.2), and what follows is no round trip of conservation.
         self.full = (0.0, 0);
         self.repairing = true;

@@ -124,10 +124,10 @@ impl CongestionControl for Bic {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         (self.last_max, self.average, self.found) = (0, 2 * ACKS, (0, 0));
     }
 

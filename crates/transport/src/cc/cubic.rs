@@ -50,6 +50,7 @@ impl Default for CubicConfig {
 
 impl ControllerConfig for CubicConfig {
     const LINUX: Option<&'static str> = Some("cubic");
+    const TAKES_MIN_WINDOW: bool = true;
 
     fn parameters(&self) -> Vec<ModuleParameter> {
         const MODULE: &str = "tcp_cubic";
@@ -267,10 +268,10 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         // Section 4.8: the first epoch after a timeout has its plateau where it starts.
         self.w_max = 0.0;
         self.epoch = None;

@@ -36,6 +36,7 @@ impl Default for DctcpConfig {
 
 impl ControllerConfig for DctcpConfig {
     const LINUX: Option<&'static str> = Some("dctcp");
+    const TAKES_MIN_WINDOW: bool = true;
 
     fn parameters(&self) -> Vec<ModuleParameter> {
         const MODULE: &str = "tcp_dctcp";

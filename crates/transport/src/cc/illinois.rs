@@ -163,10 +163,10 @@ impl CongestionControl for Illinois {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         (self.alpha, self.beta) = (ALPHA_STEPS, BETA.1);
         (self.queued, self.empty, self.sum, self.samples) = (false, 0, 0, 0);
         self.round.begin(self.next);

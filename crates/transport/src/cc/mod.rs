@@ -92,6 +92,7 @@ macro_rules! registry {
                         table: stringify!($module),
                         module: $Config::MODULE,
                         needs_our_kernel: $Config::NEEDS_OUR_KERNEL,
+                        takes_min_window: $Config::TAKES_MIN_WINDOW,
                         sysctls: $Config::SYSCTLS,
                         parameters: self.$module.parameters(),
                     });
@@ -112,6 +113,12 @@ macro_rules! registry {
                 None
             }
 
+            /// The controllers whose least window is `tcp.min_window` on Linux hosts too.
+            pub fn taking_min_window() -> Vec<&'static str> {
+                let all = [$((stringify!($module), $Config::TAKES_MIN_WINDOW)),*];
+                all.iter().filter(|(_, takes)| *takes).map(|(name, _)| *name).collect()
+            }
+
             /// What Linux calls the controller of that name; `None` where no kernel has it.
             pub(crate) fn linux_name(name: &str) -> Option<&'static str> {
                 $(if name == stringify!($module) {
@@ -130,7 +137,10 @@ macro_rules! registry {
 
             /// How the controller uses ECN.
             pub fn ecn(&self) -> EcnUse {
-                self.build(Span::ZERO).ecn()
+                match self {
+                    CcConfig::Own(own) => own.ecn(),
+                    $(CcConfig::$Controller(config) => $Controller::new(*config, Span::ZERO).ecn(),)*
+                }
             }
 
             /// A new controller for one connection on a host whose clock has this tick.
@@ -219,10 +229,10 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.on_timeout(window),)*
                 }
             }
-            fn on_repeated_timeout(&mut self) {
+            fn on_timeout_in_reduction(&mut self) {
                 match self {
-                    Controller::Own(c) => c.on_repeated_timeout(),
-                    $(Controller::$Controller(c) => c.on_repeated_timeout(),)*
+                    Controller::Own(c) => c.on_timeout_in_reduction(),
+                    $(Controller::$Controller(c) => c.on_timeout_in_reduction(),)*
                 }
             }
             fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {

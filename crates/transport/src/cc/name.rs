@@ -75,6 +75,8 @@ pub trait ControllerConfig: Copy + Default {
     const MODULE: Option<&'static str> = None;
     /// Whether the controller needs a kernel that our patch has changed.
     const NEEDS_OUR_KERNEL: bool = false;
+    /// Whether our patch of the kernel makes the controller's least window a parameter, `tcp.min_window`.
+    const TAKES_MIN_WINDOW: bool = false;
     /// Settings of a host's network namespace that the controller needs: name and value.
     const SYSCTLS: &'static [(&'static str, &'static str)] = &[];
 
@@ -125,6 +127,8 @@ pub struct LinuxControl {
     pub module: Option<&'static str>,
     /// Whether the module needs a kernel that our patch has changed.
     pub needs_our_kernel: bool,
+    /// Whether the kernel's module has `tcp.min_window` as its least window.
+    pub takes_min_window: bool,
     /// Settings of the hosts' network namespaces.
     pub sysctls: &'static [(&'static str, &'static str)],
     /// Parameters of the kernel's module.

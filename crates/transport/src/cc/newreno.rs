@@ -12,6 +12,7 @@ pub struct NewRenoConfig {}
 
 impl ControllerConfig for NewRenoConfig {
     const LINUX: Option<&'static str> = Some("reno");
+    const TAKES_MIN_WINDOW: bool = true;
 }
 
 /// The state of NewReno: none but the window.

@@ -218,10 +218,10 @@ impl CongestionControl for Nv {
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         self.slowed = (self.slowed + 1).min(SLOWEST);
     }
 

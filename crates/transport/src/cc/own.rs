@@ -62,6 +62,11 @@ impl OwnConfig {
         self.0.name
     }
 
+    /// How its controllers use ECN, as they said when the configuration was made.
+    pub fn ecn(&self) -> EcnUse {
+        self.0.properties.ecn
+    }
+
     /// Why a controller failed since the last call, if one did.
     pub fn take_fault(&self) -> Option<String> {
         self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -163,8 +168,8 @@ impl CongestionControl for Own {
         self.call(Event::Timeout, window, 0);
     }
 
-    fn on_repeated_timeout(&mut self) {
-        self.ask(Event::RepeatedTimeout, 0);
+    fn on_timeout_in_reduction(&mut self) {
+        self.ask(Event::TimeoutInReduction, 0);
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
@@ -173,7 +178,7 @@ impl CongestionControl for Own {
     }
 
     fn ecn(&self) -> EcnUse {
-        self.config.0.properties.ecn
+        self.config.ecn()
     }
 
     fn wants_stamps(&self) -> bool {
@@ -186,5 +191,40 @@ impl CongestionControl for Own {
 
     fn pace(&mut self, bytes: Bytes) -> Span {
         Span::from_ps(self.ask(Event::Pace(bytes), 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CcConfig;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Counts the controllers that it makes; each uses ECN as DCTCP does.
+    #[derive(Debug)]
+    struct Counting(Arc<AtomicU32>);
+
+    #[derive(Debug)]
+    struct Precise;
+
+    impl OwnFactory for Counting {
+        fn build(&self) -> Result<Box<dyn OwnController>, String> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Box::new(Precise))
+        }
+    }
+
+    impl OwnController for Precise {
+        fn call(&mut self, _: Event<'_>, _: &mut Window) -> Result<u64, String> {
+            Ok(Properties { ecn: EcnUse::Precise, stamps: false, delivery: false }.bits())
+        }
+    }
+
+    #[test]
+    fn questions_about_ecn_make_no_controller() {
+        let made = Arc::new(AtomicU32::new(0));
+        let config = CcConfig::Own(OwnConfig::new("mine", Box::new(Counting(made.clone()))).unwrap());
+        assert_eq!([config.ecn(), config.ecn()], [EcnUse::Precise; 2]);
+        assert_eq!(made.load(Ordering::Relaxed), 1);
     }
 }

@@ -196,10 +196,10 @@ impl CongestionControl for Swift {
         let cwnd = if cut { cwnd } else { self.cut(cwnd) };
         self.small = (cwnd < f64::from(window.floor)).then_some(cwnd);
         self.regrow = Some(cwnd).filter(|_| self.small.is_none());
-        self.on_repeated_timeout();
+        self.on_timeout_in_reduction();
     }
 
-    fn on_repeated_timeout(&mut self) {
+    fn on_timeout_in_reduction(&mut self) {
         self.timeouts += 1;
         if self.timeouts >= RESET_AFTER {
             self.small = Some(LEAST);
@@ -289,7 +289,7 @@ mod tests {
             "at the target's top: the delay cannot decrease it again"
         );
         swift.on_timeout(&mut window);
-        (0..4).for_each(|_| swift.on_repeated_timeout());
+        (0..4).for_each(|_| swift.on_timeout_in_reduction());
         assert_eq!(swift.pace(Bytes::new(1500)), Span::from_us(1_000_000));
         ack(&mut swift, &mut window, 10_000, 20);
         assert!((swift.exact.last() - 1.001).abs() < 1e-9, "{}", swift.exact.last());

@@ -2,7 +2,6 @@
 
 use super::Connection;
 use super::sender::Phase;
-use super::timer::Purpose;
 use firstlight_units::{Span, Time};
 
 /// What a connection waits for while it has data, the strongest reason counting.
@@ -142,11 +141,6 @@ impl Connection {
             limited_by_window: window,
             limited_by_buffer: buffer,
         }
-    }
-
-    /// When the timer of retransmissions and probes expires, if it is armed for a retransmission.
-    pub fn retransmission_due(&self) -> Option<Time> {
-        (self.sender.timer.purpose == Purpose::Retransmit).then_some(self.sender.timer.at)
     }
 }
 

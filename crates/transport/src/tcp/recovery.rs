@@ -591,7 +591,7 @@ impl Sender {
             self.cc.on_timeout(&mut self.window);
             self.watch_for_undo();
         } else {
-            self.cc.on_repeated_timeout();
+            self.cc.on_timeout_in_reduction();
         }
         if self.phase <= Phase::Disorder && self.board.sacked() >= super::rack::DUP_THRESHOLD {
             self.rack.reordering = super::rack::DUP_THRESHOLD;

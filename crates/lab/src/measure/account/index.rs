@@ -1,10 +1,11 @@
 //! The records of a run, arranged for walks through them.
 
 use super::cause::{Where, Who};
-use super::line::Line;
+use super::service_log::ServiceLog;
 use firstlight_net::HostId;
 use firstlight_sim::causes::{
-    CauseReport, Change, Departure, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId, Sent, Trigger,
+    CauseReport, Change, Departure, DepartureKind, Hop, Loss, LossPlace, Paused, Place, PlaceKind, Record, RecordId,
+    Trigger,
 };
 use firstlight_sim::{FIRST_PORT, FlowReport};
 use firstlight_units::{Span, Time};
@@ -36,7 +37,7 @@ pub(super) struct Service {
 
 /// What a packet was: less to read than its departure, where the packets of a place are read one after the other.
 #[derive(Clone, Copy, Debug)]
-struct PacketKind {
+struct PacketOwner {
     /// A small number for whose packet it was: of the flow, or of none.
     whose: u32,
     /// IP length in bytes.
@@ -44,7 +45,7 @@ struct PacketKind {
 }
 
 impl Who {
-    /// Whose packet it was, by [`PacketKind::whose`].
+    /// Whose packet it was, by [`PacketOwner::whose`].
     fn of_number(number: u32) -> Self {
         match number {
             0 => Who::Datagrams,
@@ -66,8 +67,8 @@ impl Ends {
     /// Twice the flow's number, and one more at its receiver; or what packets of no flow have.
     fn of(&self, departure: &Departure) -> u32 {
         match departure.sent {
-            Sent::Notification => NOTIFICATION,
-            Sent::Datagram => NO_END,
+            DepartureKind::Notification => NOTIFICATION,
+            DepartureKind::Datagram => NO_END,
             _ => self.get(departure.src, departure.sport),
         }
     }
@@ -88,14 +89,14 @@ impl Ends {
 }
 
 /// Services of a place are arranged once one in so many was read.
-const LINE_AFTER: usize = 4;
+const LOG_AFTER: usize = 4;
 
 /// The services of a place, arranged when it is worth while.
 #[derive(Default)]
-struct PlaceLine {
+struct PlaceLog {
     /// How many were read one by one.
     read: Cell<usize>,
-    line: OnceCell<Line>,
+    log: OnceCell<ServiceLog>,
 }
 
 /// The records, and where to find them.
@@ -103,7 +104,7 @@ pub(super) struct Index<'a> {
     pub(super) report: &'a CauseReport,
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
-    packets: Vec<PacketKind>,
+    packets: Vec<PacketOwner>,
     ends: Ends,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
@@ -115,8 +116,8 @@ pub(super) struct Index<'a> {
     states: BTreeMap<(u16, u16), Vec<(Time, PairState)>>,
     /// Pauses of each transmitter, in the order of time.
     paused: BTreeMap<&'a str, Vec<&'a Paused>>,
-    /// The lines of places, as `places` has these.
-    lines: Vec<Vec<PlaceLine>>,
+    /// The logs of places, as `places` has these.
+    logs: Vec<Vec<PlaceLog>>,
     numbers: RefCell<Vec<u32>>,
     time_scale: u64,
 }
@@ -132,7 +133,7 @@ impl<'a> Index<'a> {
             paused.entry(&report.points[pause.transmitter]).or_default().push(pause);
         }
         let ends = ends_of(flows);
-        let kind = |departure: &Departure| PacketKind { whose: ends.whose(departure), size: departure.size };
+        let kind = |departure: &Departure| PacketOwner { whose: ends.whose(departure), size: departure.size };
         let packets = report.departures.iter().map(kind).collect();
         let (copies, firsts) = copies(&report.departures, &ends, flows.len() * 2);
         let mut places: Vec<Vec<Option<&Place>>> = vec![];
@@ -140,7 +141,7 @@ impl<'a> Index<'a> {
             let (kind, number) = PlaceKind::of_code(place.code());
             *slot(slot(&mut places, kind), number) = Some(place);
         }
-        let lines = places.iter().map(|places| places.iter().map(|_| PlaceLine::default()).collect()).collect();
+        let logs = places.iter().map(|places| places.iter().map(|_| PlaceLog::default()).collect()).collect();
         let (numbers, time_scale) = (RefCell::default(), u64::from(time_scale));
         let states = states(report);
         Index {
@@ -154,7 +155,7 @@ impl<'a> Index<'a> {
             lost_acks,
             paused,
             report,
-            lines,
+            logs,
             numbers,
             time_scale,
         }
@@ -166,13 +167,13 @@ impl<'a> Index<'a> {
     }
 
     /// The services of a place, once a part of them was read one by one: then arranging all of them is worth while.
-    pub(super) fn line(&self, code: u32) -> Option<&Line> {
+    pub(super) fn log(&self, code: u32) -> Option<&ServiceLog> {
         let (kind, number) = PlaceKind::of_code(code);
-        let PlaceLine { read, line } = &self.lines[kind][number];
-        if line.get().is_none() && read.get() * LINE_AFTER < self.report.hops.all(code).len() {
+        let PlaceLog { read, log } = &self.logs[kind][number];
+        if log.get().is_none() && read.get() * LOG_AFTER < self.report.hops.all(code).len() {
             return None;
         }
-        Some(line.get_or_init(|| {
+        Some(log.get_or_init(|| {
             let place = self.place(code);
             // Most packets are as large as the one before.
             let (mut known, mut time) = (None, Span::ZERO);
@@ -186,7 +187,7 @@ impl<'a> Index<'a> {
                 (back(ends, time), ends, packet.whose)
             };
             let services = self.report.hops.all(code).map(served);
-            Line::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
+            ServiceLog::new(services, Who::of_number, self.time_scale, &mut self.numbers.borrow_mut())
         }))
     }
 
@@ -203,7 +204,7 @@ impl<'a> Index<'a> {
     /// So many services of a place were read one by one.
     pub(super) fn count(&self, code: u32, services: usize) {
         let (kind, number) = PlaceKind::of_code(code);
-        let read = &self.lines[kind][number].read;
+        let read = &self.logs[kind][number].read;
         read.set(read.get() + services);
     }
 
@@ -420,7 +421,7 @@ fn owner(report: &CauseReport, record: RecordId) -> u32 {
 /// The departure of the packet whose arrival an ACK answered; none for another packet.
 fn answered_by(report: &CauseReport, ack: Departure) -> Option<u32> {
     match ack.cause.record() {
-        Record::Hop(hop) if ack.sent == Sent::Ack && ack.trigger == Trigger::Arrival => {
+        Record::Hop(hop) if ack.sent == DepartureKind::Ack && ack.trigger == Trigger::Arrival => {
             Some(report.hops.get(hop).departure)
         }
         _ => None,
@@ -452,7 +453,9 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
 fn copies(departures: &[Departure], ends: &Ends, count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();
-    for (number, departure) in departures.iter().enumerate().filter(|(_, departure)| departure.sent == Sent::Data) {
+    for (number, departure) in
+        departures.iter().enumerate().filter(|(_, departure)| departure.sent == DepartureKind::Data)
+    {
         let Departure { seq, payload, .. } = departure;
         let Some(stream) = streams.get_mut(ends.of(departure) as usize) else { continue };
         let stream = stream.get_or_insert_with(|| Stream { first: *seq, end: 0, sent: vec![] });

@@ -10,8 +10,8 @@
 mod cause;
 mod events;
 mod index;
-mod line;
 mod messages;
+mod service_log;
 mod steps;
 mod sums;
 mod wait;
@@ -23,7 +23,7 @@ use crate::table::{Column, Table};
 use cause::{Step, Where, Who};
 use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
-use firstlight_sim::causes::{CauseReport, Delivery, Departure, Loss, LossPlace, PlaceKind, Sent};
+use firstlight_sim::causes::{CauseReport, Completion, Departure, DepartureKind, Loss, LossPlace, PlaceKind};
 use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
@@ -80,7 +80,7 @@ fn accounted(spec: &Spec, counters: &Counters, causes: &CauseReport) -> (Vec<Str
 
 /// All complete flows, in the order of their numbers.
 fn complete_flows(counters: &Counters, causes: &CauseReport) -> Vec<Stretch> {
-    let last: BTreeMap<u32, &Delivery> = causes.deliveries.iter().map(|delivery| (delivery.flow, delivery)).collect();
+    let last: BTreeMap<u32, &Completion> = causes.deliveries.iter().map(|delivery| (delivery.flow, delivery)).collect();
     let of = |(flow, report): (usize, &FlowReport)| {
         let (delivery, end) = (last.get(&(flow as u32))?, report.finish?);
         Some(Stretch { flow, start: report.start, end, hop: delivery.hop })
@@ -158,8 +158,8 @@ impl Names<'_> {
             return format!("the ACK of {}", self.packet(answered));
         }
         match (sent, self.index.first_byte(departure)) {
-            (Sent::Syn, _) => "a SYN".into(),
-            (Sent::Data, Some((flow, first))) => {
+            (DepartureKind::Syn, _) => "a SYN".into(),
+            (DepartureKind::Data, Some((flow, first))) => {
                 let end = first + u64::from(*payload);
                 let is_last = self.spec.flows[flow].size.is_some_and(|size| size.get() == end);
                 format!("bytes {first} to {}{}", end - 1, if is_last { " (its last)" } else { "" })

@@ -2,7 +2,7 @@
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::own_time;
-use super::line::{Line, Served};
+use super::service_log::{Served, ServiceLog};
 use super::steps::Steps;
 use firstlight_units::Time;
 use std::collections::BTreeMap;
@@ -34,8 +34,8 @@ struct Group<'a> {
     /// Of nobody, by cause.
     nobody: [u64; Cause::COUNT],
     others: BTreeMap<(Cause, Who), u64>,
-    /// Of whose packets passed a place, as its line numbers them.
-    line: Option<(Cause, &'a Line, Vec<u64>)>,
+    /// Of whose packets passed a place, as its log numbers them.
+    log: Option<(Cause, &'a ServiceLog, Vec<u64>)>,
 }
 
 /// How many groups are found without a search.
@@ -96,7 +96,7 @@ impl<'a> Sums<'a> {
         let next = self.groups.len();
         let number = *self.numbers.entry(head).or_insert(next);
         if number == next {
-            self.groups.push(Group { head, nobody: [0; Cause::COUNT], others: BTreeMap::new(), line: None });
+            self.groups.push(Group { head, nobody: [0; Cause::COUNT], others: BTreeMap::new(), log: None });
         }
         self.recent[hash] = number as u32;
         number
@@ -116,20 +116,20 @@ impl<'a> Sums<'a> {
     }
 
     /// Adds a wait in which a place served without a gap; `step` says everything but whose packets it served.
-    pub(super) fn add_served(&mut self, step: Step, line: &'a Line, served: Served) {
+    pub(super) fn add_served(&mut self, step: Step, log: &'a ServiceLog, served: Served) {
         let mut ahead = std::mem::take(&mut self.ahead);
         let is_kept = self.steps.is_some();
         let group = self.group((step.waiting, step.place));
-        let (_, _, sums) = group.line.get_or_insert_with(|| (step.cause, line, vec![0; line.whos().len()]));
+        let (_, _, sums) = group.log.get_or_insert_with(|| (step.cause, log, vec![0; log.whos().len()]));
         if !is_kept {
-            line.add(served, sums);
+            log.add(served, sums);
             return;
         }
         ahead.clear();
         ahead.resize(sums.len(), 0);
-        line.add(served, &mut ahead);
+        log.add(served, &mut ahead);
         sums.iter_mut().zip(&ahead).for_each(|(sum, time)| *sum += time);
-        let (who, others) = line.most(&ahead);
+        let (who, others) = log.most(&ahead);
         if let Some(steps) = &mut self.steps {
             steps.add_whole(Step { who, others, ..step });
         }
@@ -139,13 +139,13 @@ impl<'a> Sums<'a> {
     /// All sums in the order of their names, and the parts that are kept, the last first.
     pub(super) fn into_sorted(self) -> (Vec<Sum>, Vec<Step>) {
         let mut all = vec![];
-        for Group { head: (waiting, place), nobody, others, line } in self.groups {
+        for Group { head: (waiting, place), nobody, others, log } in self.groups {
             let of = |(cause, who, time): (Cause, Who, u64)| Sum { waiting, cause, place, who, time: time as i64 };
             let alone = Cause::ALL.into_iter().map(|cause| (cause, Who::Nobody, nobody[cause as usize]));
             let together = others.into_iter().map(|((cause, who), time)| (cause, who, time));
-            let ahead = line
+            let ahead = log
                 .iter()
-                .flat_map(|(cause, line, sums)| line.whos().iter().zip(sums).map(|(who, time)| (*cause, *who, *time)));
+                .flat_map(|(cause, log, sums)| log.whos().iter().zip(sums).map(|(who, time)| (*cause, *who, *time)));
             all.extend(alone.chain(together).chain(ahead).filter(|(.., time)| *time > 0).map(of));
         }
         all.sort_unstable();

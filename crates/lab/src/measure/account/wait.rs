@@ -2,7 +2,7 @@
 
 use super::cause::{Cause, Where, Who};
 use super::index::{Index, PairState, Service, code_of};
-use super::line::{Line, Served};
+use super::service_log::{Served, ServiceLog};
 use firstlight_net::Serializer;
 use firstlight_net::pfc::PAUSE_FRAME;
 use firstlight_sim::causes::{Paused, PlaceKind};
@@ -30,32 +30,32 @@ pub(super) trait WaitParts<'a> {
     fn push(&mut self, part: WaitPart);
 
     /// Takes all parts between two moments, in which a place served without a gap.
-    fn push_served(&mut self, span: [Time; 2], head: (Cause, Where), line: &'a Line, served: Served);
+    fn push_served(&mut self, span: [Time; 2], head: (Cause, Where), log: &'a ServiceLog, served: Served);
 }
 
 /// A wait that is divided.
-struct Wait<'a, 'p, P> {
+struct DividedWait<'a, 'p, P> {
     index: &'a Index<'a>,
     parts: &'p mut P,
 }
 
-impl<'a, P: WaitParts<'a>> Wait<'a, '_, P> {
+impl<'a, P: WaitParts<'a>> DividedWait<'a, '_, P> {
     fn push(&mut self, from: Time, until: Time, cause: Cause, place: Where, who: Who) {
         self.parts.push(WaitPart { from, until, cause, place, who });
     }
 
-    /// A wait for the transmitter of a place while it serves without a gap, up to a service that the line numbers.
+    /// A wait for the transmitter of a place while it serves without a gap, up to a service that the log numbers.
     /// Returns whether that was so.
     fn at_once(
         &mut self,
         code: u32,
         [from, until]: [Time; 2],
         head: (Cause, Where),
-        last: impl FnOnce(&Line) -> usize,
+        last: impl FnOnce(&ServiceLog) -> usize,
     ) -> bool {
-        let Some(line) = self.index.line(code).filter(|_| self.parts.adds_up(from)) else { return false };
-        let Some(served) = line.served(last(line), [from, until]) else { return false };
-        self.parts.push_served([from, until], head, line, served);
+        let Some(log) = self.index.log(code).filter(|_| self.parts.adds_up(from)) else { return false };
+        let Some(served) = log.served(last(log), [from, until]) else { return false };
+        self.parts.push_served([from, until], head, log, served);
         true
     }
 
@@ -130,7 +130,7 @@ impl<'a, P: WaitParts<'a>> Wait<'a, '_, P> {
             };
             let code = code_of(kind, src);
             let head = (Cause::Queueing, Where::Place(code));
-            if self.at_once(code, [from, until], head, |line| line.at(until)) {
+            if self.at_once(code, [from, until], head, |log| log.at(until)) {
                 continue;
             }
             let services =
@@ -147,7 +147,7 @@ pub(super) fn divide<'a>(parts: &mut impl WaitParts<'a>, index: &'a Index<'a>, h
     if from >= until {
         return;
     }
-    let mut parts = Wait { index, parts };
+    let mut parts = DividedWait { index, parts };
     let code = index.report.hops.place(hop);
     let (place, at) = (index.place(code), Where::Place(code));
     match place.kind {
@@ -161,12 +161,12 @@ pub(super) fn divide<'a>(parts: &mut impl WaitParts<'a>, index: &'a Index<'a>, h
             if before.is_some_and(|last| parts.at_once(code, [from, until], (cause, at), |_| last)) {
                 return;
             }
-            let idle = |parts: &mut Wait<'a, '_, _>, from, until| {
+            let idle = |parts: &mut DividedWait<'a, '_, _>, from, until| {
                 parts.paused(&place.name, at, place.serializer, from, until, Cause::Unknown);
             };
-            match index.line(code) {
-                Some(line) => {
-                    parts.behind(code, line.before(index.report.hops.order(hop)), [from, until], (cause, at), idle);
+            match index.log(code) {
+                Some(log) => {
+                    parts.behind(code, log.before(index.report.hops.order(hop)), [from, until], (cause, at), idle);
                 }
                 None => {
                     let one_by_one =

@@ -5,10 +5,10 @@
 
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::Index;
-use super::line::{Line, Served};
+use super::service_log::{Served, ServiceLog};
 use super::sums::{Sum, Sums};
 use super::wait::{self, WaitPart, WaitParts};
-use firstlight_sim::causes::{Departure, Record, RecordId, Sent, Trigger};
+use firstlight_sim::causes::{Departure, DepartureKind, Record, RecordId, Trigger};
 use firstlight_transport::Alarms;
 use firstlight_units::{Span, Time};
 
@@ -152,7 +152,8 @@ impl<'a> Walk<'a> {
         if let Some(original) = copied.filter(|_| !is_late_repair(released)) {
             return self.repair(departure, released, original);
         }
-        let carries = self.index.is_of_sender(number, self.flow) && matches!(departure.sent, Sent::Data | Sent::Syn);
+        let carries = self.index.is_of_sender(number, self.flow)
+            && matches!(departure.sent, DepartureKind::Data | DepartureKind::Syn);
         if carries && departure.trigger == Trigger::Room {
             self.waiting = Waiting::InterfaceRoom;
         }
@@ -213,7 +214,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What released a packet that repairs no loss, or the moment since when it waited for room.
-    fn released(&mut self, departure: &Departure, sent: Sent, host: Where) -> RecordId {
+    fn released(&mut self, departure: &Departure, sent: DepartureKind, host: Where) -> RecordId {
         let cause = match departure.trigger {
             Trigger::Arrival => Cause::Stack,
             Trigger::Other | Trigger::Room => return RecordId::NONE,
@@ -253,12 +254,12 @@ impl<'a> WaitParts<'a> for Walk<'a> {
         &mut self,
         [from, until]: [Time; 2],
         (cause, place): (Cause, Where),
-        line: &'a Line,
+        log: &'a ServiceLog,
         served: Served,
     ) {
         self.at = from;
         let (waiting, who, lost) = (self.waiting, Who::Nobody, None);
-        self.sums.add_served(Step { from, until, waiting, cause, place, who, others: 0, lost }, line, served);
+        self.sums.add_served(Step { from, until, waiting, cause, place, who, others: 0, lost }, log, served);
     }
 }
 
@@ -269,7 +270,7 @@ fn is_late_repair(departure: &Departure) -> bool {
 }
 
 /// The cause of the time before timers released a packet.
-fn of_alarms(alarms: Alarms, sent: Sent) -> Cause {
+fn of_alarms(alarms: Alarms, sent: DepartureKind) -> Cause {
     let order = [
         (Alarms::SYN, Cause::SynLoss),
         (Alarms::RETRANSMISSION, Cause::Timeout),
@@ -280,7 +281,7 @@ fn of_alarms(alarms: Alarms, sent: Sent) -> Cause {
         (Alarms::INTERFACE, Cause::InterfaceRoom),
         (Alarms::ACK, Cause::DelayedAck),
     ];
-    let is_ack = sent == Sent::Ack && alarms.has(Alarms::ACK);
+    let is_ack = sent == DepartureKind::Ack && alarms.has(Alarms::ACK);
     let first = order.into_iter().find(|(alarm, _)| alarms.has(*alarm));
     if is_ack { Cause::DelayedAck } else { first.map_or(Cause::Unknown, |(_, cause)| cause) }
 }

@@ -4,7 +4,7 @@
 
 use super::{LOCAL, Lossless, LosslessFabric, PointConfig, act_on_port};
 use crate::config::{BuildError, GraphConfig};
-use crate::events::{Event, EventKind};
+use crate::events::{EventKind, PendingEvent};
 use crate::fabric::adapter;
 use crate::fabric::core::Core;
 use crate::fabric::graph::GraphFabric;
@@ -175,7 +175,7 @@ impl LosslessFabric for LosslessGraph {
 }
 
 impl Switching for LosslessGraph {
-    fn on_event(&mut self, core: &mut Core, event: Event) {
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent) {
         self.record_stopped_nics(core);
         let index = event.index();
         match event.kind() {

@@ -226,7 +226,7 @@ impl LosslessFabric for HybridFabric<LosslessRacks> {
 }
 
 impl LinkLayer for LosslessRacks {
-    type Control = Pausable;
+    type Pausing = Pausable;
     type HostPort = PausablePort;
 
     fn new(config: &HybridConfig, core: &mut Core) -> Self {

@@ -10,9 +10,9 @@ const STEP: usize = 32;
 
 /// A service.
 #[derive(Clone, Copy, Debug)]
-struct Service {
+struct ServiceEnd {
     ends: Time,
-    /// Whose packet it was, as a number in [`Line::whos`].
+    /// Whose packet it was, as a number in [`ServiceLog::whos`].
     of: u32,
     /// Which of the runs it belongs to: services that follow each other without a gap.
     run: u32,
@@ -20,8 +20,8 @@ struct Service {
 
 /// The services of a place. Adding up many of them reads neither hops nor packets.
 #[derive(Debug)]
-pub(super) struct Line {
-    services: Vec<Service>,
+pub(super) struct ServiceLog {
+    services: Vec<ServiceEnd>,
     /// The first service of each run, and when that begins.
     runs: Vec<(u32, Time)>,
     /// All whose packets passed the place.
@@ -44,8 +44,8 @@ pub(super) struct Served {
     last: (usize, u64),
 }
 
-impl Line {
-    /// The line of services, each with its begin, its end and a number for whose packet it was of; `who` says what
+impl ServiceLog {
+    /// The log of services, each with its begin, its end and a number for whose packet it was of; `who` says what
     /// these numbers mean. `numbers` is scratch space.
     pub(super) fn new(
         all: impl ExactSizeIterator<Item = (Time, Time, u32)>,
@@ -68,14 +68,14 @@ impl Line {
                 numbers[place] = found.len() as u32;
                 found.push(number);
             }
-            services.push(Service { ends, of: numbers[place], run: runs.len() as u32 - 1 });
+            services.push(ServiceEnd { ends, of: numbers[place], run: runs.len() as u32 - 1 });
         }
         found.iter().for_each(|number| numbers[*number as usize] = u32::MAX);
         let whos: Vec<Who> = found.into_iter().map(who).collect();
         let step = whos.len().max(STEP);
-        let mut line = Line { services, runs, whos, step, totals: vec![], time_scale };
-        line.totals = line.totals();
-        line
+        let mut log = ServiceLog { services, runs, whos, step, totals: vec![], time_scale };
+        log.totals = log.totals();
+        log
     }
 
     fn totals(&self) -> Vec<u64> {
@@ -124,7 +124,7 @@ impl Line {
     /// What was served from one moment to another, up to the service of a number, which ends at the later moment or
     /// after it. `None` where the transmitter was idle meanwhile.
     pub(super) fn served(&self, last: usize, [from, until]: [Time; 2]) -> Option<Served> {
-        let Service { ends, run, .. } = *self.services.get(last)?;
+        let ServiceEnd { ends, run, .. } = *self.services.get(last)?;
         let (start, begins) = self.runs[run as usize];
         if begins > from || ends < until {
             return None;
@@ -158,7 +158,7 @@ impl Line {
         low + self.services[low..=last].partition_point(|service| service.ends <= moment)
     }
 
-    /// Adds the time that was served to `sums`, by [`Line::whos`].
+    /// Adds the time that was served to `sums`, by [`ServiceLog::whos`].
     pub(super) fn add(&self, served: Served, sums: &mut [u64]) {
         for (service, time) in [served.first, served.last] {
             sums[self.services[service].of as usize] += time;
@@ -213,24 +213,24 @@ mod tests {
     fn many_services_at_once_are_the_sum_of_each() {
         for time_scale in [1, 3] {
             let all = services();
-            let line = Line::new(all.iter().copied(), Who::Flow, time_scale, &mut vec![]);
+            let log = ServiceLog::new(all.iter().copied(), Who::Flow, time_scale, &mut vec![]);
             let ends = all.last().unwrap().1.as_ps();
             let mut idle = 0;
             for (from, length) in (0..ends).step_by(17).zip((1..4000).step_by(13).cycle()) {
                 let (from, until) = (at(from), at((from + length).min(ends)));
-                let mut naive = vec![0; line.whos().len()];
+                let mut naive = vec![0; log.whos().len()];
                 let mut covered = 0;
                 for (begins, ends, number) in &all {
                     let (begins, ends) = ((*begins).max(from), (*ends).min(until));
                     if begins < ends {
                         covered += (ends - begins).as_ps();
-                        let who = line.whos().iter().position(|who| *who == Who::Flow(*number)).unwrap();
+                        let who = log.whos().iter().position(|who| *who == Who::Flow(*number)).unwrap();
                         naive[who] += ends.as_ps() / time_scale - begins.as_ps() / time_scale;
                     }
                 }
-                let mut sums = vec![0; line.whos().len()];
-                match line.served(line.at(until), [from, until]) {
-                    Some(served) => line.add(served, &mut sums),
+                let mut sums = vec![0; log.whos().len()];
+                match log.served(log.at(until), [from, until]) {
+                    Some(served) => log.add(served, &mut sums),
                     None => idle += 1,
                 }
                 let is_idle = covered < (until - from).as_ps();
