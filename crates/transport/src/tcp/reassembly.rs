@@ -140,29 +140,26 @@ impl Reassembly {
             self.duplicate = Some((start, end));
             return Arrival::Duplicate { beyond: false };
         }
-        let is_new = self.insert_beyond(Interval { start, end }, kept.joins);
+        let is_new = self.insert_beyond(Interval { start, end });
         if is_new {
             self.keep(start, end, kept);
         }
         if is_new { Arrival::OutOfOrder } else { Arrival::Duplicate { beyond: true } }
     }
 
-    /// Whether some of `segment` is new. What a segment that `joins` the packet before it has twice is not reported, as
-    /// measured on Linux 7.2.
-    fn insert_beyond(&mut self, segment: Interval, joins: bool) -> bool {
+    /// Whether some of `segment` is new.
+    fn insert_beyond(&mut self, segment: Interval) -> bool {
         let from = self.beyond.partition_point(|i| i.end < segment.start);
         let upto = self.beyond.partition_point(|i| i.start <= segment.end);
         let mut merged = segment;
         for i in from..upto {
             let i = self.beyond[i];
             if i.start <= segment.start && segment.end <= i.end {
-                if !joins {
-                    self.duplicate = Some((segment.start, segment.end));
-                }
+                self.duplicate = Some((segment.start, segment.end));
                 return false;
             }
             let [start, end] = [i.start.max(segment.start), i.end.min(segment.end)];
-            if start < end && !joins {
+            if start < end {
                 self.note_duplicate(start, end);
             }
             merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end) };
@@ -222,6 +219,11 @@ impl Reassembly {
                 self.reported.insert(0, (start, end));
             }
         }
+    }
+
+    /// A duplicate is not reported.
+    pub(crate) fn forget_duplicate(&mut self) {
+        self.duplicate = None;
     }
 
     /// Part of a segment had arrived before. One report has room for one interval: the first, and what touches it.
@@ -360,10 +362,9 @@ mod tests {
         assert_eq!(insert(&mut stream, 53, 55, kept(0)), Arrival::Duplicate { beyond: true });
         assert_eq!(report(&mut stream), [(53, 55), (51, 61), (21, 26)]);
         assert_eq!(stream.highest(), 101);
-        let joins = Kept { joins: true, ..kept(0) };
-        assert_eq!(insert(&mut stream, 26, 36, joins), Arrival::OutOfOrder);
-        assert_eq!(insert(&mut stream, 36, 41, joins), Arrival::Duplicate { beyond: true });
-        assert_eq!(report(&mut stream), [(21, 41), (51, 61), (91, 101)], "what joins is not reported as a duplicate");
+        assert_eq!(insert(&mut stream, 54, 56, kept(0)), Arrival::Duplicate { beyond: true });
+        stream.forget_duplicate();
+        assert_eq!(report(&mut stream), [(51, 61), (21, 26), (91, 101)]);
     }
 
     /// Packets join the run before them, whichever interval is the first in the order of reports. When the gap is

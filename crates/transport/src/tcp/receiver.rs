@@ -341,6 +341,8 @@ impl Receiver {
             // The timer expires in the same nanosecond, and first.
             self.send_held_ack(next, terms);
         }
+        // As measured on Linux 7.2, what arrived twice is not reported after more data.
+        self.stream.forget_duplicate();
         let arrival = self.stream.insert(start, end, kept);
         // What was held back goes out before its report is pushed out, with what an older interval grows by and with
         // what has arrived twice.
