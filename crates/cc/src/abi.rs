@@ -44,8 +44,8 @@ const NONE: u64 = u64::MAX;
 #[expect(missing_docs, reason = "each field is the field of that name in Event, Ack, Start or Delivery")]
 pub struct RawEvent {
     pub kind: u32,
-    /// `marked`, `ece`, `reducing`, `open`, `limited`, `repairing`, in the bits from 0 on; bit 6: there is a latency; bit 7:
-    /// `predicted`.
+    /// `marked`, `ece`, `reducing`, `open`, `limited`, `repairing`, in the bits from 0 on; bit 6: there is a latency;
+    /// bit 7: `predicted`.
     pub flags: u32,
     pub now: u64,
     pub rtt: u64,

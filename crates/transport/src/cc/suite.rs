@@ -312,8 +312,8 @@ mod tests {
 
     /// The same for the variants whose windows losses govern, from 300 packets on a path of 20 ms without a queue, in
     /// fives. Beside each golden row the range that its equation explains, with W for the peak:
-    /// - Reno's rule, W = W/2 + 20, is that of H-TCP within a second of a loss and of LP: 40. Hybla at 20 ms rounds what
-    ///   an ACK adds down to whole 128ths of a packet, by a tenth at most with 36 packets;
+    /// - Reno's rule, W = W/2 + 20, is that of H-TCP within a second of a loss and of LP: 40. Hybla at 20 ms rounds
+    ///   what an ACK adds down to whole 128ths of a packet, by a tenth at most with 36 packets;
     /// - Veno without a queue keeps four fifths: W = 0.8 W + 20, 100;
     /// - HighSpeed near 100 packets has a(W) = 2 and b(W) = 0.44: W = 0.56 W + 40, 91;
     /// - Scalable, and YeAH in fast mode, gain a hundredth in each of 20 round trips and lose an eighth: a factor of

@@ -3,8 +3,8 @@
 //! 2004, section 2).
 //!
 //! A duplicate ACK counts for one packet, and the cumulative one after it for what these have not counted, at least one
-//! (AckedCount; Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless Links", MobiCom
-//! 2001, section 2.3).
+//! (AckedCount; Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless Links",
+//! MobiCom 2001, section 2.3).
 //!
 //! Each round trip gives a sample b of the bandwidth, packets delivered by time; the estimate is B <- 7/8 B + 1/8 b. At
 //! congestion the threshold becomes B RTTmin, at least 2 packets; the window grows as in Reno.

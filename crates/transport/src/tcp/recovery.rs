@@ -101,8 +101,8 @@ impl Sender {
         }
         self.rack_end_ack(terms.mss);
         if ack < prior_una {
-            // Late. Linux 7.2 takes in what it has by SACK and repairs what that shows to be lost, but counts nothing of
-            // it: the window stays, and the controller does not see it.
+            // Late. Linux 7.2 takes in what it has by SACK and repairs what that shows to be lost, but counts nothing
+            // of it: the window stays, and the controller does not see it.
             if p.sacks() > 0 {
                 self.react(&mut news, prior_una, p.tsecr(), now, terms);
             }
