@@ -241,7 +241,7 @@ def test_records_have_the_verdicts_that_were_found(folder: Path) -> None:
 
 
 def test_a_contradicted_claim_has_its_cause_in_the_record_and_the_scoreboard(folder: Path) -> None:
-    for order, shown in (("B A", "contradicted (0 of 1), [cause]("), ("A B", "holds (1 of 1) |")):
+    for order, shown in (("B A", "contradicted (0 of 1), cause shown |"), ("A B", "holds (1 of 1) |")):
         found = judged(folder, f'metric = "delay", at = {{ size = 2 }}, order = {order.split()}')
         found = replace(found, claim=replace(found.claim, cause="B waits."))
         record = verdicts.record(found, "with x")

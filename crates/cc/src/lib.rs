@@ -99,8 +99,8 @@ pub struct Ack {
     /// Nothing was lost or out of order before this ACK, and no reduction was under way; where the window may grow,
     /// after it.
     pub open: bool,
-    /// It acknowledges new data, has no SACK and offers the same window as the ACK before it: header prediction takes it
-    /// (Jacobson, "4BSD TCP Header Prediction", ACM CCR 20(2), 1990).
+    /// It acknowledges new data, has no SACK and offers the same window as the ACK before it: header prediction takes
+    /// it (Jacobson, "4BSD TCP Header Prediction", ACM CCR 20(2), 1990).
     pub predicted: bool,
     /// Everything before this stream offset is acknowledged.
     pub una: u64,

@@ -117,6 +117,6 @@ def _scored(claim: Claim) -> str:
 
 
 def _with_cause(claim: Claim, verdict: str) -> str:
-    """A verdict, and a link to the cause where a claim is contradicted."""
+    """A verdict, and whether the page shows the cause where a claim is contradicted."""
     named = verdict.startswith("contradicted") and claim.cause
-    return f"{verdict}, [cause]({claim.name})" if named else verdict
+    return f"{verdict}, cause shown" if named else verdict

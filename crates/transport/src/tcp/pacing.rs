@@ -6,8 +6,8 @@
 //!
 //! What it holds back is all that carries data: new data, retransmissions and probes, and no ACKs. A packet that may
 //! not go yet sets the time of waking, in whole nanoseconds as a kernel's high-resolution timers are, without ticks.
-//! What goes out in a burst (`burst.rs`) is decided before; its packets then leave one by one. A probe or a timeout that
-//! comes due while everything waits for the pacer is put off: there is nothing that could have been lost.
+//! What goes out in a burst (`burst.rs`) is decided before; its packets then leave one by one. A probe or a timeout
+//! that comes due while everything waits for the pacer is put off: there is nothing that could have been lost.
 
 use super::sender::Sender;
 use super::terms::Terms;
