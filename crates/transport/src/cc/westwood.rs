@@ -144,3 +144,18 @@ impl CongestionControl for Westwood {
         self.renew = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AckedCount by hand.
+    #[test]
+    fn counts_what_duplicates_have_not_counted() {
+        let mut westwood = Westwood::new(WestwoodConfig {}, Span::ZERO);
+        let mut count = |advanced, predicted| westwood.count(&Ack { advanced, predicted, ..Ack::default() });
+        assert_eq!([0, 0, 1, 5].map(|advanced| count(advanced, false)), [1, 1, 1, 3], "one packet deducts nothing");
+        assert_eq!([0, 0, 0, 2].map(|advanced| count(advanced, false)), [1, 1, 1, 1], "all was counted before");
+        assert_eq!([count(2, true), count(3, false)], [2, 2], "a predicted ACK deducts nothing");
+    }
+}

@@ -918,6 +918,17 @@ fn a_paced_sender_keeps_its_distance() {
     assert!(left.windows(3).step_by(2).all(|three| three[2] - three[1] >= US * 144), "{left:?}");
 }
 
+/// BBR's first packets leave at once, in bursts of three: the seven that the receiver has offered room for. Later ones
+/// are paced: no more than a burst leaves at one moment.
+#[test]
+fn bbr_paces_all_but_the_first_packets() {
+    let wire = Wire::with_cc(CcConfig::from_name("bbr").unwrap(), TcpConfig::default(), 1);
+    let left = departures(&wire.run(after_ms(1)).send(100).run(after_ms(40)));
+    assert!(left[..7].iter().all(|&at| at == left[0]), "{left:?}");
+    let together = left[7..].chunk_by(|one, two| one == two).map(<[Time]>::len).max();
+    assert!(together <= Some(7), "{together:?} {left:?}");
+}
+
 /// Timers that come due while everything waits for the pacer do nothing: neither probes nor timeouts, however slow it
 /// is.
 #[test]
