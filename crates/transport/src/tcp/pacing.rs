@@ -27,7 +27,7 @@ pub(crate) struct Pacer {
     pub(crate) wake: Time,
     /// When the current burst began, and its bytes.
     burst: (Time, u64),
-    /// Packets that have left.
+    /// Packets that have left at a pacing rate.
     sent: u32,
     /// The next packet is one of the burst.
     pub(crate) goes_on: bool,
@@ -46,10 +46,13 @@ impl Sender {
     #[inline]
     pub(crate) fn pace(&mut self, len: u32, now: Time, terms: &Terms) {
         let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(terms.header))).as_ps() / 1000;
+        if wait == 0 {
+            return;
+        }
         self.pacer.sent = self.pacer.sent.saturating_add(1);
         let left = self.burst_end.saturating_sub(self.next).div_ceil(u64::from(terms.mss));
         let makes_up = self.cc.makes_up();
-        if wait == 0 || (makes_up && u64::from(self.pacer.sent) + left < FIRST) {
+        if makes_up && u64::from(self.pacer.sent) + left < FIRST {
             return;
         }
         let pacer = &mut self.pacer;
