@@ -12,6 +12,7 @@ mod circuit;
 #[cfg(test)]
 mod closing_tests;
 mod delivery;
+mod descent;
 mod handshake;
 mod info;
 mod latency;

@@ -1,5 +1,6 @@
 //! What has arrived: the in-order point, and the intervals beyond it (RFC 9293, section 3.4; RFC 2018; RFC 2883).
 
+use super::descent::Descent;
 use super::seq::SeqMap;
 use crate::config::Memory;
 use firstlight_net::{SackBlock, TcpSegmentMut};
@@ -30,6 +31,8 @@ struct Run {
     end: u64,
     memory: u64,
     pieces: u32,
+    /// Its node.
+    node: u32,
 }
 
 /// What had waited behind a packet that fills a gap.
@@ -82,6 +85,8 @@ pub(crate) struct Reassembly {
     beyond: Vec<Interval>,
     /// How that is kept, by offset.
     runs: VecDeque<Run>,
+    /// The tree that they are in.
+    tree: Descent,
     /// What is reported of it, the most recently changed first (RFC 2018, section 4). What changes joins what is
     /// remembered here, not all that has arrived.
     reported: Vec<(u64, u64)>,
@@ -93,7 +98,15 @@ pub(crate) struct Reassembly {
 
 impl Reassembly {
     pub(crate) const fn new(next: u64, blocks: u8) -> Self {
-        Reassembly { next, beyond: Vec::new(), runs: VecDeque::new(), reported: Vec::new(), duplicate: None, blocks }
+        Reassembly {
+            next,
+            beyond: Vec::new(),
+            runs: VecDeque::new(),
+            tree: Descent::new(),
+            reported: Vec::new(),
+            duplicate: None,
+            blocks,
+        }
     }
 
     /// The next stream offset expected in order.
@@ -110,6 +123,7 @@ impl Reassembly {
     pub(crate) fn forget_reports(&mut self) {
         self.beyond.clear();
         self.runs.clear();
+        self.tree.clear();
         self.reported.clear();
         self.duplicate = None;
     }
@@ -140,26 +154,38 @@ impl Reassembly {
             self.duplicate = Some((start, end));
             return Arrival::Duplicate { beyond: false };
         }
-        let is_new = self.insert_beyond(Interval { start, end });
+        let kept = Kept { joins: kept.joins && self.joins_first(start), ..kept };
+        let is_new = self.insert_beyond(Interval { start, end }, kept.joins);
         if is_new {
             self.keep(start, end, kept);
         }
         if is_new { Arrival::OutOfOrder } else { Arrival::Duplicate { beyond: true } }
     }
 
-    /// Whether some of `segment` is new.
-    fn insert_beyond(&mut self, segment: Interval) -> bool {
+    /// Whether what starts at `start` joins the run before it, and is not compared with one that starts there too first.
+    fn joins_first(&self, start: u64) -> bool {
+        let at = self.runs.partition_point(|run| run.start < start);
+        let repeats = self.runs.get(at).is_some_and(|after| after.start == start);
+        !repeats || self.tree.meets_before_next(self.runs[at - 1].node)
+    }
+
+    /// Whether `segment` is kept: some of it is new, or it `joins` the run before it. That it repeats others is not
+    /// noted then.
+    fn insert_beyond(&mut self, segment: Interval, joins: bool) -> bool {
         let from = self.beyond.partition_point(|i| i.end < segment.start);
         let upto = self.beyond.partition_point(|i| i.start <= segment.end);
         let mut merged = segment;
         for i in from..upto {
             let i = self.beyond[i];
             if i.start <= segment.start && segment.end <= i.end {
+                if joins {
+                    return true;
+                }
                 self.duplicate = Some((segment.start, segment.end));
                 return false;
             }
             let [start, end] = [i.start.max(segment.start), i.end.min(segment.end)];
-            if start < end {
+            if start < end && !joins {
                 self.note_duplicate(start, end);
             }
             merged = Interval { start: merged.start.min(i.start), end: merged.end.max(i.end) };
@@ -168,14 +194,16 @@ impl Reassembly {
         true
     }
 
-    /// Keeps `start..end`, some of which is new.
+    /// Keeps `start..end`.
     fn keep(&mut self, start: u64, end: u64, kept: Kept) {
         let at = self.runs.partition_point(|run| run.start < start);
         if kept.joins {
             let run = &mut self.runs[at - 1];
             *run = Run { end, memory: run.memory + kept.memory, pieces: run.pieces + kept.pieces, ..*run };
         } else {
-            self.runs.insert(at, Run { start, end, memory: kept.memory, pieces: kept.pieces });
+            let neighbour = |at: usize| self.runs.get(at).map(|run| run.node);
+            let node = self.tree.insert(at.checked_sub(1).and_then(neighbour), neighbour(at));
+            self.runs.insert(at, Run { start, end, memory: kept.memory, pieces: kept.pieces, node });
         }
     }
 
@@ -253,6 +281,7 @@ impl Reassembly {
         let (mut behind, mut is_first) = (Behind::default(), true);
         while let Some(run) = self.runs.front().copied().filter(|run| run.start < self.next) {
             self.runs.pop_front();
+            self.tree.remove_first(run.node);
             behind.memory += run.memory;
             let joins = pieces + run.pieces <= Memory::MOST_PIECES;
             is_first &= joins;
