@@ -197,8 +197,9 @@ pub trait CongestionControl {
     /// A reduction is over, and the window has become the threshold.
     fn on_reduced(&mut self, _window: &mut Window) {}
 
-    /// Data are sent `now` where none is in flight: the connection has been idle since `last_sent`.
-    fn on_resume(&mut self, _now: Time, _last_sent: Time) {}
+    /// Data are sent `now` where none is in flight, or again where all are lost: nothing was sent since `last_sent`. New
+    /// data start at stream offset `next`.
+    fn on_resume(&mut self, _now: Time, _last_sent: Time, _next: u64) {}
 
     /// The retransmission timer expired. [`Self::ssthresh`] was called before, once for this loss.
     fn on_timeout(&mut self, _window: &mut Window) {}

@@ -47,8 +47,6 @@ impl ControllerConfig for BicConfig {
 pub struct Bic {
     /// The last maximum, W; 0 when there was none.
     last_max: u32,
-    /// W before the last congestion, for undo.
-    last_max_before: u32,
     /// Average number of packets that an ACK acknowledges, in 16ths.
     average: u32,
     /// The window for which the increase was found, and the host's tick.
@@ -62,7 +60,7 @@ impl Bic {
     /// A controller for one connection on a host whose clock has this tick.
     pub fn new(_config: BicConfig, tick: Span) -> Self {
         let average = 2 * ACKS;
-        Bic { last_max: 0, last_max_before: 0, average, found: (0, 0), per: 1, tick }
+        Bic { last_max: 0, average, found: (0, 0), per: 1, tick }
     }
 
     /// Packets acknowledged for each packet of growth, if ACKs acknowledge one each.
@@ -114,7 +112,6 @@ impl CongestionControl for Bic {
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         let cwnd = f64::from(window.cwnd);
-        self.last_max_before = self.last_max;
         let converging = window.cwnd < self.last_max;
         self.last_max = if converging { (cwnd * (1.0 + BETA) / 2.0) as u32 } else { window.cwnd };
         if window.cwnd <= LOW_WINDOW {
@@ -129,10 +126,5 @@ impl CongestionControl for Bic {
 
     fn on_timeout_in_reduction(&mut self) {
         (self.last_max, self.average, self.found) = (0, 2 * ACKS, (0, 0));
-    }
-
-    fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
-        self.last_max = self.last_max_before;
-        window.cwnd.max(prior_cwnd)
     }
 }

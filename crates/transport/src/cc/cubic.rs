@@ -239,7 +239,7 @@ impl CongestionControl for Cubic {
         self.slow_start_ended |= self.hystart.on_ack(window, &Ack { rtt, ..*ack }, watches);
     }
 
-    fn on_resume(&mut self, now: Time, last_sent: Time) {
+    fn on_resume(&mut self, now: Time, last_sent: Time, _next: u64) {
         // Section 4.2: idle times do not count.
         let (now, last_sent) = (self.clock(now), self.clock(last_sent));
         if let Some(epoch) = &mut self.epoch {
@@ -389,9 +389,9 @@ mod tests {
         let mut window = Window { cwnd: 46, ssthresh: 32, ..Window::new(1) };
         let at = |ms| Time::ZERO + Span::from_ms(ms);
         cubic.grow(&mut window, &ack(at(8), 1));
-        cubic.on_resume(at(1010), at(9));
+        cubic.on_resume(at(1010), at(9), 0);
         assert_eq!(cubic.epoch.unwrap().start, at(1008));
-        cubic.on_resume(at(2010), at(1010));
+        cubic.on_resume(at(2010), at(1010), 0);
         assert_eq!(cubic.epoch.unwrap().start, at(2008));
     }
 

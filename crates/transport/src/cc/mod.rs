@@ -217,10 +217,10 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.on_reduced(window),)*
                 }
             }
-            fn on_resume(&mut self, now: Time, last_sent: Time) {
+            fn on_resume(&mut self, now: Time, last_sent: Time, next: u64) {
                 match self {
-                    Controller::Own(c) => c.on_resume(now, last_sent),
-                    $(Controller::$Controller(c) => c.on_resume(now, last_sent),)*
+                    Controller::Own(c) => c.on_resume(now, last_sent, next),
+                    $(Controller::$Controller(c) => c.on_resume(now, last_sent, next),)*
                 }
             }
             fn on_timeout(&mut self, window: &mut Window) {

@@ -66,15 +66,15 @@ pub(super) struct RoundRtt {
     pub(super) samples: u32,
     /// The round trip ends when more than this stream offset is acknowledged.
     end: u64,
-    /// Everything before this stream offset is acknowledged.
-    una: u64,
     /// Nothing is known to be lost or out of order.
     open: bool,
+    /// The round trips count for the window: since nothing is lost or out of order, or since nothing was in flight.
+    counts: bool,
 }
 
 impl Default for RoundRtt {
     fn default() -> Self {
-        RoundRtt { base: Span::MAX, min: Span::MAX, samples: 0, end: 0, una: 0, open: true }
+        RoundRtt { base: Span::MAX, min: Span::MAX, samples: 0, end: 0, open: true, counts: true }
     }
 }
 
@@ -89,26 +89,38 @@ impl RoundRtt {
 
     /// Adds the sample of an ACK, if it has one.
     pub(super) fn on_ack(&mut self, ack: &Ack) {
-        self.open &= ack.open;
-        self.una = ack.una;
+        self.close(ack);
         if let Some(rtt) = ack.rtt {
             self.add(rtt);
         }
     }
 
-    /// Sending begins again after nothing was in flight.
-    pub(super) fn on_resume(&mut self) {
+    /// Sending begins again after nothing was in flight, which may be what is sent again after a loss.
+    pub(super) fn on_resume(&mut self, next: u64) {
         self.base = Span::MAX;
-        self.begin(self.una);
+        self.counts = true;
+        self.begin(next);
     }
 
-    /// Takes in what an ACK that lets the window grow has found. Returns whether nothing is lost or out of order.
+    /// Takes in what an ACK that lets the window grow has found. Returns whether the round trips count.
     pub(super) fn on_growth(&mut self, ack: &Ack) -> bool {
         if ack.open && !self.open {
             self.begin(ack.next);
+            (self.open, self.counts) = (true, true);
         }
-        self.open = ack.open;
-        self.open
+        self.close(ack);
+        self.counts
+    }
+
+    fn close(&mut self, ack: &Ack) {
+        if self.open && !ack.open {
+            self.on_timeout();
+        }
+    }
+
+    /// All that is in flight counts as lost.
+    pub(super) fn on_timeout(&mut self) {
+        (self.open, self.counts) = (false, false);
     }
 
     /// Whether this ACK ends the round trip.

@@ -102,8 +102,12 @@ impl CongestionControl for Vegas {
         self.rtt.on_ack(ack);
     }
 
-    fn on_resume(&mut self, _now: Time, _last_sent: Time) {
-        self.rtt.on_resume();
+    fn on_resume(&mut self, _now: Time, _last_sent: Time, next: u64) {
+        self.rtt.on_resume(next);
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window) {
+        self.rtt.on_timeout();
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
@@ -190,7 +194,7 @@ mod tests {
         let mut vegas = Vegas::new(VegasConfig::default(), Span::ZERO);
         let mut window = Window { cwnd: 20, ssthresh: 10, ..Window::new(1) };
         round(&mut vegas, &mut window, 99);
-        vegas.on_resume(Time::ZERO, Time::ZERO);
+        vegas.on_resume(Time::ZERO, Time::ZERO, vegas.rtt.end());
         assert_eq!([199, 199, 199].map(|rtt_us| round(&mut vegas, &mut window, rtt_us)), [20, 21, 22]);
     }
 }

@@ -81,9 +81,13 @@ impl CongestionControl for Veno {
         self.samples += u32::from(ack.rtt.is_some());
     }
 
-    fn on_resume(&mut self, _now: Time, _last_sent: Time) {
-        self.rtt.on_resume();
+    fn on_resume(&mut self, _now: Time, _last_sent: Time, next: u64) {
+        self.rtt.on_resume(next);
         self.due = true;
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window) {
+        self.rtt.on_timeout();
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {

@@ -95,8 +95,12 @@ impl CongestionControl for Yeah {
         self.rtt.on_ack(ack);
     }
 
-    fn on_resume(&mut self, _now: Time, _last_sent: Time) {
-        self.rtt.on_resume();
+    fn on_resume(&mut self, _now: Time, _last_sent: Time, next: u64) {
+        self.rtt.on_resume(next);
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window) {
+        self.rtt.on_timeout();
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {

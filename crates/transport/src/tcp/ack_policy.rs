@@ -109,8 +109,8 @@ impl AckPolicy {
         self.interval.unwrap_or(Span::ZERO)
     }
 
-    /// Data arrived beyond a gap.
-    pub(crate) fn on_gap(&mut self) {
+    /// What has arrived is to be acknowledged.
+    pub(crate) fn schedule(&mut self) {
         self.scheduled = true;
     }
 

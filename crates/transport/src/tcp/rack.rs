@@ -42,8 +42,10 @@ pub(crate) struct Rack {
     widen: u32,
     keep: u32,
     duplicate_seen: bool,
-    /// Widen only once per round trip: not before this offset is acknowledged.
-    widen_after: u64,
+    /// Widen only once per round trip: not before something is delivered that was sent after this.
+    widened: Time,
+    /// When the most recently sent of the packets was sent that this ACK tells of; `None` if it tells of none.
+    newest: Option<Time>,
 }
 
 impl Default for Rack {
@@ -61,7 +63,8 @@ impl Default for Rack {
             widen: 1,
             keep: 0,
             duplicate_seen: false,
-            widen_after: 0,
+            widened: Time::ZERO,
+            newest: None,
         }
     }
 }
@@ -71,6 +74,7 @@ impl Sender {
     pub(crate) fn rack_delivered(&mut self, segment: &Segment, now: Time) {
         let retransmitted = segment.marks.has(Mark::EVER_RETRANSMITTED);
         let rtt = elapsed(segment.sent, now);
+        self.rack.newest = self.rack.newest.max(Some(segment.sent));
         if retransmitted {
             // The ACK may be for the original, so a time below the smallest round trip is not taken. (Echoed timestamps
             // are compared for cumulative ACKs only: an ACK of a packet out of order echoes an earlier one's.)
@@ -95,6 +99,7 @@ impl Sender {
     pub(crate) fn rack_begin_ack(&mut self) {
         self.rack.highest_before = self.rack.highest;
         self.rack.late = u64::MAX;
+        self.rack.newest = None;
     }
 
     /// A DSACK tells of needless copies of what is reported, but not yet acknowledged: originals that came late.
@@ -132,9 +137,9 @@ impl Sender {
         self.rack.duplicate_seen |= self.rack.reordering_seen;
     }
 
-    /// A reduction turned out spurious through duplicates: keep the widened window for a while.
+    /// A reduction turned out spurious through duplicates: keep the widened window for one recovery more.
     pub(crate) fn rack_keep_widened(&mut self) {
-        self.rack.keep = KEEP_WIDENED;
+        self.rack.keep = (self.rack.keep + 1).min(KEEP_WIDENED);
     }
 
     /// A recovery ended: one less to keep the widened window for.
@@ -144,16 +149,14 @@ impl Sender {
         }
     }
 
-    /// Section 6.2, step 4: adapts the reordering window.
-    pub(crate) fn rack_adapt(&mut self) {
-        if self.una < self.rack.widen_after {
-            self.rack.duplicate_seen = false;
-        }
-        if self.rack.duplicate_seen {
+    /// Section 6.2, step 4: adapts the reordering window, at an ACK that tells of something new. As in Linux a duplicate
+    /// says nothing of a window that was widened after the packets were sent that this ACK tells of.
+    pub(crate) fn rack_adapt(&mut self, now: Time) {
+        let Some(newest) = self.rack.newest else { return };
+        if std::mem::take(&mut self.rack.duplicate_seen) && newest >= self.rack.widened {
             self.rack.widen = (self.rack.widen + 1).min(255);
-            self.rack.duplicate_seen = false;
-            self.rack.widen_after = self.next;
-            self.rack_keep_widened();
+            self.rack.widened = now;
+            self.rack.keep = KEEP_WIDENED;
         } else if self.rack.keep == 0 {
             self.rack.widen = 1;
         }

@@ -292,6 +292,11 @@ impl Reassembly {
         behind
     }
 
+    /// Whether an ACK has something to report.
+    pub(crate) const fn reports(&self) -> bool {
+        self.duplicate.is_some() || !self.reported.is_empty()
+    }
+
     /// The blocks of a SACK option: a duplicate first (RFC 2883), then the most recent intervals.
     pub(crate) fn take_report(&mut self, map: SeqMap) -> Report {
         let mut report = Report::default();

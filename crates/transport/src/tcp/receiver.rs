@@ -71,6 +71,8 @@ pub(crate) struct Receiver {
     acked: u64,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
     ack_before_change: Option<(u64, Option<u16>)>,
+    /// What that one reports, where the packet that is marked otherwise, or one before it, came out of order.
+    report_before_change: Option<Box<Report>>,
     /// An acknowledgement that goes out as it would have before the last segment arrived: the window field, and what
     /// was reported.
     held_ack: Option<Box<(u16, Report)>>,
@@ -101,6 +103,7 @@ impl Receiver {
             ect_seen: false,
             acked: 0,
             ack_before_change: None,
+            report_before_change: None,
             held_ack: None,
             ts_recent: 0,
             sample: None,
@@ -130,6 +133,7 @@ impl Receiver {
     /// Nothing is acknowledged any more.
     pub(crate) fn abandon(&mut self) {
         self.ack_before_change = None;
+        self.report_before_change = None;
         self.held_ack = None;
         self.policy.cancel();
     }
@@ -333,7 +337,7 @@ impl Receiver {
             let full = p.payload() >= self.policy.segment;
             self.offer.on_echo(p.tsecr(), full.then(|| timestamp(now)), self.unread() > 0);
         }
-        self.on_ecn(p, terms);
+        self.on_ecn(p, start, end, terms);
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
         let held = kept.memory;
@@ -372,6 +376,10 @@ impl Receiver {
             Arrival::Duplicate { beyond: true } => self.acknowledge_gap(flushes, now, terms, rtt),
             Arrival::Duplicate { beyond: false } => {
                 self.policy.force_quick(self.offer_left(), terms);
+                if end >= self.acked {
+                    // An ACK of what was acknowledged before is not one of the quick ones.
+                    self.policy.schedule();
+                }
                 self.policy.now = true;
             }
         }
@@ -541,7 +549,7 @@ impl Receiver {
         if flushes {
             return;
         }
-        self.policy.on_gap();
+        self.policy.schedule();
         if !terms.compress_sacks || !terms.sack || self.policy.is_quick() {
             self.policy.now = true;
         } else if !self.policy.now {
@@ -572,8 +580,10 @@ impl Receiver {
         }
     }
 
-    /// Follows the marks.
-    fn on_ecn(&mut self, p: TcpSegment<'_>, terms: &Terms) {
+    /// Follows the marks. The segment is from offset `start` to `end`. As in Linux the mark of one that has arrived before
+    /// says nothing.
+    fn on_ecn(&mut self, p: TcpSegment<'_>, start: u64, end: u64, terms: &Terms) {
+        let is_old = end <= self.stream.next();
         let marked = p.ecn() == Ecn::Ce;
         if p.flags().has(TcpFlags::CWR) && self.echo != Echo::Off {
             // The peer's window may be very small now.
@@ -584,6 +594,9 @@ impl Receiver {
             Echo::Classic => {
                 if p.flags().has(TcpFlags::CWR) {
                     self.ece = false;
+                }
+                if is_old {
+                    return;
                 }
                 let capable = p.ecn() != Ecn::NotEct;
                 if marked && !self.ece {
@@ -596,11 +609,14 @@ impl Receiver {
                 self.ect_seen |= capable;
             }
             Echo::Precise => {
-                if marked != self.ece {
+                if marked != self.ece && !is_old {
                     // The peer is to know at once (RFC 8257, section 3.2).
                     self.policy.now = true;
                     if self.stream.next() > self.acked {
                         self.ack_before_change = Some((self.stream.next(), None));
+                        if start > self.stream.next() || self.stream.reports() {
+                            self.report_before_change = Some(Box::new(self.stream.take_report(self.map)));
+                        }
                         self.policy.cancel_delay();
                     } else {
                         self.ece = marked;
@@ -639,10 +655,12 @@ impl Receiver {
         }
         let held = self.held_ack.take();
         let mut window = held.as_ref().map(|held| held.0);
+        let mut report = held.as_ref().map(|held| held.1);
         let upto = match self.ack_before_change.take_if(|_| held.is_none()) {
             Some((upto, before)) => {
                 self.ece = !self.ece;
                 window = before;
+                report = self.report_before_change.take().map(|report| *report);
                 upto
             }
             None => {
@@ -662,7 +680,7 @@ impl Receiver {
             self.sample = None;
         }
         if !p.is_data() {
-            let report = held.map_or_else(|| self.stream.take_report(self.map), |held| held.1);
+            let report = report.unwrap_or_else(|| self.stream.take_report(self.map));
             let option = report.write(p);
             p.add_options(option);
         }

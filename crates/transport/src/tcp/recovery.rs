@@ -139,7 +139,7 @@ impl Sender {
         }
         self.new_data_first = false;
         if self.phase != Phase::Open || news.marked || p.sacks() > 0 || news.repeated {
-            self.rack_adapt();
+            self.rack_adapt(now);
             self.react(&mut news, prior_una, p.tsecr(), now, terms);
         }
         if news.arm {
@@ -509,6 +509,7 @@ impl Sender {
         } else {
             self.rack_recovery_ended();
         }
+        self.frto = false;
         self.phase = Phase::Open;
     }
 

@@ -415,8 +415,13 @@ impl Sender {
         if self.in_reduction() {
             self.prr_out += 1;
         }
-        self.after_send(len as u32, now, terms);
-        if matches!(self.timer.purpose, Purpose::Idle | Purpose::Probe | Purpose::WindowProbe) {
+        self.after_send(len as u32, start, now, terms);
+        let arms = match self.timer.purpose {
+            Purpose::Idle | Purpose::Probe | Purpose::WindowProbe => true,
+            Purpose::Reorder => self.probes_tail(terms),
+            Purpose::Retransmit | Purpose::Linger => false,
+        };
+        if arms {
             self.arm_from = now;
         }
         // As in Linux a burst ends with a push; a lone packet does not, unless the program has pushed what is in it.
@@ -454,7 +459,7 @@ impl Sender {
             self.prr_out += 1;
         }
         self.stats.retransmits += 1;
-        self.after_send(self.board.get(i).len, now, terms);
+        self.after_send(self.board.get(i).len, self.next, now, terms);
         if i == 0 && self.timer.purpose != Purpose::Reorder {
             self.arm_retransmit(now, terms);
         }
@@ -489,10 +494,11 @@ impl Sender {
         }
     }
 
+    /// `len` bytes were sent, or sent again; new data started at `next` before.
     #[inline]
-    fn after_send(&mut self, len: u32, now: Time, terms: &Terms) {
+    fn after_send(&mut self, len: u32, next: u64, now: Time, terms: &Terms) {
         if self.board.in_flight() == 1 {
-            self.cc.on_resume(now, self.last_sent);
+            self.cc.on_resume(now, self.last_sent, next);
         }
         self.last_sent = now;
         self.pace(len, now, terms);
@@ -530,21 +536,25 @@ impl Sender {
         }
     }
 
+    /// Whether a probe may be due before the retransmission timeout is.
+    fn probes_tail(&self, terms: &Terms) -> bool {
+        terms.tail_loss_probe && terms.sack && self.phase != Phase::Disorder && self.phase < Phase::Recovery
+    }
+
     /// Arms the timer after data was sent or acknowledged: a probe where one helps, else the retransmission timeout.
     fn arm(&mut self, now: Time, terms: &Terms) {
         self.arm_from = Time::MAX;
         if self.board.is_empty() {
             return self.arm_window_probe(now, terms);
         }
-        let probe =
-            terms.tail_loss_probe && terms.sack && self.phase != Phase::Disorder && self.phase < Phase::Recovery;
-        if !probe {
+        if !self.probes_tail(terms) {
             return self.resume_timeout(now, terms);
         }
+        let in_whole_us = |span: Span| Span::from_us(span.as_ps() / Span::from_us(1).as_ps());
         let timeout = match self.rtt.smoothed() {
             // RFC 8985, section 7.2: a lone packet's ACK may be delayed.
-            Some(srtt) if self.board.len() == 1 => srtt * 2 + terms.rto_min,
-            Some(srtt) => srtt * 2 + terms.timer_slack(),
+            Some(srtt) if self.board.len() == 1 => in_whole_us(srtt * 2) + terms.rto_min,
+            Some(srtt) => in_whole_us(srtt * 2) + terms.timer_slack(),
             None => terms.rto_initial,
         };
         let timeout = timeout.min(self.timeout(terms));

@@ -128,8 +128,7 @@ impl Sender {
         }
         let [start, end] = [self.board.get(first).start, self.board.get(last).end()];
         let memory = end - start + terms.stack.memory.beside_chunk();
-        if self.small_queue.held(now) < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.board.len() == 1
-        {
+        if self.small_queue.held(now) < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
             return false;
         }
         self.small_queue.wait(leaves);
@@ -151,7 +150,7 @@ impl Sender {
 
     /// Whether all that is not acknowledged is of one burst.
     fn has_one_burst(&self) -> bool {
-        self.board.front().is_none_or(|oldest| oldest.start >= self.burst_start)
+        self.board.is_empty() || self.board.burst(0).1 + 1 == self.board.len() as usize
     }
 }
 

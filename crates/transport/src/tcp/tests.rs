@@ -445,6 +445,17 @@ fn timeouts_back_off_and_the_flow_comes_back() {
     assert!(wire.received_packets() > received + 1000);
 }
 
+/// A timeout that a copy of a lone packet repairs leaves nothing behind that keeps later copies back.
+#[test]
+fn a_recovery_after_a_timeout_repairs_all_losses() {
+    let tcp = TcpConfig { tail_loss_probe: false, ..TcpConfig::default() };
+    let wire = Wire::new("newreno", tcp).lose([1]).send(1).run(after_ms(300));
+    assert_eq!((wire.stats().timeouts, wire.received_packets()), (1, 1));
+    let wire = wire.lose([200, 212]).send(1000).run(after_ms(340));
+    assert_eq!((wire.stats().timeouts, wire.received_packets()), (1, 1001));
+    assert_eq!(wire.stats().retransmits, 3);
+}
+
 /// All packets of a while are held 300 ms: the timeout is spurious, F-RTO finds out and the window is restored.
 #[test]
 fn a_spurious_timeout_is_undone() {
@@ -630,6 +641,41 @@ fn dctcp_echoes_each_mark() {
     let last = marked[4] + wire.ends[0].terms.mss;
     assert_eq!((marked.len(), acks.last()), (5, Some(&last)), "{acks:?}");
     assert!(acks.iter().all(|&ack| marked[0] < ack && ack <= last), "{marked:?} {acks:?}");
+}
+
+/// What a receiver of DCTCP acknowledges of a peer's first segments, which arrive in this order, some marked: how many
+/// are acknowledged, ECE if that is set, and the segments from and to that SACK options report.
+fn acks_of(arrivals: &[(usize, bool)]) -> Vec<String> {
+    let mut wire = Wire::new("dctcp", TcpConfig { quick_acks: 0, ..TcpConfig::default() }).run(after_ms(1));
+    let mss = wire.ends[0].terms.mss;
+    wire.ends[0].write(10 * u64::from(mss), wire.now);
+    let mut p = Packet::default();
+    let mut segments = Vec::new();
+    while wire.ends[0].transmit(wire.now, &mut p) {
+        segments.push(p);
+    }
+    let first = segments[0].tcp().unwrap().seq();
+    let number = |seq: u32| seq.wrapping_sub(first) / mss;
+    let mut acks = Vec::new();
+    for &(segment, marked) in arrivals {
+        segments[segment].set_ecn(if marked { Ecn::Ce } else { Ecn::Ect0 });
+        wire.now += US;
+        wire.ends[1].on_segment(segments[segment].tcp().unwrap(), wire.now);
+        while wire.ends[1].transmit(wire.now, &mut p) {
+            let ack = p.tcp().unwrap();
+            let echo = if ack.flags().has(TcpFlags::ECE) { " ECE" } else { "" };
+            let blocks = ack.sack_blocks().map(|block| format!(" {}-{}", number(block.start), number(block.end)));
+            acks.push(format!("{}{echo}{}", number(ack.ack()), blocks.collect::<String>()));
+        }
+    }
+    acks
+}
+
+/// The mark of what has arrived before says nothing.
+#[test]
+fn the_mark_of_a_duplicate_is_not_echoed() {
+    let acks = acks_of(&[(0, false), (1, false), (1, true), (2, false), (3, false)]);
+    assert!(acks.len() >= 2 && !acks.iter().any(|ack| ack.contains("ECE")), "{acks:?}");
 }
 
 /// The window doubles when marks begin and halves when they end, and only then (NSDI 2020, section 5.3).
