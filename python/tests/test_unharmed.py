@@ -465,6 +465,27 @@ def test_endless_files_are_refused(short: Path) -> None:
             fl.run(short)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rerun", "/dev/zero"], "/dev/zero: not a bundle"),
+        (["rerun", "fifo"], "fifo: not a bundle"),
+        (["bundle", "r", "--out", "/dev/zero"], "/dev/zero: exists and is not a bundle"),
+        (["schedule", "/dev/zero"], "/dev/zero: larger than 64 MiB"),
+        (["kernel", "build", "--patch", "/dev/zero"], "/dev/zero: is no file"),
+    ],
+)
+def test_no_command_reads_without_end(short: Path, words: list[str], said: str) -> None:
+    """Within 4 GB of addresses, and at once: what has no end took all memory, or waited for a writer."""
+    os.mkfifo(short.parent / "fifo")
+    fl.run(short, out=short.parent / "r")
+    limited = ["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash", *argv(words)]
+    done = subprocess.run(
+        limited, cwd=short.parent, env=environment(), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 def test_numpy_s_numbers_and_arrays_are_values(short: Path, tmp_path: Path) -> None:
     done = fl.sweep(short, axes={"seed": np.arange(1, 3), "voq.small": [np.int64(8)]}, out=tmp_path / "s")
     assert list(done.frame["seed"]) == [1, 2]

@@ -7,6 +7,7 @@ digit.
 """
 
 import csv
+import io
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from firstlight import _core
+from firstlight.core import text_of
 from firstlight.errors import SpecError
 
 Bytes: TypeAlias = NDArray[np.uint64]
@@ -57,19 +59,13 @@ class _File:
 
     def lines(self) -> list[_Line]:
         """The lines that are not empty, with their numbers."""
+        if self.path.is_dir():
+            raise SpecError(f"{self.path}: is a directory; name a CSV file")
+        reader = csv.reader(io.StringIO(text_of(self.path), newline=""), strict=True)
         try:
-            with self.path.open(encoding="utf-8-sig", newline="") as file:
-                reader = csv.reader(file, strict=True)
-                try:
-                    read = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-                except csv.Error as e:
-                    self.wrong(reader.line_num, None, f"not comma-separated values: {e}")
-        except FileNotFoundError:
-            raise SpecError(f"{self.path}: no such file") from None
-        except IsADirectoryError:
-            raise SpecError(f"{self.path}: is a directory; name a CSV file") from None
-        except (OSError, UnicodeDecodeError) as e:
-            raise SpecError(f"{self.path}: cannot be read as text: {e}") from None
+            read = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        except csv.Error as e:
+            self.wrong(reader.line_num, None, f"not comma-separated values: {e}")
         return [(line, cells) for line, cells in read if any(cells)]
 
     def frame(self) -> pd.DataFrame:

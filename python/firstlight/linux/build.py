@@ -36,6 +36,9 @@ def build(
     """The kernel of ``hz`` ticks per second with these patches of the user's, built unless it exists."""
     if hz not in kernels.TICKS:
         raise KernelError(f"--hz {hz}: one of {', '.join(map(str, kernels.TICKS))} is needed")
+    for patch in patches:
+        if not patch.is_file():
+            raise KernelError(f"--patch {patch}: is no file; name a patch")
     series = "" if source == "auto" else source if sources.VERSION.fullmatch(source) else None
     if series:
         sources.refuse_old(series)

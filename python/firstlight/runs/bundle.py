@@ -112,7 +112,7 @@ def pack(directory: Path, results: Mapping[str, Result], out: Path) -> Bundle:
 
 def check(file: Path) -> None:
     """Raise :class:`ResultError` for what is no bundle, before a directory is made for it."""
-    if file.is_file() and not _is_bundle(file):
+    if file.exists() and not _is_bundle(file):
         raise ResultError(f"{file}: not a bundle; name what `firstlight bundle` wrote")
 
 
@@ -245,6 +245,8 @@ def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def _is_bundle(file: Path) -> bool:
+    if not file.is_file():  # a device may have no end
+        return False
     try:
         with zipfile.ZipFile(file) as archive:
             return INDEX in archive.namelist()

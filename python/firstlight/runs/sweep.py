@@ -269,8 +269,8 @@ def load_sweep(directory: str | Path) -> Sweep:
         index = json.loads((path / INDEX).read_text(encoding="utf-8"))
         name, axes = str(index["name"]), dict(index["axes"])
         settings, keys = zip(*((dict(p["set"]), str(p["key"])) for p in index["points"]), strict=True)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
-        raise ResultError(f"{path / INDEX}: not the index of a finished sweep ({e!r}); sweep again") from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise ResultError(f"{path / INDEX}: not the index of a finished sweep; sweep again") from None
     results = Results([path / STORE / key for key in keys])
     rows = [{**setting, **result.row} for setting, result in zip(settings, results, strict=True)]
     return Sweep(name, axes, list(settings), results, rows, path)

@@ -7,6 +7,11 @@
 //! a rank's part of a collective operation; nodes of memory, storage and metadata take their duration. Collective
 //! operations become messages ([`collectives`]). The result is a schedule as [`goal`](crate::goal) has it.
 //!
+//! Traces that Chakra's converter makes of PyTorch's have the attribute `op_schema`. Their data dependencies are the
+//! order of execution, and a control dependency names the caller of an operator, of which a part runs after its
+//! callees; control dependencies are therefore not read in these traces. A communication node of a processor
+//! (`is_cpu_op`) that names no operation is a call that starts one on a GPU, and counts as a computation.
+//!
 //! Attributes that are used: `comm_type`, `comm_size` (bytes that a rank brings, of a scatter those of the root),
 //! `comm_src`, `comm_dst`, `comm_tag`, `pg_name` (the group; its members are the ranks that name it, all without it)
 //! and `root` (a rank; the group's first without it). The k-th collective operation of a group is the same on all its
@@ -106,9 +111,11 @@ impl Reading<'_> {
                 return Err(self.error(rank, placed.at, problem));
             }
         }
+        let of_pytorch = nodes.iter().any(|placed| attribute(&placed.node, "op_schema").is_some());
         for PlacedNode { node, at } in &nodes {
             let (later, _) = operations[&node.id];
-            for before in node.ctrl_deps.iter().chain(&node.data_deps) {
+            let control = if of_pytorch { &[] } else { node.ctrl_deps.as_slice() };
+            for before in control.iter().chain(&node.data_deps) {
                 let Some((_, earlier)) = operations.get(before) else {
                     let problem = format!("node {} waits for node {before}, which is not there", node.id);
                     return Err(self.error(rank, *at, problem));
@@ -163,6 +170,7 @@ impl Reading<'_> {
     fn node(&mut self, rank: u32, PlacedNode { node, at }: &PlacedNode) -> Result<(u32, u32), ImportError> {
         let at = *at;
         match node.kind {
+            5..=7 if is_call(node) => self.computation(rank, at, node),
             5 | 6 => {
                 let peer = |name| self.needed(rank, at, node, name);
                 let (own, other) = if node.kind == 5 { ("comm_src", "comm_dst") } else { ("comm_dst", "comm_src") };
@@ -187,20 +195,21 @@ impl Reading<'_> {
                 self.add(rank, at, action).map(|one| (one, one))
             }
             7 => self.part(rank, at, node),
-            _ => {
-                let micros = match (node.duration_micros, integer(node, "num_ops")) {
-                    (0, Some(1..)) => {
-                        let problem = format!("node {} has num_ops and no duration_micros: give it one", node.id);
-                        return Err(self.error(rank, at, problem));
-                    }
-                    (micros, _) => micros,
-                };
-                let Some(ns) = micros.checked_mul(1000).filter(|ns| *ns <= crate::goal::MOST) else {
-                    return Err(self.error(rank, at, format!("{micros} us are too long for node {}", node.id)));
-                };
-                self.add(rank, at, GoalAction::Compute(ns)).map(|one| (one, one))
-            }
+            _ => self.computation(rank, at, node),
         }
+    }
+
+    /// A computation of a node's duration.
+    fn computation(&mut self, rank: u32, at: usize, node: &TraceNode) -> Result<(u32, u32), ImportError> {
+        let micros = node.duration_micros;
+        if micros == 0 && integer(node, "num_ops").is_some_and(|operations| operations > 0) {
+            let problem = format!("node {} has num_ops and no duration_micros: give it one", node.id);
+            return Err(self.error(rank, at, problem));
+        }
+        let Some(ns) = micros.checked_mul(1000).filter(|ns| *ns <= crate::goal::MOST) else {
+            return Err(self.error(rank, at, format!("{micros} us are too long for node {}", node.id)));
+        };
+        self.add(rank, at, GoalAction::Compute(ns)).map(|one| (one, one))
     }
 
     /// An attribute that a node needs.
@@ -328,6 +337,12 @@ impl Reading<'_> {
     }
 }
 
+/// Whether a communication node is the call that starts an operation of another node.
+fn is_call(node: &TraceNode) -> bool {
+    attribute(node, "is_cpu_op") == Some(&AttributeValue::Bool(true))
+        && ["comm_type", "comm_size"].iter().all(|name| attribute(node, name).is_none())
+}
+
 fn attribute<'a>(node: &'a TraceNode, name: &str) -> Option<&'a AttributeValue> {
     node.attributes.iter().find(|attribute| attribute.name == name).and_then(|Attribute { value, .. }| value.as_ref())
 }
@@ -343,6 +358,6 @@ fn integer(node: &TraceNode, name: &str) -> Option<u64> {
         }
         AttributeValue::Uint32(value) | AttributeValue::Fixed32(value) => Some(value.into()),
         AttributeValue::Uint64(value) | AttributeValue::Fixed64(value) => Some(value),
-        AttributeValue::Bools(_) | AttributeValue::Text(_) => None,
+        AttributeValue::Bool(_) | AttributeValue::Bools(_) | AttributeValue::Text(_) => None,
     }
 }

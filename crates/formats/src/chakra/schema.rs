@@ -30,7 +30,7 @@ pub(super) struct TraceNode {
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
     pub name: String,
-    #[prost(oneof = "AttributeValue", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 28, 29")]
+    #[prost(oneof = "AttributeValue", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 28, 29")]
     pub value: Option<AttributeValue>,
 }
 
@@ -57,6 +57,8 @@ pub(super) enum AttributeValue {
     Sfixed32(i32),
     #[prost(sfixed64, tag = "25")]
     Sfixed64(i64),
+    #[prost(bool, tag = "27")]
+    Bool(bool),
     #[prost(message, tag = "28")]
     Bools(Bools),
     #[prost(string, tag = "29")]

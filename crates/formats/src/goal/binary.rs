@@ -11,7 +11,7 @@
 //! peer of a receive from any rank and the tag of one of any tag have all bits set. Roots, processors and interfaces
 //! are not used here.
 
-use super::{GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
+use super::{ANY_TAG, GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
 use crate::ImportError;
 use crate::reader::FilePlace;
 
@@ -166,8 +166,7 @@ impl BinaryReading {
             Err(cursor.error(at, format!("there is no rank {peer}: the file has {}", self.schedule.ranks)))
         };
         if kind == 2 && tag == ANY {
-            let problem = "it receives any tag, which is not modelled: name the tag";
-            return Err(cursor.error(at, problem));
+            return Err(cursor.error(at, ANY_TAG));
         }
         let (end, tag) = ((number, size), u64::from(tag));
         let action = match kind {

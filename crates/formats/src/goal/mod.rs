@@ -17,6 +17,9 @@ pub(crate) const MOST: u64 = 1 << 50;
 /// The most ranks of a schedule.
 const MOST_RANKS: u32 = 1 << 20;
 
+/// Why a tag of any is refused.
+const ANY_TAG: &str = "any tag (-1) is not modelled: name the tag";
+
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalAction {

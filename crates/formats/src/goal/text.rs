@@ -20,7 +20,7 @@
 //! the file ends with the n-th message of that tag to arrive there, whoever sends it. All receives of a rank and tag
 //! are of this kind, or none is. A receive of any tag is an error.
 
-use super::{GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
+use super::{ANY_TAG, GoalAction, GoalEnds, GoalOperation, GoalRequirement, GoalSchedule, MOST, MOST_RANKS};
 use crate::ImportError;
 use crate::reader::{FilePlace, TextLine, Word, lines};
 use std::collections::BTreeMap;
@@ -204,6 +204,9 @@ fn options(words: &[Word<'_>], names: &[&str]) -> Result<Option<u64>, ImportErro
         if !names.contains(&name.text) {
             return Err(name.error(format!("expected {}, found '{}'", names.join(", "), name.text)));
         }
+        if (name.text, number.text) == ("tag", "-1") {
+            return Err(number.error(ANY_TAG));
+        }
         let number = number.whole("a number", 0, u64::from(u32::MAX))?;
         if name.text == "tag" {
             tag = Some(number);
@@ -276,7 +279,7 @@ mod tests {
         );
         assert_eq!(
             told("recv 8b from -1 tag 1", "recv 8b from -1 tag -1"),
-            "a.goal:4:21: expected a number, found '-1': write a whole number from 0 to 4294967295"
+            "a.goal:4:21: any tag (-1) is not modelled: name the tag"
         );
     }
 

@@ -371,6 +371,36 @@ fn collective_operations_become_messages() {
     );
 }
 
+/// As Chakra's converter writes PyTorch's traces: an operator in two parts around the call of its callee, which names
+/// the second part as its caller and a node that was left out; the call starts an operation on the GPU.
+#[test]
+fn traces_of_pytorch_run_in_the_order_of_their_data_dependencies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pytorch = |id, kind, micros, caller: u64, after: &[u64], processor: bool| {
+        let attributes = [
+            block(10, &[block(1, b"is_cpu_op"), number(27, processor.into())].concat()),
+            block(10, &[block(1, b"op_schema"), block(29, b"c10d::allreduce_")].concat()),
+        ];
+        let node =
+            node(id, kind, micros, after, if processor { &[] } else { &[("comm_type", 0), ("comm_size", 28_960)] });
+        let fields = &node[node.iter().take_while(|byte| **byte > 127).count() + 1..];
+        let bytes = [fields, &block(4, &varint(caller)), &attributes.concat()].concat();
+        [varint(bytes.len() as u64), bytes].concat()
+    };
+    let rank = trace(&[
+        pytorch(5, COMPUTE, 10, 3, &[], true),
+        pytorch(6, COLLECTIVE, 7, 8, &[5], true),
+        pytorch(7, COLLECTIVE, 900, 6, &[6], false),
+        pytorch(8, COMPUTE, 4, 3, &[6], true),
+        pytorch(9, COMPUTE, 5, 3, &[7, 8], true),
+    ]);
+    let outcome = result(&chakra(folder.path(), &[rank.clone(), rank], ""), &[]);
+    path_is_whole(&outcome);
+    assert_eq!(integers(&outcome, "jobs", "sent_bytes"), [2 * 28_960]);
+    let duration = numbers(&outcome, "jobs", "duration_us")[0];
+    assert!(duration > 10.0 + 7.0 + 2.0 * 14.0 + 5.0 && duration < 900.0, "{duration}");
+}
+
 #[test]
 fn watched_queues_can_be_patterns() {
     let flow = "[[flows]]\nfrom = \"host0\"\nto = \"host1\"\nsize = \"9kB\"\n[measure]\nqueues = ";
