@@ -94,31 +94,61 @@ def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> Non
         assert busy[flow] == pytest.approx(float(result.flows["fct_us"][flow]), abs=4001)
 
 
+FABRICS = (
+    'kind = "star"\nhosts = 6\n',
+    'kind = "leaf_spine"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n[links]\nrate = "5Gbps"\n',
+    'kind = "three_tier"\nracks = 4\nhosts_per_rack = 2\naggregations = 4\ncores = 2\nspray = true\n',
+    'kind = "hybrid"\nracks = 3\nhosts_per_rack = 2\n[packet]\nrate = "5Gbps"\ndelay = "5us"\n'
+    '[circuit]\nrate = "40Gbps"\ndelay = "20us"\n'
+    '[schedule]\nkind = "strobe"\nday = "90us"\nnight = "15us"\n',
+)
+SWITCHES = (
+    "[switch]\nqueue = 8\n",
+    "[switch]\nqueue = 100\necn = 10\n",
+    '[pfc]\nxoff = "30kB"\n',
+    '[switch]\nqueue = "60kB"\n[qcn]\nqeq = "20kB"\n',
+)
+VOQS = ("[voq]\nsmall = 8\n", '[voq]\nsmall = 8\nlarge = 60\nadvance = "30us"\n', '[pfc]\nxoff = "30kB"\n')
+HOSTS = (
+    "",
+    'send_delay = "3us"\nreceive_delay = "2us"\n',
+    "loss = 0.02\n",
+    'jitter = { kind = "exponential", mean = "2us" }\n',
+)
+ADAPTERS = (
+    "",
+    "",
+    '[adapter]\nsend_buffer = "40kB"\n',
+    '[adapter]\ndrain = "3Gbps"\nreceive_buffer = "200kB"\n',
+)
+TCP = (
+    "",
+    'cc = "newreno"\n',
+    'cc = "dctcp"\n',
+    'cc = "bbr"\n',
+    "initial_window = 1\n",
+    'receive_window = "40kB"\n',
+)
+
+
 def drawn(seed: int) -> str:
-    """A small experiment of random fabric, queues, endpoints and flows."""
+    """A small experiment of random fabric, queues, hosts, endpoints and flows."""
     draw = random.Random(seed)
-    fabric = draw.choice(
-        [
-            'kind = "star"\nhosts = 6\n',
-            'kind = "leaf_spine"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n[links]\nrate = "5Gbps"\n',
-        ]
-    )
+    fabric = FABRICS[seed % len(FABRICS)]
+    queues = draw.choice(VOQS if "hybrid" in fabric else SWITCHES)
     mtu, delay = draw.choice(["1500B", "9000B"]), draw.choice(["1us", "40us"])
-    switch = draw.choice(["queue = 8\n", "queue = 60\n", "queue = 100\necn = 10\n"])
-    tcp = draw.choice(
-        ["", 'cc = "newreno"\n', 'cc = "dctcp"\n', "initial_window = 1\n", 'receive_window = "40kB"\n']
-    )
     ends = [draw.sample(range(6), 2) for _ in range(draw.randint(2, 7))]
     flows = "".join(
         f'[[flows]]\nfrom = "host{src}"\nto = "host{dst}"\n'
         f'size = "{draw.randint(1, 200_000)}B"\nstart = "{draw.randint(0, 200)}us"\n'
         for src, dst in ends
     )
-    hosts = f'[hosts]\nrate = "10Gbps"\ndelay = "{delay}"\nmtu = "{mtu}"\n'
-    return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}[switch]\n{switch}[tcp]\n{tcp}{flows}'
+    hosts = f'[hosts]\nrate = "10Gbps"\ndelay = "{delay}"\nmtu = "{mtu}"\n{draw.choice(HOSTS)}'
+    tables = f"{queues}{draw.choice(ADAPTERS)}[tcp]\n{draw.choice(TCP)}"
+    return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}{tables}{flows}'
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(12))
 def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, seed: int) -> None:
     result = run(tmp_path, drawn(seed))
     found = check(result)
