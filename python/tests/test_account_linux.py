@@ -5,8 +5,9 @@ from pathlib import Path
 
 import firstlight as fl
 import pytest
+from firstlight.cli import app
 from firstlight.linux.kernels import Kernel
-from firstlight.runs.account import accounts
+from firstlight.runs.account import accounts, duration, picoseconds
 
 STAR = """
 duration = "3s"
@@ -82,7 +83,30 @@ def test_a_lost_tail_is_probed_on_both_kinds(tmp_path: Path, kernel: Kernel) -> 
         same(simulated[flow], linux[flow])
 
 
-def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> None:
+def test_processors_take_their_time(tmp_path: Path, kernel: Kernel) -> None:
+    """The program connects (3 us to send), the SYN is received and answered (5 + 3), the SYN-ACK is received,
+    acknowledged, and the data are sent (5 + 3 + 3). They arrive 4.6 us after this ACK, which the receiver
+    takes 5 us for, and then 5 us for them."""
+    costs = '[linux.cpu]\ncores = 1\npacket = "5us"\nsend = "3us"\n'
+    plain, causes = (
+        check(run(tmp_path, STAR + table + FLOW.format(1, 1000, "0s")))[0] for table in ("", costs)
+    )
+    ack, data = 2 * 52 * 800, 2 * 1052 * 800
+    waits = 5_000_000 - (3_000_000 + data - ack)
+    same({**plain, "processor": 27_000_000 + waits, "interface_queue": 0}, causes)
+
+
+@pytest.mark.parametrize("moderation", ["0s", "20us"])
+def test_processors_are_no_pacers(tmp_path: Path, kernel: Kernel, moderation: str) -> None:
+    costs = f'[linux.cpu]\nprofile = "xeon-e5-2430"\nmoderation = "{moderation}"\n'
+    flows = "".join(FLOW.format(host, 100_000, "0s") for host in (1, 2, 3))
+    found = check(run(tmp_path, STAR + "[switch]\nqueue = 16\n" + costs + flows))
+    assert all(causes["processor"] > 10_000_000 and causes.get("pacing", 0) == 0 for causes in found.values())
+
+
+def test_timeouts_and_queues_of_an_incast(
+    tmp_path: Path, kernel: Kernel, capsys: pytest.CaptureFixture[str]
+) -> None:
     flows = "".join(FLOW.format(host, 200_000, "0s") for host in (1, 2, 3))
     result = run(tmp_path, STAR + "[switch]\nqueue = 16\n" + flows)
     causes = check(result)
@@ -92,6 +116,10 @@ def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> Non
     busy = result.table("account_tcp_info").set_index("flow")["busy_us"]
     for flow in causes:
         assert busy[flow] == pytest.approx(float(result.flows["fct_us"][flow]), abs=4001)
+    result.save(tmp_path / "stored")
+    app(["explain", str(tmp_path / "stored"), "--flow", "1"], standalone_mode=False)
+    told = f"The sender's kernel counts, in ticks: busy {duration(picoseconds(busy[1]))}, of this limited by"
+    assert told in capsys.readouterr().out
 
 
 FABRICS = (

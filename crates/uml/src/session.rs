@@ -86,9 +86,9 @@ impl<K: KernelCalls + Send> Session<K> {
         let progress = ProgressFile::new(&directory);
         let order = directory.read()?;
         let mut world = build(&order.spec)?;
-        let in_virtual_time = order.spec.linux.as_ref().is_some_and(|hosts| !hosts.dilated);
-        if order.spec.accounted.is_some() && in_virtual_time {
-            world.follow_external_hosts();
+        let in_virtual_time = order.spec.linux.as_ref().filter(|hosts| !hosts.dilated);
+        if let Some(hosts) = in_virtual_time.filter(|_| order.spec.accounted.is_some()) {
+            world.follow_external_hosts(hosts.has_processors());
         }
         if order.spec.tables.measure.capture && order.capture.is_none() {
             return Err(LabError::NoCaptureFile.into());

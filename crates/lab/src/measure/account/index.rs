@@ -438,7 +438,9 @@ fn owner(report: &CauseReport, record: RecordId) -> u32 {
 /// The departure of the packet whose arrival an ACK answered; none for another packet.
 fn answered_by(report: &CauseReport, ack: Departure) -> Option<u32> {
     match ack.cause.record() {
-        Record::Hop(hop) if ack.sent == DepartureKind::Ack && ack.trigger == Trigger::Arrival => {
+        Record::Hop(hop)
+            if ack.sent == DepartureKind::Ack && matches!(ack.trigger, Trigger::Arrival | Trigger::Processor) =>
+        {
             Some(report.hops.get(hop).departure)
         }
         _ => None,
