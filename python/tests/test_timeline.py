@@ -175,6 +175,7 @@ def test_circuits_have_nights_and_days_and_hosts_their_messages(tmp_path: Path) 
         (["--trace-flows", "a"], "--trace-flows a: numbers of flows are needed, such as 0,3-5"),
         (["--trace-span", "1ms"], "--trace-span 1ms: FROM:UNTIL is needed, such as 1ms:2ms"),
         (["--trace-span", "2ms:1ms"], "is empty: let it end after it begins"),
+        (["--trace-span", "1s:2s"], "is empty: let it end after it begins, within the run"),
         (["--trace-span", "later:"], "timeline: "),
         (["--seeds", "2"], "--trace is for one run: take it out, or --seeds"),
         (["--set", "hosts.kind=dilated"], "hosts in dilated time have no timeline"),

@@ -66,7 +66,7 @@ impl Timeline {
             return Err(LabError::Timeline(format!("there is no flow {unknown}: the experiment has {known}")));
         }
         let (from, until) = (request.from.unwrap_or(Span::ZERO), request.until.unwrap_or(spec.tables.duration));
-        if from >= until {
+        if from >= until.min(spec.tables.duration) {
             let problem =
                 format!("its time from {from} to {until} is empty: let it end after it begins, within the run");
             return Err(LabError::Timeline(problem));
