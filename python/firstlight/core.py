@@ -166,6 +166,11 @@ class Timeline:
     end: str | None = None
     """Until when; ``None``: to the end of the run."""
 
+    def asked(self) -> dict[str, Any]:
+        """What an engine in another process is to write."""
+        flows = None if self.flows is None else sorted(set(self.flows))
+        return {"path": str(Path(self.path).absolute()), "flows": flows, "start": self.start, "end": self.end}
+
 
 @dataclass(frozen=True)
 class Output:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import firstlight as fl
 import pytest
+from firstlight.cli import app
 from firstlight.linux.kernels import Kernel
-from firstlight.runs.account import accounts
+from firstlight.runs.account import accounts, duration, picoseconds
 
 STAR = """
 duration = "3s"
@@ -82,7 +83,30 @@ def test_a_lost_tail_is_probed_on_both_kinds(tmp_path: Path, kernel: Kernel) -> 
         same(simulated[flow], linux[flow])
 
 
-def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> None:
+def test_processors_take_their_time(tmp_path: Path, kernel: Kernel) -> None:
+    """The program connects (3 us to send), the SYN is received and answered (5 + 3), the SYN-ACK is received,
+    acknowledged, and the data are sent (5 + 3 + 3). They arrive 4.6 us after this ACK, which the receiver
+    takes 5 us for, and then 5 us for them."""
+    costs = '[linux.cpu]\ncores = 1\npacket = "5us"\nsend = "3us"\n'
+    plain, causes = (
+        check(run(tmp_path, STAR + table + FLOW.format(1, 1000, "0s")))[0] for table in ("", costs)
+    )
+    ack, data = 2 * 52 * 800, 2 * 1052 * 800
+    waits = 5_000_000 - (3_000_000 + data - ack)
+    same({**plain, "processor": 27_000_000 + waits, "interface_queue": 0}, causes)
+
+
+@pytest.mark.parametrize("moderation", ["0s", "20us"])
+def test_processors_are_no_pacers(tmp_path: Path, kernel: Kernel, moderation: str) -> None:
+    costs = f'[linux.cpu]\nprofile = "xeon-e5-2430"\nmoderation = "{moderation}"\n'
+    flows = "".join(FLOW.format(host, 100_000, "0s") for host in (1, 2, 3))
+    found = check(run(tmp_path, STAR + "[switch]\nqueue = 16\n" + costs + flows))
+    assert all(causes["processor"] > 10_000_000 and causes.get("pacing", 0) == 0 for causes in found.values())
+
+
+def test_timeouts_and_queues_of_an_incast(
+    tmp_path: Path, kernel: Kernel, capsys: pytest.CaptureFixture[str]
+) -> None:
     flows = "".join(FLOW.format(host, 200_000, "0s") for host in (1, 2, 3))
     result = run(tmp_path, STAR + "[switch]\nqueue = 16\n" + flows)
     causes = check(result)
@@ -92,33 +116,67 @@ def test_timeouts_and_queues_of_an_incast(tmp_path: Path, kernel: Kernel) -> Non
     busy = result.table("account_tcp_info").set_index("flow")["busy_us"]
     for flow in causes:
         assert busy[flow] == pytest.approx(float(result.flows["fct_us"][flow]), abs=4001)
+    result.save(tmp_path / "stored")
+    app(["explain", str(tmp_path / "stored"), "--flow", "1"], standalone_mode=False)
+    told = f"The sender's kernel counts, in ticks: busy {duration(picoseconds(busy[1]))}, of this limited by"
+    assert told in capsys.readouterr().out
+
+
+FABRICS = (
+    'kind = "star"\nhosts = 6\n',
+    'kind = "leaf_spine"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n[links]\nrate = "5Gbps"\n',
+    'kind = "three_tier"\nracks = 4\nhosts_per_rack = 2\naggregations = 4\ncores = 2\nspray = true\n',
+    'kind = "hybrid"\nracks = 3\nhosts_per_rack = 2\n[packet]\nrate = "5Gbps"\ndelay = "5us"\n'
+    '[circuit]\nrate = "40Gbps"\ndelay = "20us"\n'
+    '[schedule]\nkind = "strobe"\nday = "90us"\nnight = "15us"\n',
+)
+SWITCHES = (
+    "[switch]\nqueue = 8\n",
+    "[switch]\nqueue = 100\necn = 10\n",
+    '[pfc]\nxoff = "30kB"\n',
+    '[switch]\nqueue = "60kB"\n[qcn]\nqeq = "20kB"\n',
+)
+VOQS = ("[voq]\nsmall = 8\n", '[voq]\nsmall = 8\nlarge = 60\nadvance = "30us"\n', '[pfc]\nxoff = "30kB"\n')
+HOSTS = (
+    "",
+    'send_delay = "3us"\nreceive_delay = "2us"\n',
+    "loss = 0.02\n",
+    'jitter = { kind = "exponential", mean = "2us" }\n',
+)
+ADAPTERS = (
+    "",
+    "",
+    '[adapter]\nsend_buffer = "40kB"\n',
+    '[adapter]\ndrain = "3Gbps"\nreceive_buffer = "200kB"\n',
+)
+TCP = (
+    "",
+    'cc = "newreno"\n',
+    'cc = "dctcp"\n',
+    'cc = "bbr"\n',
+    "initial_window = 1\n",
+    'receive_window = "40kB"\n',
+)
 
 
 def drawn(seed: int) -> str:
-    """A small experiment of random fabric, queues, endpoints and flows."""
+    """A small experiment of random fabric, queues, hosts, endpoints and flows."""
     draw = random.Random(seed)
-    fabric = draw.choice(
-        [
-            'kind = "star"\nhosts = 6\n',
-            'kind = "leaf_spine"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n[links]\nrate = "5Gbps"\n',
-        ]
-    )
+    fabric = FABRICS[seed % len(FABRICS)]
+    queues = draw.choice(VOQS if "hybrid" in fabric else SWITCHES)
     mtu, delay = draw.choice(["1500B", "9000B"]), draw.choice(["1us", "40us"])
-    switch = draw.choice(["queue = 8\n", "queue = 60\n", "queue = 100\necn = 10\n"])
-    tcp = draw.choice(
-        ["", 'cc = "newreno"\n', 'cc = "dctcp"\n', "initial_window = 1\n", 'receive_window = "40kB"\n']
-    )
     ends = [draw.sample(range(6), 2) for _ in range(draw.randint(2, 7))]
     flows = "".join(
         f'[[flows]]\nfrom = "host{src}"\nto = "host{dst}"\n'
         f'size = "{draw.randint(1, 200_000)}B"\nstart = "{draw.randint(0, 200)}us"\n'
         for src, dst in ends
     )
-    hosts = f'[hosts]\nrate = "10Gbps"\ndelay = "{delay}"\nmtu = "{mtu}"\n'
-    return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}[switch]\n{switch}[tcp]\n{tcp}{flows}'
+    hosts = f'[hosts]\nrate = "10Gbps"\ndelay = "{delay}"\nmtu = "{mtu}"\n{draw.choice(HOSTS)}'
+    tables = f"{queues}{draw.choice(ADAPTERS)}[tcp]\n{draw.choice(TCP)}"
+    return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}{tables}{flows}'
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(12))
 def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, seed: int) -> None:
     result = run(tmp_path, drawn(seed))
     found = check(result)

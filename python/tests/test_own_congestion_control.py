@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import firstlight as fl
 import pytest
 from firstlight.errors import RunError, SpecError
+from firstlight.linux.kernels import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -133,6 +135,25 @@ def test_rust_and_python_give_the_same_packets(experiment: Path, crate: Path) ->
     ours = digest(experiment, str(mine))
     assert ours == digest(experiment, "gentle", gentle=Gentle)
     assert ours != digest(experiment, "newreno")
+
+
+def test_the_kernel_module_of_the_how_to_sends_what_the_class_sends(
+    experiment: Path, tmp_path: Path, kernel: Kernel
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "write-a-linux-control.md").read_text()
+    (tmp_path / "gentle").mkdir()
+    for name in ("gentle/Kbuild", "gentle/gentle.c"):
+        (block,) = re.findall(rf"^<!-- file: {name} -->\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        (tmp_path / name).write_text(block)
+    on_linux = {"hosts.kind": "linux", "linux.modules": ["./gentle"], "tcp.cc": "gentle"}
+    columns = ["packets_sent", "retransmits", "bytes_acked", "bytes_received", "cwnd_packets"]
+    simulated = fl.run(experiment, {"tcp.cc": "gentle"}, congestion_control={"gentle": Gentle})
+    module = fl.run(experiment, on_linux)
+    assert simulated.flows["retransmits"].sum() > 0
+    assert simulated.flows[columns].equals(module.flows[columns])
+    assert simulated.ports.equals(module.ports) and simulated.ports["dropped"].sum() > 0
+    newreno = fl.run(experiment, {"tcp.cc": "newreno"}).flows
+    assert not simulated.flows[columns].equals(newreno[columns]), "the example is not NewReno"
 
 
 def test_a_flow_may_have_its_own(experiment: Path) -> None:

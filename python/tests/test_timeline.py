@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import firstlight as fl
 import networks
 import pytest
 from firstlight.cli import app
+from firstlight.linux.kernels import Kernel
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 
 INCAST = f'duration = "1s"{networks.INCAST}'
@@ -67,6 +69,11 @@ def trace(folder: Path, text: str, **chosen: Any) -> tuple[fl.Result, dict[str, 
     (folder / "x.toml").write_text(text)
     result = fl.run(folder / "x.toml", trace=fl.Timeline(folder / "x.pftrace", **chosen))
     return result, decode(folder / "x.pftrace")
+
+
+def named(one: tuple[int, int, str, dict[str, Any]]) -> tuple[int, int, str]:
+    """A slice without what else is said of it."""
+    return one[:3]
 
 
 def test_flows_have_states_windows_and_an_end(tmp_path: Path) -> None:
@@ -168,9 +175,10 @@ def test_circuits_have_nights_and_days_and_hosts_their_messages(tmp_path: Path) 
         (["--trace-flows", "a"], "--trace-flows a: numbers of flows are needed, such as 0,3-5"),
         (["--trace-span", "1ms"], "--trace-span 1ms: FROM:UNTIL is needed, such as 1ms:2ms"),
         (["--trace-span", "2ms:1ms"], "is empty: let it end after it begins"),
+        (["--trace-span", "1s:2s"], "is empty: let it end after it begins, within the run"),
         (["--trace-span", "later:"], "timeline: "),
         (["--seeds", "2"], "--trace is for one run: take it out, or --seeds"),
-        (["--hosts", "linux"], "a timeline is of simulated hosts"),
+        (["--set", "hosts.kind=dilated"], "hosts in dilated time have no timeline"),
     ],
 )
 def test_wrong_options_say_what_would_be_right(tmp_path: Path, options: list[str], message: str) -> None:
@@ -191,6 +199,70 @@ def test_command_writes_the_chosen_part(tmp_path: Path, capsys: pytest.CaptureFi
     assert flows == {"flow 0", "flow 2", "flow 3"}
     with pytest.raises(fl.PlanError, match="need --trace FILE"):
         app(["run", str(tmp_path / "x.toml"), "--trace-flows", "0"], standalone_mode=False)
+
+
+LINUX = (
+    INCAST
+    + """
+[[program]]
+on = "host1"
+run = "sleep 0.0001; echo done"
+[measure]
+account = true
+account_events = 1
+tcp_info = "10us"
+"""
+)
+
+
+def test_linux_hosts_have_a_timeline(tmp_path: Path, kernel: Kernel) -> None:
+    (tmp_path / "x.toml").write_text(LINUX)
+    run = partial(fl.run, tmp_path / "x.toml", {"hosts.kind": "linux"})
+    result = run(trace=tmp_path / "x.pftrace")
+    assert result.digest == run().digest
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+    tracks = decode(tmp_path / "x.pftrace")
+    assert (
+        len(tracks["ports/host0.port/drops"].instants)
+        == result.ports.set_index("name")["dropped"]["host0.port"]
+        > 0
+    )
+    flow = "flows/flow 2: host3 to host0, 40000 B, answers"
+    ((_, until, name, _),) = tracks[flow].slices
+    assert (until, name) == (int(float(result.flows["fct_us"][2]) * 1000), "until complete")
+    samples = result.table("tcp_info").query("flow == 2 and time_us * 1000 < @until")
+    windows = tracks[f"{flow}/cwnd"].values
+    for at, cwnd in zip(samples["time_us"].tolist(), samples["cwnd_packets"].tolist(), strict=True):
+        assert [value for since, value in windows if since <= round(at * 1000)][-1] == cwnd
+    in_flight = samples["unacked"] + samples["retrans"] - samples["sacked"] - samples["lost"]
+    assert max(value for _, value in tracks[f"{flow}/in flight"].values) == in_flight.max() > 0
+    assert tracks[f"{flow}/in flight"].values[-1] == (until, 0)
+    assert "slow start" in {name for _, _, name, _ in tracks[f"{flow}/state"].slices}
+    events = result.table("account_events")
+    path = f"critical path of flow {events['flow'][0]}"
+    steps = sorted(
+        step for name, track in tracks.items() if name.endswith(path) for step in map(named, track.slices)
+    )
+    assert [name for *_, name in steps] == list(events["cause"])
+    ((since, until, command, said),) = next(
+        track.slices for name, track in tracks.items() if name.startswith("hosts/host1/program ")
+    )
+    assert (since, command, said["exit code"]) == (0, "sleep 0.0001; echo done", 0)
+    assert 100_000 <= until < 1_000_000
+
+
+def test_a_linux_run_that_fails_leaves_no_timeline(tmp_path: Path, kernel: Kernel) -> None:
+    (tmp_path / "x.toml").write_text(LINUX.replace("echo done", "exit 3"))
+    for flows in ([9], None):
+        with pytest.raises(fl.FirstlightError, match="there is no flow 9" if flows else "3"):
+            fl.run(
+                tmp_path / "x.toml",
+                {"hosts.kind": "linux"},
+                trace=fl.Timeline(tmp_path / "x.pftrace", flows=flows),
+            )
+        assert [file.name for file in tmp_path.iterdir()] == ["x.toml"]
+    with pytest.raises(fl.RunError, match="cannot write the timeline"):
+        fl.run(tmp_path / "x.toml", {"hosts.kind": "linux"}, trace=tmp_path / "none" / "x.pftrace")
 
 
 def test_unwritable_timeline_is_an_error(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ pub use error::LabError;
 pub use fidelity::{Fidelity, Lateness};
 pub use firstlight_spec::{self as spec, Spec, SpecError};
 pub use inspect::{inspect, inspect_request};
-pub use outcome::{Outcome, describe, run};
+pub use outcome::{Outcome, describe, finish_timeline, run};
 pub use run::{Counters, Done, Files, LinuxCounters, ProgramEnd, Progress, TcpInfoSample, simulate};
 pub use table::{Column, Field, Named, Table};
 

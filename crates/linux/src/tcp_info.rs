@@ -73,6 +73,11 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
+    /// Packets in flight, as the kernel counts them for the congestion window.
+    pub fn in_flight(&self) -> u32 {
+        (self.unacked + self.retrans).saturating_sub(self.sacked + self.lost)
+    }
+
     /// Reads the structure's bytes; `None` when even the oldest fields are missing.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < LEAST {

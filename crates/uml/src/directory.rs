@@ -5,10 +5,12 @@
 
 use crate::outcome;
 use firstlight_lab::spec::{OverrideValue, Request, SpecError};
-use firstlight_lab::{LabError, Outcome, Spec};
+use firstlight_lab::{LabError, Outcome, Spec, TimelineRequest};
 use firstlight_linux::Plan;
+use firstlight_units::UnitError;
 use firstlight_version::version;
 use serde_json::{Value as Json, json};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
@@ -87,6 +89,8 @@ pub(crate) struct RunOrder {
     pub plan: Plan,
     /// The file for captured packets; `None`: no capture.
     pub capture: Option<PathBuf>,
+    /// The timeline; `None`: none.
+    pub timeline: Option<TimelineRequest>,
 }
 
 /// A run's directory.
@@ -139,7 +143,8 @@ impl RunDirectory {
             serde_json::from_str(&self.text("plan.json")?).map_err(|error| self.content("plan.json", error))?;
         self.check_version("plan.json", &plan.version)?;
         self.check_plan(&plan, &spec)?;
-        Ok(RunOrder { spec: *spec, overrides, plan, capture: run["capture"].as_str().map(PathBuf::from) })
+        let capture = run["capture"].as_str().map(PathBuf::from);
+        Ok(RunOrder { spec: *spec, overrides, plan, capture, timeline: timeline(&run["timeline"])? })
     }
 
     fn check_version(&self, name: &str, theirs: &str) -> Result<(), SessionError> {
@@ -195,6 +200,15 @@ impl RunDirectory {
             SessionError::Write { path: path.clone(), source }
         })
     }
+}
+
+/// The timeline that the front end asks for.
+fn timeline(asked: &Json) -> Result<Option<TimelineRequest>, LabError> {
+    let Some(path) = asked["path"].as_str().map(PathBuf::from) else { return Ok(None) };
+    let wrong = |problem: &dyn Display| LabError::Timeline(problem.to_string());
+    let span = |key: &str| asked[key].as_str().map(str::parse).transpose().map_err(|error: UnitError| wrong(&error));
+    let flows = serde_json::from_value(asked["flows"].clone()).map_err(|error| wrong(&error))?;
+    Ok(Some(TimelineRequest { path, flows, from: span("start")?, until: span("end")? }))
 }
 
 /// An override from JSON; null removes the key.

@@ -7,7 +7,8 @@ use crate::large_stack::on_large_stack;
 use firstlight_formats::capture::CaptureWriter;
 use firstlight_lab::spec::{HostKind, Linux, Network};
 use firstlight_lab::{
-    Counters, LabError, LinuxCounters, Outcome, ProgramEnd, Spec, TcpInfoSample, build, start_capture,
+    Counters, LabError, LinuxCounters, Outcome, ProgramEnd, Spec, TcpInfoSample, Timeline, build, finish_timeline,
+    start_capture,
 };
 use firstlight_linux::{GuestMessage, MalformedMessage, Plan, ReportTime, TcpInfo};
 use firstlight_net::HostId;
@@ -62,6 +63,7 @@ pub struct Session<K> {
     order: RunOrder,
     driver: KernelDriver<K>,
     capture: Option<CaptureWriter>,
+    timeline: Option<Timeline>,
     linux: LinuxCounters,
     /// How far each flow had come at the end of the warm-up and of each interval of `measure.throughput` since.
     intervals: Vec<Vec<FlowProgress>>,
@@ -84,15 +86,17 @@ impl<K: KernelCalls + Send> Session<K> {
         let progress = ProgressFile::new(&directory);
         let order = directory.read()?;
         let mut world = build(&order.spec)?;
-        let in_virtual_time = order.spec.linux.as_ref().is_some_and(|hosts| !hosts.dilated);
-        if order.spec.accounted.is_some() && in_virtual_time {
-            world.follow_external_hosts();
+        let in_virtual_time = order.spec.linux.as_ref().filter(|hosts| !hosts.dilated);
+        if let Some(hosts) = in_virtual_time.filter(|_| order.spec.accounted.is_some()) {
+            world.follow_external_hosts(hosts.has_processors());
         }
         if order.spec.tables.measure.capture && order.capture.is_none() {
             return Err(LabError::NoCaptureFile.into());
         }
         let path = order.capture.as_deref();
         let capture = path.map(|path| start_capture(&order.spec, &mut world, path)).transpose()?;
+        let asked = order.timeline.as_ref();
+        let timeline = asked.map(|asked| Timeline::begin(&order.spec, asked, &mut world)).transpose()?;
         let mut driver = KernelDriver::new(
             world,
             kernel,
@@ -113,7 +117,7 @@ impl<K: KernelCalls + Send> Session<K> {
             driver.divide(graph.topology.islands().to_vec());
         }
         let linux = LinuxCounters { ended: vec![None; order.plan.programs.len()], ..LinuxCounters::default() };
-        Ok(Session { directory, order, driver, capture, linux, intervals: vec![], progress, over: false })
+        Ok(Session { directory, order, driver, capture, timeline, linux, intervals: vec![], progress, over: false })
     }
 
     /// How many devices the kernel makes.
@@ -327,7 +331,11 @@ impl<K: KernelCalls + Send> Session<K> {
         let linux = Some(std::mem::take(&mut self.linux));
         let intervals = std::mem::take(&mut self.intervals);
         let causes = self.driver.world_mut().fabric_mut().take_causes();
+        drop(self.driver.world_mut().fabric_mut().take_timeline());
         let counters = Counters { linux, intervals, causes, ..Counters::of(spec, self.driver.world(), warm)? };
+        if let Some(timeline) = self.timeline.take() {
+            finish_timeline(timeline, spec, &counters)?;
+        }
         self.directory.write_outcome(&Outcome::of(spec, overrides, &counters))
     }
 }

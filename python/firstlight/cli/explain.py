@@ -67,7 +67,7 @@ def explain(
     if without is not None:
         return _compare(out, result, found, check(without))
     for account in found:
-        _print(out, account, events)
+        _print(out, result, account, events)
 
 
 def _explain_job(out: Console, result: Result, job: str | None, message: int | None) -> None:
@@ -111,12 +111,27 @@ def _compare(out: Console, result: Result, found: list[Account], cause: str) -> 
     out.print(table)
 
 
-def _print(out: Console, account: Account, events: int) -> None:
+def _print(out: Console, result: Result, account: Account, events: int) -> None:
     out.print(account.sentence(), style="bold", soft_wrap=True)
     out.print(f"({account.label})\n", style="dim")
     _bars(out, "cause", account.parts("cause"))
     _bars(out, "waiting for", account.parts("waiting_for"))
+    _kernel_counts(out, result, account)
     _chain(out, account, events)
+
+
+def _kernel_counts(out: Console, result: Result, account: Account) -> None:
+    """What the sender's kernel counts itself, where there is one."""
+    if "account_tcp_info" not in result.tables:
+        return
+    for _, busy, window, buffer in result.table("account_tcp_info").query("flow == @account.flow").to_numpy():
+        busy, window, buffer = (duration(picoseconds(time)) for time in (busy, window, buffer))
+        out.print(
+            f"The sender's kernel counts, in ticks: busy {busy}, "
+            f"of this limited by the receive window {window}, by the send buffer {buffer}.\n",
+            style="dim",
+            soft_wrap=True,
+        )
 
 
 def _bars(out: Console, title: str, parts: list[Part]) -> None:

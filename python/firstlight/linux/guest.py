@@ -13,8 +13,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +53,7 @@ def execute(
     *,
     patience: float = core.PATIENCE,
     logs: Path | None = None,
+    trace: core.Timeline | None = None,
 ) -> core.Output:
     """Run ``experiment`` in a kernel.
 
@@ -63,15 +66,41 @@ def execute(
     own = modules.of(own_code.modules(experiment), kernel)
     plan = json.loads(experiment.linux_plan())
     memory = memory_mb(plan)
-    with RunDirectory(memory // 2) as run, own_cpu() as cpu:
+    with RunDirectory(memory // 2) as run, own_cpu() as cpu, written(trace) as timeline:
         give_modules(run, plan, kernel, own)
         make_writable(plan)
-        prepare(run, experiment, json.dumps(plan), capture)
+        prepare(run, experiment, json.dumps(plan), capture, timeline)
         words = [str(kernel.binary), *arguments(run, kernel, plan, resolved["seed"], memory)]
         with logs_kept(run, logs):
             with started(run, words, cpu) as process:
                 watch(process, run, plan, progress, patience)
             return outcome.read(run, outcome.described(kernel))
+
+
+@contextlib.contextmanager
+def written(trace: core.Timeline | None) -> Iterator[core.Timeline | None]:
+    """The timeline that the engine is to write, in a folder of its own; it gets its place when complete.
+    The folder is gone on exit: the engine may be killed."""
+    if trace is None:
+        yield None
+        return
+    path = Path(trace.path)
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = tempfile.TemporaryDirectory(prefix=".timeline-", dir=path.absolute().parent)
+            timeline = replace(trace, path=Path(stack.enter_context(folder), "trace.pftrace"))
+        except OSError as e:
+            raise unwritable(path, e) from None
+        yield timeline
+        try:
+            Path(timeline.path).replace(path)
+        except OSError as e:
+            raise unwritable(path, e) from None
+
+
+def unwritable(path: Path, error: OSError) -> RunError:
+    """A timeline that cannot be written."""
+    return RunError(f"cannot write the timeline {core.named(path)}: {error.strerror}")
 
 
 @contextlib.contextmanager
@@ -119,6 +148,7 @@ def prepare(
     experiment: core.Experiment,
     plan: str,
     capture: str | Path | None,
+    timeline: core.Timeline | None = None,
 ) -> None:
     """Write the files that the engine and the guest program read."""
     spec = experiment.spec
@@ -131,6 +161,7 @@ def prepare(
         "overrides": spec.overrides,
         "sweep": spec.sweep,
         "capture": None if capture is None else str(Path(capture).absolute()),
+        "timeline": {} if timeline is None else timeline.asked(),
         "seed": experiment.resolved["seed"],
     }
     run.write("run.json", json.dumps(described))

@@ -24,6 +24,7 @@ PHRASES = {
     "syn_loss": "waiting to send a lost SYN again",
     "delayed_ack": "waiting for delayed ACKs",
     "stack": "in the hosts' stacks",
+    "processor": "while its hosts' processors worked",
     "pacing": "held back by the sender's pacer",
     "interface_room": "waiting for room in its host's interface",
     "host_pacer": "in the pacer of its host's interface",

@@ -137,8 +137,8 @@ def computed(
 
 def _check_trace(experiment: Experiment, trace: Timeline | None) -> None:
     """Raise :class:`PlanError` when a timeline is asked for that the hosts do not give."""
-    if trace is not None and installed.has_linux_hosts(experiment.resolved):
-        raise PlanError("a timeline is of simulated hosts: take --trace out, or hosts.kind")
+    if trace is not None and installed.is_dilated(experiment.resolved):
+        raise PlanError("hosts in dilated time have no timeline: take --trace out, or set hosts.kind")
 
 
 def asked(experiment: Experiment) -> dict[str, Any]:
@@ -223,5 +223,5 @@ def execute(
     if installed.is_dilated(experiment.resolved):
         return dilated.execute(experiment, progress, capture, patience=patience, logs=logs)
     if installed.has_linux_hosts(experiment.resolved):
-        return guest.execute(experiment, progress, capture, patience=patience, logs=logs)
+        return guest.execute(experiment, progress, capture, patience=patience, logs=logs, trace=trace)
     return core.simulate(experiment, progress, capture, trace, watched=watched)

@@ -5,6 +5,7 @@ mod manifest;
 
 pub use describe::describe;
 
+use crate::build::Timeline;
 use crate::error::LabError;
 use crate::measure;
 use crate::run::{Counters, Files, Progress, simulate};
@@ -54,8 +55,24 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let (counters, timeline) = simulate(spec, files, progress)?;
     if let Some(timeline) = timeline {
-        measure::critical_paths(spec, &counters, |flow, steps| timeline.add_path(flow, steps));
-        timeline.finish(spec, counters.end, &counters.flows, &counters.messages)?;
+        finish_timeline(timeline, spec, &counters)?;
     }
     Ok(Outcome::of(spec, overrides, &counters))
+}
+
+/// Completes the timeline of a run, whose world has given it back, by what is known after the run.
+///
+/// # Errors
+/// When something could not be written.
+pub fn finish_timeline(timeline: Timeline, spec: &Spec, counters: &Counters) -> Result<(), LabError> {
+    measure::critical_paths(spec, counters, |flow, steps| timeline.add_path(flow, steps));
+    if let (Some(hosts), Some(linux)) = (&spec.linux, &counters.linux) {
+        for sample in &linux.samples {
+            timeline.add_sample(&counters.flows, sample.flow as usize, &sample.info, sample.at);
+        }
+        for (program, ended) in hosts.programs.iter().zip(&linux.ended) {
+            timeline.add_program(spec, program, ended.map(|ended| (ended.at, ended.code)), counters.end);
+        }
+    }
+    timeline.finish(spec, counters.end, &counters.flows, &counters.messages)
 }

@@ -118,6 +118,22 @@ fn a_lost_tail_costs_a_timeout() {
     assert!(details(&outcome, 2)[0].ends_with(before), "{:?}", details(&outcome, 2));
 }
 
+/// As above, and flows 3 and 4 stand ahead of the packet when the first timeout has sent it again, as flows 0 and 1 did
+/// before. The second timeout is twice as long.
+#[test]
+fn a_tail_that_is_lost_twice_costs_a_timeout_and_its_back_off() {
+    let starts = ["0ns", "50ns", "100ns", "200004us", "200004050ns"];
+    let flows: String =
+        [1, 2, 3, 1, 2].into_iter().zip(starts).map(|(host, start)| flow(host, 0, 1000, start)).collect();
+    let text = format!("{STAR}[switch]\nqueue = 1\n{flows}");
+    let outcome = account(&text, &[("tcp.tick", "0s"), ("tcp.tail_loss_probe", "false"), ("tcp.rto_min", "200ms")]);
+    let timeout = 200_000 * US + (4 * US + 4 * SYN) / US * US;
+    assert_eq!([0, 1, 2].map(|flow| cause(&outcome, flow, "rto")), [0, 0, 3 * timeout]);
+    let details = details(&outcome, 2);
+    assert!(details[0].ends_with("50 % of them of flow 1"), "{details:?}");
+    assert!(details[1].ends_with("50 % of them of flow 4; timeout 2 in a row (back-off 1)"), "{details:?}");
+}
+
 #[test]
 fn a_night_holds_packets_in_their_voq() {
     let outcome = account(&format!("{RACKS}{}", flow(0, 1, 1000, "0s")), &[]);

@@ -9,6 +9,10 @@ use std::ops::ControlFlow;
 const STAR: &str = "[fabric]\nkind = \"star\"\nhosts = 6\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
 const LEAVES: &str = "[links]\nrate = \"10Gbps\"\n[fabric]\nkind = \"leaf_spine\"\nracks = 3\nhosts_per_rack = 2\n\
                       spines = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
+const DUMBBELL: &str = "[links]\nrate = \"2Gbps\"\n[fabric]\nkind = \"dumbbell\"\nleft = 3\nright = 3\n[hosts]\nrate = \
+                        \"10Gbps\"\ndelay = \"1us\"\n";
+const THREE_TIERS: &str = "[links]\nrate = \"10Gbps\"\n[fabric]\nkind = \"three_tier\"\nracks = 4\nhosts_per_rack = 2\n\
+                           aggregations = 4\ncores = 2\nspray = true\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
 const TREE: &str =
     "[links]\nrate = \"7Gbps\"\n[fabric]\nkind = \"fat_tree\"\nk = 4\n[hosts]\nrate = \"7Gbps\"\ndelay = \"700ns\"\n";
 const RACKS: &str = "[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 2\n\
@@ -24,15 +28,18 @@ fn fabric() -> impl Strategy<Value = (&'static str, String)> {
         1 => Just("[pfc]\nxoff = \"30kB\"\n".to_string()),
         1 => Just("[pfc]\nkind = \"pause\"\nxoff = \"30kB\"\n".to_string()),
         1 => Just("[switch]\nqueue = \"60kB\"\n[qcn]\nqeq = \"20kB\"\n".to_string()),
+        1 => Just("[switch]\nqueue = 100\n[switch.red]\nmin = 5\nmax = 20\n".to_string()),
+        1 => Just("[switch]\nbuffer = \"100kB\"\n".to_string()),
     ];
     let voq = prop_oneof![
         2 => (2u32..30).prop_map(|small| format!("[voq]\nsmall = {small}\n")),
         1 => (2u32..30).prop_map(|small| format!("[voq]\nsmall = {small}\nlarge = 60\nadvance = \"30us\"\n")),
         1 => Just("[voq]\nsmall = 16\n[qcn]\nqeq = \"20kB\"\n".to_string()),
         1 => Just("[pfc]\nxoff = \"30kB\"\n".to_string()),
+        1 => Just("[voq]\nsmall = 40\n[voq.red]\nmin = 5\nmax = 15\n".to_string()),
     ];
     prop_oneof![
-        3 => (prop::sample::select(vec![STAR, LEAVES, TREE]), switch),
+        3 => (prop::sample::select(vec![STAR, DUMBBELL, LEAVES, TREE, THREE_TIERS]), switch),
         2 => (Just(RACKS), voq),
     ]
 }
@@ -64,6 +71,8 @@ fn hosts() -> impl Strategy<Value = (String, String)> {
         "cc = \"dctcp\"\n",
         "cc = \"bbr\"\n",
         "cc = \"dx\"\n",
+        "cc = \"vegas\"\n",
+        "nagle = true\n",
         "cc = \"newreno\"\nsack = false\n",
         "initial_window = 1\n",
         "receive_window = \"20kB\"\n",
@@ -204,7 +213,7 @@ proptest! {
         seed in 0u64..1000, scale in prop::sample::select(vec![1, 20]),
     ) {
         // Replicas of a file go to another rack.
-        prop_assume!(fabric != STAR || !workload.contains("hdfs"));
+        prop_assume!(![STAR, DUMBBELL].contains(&fabric) || !workload.contains("hdfs"));
         let text = format!("duration = \"2s\"\nseed = {seed}\ntime_scale = {scale}\n\
                             {fabric}{keys}{switch}{tables}{workload}");
         check(&text)?;

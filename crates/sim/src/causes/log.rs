@@ -77,6 +77,8 @@ pub struct CauseLog {
     observed: Vec<ObservedEnd>,
     /// When the interface of each external host had room again, last.
     rooms: Vec<Time>,
+    /// External hosts have processors.
+    processors: bool,
 }
 
 /// The records of a run and the places that they name.
@@ -102,6 +104,8 @@ pub struct CauseReport {
     pub places: Vec<Place>,
     /// The rack of each host; none without racks.
     pub racks: Vec<u16>,
+    /// Linux hosts have processors, on which computing takes time.
+    pub processors: bool,
 }
 
 const IDLE: Activity =
@@ -121,13 +125,14 @@ impl CauseLog {
             activity: IDLE,
             observed: vec![],
             rooms: vec![],
+            processors: false,
         }
     }
 
     /// The records, to be read with the fabric's `places`.
     pub(crate) fn into_report(self) -> CauseReport {
-        let CauseLog { hops, departures, losses, deliveries, changes, paused, .. } = self;
-        CauseReport { hops, departures, losses, deliveries, changes, paused, ..CauseReport::default() }
+        let CauseLog { hops, departures, losses, deliveries, changes, paused, processors, .. } = self;
+        CauseReport { hops, departures, losses, deliveries, changes, paused, processors, ..CauseReport::default() }
     }
 
     /// A packet has come to the end of a place.
@@ -234,6 +239,11 @@ impl CauseLog {
         self.activity = IDLE;
     }
 
+    /// Computing takes time on external hosts.
+    pub(crate) fn give_processors(&mut self) {
+        self.processors = true;
+    }
+
     fn observed(&mut self, endpoint: usize) -> &mut ObservedEnd {
         if self.observed.len() <= endpoint {
             self.observed.resize_with(endpoint + 1, ObservedEnd::default);
@@ -270,9 +280,10 @@ impl CauseLog {
     pub(crate) fn on_external(&mut self, endpoint: usize, packet: &Packet, now: Time, tcp: &TcpConfig) {
         let Some(segment) = packet.tcp() else { return self.on_other() };
         let room = self.rooms.get(packet.src().index()).is_some_and(|at| super::observed::is_moment(*at, now));
+        let processors = self.processors;
         let observed = self.observed(endpoint);
         let arrived_last = observed.arrived_last();
-        let release = observed.on_departure(segment, packet.payload(), room, now, tcp);
+        let release = observed.on_departure(segment, packet.payload(), room, processors, now, tcp);
         let Release { trigger, alarms, wait, window, repairs, of_arrival } = release;
         let state = self.state(endpoint);
         (state.wait, state.window, state.repairs) = (wait, window, repairs);

@@ -91,6 +91,8 @@ pub enum Trigger {
     Timer,
     /// Room in the host's interface.
     Room,
+    /// A processor of an external host, which has worked since the arrival of a packet.
+    Processor,
     /// It is no packet of a simulated host's connection.
     Other,
 }

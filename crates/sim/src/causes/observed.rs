@@ -14,6 +14,10 @@
 //!     the last bytes, for the first time: a tail loss probe (RFC 8985, section 7.2); else a retransmission timeout;
 //!   - new bytes: the pacer, or after two round trips and 2 ms of silence a tail loss probe that sends new data.
 //!
+//! Where hosts have processors, what an arrival releases leaves later. There a departure is the processor's, since the
+//! arrival before it, unless a timer may have expired since: a delayed ACK's, RACK's, or that of a tail loss probe. A
+//! pacer cannot be distinguished from a processor.
+//!
 //! What the data waited for before follows from the windows that ACKs have offered and from what programs have written.
 //! The congestion window has what remains.
 
@@ -165,12 +169,14 @@ impl ObservedEnd {
         self.leaving.push_back(at);
     }
 
-    /// The connection sends a segment. `room`: the interface has room again at this moment.
+    /// The connection sends a segment. `room`: the interface has room again at this moment; `processors`: computing
+    /// takes time on the host.
     pub(super) fn on_departure(
         &mut self,
         segment: TcpSegment<'_>,
         payload: u32,
         room: bool,
+        processors: bool,
         now: Time,
         tcp: &TcpConfig,
     ) -> Release {
@@ -187,8 +193,11 @@ impl ObservedEnd {
         let is_copy = payload > 0 && self.has_sent_data && is_before(seq, self.next);
         let (arrived, wrote) = (self.arrived.is_some_and(is_now), self.wrote.is_some_and(is_now));
         let first = self.sent.is_none();
+        let is_worked = processors && self.is_worked(segment, payload, is_copy, now, tcp);
         let (trigger, alarms) = if arrived {
             (Trigger::Arrival, Alarms::NONE)
+        } else if is_worked {
+            (Trigger::Processor, Alarms::NONE)
         } else if first || (wrote && payload > 0 && !is_copy) {
             (Trigger::Program, Alarms::NONE)
         } else if flags.has(TcpFlags::SYN) {
@@ -229,7 +238,23 @@ impl ObservedEnd {
             wait,
             window: self.window,
             repairs,
-            of_arrival: trigger == Trigger::Arrival || timer_of_arrival || (reads && self.arrived.is_some()),
+            of_arrival: matches!(trigger, Trigger::Arrival | Trigger::Processor)
+                || timer_of_arrival
+                || (reads && self.arrived.is_some()),
+        }
+    }
+
+    /// Whether a processor has worked since a packet arrived, and sends now what that packet has released: no timer can
+    /// have expired since, and the program has not written after an earlier departure.
+    fn is_worked(&self, segment: TcpSegment<'_>, payload: u32, is_copy: bool, now: Time, tcp: &TcpConfig) -> bool {
+        let Some(silence) = self.arrived.map(|at| now.saturating_since(at)) else { return false };
+        let wrote = self.wrote.is_some_and(|at| is_moment(at, now));
+        if payload == 0 {
+            silence < tcp.delayed_ack && !is_before(segment.seq(), self.una)
+        } else if is_copy {
+            silence < tcp.rto_min && Self::is_shown_to_be_lost(segment.seq(), payload, self.now.sacked)
+        } else {
+            silence < self.round_trip * 2 + PROBE_SLACK && (self.arrived_last() || !wrote)
         }
     }
 
@@ -283,9 +308,13 @@ impl ObservedEnd {
 
     /// Whether bytes that are sent again were known to be lost before this moment, and waited for room since.
     fn is_known_to_be_lost(&self, seq: u32, payload: u32) -> bool {
-        let shown = seq.wrapping_add((DUP_THRESHOLD + 1) * payload);
-        let by_sack = self.repairing.is_some() && !is_before(self.before.sacked, shown);
+        let by_sack = self.repairing.is_some() && Self::is_shown_to_be_lost(seq, payload, self.before.sacked);
         by_sack || self.lost.is_some_and(|end| is_before(seq, end))
+    }
+
+    /// Whether SACK up to a number shows that these bytes were lost.
+    fn is_shown_to_be_lost(seq: u32, payload: u32, sacked: u32) -> bool {
+        !is_before(sacked, seq.wrapping_add((DUP_THRESHOLD + 1) * payload))
     }
 }
 
@@ -315,11 +344,13 @@ mod tests {
         end: ObservedEnd,
         tcp: TcpConfig,
         room: bool,
+        processors: bool,
     }
 
     impl Bench {
         fn new() -> Self {
-            let mut bench = Bench { end: ObservedEnd::default(), tcp: TcpConfig::default(), room: false };
+            let (end, tcp) = (ObservedEnd::default(), TcpConfig::default());
+            let mut bench = Bench { end, tcp, room: false, processors: false };
             let syn = bench.sends(segment(99, 0, 0, TcpFlags::SYN), 0);
             assert_eq!((syn.trigger, syn.of_arrival), (Trigger::Program, false), "the program connects");
             bench.arrives(segment(0, 0, 100, TcpFlags::SYN | TcpFlags::ACK), 4000);
@@ -335,7 +366,7 @@ mod tests {
 
         fn sends(&mut self, packet: Packet, at: u64) -> Release {
             let (segment, payload) = (packet.tcp().unwrap(), packet.payload());
-            self.end.on_departure(segment, payload, self.room, ns(at), &self.tcp)
+            self.end.on_departure(segment, payload, self.room, self.processors, ns(at), &self.tcp)
         }
 
         /// Sends the segment of this number.
@@ -372,6 +403,31 @@ mod tests {
         bench.end.on_arrival(segment(1, 0, 1100, TcpFlags::ACK).tcp().unwrap(), Time::from_ps(8_000_300));
         let second = bench.data(1, 8001);
         assert_eq!((second.trigger, second.wait), (Trigger::Arrival, Wait::CongestionWindow));
+    }
+
+    #[test]
+    fn what_a_processor_sends_was_released_by_the_arrival_before() {
+        let mut server = Bench { end: ObservedEnd::default(), processors: true, ..Bench::new() };
+        server.arrives(segment(0, 0, 0, TcpFlags::SYN), 1000);
+        let answer = server.sends(segment(0, 0, 1, TcpFlags::SYN | TcpFlags::ACK), 3000);
+        assert_eq!((answer.trigger, answer.of_arrival), (Trigger::Processor, true));
+        let mut bench = Bench { processors: true, ..Bench::with_data(8) };
+        bench.ack(1, None, 8000);
+        for at in [9500, 9900] {
+            let sent = bench.data(8 + u32::from(at > 9500), at);
+            assert_eq!((sent.trigger, sent.wait, sent.of_arrival), (Trigger::Processor, Wait::CongestionWindow, true));
+        }
+        bench.end.on_write(100, 20_000);
+        assert_eq!(bench.data(10, 12_000).trigger, Trigger::Program, "nothing has arrived since the last departure");
+        bench.ack(2, Some(3), 13_000);
+        assert!(timer(bench.data(2, 14_000)).has(Alarms::REORDERING), "one later packet leaves a doubt");
+        bench.ack(2, Some(6), 15_000);
+        assert_eq!(bench.data(2, 16_000).trigger, Trigger::Processor, "three later packets show the loss");
+        bench.arrives(segment(1, 500, 1100, TcpFlags::ACK), 17_000);
+        assert_eq!(bench.sends(segment(10_100, 0, 501, TcpFlags::ACK), 18_000).trigger, Trigger::Processor);
+        bench.arrives(segment(501, 500, 1100, TcpFlags::ACK), 19_000);
+        let late = 19_000 + 40_000_000;
+        assert!(timer(bench.sends(segment(10_100, 0, 1001, TcpFlags::ACK), late)).has(Alarms::ACK));
     }
 
     #[test]

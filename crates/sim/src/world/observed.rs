@@ -6,8 +6,12 @@ use firstlight_net::{FlowTuple, HostId, Packet, PacketId};
 
 impl World {
     /// From now on it is recorded what releases the packets of external hosts. They must be in virtual time.
-    pub fn follow_external_hosts(&mut self) {
+    /// `processors`: computing takes time on them.
+    pub fn follow_external_hosts(&mut self, processors: bool) {
         self.follows = true;
+        if let Some(causes) = self.fabric.causes().filter(|_| processors) {
+            causes.give_processors();
+        }
     }
 
     /// Whether writes of external hosts' programs have to be reported ([`World::on_program_write`]).

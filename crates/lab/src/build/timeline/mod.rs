@@ -7,11 +7,12 @@ mod window;
 
 use crate::error::LabError;
 use firstlight_formats::perfetto::{CounterUnit, SliceFields, TimelineWriter, TrackId};
+use firstlight_linux::TcpInfo;
 use firstlight_messages::MessageReport;
 use firstlight_net::{HostId, Packet};
 use firstlight_sim::causes::{Change, LossPlace, PathChange, Place};
 use firstlight_sim::{FlowReport, TimelineSink, World};
-use firstlight_spec::Spec;
+use firstlight_spec::{HostKind, Program, Spec};
 use firstlight_transport::{CongestionState, Standing, Wait};
 use firstlight_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +66,7 @@ impl Timeline {
             return Err(LabError::Timeline(format!("there is no flow {unknown}: the experiment has {known}")));
         }
         let (from, until) = (request.from.unwrap_or(Span::ZERO), request.until.unwrap_or(spec.tables.duration));
-        if from >= until {
+        if from >= until.min(spec.tables.duration) {
             let problem =
                 format!("its time from {from} to {until} is empty: let it end after it begins, within the run");
             return Err(LabError::Timeline(problem));
@@ -113,6 +114,24 @@ impl Timeline {
         }
     }
 
+    /// Adds what a Linux host reported of a flow's sender. Reports come in order, and do not count once the flow is
+    /// complete.
+    pub fn add_sample(&self, flows: &[FlowReport], flow: usize, info: &TcpInfo, at: Time) {
+        if flows[flow].finish.is_none_or(|finish| at < finish) {
+            self.state().on_sample(flow, info, at);
+        }
+    }
+
+    /// Adds a program of a Linux host: when it ended and its exit code, if it did before the run's end.
+    pub fn add_program(&self, spec: &Spec, program: &Program, ended: Option<(Time, i32)>, end: Time) {
+        let mut state = self.state();
+        let track = state.track(&["hosts", &format!("host{}", program.on.0), &format!("program {}", program.name)]);
+        let start = Time::ZERO + program.start * u64::from(spec.tables.time_scale);
+        let code = ended.map(|(_, code)| ("exit code", i64::from(code)));
+        let fields = SliceFields { numbers: code.as_slice(), ..SliceFields::default() };
+        state.window.slice(track, start, ended.map_or(end, |(at, _)| at), &program.command, fields);
+    }
+
     /// Completes the file of a run that has ended at `end`.
     ///
     /// # Errors
@@ -125,6 +144,7 @@ impl Timeline {
         messages: &[MessageReport],
     ) -> Result<(), LabError> {
         let mut state = self.state();
+        state.end_reports(spec, flows);
         state.end_states(end);
         state.add_flows(flows, end);
         state.add_messages(spec, messages);
@@ -137,7 +157,8 @@ impl Timeline {
 /// The tracks of a flow.
 struct FlowTracks {
     state: StateTrack,
-    waits: StateTrack,
+    /// What the flow's next data wait for; none where a Linux host sends, which does not report that.
+    waits: Option<StateTrack>,
     cwnd: NumberTrack,
     ssthresh: Option<NumberTrack>,
     in_flight: NumberTrack,
@@ -210,49 +231,76 @@ impl TimelineState {
         }
     }
 
-    fn flow(&mut self, flow: usize) -> &mut FlowTracks {
+    /// The tracks of a flow, which are made if there are none.
+    fn flow(&mut self, flow: usize, has_waits: bool) -> &mut FlowTracks {
         if !self.flows.contains_key(&flow) {
             let (name, track) = (self.names[flow].clone(), self.flow_track(flow));
-            let [state, waits] = ["state", "waiting for"].map(|kind| self.track(&["flows", &name, kind]));
+            let state = StateTrack::new(self.track(&["flows", &name, "state"]));
+            let waits = has_waits.then(|| StateTrack::new(self.track(&["flows", &name, "waiting for"])));
             let [cwnd, in_flight] =
                 ["cwnd", "in flight"].map(|name| self.window.file.counter(name, track, CounterUnit::Packets));
-            let tracks = FlowTracks {
-                state: StateTrack::new(state),
-                waits: StateTrack::new(waits),
-                cwnd: NumberTrack::new(cwnd),
-                ssthresh: None,
-                in_flight: NumberTrack::new(in_flight),
-            };
-            self.flows.insert(flow, tracks);
+            let [cwnd, in_flight] = [cwnd, in_flight].map(NumberTrack::new);
+            self.flows.insert(flow, FlowTracks { state, waits, cwnd, ssthresh: None, in_flight });
         }
         self.flows.get_mut(&flow).expect("it is there")
     }
 
     fn on_sender(&mut self, flow: usize, standing: &Standing, at: Time) {
-        if !self.shows(flow) {
-            return;
+        if self.shows(flow) {
+            let &Standing { cwnd, ssthresh, in_flight, .. } = standing;
+            self.set(flow, at, state_of(standing), Some(wait_of(standing.wait)), [cwnd, in_flight], ssthresh);
         }
-        if standing.ssthresh.is_some() && self.flow(flow).ssthresh.is_none() {
+    }
+
+    fn on_sample(&mut self, flow: usize, info: &TcpInfo, at: Time) {
+        if self.shows(flow) {
+            self.set(flow, at, reported_state(info), None, [info.cwnd, info.in_flight()], info.ssthresh);
+        }
+    }
+
+    /// How the sender of a flow stands from now on: its congestion window and its packets in flight.
+    fn set(
+        &mut self,
+        flow: usize,
+        at: Time,
+        state: &'static str,
+        waits: Option<&'static str>,
+        [cwnd, in_flight]: [u32; 2],
+        ssthresh: Option<u32>,
+    ) {
+        if ssthresh.is_some() && self.flow(flow, waits.is_some()).ssthresh.is_none() {
             let track = self.flow_track(flow);
             let counter = self.window.file.counter("ssthresh", track, CounterUnit::Packets);
-            self.flow(flow).ssthresh = Some(NumberTrack::new(counter));
+            self.flow(flow, waits.is_some()).ssthresh = Some(NumberTrack::new(counter));
         }
-        self.flow(flow);
+        self.flow(flow, waits.is_some());
         let (window, tracks) = (&mut self.window, self.flows.get_mut(&flow).expect("it was made"));
-        tracks.state.set(window, at, Some(state_of(standing)));
-        tracks.waits.set(window, at, Some(wait_of(standing.wait)));
-        tracks.cwnd.set(window, at, i64::from(standing.cwnd));
-        tracks.in_flight.set(window, at, i64::from(standing.in_flight));
-        if let (Some(track), Some(ssthresh)) = (&mut tracks.ssthresh, standing.ssthresh) {
+        tracks.state.set(window, at, Some(state));
+        if let Some(track) = &mut tracks.waits {
+            track.set(window, at, waits);
+        }
+        tracks.cwnd.set(window, at, i64::from(cwnd));
+        tracks.in_flight.set(window, at, i64::from(in_flight));
+        if let (Some(track), Some(ssthresh)) = (&mut tracks.ssthresh, ssthresh) {
             track.set(window, at, i64::from(ssthresh));
         }
     }
 
     fn on_closed(&mut self, flow: usize, at: Time) {
         let Some(tracks) = self.flows.get_mut(&flow) else { return };
-        tracks.state.set(&mut self.window, at, None);
-        tracks.waits.set(&mut self.window, at, None);
+        for state in std::iter::once(&mut tracks.state).chain(&mut tracks.waits) {
+            state.set(&mut self.window, at, None);
+        }
         tracks.in_flight.set(&mut self.window, at, 0);
+    }
+
+    /// Linux hosts do not report when all is acknowledged: what they reported ends when the flow is complete.
+    fn end_reports(&mut self, spec: &Spec, flows: &[FlowReport]) {
+        for (flow, report) in flows.iter().enumerate() {
+            if let Some(finish) = report.finish.filter(|_| spec.flows[flow].hosts == HostKind::Linux) {
+                self.on_closed(flow, finish);
+            }
+        }
     }
 
     fn on_queue(&mut self, place: LossPlace, packet: &Packet, bytes: Bytes, at: Time) {
@@ -299,7 +347,8 @@ impl TimelineState {
 
     /// What lasts at the end of the run ends there.
     fn end_states(&mut self, end: Time) {
-        let of_flows = self.flows.values_mut().flat_map(|tracks| [&mut tracks.state, &mut tracks.waits]);
+        let of_flows =
+            self.flows.values_mut().flat_map(|tracks| std::iter::once(&mut tracks.state).chain(&mut tracks.waits));
         for state in of_flows.chain(self.circuits.values_mut()).chain(self.pauses.values_mut()) {
             state.set(&mut self.window, end, None);
         }
@@ -398,6 +447,18 @@ const fn state_of(standing: &Standing) -> &'static str {
             Some(ssthresh) if standing.cwnd >= ssthresh => "congestion avoidance",
             _ => "slow start",
         },
+    }
+}
+
+/// The state of a sender in a report of its kernel, which numbers SYN_SENT and SYN_RECV 2 and 3.
+fn reported_state(info: &TcpInfo) -> &'static str {
+    match (info.state, info.ca_state) {
+        (2 | 3, _) => "handshake",
+        (_, 2) => "reduction after a mark",
+        (_, 3) => "fast recovery",
+        (_, 4) => "after a timeout",
+        _ if info.ssthresh.is_some_and(|ssthresh| info.cwnd >= ssthresh) => "congestion avoidance",
+        _ => "slow start",
     }
 }
 

@@ -24,7 +24,8 @@ pub(super) fn table(names: &Names<'_>, flows: Vec<(Stretch, Vec<Step>)>) -> Tabl
             places.push(step.place, |place| names.place(place).into());
             whos.push(step.who, |who| names.who(who).into());
             others.push(i64::from(step.others));
-            details.push(step.lost, |lost| lost.map_or_else(String::new, |lost| names.loss(lost)).into());
+            let loss = |(lost, cause): (Option<usize>, _)| lost.map(|lost| names.loss(lost, cause)).unwrap_or_default();
+            details.push((step.lost, step.cause), |lost| loss(lost).into());
         }
     }
     Table::new(

@@ -8,6 +8,7 @@ use firstlight_sim::causes::{
     Trigger,
 };
 use firstlight_sim::{FIRST_PORT, FlowReport};
+use firstlight_transport::Alarms;
 use firstlight_units::{Span, Time};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -300,6 +301,22 @@ impl<'a> Index<'a> {
         self.copies.get(&(departure as u32)).map(|original| *original as usize)
     }
 
+    /// How many timeouts in a row have sent a departure and its copies before it.
+    pub(super) fn timeouts(&self, departure: usize) -> usize {
+        let before = |number: &usize| {
+            let Departure { sent, cause, .. } = self.departure(*number);
+            match cause.record() {
+                Record::Departure(first) if *sent == DepartureKind::Syn => Some(first),
+                _ => self.copied(*number),
+            }
+        };
+        let is_of_timeout = |number: &usize| {
+            let alarms = self.departure(*number).alarms;
+            alarms.has(Alarms::RETRANSMISSION) || alarms.has(Alarms::SYN)
+        };
+        std::iter::successors(Some(departure), before).take_while(is_of_timeout).count()
+    }
+
     /// The racks of a packet's ends.
     pub(super) fn pair(&self, departure: usize) -> (u16, u16) {
         let Departure { src, dst, .. } = self.departure(departure);
@@ -421,7 +438,9 @@ fn owner(report: &CauseReport, record: RecordId) -> u32 {
 /// The departure of the packet whose arrival an ACK answered; none for another packet.
 fn answered_by(report: &CauseReport, ack: Departure) -> Option<u32> {
     match ack.cause.record() {
-        Record::Hop(hop) if ack.sent == DepartureKind::Ack && ack.trigger == Trigger::Arrival => {
+        Record::Hop(hop)
+            if ack.sent == DepartureKind::Ack && matches!(ack.trigger, Trigger::Arrival | Trigger::Processor) =>
+        {
             Some(report.hops.get(hop).departure)
         }
         _ => None,

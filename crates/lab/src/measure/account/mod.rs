@@ -20,7 +20,7 @@ mod walk;
 use crate::build::PathStep;
 use crate::run::Counters;
 use crate::table::{Column, Table};
-use cause::{Step, Where, Who};
+use cause::{Cause, Step, Where, Who};
 use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
 use firstlight_sim::causes::{CauseReport, Completion, Departure, DepartureKind, Loss, LossPlace, PlaceKind};
@@ -185,8 +185,21 @@ impl Names<'_> {
         }
     }
 
-    /// What happened to the packet of a departure that had to be sent again.
-    fn loss(&self, departure: usize) -> String {
+    /// What happened to the packet of a departure that had to be sent again, and the back-off of the timeout that sent
+    /// it.
+    fn loss(&self, departure: usize, cause: Cause) -> String {
+        let told = self.fate(departure);
+        let sent = self.index.answered_by(self.index.departure(departure)).unwrap_or(departure);
+        match self.index.timeouts(sent) {
+            before @ 1.. if matches!(cause, Cause::Timeout | Cause::SynLoss) => {
+                format!("{told}; timeout {} in a row (back-off {before})", before + 1)
+            }
+            _ => told,
+        }
+    }
+
+    /// What happened to the packet of a departure.
+    fn fate(&self, departure: usize) -> String {
         let Some(loss) = self.index.loss(departure) else {
             return format!("{} not lost: the ACK was late, or lost", self.packet(departure));
         };

@@ -114,11 +114,12 @@ impl<'a> Walk<'a> {
         self.sums.add(step);
     }
 
-    /// The program reads what has arrived.
+    /// The program reads what has arrived, where hosts have processors once these have worked.
     fn read(&mut self, delivery: RecordId, end: Time) {
         if let Record::Hop(hop) = delivery.record() {
             let host = Where::Host(self.index.departure(self.index.owner(hop)).dst.0);
-            self.on_host(self.index.report.hops.get(hop).at, end, Cause::Application, host, None);
+            let cause = if self.index.report.processors { Cause::Processor } else { Cause::Application };
+            self.on_host(self.index.report.hops.get(hop).at, end, cause, host, None);
         }
     }
 
@@ -217,7 +218,10 @@ impl<'a> Walk<'a> {
     fn released(&mut self, departure: &Departure, sent: DepartureKind, host: Where) -> RecordId {
         let cause = match departure.trigger {
             Trigger::Arrival => Cause::Stack,
+            Trigger::Processor => Cause::Processor,
             Trigger::Other | Trigger::Room => return RecordId::NONE,
+            // A flow's program connects at once.
+            Trigger::Program if self.index.report.processors && sent == DepartureKind::Syn => Cause::Processor,
             Trigger::Program => Cause::Application,
             Trigger::Timer => of_alarms(departure.alarms, sent),
         };
