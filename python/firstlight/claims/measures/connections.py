@@ -26,6 +26,9 @@ from firstlight.runs.result import Result
 FIRST_TRY_US = 500_000.0
 """Before this a SYN is not sent again: the timeout is ``tcp.rto_initial``, 1 s if nothing is written."""
 
+KERNEL_FLOOR = 2
+"""Packets of the least window of Linux hosts where ``tcp.min_window`` is not written."""
+
 
 def metrics(result: Result) -> dict[str, float]:
     """The metrics of table ``flows``; none where a run has no flows."""
@@ -56,7 +59,7 @@ def _at_receiver(result: Result) -> dict[str, float]:
     port = ports[ports["name"] == nics["name"].iloc[0].replace(".nic", ".port")]
     spec = result.manifest["spec"]
     packet_bits = 8 * in_bytes(spec["hosts"]["mtu"])
-    least_bits = len(flows) * spec["tcp"]["min_window"] * packet_bits
+    least_bits = len(flows) * spec["tcp"].get("min_window", KERNEL_FLOOR) * packet_bits
     packets = float(flows["packets_sent"].sum())
     elapsed_ms = float(result.manifest["elapsed_us"]) / 1e3
     busy_us = float("nan")
