@@ -23,7 +23,8 @@ def flows_figure(result: Result) -> Figure:
     received = result.table("throughput").groupby("flow")["goodput_gbps"].sum().sort_values(kind="stable")
     ranks = np.unique(np.linspace(0, len(received) - 1, MOST_FLOWS).round().astype(int))
     shown = sorted(received.index[ranks])
-    rates = throughput(result)
+    rates = throughput(result).fillna(0.0)
+    end = float(result.manifest["elapsed_us"])
     ends = result.table("flows").set_index("id")
 
     def paint(canvas: Canvas) -> None:
@@ -32,7 +33,9 @@ def flows_figure(result: Result) -> Figure:
             delivered = progress(result, {"id": flow})
             name = f"host{ends.src[flow]} to host{ends.dst[flow]}"
             top.plot(rates.index / 1e3, rates[flow], color=color, lw=1.0, label=name)
-            bottom.step(delivered.index / 1e3, delivered / 1e6, where="post", color=color, lw=1.2)
+            times = [*delivered.index / 1e3, max(end, delivered.index[-1]) / 1e3]
+            reached = [*delivered / 1e6, delivered.iloc[-1] / 1e6]
+            bottom.step(times, reached, where="post", color=color, lw=1.2)
         top.set_ylabel("Throughput\n(Gb/s)")
         bottom.set_ylabel("Delivered in order\n(MB)")
         bottom.set_xlabel("Time (ms)")
