@@ -6,6 +6,7 @@ from typing import Any
 import firstlight as fl
 import pytest
 from firstlight.claims import measures
+from firstlight.pages.report import write_result
 
 STAR = """
 duration = "100ms"
@@ -122,3 +123,63 @@ def test_shares_are_those_of_endless_flows(run: Any) -> None:
     rate, interrupts = (measures.value(result, name) for name in ("acks_per_ms", "interrupts_per_ms"))
     assert rate is not None and interrupts is not None
     assert interrupts == pytest.approx(rate * (1 + acks), rel=0.1), "data packets and their ACKs"
+
+
+def test_the_load_of_least_windows_is_measured_where_windows_stay_at_their_floor(run: Any) -> None:
+    crowd = CROWD.split("[[workload]]")[1]
+    result = run("[[workload]]" + crowd, {"tcp.max_window": 2, "tcp.ect_syn": "both", "hosts.mtu": "1500B"})
+    formula, measured = (measures.value(result, name) for name in ("least_load_gbps", "load_gbps"))
+    assert formula is not None and measured is not None
+    # Ten senders of two packets of 1500 B each round trip.
+    assert formula == pytest.approx(10 * 2 * 1500 * 8e-3 / result.flows["srtt_us"].mean())
+    assert 3 < measured == pytest.approx(formula, rel=0.1)
+    del result.manifest["spec"]["tcp"]["min_window"]  # as of Linux hosts
+    assert measures.value(result, "least_load_gbps") == formula
+
+
+def test_the_report_of_a_run_shows_flows_over_time(run: Any, tmp_path: Path) -> None:
+    result = run(CROWD, {"tcp.ect_syn": "both"})
+    result.save(tmp_path / "result")
+    page = write_result(fl.load(tmp_path / "result")).read_text()
+    assert "7 of 18 flows, from the one that received least to that with most" in page
+    assert all(text in page for text in ("Throughput", "Delivered in order", "host1 to host0"))
+    result = run(SHARED)
+    result.save(tmp_path / "two")
+    assert "flows, from" not in write_result(fl.load(tmp_path / "two")).read_text()
+
+
+READS = """
+[[workload]]
+name = "values"
+kind = "key_value"
+from = "host1"
+to = "all"
+reads = 2
+values = 3
+size = "64kB"
+request = "200B"
+header = "50B"
+
+[[workload]]
+kind = "key_value"
+from = "host2"
+to = "host3"
+reads = 1
+values = 1
+size = "10kB"
+"""
+
+
+def test_writes_of_bulk_reads_by_hand(run: Any) -> None:
+    result = run(READS)
+    # Small: 6 headers of 50 B, 6 times 150 B, a request of 100 B. Large: 6 values of 64 kB, one of 10 kB.
+    small, large = 6 * 200 + 100, 6 * 64_000 + 10_000
+    expected = {
+        "small_writes_pct": 100 * 13 / 20,
+        "large_bytes_pct": 100 * large / (small + large),
+        "bytes_pct: values": 100 * 6 * 64_200 / (small + large),
+        "bytes_pct: workload.1": 100 * 10_100 / (small + large),
+    }
+    for name, number in expected.items():
+        assert measures.value(result, name) == pytest.approx(number), name
+    assert measures.value(run(CROWD), "small_writes_pct") is None

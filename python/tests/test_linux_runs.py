@@ -135,6 +135,56 @@ def test_an_application_in_a_file_beside_the_experiment_is_replayed(
     assert 1_000 < took["linux"] == pytest.approx(took["simulated"], rel=0.05)
 
 
+TWO_PIECES = """
+duration = "1s"
+
+[fabric]
+kind = "star"
+hosts = 4
+
+[hosts]
+kind = "linux"
+rate = "10Gbps"
+
+[[workload]]
+name = "stalled"
+kind = "key_value"
+from = "host1"
+to = "host0"
+reads = 8
+values = 1
+size = "100B"
+request = "1000B"
+header = "100B"
+interval = "99ms"
+nagle = true
+interactive = true
+
+[[workload]]
+name = "quick"
+kind = "key_value"
+from = "host3"
+to = "host2"
+reads = 8
+values = 1
+size = "100B"
+request = "1000B"
+header = "100B"
+interval = "99ms"
+# {folder}
+"""
+
+
+def test_a_workload_has_nagles_algorithm_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "two-pieces.toml"
+    file.write_text(TWO_PIECES.format(folder=tmp_path))
+    for hosts in ("linux", "simulated"):
+        jobs = fl.run(file, {"hosts.kind": hosts}).jobs
+        stalled, quick = (jobs.duration_us[jobs.workload == name] for name in ("stalled", "quick"))
+        assert stalled.between(36_000, 45_000).all(), (hosts, list(stalled))
+        assert (quick < 100).all(), (hosts, list(quick))
+
+
 def test_incomplete_messages_give_a_warning(tmp_path: Path) -> None:
     """The run ends during the writes: no job is complete, and a job that has not begun has no start."""
     result = fl.run(with_messages(tmp_path), {"duration": "200us"})

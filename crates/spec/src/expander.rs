@@ -66,6 +66,10 @@ pub struct Flow {
     /// How many messages the flow carries, which decide when it starts and what it sends when; 0: it sends `size` from
     /// `start` on.
     pub messages: u32,
+    /// Whether part of a segment waits while one is in flight.
+    pub nagle: bool,
+    /// Whether the receiver delays ACKs like one that answers on the same connection.
+    pub interactive: bool,
 }
 
 impl Flow {
@@ -288,6 +292,8 @@ impl Expander<'_> {
             jitter: Span::ZERO,
             stop: None,
             messages: 0,
+            nagle: self.experiment.tcp.tcp.nagle,
+            interactive: self.experiment.tcp.tcp.interactive,
         };
         Ok(pairs.iter().zip(controls).map(flow).collect())
     }

@@ -1,4 +1,4 @@
-"""Flows over time: their throughput, and how far they have come."""
+"""Flows over time: their throughput, and how far they have come (sequence plots)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +13,40 @@ from firstlight.claims.measures.units import in_us
 from firstlight.claims.outcome import Measured
 from firstlight.figures.style import Figure, draw, legend_above, ramp
 from firstlight.runs.result import Result
+
+MOST_FLOWS = 7
+"""Largest number of flows of one run that a figure shows."""
+
+
+def flows_figure(result: Result) -> Figure:
+    """Throughput of each flow of one run against time, and what it has delivered in order."""
+    received = result.table("throughput").groupby("flow")["goodput_gbps"].sum().sort_values(kind="stable")
+    ranks = np.unique(np.linspace(0, len(received) - 1, MOST_FLOWS).round().astype(int))
+    shown = sorted(received.index[ranks])
+    rates = throughput(result).fillna(0.0)
+    end = float(result.manifest["elapsed_us"])
+    ends = result.table("flows").set_index("id")
+
+    def paint(canvas: Canvas) -> None:
+        top, bottom = canvas.subplots(2, 1, sharex=True)
+        for flow, color in zip(shown, ramp(len(shown)), strict=True):
+            delivered = progress(result, {"id": flow})
+            name = f"host{ends.src[flow]} to host{ends.dst[flow]}"
+            top.plot(rates.index / 1e3, rates[flow], color=color, lw=1.0, label=name)
+            times = [*delivered.index / 1e3, max(end, delivered.index[-1]) / 1e3]
+            reached = [*delivered / 1e6, delivered.iloc[-1] / 1e6]
+            bottom.step(times, reached, where="post", color=color, lw=1.2)
+        top.set_ylabel("Throughput\n(Gb/s)")
+        bottom.set_ylabel("Delivered in order\n(MB)")
+        bottom.set_xlabel("Time (ms)")
+        for axes in (top, bottom):
+            axes.set_ylim(bottom=0)
+            axes.margins(x=0.01)
+        legend_above(canvas, top)
+
+    caption = "Throughput of flows, and what they have delivered in order: a pause is level"
+    of = f"{len(shown)} of {len(received)} flows, from the one that received least to that with most"
+    return draw("flows", f"{caption}{f'; {of}' if len(shown) < len(received) else ''}.", (7.2, 4.4), paint)
 
 
 def throughputs(measured: Measured, plot: Plot) -> Figure:

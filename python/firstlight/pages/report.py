@@ -18,6 +18,7 @@ from firstlight.errors import ResultError
 from firstlight.figures import comparison as overlaid
 from firstlight.figures.account import account_figure, has_account, sweep_account_figure
 from firstlight.figures.circuits import circuits_figure
+from firstlight.figures.flows import flows_figure
 from firstlight.figures.gallery import figures
 from firstlight.figures.panels import packed
 from firstlight.figures.pauses import pauses_figure
@@ -219,6 +220,8 @@ def write_result(result: Result) -> Path:
         drawn.append(series_figure(result))
     if "latency" in result.tables and len(result.latency):
         drawn.append(latency_figure(result))
+    if "throughput" in result.tables and len(result.table("throughput")):
+        drawn.append(flows_figure(result))
     if "circuits" in result.tables and len(result.circuits):
         drawn.append(circuits_figure(result))
     if "jobs" in result.tables and result.jobs["duration_us"].notna().any():

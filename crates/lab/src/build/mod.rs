@@ -11,7 +11,7 @@ pub use timeline::{PathStep, Timeline, TimelineRequest};
 use crate::error::LabError;
 use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, SeriesConfig, WatchConfig, World};
 use firstlight_spec::{Flow, HostKind, Network, Probe, Spec};
-use firstlight_transport::{CcConfig, cc::NewRenoConfig};
+use firstlight_transport::{CcConfig, TcpConfig, cc::NewRenoConfig};
 
 /// Most changes of rates that a result keeps for all hosts together.
 const MOST_CHANGES: usize = 1_000_000;
@@ -60,7 +60,7 @@ fn flow_config(spec: &Spec, number: usize, flow: &Flow) -> FlowConfig {
     FlowConfig {
         src: flow.src,
         dst: flow.dst,
-        tcp: spec.tables.tcp.tcp,
+        tcp: TcpConfig { nagle: flow.nagle, interactive: flow.interactive, ..spec.tables.tcp.tcp },
         // The world does not use the congestion control of a Linux host.
         cc: flow.cc.simulated().cloned().unwrap_or(CcConfig::NewReno(NewRenoConfig {})),
         size: flow.size,

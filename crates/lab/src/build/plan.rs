@@ -89,8 +89,8 @@ fn flow_plan(spec: &Spec, linux: &Linux, number: usize, flow: &Flow, report: &Fl
         class: flow.class,
         size: flow.size.map(Bytes::get),
         stop: flow.stop.map(|stop| nanoseconds(spec, stop)),
-        nagle: spec.tables.tcp.tcp.nagle,
-        interactive: spec.tables.tcp.tcp.interactive,
+        nagle: flow.nagle,
+        interactive: flow.interactive,
         start: (flow.messages == 0).then(|| report.start.whole_ns()),
     }
 }

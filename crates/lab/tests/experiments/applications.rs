@@ -119,6 +119,11 @@ fn a_request_in_two_pieces_stalls_by_nagles_algorithm() {
     let answering = ("tcp.interactive", "true");
     let stalled = times(&[nagle, answering]);
     assert!(stalled[20..].iter().all(|time| (36_000.0..45_000.0).contains(time)), "{stalled:?}");
+    assert_eq!(
+        times(&[("workload.0.nagle", "true"), ("workload.0.interactive", "true")]),
+        stalled,
+        "the workload's own"
+    );
     let pushed = times(&[answering]);
     assert!(pushed.iter().all(|time| *time < 100.0), "{pushed:?}");
     let two_round_trips = times(&[nagle]);

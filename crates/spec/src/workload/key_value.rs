@@ -40,10 +40,16 @@ pub struct KeyValue {
     /// Size of a request.
     #[serde(default = "request")]
     pub request: Bytes,
-    /// So much of a request is written by itself, before the rest of it. With `tcp.nagle` the rest waits until that is
+    /// So much of a request is written by itself, before the rest of it. With `nagle` the rest waits until that is
     /// acknowledged.
     #[schemars(extend("x-above" = "0B", "x-without" = "a request is written at once"))]
     pub header: Option<Bytes>,
+    /// What `tcp.nagle` is for the connections of this workload.
+    #[schemars(extend("x-without" = "that of `tcp.nagle`"))]
+    pub nagle: Option<bool>,
+    /// What `tcp.interactive` is for the connections of this workload.
+    #[schemars(extend("x-without" = "that of `tcp.interactive`"))]
+    pub interactive: Option<bool>,
     /// The least time from the start of a read to that of the next one.
     #[schemars(extend("x-above" = "0s", "x-without" = "a read follows the one before at once"))]
     pub interval: Option<Span>,
@@ -101,7 +107,12 @@ impl Workload for KeyValue {
                 before = Some(self.read(&mut graph, &mut open, client, &others, (before, start)));
             }
         }
-        graph.expansion()
+        let mut expansion = graph.expansion()?;
+        for flow in &mut expansion.flows {
+            flow.nagle = self.nagle.unwrap_or(flow.nagle);
+            flow.interactive = self.interactive.unwrap_or(flow.interactive);
+        }
+        Ok(expansion)
     }
 }
 

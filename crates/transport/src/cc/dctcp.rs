@@ -7,7 +7,7 @@
 //!
 //! RFC 8257 ends at a window of one or two packets. With `paced_floor` it goes on below one, as in Swift (Kumar et al.,
 //! SIGCOMM 2020, algorithm 1): cwnd packets per round trip become one packet every RTT / cwnd, and an unmarked ACK adds
-//! one packet to the window.
+//! one packet to the window. Whole packets that a mark takes away are then rounded up.
 
 use super::{Ack, CongestionControl, ControllerConfig, EcnUse, ModuleParameter, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Bytes, Span};
@@ -125,8 +125,10 @@ impl CongestionControl for Dctcp {
         if !marked {
             return self.reno.ssthresh(window, marked);
         }
-        // Whole packets are taken away, as Linux rounds.
-        let excess = u64::from(window.cwnd) * u64::from(self.alpha) / u64::from(2 * ONE);
+        // Whole packets are taken away, as Linux rounds: of two packets none unless all are marked. Where windows fall
+        // below one packet this is rounded up, else a few flows keep two packets and all others starve.
+        let (excess, whole) = (u64::from(window.cwnd) * u64::from(self.alpha), u64::from(2 * ONE));
+        let excess = if self.paced_floor < 1.0 { excess.div_ceil(whole) } else { excess / whole };
         (window.cwnd - excess as u32).max(window.floor)
     }
 
@@ -175,6 +177,17 @@ mod tests {
         // Above one packet nothing is paced.
         let mut dctcp = Dctcp::new(config, Span::ZERO);
         assert_eq!((dctcp.ssthresh(&Window { cwnd: 2, ..window }, true), dctcp.pace(mtu)), (1, Span::ZERO));
+    }
+
+    /// Half of the packets are marked, so that a mark takes a quarter of two packets.
+    #[test]
+    fn of_two_packets_a_mark_takes_one_where_windows_fall_below_one() {
+        let window = Window { floor: 1, ..Window::new(2) };
+        let after = |paced_floor| {
+            let config = DctcpConfig { initial_alpha: 0.5, paced_floor, ..DctcpConfig::default() };
+            Dctcp::new(config, Span::ZERO).ssthresh(&window, true)
+        };
+        assert_eq!((after(1.0), after(0.001)), (2, 1));
     }
 
     #[test]

@@ -18,6 +18,7 @@ from firstlight.claims.measures import (
     programs,
     queues,
     throughput,
+    writes,
 )
 from firstlight.runs.result import Result
 
@@ -33,6 +34,7 @@ FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (
     jobs.metrics,
     ladder.metrics,
     programs.metrics,
+    writes.metrics,
 )
 
 
