@@ -162,7 +162,7 @@ impl Reassembly {
         if is_new { Arrival::OutOfOrder } else { Arrival::Duplicate { beyond: true } }
     }
 
-    /// Whether what starts at `start` joins the run before it, and is not compared with one that starts there too first.
+    /// Whether what starts at `start` joins the run before it, and is not first compared with one that starts there.
     fn joins_first(&self, start: u64) -> bool {
         let at = self.runs.partition_point(|run| run.start < start);
         let repeats = self.runs.get(at).is_some_and(|after| after.start == start);

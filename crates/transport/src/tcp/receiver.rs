@@ -580,8 +580,8 @@ impl Receiver {
         }
     }
 
-    /// Follows the marks. The segment is from offset `start` to `end`. As in Linux the mark of one that has arrived before
-    /// says nothing.
+    /// Follows the marks. The segment is from offset `start` to `end`. As in Linux the mark of a duplicate says
+    /// nothing.
     fn on_ecn(&mut self, p: TcpSegment<'_>, start: u64, end: u64, terms: &Terms) {
         let is_old = end <= self.stream.next();
         let marked = p.ecn() == Ecn::Ce;
