@@ -197,7 +197,7 @@ pub trait CongestionControl {
     /// A reduction is over, and the window has become the threshold.
     fn on_reduced(&mut self, _window: &mut Window) {}
 
-    /// Data are sent `now` where none is in flight, or again where all are lost: nothing was sent since `last_sent`. New
+    /// Data are sent `now` where none is in flight, or again where all are lost. The last were sent at `last_sent`; new
     /// data start at stream offset `next`.
     fn on_resume(&mut self, _now: Time, _last_sent: Time, _next: u64) {}
 

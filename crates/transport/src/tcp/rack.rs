@@ -102,15 +102,19 @@ impl Sender {
         self.rack.newest = None;
     }
 
-    /// A DSACK tells of needless copies of what is reported, but not yet acknowledged: originals that came late.
+    /// A DSACK reports needless copies of what earlier ACKs have reported but not acknowledged: originals came late.
+    /// Returns where the first of these starts; [`u64::MAX`] if there is none.
     #[cold]
-    pub(crate) fn rack_found_needless(&mut self, (start, end): (u64, u64)) {
+    pub(crate) fn rack_found_needless(&self, (start, end): (u64, u64)) -> u64 {
         let first = self.board.index_from(start);
-        let came_late = |s: &&Segment| {
-            s.start < self.rack.highest && s.marks.has(Mark::SACKED) && s.marks.has(Mark::EVER_RETRANSMITTED)
-        };
-        if let Some(oldest) = self.board.iter().skip(first).take_while(|s| s.end() <= end).find(came_late) {
-            self.rack.late = self.rack.late.min(oldest.start);
+        let came_late = |s: &&Segment| s.marks.has(Mark::SACKED) && s.marks.has(Mark::EVER_RETRANSMITTED);
+        self.board.iter().skip(first).take_while(|s| s.end() <= end).find(came_late).map_or(u64::MAX, |s| s.start)
+    }
+
+    /// What starts at `start` came after what was sent later, if that was delivered.
+    pub(crate) fn rack_came_late(&mut self, start: u64) {
+        if start < self.rack.highest {
+            self.rack.late = self.rack.late.min(start);
         }
     }
 

@@ -230,6 +230,7 @@ impl Sender {
         let within = |outer: (u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
         let duplicate = first.1 <= ack || blocks.get(1).is_some_and(|&second| within(second));
         let duplicate = duplicate && self.on_duplicate(first, mss, news);
+        let needless = if duplicate && first.1 > self.una { self.rack_found_needless(first) } else { u64::MAX };
         // As in Linux, in their order.
         let blocks = &mut blocks[usize::from(duplicate)..];
         blocks.sort_unstable();
@@ -238,9 +239,7 @@ impl Sender {
                 self.sack_range(start, end, now, news);
             }
         }
-        if duplicate && first.1 > self.una {
-            self.rack_found_needless(first);
-        }
+        self.rack_came_late(needless);
     }
 
     /// A needless copy counts as delivered. As in Linux a report counts for nothing where it is empty, larger than the
@@ -470,9 +469,10 @@ impl Sender {
         }
     }
 
-    /// The echoed timestamp is older than the first retransmission: the original had arrived (Eifel).
+    /// The echoed timestamp is older than the first retransmission: the original had arrived (Eifel). As in Linux the
+    /// same is concluded where nothing was sent again yet.
     fn copy_was_needless(&self, tsecr: u32) -> bool {
-        self.first_retransmit_ts != 0 && is_older(tsecr, self.first_retransmit_ts)
+        self.first_retransmit_ts == 0 || is_older(tsecr, self.first_retransmit_ts)
     }
 
     fn may_undo(&self, tsecr: u32) -> bool {

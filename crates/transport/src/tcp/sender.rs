@@ -336,6 +336,9 @@ impl Sender {
 
     fn next_segment(&mut self, now: Time, terms: &Terms) -> Option<Outgoing> {
         self.pacer.wake = Time::MAX;
+        // As in Linux, when a packet has left the interface copies go first, also while F-RTO waits for an ACK.
+        let woken = self.small_queue.waits && self.small_queue.wake <= now;
+        self.new_data_first &= !woken;
         if self.queue.attempt == Attempt::None && self.small_queue.wake <= now {
             // A packet has left the interface: whatever the program has asked for, it does not hold any more.
             self.queue.attempt = Attempt::Usual;
@@ -369,7 +372,7 @@ impl Sender {
             self.frto = false;
         }
         if self.phase >= Phase::Recovery
-            && !(self.frto && self.next > self.phase_end)
+            && (woken || !(self.frto && self.next > self.phase_end))
             && let Some(i) = self.board.next_lost()
             && !self.copy_waits_for_interface(i, now, terms)
         {
