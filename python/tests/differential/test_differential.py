@@ -1,5 +1,6 @@
 """The tool that invents experiments, and a few of them with packets that are equal on both kinds of hosts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -254,13 +255,13 @@ VARIANTS = [
 ]
 
 
-def shows_the_same(file: str, given: dict[str, object], until: float, tmp_path: Path) -> int:
+def shows_the_same(file: str, given: Mapping[str, object], until: float, tmp_path: Path) -> int:
     """Checks what each host sends and gets before ``until``, in seconds, on both kinds. Returns how much."""
     sides = []
     for on in KINDS:
-        given = {**given, "measure.capture_side": "both", "hosts.kind": on}
+        keys = {**given, "measure.capture_side": "both", "hosts.kind": on}
         path = Path(__file__).parents[3] / "experiments/etalon" / file / "experiment.toml"
-        capture = firstlight.run(path, given, out=tmp_path / on, capture=True).capture
+        capture = firstlight.run(path, keys, out=tmp_path / on, capture=True).capture
         assert isinstance(capture, Path)
         rows = [(at, host, ip) for at, host, ip in trace.packets(capture) if at < until]
         seen = [(host, ip.len, ip.data.flags, ip.data.win) for _, host, ip in rows]
