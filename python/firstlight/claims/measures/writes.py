@@ -34,7 +34,7 @@ def metrics(result: Result) -> dict[str, float]:
 
 def _bulk_reads(result: Result) -> list[tuple[str, dict[str, str]]]:
     """The name and the keys of each workload of bulk reads."""
-    tables = enumerate(result.manifest["spec"].get("workload", []))
+    tables = enumerate(result.manifest.get("spec", {}).get("workload", []))
     return [
         (keys.get("name", f"workload.{i}"), keys) for i, keys in tables if keys.get("kind") == "key_value"
     ]
