@@ -200,8 +200,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any order of additions and removals keeps the nodes' order and the colours' rules; of two neighbours the one
-        /// that is nearer to the root is met first.
+        /// Any order of additions and removals keeps the nodes' order and the colours' rules.
+        /// Of two neighbours a search meets the one nearer to the root first.
         #[test]
         fn stays_balanced(steps in prop::collection::vec((any::<prop::sample::Index>(), 0..4u8), 1..200)) {
             let (mut tree, mut order) = (Descent::new(), Vec::new());
