@@ -135,7 +135,17 @@ def test_an_application_in_a_file_beside_the_experiment_is_replayed(
     assert 1_000 < took["linux"] == pytest.approx(took["simulated"], rel=0.05)
 
 
-TWO_PIECES = """
+REQUESTS = """
+kind = "key_value"
+reads = 8
+values = 1
+size = "100B"
+request = "1000B"
+header = "100B"
+interval = "99ms"
+"""
+
+TWO_PIECES = f"""
 duration = "1s"
 
 [fabric]
@@ -148,30 +158,17 @@ rate = "10Gbps"
 
 [[workload]]
 name = "stalled"
-kind = "key_value"
 from = "host1"
 to = "host0"
-reads = 8
-values = 1
-size = "100B"
-request = "1000B"
-header = "100B"
-interval = "99ms"
 nagle = true
 interactive = true
-
+{REQUESTS}
 [[workload]]
 name = "quick"
-kind = "key_value"
 from = "host3"
 to = "host2"
-reads = 8
-values = 1
-size = "100B"
-request = "1000B"
-header = "100B"
-interval = "99ms"
-# {folder}
+{REQUESTS}
+# {{folder}}
 """
 
 
