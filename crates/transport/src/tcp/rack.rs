@@ -153,8 +153,9 @@ impl Sender {
         }
     }
 
-    /// Section 6.2, step 4: adapts the reordering window, at an ACK that reports something new. As in Linux a duplicate
-    /// says nothing of a window that was widened after the packets were sent that this ACK reports.
+    /// Section 6.2, step 4: adapts the reordering window, at an ACK that reports something new. A duplicate says
+    /// nothing of a window that was widened after the packets were sent that this ACK reports (expected of Linux, not
+    /// shown by a packet yet).
     pub(crate) fn rack_adapt(&mut self, now: Time) {
         let Some(newest) = self.rack.newest else { return };
         if std::mem::take(&mut self.rack.duplicate_seen) && newest >= self.rack.widened {
