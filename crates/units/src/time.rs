@@ -45,12 +45,12 @@ impl Time {
     /// What a clock of whole nanoseconds shows to a program that acts at this moment: a nanosecond that has begun has
     /// passed.
     pub const fn whole_ns(self) -> u64 {
-        self.0.div_ceil(Span::from_ns(1).0)
+        self.0.saturating_add(Span::from_ns(1).0 - 1) / Span::from_ns(1).0
     }
 
     /// What a clock of whole microseconds shows.
     pub const fn whole_us(self) -> u64 {
-        self.whole_ns() / 1000
+        self.0.saturating_add(Span::from_ns(1).0 - 1) / Span::from_us(1).0
     }
 }
 

@@ -249,9 +249,8 @@ impl AckPolicy {
     /// The longest delay of an ACK where the least timeout is set to be shorter: a tick less than that, as the peer is
     /// taken to have the same, and a tick at least.
     fn longest(&self, terms: &Terms) -> Span {
-        let least_timeout = self.ticks.whole(terms.rto_min).max(terms.tick * 2);
         let is_short = terms.rto_min < terms.delayed_ack * LONGEST_DELAY && !terms.tick.is_zero();
-        if is_short { least_timeout - terms.tick } else { Span::MAX }
+        if is_short { self.ticks.whole(terms.rto_min).max(terms.tick * 2) - terms.tick } else { Span::MAX }
     }
 
     /// A timer has expired.

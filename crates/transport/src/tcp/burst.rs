@@ -101,16 +101,16 @@ impl Sender {
         let (room, window) = (u64::from(room) * mss, self.window_end - self.next);
         let len = chunk.end - self.next;
         let usable = room.min(window);
-        if self.phase >= Phase::Recovery || now.whole_ns() > (self.last_sent + QUIET).whole_ns() || usable >= most {
+        if self.phase >= Phase::Recovery || usable >= most || (!last && usable >= len) {
             return false;
         }
-        if !last && usable >= len {
+        if now.whole_ns() > (self.last_sent + QUIET).whole_ns() {
             return false;
         }
         let whole = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);
         // The ACK of the oldest packet in flight may be too far to wait for it.
         let far = |srtt: Span| self.board.front().is_none_or(|oldest| oldest.sent + srtt > now + FAR.min(srtt / 2));
-        if usable >= whole / terms.stack.burst_share || self.rtt.smoothed().is_none_or(far) {
+        if whole < (usable + 1) * terms.stack.burst_share || self.rtt.smoothed().is_none_or(far) {
             return false;
         }
         if room < window {

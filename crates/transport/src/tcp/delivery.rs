@@ -116,7 +116,7 @@ impl DeliveryRate {
 
 impl Sender {
     /// Packet `i` of the scoreboard was sent, for the first time or again.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record_sent(&mut self, i: usize, now: Time, terms: &Terms) {
         if let Some(rate) = &mut self.delivery_rate {
             let extent = (self.burst_end - self.una).div_ceil(terms.mss.into());

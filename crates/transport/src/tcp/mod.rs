@@ -155,10 +155,15 @@ impl Connection {
         if self.state != State::Established || !teardown::is_plain(p.flags()) {
             return self.on_unusual(p, now);
         }
-        if !self.receiver.admits(p, &self.terms) || !self.sender.on_ack(p, now, &self.terms) {
+        if !self.receiver.admits(p, &self.terms) {
             return self.challenge(p, now);
         }
-        self.terms.bound(self.sender.peer_window);
+        if !self.sender.learns_nothing(p) {
+            if !self.sender.on_ack(p, now, &self.terms) {
+                return self.challenge(p, now);
+            }
+            self.terms.bound(self.sender.peer_window);
+        }
         self.receiver.on_timestamp(p, &self.terms);
         if p.is_data() && self.receiver.on_data(p, now, &self.terms, &self.sender.rtt) {
             self.on_end_of_stream(now);
@@ -203,17 +208,17 @@ impl Connection {
         if self.due != Due::Nothing || self.state < State::Established {
             return self.transmit_control(now, p);
         }
-        if self.sender.has_work()
+        let wants_ack = self.receiver.wants_ack();
+        if (!wants_ack || self.sender.has_work())
             && let Some(out) = self.sender.poll(now, &self.terms)
         {
             self.write_data(p, out, now);
             return true;
         }
-        if !self.receiver.wants_ack() {
-            return false;
+        if wants_ack {
+            self.write_pure_ack(p, now);
         }
-        self.write_pure_ack(p, now);
-        true
+        wants_ack
     }
 
     /// The packet that was written last is in the host's interface, and leaves it at `leaves`; [`Time::MAX`] where that

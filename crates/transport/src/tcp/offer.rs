@@ -343,7 +343,13 @@ impl Offer {
 
     /// The window that would be offered now, by a receiver of segments of `segment` bytes; in whole units of its field.
     pub(crate) fn select(&self, segment: u64) -> u64 {
-        self.affordable(segment).next_multiple_of(1 << self.scale)
+        self.in_whole_units(self.affordable(segment))
+    }
+
+    /// A window in whole units of its field, not less than it is.
+    const fn in_whole_units(&self, window: u64) -> u64 {
+        let part = (1 << self.scale) - 1;
+        (window + part) & !part
     }
 
     /// The window for which there is room.
@@ -368,12 +374,11 @@ impl Offer {
     /// The window field that goes with an acknowledgement of everything before `upto`, rounded so that the edge stays
     /// where it was at least.
     pub(crate) fn field(&mut self, upto: u64, segment: u64, shrinks: bool) -> u16 {
-        let unit = 1 << self.scale;
         let current = self.edge.saturating_sub(upto);
         let window = if shrinks {
-            self.affordable(segment) / unit * unit
+            self.affordable(segment) >> self.scale << self.scale
         } else {
-            self.select(segment).max(current).next_multiple_of(unit)
+            self.in_whole_units(self.affordable(segment).max(current))
         };
         self.offer(upto, window.min(u64::from(u16::MAX) << self.scale))
     }

@@ -341,7 +341,8 @@ impl Receiver {
         let memory = self.measure(p, terms);
         let kept = self.keep(start, len, memory, terms);
         let held = kept.memory;
-        if self.policy.held_until() <= Time::from_ns(now.whole_ns()) {
+        let held_until = self.policy.held_until();
+        if held_until < Time::MAX && held_until <= Time::from_ns(now.whole_ns()) {
             // The timer expires in the same nanosecond, and first.
             self.send_held_ack(next, terms);
         }
@@ -645,6 +646,18 @@ impl Receiver {
         }
     }
 
+    /// The acknowledgement that goes out before the one that is due now: what it acknowledges, its window field, and
+    /// what it reports, where these are settled.
+    #[cold]
+    fn take_earlier_ack(&mut self) -> (u64, Option<u16>, Option<Box<Report>>) {
+        if let Some(held) = self.held_ack.take() {
+            return (self.stream.next(), Some(held.0), Some(Box::new(held.1)));
+        }
+        let (upto, window) = self.ack_before_change.take().expect("one of the two is there");
+        self.ece = !self.ece;
+        (upto, window, self.report_before_change.take())
+    }
+
     /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
     /// room, SACK.
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
@@ -653,22 +666,11 @@ impl Receiver {
         if self.ece {
             p.insert_flags(TcpFlags::ECE);
         }
-        let held = self.held_ack.take();
-        let mut window = held.as_ref().map(|held| held.0);
-        let mut report = held.as_ref().map(|held| held.1);
-        let upto = match self.ack_before_change.take_if(|_| held.is_none()) {
-            Some((upto, before)) => {
-                self.ece = !self.ece;
-                window = before;
-                report = self.report_before_change.take().map(|report| *report);
-                upto
-            }
-            None => {
-                if held.is_none() {
-                    self.policy.on_sent(terms);
-                }
-                self.stream.next()
-            }
+        let (upto, window, report) = if self.held_ack.is_none() && self.ack_before_change.is_none() {
+            self.policy.on_sent(terms);
+            (self.stream.next(), None, None)
+        } else {
+            self.take_earlier_ack()
         };
         p.set_ack(self.map.wire(upto));
         p.set_window(window.unwrap_or_else(|| self.window_field(upto, terms)));
@@ -680,8 +682,11 @@ impl Receiver {
             self.sample = None;
         }
         if !p.is_data() {
-            let report = report.unwrap_or_else(|| self.stream.take_report(self.map));
-            let option = report.write(p);
+            let option = match report {
+                Some(report) => report.write(p),
+                None if self.stream.reports() => self.stream.take_report(self.map).write(p),
+                None => 0,
+            };
             p.add_options(option);
         }
         if upto == self.stream.next() && !self.unread.batch[1] {

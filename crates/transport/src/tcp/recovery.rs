@@ -37,19 +37,39 @@ struct News {
     original: bool,
     /// It acknowledged a packet that had been retransmitted.
     retransmitted: bool,
-    /// When the oldest and the newest of the newly acknowledged packets were sent (sent once, not SACKed before).
-    acked_sent: Option<(Time, Time)>,
+    /// When the newly acknowledged packets were sent (sent once, not SACKed before).
+    acked_sent: Extent,
     /// The same of the newly SACKed packets.
-    sacked_sent: Option<(Time, Time)>,
+    sacked_sent: Extent,
     /// It echoes congestion.
     marked: bool,
     /// The timer is to be armed anew.
     arm: bool,
 }
 
-fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
-    let (oldest, newest) = range.unwrap_or((sent, sent));
-    *range = Some((oldest.min(sent), newest.max(sent)));
+/// When the oldest and the newest of some packets were sent.
+#[derive(Clone, Copy)]
+struct Extent {
+    oldest: Time,
+    newest: Time,
+}
+
+impl Default for Extent {
+    /// There are no packets.
+    fn default() -> Self {
+        Extent { oldest: Time::MAX, newest: Time::ZERO }
+    }
+}
+
+impl Extent {
+    fn add(&mut self, sent: Time) {
+        self.oldest = self.oldest.min(sent);
+        self.newest = self.newest.max(sent);
+    }
+
+    fn is_empty(self) -> bool {
+        self.oldest > self.newest
+    }
 }
 
 /// Whether a timestamp is echoed, and older than another.
@@ -58,6 +78,21 @@ fn is_older(tsecr: u32, other: u32) -> bool {
 }
 
 impl Sender {
+    /// Whether data arrive that tell the sender nothing: nothing is in flight, and no packet before has acknowledged or
+    /// offered less.
+    #[inline]
+    pub(crate) fn learns_nothing(&self, p: TcpSegment<'_>) -> bool {
+        let offered = u64::from(p.window()) << self.window_scale;
+        p.is_data()
+            && p.sacks() == 0
+            && self.board.is_empty()
+            && p.ack() == self.map.wire(self.una)
+            && self.una + offered == self.window_end
+            && offered <= self.peer_window
+            && self.timer.purpose != Purpose::WindowProbe
+            && self.arm_from == Time::MAX
+    }
+
     /// An ACK arrived. False when it acknowledges what was never sent (RFC 5961,
     /// section 5.2): then nothing has changed.
     pub(crate) fn on_ack(&mut self, p: TcpSegment<'_>, now: Time, terms: &Terms) -> bool {
@@ -181,6 +216,7 @@ impl Sender {
 
     /// Removes what `ack` covers. Where it echoes a timestamp older than a copy, the original had arrived (RFC 8985,
     /// section 6.2, step 2).
+    #[inline(never)]
     fn on_cumulative(&mut self, ack: u64, tsecr: u32, now: Time, news: &mut News) {
         while let Some(&segment) = self.board.front() {
             if segment.end() > ack {
@@ -198,7 +234,7 @@ impl Sender {
             if segment.marks.has(Mark::EVER_RETRANSMITTED) {
                 news.retransmitted = true;
             } else if !sacked {
-                widen(&mut news.acked_sent, segment.sent);
+                news.acked_sent.add(segment.sent);
                 news.original |= segment.end() <= self.phase_end;
             }
             if let Some(rate) = &mut self.delivery_rate {
@@ -219,6 +255,7 @@ impl Sender {
     }
 
     /// Takes in the SACK blocks (RFC 2018) and finds duplicates reported in the first (RFC 2883, section 4).
+    #[inline(never)]
     fn on_sack(&mut self, p: TcpSegment<'_>, ack: u64, mss: u32, now: Time, news: &mut News) {
         let at = |wire| self.map.offset(wire, self.una);
         let mut blocks = [(0, 0); 3];
@@ -290,7 +327,7 @@ impl Sender {
                 news.delivered += 1;
                 news.sacked = true;
                 if !segment.marks.has(Mark::EVER_RETRANSMITTED) {
-                    widen(&mut news.sacked_sent, segment.sent);
+                    news.sacked_sent.add(segment.sent);
                     news.original |= segment.end() <= self.phase_end;
                 }
                 i += 1;
@@ -299,8 +336,8 @@ impl Sender {
             self.keep_reported_together(first, i);
         }
         // What was sent after the oldest segment's last transmission tells nothing of that one: leave its timer alone.
-        if let (Some((_, newest)), Some(front)) = (news.sacked_sent, self.board.front()) {
-            news.arm |= newest < front.sent;
+        if let Some(front) = self.board.front().filter(|_| !news.sacked_sent.is_empty()) {
+            news.arm |= news.sacked_sent.newest < front.sent;
         }
     }
 
@@ -321,14 +358,16 @@ impl Sender {
 
     /// Feeds the estimator; returns the round-trip time of the newest packet acknowledged.
     fn sample_rtt(&mut self, news: &News, tsecr: u32, now: Time, terms: &Terms) -> Option<Span> {
-        let acked = news.acked_sent.filter(|_| !news.retransmitted);
-        let [oldest, newest] = match (acked.or(news.sacked_sent), news.sacked_sent.or(acked)) {
-            (Some((oldest, _)), Some((_, newest))) => {
-                [Some(oldest), Some(newest)].map(|sent| sent.map(|sent| rtt::since(sent, now)))
-            }
+        let sacked = news.sacked_sent;
+        let acked = if news.retransmitted { Extent::default() } else { news.acked_sent };
+        let measured = |sent| Some(rtt::since(sent, now));
+        let [oldest, newest] = match (acked.is_empty(), sacked.is_empty()) {
+            (false, false) => [measured(acked.oldest), measured(sacked.newest)],
+            (false, true) => [measured(acked.oldest), measured(acked.newest)],
+            (true, false) => [measured(sacked.oldest), measured(sacked.newest)],
             // A retransmitted packet's echo still tells the time.
-            _ if news.advanced => [rtt::echoed(tsecr, now); 2],
-            _ => [None; 2],
+            (true, true) if news.advanced => [rtt::echoed(tsecr, now); 2],
+            (true, true) => [None; 2],
         };
         if let Some(newest) = newest {
             self.rtt.on_min_sample(newest);

@@ -63,6 +63,8 @@ pub(crate) struct Scoreboard {
     sacked: u32,
     lost: u32,
     retransmitted: u32,
+    /// Segments under way, and copies: neither reported, nor lost without a copy.
+    under_way: u32,
     /// No segment before this index is lost and not retransmitted.
     first_lost: usize,
     /// Segments of which duplicate acknowledgements tell that they have arrived, where there is no SACK to tell which.
@@ -92,7 +94,7 @@ impl Scoreboard {
 
     /// Packets believed to be in the network (RFC 6675's pipe).
     pub(crate) fn in_flight(&self) -> u32 {
-        (self.len() - self.sacked - self.lost + self.retransmitted).saturating_sub(self.duplicates)
+        self.under_way.saturating_sub(self.duplicates)
     }
 
     pub(crate) fn front(&self) -> Option<&Segment> {
@@ -109,28 +111,32 @@ impl Scoreboard {
 
     pub(crate) fn push(&mut self, segment: Segment) {
         self.segments.push_back(segment);
+        self.under_way += 1;
     }
 
     /// Removes the first segment: it is acknowledged.
     pub(crate) fn pop(&mut self) -> Option<Segment> {
         let segment = self.segments.pop_front()?;
         self.count(segment.marks, -1);
+        self.under_way -= 1;
         self.first_lost = self.first_lost.saturating_sub(1);
         Some(segment)
     }
 
     fn count(&mut self, marks: Mark, by: i32) {
-        if marks.0 == 0 {
+        if marks.0 & !Mark::LASTING == 0 {
             return;
         }
-        let add = |count: &mut u32, mark| {
+        let under_way = &mut self.under_way;
+        let mut add = |count: &mut u32, mark, sign: i32| {
             if marks.has(mark) {
                 *count = count.wrapping_add_signed(by);
+                *under_way = under_way.wrapping_add_signed(sign * by);
             }
         };
-        add(&mut self.sacked, Mark::SACKED);
-        add(&mut self.lost, Mark::LOST);
-        add(&mut self.retransmitted, Mark::RETRANSMITTED);
+        add(&mut self.sacked, Mark::SACKED, -1);
+        add(&mut self.lost, Mark::LOST, -1);
+        add(&mut self.retransmitted, Mark::RETRANSMITTED, 1);
     }
 
     fn set(&mut self, i: usize, marks: Mark) {
@@ -233,6 +239,7 @@ impl Scoreboard {
         let count = |mark| self.segments.iter().filter(|s| s.marks.has(mark)).count() as u32;
         assert_eq!((self.sacked, self.lost), (count(Mark::SACKED), count(Mark::LOST)), "scoreboard counts");
         assert_eq!(self.retransmitted, count(Mark::RETRANSMITTED), "retransmitted count");
+        assert_eq!(self.under_way, self.len() - self.sacked - self.lost + self.retransmitted, "under way");
         assert!(self.segments.iter().zip(self.segments.iter().skip(1)).all(|(a, b)| a.end() == b.start), "no gaps");
         assert!(!self.segments.iter().any(|s| s.marks.has(Mark::SACKED) && s.marks.has(Mark::LOST)), "sacked and lost");
     }

@@ -220,6 +220,7 @@ impl Sender {
 
     /// RFC 5681, section 4.1, and RFC 2861, section 3: after an idle time the window is halved for each timeout that
     /// has passed, down to the initial window. Both times are in whole ticks.
+    #[inline(never)]
     pub(crate) fn restart_after_idle(&mut self, now: Time, terms: &Terms) {
         if !terms.stack.restart_after_idle || !self.board.is_empty() || self.next <= 1 {
             return;
