@@ -223,6 +223,12 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.on_resume(now, last_sent, next),)*
                 }
             }
+            fn on_state(&mut self, open: bool, next: u64) {
+                match self {
+                    Controller::Own(c) => c.on_state(open, next),
+                    $(Controller::$Controller(c) => c.on_state(open, next),)*
+                }
+            }
             fn on_timeout(&mut self, window: &mut Window) {
                 match self {
                     Controller::Own(c) => c.on_timeout(window),

@@ -66,15 +66,14 @@ pub(super) struct RoundRtt {
     pub(super) samples: u32,
     /// The round trip ends when more than this stream offset is acknowledged.
     end: u64,
-    /// Nothing is known to be lost or out of order.
-    open: bool,
-    /// The round trips count for the window: since nothing is lost or out of order, or since nothing was in flight.
-    counts: bool,
+    /// The round trips count for the window: nothing is known to be lost or out of order, or nothing was in flight since
+    /// that was last found.
+    pub(super) counts: bool,
 }
 
 impl Default for RoundRtt {
     fn default() -> Self {
-        RoundRtt { base: Span::MAX, min: Span::MAX, samples: 0, end: 0, open: true, counts: true }
+        RoundRtt { base: Span::MAX, min: Span::MAX, samples: 0, end: 0, counts: true }
     }
 }
 
@@ -89,7 +88,6 @@ impl RoundRtt {
 
     /// Adds the sample of an ACK, if it has one.
     pub(super) fn on_ack(&mut self, ack: &Ack) {
-        self.close(ack);
         if let Some(rtt) = ack.rtt {
             self.add(rtt);
         }
@@ -102,25 +100,12 @@ impl RoundRtt {
         self.begin(next);
     }
 
-    /// Takes in what an ACK that lets the window grow has found. Returns whether the round trips count.
-    pub(super) fn on_growth(&mut self, ack: &Ack) -> bool {
-        if ack.open && !self.open {
-            self.begin(ack.next);
-            (self.open, self.counts) = (true, true);
+    /// The state of congestion has changed, `open` or not: only with an open one the round trips count.
+    pub(super) fn on_state(&mut self, open: bool, next: u64) {
+        self.counts = open;
+        if open {
+            self.begin(next);
         }
-        self.close(ack);
-        self.counts
-    }
-
-    fn close(&mut self, ack: &Ack) {
-        if self.open && !ack.open {
-            self.on_timeout();
-        }
-    }
-
-    /// All that is in flight counts as lost.
-    pub(super) fn on_timeout(&mut self) {
-        (self.open, self.counts) = (false, false);
     }
 
     /// Whether this ACK ends the round trip.

@@ -106,12 +106,12 @@ impl CongestionControl for Vegas {
         self.rtt.on_resume(next);
     }
 
-    fn on_timeout(&mut self, _window: &mut Window) {
-        self.rtt.on_timeout();
+    fn on_state(&mut self, open: bool, next: u64) {
+        self.rtt.on_state(open, next);
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        if !self.rtt.on_growth(ack) {
+        if !self.rtt.counts {
             self.reno.grow(window, ack);
         } else if self.rtt.ends(ack) {
             self.end_round(window, ack);

@@ -86,14 +86,13 @@ impl CongestionControl for Veno {
         self.due = true;
     }
 
-    fn on_timeout(&mut self, _window: &mut Window) {
-        self.rtt.on_timeout();
+    fn on_state(&mut self, open: bool, next: u64) {
+        self.rtt.on_state(open, next);
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        let open = self.rtt.on_growth(ack);
         let rtt = std::mem::replace(&mut self.rtt.min, Span::MAX);
-        if !open || self.samples < ENOUGH {
+        if !self.rtt.counts || self.samples < ENOUGH {
             return self.reno.grow(window, ack);
         }
         self.waiting = self.waiting_in_halves(window.cwnd, rtt);

@@ -99,12 +99,11 @@ impl CongestionControl for Yeah {
         self.rtt.on_resume(next);
     }
 
-    fn on_timeout(&mut self, _window: &mut Window) {
-        self.rtt.on_timeout();
+    fn on_state(&mut self, open: bool, next: u64) {
+        self.rtt.on_state(open, next);
     }
 
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
-        self.rtt.on_growth(ack);
         let mut acked = ack.delivered;
         if window.in_slow_start() {
             acked = window.slow_start(acked);

@@ -6,6 +6,12 @@ use super::terms::Terms;
 use crate::cc::CongestionControl;
 
 impl Sender {
+    /// The sender is in this phase now.
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.cc.on_state(phase == Phase::Open, self.next);
+    }
+
     /// Begins a reduction: asks the controller for the threshold and starts the count.
     pub(crate) fn begin_reduction(&mut self, phase: Phase, marked: bool) {
         self.phase_end = self.next;
@@ -15,7 +21,7 @@ impl Sender {
         self.prr_delivered = 0;
         self.prr_out = 0;
         self.window.ssthresh = self.cc.ssthresh(&self.window, marked);
-        self.phase = phase;
+        self.enter(phase);
         if self.marks_mean_congestion() {
             self.cwr_due = true;
         }

@@ -405,7 +405,7 @@ impl Sender {
                 // One more than the phase's data, so that CWR has reached the receiver.
                 Phase::Reduced if self.una > self.phase_end => {
                     self.end_reduction();
-                    self.phase = Phase::Open;
+                    self.enter(Phase::Open);
                 }
                 Phase::Recovery if terms.sack || self.una > self.phase_end => {
                     self.board.duplicates = 0;
@@ -472,7 +472,7 @@ impl Sender {
         let quiet = board.sacked() + board.duplicates + board.lost() + board.retransmitted() == 0;
         let phase = if quiet { Phase::Open } else { Phase::Disorder };
         if self.phase != phase {
-            self.phase = phase;
+            self.enter(phase);
             self.phase_end = self.next;
         }
     }
@@ -483,7 +483,7 @@ impl Sender {
         self.watch_for_undo();
         if self.in_reduction() {
             // It ends where the reduction ends.
-            self.phase = Phase::Recovery;
+            self.enter(Phase::Recovery);
         } else {
             if !marked {
                 self.prior_ssthresh = Some(self.current_ssthresh());
@@ -549,7 +549,7 @@ impl Sender {
             self.rack_recovery_ended();
         }
         self.frto = false;
-        self.phase = Phase::Open;
+        self.enter(Phase::Open);
     }
 
     /// An ACK after a timeout (RFC 5682, section 3.1, steps 2 and 3).
@@ -581,7 +581,7 @@ impl Sender {
         self.undo(true);
         self.retries = 0;
         self.frto = false;
-        self.phase = Phase::Open;
+        self.enter(Phase::Open);
     }
 
     /// The timer expired.
@@ -638,7 +638,7 @@ impl Sender {
         }
         self.window.cwnd = self.board.in_flight() + 1;
         self.window.credit = 0;
-        self.phase = Phase::Loss;
+        self.enter(Phase::Loss);
         self.phase_end = self.next;
         self.probe_end = None;
         self.new_data_first = false;
