@@ -12,8 +12,9 @@
 //! Measured on Linux 7.2, and done here:
 //! - A sample takes at least 50 ms, as long as the longest round trips that its authors had. On paths of 100 us it
 //!   covers hundreds of round trips.
-//! - AckedCount is the paper's to the letter: an ACK of one packet counts for one, and nothing is deducted for it. An
-//!   ACK that header prediction takes counts for all its packets.
+//! - AckedCount is the paper's to the letter, in bytes: an ACK of at most one packet counts for what it acknowledges, and
+//!   nothing is deducted for it. An ACK that header prediction takes counts for all that it acknowledges. The first ACK
+//!   of data counts for nothing.
 //! - Samples pass a filter twice, each with a gain of 1/8, so that the estimate lags: a slow start of 230 ms to 527
 //!   packets on a path of 167 ended with a threshold of 13.
 //! - While lost packets are repaired the threshold is Reno's, half the window. It becomes B RTTmin at the end of the
@@ -43,13 +44,17 @@ impl ControllerConfig for WestwoodConfig {
 /// The state of Westwood+.
 #[derive(Clone, Debug)]
 pub struct Westwood {
-    /// Packets per second after one filter and after both; `None` before the first sample.
+    /// Bytes per second after one filter and after both; `None` before the first sample.
     bandwidth: Option<(f64, f64)>,
-    /// The current sample: its start and its packets.
+    /// The current sample: its start and its bytes.
     since: Time,
-    delivered: u32,
-    /// Packets that duplicate ACKs have counted and no cumulative one has.
-    accounted: u32,
+    delivered: u64,
+    /// The stream offset that the last ACK acknowledged; `None` before the first of data.
+    una: Option<u64>,
+    /// Bytes that duplicate ACKs have counted and no cumulative one has.
+    accounted: u64,
+    /// Bytes of a packet.
+    mss: u32,
     rtt: Span,
     min_rtt: Span,
     /// The smallest round-trip time is to be measured anew.
@@ -65,7 +70,9 @@ impl Westwood {
             bandwidth: None,
             since: Time::ZERO,
             delivered: 0,
+            una: None,
             accounted: 0,
+            mss: 1,
             rtt: Span::ZERO,
             min_rtt: Span::MAX,
             renew: false,
@@ -77,23 +84,28 @@ impl Westwood {
     /// B RTTmin in whole packets.
     fn bandwidth_delay(&self, window: &Window) -> u32 {
         let Some((_, bandwidth)) = self.bandwidth else { return window.floor };
-        ((bandwidth * in_ticks(self.min_rtt, self.tick).as_secs_f64()) as u32).max(window.floor)
+        ((bandwidth * in_ticks(self.min_rtt, self.tick).as_secs_f64() / f64::from(self.mss)) as u32).max(window.floor)
     }
 
-    /// The packets that an ACK counts for, by AckedCount.
-    fn count(&mut self, ack: &Ack) -> u32 {
-        match ack.advanced {
-            0 => self.accounted += 1,
-            1 => {}
-            packets if ack.predicted => return packets,
-            packets if self.accounted < packets => return packets - std::mem::take(&mut self.accounted),
-            packets => self.accounted -= packets,
+    /// The bytes that an ACK counts for, by AckedCount.
+    fn count(&mut self, ack: &Ack) -> u64 {
+        let Some(before) = self.una else {
+            self.una = (ack.advanced > 0).then_some(ack.una);
+            return 0;
+        };
+        self.una = Some(ack.una);
+        let packet = u64::from(ack.mss);
+        match ack.una - before {
+            0 => self.accounted += packet,
+            bytes if bytes <= packet || ack.predicted => return bytes,
+            bytes if self.accounted < bytes => return bytes - std::mem::take(&mut self.accounted),
+            bytes => self.accounted -= bytes,
         }
-        1
+        packet
     }
 
     fn end_sample(&mut self, now: Time) {
-        let sample = f64::from(self.delivered) / now.saturating_since(self.since).as_secs_f64();
+        let sample = self.delivered as f64 / now.saturating_since(self.since).as_secs_f64();
         self.bandwidth = Some(match self.bandwidth {
             None => (sample, sample),
             Some((once, twice)) => {
@@ -123,6 +135,7 @@ impl CongestionControl for Westwood {
         if now.saturating_since(self.since) > least {
             self.end_sample(now);
         }
+        self.mss = ack.mss;
         self.delivered += self.count(ack);
     }
 
@@ -149,13 +162,18 @@ impl CongestionControl for Westwood {
 mod tests {
     use super::*;
 
-    /// AckedCount by hand.
+    /// AckedCount by hand, in packets of 10 bytes.
     #[test]
     fn counts_what_duplicates_have_not_counted() {
         let mut westwood = Westwood::new(WestwoodConfig {}, Span::ZERO);
-        let mut count = |advanced, predicted| westwood.count(&Ack { advanced, predicted, ..Ack::default() });
-        assert_eq!([0, 0, 1, 5].map(|advanced| count(advanced, false)), [1, 1, 1, 3], "one packet deducts nothing");
-        assert_eq!([0, 0, 0, 2].map(|advanced| count(advanced, false)), [1, 1, 1, 1], "all was counted before");
-        assert_eq!([count(2, true), count(3, false)], [2, 2], "a predicted ACK deducts nothing");
+        let mut una = 1;
+        let mut count = |bytes: u64, predicted| {
+            una += bytes;
+            westwood.count(&Ack { advanced: bytes.div_ceil(10) as u32, una, mss: 10, predicted, ..Ack::default() })
+        };
+        assert_eq!([0, 20].map(|bytes| count(bytes, true)), [0, 0], "the first ACK of data and what comes before it");
+        assert_eq!([0, 0, 4, 44].map(|bytes| count(bytes, false)), [10, 10, 4, 24], "up to a packet deducts nothing");
+        assert_eq!([0, 0, 0, 20].map(|bytes| count(bytes, false)), [10; 4], "all was counted before");
+        assert_eq!([count(20, true), count(30, false)], [20, 20], "a predicted ACK deducts nothing");
     }
 }
