@@ -64,7 +64,7 @@ def shows(claim: Claim, cause: str) -> bool:
         *(f'"{curve.name}"' for curve in claim.curves),
         *(f"`firstlight reproduce {c.folder.name}" for c in CLAIMS),
     ]
-    files = re.findall(r"`[^`]*?(experiments/\S+?\.(?:toml|py))\b[^`]*`", cause)
+    files = re.findall(r"`[^`]*?((?:experiments|crates)/\S+?\.(?:toml|py|rs))\b[^`]*`", cause)
     return any(name in cause for name in names) or any((ROOT / file).is_file() for file in files)
 
 
