@@ -1,6 +1,7 @@
 """Verdicts are those that the READMEs of claims record: the whole quick set is run on simulated hosts."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -45,13 +46,26 @@ def test_verdicts_are_those_in_the_readme(scores: dict[str, Score], name: str) -
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.name))
-def test_a_contradicted_claim_names_an_experiment_that_shows_the_cause(claim: Claim) -> None:
+def test_a_contradicted_statement_names_an_experiment_that_shows_the_cause(claim: Claim) -> None:
     text = (claim.folder / "README.md").read_text()
-    found = [verdicts.recorded(text, hosts)[0] for hosts in HOSTS]
-    if any(verdict.startswith("contradicted") for verdict in found):
-        assert any(f'"{curve.name}"' in claim.cause for curve in claim.curves), (
-            "claim.toml: write the cause, and name the curve that shows it"
-        )
+    for hosts in HOSTS:
+        for statement, verdict in zip(claim.statements, verdicts.recorded(text, hosts)[1], strict=False):
+            if verdict == "contradicted":
+                assert shows(claim, statement.cause), (
+                    f"{statement.quote[:40]}: write its cause, and what shows it (a curve, a "
+                    "claim, a command)"
+                )
+                assert f"Cause: {statement.cause}" in " ".join(text.split()), "`make docs`"
+
+
+def shows(claim: Claim, cause: str) -> bool:
+    """Whether a cause names an experiment that is there: a curve, another claim, or a command on a file."""
+    names = [
+        *(f'"{curve.name}"' for curve in claim.curves),
+        *(f"`firstlight reproduce {c.folder.name}" for c in CLAIMS),
+    ]
+    files = re.findall(r"`[^`]*?((?:experiments|crates)/\S+?\.(?:toml|py|rs))\b[^`]*`", cause)
+    return any(name in cause for name in names) or any((ROOT / file).is_file() for file in files)
 
 
 def test_the_report_of_all_claims_has_every_figure_and_can_be_mailed(done: reproduce.Reproduction) -> None:

@@ -240,12 +240,16 @@ def test_records_have_the_verdicts_that_were_found(folder: Path) -> None:
         verdicts.recorded(readme, "linux")
 
 
-def test_a_contradicted_claim_has_its_cause_in_the_record_and_the_scoreboard(folder: Path) -> None:
+def test_a_statement_that_does_not_hold_has_its_cause_in_the_record_and_the_scoreboard(folder: Path) -> None:
     for order, shown in (("B A", "contradicted (0 of 1), cause shown |"), ("A B", "holds (1 of 1) |")):
         found = judged(folder, f'metric = "delay", at = {{ size = 2 }}, order = {order.split()}')
-        found = replace(found, claim=replace(found.claim, cause="B waits."))
+        statements = tuple(
+            replace(s, statement=replace(s.statement, cause="B waits.")) for s in found.statements
+        )
+        claim = replace(found.claim, statements=tuple(s.statement for s in statements))
+        found = replace(found, claim=claim, statements=statements)
         record = verdicts.record(found, "with x")
-        assert ("Cause: B waits." in record) == shown.startswith("contradicted")
+        assert ("\n  - Cause: B waits.\n" in record) == shown.startswith("contradicted")
         blocks = {"simulated": record, "linux": "On Linux hosts: **not run**.\n"}
         text = "".join(f"<!-- verdicts {hosts} -->\n{block}<!-- end -->\n" for hosts, block in blocks.items())
         (folder / "README.md").write_text(text)

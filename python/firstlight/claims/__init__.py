@@ -24,8 +24,8 @@ at some values of axes; ``only = {rate_gbps = [10]}``: where it is run. Without 
 ``[[statements]]`` :class:`~firstlight.claims.statement.Statement`: a quoted sentence and its ``checks``
 (:class:`~firstlight.claims.statement.Check`). The number of a check stands in the paper's column at its
 points; a ratio, or a number over several points, has a row of its own. Instead of statements
-``not_comparable`` says why there is nothing to judge. ``cause`` says why a claim is contradicted, and names
-the curve that shows it. ``[[figures]]``
+``not_comparable`` says why there is nothing to judge. A statement's ``cause`` says why it does not hold, and
+names the curve, the claim or the command that shows it. ``[[figures]]``
 :class:`~firstlight.claims.form.Plot`; the kinds are described in :mod:`firstlight.figures.gallery`.
 ``[options]`` :class:`~firstlight.claims.form.Options`. ``table = "curves"``: the README has a table for
 each measure, with a row for each point and a column for each curve.

@@ -77,8 +77,6 @@ class Claim:
     statements: tuple[Statement, ...] = ()
     not_comparable: str = ""
     """Why there is nothing to judge: the paper says nothing of this, or nothing that can be checked."""
-    cause: str = ""
-    """Why it is contradicted, and the experiment that shows this."""
     plots: tuple[Plot, ...] = ()
     paper_file: str = "paper.toml"
     """The file beside the folder that says which paper it is."""

@@ -19,7 +19,7 @@ from firstlight.runs.run import HOSTS, Hosts
 REQUIRED = ("figure", "title", "section", "claim", "quick", "full")
 OPTIONAL = (
     *("time_scales", "hosts", "linux", "axes", "curves"),
-    *("paper", "measures", "statements", "not_comparable", "cause", "figures", "options"),
+    *("paper", "measures", "statements", "not_comparable", "figures", "options"),
 )
 """The keys of a ``claim.toml``."""
 
@@ -88,7 +88,6 @@ def _claim(folder: Path, plan: Mapping[str, Any]) -> Claim:
         measures=tuple(table(Measure, m, "[[measures]]") for m in plan.get("measures", [])),
         statements=tuple(statement(s) for s in plan.get("statements", [])),
         not_comparable=plan.get("not_comparable", ""),
-        cause=plan.get("cause", ""),
         paper_file=plan.get("paper", "paper.toml"),
         plots=tuple(table(Plot, p, "[[figures]]") for p in plan.get("figures", [])),
         options=table(Options, plan.get("options", {}), "[options]"),

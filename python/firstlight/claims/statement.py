@@ -84,6 +84,8 @@ class Statement:
     checks: tuple[Check, ...]
     not_comparable: Mapping[str, str] = field(default_factory=dict)
     """Why it cannot be judged on a kind of hosts, by ``simulated`` and ``linux``."""
+    cause: str = ""
+    """Why it does not hold, and what shows this: the name of a curve or of a claim, or a command."""
 
 
 def statement(given: Mapping[str, Any]) -> Statement:

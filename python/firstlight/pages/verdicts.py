@@ -29,6 +29,8 @@ def lines(score: Score) -> list[Line]:
         found.append((f'"{statement.quote}"', *(_verdict(j) for j in judged)))
         for check in statement.checks:
             found.append((asked(score.claim, check), *(_found(j, check) for j in judged)))
+        if cause := next(filter(None, map(_cause, judged)), ""):
+            found.append((f"Cause: {cause}", *("" for _ in judged)))
     return found
 
 
@@ -36,6 +38,11 @@ def _verdict(judged: Judged | None) -> str:
     if judged is None:
         return "not comparable"
     return f"{judged.verdict}: {judged.why}" if judged.why else judged.verdict
+
+
+def _cause(judged: Judged | None) -> str:
+    """Why a statement does not hold, where its table says so."""
+    return judged.statement.cause if judged and judged.verdict in ("partly", "contradicted") else ""
 
 
 def _found(judged: Judged | None, check: Check) -> str:
@@ -63,10 +70,8 @@ def record(judgement: Judgement, how: str) -> str:
     head = f"On {NAMES[judgement.hosts]} hosts: **{judgement.verdict}**{counts}{more}"
     if judgement.verdict == "not run" or judgement.why:
         return "\n".join([*folded(head + "."), ""])
-    cause = judgement.claim.cause if judgement.verdict == "contradicted" else ""
-    reason = [*folded(f"Cause: {cause}"), ""] if cause else []
     statements = [line for s in judgement.statements for line in _recorded(judgement, s)]
-    return "\n".join([*folded(head + "."), "", *reason, *statements, ""])
+    return "\n".join([*folded(head + "."), "", *statements, ""])
 
 
 def _recorded(judgement: Judgement, judged: Judged) -> Iterator[str]:
@@ -75,6 +80,8 @@ def _recorded(judgement: Judgement, judged: Judged) -> Iterator[str]:
     for check in () if judged.why else judged.statement.checks:
         found = _found(judged, check) or "not on these hosts"
         yield from folded(f"  - {asked(judgement.claim, check)}. Found: {found}", "    ")
+    if cause := _cause(judged):
+        yield from folded(f"  - Cause: {cause}", "    ")
 
 
 def block(hosts: Hosts) -> re.Pattern[str]:
@@ -118,5 +125,5 @@ def _scored(claim: Claim) -> str:
 
 def _with_cause(claim: Claim, verdict: str) -> str:
     """A verdict, and whether the page shows the cause where a claim is contradicted."""
-    named = verdict.startswith("contradicted") and claim.cause
+    named = verdict.startswith("contradicted") and any(s.cause for s in claim.statements)
     return f"{verdict}, cause shown" if named else verdict
