@@ -256,9 +256,9 @@ fn an_elephant_waits_for_its_circuit() {
     assert_eq!(["no_circuit", "night"].map(|name| cause(&outcome, 0, name)), [240 * US - arrival, 20 * US]);
 }
 
-/// The SYN takes the day of racks 1 and 0, and the SYN-ACK that of racks 0 and 1, from 140 us on, each at 100 Gb/s and in
-/// 20 us. The first packet fills the window, and takes 118 us over the packet network, its ACK 90. The pair's next day is
-/// at 260 us, and the notice of it, 3 us later, makes room for the second packet.
+/// The SYN takes the day of racks 1 and 0, and the SYN-ACK that of racks 0 and 1, from 140 us on, each at 100 Gb/s and
+/// in 20 us. The first packet fills the window, and takes 118 us over the packet network, its ACK 90. The pair's next
+/// day is at 260 us, and the notice of it, 3 us later, makes room for the second packet.
 #[test]
 fn a_notice_makes_room() {
     let set = [
