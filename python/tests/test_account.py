@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
 import networks
 import pytest
-from firstlight.figures.account import bands, sweep_account_figure
+from firstlight.figures.account import bands, first_points, sweep_account_figure
 from firstlight.pages.report import write_comparison, write_result, write_sweep
 from firstlight.runs.account import PHRASES, accounts, chosen, duration, picoseconds
 from firstlight.runs.compare import Comparison
@@ -335,12 +336,45 @@ def test_page_of_a_comparison_shows_the_causes_of_both_runs(stored: Path, tmp_pa
     }
 
 
-@pytest.mark.parametrize(("text", "says"), [(INCAST, True), (INCAST.replace('"1s"', '"20us"', 1), False)])
-def test_report_without_account_says_how_to_see_causes(tmp_path: Path, text: str, says: bool) -> None:
-    (tmp_path / "plain.toml").write_text(text.split("[measure]")[0])
-    result = fl.run(tmp_path / "plain.toml")
-    result.save(tmp_path / "result")
-    assert ("measure.account=true" in write_result(fl.load(tmp_path / "result")).read_text()) == says
+def plain(folder: Path, text: str = INCAST) -> Result:
+    """The stored result of a run without accounts."""
+    (folder / "plain.toml").write_text(text.split("[measure]")[0])
+    return fl.run(folder / "plain.toml", out=folder / "plain")
+
+
+def causes(page: str) -> str:
+    """The figure of causes of a page."""
+    found = re.search(r"<figure(?:(?!<figure).)*What took the time of.*?</figure>", page, re.DOTALL)
+    assert found, "the page has the figure"
+    return found[0]
+
+
+def test_report_of_a_run_without_account_shows_the_causes_of_a_second_run(
+    tmp_path: Path, stored: Path
+) -> None:
+    page = write_result(plain(tmp_path)).read_text()
+    assert causes(page) == causes(write_result(fl.load(stored)).read_text())
+    assert "measure.account=true" not in page
+    short = plain(tmp_path / "..", INCAST.replace('"1s"', '"20us"', 1))
+    assert "fct_us" in short.flows and "causes" not in write_result(short).read_text(), "no flow is complete"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"counts": {"packet_hops": 10**7 + 1}},
+            "have 10,000,001 packet-hops, and a report repeats 10,000,000",
+        ),
+        ({"digest": "0" * 16}, "a second run is another one: digest"),
+        ({"inputs": {"gone": "0"}}, "files that the experiment names have changed"),
+    ],
+)
+def test_report_says_why_it_has_no_causes(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    result = plain(tmp_path)
+    changed = Result({**result.manifest, **change}, path=result.path)
+    page = write_result(changed).read_text()
+    assert reason in page and "--set measure.account=true" in page
 
 
 JOBS = """
@@ -519,7 +553,7 @@ def test_a_sweep_s_report_has_causes_by_point(tmp_path: Path) -> None:
     (tmp_path / "points.toml").write_text(INCAST)
     axes = {"switch.queue": [16, 1000], "seed": [1, 2]}
     done = fl.sweep(tmp_path / "points.toml", {}, axes, out=tmp_path / "points", jobs=1)
-    figure = sweep_account_figure(done)
+    figure = sweep_account_figure(first_points(done), 2)
     for text in (
         "switch.queue = 16",
         "switch.queue = 1000",
@@ -530,9 +564,10 @@ def test_a_sweep_s_report_has_causes_by_point(tmp_path: Path) -> None:
         assert text in figure.svg, text
     page = write_sweep(done).read_text()
     assert figure.caption in page and "--set measure.account=true" not in page
+    # A second run of each point records what the first one did not.
     (tmp_path / "plain.toml").write_text(INCAST.split("[measure]")[0])
-    plain = fl.sweep(tmp_path / "plain.toml", {}, axes, out=tmp_path / "plain", jobs=1)
-    assert "--set measure.account=true" in write_sweep(plain).read_text()
+    plain_points = fl.sweep(tmp_path / "plain.toml", {}, axes, out=tmp_path / "plain", jobs=1)
+    assert causes(write_sweep(plain_points).read_text()) == causes(page)
 
 
 @pytest.mark.parametrize(

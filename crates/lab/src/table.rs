@@ -83,6 +83,12 @@ impl<K: Copy + Ord> NamedRows<K> {
 
     /// Adds a row; `name` is asked once for each key.
     pub(crate) fn push(&mut self, key: K, name: impl FnOnce(K) -> Cow<'static, str>) {
+        let code = self.code(key, name);
+        self.push_code(code);
+    }
+
+    /// The number that rows of a key have; `name` is asked once for each key.
+    pub(crate) fn code(&mut self, key: K, name: impl FnOnce(K) -> Cow<'static, str>) -> u32 {
         let known = self.last.filter(|(last, _)| *last == key).map(|(_, code)| code);
         let code = known.or_else(|| self.codes.get(&key).copied()).unwrap_or_else(|| {
             let code = self.named.names.len() as u32;
@@ -91,6 +97,11 @@ impl<K: Copy + Ord> NamedRows<K> {
             code
         });
         self.last = Some((key, code));
+        code
+    }
+
+    /// Adds a row by the number of its key.
+    pub(crate) fn push_code(&mut self, code: u32) {
         self.named.codes.push(code);
     }
 

@@ -45,7 +45,9 @@ fn advised(at: *mut u8, size: usize) -> *mut u8 {
 #[cold]
 fn advise(at: *mut u8, size: usize) {
     const PAGE: usize = 4096;
-    let begin = at.align_offset(PAGE);
-    // SAFETY: whole pages within the buffer.
-    unsafe { libc::madvise(at.wrapping_add(begin).cast(), (size - begin) & !(PAGE - 1), libc::MADV_HUGEPAGE) };
+    let before = at.addr() % PAGE;
+    let pages = (before + size).next_multiple_of(PAGE);
+    // SAFETY: an advice on the pages that hold the buffer. The first and the last are among them, because the kernel
+    // moves a mapping in which the advice differs only by copying it.
+    unsafe { libc::madvise(at.wrapping_sub(before).cast(), pages, libc::MADV_HUGEPAGE) };
 }

@@ -427,6 +427,9 @@ impl World {
             for (endpoint, up) in senders {
                 let Some(flow_end) = self.connections.get_mut(endpoint) else { continue };
                 flow_end.connection.on_circuit(up);
+                if let Some(causes) = self.fabric.causes() {
+                    causes.on_notice(endpoint);
+                }
                 if let Some(deadline) = self.transmit(endpoint) {
                     self.timers.set_if_earlier(deadline, EventKind::Timer, endpoint);
                 }

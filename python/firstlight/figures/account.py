@@ -82,24 +82,30 @@ def account_figure(result: Result, hosts: str = "") -> Figure:
     return _stacked(f"account_{hosts.lower()}" if hosts else "account", caption, bars)
 
 
-def sweep_account_figure(sweep: Sweep) -> Figure:
-    """The causes of the flows' time at each point that has accounts: a bar for the faster half of its flows,
-    and one for the slowest. The flows of all seeds of a point are together."""
+def first_points(sweep: Sweep) -> list[tuple[str, Result]]:
+    """The name and the result of each run of a sweep's first points. The seeds of a point have one name."""
     axes = [axis for axis, values in sweep.axes.items() if axis != seeds.KEY and len(values) > 1]
+    names = [", ".join(f"{axis} = {setting[axis]}" for axis in axes) for setting in sweep.settings]
+    first = list(dict.fromkeys(names))[:MOST_BARS]
+    return [(name, sweep.results[number]) for number, name in enumerate(names) if name in first]
+
+
+def sweep_account_figure(runs: Sequence[tuple[str, Result]], of: int) -> Figure:
+    """The causes of the flows' time at points of a sweep that has so many: a bar for the faster half of a
+    point's flows, and one for the slowest. The flows of all seeds of a point, which have one name, are
+    together."""
     points: dict[str, list[pd.DataFrame]] = {}
-    for number, (setting, result) in enumerate(zip(sweep.settings, sweep.results, strict=True)):
-        if has_account(result):
-            rows = result.table("account")
-            name = ", ".join(f"{axis} = {setting[axis]}" for axis in axes)
-            points.setdefault(name, []).append(rows.assign(flow=rows["flow"] + number * MOST_FLOWS))
+    for number, (name, result) in enumerate(runs):
+        rows = result.table("account")
+        points.setdefault(name, []).append(rows.assign(flow=rows["flow"] + number * MOST_FLOWS))
     bars = []
-    for name, tables in list(points.items())[:MOST_BARS]:
+    for name, tables in points.items():
         first, *others = bands_of(pd.concat(tables))
         lead = f"{name}\n" if name else ""
         bars += [(lead + _name(band), band.shares) for band in (first, *others[-1:])]
     caption = "What took the time of the faster half of the flows, and of the slowest ones, at each point."
-    if len(points) > MOST_BARS:
-        caption += f" The first {MOST_BARS} of {len(points)} points."
+    if len(points) < of:
+        caption += f" {len(points)} of {of} points."
     return _stacked("account", caption, bars)
 
 

@@ -14,9 +14,9 @@ from firstlight.claims import reproduce as reproductions
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.rows import Row
 from firstlight.claims.scoreboard import Score
-from firstlight.errors import ResultError
+from firstlight.errors import FirstlightError, ResultError
 from firstlight.figures import comparison as overlaid
-from firstlight.figures.account import account_figure, has_account, sweep_account_figure
+from firstlight.figures.account import account_figure, first_points, has_account, sweep_account_figure
 from firstlight.figures.circuits import circuits_figure
 from firstlight.figures.flows import flows_figure
 from firstlight.figures.gallery import figures
@@ -30,11 +30,11 @@ from firstlight.figures.single import (
     sweep_figure,
 )
 from firstlight.figures.style import Figure
-from firstlight.linux.installed import is_dilated
 from firstlight.numbers import number
 from firstlight.pages import verdicts
 from firstlight.pages.lines import Line, columns_of, lines_of, note_of
 from firstlight.runs import compare, sweep
+from firstlight.runs.again import with_accounts
 from firstlight.runs.pauses import trees, written
 from firstlight.runs.result import Result, is_result, load
 from firstlight.runs.staging import replace_text
@@ -164,15 +164,18 @@ def write_sweep(done: sweep.Sweep) -> Path:
     columns = [*done.axes, *(c for c in sweep.SHOWN if c in frame), "digest"]
     rows = [[_cell(v) for v in row] for row in frame[columns].itertuples(index=False)]
     drawn = [sweep_figure(done)]
-    if any(has_account(result) for result in done.results):
-        drawn.append(sweep_account_figure(done))
+    names, results = zip(*first_points(done), strict=True)
+    accounts, no_causes = _accounts(results)
+    points = [(name, result) for name, result in zip(names, accounts, strict=True) if has_account(result)]
+    if points:
+        drawn.append(sweep_account_figure(points, len(done.means)))
     return _render(
         done.path,
         "single.html",
         title=f"Sweep: {done.name}",
         figures=drawn,
         causes="",
-        without_account=any(_could_have_account(result) for result in done.results),
+        no_causes=no_causes,
         tables=[Table(columns, rows, f"{len(rows)} points")],
         warnings=sorted({w for r in done.results for w in r.warnings}),
         manifest=None,
@@ -182,8 +185,8 @@ def write_sweep(done: sweep.Sweep) -> Path:
 def write_comparison(done: compare.Comparison) -> Path:
     """Write the page of a comparison, ``compare.html``."""
     drawn = overlaid.figures(done)
-    runs = {"Simulated": done.simulated, "Linux": done.linux}
-    drawn += [account_figure(run, hosts) for hosts, run in runs.items() if has_account(run)]
+    for hosts, run in (("Simulated", done.simulated), ("Linux", done.linux)):
+        drawn += [account_figure(again, hosts) for again in _accounts([run])[0] if has_account(again)]
     for figure in drawn:
         figure.save(done.path / "figures")
     measured = [(d.name, number(d.value), d.unit, d.definition) for d in done.divergence]
@@ -228,8 +231,8 @@ def write_result(result: Result) -> Path:
         drawn.append(jobs_figure(result))
     if "rate_limiters" in result.tables and len(result.rate_limiters):
         drawn.append(rate_limiters_figure(result))
-    if has_account(result):
-        drawn.append(account_figure(result))
+    accounts, no_causes = _accounts([result])
+    drawn += [account_figure(again) for again in accounts if has_account(again)]
     paused = "pauses" in result.tables and bool(result.table("pauses")["pauses"].any())
     if paused:
         drawn.append(pauses_figure(result))
@@ -239,19 +242,19 @@ def write_result(result: Result) -> Path:
         title=result.name,
         figures=drawn,
         causes=written(trees(result)) if paused else "",
-        without_account=_could_have_account(result),
+        no_causes=no_causes,
         tables=tables,
         warnings=result.warnings,
         manifest=result.manifest,
     )
 
 
-def _could_have_account(result: Result) -> bool:
-    """Whether flows were complete, whose causes nothing but ``measure.account`` has kept away."""
-    spec = result.manifest.get("spec", {})
-    notices = (spec.get("marks") or {}).get("carrier") == "notices"
-    complete = "flows" in result.tables and result.flows["fct_us"].notna().any()
-    return bool(complete and "account" not in result.tables and not is_dilated(spec) and not notices)
+def _accounts(results: Sequence[Result]) -> tuple[list[Result], str]:
+    """The results, with accounts where second runs can record them; and why not otherwise."""
+    try:
+        return with_accounts(results), ""
+    except FirstlightError as e:
+        return list(results), str(e)
 
 
 def _frame_table(result: Result, name: str) -> Table:

@@ -5,23 +5,21 @@ second run can say: another wait may have been as long beside it.
 """
 
 import copy
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from firstlight.core import Spec
 from firstlight.errors import PlanError, ResultError
 from firstlight.linux.installed import has_linux_hosts
 from firstlight.numbers import quantiles
 from firstlight.runs.account import Account
+from firstlight.runs.again import run_again
 from firstlight.runs.result import Result
-from firstlight.runs.run import asked, execute
 
 CAUSES = {
-    "rto": ("rto", "tail_probe"),
+    "rto": ("rto", "tail_probe", "reordering"),
     "loss": ("rto", "tail_probe", "fast_recovery", "reordering", "syn_loss"),
     "pause": ("pause",),
     "night": ("night",),
@@ -73,13 +71,7 @@ def rerun(result: Result, cause: str) -> Result:
         raise PlanError(
             f"--without {cause}: there is no flow {flow}: the run has flows 0 to {len(result.flows) - 1}"
         )
-    path = result.manifest.get("experiment", {}).get("path", "experiment.toml")
-    experiment = Spec(toml(_changed(resolved, cause)), path).check()
-    if experiment.inputs != result.manifest.get("inputs", {}):
-        names = ", ".join(experiment.inputs)
-        raise ResultError(f"files that the experiment names have changed since the run: {names}")
-    output = execute(experiment, None)
-    return Result({**output.manifest, **asked(experiment)}, output.tables)
+    return run_again(result, _changed(resolved, cause))
 
 
 def _changed(resolved: dict[str, Any], cause: str) -> dict[str, Any]:
@@ -164,19 +156,6 @@ def _picoseconds(text: str) -> int:
     """A time as the resolved experiment writes it: digits and a unit."""
     number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]
     return round(float(number) * PICOSECONDS[unit])
-
-
-def toml(tables: dict[str, Any]) -> str:
-    """A resolved experiment as TOML, each of its tables on one line."""
-    return "".join(f"{json.dumps(key)} = {_value(value)}\n" for key, value in tables.items())
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_value(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(inner) for inner in value) + "]"
-    return json.dumps(value)
 
 
 @dataclass(frozen=True)

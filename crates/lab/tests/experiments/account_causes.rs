@@ -145,6 +145,20 @@ fn a_lost_tail_is_probed() {
     assert_eq!(cause(&outcome, 2, "rto"), 0);
 }
 
+/// As above, with a window of one packet, which is lost. The probe has new data: the ACK of them shows the loss one
+/// round trip later.
+#[test]
+fn a_probe_of_new_data_shows_a_loss() {
+    let flows = format!("{}{}{}", flow(1, 0, 1000, "0ns"), flow(2, 0, 1000, "50ns"), flow(3, 0, 2448, "100ns"));
+    let text = format!("{STAR}[switch]\nqueue = 1\n{flows}");
+    let outcome = exact(&text, &[("tcp.rto_min", "200ms"), ("tcp.initial_window", "1")]);
+    let probe = 200_000 * US + HANDSHAKE / US * US;
+    assert_eq!(time(&outcome, 2, ["retransmission", "tail_probe", "host0.port", "flow 1"]), probe);
+    let round_trip = 4 * US + 2 * 1052 * 800 + 2 * (ACK + 12 * 800);
+    assert_eq!(time(&outcome, 2, ["retransmission", "fast_recovery", "host0.port", "flow 1"]), round_trip);
+    assert_eq!(["tail_probe", "fast_recovery"].map(|name| cause(&outcome, 2, name)), [probe, round_trip]);
+}
+
 /// Flow 0's second packet is dropped. Counted from the arrival of its first one at the switch, in us: flow 1's packet
 /// came at -0.4, flow 2's ACK at -0.2 and flow 2's packet comes at 1.0, when the queue holds flow 0's first. It is full
 /// when the second comes at 1.2: with it the queue would hold three packets. From there on each packet waits for flow
@@ -208,4 +222,54 @@ fn a_program_computes_before_it_writes() {
         causes.iter().zip(times).filter(|(cause, _)| **cause == "computation").map(|(_, time)| *time).collect();
     // Two iterations, each on the path.
     assert_eq!(computed, [5 * US; 2]);
+}
+
+/// Timeouts last 250 ms. A hole is filled, and the ACK of everything says that the window is closed, because the data
+/// behind the hole take the memory. When the program has read, another ACK opens the window: with this seed it is lost.
+/// The sender probes 250 ms after the first ACK.
+#[test]
+fn a_closed_window_is_probed() {
+    let set = [
+        ("seed", "69"),
+        ("hosts.mtu", "9000B"),
+        ("hosts.loss", "0.02"),
+        ("tcp.receive_window", "10000B"),
+        ("tcp.rto_min", "250ms"),
+        ("tcp.rto_max", "250ms"),
+        ("tcp.rto_initial", "250ms"),
+    ];
+    let outcome = exact(&format!("{STAR}{}", flow(1, 0, 100_000, "0s")), &set);
+    assert_eq!(time(&outcome, 0, ["receive_window", "window_probe", "host1", ""]), 250_000 * US);
+    assert_eq!(cause(&outcome, 0, "window_probe"), 250_000 * US);
+}
+
+/// The day of racks 1 and 0 ends at 120 us, and the next one begins at 260 us, after a night of 20 us. The flow's data
+/// are an elephant's, and come to their VOQ before: the packet network does not carry them. SYN, SYN-ACK and ACK are
+/// mice, which it carries over four links at any time.
+#[test]
+fn an_elephant_waits_for_its_circuit() {
+    let set = [("segregation.elephant", "1B")];
+    let outcome = exact(&format!("{RACKS}{}", flow(1, 0, 8948, "100us")), &set);
+    let arrival = 100 * US + 2 * (4 * SYN + 10 * US) + ACK + 9000 * 800;
+    assert!(arrival > 120 * US && arrival < 240 * US);
+    assert_eq!(time(&outcome, 0, ["delivery", "no_circuit", "voq.1.0", ""]), 240 * US - arrival);
+    assert_eq!(["no_circuit", "night"].map(|name| cause(&outcome, 0, name)), [240 * US - arrival, 20 * US]);
+}
+
+/// The SYN takes the day of racks 1 and 0, and the SYN-ACK that of racks 0 and 1, from 140 us on, each at 100 Gb/s and
+/// in 20 us. The first packet fills the window, and takes 118 us over the packet network, its ACK 90. The pair's next
+/// day is at 260 us, and the notice of it, 3 us later, makes room for the second packet.
+#[test]
+fn a_notice_makes_room() {
+    let set = [
+        ("tcp.cc", "retcp"),
+        ("tcp.initial_window", "1"),
+        ("marks.carrier", "notices"),
+        ("marks.delay", "3us"),
+        ("packet.delay", "45us"),
+    ];
+    let outcome = exact(&format!("{RACKS}{}", flow(1, 0, 2 * 8948, "100us")), &set);
+    let first = 140 * US + SYN / 10 + 20 * US + SYN;
+    assert_eq!(time(&outcome, 0, ["congestion_window (slow start)", "notice", "host1", ""]), 263 * US - first);
+    assert_eq!(cause(&outcome, 0, "notice"), 263 * US - first);
 }

@@ -37,6 +37,12 @@ fn fabric() -> impl Strategy<Value = (&'static str, String)> {
         1 => Just("[voq]\nsmall = 16\n[qcn]\nqeq = \"20kB\"\n".to_string()),
         1 => Just("[pfc]\nxoff = \"30kB\"\n".to_string()),
         1 => Just("[voq]\nsmall = 40\n[voq.red]\nmin = 5\nmax = 15\n".to_string()),
+        2 => (2u32..30, 1u32..60_000).prop_map(|(small, elephant)| {
+            format!("[voq]\nsmall = {small}\n[segregation]\nelephant = \"{elephant}B\"\n")
+        }),
+        2 => (1u32..60).prop_map(|advance| {
+            format!("[voq]\nsmall = 16\n[marks]\nadvance = \"{advance}us\"\ncarrier = \"notices\"\ndelay = \"3us\"\n")
+        }),
     ];
     prop_oneof![
         3 => (prop::sample::select(vec![STAR, DUMBBELL, LEAVES, TREE, THREE_TIERS]), switch),
@@ -205,7 +211,7 @@ fn check_messages(outcome: &Outcome, text: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn accounts_add_up_and_nothing_is_unknown(
@@ -214,8 +220,11 @@ proptest! {
     ) {
         // Replicas of a file go to another rack.
         prop_assume!(![STAR, DUMBBELL].contains(&fabric) || !workload.contains("hdfs"));
+        // Notices are for reTCP.
+        let retcp = switch.contains("[marks]") && !tables.contains("[tcp]");
+        let retcp = if retcp { "[tcp]\ncc = \"retcp\"\n" } else { "" };
         let text = format!("duration = \"2s\"\nseed = {seed}\ntime_scale = {scale}\n\
-                            {fabric}{keys}{switch}{tables}{workload}");
+                            {fabric}{keys}{switch}{tables}{retcp}{workload}");
         check(&text)?;
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! A place takes blocks of numbers, one after the other, and gives them to its hops in the order of time.
 
-use super::log::ROOM;
 use super::{Hop, PlaceKind, RecordId};
 use firstlight_units::Time;
 
@@ -48,9 +47,14 @@ impl PlaceHops {
 }
 
 impl HopLog {
-    /// No hops, and room for many.
-    pub(super) fn new() -> Self {
-        HopLog { hops: Vec::with_capacity(ROOM / size_of::<Hop>()), ..HopLog::default() }
+    /// No hops, whose memory is to be this.
+    pub(super) fn new(hops: Vec<Hop>) -> Self {
+        HopLog { hops, ..HopLog::default() }
+    }
+
+    /// The memory of the hops.
+    pub(super) fn into_memory(self) -> Vec<Hop> {
+        self.hops
     }
 
     /// Adds a hop over a place, later than all others there. Returns its number.

@@ -3,12 +3,13 @@
 use super::observed::{ObservedEnd, Release};
 use super::{
     Completion, Departure, DepartureKind, Hop, HopLog, Loss, LossPlace, PathChange, Paused, Place, PlaceKind, Record,
-    RecordId, Trigger,
+    RecordId, Trigger, spare,
 };
 use crate::causes::WindowEvent;
 use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
 use firstlight_transport::{Alarms, CongestionState, Standing, TcpConfig, Wait};
 use firstlight_units::Time;
+use std::mem::take;
 
 /// How an endpoint stands.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +58,6 @@ impl PacketState {
     const NEW: PacketState = PacketState { last: RecordId::NONE, departure: u32::MAX };
 }
 
-/// Bytes that records have room for at first. They take no memory before there are records; a buffer of this size grows
-/// by changes of the address space, where the allocator copies a smaller one.
-pub(super) const ROOM: usize = 64 << 20;
-
 /// The records.
 #[derive(Debug)]
 pub struct CauseLog {
@@ -104,8 +101,17 @@ pub struct CauseReport {
     pub places: Vec<Place>,
     /// The rack of each host; none without racks.
     pub racks: Vec<u16>,
+    /// Routing is segregated: circuits carry the packets of elephants and no others.
+    pub segregated: bool,
     /// Linux hosts have processors, on which computing takes time.
     pub processors: bool,
+}
+
+/// The next run uses the memory again.
+impl Drop for CauseReport {
+    fn drop(&mut self) {
+        spare::keep(take(&mut self.hops).into_memory(), take(&mut self.departures));
+    }
 }
 
 const IDLE: Activity =
@@ -113,9 +119,10 @@ const IDLE: Activity =
 
 impl CauseLog {
     pub(crate) fn new() -> Self {
+        let (hops, departures) = spare::take();
         CauseLog {
-            hops: HopLog::new(),
-            departures: Vec::with_capacity(ROOM / size_of::<Departure>()),
+            hops: HopLog::new(hops),
+            departures,
             losses: vec![],
             deliveries: vec![],
             changes: vec![],
@@ -129,10 +136,30 @@ impl CauseLog {
         }
     }
 
-    /// The records, to be read with the fabric's `places`.
-    pub(crate) fn into_report(self) -> CauseReport {
+    /// The records, with the fabric's pause points (their names, and whether a pause is of all classes), its places,
+    /// the racks of its hosts, and whether its routing is segregated.
+    pub(crate) fn into_report(
+        self,
+        (points, whole_link): (Vec<String>, bool),
+        places: Vec<Place>,
+        racks: Vec<u16>,
+        segregated: bool,
+    ) -> CauseReport {
         let CauseLog { hops, departures, losses, deliveries, changes, paused, processors, .. } = self;
-        CauseReport { hops, departures, losses, deliveries, changes, paused, processors, ..CauseReport::default() }
+        CauseReport {
+            hops,
+            departures,
+            losses,
+            deliveries,
+            changes,
+            paused,
+            points,
+            whole_link,
+            places,
+            racks,
+            segregated,
+            processors,
+        }
     }
 
     /// A packet has come to the end of a place.
@@ -213,12 +240,29 @@ impl CauseLog {
         self.activity = Activity { trigger: Trigger::Program, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
     }
 
+    /// An endpoint is notified of a circuit.
+    pub(crate) fn on_notice(&mut self, endpoint: usize) {
+        let cause = self.state(endpoint).departure;
+        self.activity = Activity { trigger: Trigger::Notice, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
+    }
+
     /// Timers of an endpoint have expired.
     pub(crate) fn on_alarms(&mut self, endpoint: usize, alarms: Alarms) {
-        let state = self.state(endpoint);
-        let of_arrival = alarms.has(Alarms::ACK) || alarms.has(Alarms::REORDERING);
-        let cause = if of_arrival { state.arrival } else { state.departure };
+        let EndpointState { arrival, departure, .. } = *self.state(endpoint);
+        let of_arrival = alarms.has(Alarms::ACK)
+            || alarms.has(Alarms::REORDERING)
+            || (alarms.has(Alarms::WINDOW_PROBE) && self.moment(arrival) >= self.moment(departure));
+        let cause = if of_arrival { arrival } else { departure };
         self.activity = Activity { trigger: Trigger::Timer, alarms, cause, endpoint: Some(endpoint) };
+    }
+
+    /// When a record was made; `None` for no record.
+    fn moment(&self, record: RecordId) -> Option<Time> {
+        match record.record() {
+            Record::Hop(hop) => Some(self.hops.get(hop).at),
+            Record::Departure(departure) => Some(self.departures[departure].at),
+            Record::None => None,
+        }
     }
 
     /// An endpoint begins to wait for room in its host's interface.

@@ -17,6 +17,7 @@ mod hops;
 mod log;
 mod observed;
 mod place;
+mod spare;
 
 pub use hops::HopLog;
 pub use log::{CauseLog, CauseReport};
@@ -93,6 +94,8 @@ pub enum Trigger {
     Room,
     /// A processor of an external host, which has worked since the arrival of a packet.
     Processor,
+    /// A notice of a circuit.
+    Notice,
     /// It is no packet of a simulated host's connection.
     Other,
 }
@@ -186,6 +189,8 @@ pub enum LossPlace {
     Queue(u32),
     /// At a VOQ, by the number of its pair of racks.
     Voq(u32),
+    /// At the VOQ of mice, where routing is segregated.
+    MiceVoq(u32),
 }
 
 /// The receiver of a flow has all bytes of the flow, or of a message.

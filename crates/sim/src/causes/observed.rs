@@ -221,6 +221,7 @@ impl ObservedEnd {
         } else if payload > 0 && flags.has(TcpFlags::CWR) {
             self.window = WindowEvent::Mark;
         }
+        let probes_after_arrival = alarms.has(Alarms::WINDOW_PROBE) && self.arrived_last();
         self.probed |= alarms.has(Alarms::TAIL_PROBE);
         let over = end.wrapping_add(u32::from(flags.has(TcpFlags::SYN)) + u32::from(flags.has(TcpFlags::FIN)));
         if first || is_before(self.next, over) {
@@ -240,6 +241,7 @@ impl ObservedEnd {
             repairs,
             of_arrival: matches!(trigger, Trigger::Arrival | Trigger::Processor)
                 || timer_of_arrival
+                || probes_after_arrival
                 || (reads && self.arrived.is_some()),
         }
     }

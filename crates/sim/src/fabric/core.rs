@@ -196,6 +196,15 @@ impl Core {
     /// included.
     #[inline(always)]
     pub(super) fn run<S: Switching>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
+        if self.recorder.is_some() {
+            self.run_recorded::<S, true>(fabric, limit, to_exit);
+        } else {
+            self.run_recorded::<S, false>(fabric, limit, to_exit);
+        }
+    }
+
+    #[inline(always)]
+    fn run_recorded<S: Switching, const RECORDED: bool>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
         let ahead = self.events.sources() > FEW;
         self.to_exit = to_exit;
         self.until = if to_exit && self.is_awaited() { self.now } else { limit };
@@ -206,7 +215,7 @@ impl Core {
             }
             self.now = event.at();
             self.counts.events += 1;
-            fabric.on_event(self, event);
+            fabric.on_event::<RECORDED>(self, event);
             if ahead {
                 fabric.prefetch(self, self.events.upcoming(event, SOON), false);
                 fabric.prefetch(self, self.events.upcoming(event, NEXT), true);
@@ -301,7 +310,7 @@ impl Core {
         self.last_is_lost = self.loss.get_mut(host.index()).is_some_and(Chance::happens);
         if self.last_is_lost {
             self.counts.lost += 1;
-            self.discard(id, EventKind::Nic, host.index());
+            self.discard(id, (EventKind::Nic, host.index()), LossPlace::Injected);
             return None;
         }
         self.pace(id, host.index());
@@ -310,12 +319,12 @@ impl Core {
 
     /// The packet that arrives at the switch from a host's interface now, if any.
     #[inline(always)]
-    pub(super) fn on_nic_arrival(&mut self, host: usize) -> Option<PacketId> {
+    pub(super) fn on_nic_arrival<const RECORDED: bool>(&mut self, host: usize) -> Option<PacketId> {
         let Some(nic) = self.nics.get_mut(host) else { return self.step_nic(host).0 };
         let (id, next) = nic.arrive();
         let first = nic.first();
         self.expect(next, EventKind::Nic, host, first);
-        if self.recorder.is_some() {
+        if RECORDED {
             self.record_departure(id, host);
         }
         Some(id)
@@ -342,12 +351,12 @@ impl Core {
     /// An output port of a switch does what is due. Returns the packet that arrives at the other end of its link, if
     /// any.
     #[inline(always)]
-    pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
+    pub(super) fn step<const RECORDED: bool>(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
         self.expect(next, EventKind::Port, index, port.first());
         if let Some(id) = id
-            && self.recorder.is_some()
+            && RECORDED
         {
             self.record_passage(id, port, index);
         }
@@ -426,15 +435,21 @@ impl Core {
     /// A queue of this kind and index has dropped a packet.
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId, kind: EventKind, index: usize) {
+        self.lose_at(id, (kind, index), loss_place(kind, index));
+    }
+
+    /// The queue at `place`, whose events are of this kind and index, has dropped a packet.
+    #[cold]
+    pub(super) fn lose_at(&mut self, id: PacketId, events: (EventKind, usize), place: LossPlace) {
         self.counts.dropped += 1;
-        self.discard(id, kind, index);
+        self.discard(id, events, place);
     }
 
     /// Every packet that does not reach its host ends here.
-    fn discard(&mut self, id: PacketId, kind: EventKind, index: usize) {
+    fn discard(&mut self, id: PacketId, (kind, index): (EventKind, usize), place: LossPlace) {
         self.digest.packet(self.arena.get(id), self.now, PacketEnd::Drop((kind as usize) << 32 | index));
         if let Some(recorder) = &mut self.recorder {
-            recorder.loss(id, self.arena.get(id), loss_place(kind, index), self.now);
+            recorder.loss(id, self.arena.get(id), place, self.now);
         }
         match &mut self.drops {
             Some(drops) => drops.push(id),
@@ -485,7 +500,6 @@ impl Core {
 /// Where a packet was lost for which the queue of such events has no room.
 fn loss_place(kind: EventKind, index: usize) -> LossPlace {
     match kind {
-        EventKind::Nic => LossPlace::Injected,
         EventKind::UplinkFree => LossPlace::Voq(index as u32),
         EventKind::DownlinkFree => LossPlace::Queue(PlaceKind::Downlink.code(index)),
         EventKind::Adapter => LossPlace::Queue(PlaceKind::Adapter.code(index)),

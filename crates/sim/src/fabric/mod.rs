@@ -328,11 +328,9 @@ impl Fabric {
 
     /// What was recorded, if anything; recording ends.
     pub fn take_causes(&mut self) -> Option<CauseReport> {
-        let report = self.core.recorder.as_mut()?.causes.take()?.into_report();
-        let (points, whole_link) = self.kind.points();
-        let places = self.places();
-        let racks = self.racks_of_hosts();
-        Some(CauseReport { points, whole_link, places, racks, ..report })
+        let causes = self.core.recorder.as_mut()?.causes.take()?;
+        let segregated = self.kind.racks().is_some_and(|racks| racks.elephants.is_some());
+        Some(causes.into_report(self.kind.points(), self.places(), self.racks_of_hosts(), segregated))
     }
 
     /// When hosts are notified of circuits, if they are.

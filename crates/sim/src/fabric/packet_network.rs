@@ -153,17 +153,17 @@ impl<L: LinkLayer> HybridFabric<L> {
 
     /// A packet that had waited in a VOQ of this rack has passed the link behind it.
     pub(super) fn record_voq(&self, core: &mut Core, id: PacketId, src: usize) {
-        if core.recorder.is_some() {
-            let pair = self.racks.pair(src, self.racks.rack(core.arena.get(id).dst()));
-            core.record_queue(id, LossPlace::Voq(pair as u32), || self.racks.pairs[pair].waiting_bytes());
-        }
+        let pair = self.racks.pair(src, self.racks.rack(core.arena.get(id).dst()));
+        core.record_queue(id, LossPlace::Voq(pair as u32), || self.racks.pairs[pair].waiting_bytes());
     }
 
-    pub(super) fn on_uplink_arrival(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn on_uplink_arrival<const RECORDED: bool>(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.uplinks[src].transmitter.line.arrive();
         core.reschedule(next, EventKind::Uplink, src);
-        core.record_hop(id, PlaceKind::Uplink, src);
-        self.record_voq(core, id, src);
+        if RECORDED {
+            core.record_hop(id, PlaceKind::Uplink, src);
+            self.record_voq(core, id, src);
+        }
         if self.downlinks.is_empty() {
             return self.on_rack_arrival(core, id, src, Carrier::Packet);
         }
@@ -255,12 +255,14 @@ impl<L: LinkLayer> HybridFabric<L> {
         next
     }
 
-    pub(super) fn on_downlink_arrival(&mut self, core: &mut Core, dst: usize) {
+    pub(super) fn on_downlink_arrival<const RECORDED: bool>(&mut self, core: &mut Core, dst: usize) {
         let (id, next) = self.downlinks[dst].transmitter.line.arrive();
         core.reschedule(next, EventKind::Downlink, dst);
-        core.record_hop(id, PlaceKind::Downlink, dst);
-        let place = LossPlace::Queue(PlaceKind::Downlink.code(dst));
-        core.record_queue(id, place, || Bytes::new(self.downlinks[dst].bytes));
+        if RECORDED {
+            core.record_hop(id, PlaceKind::Downlink, dst);
+            let place = LossPlace::Queue(PlaceKind::Downlink.code(dst));
+            core.record_queue(id, place, || Bytes::new(self.downlinks[dst].bytes));
+        }
         let src = self.racks.rack(core.arena.get(id).src());
         self.on_rack_arrival(core, id, src, Carrier::Packet);
     }

@@ -12,6 +12,7 @@
 use super::core::Core;
 use super::hybrid::HybridFabric;
 use super::link_layer::LinkLayer;
+use crate::causes::LossPlace;
 use crate::config::SegregationConfig;
 use crate::events::EventKind;
 use firstlight_net::{Packet, PacketId, TcpFlags};
@@ -65,7 +66,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         let voq =
             self.racks.pairs[index].mice.as_mut().expect("each pair has a VOQ for mice where routing is segregated");
         if voq.offer(id, packet, now).is_err() {
-            return core.lose(id, EventKind::UplinkFree, index);
+            return core.lose_at(id, (EventKind::UplinkFree, index), LossPlace::MiceVoq(index as u32));
         }
         if voq.len() == 1 {
             self.refresh(src, dst);

@@ -61,12 +61,7 @@ impl Rules<'_> {
         if self.experiment.hybrid.segregation.is_none() {
             return;
         }
-        let (paused, measure) = (is_paused(self.experiment), &self.experiment.measure);
-        let others = [
-            ("[pfc]", paused),
-            ("[qcn]", self.experiment.interface.qcn.is_some()),
-            ("measure.account", measure.account.any()),
-        ];
+        let others = [("[pfc]", is_paused(self.experiment)), ("[qcn]", self.experiment.interface.qcn.is_some())];
         for (other, _) in others.into_iter().filter(|(_, given)| *given) {
             self.wrong("segregation", format!("is not modelled together with {other}: take out one of them"));
         }

@@ -180,12 +180,6 @@ impl Rules<'_> {
         if self.experiment.schedule.as_ref().is_some_and(|schedule| schedule.computed().is_some()) {
             self.wrong("marks.carrier", format!("notices are of a schedule that is not computed: {write}"));
         }
-        if self.experiment.measure.account.any() {
-            self.wrong(
-                "marks.carrier",
-                format!("accounts do not follow notices: {write}, or take out measure.account"),
-            );
-        }
     }
 
     /// SYNs can be ECN-capable where connections negotiate ECN, and on Linux hosts where their kernel makes them so.

@@ -276,9 +276,6 @@ fn notices_of_circuits() {
     let computed = format!("{notices}\n[schedule]\nkind = \"solstice\"\nweek = \"2ms\"");
     check(PAIR, &[
         ("small = 16", &format!("small = 16\n{notices}\ndelay = \"3us\""), "accepted"),
-        ("small = 16", &format!("small = 16\n{notices}\n[measure]\naccount = true"),
-         "x.toml:28:11: marks.carrier: accounts do not follow notices: write carrier = \"acks\", or take out \
-          measure.account"),
         ("small = 16", "small = 16\n[marks]\ndelay = \"3us\"",
          "x.toml:28:9: marks.delay: has no effect: marks take as long as ACKs; take it out, or write carrier = \
           \"notices\""),
@@ -304,8 +301,6 @@ fn segregated_routing() {
         ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[qcn]", &format!("x.toml:27:2: {}",
          not_with("[qcn]"))),
         ("small = 16", "[segregation]\nelephant = \"1MB\"\n[pfc]", &format!("x.toml:26:2: {}", not_with("[pfc]"))),
-        ("small = 16", "small = 16\n[segregation]\nelephant = \"1MB\"\n[measure]\naccount = true",
-         &format!("x.toml:27:2: {}", not_with("measure.account"))),
     ]);
 }
 

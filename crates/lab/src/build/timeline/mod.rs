@@ -227,6 +227,7 @@ impl TimelineState {
         match place {
             LossPlace::Queue(code) => self.places[&code].name.clone(),
             LossPlace::Voq(pair) => format!("voq.{}.{}", pair / self.racks, pair % self.racks),
+            LossPlace::MiceVoq(pair) => format!("voq.{}.{}.mice", pair / self.racks, pair % self.racks),
             LossPlace::Injected => format!("host{}.nic", packet.src().0),
         }
     }

@@ -15,6 +15,7 @@ pub(super) enum Cause {
     Stack,
     Processor,
     Pacing,
+    Notice,
     InterfaceRoom,
     HostPacer,
     RateLimiter,
@@ -28,6 +29,7 @@ pub(super) enum Cause {
     Propagation,
     Queueing,
     PacketSwitch,
+    NoCircuit,
     Night,
     DayTooShort,
     Pause,
@@ -47,6 +49,7 @@ impl Cause {
         Cause::Stack,
         Cause::Processor,
         Cause::Pacing,
+        Cause::Notice,
         Cause::InterfaceRoom,
         Cause::HostPacer,
         Cause::RateLimiter,
@@ -60,6 +63,7 @@ impl Cause {
         Cause::Propagation,
         Cause::Queueing,
         Cause::PacketSwitch,
+        Cause::NoCircuit,
         Cause::Night,
         Cause::DayTooShort,
         Cause::Pause,
@@ -81,6 +85,7 @@ impl Cause {
             Cause::Stack => "stack",
             Cause::Processor => "processor",
             Cause::Pacing => "pacing",
+            Cause::Notice => "notice",
             Cause::InterfaceRoom => "interface_room",
             Cause::HostPacer => "host_pacer",
             Cause::RateLimiter => "rate_limiter",
@@ -94,6 +99,7 @@ impl Cause {
             Cause::Propagation => "propagation",
             Cause::Queueing => "queueing",
             Cause::PacketSwitch => "packet_switch",
+            Cause::NoCircuit => "no_circuit",
             Cause::Night => "night",
             Cause::DayTooShort => "day",
             Cause::Pause => "pause",
@@ -180,6 +186,21 @@ pub(super) enum Where {
     Place(u32),
     /// A VOQ, by the racks of its pair.
     Voq(u16, u16),
+    /// The VOQ of a pair's mice, where routing is segregated.
+    MiceVoq(u16, u16),
+}
+
+impl Where {
+    /// A number that is the same for few places of an experiment.
+    pub(super) fn hash(self) -> usize {
+        match self {
+            Where::Nowhere => 1,
+            Where::Host(host) => usize::from(host) * 5 + 2,
+            Where::Place(code) => code as usize * 7 + (code >> 24) as usize,
+            Where::Voq(src, dst) => usize::from(src) * 11 + usize::from(dst) * 13,
+            Where::MiceVoq(src, dst) => usize::from(src) * 11 + usize::from(dst) * 13 + 3,
+        }
+    }
 }
 
 /// Who was the cause.
@@ -198,6 +219,20 @@ pub(super) enum Who {
     Circle,
     /// Pause frames on the link.
     PauseFrames,
+}
+
+impl Who {
+    /// A number that is the same for few of them.
+    pub(super) fn hash(self) -> usize {
+        match self {
+            Who::Flow(number) | Who::Root(number) => number as usize + 5,
+            Who::Nobody => 0,
+            Who::Datagrams => 1,
+            Who::Notifications => 2,
+            Who::Circle => 3,
+            Who::PauseFrames => 4,
+        }
+    }
 }
 
 /// A part of the time of a flow.

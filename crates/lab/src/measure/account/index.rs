@@ -360,11 +360,14 @@ impl<'a> Index<'a> {
         match loss.place {
             LossPlace::Injected => {}
             LossPlace::Queue(code) => count(code, None),
-            LossPlace::Voq(number) => {
-                let (src, dst) = self.racks_of(number);
-                for kind in [PlaceKind::Circuit, PlaceKind::Uplink] {
-                    count(code_of(kind, src), Some((src, dst)));
-                }
+            LossPlace::Voq(number) | LossPlace::MiceVoq(number) => {
+                let pair = self.racks_of(number);
+                let kinds = match loss.place {
+                    LossPlace::MiceVoq(_) => &[PlaceKind::Uplink][..],
+                    _ if self.report.segregated => &[PlaceKind::Circuit],
+                    _ => &[PlaceKind::Circuit, PlaceKind::Uplink],
+                };
+                kinds.iter().for_each(|kind| count(code_of(*kind, pair.0), Some(pair)));
             }
         }
         held
@@ -387,6 +390,10 @@ impl<'a> Index<'a> {
             LossPlace::Voq(pair) => {
                 let (src, dst) = self.racks_of(pair);
                 Where::Voq(src, dst)
+            }
+            LossPlace::MiceVoq(pair) => {
+                let (src, dst) = self.racks_of(pair);
+                Where::MiceVoq(src, dst)
             }
         }
     }

@@ -20,7 +20,7 @@ mod walk;
 use crate::build::PathStep;
 use crate::run::Counters;
 use crate::table::{Column, Table};
-use cause::{Cause, Step, Where, Who};
+use cause::{Cause, Where, Who};
 use firstlight_net::Discipline;
 use firstlight_sim::FlowReport;
 use firstlight_sim::causes::{CauseReport, Completion, Departure, DepartureKind, Loss, LossPlace, PlaceKind};
@@ -28,6 +28,7 @@ use firstlight_spec::{Network, Spec};
 use firstlight_units::{Span, Time};
 use index::Index;
 use std::collections::{BTreeMap, BTreeSet};
+use steps::{Part, StepName, Steps};
 use sums::{Sum, Sums};
 use walk::Stretch;
 
@@ -41,9 +42,9 @@ pub(super) fn tables(spec: &Spec, counters: &Counters, causes: &CauseReport) -> 
     let (mut sums, mut steps) = (vec![], vec![]);
     for (flow, (of_flow, parts)) in flows.iter().zip(walk::walk(&index, &flows, begin)) {
         sums.extend(of_flow.into_iter().map(|sum| (flow.flow, sum)));
-        steps.push((*flow, parts));
+        steps.extend(parts.map(|parts| (*flow, parts)));
     }
-    let mut tables = vec![account(&names, &sums), events::table(&names, steps)];
+    let mut tables = vec![account(&names, &sums), events::table(&names, &steps)];
     if !counters.messages.is_empty() {
         tables.push(messages::table(&names, counters, causes, &chosen));
     }
@@ -55,18 +56,19 @@ pub(crate) fn critical_paths(spec: &Spec, counters: &Counters, mut add: impl FnM
     let Some(causes) = &counters.causes else { return };
     let index = Index::new(causes, &counters.flows, spec.tables.time_scale);
     let names = Names { spec, index: &index };
-    let step = |step: Step| PathStep {
-        from: step.from,
-        until: step.until,
-        cause: step.cause.name(),
-        waiting_for: step.waiting.name(),
-        place: names.place(step.place),
-        who: names.behind(step.who, step.others),
+    let step = |part: Part, StepName { waiting, cause, place, who }: StepName| PathStep {
+        from: part.from,
+        until: part.until,
+        cause: cause.name(),
+        waiting_for: waiting.name(),
+        place: names.place(place),
+        who: names.behind(who, part.others),
     };
     let flows = slowest(&accounted(spec, counters, causes).0, events(spec));
     let all = walk::walk(&index, &flows, |_| Sums::with_steps(spec.tables.time_scale, true));
-    for (flow, (_, steps)) in flows.iter().zip(all) {
-        add(flow.flow, &steps.into_iter().rev().map(step).collect::<Vec<_>>());
+    for (flow, (_, steps)) in flows.iter().zip(&all) {
+        let of_flow = |steps: &Steps| steps.parts().map(|part| step(part, steps.names()[part.name])).collect();
+        add(flow.flow, &steps.as_ref().map_or(vec![], of_flow));
     }
 }
 
@@ -121,16 +123,13 @@ impl Names<'_> {
         i64::try_from(self.index.own(at)).unwrap_or(i64::MAX)
     }
 
-    fn time(&self, step: &Step) -> i64 {
-        self.own(step.until) - self.own(step.from)
-    }
-
     fn place(&self, place: Where) -> String {
         match place {
             Where::Nowhere => String::new(),
             Where::Host(host) => format!("host{host}"),
             Where::Place(code) => self.index.place(code).name.clone(),
             Where::Voq(src, dst) => format!("voq.{src}.{dst}"),
+            Where::MiceVoq(src, dst) => format!("voq.{src}.{dst}.mice"),
         }
     }
 

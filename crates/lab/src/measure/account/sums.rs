@@ -64,7 +64,7 @@ impl<'a> Sums<'a> {
 
     /// Sums that keep each part, if these are wanted.
     pub(super) fn with_steps(time_scale: u32, wanted: bool) -> Self {
-        Sums { steps: wanted.then(Steps::default), ..Sums::new(time_scale) }
+        Sums { steps: wanted.then(Steps::new), ..Sums::new(time_scale) }
     }
 
     /// A moment in the experiment's own time.
@@ -82,13 +82,7 @@ impl<'a> Sums<'a> {
 
     fn find(&mut self, head: Head) -> usize {
         let (waiting, place) = head;
-        let place = match place {
-            Where::Nowhere => 1,
-            Where::Host(host) => usize::from(host) * 5 + 2,
-            Where::Place(code) => code as usize * 7 + (code >> 24) as usize,
-            Where::Voq(src, dst) => usize::from(src) * 11 + usize::from(dst) * 13,
-        };
-        let hash = (place + waiting as usize * 29) % RECENT;
+        let hash = (place.hash() + waiting as usize * 29) % RECENT;
         let recent = self.recent[hash] as usize;
         if self.groups.get(recent).is_some_and(|group| group.head == head) {
             return recent;
@@ -136,8 +130,8 @@ impl<'a> Sums<'a> {
         self.ahead = ahead;
     }
 
-    /// All sums in the order of their names, and the parts that are kept, the last first.
-    pub(super) fn into_sorted(self) -> (Vec<Sum>, Vec<Step>) {
+    /// All sums in the order of their names, and the parts, if they are kept.
+    pub(super) fn into_sorted(self) -> (Vec<Sum>, Option<Steps>) {
         let mut all = vec![];
         for Group { head: (waiting, place), nobody, others, log } in self.groups {
             let of = |(cause, who, time): (Cause, Who, u64)| Sum { waiting, cause, place, who, time: time as i64 };
@@ -154,6 +148,8 @@ impl<'a> Sums<'a> {
             sum.time += if is_same { again.time } else { 0 };
             is_same
         });
-        (all, self.steps.map(Steps::into_all).unwrap_or_default())
+        let mut steps = self.steps;
+        steps.iter_mut().for_each(Steps::settle);
+        (all, steps)
     }
 }

@@ -115,14 +115,22 @@ impl<'a, P: WaitParts<'a>> DividedWait<'a, '_, P> {
         }
     }
 
-    /// A wait in a VOQ.
-    fn in_voq(&mut self, pair: (u16, u16), from: Time, until: Time) {
+    /// A wait in a VOQ, from which the packet leaves over a place of this kind.
+    fn in_voq(&mut self, left_by: PlaceKind, pair: (u16, u16), from: Time, until: Time) {
         let (src, dst) = pair;
-        let voq = Where::Voq(src, dst);
-        for (from, until, state) in self.index.states(pair, from, until).into_iter().rev() {
+        let (voq, states) = match (self.index.report.segregated, left_by) {
+            (true, PlaceKind::Uplink) => (Where::MiceVoq(src, dst), vec![(from, until, PairState::PacketPath)]),
+            _ => (Where::Voq(src, dst), self.index.states(pair, from, until)),
+        };
+        let is_elephant = self.index.report.segregated && left_by == PlaceKind::Circuit;
+        for (from, until, state) in states.into_iter().rev() {
             let (kind, name, idle) = match state {
                 PairState::Night => {
                     self.push(from, until, Cause::Night, voq, Who::Nobody);
+                    continue;
+                }
+                PairState::PacketPath if is_elephant => {
+                    self.push(from, until, Cause::NoCircuit, voq, Who::Nobody);
                     continue;
                 }
                 PairState::Day => (PlaceKind::Circuit, format!("circuit.to.{dst}"), Cause::DayTooShort),
@@ -151,7 +159,7 @@ pub(super) fn divide<'a>(parts: &mut impl WaitParts<'a>, index: &'a Index<'a>, h
     let code = index.report.hops.place(hop);
     let (place, at) = (index.place(code), Where::Place(code));
     match place.kind {
-        PlaceKind::Uplink | PlaceKind::Circuit => parts.in_voq(index.pair(index.owner(hop)), from, until),
+        PlaceKind::Uplink | PlaceKind::Circuit => parts.in_voq(place.kind, index.pair(index.owner(hop)), from, until),
         PlaceKind::Stack => parts.push(from, until, Cause::Stack, at, Who::Nobody),
         PlaceKind::Pacer => parts.push(from, until, Cause::HostPacer, at, Who::Nobody),
         PlaceKind::Limiter => parts.push(from, until, Cause::RateLimiter, at, Who::Nobody),

@@ -6,6 +6,7 @@
 use super::cause::{Cause, Step, Waiting, Where, Who};
 use super::index::Index;
 use super::service_log::{Served, ServiceLog};
+use super::steps::Steps;
 use super::sums::{Sum, Sums};
 use super::wait::{self, WaitPart, WaitParts};
 use firstlight_sim::causes::{Departure, DepartureKind, Record, RecordId, Trigger};
@@ -47,7 +48,7 @@ pub(super) fn walk<'a>(
     index: &'a Index<'a>,
     stretches: &[Stretch],
     begin: impl Fn(usize) -> Sums<'a>,
-) -> Vec<(Vec<Sum>, Vec<Step>)> {
+) -> Vec<(Vec<Sum>, Option<Steps>)> {
     let mut order: Vec<usize> = (0..stretches.len()).collect();
     order.sort_by_key(|number| stretches[*number].end);
     let mut results: Vec<_> = stretches.iter().map(|_| None).collect();
@@ -190,13 +191,6 @@ impl<'a> Walk<'a> {
         let mut until = released.at.max(before.at);
         self.add(until, departure.at, Cause::InterfaceRoom, Where::Host(departure.src.0), Who::Nobody, None);
         let alarms = released.alarms;
-        let cause = if alarms.has(Alarms::RETRANSMISSION) {
-            Cause::Timeout
-        } else if alarms.has(Alarms::TAIL_PROBE) {
-            Cause::TailProbe
-        } else {
-            Cause::FastRecovery
-        };
         if alarms.has(Alarms::REORDERING)
             && let Some(since) = self.moment(released.cause)
         {
@@ -204,8 +198,24 @@ impl<'a> Walk<'a> {
             self.add(since, until, Cause::Reordering, place, who, Some(lost));
             until = since;
         }
+        let mut cause = of_timeout(alarms).unwrap_or(Cause::FastRecovery);
+        if cause == Cause::FastRecovery
+            && let Some((timer, at)) = self.shown_by(released)
+            && at > before.at
+        {
+            self.add(at.min(until), until, cause, place, who, Some(lost));
+            (cause, until) = (timer, at.min(until));
+        }
         self.add(before.at, until, cause, place, who, Some(lost));
         self.leave(original)
+    }
+
+    /// The timer that has sent what the ACK answered that a departure followed, and when.
+    fn shown_by(&self, released: &Departure) -> Option<(Cause, Time)> {
+        let Record::Hop(hop) = released.cause.record() else { return None };
+        let answered = self.index.answered_by(self.index.departure(self.index.owner(hop)))?;
+        let Departure { alarms, at, .. } = *self.index.departure(answered);
+        of_timeout(alarms).map(|cause| (cause, at))
     }
 
     /// Whose packets filled most of the queue that lost a packet.
@@ -219,6 +229,7 @@ impl<'a> Walk<'a> {
         let cause = match departure.trigger {
             Trigger::Arrival => Cause::Stack,
             Trigger::Processor => Cause::Processor,
+            Trigger::Notice => Cause::Notice,
             Trigger::Other | Trigger::Room => return RecordId::NONE,
             // A flow's program connects at once.
             Trigger::Program if self.index.report.processors && sent == DepartureKind::Syn => Cause::Processor,
@@ -271,6 +282,12 @@ impl<'a> WaitParts<'a> for Walk<'a> {
 fn is_late_repair(departure: &Departure) -> bool {
     let found = [Alarms::RETRANSMISSION, Alarms::TAIL_PROBE, Alarms::REORDERING];
     departure.repairs && !found.into_iter().any(|alarm| departure.alarms.has(alarm))
+}
+
+/// What a loss waits for until one of these timers finds it.
+fn of_timeout(alarms: Alarms) -> Option<Cause> {
+    let of = |(alarm, cause): (Alarms, Cause)| alarms.has(alarm).then_some(cause);
+    [(Alarms::RETRANSMISSION, Cause::Timeout), (Alarms::TAIL_PROBE, Cause::TailProbe)].into_iter().find_map(of)
 }
 
 /// The cause of the time before timers released a packet.
