@@ -98,10 +98,10 @@ impl<L: LinkLayer> HybridFabric<L> {
         (line.end_of(bytes, core.now) <= port.until).then(|| line.free_at())
     }
 
-    pub(super) fn on_circuit_arrival<const RECORDED: bool>(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn on_circuit_arrival(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.circuits[src].transmitter.line.arrive();
         core.reschedule(next, EventKind::Circuit, src);
-        if RECORDED {
+        if core.recorder.is_some() {
             core.record_hop(id, PlaceKind::Circuit, src);
             self.record_voq(core, id, src);
         }

@@ -196,15 +196,6 @@ impl Core {
     /// included.
     #[inline(always)]
     pub(super) fn run<S: Switching>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
-        if self.recorder.is_some() {
-            self.run_recorded::<S, true>(fabric, limit, to_exit);
-        } else {
-            self.run_recorded::<S, false>(fabric, limit, to_exit);
-        }
-    }
-
-    #[inline(always)]
-    fn run_recorded<S: Switching, const RECORDED: bool>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
         let ahead = self.events.sources() > FEW;
         self.to_exit = to_exit;
         self.until = if to_exit && self.is_awaited() { self.now } else { limit };
@@ -215,7 +206,7 @@ impl Core {
             }
             self.now = event.at();
             self.counts.events += 1;
-            fabric.on_event::<RECORDED>(self, event);
+            fabric.on_event(self, event);
             if ahead {
                 fabric.prefetch(self, self.events.upcoming(event, SOON), false);
                 fabric.prefetch(self, self.events.upcoming(event, NEXT), true);
@@ -319,12 +310,12 @@ impl Core {
 
     /// The packet that arrives at the switch from a host's interface now, if any.
     #[inline(always)]
-    pub(super) fn on_nic_arrival<const RECORDED: bool>(&mut self, host: usize) -> Option<PacketId> {
+    pub(super) fn on_nic_arrival(&mut self, host: usize) -> Option<PacketId> {
         let Some(nic) = self.nics.get_mut(host) else { return self.step_nic(host).0 };
         let (id, next) = nic.arrive();
         let first = nic.first();
         self.expect(next, EventKind::Nic, host, first);
-        if RECORDED {
+        if self.recorder.is_some() {
             self.record_departure(id, host);
         }
         Some(id)
@@ -351,12 +342,12 @@ impl Core {
     /// An output port of a switch does what is due. Returns the packet that arrives at the other end of its link, if
     /// any.
     #[inline(always)]
-    pub(super) fn step<const RECORDED: bool>(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
+    pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
         let (id, next) = port.step(self.now, |id| _ = arena.get_mut(id).mark());
         self.expect(next, EventKind::Port, index, port.first());
         if let Some(id) = id
-            && RECORDED
+            && self.recorder.is_some()
         {
             self.record_passage(id, port, index);
         }

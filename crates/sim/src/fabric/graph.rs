@@ -235,13 +235,13 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
 
 impl<P: GraphPort> Switching for GraphFabric<P> {
     #[inline]
-    fn on_event<const RECORDED: bool>(&mut self, core: &mut Core, event: PendingEvent) {
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent) {
         let index = event.index();
         let (id, target) = if event.is(EventKind::Port) {
-            let Some(id) = core.step::<RECORDED>(&mut self.ports[index], index) else { return };
+            let Some(id) = core.step(&mut self.ports[index], index) else { return };
             (id, self.targets[index])
         } else if event.is(EventKind::Nic) {
-            let Some(id) = core.on_nic_arrival::<RECORDED>(index) else { return };
+            let Some(id) = core.on_nic_arrival(index) else { return };
             (id, self.nics[index])
         } else {
             return self.on_other(core, event);

@@ -150,18 +150,18 @@ impl<L: LinkLayer> HybridFabric<L> {
 
 impl<L: LinkLayer> Switching for HybridFabric<L> {
     #[inline]
-    fn on_event<const RECORDED: bool>(&mut self, core: &mut Core, event: PendingEvent) {
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent) {
         L::before_event(self, core);
         let (kind, index) = (event.kind(), event.index());
         match kind {
-            EventKind::Nic => L::on_nic::<RECORDED>(self, core, index),
-            EventKind::Port => L::on_host_port::<RECORDED>(self, core, index),
+            EventKind::Nic => L::on_nic(self, core, index),
+            EventKind::Port => L::on_host_port(self, core, index),
             EventKind::UplinkFree => self.on_uplink_free(core, index),
-            EventKind::Uplink => self.on_uplink_arrival::<RECORDED>(core, index),
+            EventKind::Uplink => self.on_uplink_arrival(core, index),
             EventKind::DownlinkFree => self.on_downlink_free(core, index),
-            EventKind::Downlink => self.on_downlink_arrival::<RECORDED>(core, index),
+            EventKind::Downlink => self.on_downlink_arrival(core, index),
             EventKind::CircuitFree => self.on_circuit_free(core, index),
-            EventKind::Circuit => self.on_circuit_arrival::<RECORDED>(core, index),
+            EventKind::Circuit => self.on_circuit_arrival(core, index),
             EventKind::Calendar => self.on_calendar(core),
             EventKind::Sample => self.racks.on_sample(core),
             EventKind::Pacer => core.on_pacer(index),

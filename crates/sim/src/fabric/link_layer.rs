@@ -38,16 +38,16 @@ pub(super) trait LinkLayer: Sized + Send {
 
     /// A host's interface does what is due.
     #[inline]
-    fn on_nic<const RECORDED: bool>(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
-        if let Some(id) = core.on_nic_arrival::<RECORDED>(host) {
+    fn on_nic(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
+        if let Some(id) = core.on_nic_arrival(host) {
             fabric.on_host_packet(core, id);
         }
     }
 
     /// A ToR's port to a host does what is due.
     #[inline]
-    fn on_host_port<const RECORDED: bool>(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
-        if let Some(id) = core.step::<RECORDED>(&mut fabric.host_ports[host], host) {
+    fn on_host_port(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
+        if let Some(id) = core.step(&mut fabric.host_ports[host], host) {
             core.exit(id, HostId(host as u16));
         }
     }

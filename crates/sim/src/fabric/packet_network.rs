@@ -157,10 +157,10 @@ impl<L: LinkLayer> HybridFabric<L> {
         core.record_queue(id, LossPlace::Voq(pair as u32), || self.racks.pairs[pair].waiting_bytes());
     }
 
-    pub(super) fn on_uplink_arrival<const RECORDED: bool>(&mut self, core: &mut Core, src: usize) {
+    pub(super) fn on_uplink_arrival(&mut self, core: &mut Core, src: usize) {
         let (id, next) = self.uplinks[src].transmitter.line.arrive();
         core.reschedule(next, EventKind::Uplink, src);
-        if RECORDED {
+        if core.recorder.is_some() {
             core.record_hop(id, PlaceKind::Uplink, src);
             self.record_voq(core, id, src);
         }
@@ -255,10 +255,10 @@ impl<L: LinkLayer> HybridFabric<L> {
         next
     }
 
-    pub(super) fn on_downlink_arrival<const RECORDED: bool>(&mut self, core: &mut Core, dst: usize) {
+    pub(super) fn on_downlink_arrival(&mut self, core: &mut Core, dst: usize) {
         let (id, next) = self.downlinks[dst].transmitter.line.arrive();
         core.reschedule(next, EventKind::Downlink, dst);
-        if RECORDED {
+        if core.recorder.is_some() {
             core.record_hop(id, PlaceKind::Downlink, dst);
             let place = LossPlace::Queue(PlaceKind::Downlink.code(dst));
             core.record_queue(id, place, || Bytes::new(self.downlinks[dst].bytes));

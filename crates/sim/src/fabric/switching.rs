@@ -13,8 +13,8 @@ use firstlight_units::Time;
 
 /// How a fabric carries out events. [`Core::run`] calls it without dynamic dispatch.
 pub(super) trait Switching {
-    /// Carries out one event. Where nothing is `RECORDED`, the ways of packets do not ask whether something is.
-    fn on_event<const RECORDED: bool>(&mut self, core: &mut Core, event: PendingEvent);
+    /// Carries out one event.
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent);
 
     /// Asks for the memory that a coming event needs, and for more if the event comes `next`.
     #[inline]

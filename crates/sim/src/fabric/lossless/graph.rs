@@ -175,7 +175,7 @@ impl LosslessFabric for LosslessGraph {
 }
 
 impl Switching for LosslessGraph {
-    fn on_event<const RECORDED: bool>(&mut self, core: &mut Core, event: PendingEvent) {
+    fn on_event(&mut self, core: &mut Core, event: PendingEvent) {
         self.record_stopped_nics(core);
         let index = event.index();
         match event.kind() {
@@ -184,7 +184,7 @@ impl Switching for LosslessGraph {
                 self.on_step(core, self.ports.len() + index, arrived, sent);
             }
             EventKind::Port => {
-                let arrived = core.step::<RECORDED>(&mut self.ports[index], index);
+                let arrived = core.step(&mut self.ports[index], index);
                 let sent = self.ports[index].take_sent();
                 self.on_step(core, index, arrived, sent);
             }

@@ -259,7 +259,7 @@ impl LinkLayer for LosslessRacks {
         }
     }
 
-    fn on_nic<const RECORDED: bool>(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
+    fn on_nic(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         let (arrived, sent) = core.step_nic(host);
         if let Some(Sent::Pause(classes)) = sent {
             Self::on_pause_frame(fabric, core, PausePoint::Nic(host), classes);
@@ -269,9 +269,9 @@ impl LinkLayer for LosslessRacks {
         }
     }
 
-    fn on_host_port<const RECORDED: bool>(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
+    fn on_host_port(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         let (point, port) = (PausePoint::HostPort(host), &mut fabric.host_ports[host]);
-        let arrived = core.step::<RECORDED>(port, host);
+        let arrived = core.step(port, host);
         match port.take_sent() {
             Some(Sent::Packet(id)) => {
                 Self::update_victims(fabric, core.now, point);
