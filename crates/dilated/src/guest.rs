@@ -22,7 +22,7 @@ use std::process::{Child, Command, Stdio};
 const LONGEST: usize = 1 << 16;
 /// The process namespace of this process.
 const PROCESSES: &str = "/proc/self/ns/pid";
-/// What the program reads: where the run's directory is, and the number of the socket to the engine.
+/// The program's environment: the run's directory, and the number of the socket to the engine.
 const RUN: &str = "FIRSTLIGHT_RUN";
 const ENGINE: &str = "FIRSTLIGHT_ENGINE";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -48,7 +48,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Starts it. What it prints goes to `guest.log` in the run's directory.
+    /// Starts the program. Its output goes to `guest.log` in the run's directory.
     pub fn start(program: &Path, directory: &RunDirectory) -> Result<Self, Error> {
         let what = || format!("cannot start {}", program.display());
         let log = File::create(directory.path("guest.log")).context(what)?;
@@ -74,7 +74,8 @@ impl Guest {
         let home = File::open(PROCESSES).context(|| format!("cannot open {PROCESSES}"))?;
         unshare(CloneFlags::CLONE_NEWPID).context(|| "cannot make a process namespace".into())?;
         let child = command.spawn().context(what);
-        // What this process starts from now on is of its own namespace again: threads could not be started otherwise.
+        // Processes that this process starts from now on are in its own namespace again: otherwise it could not start
+        // threads.
         setns(&home, CloneFlags::CLONE_NEWPID).context(|| "cannot go back to the own process namespace".into())?;
         Ok(Guest { child: child?, socket })
     }

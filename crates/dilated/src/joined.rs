@@ -1,7 +1,7 @@
 //! A machine that has joined a run: its hosts are here, and the fabric is on the engine's machine.
 //!
-//! Packets of hosts go to the engine as they come, with the moment at which they came. What the engine sends is handed
-//! to a host at once, and how late that is, is measured.
+//! Packets of hosts go to the engine when they come, with the moment at which they came. Packets from the engine are
+//! handed to a host at once, and their lateness is measured.
 
 use crate::clock;
 use crate::error::{Context, Error};
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 /// The file that makes this program one of a machine that has joined.
 pub const JOIN: &str = "join.json";
-/// What this program waits for that is no device.
+/// The descriptors besides devices that this program waits for.
 const GUEST: u64 = u64::MAX;
 const SIGNAL: u64 = u64::MAX - 1;
 const ENGINE: u64 = u64::MAX - 2;
@@ -39,7 +39,7 @@ const UNDER_WAY: u64 = 200_000_000;
 const ENDING: u64 = 10_000_000_000;
 const LINGER: u64 = 2_000_000_000;
 
-/// What the machine is to do.
+/// The machine's orders.
 #[derive(Clone, Debug, Deserialize)]
 struct Order {
     engine: SocketAddr,
@@ -116,7 +116,7 @@ impl JoinLink {
         }
     }
 
-    /// Waits until the engine has said what the hosts need.
+    /// Waits for the engine's first state, which has the hosts' settings.
     fn wait_to_be_told(&mut self, signals: &SignalFd) -> Result<EngineState, Error> {
         let (state, began) = (JoinedState::default(), clock::now());
         loop {
@@ -222,7 +222,7 @@ impl JoinedMachine {
         }
     }
 
-    /// Sends the engine what a host has sent.
+    /// Sends a host's packets to the engine.
     fn on_packets(&mut self, device: usize) {
         for _ in 0..PACKETS {
             let Some(taken) = self.interfaces.take(device) else { return };
@@ -296,7 +296,7 @@ impl JoinedMachine {
             }
             if self.gone_since.is_none() {
                 self.gone_since = Some(clock::now());
-                // It is readable for ever.
+                // The descriptor stays readable from then on.
                 let _ = self.epoll.delete(self.guest.socket());
             }
             return Ok(());

@@ -13,7 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What the engine leaves in the run's directory about machines that joined.
+/// The engine's file in the run's directory about machines that joined.
 const REPORT: &str = "machines.json";
 /// Room for datagrams that wait in the kernel, as far as it gives it, in bytes.
 const ROOM: usize = 8 << 20;
@@ -45,7 +45,7 @@ pub struct Machine {
     pub programs: Vec<u32>,
 }
 
-/// What the engine says of a machine when the run is over.
+/// The engine's record of a machine when the run is over.
 #[derive(Serialize)]
 struct MachineReport {
     name: String,
@@ -61,7 +61,7 @@ struct Member {
     machine: Machine,
     peer: Peer,
     address: Option<SocketAddr>,
-    /// What it said last.
+    /// The machine's last state.
     theirs: JoinedState,
     own: EngineState,
     /// How many of the machine's ended programs were reported.
@@ -78,7 +78,7 @@ pub struct Machines {
     datagram: Vec<u8>,
 }
 
-/// What has come from a machine.
+/// An item that has come from a machine.
 pub enum MachineMessage {
     /// A packet.
     Packet {
@@ -109,7 +109,7 @@ impl Machines {
         Ok(Machines { socket: Some(socket), members, began, over_since: None, datagram: vec![0; LONGEST] })
     }
 
-    /// Sends the machines what their hosts need.
+    /// Sends the machines their hosts' settings.
     pub fn describe(&mut self, rates: &[u64], cores: Option<f64>, mtu: u16, bound: u64) -> Result<(), Error> {
         if !self.members.is_empty() && mtu > MOST_MTU {
             return Err(Error::Machine(format!("hosts on other machines have an MTU of {MOST_MTU} bytes at most")));
@@ -143,7 +143,7 @@ impl Machines {
         }
     }
 
-    /// What has come; none when there is nothing.
+    /// The next item that has come; none if there is none.
     pub fn receive(&mut self) -> Option<MachineMessage> {
         let Machines { socket, members, datagram, .. } = self;
         let socket = socket.as_ref()?;
@@ -179,7 +179,7 @@ impl Machines {
         self.datagram = datagram;
     }
 
-    /// Programs that have ended on machines since the last call, and why a machine cannot go on.
+    /// Programs that have ended on machines since the last call, and the reason why a machine cannot continue.
     pub fn news(&mut self) -> (Vec<(u32, i32)>, Option<String>) {
         let (mut ended, mut failed) = (vec![], None);
         for Member { machine, theirs, reported, .. } in &mut self.members {
@@ -198,7 +198,7 @@ impl Machines {
         self.members.iter().all(|member| member.theirs.ready && member.peer.clock().is_some())
     }
 
-    /// Whether no machine has anything more to do.
+    /// Whether all machines have finished their work.
     pub fn are_finished(&self) -> bool {
         self.members.iter().all(|member| member.theirs.finished)
     }
@@ -219,7 +219,7 @@ impl Machines {
         self.speak(true);
     }
 
-    /// Whether all machines have said what they measured.
+    /// Whether all machines have sent their measurements.
     pub fn have_measured(&self) -> bool {
         self.members.iter().all(|member| member.theirs.measured.is_some())
     }
@@ -268,7 +268,7 @@ impl Machines {
         Ok(())
     }
 
-    /// Adds what the machines measured; the largest part of its time that one of them lost.
+    /// Adds the machines' measurements. Returns the largest share of time that one of them lost.
     pub fn add_to(&self, meter: &mut FidelityMeter, timers: &mut Late) -> f64 {
         let mut stolen = 0.0f64;
         for Member { peer, own, theirs, .. } in &self.members {
@@ -282,7 +282,7 @@ impl Machines {
         stolen
     }
 
-    /// Writes what there is to say of them to the run's directory.
+    /// Writes the record of the machines to the run's directory.
     pub fn report(&self, directory: &RunDirectory) -> Result<(), Error> {
         if self.members.is_empty() {
             return Ok(());

@@ -120,7 +120,7 @@ fn rate(session: &Session<HostInterfaces>, host: &HostPlan) -> u64 {
     spec.network.host_rate(HostId(host.host)).as_bps() / 8 / u64::from(spec.tables.time_scale)
 }
 
-/// What the guest program needs besides the plan of the hosts that are here.
+/// The guest program's settings besides the plan of this machine's hosts.
 fn dilation(
     session: &Session<HostInterfaces>,
     directory: &RunDirectory,

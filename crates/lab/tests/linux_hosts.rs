@@ -327,7 +327,7 @@ fn each_kind_is_run_by_its_own() {
 }
 
 /// More of TOML, overrides, the whole message.
-type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+type WrongInput<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 #[test]
 #[rustfmt::skip]
@@ -335,7 +335,7 @@ fn what_cannot_be() {
     let only = |when: &str, found: &str| format!("has no effect: it counts only when {when}, but {found}; take it out");
     let none = only("there are Linux hosts", "all hosts are simulated");
     let names: Vec<&str> = CcName::all().map(CcName::as_str).collect();
-    let cases: &[Case<'_>] = &[
+    let cases: &[WrongInput<'_>] = &[
         ("[linux]\n", &[], &format!("x.toml:43:2: linux: {none}")),
         ("[[linux.hosts]]\non = \"all\"\n", &[], &format!("x.toml:43:3: linux: {none}")),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}",

@@ -82,10 +82,10 @@ pub struct PfcConfig {
     /// The largest packet.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: Bytes,
-    /// What links carry with each packet.
+    /// The framing that links add to each packet.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub framing: Framing,
-    /// How many beginnings and ends of pauses are recorded one by one.
+    /// The largest number of single beginnings and ends of pauses that are recorded.
     #[cfg_attr(feature = "spec", serde(rename = "events"), schemars(range(min = 0, max = 10_000_000)))]
     pub most_events: usize,
 }
@@ -102,12 +102,12 @@ impl Default for PfcConfig {
 pub struct Classes(pub u8);
 
 impl Classes {
-    /// Whether the class `class` is one of them.
+    /// Whether the class `class` is lossless.
     pub const fn has(self, class: usize) -> bool {
         self.0 & (1 << class) != 0
     }
 
-    /// The highest of them, if there is any.
+    /// The highest lossless class, if there is one.
     pub fn highest(self) -> Option<u8> {
         self.0.checked_ilog2().map(|class| class as u8)
     }
@@ -143,7 +143,7 @@ impl schemars::JsonSchema for Classes {
     }
 }
 
-/// What holds on one link.
+/// The thresholds and the buffer of one link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PfcLimits {
     /// Go on at or below.
@@ -152,7 +152,7 @@ pub struct PfcLimits {
     pub xoff: Bytes,
     /// Packets are lost beyond this.
     pub buffer: Bytes,
-    /// What can come once XOFF is exceeded, the exceeding packet included.
+    /// Bytes that can arrive once XOFF is exceeded, the exceeding packet included.
     pub headroom: Bytes,
     /// From the reception of a pause frame until it takes effect.
     pub response: Span,
@@ -182,7 +182,7 @@ impl PfcConfig {
         }
     }
 
-    /// What holds on a link whose data goes over `there` and whose pause frames over `back`.
+    /// The limits of a link whose data go over `there` and whose pause frames go over `back`.
     ///
     /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go
     /// arrives, XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is
@@ -219,8 +219,8 @@ pub fn response_time(rate: Rate) -> Span {
     rate.tx_time(Bytes::new(quanta * QUANTUM / 8))
 }
 
-/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays the
-/// pause frame; accounts count IP bytes.
+/// Bytes that can arrive over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays
+/// the pause frame; accounts count IP bytes.
 pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes, framing: Framing) -> Bytes {
     let pause = u64::from(framing.frame_on_link(PAUSE_FRAME));
     let frames = back.rate.saturating_tx_time(Bytes::new(framing.on_link(mtu).get() + pause));

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-// How long a schedule takes to compute is what the caller asks for; the schedule knows nothing of it.
+// The caller asks for the time of the computation. The schedule does not depend on it.
 #[expect(clippy::disallowed_types, reason = "measures the computation; the week does not depend on it")]
 type WallClock = std::time::Instant;
 

@@ -179,7 +179,7 @@ impl Rivals {
         self.source[which % 4] = event.source;
     }
 
-    /// The earliest event; of simultaneous ones the first source's.
+    /// The earliest event; of simultaneous events, that of the first source.
     #[inline]
     fn earliest(&self) -> PendingEvent {
         let [a, b, c, d] = self.at;

@@ -132,7 +132,7 @@ impl ProbeSource {
         }
     }
 
-    /// A datagram has left the interface. Returns whether the program has waited for that, and may send now.
+    /// A datagram has left the interface. Returns whether the program has waited for this and may now send.
     pub(crate) fn on_left(&mut self) -> bool {
         if self.has_buffer() {
             self.unsent -= u64::from(self.config.size);

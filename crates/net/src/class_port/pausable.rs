@@ -34,7 +34,7 @@ impl PausablePort {
         self.earlier()
     }
 
-    /// What the transmitter finished at the last step, if anything; returned once.
+    /// The transmission that the last step ended, if one ended. Each is returned once.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.control.take_sent()
     }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(arrivals, [(0, 2200), (1, 3451), (2, 4651)]);
         assert_eq!(sent[1], (Sent::Pause(0b11), 1251));
         assert_eq!((port.delivered(), port.offered(), port.held()), (3, 3, 0));
-        // What changed back while it waited is not sent.
+        // A change that was taken back while the frame waited is not sent.
         offer(&mut port, 9, 0, 20_000);
         port.request_pause(0, ns(20_100));
         port.request_pause(0b11, ns(20_200));

@@ -59,7 +59,7 @@ pub(super) struct SendLoop {
 }
 
 impl SendLoop {
-    /// The last round at or before `starts`: the one that gave this packet to the interface, which sends it at
+    /// The last round at or before `starts`: in this round the loop gave the interface the packet that is sent at
     /// `starts`.
     #[inline]
     pub(super) fn round(&mut self, starts: Time, config: &PollConfig, rng: &mut Xoshiro256PlusPlus) -> Time {

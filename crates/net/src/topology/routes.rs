@@ -64,7 +64,7 @@ struct SwitchAt {
 struct NextHops {
     /// The first port, within the switch.
     port: u16,
-    /// How many less one.
+    /// The number of next hops, less one.
     more: u16,
     /// Where the ports are listed.
     list: u32,

@@ -57,7 +57,7 @@ impl SendBuffers {
         !full
     }
 
-    /// Reserves the free room: others get none until a packet leaves, if the buffer holds one.
+    /// Reserves the free room. If the buffer holds a packet, other senders get no room until a packet leaves.
     pub(super) fn promise(&mut self, host: usize) {
         let used = &mut self.hosts[host];
         used.promised = used.bytes > 0;

@@ -1,4 +1,4 @@
-//! What a kind of fabric offers to the event loop, for each event, and to the driver that steps the fabric.
+//! The interfaces of a kind of fabric: to the event loop, for each event, and to the driver that steps the fabric.
 
 use super::core::Core;
 use super::notifications::CongestionPoints;
@@ -33,7 +33,7 @@ pub(super) trait Switching {
 
 /// A fabric of some kind, behind one dynamic call for each run up to a moment and for each report.
 pub(super) trait FabricKind: Send {
-    /// Carries out what is due, as [`Core::run`] says.
+    /// Carries out the events that are due: see [`Core::run`].
     fn run(&mut self, core: &mut Core, limit: Time, to_exit: bool);
 
     /// Counts of all ports, links and queues behind the hosts' interfaces.
@@ -60,10 +60,10 @@ pub(super) trait FabricKind: Send {
     /// Watches queues from now on.
     fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError>;
 
-    /// What was seen of the watched queues.
+    /// The reports of the watched queues.
     fn queue_reports(&self, now: Time, scale: u32) -> Vec<QueueReport>;
 
-    /// Forgets what was measured so far.
+    /// Discards all measurements so far.
     fn reset_measurements(&mut self, now: Time);
 
     /// Racks, their VOQs and their schedule; none without circuits.

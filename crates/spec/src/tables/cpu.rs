@@ -127,7 +127,7 @@ impl CpuProfile {
 }
 
 impl CpuTable {
-    /// Checks that processors have something to do.
+    /// Checks that `cores` is given only where at least one cost is above zero.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let idle = self.cores.is_some() && self.parameters().is_empty();
         let problem = "nothing takes time on these processors: choose a profile, give a cost, or take this out";

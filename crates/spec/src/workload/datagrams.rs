@@ -126,7 +126,7 @@ pub(super) struct Bursts {
     pub end: Span,
     /// Time on and off; `None` for a source that is on all the time.
     pub times: Option<[Span; 2]>,
-    /// Where times on and off are drawn.
+    /// The distribution of the times on and off.
     pub random: Option<[Arrivals; 2]>,
 }
 

@@ -65,7 +65,7 @@ fn one() -> u32 {
     1
 }
 
-/// A schedule with the key that asks for it and its name in messages.
+/// A schedule, with the key that names it and its name in messages.
 type NamedSchedule = (&'static str, String, GoalSchedule);
 
 impl Workload for Goal {
@@ -84,7 +84,7 @@ impl Workload for Goal {
 pub(super) struct Replay<'a> {
     pub expander: &'a Expander<'a>,
     pub keys: &'a FlowKeys,
-    /// The key that asks for the schedule.
+    /// The key that names the schedule.
     pub key: &'a str,
     /// The name of each rank's file.
     pub name: &'a dyn Fn(u32) -> &'a str,
@@ -142,7 +142,7 @@ impl Goal {
 struct ReplaySteps {
     /// The steps that each step depends on, one list after another.
     list: Vec<u32>,
-    /// Where the list of each step ends.
+    /// The end of each step's list.
     ends: Vec<u32>,
     /// How many messages have come at each arrival.
     arrivals: Vec<u32>,
