@@ -19,7 +19,7 @@ const NAMESPACES: &str = "/run/netns";
 const OWN: &str = "/proc/thread-self/ns/net";
 /// The namespace of the host name of the thread that opens it.
 const OWN_NAME: &str = "/proc/thread-self/ns/uts";
-/// The directory of the namespace's devices.
+/// The mount point of sysfs, which shows the namespace's devices.
 const DEVICES: &str = "/run/devices";
 /// The setting of a namespace's own congestion control.
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";

@@ -1,4 +1,4 @@
-"""One claim: what a paper says, how it is tried, and the numbers to compare with."""
+"""One claim: a paper's statements, the experiment that tests them, and the numbers to compare with."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from firstlight.runs.run import Hosts
 At = tuple[Value, ...]
 """A point of a claim: one value for each axis."""
 COST: dict[Hosts, float] = {"simulated": 1.0, "linux": 2.0}
-"""What a run costs, about, relative to the same on simulated hosts."""
+"""The approximate cost of a run, relative to the same run on simulated hosts."""
 
 
 class Platform(NamedTuple):
-    """What an experiment runs on: a kind of hosts, at a time scale."""
+    """The platform of an experiment: a kind of hosts, at a time scale."""
 
     hosts: Hosts = "simulated"
     time_scale: int = 1
@@ -44,7 +44,7 @@ RunKey = tuple[Platform, str, At]
 
 @dataclass(frozen=True)
 class Paper:
-    """Where the claims of a folder come from."""
+    """The source of a folder's claims."""
 
     name: str
     title: str = ""
@@ -70,18 +70,19 @@ class Claim:
     quick: Mapping[str, Any]
     full: Mapping[str, Any]
     on_linux: Mapping[str, Any]
-    """What is set on Linux hosts besides."""
+    """Additional keys for Linux hosts."""
     paper: pd.DataFrame
     linux: pd.DataFrame
     measures: tuple[Measure, ...] = ()
     statements: tuple[Statement, ...] = ()
     not_comparable: str = ""
-    """Why there is nothing to judge: the paper says nothing of this, or nothing that can be checked."""
+    """The reason why the claim has no verdict: the paper makes no statement of this, or none that can be
+    checked."""
     cause: str = ""
     """Why it is contradicted, and the experiment that shows this."""
     plots: tuple[Plot, ...] = ()
     paper_file: str = "paper.toml"
-    """The file beside the folder that says which paper it is."""
+    """The file beside the folder that names the paper."""
     options: Options = field(default_factory=Options)
 
     @property

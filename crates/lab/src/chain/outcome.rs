@@ -1,4 +1,4 @@
-//! The result of an experiment on the measurement chain: the series of timestamps, and what they say of each stage.
+//! The result of an experiment on the measurement chain: the series of timestamps, and statistics of each stage.
 
 use super::{ChainReport, MeasurementChain, Spread, measurement_chain};
 use crate::measure;
@@ -10,7 +10,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// What a packet of 1500 bytes takes at 10 Gb/s.
+/// The serialization of a packet of 1500 bytes at 10 Gb/s.
 const LINK_NS: i64 = 1200;
 
 /// Runs an experiment on the chain. `overrides` are those it was read with, for the manifest.

@@ -1,4 +1,4 @@
-//! Table `job_paths`: what each complete job waited for, step by step.
+//! Table `job_paths`: the critical path of each complete job, step by step.
 //!
 //! The path leads back from the job's last message to be complete: to the message whose completion made it ready, and
 //! so on to a message that was ready at its start, or by a message of another job. The steps of a job cover the time

@@ -1,12 +1,12 @@
-//! External hosts whose packets are followed: the events of their endpoints are recorded, which show what released each
-//! packet.
+//! External hosts whose packets are followed: what happens at their endpoints is recorded, so that it is known what
+//! released each packet.
 
 use super::World;
 use firstlight_net::{FlowTuple, HostId, Packet, PacketId};
 
 impl World {
-    /// Records, from now on, what releases the packets of external hosts. They must be in virtual time. `processors`:
-    /// computing takes time on these hosts.
+    /// From now on it is recorded what releases the packets of external hosts. They must be in virtual time.
+    /// `processors`: computing takes time on them.
     pub fn follow_external_hosts(&mut self, processors: bool) {
         self.follows = true;
         if let Some(causes) = self.fabric.causes().filter(|_| processors) {

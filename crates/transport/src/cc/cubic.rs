@@ -70,7 +70,7 @@ impl ControllerConfig for CubicConfig {
 /// Coarse evaluation: round trips in so long a time from an epoch's start are not looked at.
 const RECOVERY: Span = Span::from_secs(1);
 
-/// What holds since the last congestion: the "epoch" of section 4.2.
+/// The state since the last congestion: the "epoch" of section 4.2.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
@@ -84,7 +84,7 @@ struct Epoch {
     credit: u32,
 }
 
-/// Coarse evaluation: what was found last.
+/// The last result of the coarse evaluation.
 #[derive(Clone, Copy, Debug, Default)]
 struct CoarsePace {
     /// Packets to be acknowledged for each packet that the window grows.

@@ -57,7 +57,7 @@ impl OwnConfig {
         Ok(OwnConfig(Arc::new(Shared { name, factory, properties, fault: Mutex::default() })))
     }
 
-    /// The name that the experiment has for it.
+    /// The factory's name in the experiment.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
@@ -112,7 +112,7 @@ impl Own {
     }
 }
 
-/// What no controller may answer or leave behind: windows in whole packets, at least one.
+/// The problem of a controller's answer or of the window that it leaves: windows are whole packets, at least one.
 fn checked(event: Event<'_>, answer: u64, window: &Window) -> Result<(), String> {
     let packets = |what: &str, packets: u64| match packets {
         0 => Err(format!("after {} {what} is 0: it is at least 1 packet", event.method())),

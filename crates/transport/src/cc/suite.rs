@@ -5,7 +5,7 @@ use super::*;
 use firstlight_units::Time;
 use proptest::prelude::*;
 
-/// What can happen to a controller.
+/// An operation on a controller.
 #[derive(Clone, Copy, Debug)]
 enum WindowOp {
     Ack { packets: u32, rtt_us: u64, ece: bool, may_grow: bool, one_way: Option<i32> },
@@ -14,7 +14,7 @@ enum WindowOp {
     Undo,
 }
 
-/// A controller with what the endpoint keeps for it.
+/// A controller with the state that the endpoint keeps for it.
 struct Driver {
     controller: Controller,
     window: Window,
@@ -161,8 +161,9 @@ fn op() -> impl Strategy<Value = WindowOp> {
     ]
 }
 
-/// What a sequence of operations finds wrong with a controller, if anything. Built-in controllers that follow a rule of
-/// their own are left out where the rule says so; users' own ones may shrink the window at an ACK.
+/// Runs a sequence of operations. Returns the property that the controller violates, if there is one. Built-in
+/// controllers that follow a rule of their own are left out where the rule says so; users' own ones may shrink the
+/// window at an ACK.
 fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> {
     let name = config.name();
     let mut driver = Driver::new(config.clone());
@@ -374,7 +375,7 @@ mod tests {
             driver.window = Window { cwnd: 14, ssthresh: 10, ..Window::new(1) };
             let (mut windows, mut sent) = (Vec::new(), 14u32);
             for _ in 0..40 {
-                // What a round's ACKs tell is of the window of the round before.
+                // A round's ACKs carry the delays of the window of the round before.
                 let queue = 1200 * sent.saturating_sub(20);
                 sent = driver.window.cwnd;
                 for _ in 0..driver.window.cwnd {
