@@ -68,7 +68,7 @@ pub fn run(directory: &RunDirectory, signals: &SignalFd) -> Result<(), Error> {
     let groups = Groups::make(told.rates.len(), told.cores, order.factor)?;
     let dilation = dilation(&order, &told, &processors, &groups);
     let path = directory.path(DILATION);
-    let text = serde_json::to_string(&dilation).expect("it has nothing that JSON has not");
+    let text = serde_json::to_string(&dilation).expect("JSON can represent it");
     fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
     let guest = Guest::start(&order.guest, directory)?;
     processors::stay_on(processors.engine)?;

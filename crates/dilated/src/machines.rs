@@ -260,7 +260,7 @@ impl Machines {
             }
             if self.over_since.is_some_and(|since| now > since + ENDING) && theirs.measured.is_none() {
                 return Err(Error::Machine(format!(
-                    "machine {name} did not say what it measured within {} s",
+                    "machine {name} sent no measurements within {} s",
                     seconds(ENDING)
                 )));
             }
@@ -301,7 +301,7 @@ impl Machines {
         };
         let rows: Vec<MachineReport> = self.members.iter().map(report).collect();
         let path = directory.path(REPORT);
-        let text = serde_json::to_string(&rows).expect("it has nothing that JSON has not");
+        let text = serde_json::to_string(&rows).expect("JSON can represent it");
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
     }
 }
@@ -393,7 +393,7 @@ mod tests {
         machines.end();
         machines.members[0].peer.heard = now + ENDING + 2_000_000_000;
         let mute = check(&machines, ENDING + 2_000_000_000).unwrap_err();
-        assert_eq!(mute, "machine b did not say what it measured within 20 s");
+        assert_eq!(mute, "machine b sent no measurements within 20 s");
         machines.release();
         assert_eq!(check(&machines, 1 << 62), Ok(()));
     }

@@ -147,6 +147,6 @@ fn dilation(
 
 fn write(directory: &RunDirectory, dilation: &Dilation) -> Result<(), Error> {
     let path = directory.path(DILATION);
-    let text = serde_json::to_string(dilation).expect("it has nothing that JSON has not");
+    let text = serde_json::to_string(dilation).expect("JSON can represent it");
     fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
 }

@@ -167,7 +167,7 @@ impl Peer {
         let stated = Stated { clock: self.clock.reading(now), state };
         self.sealer.seal(&mut self.datagram, |datagram| {
             datagram.push(STATE);
-            serde_json::to_writer(datagram, &stated).expect("it has nothing that JSON has not");
+            serde_json::to_writer(datagram, &stated).expect("JSON can represent it");
         });
         Some(&self.datagram)
     }

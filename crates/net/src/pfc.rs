@@ -52,7 +52,8 @@ pub struct PfcConfig {
     /// The lossless classes; not with `pause`, which stops all.
     #[cfg_attr(feature = "spec", schemars(extend("x-without" = "all")))]
     pub classes: Option<Classes>,
-    /// When a switch holds more than this of what came over a link, in a class, the sender of the link is paused.
+    /// When a switch holds more than this number of bytes that came over a link, in a class, the sender of the link is
+    /// paused.
     #[cfg_attr(
         feature = "spec",
         schemars(extend(
@@ -61,19 +62,19 @@ pub struct PfcConfig {
         ))
     )]
     pub xoff: Option<Bytes>,
-    /// When the switch holds no more than this, the sender goes on.
+    /// When the switch holds no more than this, the sender resumes.
     #[cfg_attr(feature = "spec", schemars(extend(
             "x-least" = "0B",
             "x-without" = "two packets below `pfc.xoff`; without that and `pfc.buffer`, the link's headroom"
         )))]
     pub xon: Option<Bytes>,
-    /// How much a switch can hold of what came over a link, in a class. What comes beyond is lost.
+    /// The most bytes that a switch can hold of those that came over a link, in a class. Packets beyond this are lost.
     #[cfg_attr(
         feature = "spec",
-        schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded"))
+        schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: the bytes that can arrive once `pfc.xoff` is exceeded"))
     )]
     pub buffer: Option<Bytes>,
-    /// Time from the arrival of a pause frame until the sender stops, but for the frame in service.
+    /// Time from the arrival of a pause frame until the sender begins no further frame.
     #[cfg_attr(
         feature = "spec",
         schemars(extend("x-without" = "the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s"))

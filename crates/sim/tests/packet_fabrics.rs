@@ -10,8 +10,7 @@ use firstlight_net::{
     SharedBufferConfig, Stamps,
 };
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, InterfaceTables, ReceiveConfig, SwitchConfig,
-    WatchConfig,
+    AdapterConfig, CaptureSink, Fabric, GraphConfig, InterfaceConfig, ReceiveConfig, SwitchConfig, WatchConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;
@@ -100,15 +99,9 @@ prop_compose! {
             |(drain, buffer)| ReceiveConfig { drain: Rate::from_bps(drain), buffer: Bytes::new(buffer) };
         let adapter = AdapterConfig { receive: adapter.map(receive_config), ..AdapterConfig::default() };
         let (send_delay, receive_delay) = (ns(send), ns(receive));
-        let interface =
-            InterfaceConfig {
-                send_delay,
-                receive_delay,
-                loss,
-                adapter,
-                tables: InterfaceTables { pacer, qcn },
-                ..InterfaceConfig::default()
-            };
+        let mut interface =
+            InterfaceConfig { send_delay, receive_delay, loss, adapter, ..InterfaceConfig::default() };
+        (interface.tables.pacer, interface.tables.qcn) = (pacer, qcn);
         let switch = SwitchConfig { discipline, classes, weights, exceptions, buffer, pfc: None };
         GraphConfig { topology, interface, switch, spray, time_scale, seed }
     }

@@ -8,8 +8,8 @@ use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine};
 use firstlight_net::{Direction, Discipline, HostId, PacerConfig, Packet};
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, InterfaceTables,
-    PortKind, PortReport, ProbeConfig, SwitchConfig, VoqConfig, World,
+    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, PortKind, PortReport,
+    ProbeConfig, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -301,14 +301,15 @@ fn case() -> impl Strategy<Value = Case> {
 impl Case {
     fn fabric(&self, buffer: Option<u64>) -> Fabric {
         let pacer = PacerConfig { chance: 1.0, ..PacerConfig::HULL };
-        let interface = InterfaceConfig {
+        let mut interface = InterfaceConfig {
             send_delay: self.send_delay,
             loss: if self.loss { 0.01 } else { 0.0 },
             stamps: ChainConfig::default(),
-            tables: InterfaceTables { pacer: self.pacer.then_some(pacer), qcn: self.qcn.then(nervous) },
             adapter: AdapterConfig { send_buffer: buffer.map(Bytes::new), ..AdapterConfig::default() },
             ..InterfaceConfig::default()
         };
+        interface.tables.pacer = self.pacer.then_some(pacer);
+        interface.tables.qcn = self.qcn.then(nervous);
         let pfc = self.pfc.then_some(PFC);
         let (seed, time_scale) = (1, self.scale);
         if self.hybrid {

@@ -36,7 +36,7 @@ const FORMATS: &[Format] = &[
     Format {
         name: "size",
         what: "a size",
-        zero: "must be more than nothing",
+        zero: "must be above zero",
         parse: |text| read::<Bytes>(text).map(Bytes::get),
     },
     plain("hosts", "hosts", |text| read::<HostName>(text).map(|_| 0)),

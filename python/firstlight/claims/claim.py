@@ -76,13 +76,12 @@ class Claim:
     measures: tuple[Measure, ...] = ()
     statements: tuple[Statement, ...] = ()
     not_comparable: str = ""
-    """The reason why the claim has no verdict: the paper makes no statement of this, or none that can be
-    checked."""
+    """Why there is nothing to judge: the paper says nothing of this, or nothing that can be checked."""
     cause: str = ""
     """Why it is contradicted, and the experiment that shows this."""
     plots: tuple[Plot, ...] = ()
     paper_file: str = "paper.toml"
-    """The file beside the folder that names the paper."""
+    """The file beside the folder that says which paper it is."""
     options: Options = field(default_factory=Options)
 
     @property

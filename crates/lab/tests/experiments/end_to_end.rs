@@ -119,7 +119,7 @@ fn warnings_say_why_results_may_mislead() {
     said(PAIR, &[("warmup", "4800us")], "warmup = 4800us is shorter than 3 weeks, 14400us");
     said(PAIR, &[("duration", "145ms")], "is not a whole number of weeks");
     said(PAIR, &[("measure.pair", "[2, 0]")], "the measured pair 2->0 had no data traffic");
-    said(PAIR, &[("tcp.cc", "retcp")], "retcp flows never learn of a circuit: add [marks]");
+    said(PAIR, &[("tcp.cc", "retcp")], "retcp flows get no signal of circuits: add [marks]");
     said(PAIR, &[("marks.advance", "0s")], "no flow uses the ECE marks of [marks]");
     said(PAIR, &[("tcp.cc", "dctcp")], "dctcp flows never see a mark: VOQs have no ECN threshold");
     said(PAIR, &[("voq.ecn_small", "10")], "no flow negotiates ECN");

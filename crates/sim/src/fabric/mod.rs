@@ -327,7 +327,7 @@ impl Fabric {
         self.kind.points().0
     }
 
-    /// Ends recording. Returns the record, if there is one.
+    /// What was recorded, if anything; recording ends.
     pub fn take_causes(&mut self) -> Option<CauseReport> {
         let report = self.core.recorder.as_mut()?.causes.take()?.into_report();
         let (points, whole_link) = self.kind.points();

@@ -79,7 +79,7 @@ impl Rules<'_> {
 
     fn loss(&mut self) {
         if self.experiment.hosts.loss >= 1.0 {
-            self.wrong("hosts.loss", "at 1 nothing ever arrives: use less than 1");
+            self.wrong("hosts.loss", "at 1 no packet arrives: use less than 1");
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The module of our driver, whose parameters these are.
 const DRIVER: &str = "firstlight";
 
-/// The processors of each Linux host: what they do takes virtual time of that host alone. What programs compute between
+/// The processors of each Linux host: their work takes virtual time of that host alone. Computation of programs between
 /// two system calls takes none. Each key is one cost; those that are not given are the profile's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -1,4 +1,4 @@
-//! `[measure]`: what is recorded.
+//! `[measure]`: recordings besides the usual tables.
 
 use firstlight_circuits::RackId;
 use firstlight_units::{Bytes, SettingError, Span};
@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What is recorded.
+/// Recordings besides the usual tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MeasureTable {
@@ -99,7 +99,7 @@ impl MeasureTable {
     }
 }
 
-/// Whose completion times are divided into causes.
+/// The flows whose completion times are divided into causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Accounts {

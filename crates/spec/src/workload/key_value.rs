@@ -44,10 +44,10 @@ pub struct KeyValue {
     /// acknowledged.
     #[schemars(extend("x-above" = "0B", "x-without" = "a request is written at once"))]
     pub header: Option<Bytes>,
-    /// What `tcp.nagle` is for the connections of this workload.
+    /// The value of `tcp.nagle` for the connections of this workload.
     #[schemars(extend("x-without" = "that of `tcp.nagle`"))]
     pub nagle: Option<bool>,
-    /// What `tcp.interactive` is for the connections of this workload.
+    /// The value of `tcp.interactive` for the connections of this workload.
     #[schemars(extend("x-without" = "that of `tcp.interactive`"))]
     pub interactive: Option<bool>,
     /// The least time from the start of a read to that of the next one.

@@ -48,7 +48,7 @@ pub(crate) const FLOWS: &str = "flows";
 /// Declares the workloads: the kind that users write, and the struct of its keys.
 macro_rules! workloads {
     ($($kind:literal => $Workload:ident in $module:ident;)*) => {
-        /// Many flows from one table. What is random is drawn from `seed`, apart for each workload.
+        /// Many flows from one table. Random numbers are drawn from `seed`, from a stream of its own for each workload.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
         pub enum WorkloadTable {

@@ -37,7 +37,7 @@ pub struct Poisson {
     /// path relative to the experiment's.
     #[schemars(extend("x-without" = "see `size`"))]
     pub sizes: Option<String>,
-    /// What a size in the file of `sizes` counts: `1460B` where it has packets.
+    /// The unit of sizes in the file of `sizes`: `1460B` where it counts packets.
     #[schemars(extend("x-without" = "bytes"))]
     pub unit: Option<Bytes>,
     /// How much each flow sends.

@@ -143,7 +143,7 @@ fn values_out_of_range() {
 #[rustfmt::skip]
 fn values_that_do_not_fit_each_other() {
     check(PAIR, &[
-        ("\"40Gbps\"", "\"40Gbps\"\nloss = 1.0", "x.toml:11:8: hosts.loss: at 1 nothing ever arrives: use less than 1"),
+        ("\"40Gbps\"", "\"40Gbps\"\nloss = 1.0", "x.toml:11:8: hosts.loss: at 1 no packet arrives: use less than 1"),
         ("", "[tcp]\nreceive_window = \"8947B\"\n",
          "x.toml:32:18: tcp.receive_window: a receive window of 8947B holds no segment of 8948 B: use at least that"),
         ("", "[measure]\nseries = \"1ns\"\n",
@@ -517,7 +517,7 @@ fn workloads_that_cannot_be() {
     assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")),
         "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
     assert_eq!(workload("permutation", "among = \"host1\""),
-        "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
+        "x.toml:15:9: workload.0.among: one host has no other host to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
     assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"),
         "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");

@@ -53,7 +53,7 @@ impl OwnConfig {
     /// When the factory makes none, or what it makes does not answer.
     pub fn new(name: &'static str, factory: Box<dyn OwnFactory>) -> Result<Self, String> {
         let bits = factory.build()?.call(Event::Properties, &mut Window::new(10))?;
-        let properties = Properties::from_bits(bits).ok_or("it says of itself what no controller can be")?;
+        let properties = Properties::from_bits(bits).ok_or("its properties are none that a controller can have")?;
         Ok(OwnConfig(Arc::new(Shared { name, factory, properties, fault: Mutex::default() })))
     }
 
