@@ -71,7 +71,9 @@ pub struct PfcConfig {
     /// The most bytes that a switch can hold of those that came over a link, in a class. Packets beyond this are lost.
     #[cfg_attr(
         feature = "spec",
-        schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: the bytes that can arrive once `pfc.xoff` is exceeded"))
+        schemars(extend(
+            "x-without" = "`pfc.xoff` and the link's headroom: the bytes that can arrive once `pfc.xoff` is exceeded"
+        ))
     )]
     pub buffer: Option<Bytes>,
     /// Time from the arrival of a pause frame until the sender begins no further frame.

@@ -1,4 +1,4 @@
-//! `[measure]`: recordings besides the usual tables.
+//! `[measure]`: measurements and recordings of a run.
 
 use firstlight_circuits::RackId;
 use firstlight_units::{Bytes, SettingError, Span};
@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Recordings besides the usual tables.
+/// Measurements and recordings of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MeasureTable {
