@@ -61,29 +61,29 @@ pub fn run(directory: &RunDirectory, signals: &SignalFd) -> Result<(), Error> {
         .map_err(|error| SessionError::Content { path: directory.path(JOIN), problem: error.to_string() })?;
     let processors = ProcessorShares::find()?;
     let mut link = JoinLink::open(&order)?;
-    let told = link.wait_to_be_told(signals)?;
+    let state = link.wait_for_state(signals)?;
     guest::enter_namespaces()?;
     let mut interfaces = HostInterfaces::new(&processors.hosts);
-    interfaces.open(told.rates.len(), told.mtu, told.bound)?;
-    let groups = Groups::make(told.rates.len(), told.cores, order.factor)?;
-    let dilation = dilation(&order, &told, &processors, &groups);
+    interfaces.open(state.rates.len(), state.mtu, state.bound)?;
+    let groups = Groups::make(state.rates.len(), state.cores, order.factor)?;
+    let dilation = dilation(&order, &state, &processors, &groups);
     let path = directory.path(DILATION);
     let text = serde_json::to_string(&dilation).expect("JSON can represent it");
     fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
     let guest = Guest::start(&order.guest, directory)?;
     processors::stay_on(processors.engine)?;
     processors::go_first();
-    JoinedMachine::new(link, interfaces, guest, told, signals)?.run()
+    JoinedMachine::new(link, interfaces, guest, state, signals)?.run()
 }
 
-fn dilation(order: &Order, told: &EngineState, processors: &ProcessorShares, groups: &Groups) -> Dilation {
+fn dilation(order: &Order, state: &EngineState, processors: &ProcessorShares, groups: &Groups) -> Dilation {
     let environment =
         vec![("LIBVT_TDF".into(), order.factor.to_string()), ("LD_PRELOAD".into(), order.libvt.display().to_string())];
     let host = |(rate, group): (&u64, PathBuf)| DilatedHost { rate: *rate, group: Some(group) };
     Dilation {
         processors: processors.hosts.clone(),
         environment,
-        hosts: told.rates.iter().zip(groups.files()).map(host).collect(),
+        hosts: state.rates.iter().zip(groups.files()).map(host).collect(),
     }
 }
 
@@ -117,14 +117,14 @@ impl JoinLink {
     }
 
     /// Waits for the engine's first state, which has the hosts' settings.
-    fn wait_to_be_told(&mut self, signals: &SignalFd) -> Result<EngineState, Error> {
+    fn wait_for_state(&mut self, signals: &SignalFd) -> Result<EngineState, Error> {
         let (state, began) = (JoinedState::default(), clock::now());
         loop {
             self.speak(false, &state);
             let received = self.socket.recv(&mut self.datagram).ok();
             if let Some(length) = received {
-                if let Some(Received::State(told)) = self.peer.receive::<EngineState>(&self.datagram[..length]) {
-                    return Ok(told);
+                if let Some(Received::State(state)) = self.peer.receive::<EngineState>(&self.datagram[..length]) {
+                    return Ok(state);
                 }
                 continue;
             }

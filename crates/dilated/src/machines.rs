@@ -336,7 +336,7 @@ mod tests {
     }
 
     /// On the loopback device a datagram is there when it is sent.
-    fn tell(peer: &mut Peer, socket: &UdpSocket, state: &JoinedState) {
+    fn send_state(peer: &mut Peer, socket: &UdpSocket, state: &JoinedState) {
         socket.send(peer.state(true, state).unwrap()).unwrap();
     }
 
@@ -368,16 +368,16 @@ mod tests {
     fn programs_that_ended_are_told_once() {
         let (mut machines, mut peer, socket) = joined();
         let mut state = JoinedState { ended: vec![(1, 0)], ..JoinedState::default() };
-        let mut told = |machines: &mut Machines, state: &JoinedState| {
-            tell(&mut peer, &socket, state);
+        let mut after = |machines: &mut Machines, state: &JoinedState| {
+            send_state(&mut peer, &socket, state);
             assert!(matches!(machines.receive(), Some(MachineMessage::State)));
             machines.news()
         };
-        assert_eq!(told(&mut machines, &state), (vec![(2, 0)], None));
+        assert_eq!(after(&mut machines, &state), (vec![(2, 0)], None));
         state.ended.extend([(0, 3), (9, 0)]);
         state.failed = Some("no room".into());
-        assert_eq!(told(&mut machines, &state), (vec![(5, 3)], Some("on machine b: no room".into())));
-        assert_eq!(told(&mut machines, &JoinedState::default()).0, []);
+        assert_eq!(after(&mut machines, &state), (vec![(5, 3)], Some("on machine b: no room".into())));
+        assert_eq!(after(&mut machines, &JoinedState::default()).0, []);
     }
 
     #[test]
@@ -401,13 +401,13 @@ mod tests {
     #[test]
     fn lost_datagrams_are_lost_packets() {
         let (mut machines, mut peer, socket) = joined();
-        tell(&mut peer, &socket, &JoinedState::default());
+        send_state(&mut peer, &socket, &JoinedState::default());
         machines.receive();
         (5..8).for_each(|due| machines.send(0, 0, due, [&[0; 10], b"x"]));
         machines.end();
         let delivered = vec![(1_000, 2)];
         let measured = JoinedMeasurements { delivered, timers: vec![(50, 4)], stolen: 0.25, lost: 1, sent: 4, got: 2 };
-        tell(&mut peer, &socket, &JoinedState { measured: Some(measured), ..JoinedState::default() });
+        send_state(&mut peer, &socket, &JoinedState { measured: Some(measured), ..JoinedState::default() });
         machines.receive();
         assert!(machines.have_measured());
         let (mut meter, mut timers) = (FidelityMeter::new(), Late::new());

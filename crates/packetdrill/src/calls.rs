@@ -350,9 +350,9 @@ impl ScriptHost {
             readable => readable,
         };
         for control in message.field("msg_control").map(ScriptValue::items).unwrap_or_default() {
-            let told = control.field("cmsg_type").is_some_and(|kind| kind.has("TCP_CM_INQ"));
+            let with_bytes = control.field("cmsg_type").is_some_and(|kind| kind.has("TCP_CM_INQ"));
             let expected = control.field("cmsg_data").and_then(ScriptValue::number);
-            if !told {
+            if !with_bytes {
                 return unsupported("control messages of this kind");
             }
             found("bytes to read", readable as i64, expected)?;
@@ -364,7 +364,7 @@ impl ScriptHost {
     fn read_stamp(&mut self, fd: i64, message: &ScriptValue) -> Result<Answer> {
         let start = self.start;
         let link = self.link_at(fd)?;
-        let Some((kind, byte, at)) = link.stamps.told.pop_front() else { return error("EAGAIN") };
+        let Some((kind, byte, at)) = link.stamps.reported.pop_front() else { return error("EAGAIN") };
         let controls = message.field("msg_control").map(ScriptValue::items).unwrap_or_default();
         let data = |i: usize| controls.get(i).and_then(|control| control.field("cmsg_data"));
         let nested = |data: Option<&ScriptValue>, name: &str| data.and_then(|data| data.field(name)).cloned();

@@ -62,7 +62,7 @@ pub(crate) struct SegmentStamps {
     /// Last bytes of writes that are not acknowledged yet.
     pub(crate) unacked: VecDeque<u64>,
     /// Timestamps that the program can read: the kind, the byte, and the time.
-    pub(crate) told: VecDeque<(&'static str, u64, Time)>,
+    pub(crate) reported: VecDeque<(&'static str, u64, Time)>,
 }
 
 /// A packet that the endpoint has sent.
@@ -224,7 +224,7 @@ impl SegmentStamps {
         while self.unsent.front().is_some_and(|byte| *byte < u64::from(end)) {
             let byte = self.unsent.pop_front().expect("there is one");
             for kind in ["SCM_TSTAMP_SCHED", "SCM_TSTAMP_SND"] {
-                self.tell(kind, byte, now);
+                self.report(kind, byte, now);
             }
         }
     }
@@ -232,13 +232,13 @@ impl SegmentStamps {
     fn on_acked(&mut self, acked: u64, now: Time) {
         while self.unacked.front().is_some_and(|byte| *byte <= acked) {
             let byte = self.unacked.pop_front().expect("there is one");
-            self.tell("SCM_TSTAMP_ACK", byte, now);
+            self.report("SCM_TSTAMP_ACK", byte, now);
         }
     }
 
-    fn tell(&mut self, kind: &'static str, byte: u64, now: Time) {
+    fn report(&mut self, kind: &'static str, byte: u64, now: Time) {
         if self.kinds.contains(&kind) {
-            self.told.push_back((kind, byte - 1 - self.base, now));
+            self.reported.push_back((kind, byte - 1 - self.base, now));
         }
     }
 }

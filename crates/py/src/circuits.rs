@@ -60,14 +60,14 @@ pub(crate) fn schedule<'py>(
         }
     }
     let found = Scheduler::from_name(scheduler).ok_or_else(|| unknown(scheduler))?;
-    let (answer, told) = channel();
+    let (answer, receiver) = channel();
     std::thread::spawn(move || {
         let began = WallClock::now();
         let week = found.schedule(&demand, &frame);
         let took = began.elapsed();
         answer.send(week.map(|week| (served(&demand, &week, frame.circuit), week, took)))
     });
-    let (served, week, took) = wait(py, told)?.map_err(|problem| SpecError::new_err(problem.to_string()))?;
+    let (served, week, took) = wait(py, receiver)?.map_err(|problem| SpecError::new_err(problem.to_string()))?;
     let result = PyDict::new(py);
     result.set_item("days", days(py, &week)?)?;
     let served: Vec<Vec<u64>> = served.rows().map(<[u64]>::to_vec).collect();
@@ -88,12 +88,12 @@ fn unknown(name: &str) -> PyErr {
 
 /// The result of the computation, waited for without the GIL. Ctrl-C does not wait for it: it ends by itself and is
 /// forgotten.
-fn wait<T: Send>(py: Python<'_>, mut told: Receiver<T>) -> PyResult<T> {
+fn wait<T: Send>(py: Python<'_>, mut receiver: Receiver<T>) -> PyResult<T> {
     loop {
         let answer;
-        (told, answer) = py.detach(move || {
-            let answer = told.recv_timeout(PACE);
-            (told, answer)
+        (receiver, answer) = py.detach(move || {
+            let answer = receiver.recv_timeout(PACE);
+            (receiver, answer)
         });
         match answer {
             Ok(answer) => return Ok(answer),

@@ -406,13 +406,13 @@ proptest! {
             burst(src as u16, ((src + 2) % switches) as u16, count, at(ns(start)))
         });
         drive(&mut fabric, &in_order(all.collect()), at(ns(20_000)));
-        let mut told: Option<Span> = None;
+        let mut known: Option<Span> = None;
         for moment in 1..400 {
             let now = ns(20_000 + moment * step);
             drive(&mut fabric, &[], at(now));
             let found = fabric.pauses().expect("it is lossless").deadlocks.first().map(|dead| dead.since);
-            prop_assert!(told.is_none() || found == told, "{:?} and at {} {:?}", told, now, found);
-            told = found;
+            prop_assert!(known.is_none() || found == known, "{:?} and at {} {:?}", known, now, found);
+            known = found;
         }
     }
 }

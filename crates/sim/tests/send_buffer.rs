@@ -91,7 +91,7 @@ fn room_is_told_when_the_last_bit_has_left() {
         fabric.inject(host, packet(0, 1, 1500, seq), Time::ZERO);
     }
     assert!(!fabric.has_room(host) && fabric.has_room(HostId(1)));
-    assert_eq!(fabric.departure(host), None, "it is told when it happens");
+    assert_eq!(fabric.departure(host), None, "it is reported when it happens");
     assert_eq!(fabric.run_to_exit(at(us(9))), at(ns(1200)));
     assert_eq!((fabric.poll_room(), fabric.poll_room()), (Some(host), None));
     assert!(fabric.has_room(host));

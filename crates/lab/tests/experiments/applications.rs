@@ -1,6 +1,6 @@
 //! Workloads of applications: queries, paced writers, background, datagrams, schedules of message passing.
 
-use crate::{integers, metric, numbers, read, result, told_at};
+use crate::{integers, metric, numbers, read, reported_at, result};
 use firstlight_lab::measure::{PathLink, completion_on};
 use firstlight_lab::{Spec, inspect};
 use firstlight_net::Framing;
@@ -297,7 +297,7 @@ fn a_schedule_is_replayed() {
     assert!((slowdown - time / (least + 2.0 * 11.0)).abs() < 1e-6, "{slowdown}: {least}");
     // What waits for the reply to its own message, and the reply for it.
     std::fs::write(&short, file.replace("l2 requires l1\n}\nrank", "l2 requires l3\n}\nrank")).unwrap();
-    let stuck = told_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));
+    let stuck = reported_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));
     assert!(
         stuck.ends_with(
             "short.goal:5:7: workload.0.file: it waits for itself, by what it requires and receives: \
@@ -311,11 +311,11 @@ fn a_schedule_is_replayed() {
 #[test]
 #[rustfmt::skip]
 fn what_cannot_be_is_refused() {
-    let star = |workload: &str| told_at("x.toml", &on(STAR, workload));
+    let star = |workload: &str| reported_at("x.toml", &on(STAR, workload));
     assert_eq!(star("kind = \"partition_aggregate\"\nqueries = 1"),
         "x.toml:12:8: workload.0.kind: rack 0 asks the others, whose hosts ask each other: use a fabric with racks, \
          at least two of two hosts");
-    assert_eq!(told_at("x.toml", &on(&racks(2, 2), "kind = \"partition_aggregate\"")),
+    assert_eq!(reported_at("x.toml", &on(&racks(2, 2), "kind = \"partition_aggregate\"")),
         "x.toml:15:1: workload.0.queries: missing: write for example queries = 100 in [[workload]]");
     let paced = |steps: &str| star(&format!("kind = \"paced\"\nto = \"host0\"\nsteps = {steps}"));
     let wrong = |text: &str| format!("x.toml:14:9: workload.0.steps: {text}");

@@ -111,30 +111,30 @@ fn counters_of_zero_say_why() {
         let row = texts(&outcome, "ports", "name").iter().position(|found| found == port).expect("the port is there");
         (meaning(&outcome, "marked_packets"), texts(&outcome, "ports", "marking")[row].to_string())
     };
-    let told =
+    let reported =
         |why: &str, state: &str| (format!("packets CE-marked since the start of the run{why}"), state.to_string());
     let (ecn, long) = (("tcp.ecn", "true"), [("switch.red.min", "100000"), ("switch.red.max", "200000")]);
-    assert_eq!(marks(&[], "host4.port"), told("; no queue marks", "off"));
-    assert_eq!(marks(&RED, "host4.port"), told("; no flow negotiates ECN", "not capable"));
+    assert_eq!(marks(&[], "host4.port"), reported("; no queue marks", "off"));
+    assert_eq!(marks(&RED, "host4.port"), reported("; no flow negotiates ECN", "not capable"));
     assert_eq!(marks(&RED, "host4.nic").1, "off");
     let unreached = [&long[..], &[ecn]].concat();
-    assert_eq!(marks(&unreached, "host4.port"), told("; no queue that marks was long enough", "not reached"));
+    assert_eq!(marks(&unreached, "host4.port"), reported("; no queue that marks was long enough", "not reached"));
     assert_eq!(marks(&unreached, "host3.port").1, "no traffic");
-    assert_eq!(marks(&[&RED[..], &[ecn]].concat(), "host4.port"), told("", "marked"));
+    assert_eq!(marks(&[&RED[..], &[ecn]].concat(), "host4.port"), reported("", "marked"));
 }
 
 #[test]
 fn inspection_tells_thresholds_and_headroom() {
-    let told = inspect(&read(INCAST, &[("pfc.kind", "pause")]))["pfc"].clone();
-    assert_eq!((&told["kind"], &told["lossless_classes"]), (&"pause".into(), &serde_json::json!([0])));
-    assert_eq!((&told["allow_loss"], &told["largest_packet_bytes"]), (&false.into(), &1500.into()));
+    let reported = inspect(&read(INCAST, &[("pfc.kind", "pause")]))["pfc"].clone();
+    assert_eq!((&reported["kind"], &reported["lossless_classes"]), (&"pause".into(), &serde_json::json!([0])));
+    assert_eq!((&reported["allow_loss"], &reported["largest_packet_bytes"]), (&false.into(), &1500.into()));
     let host = serde_json::json!([{
         "rate": "10Gbps", "xon_bytes": 57_000, "xoff_bytes": 60_000, "headroom_bytes": 9654, "buffer_bytes": 69_654,
         "response_us": 3.072,
     }]);
-    assert_eq!(told["links"]["host->switch"], host);
-    assert_eq!(told["links"].as_object().map(|links| links.len()), Some(2), "{told}");
-    assert_eq!(told["circular_waits"], serde_json::json!([]));
+    assert_eq!(reported["links"]["host->switch"], host);
+    assert_eq!(reported["links"].as_object().map(|links| links.len()), Some(2), "{reported}");
+    assert_eq!(reported["circular_waits"], serde_json::json!([]));
     assert!(inspect(&read(INCAST, &[("pfc.kind", "off")]))["pfc"].is_null());
 }
 

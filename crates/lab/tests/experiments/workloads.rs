@@ -1,6 +1,6 @@
 //! Workloads: what a table expands to, that what is random has the distribution that it should, and what is measured.
 
-use crate::{numbers, read, result, told_at};
+use crate::{numbers, read, reported_at, result};
 use firstlight_lab::spec::{Flow, TrafficEntry};
 use firstlight_lab::{Column, Spec, inspect};
 use firstlight_units::{Bytes, Rate, Span};
@@ -244,15 +244,17 @@ fn files_that_were_read_are_told() {
 fn a_wrong_file_is_named_at_its_place() {
     let file = |line: &str| star(2, "1ms", &format!("kind = \"file\"\nfile = \"{line}\""));
     assert_eq!(
-        told_at("x.toml", &file("tests/specs/flows.txt")),
+        reported_at("x.toml", &file("tests/specs/flows.txt")),
         "tests/specs/flows.txt:2:1: workload.0.file: expected the sending host, found '2': write a whole number from 0 \
          to 1"
     );
-    assert!(told_at("x.toml", &file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: "));
+    assert!(
+        reported_at("x.toml", &file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: ")
+    );
     let late = star(6, "100us", "kind = \"file\"\nfile = \"tests/specs/flows.txt\"");
     let expected = "tests/specs/flows.txt:2:17: workload.0.file: the flow would start at 100us, after the run's end: \
                     use a longer duration, or fewer flows";
-    assert_eq!(told_at("x.toml", &late), expected);
+    assert_eq!(reported_at("x.toml", &late), expected);
 }
 
 #[test]
@@ -309,7 +311,7 @@ fn a_ring_comes_in_rounds_of_several_flows() {
     let starts: Vec<Span> = spec.flows.iter().map(|flow| flow.start).collect();
     assert_eq!(starts, [1, 4, 7].map(|ms| [Span::from_ms(ms); 12]).concat());
     assert_eq!((spec.workloads[0].flows, spec.workloads[0].asked), (36, Some(60)), "two rounds are too late");
-    let wrong = |text: &str| told_at("x.toml", &racks(2, 2, "10ms", text));
+    let wrong = |text: &str| reported_at("x.toml", &racks(2, 2, "10ms", text));
     assert!(wrong("kind = \"ring\"\nbig = \"1MB\"\nrings = 2").ends_with(
         "workload.0.rings: 2 racks or hosts make no ring of distance 2: use fewer rings or a larger fabric"
     ));
@@ -342,8 +344,8 @@ fn a_demand_matrix_adds_up() {
     // On a star of three hosts the same is of hosts; of four it is too small.
     assert_eq!(read(&star(3, "11ms", text), &[]).flows.len(), 2750);
     let expected = "tests/specs/demand.csv:1:7: workload.0.file: the row has 3 entries: the fabric has 4 receivers";
-    assert_eq!(told_at("x.toml", &star(4, "11ms", text)), expected);
-    let fast = told_at("x.toml", &star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
+    assert_eq!(reported_at("x.toml", &star(4, "11ms", text)), expected);
+    let fast = reported_at("x.toml", &star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
     assert!(fast.contains("workload.0.size: more than 1000000 flows would start"), "{fast}");
-    assert!(told_at("x.toml", &star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
+    assert!(reported_at("x.toml", &star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
 }

@@ -35,15 +35,15 @@ impl Driver {
 
     #[cfg(test)]
     fn ack(&mut self, packets: u32, rtt: Span, ece: bool, may_grow: bool) {
-        self.told(packets, rtt, None, ece, may_grow);
+        self.ack_with(packets, rtt, None, ece, may_grow);
     }
 
-    fn told(&mut self, packets: u32, rtt: Span, one_way: Option<i32>, ece: bool, may_grow: bool) {
+    fn ack_with(&mut self, packets: u32, rtt: Span, one_way: Option<i32>, ece: bool, may_grow: bool) {
         self.now += rtt / u64::from(self.window.cwnd);
         self.una += u64::from(packets);
         let next = self.una + u64::from(self.window.cwnd);
         let latency = one_way.map(|one_way| Latency { one_way, rtt });
-        let (now, una, told, open) = (self.now, self.una, Some(rtt), !self.reduced);
+        let (now, una, sample, open) = (self.now, self.una, Some(rtt), !self.reduced);
         let clock = (now.as_ps() / 1_000_000_000) as u32;
         let timestamps = [clock, clock.wrapping_sub((rtt.as_ps() / 2_000_000_000) as u32)];
         let (delivered, advanced) = (packets, packets);
@@ -51,8 +51,8 @@ impl Driver {
             now,
             delivered,
             advanced,
-            rtt: told,
-            srtt: told,
+            rtt: sample,
+            srtt: sample,
             latency,
             ece,
             open,
@@ -104,7 +104,7 @@ impl Driver {
     fn apply(&mut self, op: WindowOp) {
         match op {
             WindowOp::Ack { packets, rtt_us, ece, may_grow, one_way } => {
-                self.told(packets, Span::from_us(rtt_us), one_way, ece, may_grow);
+                self.ack_with(packets, Span::from_us(rtt_us), one_way, ece, may_grow);
             }
             WindowOp::Congestion { marked } => self.congestion(marked),
             WindowOp::Timeout => {
@@ -380,7 +380,7 @@ mod tests {
                 sent = driver.window.cwnd;
                 for _ in 0..driver.window.cwnd {
                     let rtt = Span::from_ns(u64::from(24_000 + queue));
-                    driver.told(1, rtt, Some((i32::MAX - 10_000).wrapping_add(queue as i32)), false, true);
+                    driver.ack_with(1, rtt, Some((i32::MAX - 10_000).wrapping_add(queue as i32)), false, true);
                 }
                 windows.push(driver.window.cwnd);
             }
