@@ -99,7 +99,7 @@ fn wait<T: Send>(py: Python<'_>, mut receiver: Receiver<T>) -> PyResult<T> {
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(PyRuntimeError::new_err("the scheduler panicked; what it said stands above"));
+                return Err(PyRuntimeError::new_err("the scheduler panicked: its message is above"));
             }
         }
     }

@@ -82,5 +82,5 @@ pub(super) fn summary(report: &ChainReport) -> Table {
         .text("metric", "name", &rows, |row| row.0.into())
         .text("unit", "unit of the value", &rows, |row| row.1.into())
         .with("value", "value", Column::Number(rows.iter().map(|row| row.2).collect()))
-        .text("meaning", "what it says", &rows, |row| row.3.into())
+        .text("meaning", "meaning of the metric", &rows, |row| row.3.into())
 }

@@ -50,7 +50,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let integer = |of: fn(&JobStep<'_>) -> Option<usize>| {
         Column::Integer(steps.iter().map(|step| of(step).map_or(-1, |number| number as i64)).collect())
     };
-    Table::new("job_paths", "what each complete job waited for: one row for each step of its critical path")
+    Table::new("job_paths", "critical path of each complete job: one row for each step")
         .text("workload", "the workload's name", &steps, |step| spec.workload_name(step.job.entry).to_string())
         .with(
             "job",
