@@ -159,12 +159,12 @@ fn disciplines_of_some_ports() {
 #[test]
 #[rustfmt::skip]
 fn marks_of_switches_are_none_for_retcp() {
-    let reported = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
+    let ece = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
     check(&[
-        ("cc = \"retcp\"\n[switch.red]\nmin = 1\nmax = 2", &format!("x.toml:14:9: switch.red: {reported}")),
-        ("cc = \"retcp\"\n[switch.phantom]", &format!("x.toml:14:9: switch.phantom: {reported}")),
+        ("cc = \"retcp\"\n[switch.red]\nmin = 1\nmax = 2", &format!("x.toml:14:9: switch.red: {ece}")),
+        ("cc = \"retcp\"\n[switch.phantom]", &format!("x.toml:14:9: switch.phantom: {ece}")),
         ("cc = \"retcp\"\n[[switch.classes]]\n[[switch.classes]]\necn = 3",
-         &format!("x.toml:16:7: switch.classes.1.ecn: {reported}")),
+         &format!("x.toml:16:7: switch.classes.1.ecn: {ece}")),
         ("cc = \"retcp\"\n[switch]\nqueue = 3", "accepted"),
     ]);
 }

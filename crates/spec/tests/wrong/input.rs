@@ -255,17 +255,17 @@ fn flows_that_cannot_be() {
 #[test]
 #[rustfmt::skip]
 fn ece_has_one_meaning() {
-    let reported = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
+    let ece = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
     check(PAIR, &[
         ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"",
-         &format!("x.toml:27:13: voq.ecn_small: {reported}")),
+         &format!("x.toml:27:13: voq.ecn_small: {ece}")),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"300us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"",
-         &format!("x.toml:29:13: voq.ecn_large: {reported}")),
+         &format!("x.toml:29:13: voq.ecn_large: {ece}")),
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\n[tcp]\ncc = \"retcp\"",
-         &format!("x.toml:27:6: voq.red: {reported}")),
+         &format!("x.toml:27:6: voq.red: {ece}")),
         ("small = 16", "small = 16\necn_small = 10\n[marks]", "accepted"),
     ]);
-    check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {reported}"))]);
+    check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {ece}"))]);
 }
 
 #[test]
@@ -654,7 +654,8 @@ fn ecn_capable_syns_need_ecn_and_a_host_that_sends_them() {
                 true, or take it out";
     let linux = "x.toml:15:11: tcp.ect_syn: a Linux kernel sets ECT on SYNs of dctcp alone, not of cubic: let all \
                  that negotiate ECN use dctcp, or write \"none\"";
-    let on = |hosts: &str, tcp: &str| reported(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\n{hosts}[tcp]\n{tcp}"));
+    let on = |hosts: &str, tcp: &str|
+        reported(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\n{hosts}[tcp]\n{tcp}"));
     assert_eq!(on("", "ect_syn = \"both\"\n"), idle);
     assert_eq!(on("", "ect_syn = \"both\"\necn = true\n"), "accepted");
     assert_eq!(on("", "ect_syn = \"syn_ack\"\ncc = \"dctcp\"\n"), "accepted");
