@@ -48,8 +48,8 @@ impl Window {
         acked - step
     }
 
-    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one
-    /// packet.
+    /// Adds one packet for each `per` packets acknowledged. Credit above `per`, from a time when `per` was larger, adds
+    /// one packet only.
     pub fn additive_increase(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
         if self.credit >= per {
@@ -99,8 +99,8 @@ pub struct Ack {
     /// Nothing was lost or out of order before this ACK, and no reduction was under way; where the window may grow,
     /// after it.
     pub open: bool,
-    /// It acknowledges new data, has no SACK and offers the same window as the ACK before it: header prediction takes
-    /// it (Jacobson, "4BSD TCP Header Prediction", ACM CCR 20(2), 1990).
+    /// Whether the ACK acknowledges new data, has no SACK and offers the same window as the ACK before it: header
+    /// prediction takes it (Jacobson, "4BSD TCP Header Prediction", ACM CCR 20(2), 1990).
     pub predicted: bool,
     /// Everything before this stream offset is acknowledged.
     pub una: u64,
@@ -108,7 +108,7 @@ pub struct Ack {
     pub next: u64,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
-    /// Its timestamps (RFC 7323) in milliseconds: the peer's clock, and the echo of this host's clock.
+    /// The ACK's timestamps (RFC 7323) in milliseconds: the peer's clock, and the echo of this host's clock.
     pub timestamps: [u32; 2],
 }
 

@@ -52,7 +52,7 @@ struct Planned {
     known: Time,
 }
 
-/// One kind of operation: how far it has come.
+/// The progress of one kind of operation.
 #[derive(Clone, Debug)]
 struct Cursor {
     action: Action,

@@ -174,7 +174,8 @@ impl Adu {
             return [ends, [ends[1], ends[0]]].into_iter().for_each(|ends| self.forget(ends, listener));
         }
         if tcp[13] & SYN != 0 {
-            // One that is sent again is the same; another one begins a new connection between these ends.
+            // A repeated SYN has the same sequence number; a SYN with another number begins a new connection between
+            // these ends.
             if self.courses.get(&ends).is_none_or(|course| course.start != sequence) {
                 self.forget(ends, listener);
                 self.courses.insert(ends, Course { start: sequence, accepted: tcp[13] & ACK != 0, ended: false });

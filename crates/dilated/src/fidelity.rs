@@ -97,7 +97,8 @@ impl FidelityMeter {
         }
     }
 
-    /// All of it. `timers` are those of the hosts' processors, `stolen` the part of its time that the machine lost.
+    /// All measurements of the run. `timers` are those of the hosts' processors, `stolen` is the share of its time that
+    /// the machine lost.
     pub fn fidelity(&self, bound: u64, timers: &Late, stolen: f64) -> Fidelity {
         Fidelity {
             delivered: self.delivered.lateness(bound),

@@ -145,7 +145,7 @@ fn quota(cores: f64, factor: u32) -> (u64, u64) {
 fn remove(folder: &Path) -> bool {
     let inner = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for group in inner.filter(|path| path.is_dir()) {
-        // One that is not empty is tried again.
+        // A group that is not empty is tried again.
         let _ = fs::remove_dir(group);
     }
     match fs::remove_dir(folder) {

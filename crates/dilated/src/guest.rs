@@ -1,7 +1,8 @@
 //! The program that runs the hosts, in namespaces of its own.
 //!
-//! It is the first process of a process namespace: when it ends for any reason, the kernel ends all that it started.
-//! It ends with this process. Network namespaces and devices have no name outside and go with it.
+//! The program is the first process of a process namespace: when it ends for any reason, the kernel ends all processes
+//! that it started. The program ends with this process. Network namespaces and devices have no name outside and go with
+//! it.
 
 use crate::error::{Context, Error};
 use firstlight_uml::RunDirectory;
@@ -97,16 +98,16 @@ impl Guest {
         Ok(!room.is_empty())
     }
 
-    /// Answers it: 0, or the number of an error.
+    /// Answers the guest's message: 0, or an errno value.
     pub fn answer(&self, error: i32) {
-        // One that has gone needs none.
+        // A program that has ended needs no answer.
         let _ = send(self.socket.as_raw_fd(), &error.to_ne_bytes(), MsgFlags::MSG_NOSIGNAL);
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -99,7 +99,7 @@ impl Taken {
 }
 
 impl HostInterfaces {
-    /// None yet; the hosts are on these processors.
+    /// A state without interfaces, of hosts on these processors.
     pub fn new(processors: &[usize]) -> Self {
         HostInterfaces {
             places: vec![],
@@ -269,7 +269,7 @@ impl KernelCalls for HostInterfaces {
                 }
                 self.meter.on_delivered(clock::now().saturating_sub(self.due));
             }
-            // That machine measures how late it is.
+            // The other machine measures how late the packet is.
             InterfacePlace::There(machine, device) => {
                 self.machines.send(*machine, *device, self.due, [&slot.offload, ip])
             }

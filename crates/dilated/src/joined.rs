@@ -43,7 +43,7 @@ const LINGER: u64 = 2_000_000_000;
 #[derive(Clone, Debug, Deserialize)]
 struct Order {
     engine: SocketAddr,
-    /// Its number among those that joined.
+    /// This machine's number among those that joined.
     machine: u8,
     /// Keys of datagrams to it and from it.
     keys: [Vec<u8>; 2],
@@ -228,7 +228,7 @@ impl JoinedMachine {
             let Some(taken) = self.interfaces.take(device) else { return };
             if self.engine.begun && self.over_since.is_none() {
                 let datagram = self.link.peer.packet(device, clock::now(), self.interfaces.content(taken.cookie));
-                // One that is lost is missed by the engine's count.
+                // The engine's count shows a lost datagram.
                 let _ = self.link.socket.send(datagram);
             }
             self.interfaces.drop(taken.cookie);

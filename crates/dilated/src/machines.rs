@@ -40,7 +40,7 @@ pub struct Machine {
     pub name: String,
     /// Keys of datagrams to it and from it.
     pub keys: [Vec<u8>; 2],
-    /// Its hosts and programs, by their places in the plan of the run.
+    /// The machine's hosts and programs, by their places in the plan of the run.
     pub hosts: Vec<usize>,
     pub programs: Vec<u32>,
 }
@@ -68,7 +68,7 @@ struct Member {
     reported: usize,
 }
 
-/// All of them; none in most runs.
+/// All machines that have joined; none in most runs.
 #[derive(Default)]
 pub struct Machines {
     socket: Option<UdpSocket>,
@@ -138,7 +138,7 @@ impl Machines {
         let Member { peer, address, .. } = &mut self.members[machine];
         let datagram = peer.packet(device, due, content);
         if let (Some(socket), Some(address)) = (&self.socket, address) {
-            // One that is lost is missed by the receiver's count.
+            // The receiver's count shows a lost datagram.
             let _ = socket.send_to(datagram, *address);
         }
     }

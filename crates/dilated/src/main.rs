@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
-            // There may be one already that says more.
+            // There may already be a file that says more.
             if !directory.path("failure.json").exists() {
                 let _ = directory.write_failure(&error.to_string());
             }

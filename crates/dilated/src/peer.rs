@@ -35,15 +35,15 @@ pub struct ClockReading {
 /// The state of a machine that has joined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JoinedState {
-    /// Its hosts are set up.
+    /// The machine's hosts are set up.
     pub ready: bool,
-    /// Its programs that have ended, by their place in the machine's plan, and their exit codes.
+    /// The machine's programs that have ended, by their places in its plan, with their exit codes.
     pub ended: Vec<(u32, i32)>,
     /// The reason why the run cannot continue.
     pub failed: Option<String>,
-    /// It has nothing more to do.
+    /// The machine has finished its work.
     pub finished: bool,
-    /// Its measurements, at the end of the run.
+    /// The machine's measurements, at the end of the run.
     pub measured: Option<JoinedMeasurements>,
 }
 
@@ -52,7 +52,7 @@ pub struct JoinedState {
 pub struct JoinedMeasurements {
     /// By how many nanoseconds packets were late when hosts got them.
     pub delivered: Counts,
-    /// The same of timers.
+    /// Lateness of the machine's timers.
     pub timers: Counts,
     /// The part of its time that the machine lost to its own host.
     pub stolen: f64,
@@ -80,7 +80,7 @@ pub struct EngineState {
     pub over: bool,
     /// Packets for that machine until then.
     pub sent: u64,
-    /// All has arrived here that the machine had to say.
+    /// Whether the machine's last state has arrived here.
     pub done: bool,
 }
 

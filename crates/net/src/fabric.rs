@@ -293,7 +293,7 @@ pub enum DemandSource {
 }
 
 impl DemandSource {
-    /// Its name in experiments.
+    /// The source's name in experiments.
     pub const fn name(self) -> &'static str {
         match self {
             DemandSource::Voq => "voq",

@@ -62,10 +62,10 @@ impl PacerConfig {
 /// The pacer's decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
-    /// It passes: give it to the interface now.
+    /// The packet passes: give it to the interface now.
     Pass,
-    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is
-    /// none).
+    /// The packet is held. With a time, [`InterfacePacer::release`] must be called at that time; without one, that call
+    /// is already pending.
     Held(Option<Time>),
 }
 
@@ -378,7 +378,7 @@ mod tests {
         let mut pacer = InterfacePacer::new(&ALL, 1, 0);
         pacer.on_receive(&echo(5), us(0));
         assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), PacerDecision::Pass);
-        // Its 8,000 bytes are owed, and the rate is zero until the first update.
+        // The packet's 8,000 bytes are owed, and the rate is zero until the first update.
         assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), PacerDecision::Held(Some(us(64))));
         assert_eq!(pacer.offer(PacketId(2), &data(5, 8000), us(1)), PacerDecision::Held(None));
         assert_eq!(pacer.release(us(64)), None);
@@ -465,8 +465,8 @@ mod tests {
         assert!(pacer.flows.len() <= 2);
     }
 
-    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's
-    /// time seems over.
+    /// The first packet is not overtaken by a packet that arrives when the first one may go, nor by one that arrives
+    /// when the flow's time seems over.
     #[test]
     fn nothing_overtakes_a_held_packet() {
         let mut pacer = InterfacePacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);

@@ -24,7 +24,7 @@ pub trait PauseControl: Clone + Default + fmt::Debug {
     /// Whether the end of each transmission is an event of its own, before which no other transmission begins.
     const ENDS_ARE_EVENTS: bool = false;
 
-    /// Those of `classes`, a bit each, that may be sent.
+    /// The classes of `classes`, a bit each, that may be sent.
     #[inline]
     fn unpaused(&self, classes: u8) -> u8 {
         classes

@@ -24,7 +24,7 @@ pub(crate) enum File {
 /// A socket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Socket {
-    /// Its connection, by place.
+    /// The descriptor's connection, by place.
     pub(crate) link: Option<usize>,
     pub(crate) listening: bool,
     pub(crate) nonblocking: bool,

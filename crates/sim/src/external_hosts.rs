@@ -14,7 +14,7 @@ pub trait ExternalHosts {
     /// [`Fabric::departure`](crate::Fabric::departure) does not know.
     fn on_sent(&mut self, id: PacketId);
 
-    /// It is the turn of a host that has found its interface full ([`World::ask_room`](crate::World::ask_room)).
+    /// A host that has found its interface full has its turn ([`World::ask_room`](crate::World::ask_room)).
     fn on_room(&mut self, host: HostId);
 
     /// A packet is lost, of an external host or not.

@@ -218,7 +218,7 @@ pub struct RateSample {
 pub struct QueueReport {
     /// The port's name.
     pub name: String,
-    /// Its link's rate.
+    /// The rate of the port's link.
     pub rate: Rate,
     /// The framing that its link adds to each packet.
     pub framing: Framing,

@@ -47,7 +47,7 @@ pub enum Condition {
     ExactFlow,
     /// A workload sends datagrams.
     Datagrams,
-    /// There is a `[qcn]`.
+    /// The experiment has a `[qcn]`.
     Qcn,
     /// `measure.account` is on, for all flows or for some.
     Account,

@@ -85,7 +85,7 @@ impl Flow {
     }
 }
 
-/// All that is sent without a program.
+/// All traffic except that of programs.
 #[derive(Default)]
 pub(crate) struct Traffic {
     pub flows: Vec<Flow>,

@@ -63,7 +63,7 @@ pub struct TextForm {
     pub format: &'static Format,
     /// The smallest value.
     pub least: Option<String>,
-    /// It must be larger than this.
+    /// The value must be larger than this.
     pub above: Option<String>,
     /// The largest value.
     pub most: Option<String>,

@@ -74,9 +74,9 @@ pub enum Without {
     Required,
     /// The key must be given where its condition holds.
     Needed,
-    /// This value holds.
+    /// The key has this value.
     Value(Json),
-    /// There is no value. The text says what that means; it is empty where the key's own text says it.
+    /// The key has no value. The text describes the effect; it is empty where the key's description has it.
     Nothing(String),
 }
 

@@ -456,7 +456,7 @@ impl<K: KernelCalls> KernelEdge<K> {
     fn take(&mut self, id: PacketId) -> Option<HeldPacket> {
         let held = self.held.get_mut(id.index()).and_then(Option::take)?;
         if held.leaves < Time::MAX {
-            // It leaves at this moment, or never will.
+            // The packet leaves at this moment, or never.
             self.call().sent(held.cookie);
         }
         Some(held)

@@ -98,7 +98,7 @@ impl Scheduler {
         Scheduler::EdgeColouring,
     ];
 
-    /// Its name in experiments and on the command line.
+    /// The scheduler's name in experiments and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Scheduler::Strobe => "strobe",

@@ -32,7 +32,7 @@ pub struct MeasurementChain {
     pub stack: StackDelays,
     /// The link.
     pub rate: Rate,
-    /// Its propagation delay.
+    /// The link's propagation delay.
     pub delay: Span,
     /// Size of a data packet.
     pub packet: u16,

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(arrivals, [(0, 2200), (2, 3400)]);
         assert_eq!(sent, [(Sent::Packet(PacketId(0)), 1200), (Sent::Packet(PacketId(2)), 2400)]);
         assert_eq!((port.head(1), port.is_idle(), port.waiting_at(ns(9000))), (Some(PacketId(1)), false, 1));
-        // It goes as soon as it may.
+        // The packet goes as soon as its class may be sent.
         assert_eq!(port.pause(0, ns(10_000)), Some(ns(11_200)));
         assert_eq!(run(&mut port, 20_000).0, [(1, 12_200)]);
         assert!(port.is_idle());

@@ -61,7 +61,7 @@ impl Remedies {
     pub const NONE: Remedies = Remedies { token_bucket: false, calibration: false };
     /// The token bucket alone.
     pub const BUCKET: Remedies = Remedies { token_bucket: true, calibration: false };
-    /// All that is known.
+    /// All known remedies.
     pub const ALL: Remedies = Remedies { token_bucket: true, calibration: true };
 }
 

@@ -113,7 +113,7 @@ pub enum TopologyError {
     HostWithoutLink {
         /// The host.
         node: Node,
-        /// Its name.
+        /// The host's name.
         name: String,
     },
     /// A link between hosts, which forward nothing.
@@ -131,7 +131,7 @@ pub enum TopologyError {
     Unconnected {
         /// The node that cannot be reached.
         node: Node,
-        /// Its name.
+        /// The node's name.
         name: String,
         /// A node on the other island.
         from: String,

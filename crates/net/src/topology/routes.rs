@@ -55,7 +55,7 @@ struct SwitchAt {
     row: u32,
     /// Where the switch's groups begin.
     groups: u32,
-    /// Its number among those with hosts.
+    /// The switch's number among those with hosts.
     edge: u16,
 }
 

@@ -106,7 +106,7 @@ pub(super) trait LinkLayer: Sized + Send {
         (vec![], false)
     }
 
-    /// All that is known of pauses.
+    /// The report of pauses.
     fn pause_report(_fabric: &HybridFabric<Self>, _core: &Core) -> Option<PauseReport> {
         None
     }

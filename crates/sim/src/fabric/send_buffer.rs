@@ -97,8 +97,8 @@ impl Core {
         self.pausable.stops = true;
     }
 
-    /// From now on it is kept whose segments have left, where departures are not known in advance; each ends a run to
-    /// exits.
+    /// Keeps, from now on, the senders of segments that have left, where departures are not known in advance. Each ends
+    /// a run to exits.
     pub(super) fn keep_left(&mut self) {
         if !self.interfaces.plain {
             self.make_exact();

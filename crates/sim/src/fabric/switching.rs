@@ -20,7 +20,7 @@ pub(super) trait Switching {
     #[inline]
     fn prefetch(&self, _core: &Core, _event: PendingEvent, _next: bool) {}
 
-    /// All that is known of pauses; none where links cannot be paused.
+    /// The report of pauses; none where links cannot be paused.
     fn pause_report(&self, _core: &Core) -> Option<PauseReport> {
         None
     }
@@ -54,7 +54,7 @@ pub(super) trait FabricKind: Send {
     /// QCN's congestion points.
     fn congestion_points(&self) -> &CongestionPoints;
 
-    /// All that is known of pauses; none where links cannot be paused.
+    /// The report of pauses; none where links cannot be paused.
     fn pauses(&self, core: &Core) -> Option<PauseReport>;
 
     /// Watches queues from now on.

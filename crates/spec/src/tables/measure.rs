@@ -103,9 +103,9 @@ impl MeasureTable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Accounts {
-    /// All flows', or none's.
+    /// The times of all flows, or of none.
     All(bool),
-    /// Those of the flows that these names choose.
+    /// The times of the flows that these names choose.
     Of(Vec<String>),
 }
 

@@ -40,7 +40,7 @@ pub struct KeyValue {
     /// Size of a request.
     #[serde(default = "request")]
     pub request: Bytes,
-    /// So much of a request is written by itself, before the rest of it. With `nagle` the rest waits until that is
+    /// This part of a request is written by itself, before the rest. With `nagle` the rest waits until this part is
     /// acknowledged.
     #[schemars(extend("x-above" = "0B", "x-without" = "a request is written at once"))]
     pub header: Option<Bytes>,

@@ -102,7 +102,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// The window before the last congestion, less after fast convergence; 0 when there was none.
     w_max: f64,
-    /// Its value before the last congestion, for undo.
+    /// The value of `w_max` before the last congestion, for undo.
     w_max_before: f64,
     /// Exact evaluation: fractions of a packet that the window has still to grow.
     fraction: f64,

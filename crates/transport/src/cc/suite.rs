@@ -133,7 +133,8 @@ fn least_after(config: &CcConfig, window: &Window) -> u32 {
     match config.name() {
         _ if matches!(config, CcConfig::Own(_)) => 1,
         "dx" => cwnd.min(floor),
-        // Its slow start ends with what the least round trip asks for, congestion avoidance takes one packet.
+        // The controller's slow start ends with the window that the least round trip asks for; congestion avoidance
+        // takes one packet.
         "vegas" if window.in_slow_start() => cwnd.min(floor),
         "vegas" if cwnd > floor => cwnd - 1,
         // At most by half, and to the whole packets of that. An ACK that follows a loss can find a smaller one.

@@ -1,12 +1,13 @@
 //! Lossless Ethernet: PFC (IEEE 802.1Qbb) and PAUSE (802.3x), hop by hop back to the hosts' interfaces.
 //!
-//! It is written once, over [`LosslessFabric`]: where pauses act. A fabric numbers its *pause points*, the places where
-//! packets wait or are sent from. A pause point that is a link's transmitter has an account at the switch that it sends
-//! to, for each lossless class: bytes that came over the link and have not left the switch. A packet counts from the
-//! arrival of its last bit to the departure of its last bit. Above XOFF the port on the reverse direction of the link
-//! sends a pause frame. When the frame's last bit has left, the cable's delay and the response time pass; then the
-//! transmitter stops the class. A pause lasts until it is ended: the refreshing frames that timed quanta need (64 bytes
-//! in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each link, and all classes stop.
+//! The code is the same for all fabrics: [`LosslessFabric`] says where pauses act. A fabric numbers its *pause points*,
+//! the places where packets wait or are sent from. A pause point that is a link's transmitter has an account at the
+//! switch that it sends to, for each lossless class: bytes that came over the link and have not left the switch. A
+//! packet counts from the arrival of its last bit to the departure of its last bit. Above XOFF the port on the reverse
+//! direction of the link sends a pause frame. When the frame's last bit has left, the cable's delay and the response
+//! time pass; then the transmitter stops the class. A pause lasts until it is ended: the refreshing frames that timed
+//! quanta need (64 bytes in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each link, and
+//! all classes stop.
 //!
 //! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC
 //! sends the pause frames. A host processes all that arrives, in its time, so an adapter is never paused: it is a root.
