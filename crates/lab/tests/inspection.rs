@@ -1,4 +1,4 @@
-//! What inspection says of an experiment.
+//! The description of an experiment by `inspect`.
 
 use firstlight_lab::{Spec, inspect};
 use firstlight_spec::OverrideValue;

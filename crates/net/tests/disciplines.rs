@@ -138,7 +138,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Offere
     let last = OfferedPacket { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
     for step in steps.iter().chain([&last]) {
         now += step.gap_ns * 1000;
-        // What is due at the very moment of an arrival comes first for every other packet: both orders are legal.
+        // For every other packet, events at the moment of its arrival come first: both orders are legal.
         let first = records.len().is_multiple_of(2);
         while let Some(at) = event.filter(|at| at.as_ps() < now || first && at.as_ps() == now) {
             let (id, next) = port.step(at, |id| {

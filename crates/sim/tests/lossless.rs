@@ -197,7 +197,7 @@ fn a_pause_is_told_back_to_its_root() {
 
 #[test]
 fn a_packet_for_an_idle_port_behind_a_pause_is_a_victim() {
-    // By turns to a slow host and to one that nobody else sends to.
+    // Packets go in turn to a slow host and to a host to which no other host sends.
     let sends: Vec<_> = (0..200).map(|n| (Time::ZERO, packet(0, 1 + (n % 2) as u16, 1500, n))).collect();
     let mut fabric = lossless(rates(&[10, 1, 10]), PfcConfig { xoff: bytes(15_000), ..PFC }, 0);
     drive(&mut fabric, &sends, at(us(3000)));
@@ -249,7 +249,7 @@ fn a_ring_that_turns_round_stops_for_ever_and_says_since_when() {
     assert_eq!(run(2, us(50_000)).0, left, "it stays so");
     assert_eq!(run(2, dead.since - ns(1)).1.deadlocks, []);
     assert_eq!(run(2, dead.since).1.deadlocks.len(), 1);
-    // One switch on, nobody waits for the next but one: all arrives.
+    // With destinations one switch away no switch waits for the next one: all packets arrive.
     let (left, free) = run(1, us(5000));
     assert_eq!((left.len(), free.deadlocks.len()), (2000, 0));
 }

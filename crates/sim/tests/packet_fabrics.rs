@@ -279,8 +279,8 @@ fn true_clocks_tell_the_way_without_the_stacks() {
     }
 }
 
-/// t2 - t1 by two clocks that stand off and drift, less the same of a packet that met no queue, is the wait in queues,
-/// within what the clocks drift apart in between.
+/// t2 - t1 by two clocks with an offset and a drift, less the same of a packet without queueing, is the wait in queues.
+/// The error is at most the drift between the two packets.
 #[test]
 fn timestamps_tell_the_queueing_delay() {
     let (mut largest, mut drifted) = (Span::ZERO, 0);

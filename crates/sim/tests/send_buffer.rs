@@ -255,7 +255,7 @@ fn a_connection_waits_for_the_buffer_and_not_for_all_datagrams() {
     assert_eq!((late.sent, fresh.sent > at(us(50_000))), (at(ns(1200 * 4999)), true));
 }
 
-/// A fabric with what may stand between stack and wire.
+/// A fabric with the features that may delay packets between stack and wire.
 #[derive(Clone, Debug)]
 struct Case {
     hybrid: bool,
@@ -268,7 +268,7 @@ struct Case {
     scale: u32,
     flows: Vec<(u16, u16, u64)>,
     probes: Vec<(u16, u16, u64)>,
-    /// What each probe's socket holds.
+    /// The bytes in each probe's socket.
     socket: Option<u64>,
 }
 
@@ -348,7 +348,7 @@ impl Case {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// An interface holds less than its limit and one packet, whatever stands before it, and no sender waits without
+    /// An interface holds less than its limit and one packet, whatever features it has, and no sender waits without
     /// end.
     #[test]
     fn interfaces_hold_no_more_and_all_arrives(case in case(), buffer in prop_oneof![1u64..1500, 1500u64..40_000]) {

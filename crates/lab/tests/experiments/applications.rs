@@ -27,7 +27,7 @@ fn path(links: usize) -> Vec<PathLink> {
     vec![PathLink { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
 }
 
-/// What a lone flow takes over so many links, handshake included.
+/// The time of a lone flow over this number of links, handshake included.
 fn alone(spec: &Spec, links: usize, bytes: u64) -> f64 {
     completion_on(&path(links), &path(links), &spec.tables.tcp.tcp, Bytes::new(bytes)).as_us_f64()
 }
@@ -145,7 +145,8 @@ fn the_time_of_a_query_by_hand() {
     let outcome = result(&on(&racks(2, 2), text), &[("fabric.hosts_per_rack", "2"), ("workload.0.queries", "1")]);
     let times = numbers(&outcome, "jobs", "duration_us");
     let expected = of(&spec) + 3.0 * ack;
-    // Both aggregators ask at once, and may meet: the faster of the two queries meets nobody, or all of its way.
+    // Both aggregators ask at once, and their packets may share a queue: the faster query shares none, or shares its
+    // whole path.
     assert!(times.iter().all(|time| *time >= expected - 1e-6), "{times:?} and {expected}");
     let computed = result(&on(&racks(2, 2), text), &[("workload.0.queries", "1"), ("workload.0.compute", "1ms")]);
     for (with, without) in numbers(&computed, "jobs", "duration_us").iter().zip(times) {
@@ -295,7 +296,7 @@ fn a_schedule_is_replayed() {
     let (time, slowdown) = replay(&behind);
     assert!((time - (5.0 + network + 6.0 * 11.0)).abs() < 1e-6, "{time} and {network}");
     assert!((slowdown - time / (least + 2.0 * 11.0)).abs() < 1e-6, "{slowdown}: {least}");
-    // What waits for the reply to its own message, and the reply for it.
+    // A message waits for the reply to itself, and the reply waits for the message.
     std::fs::write(&short, file.replace("l2 requires l1\n}\nrank", "l2 requires l3\n}\nrank")).unwrap();
     let stuck = reported_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));
     assert!(

@@ -63,7 +63,7 @@ fn pause_has_one_account_for_all_classes() {
 
 const RED: [(&str, &str); 3] = [("switch.red.min", "5"), ("switch.red.max", "10"), ("switch.red.weight", "1.0")];
 
-/// What cannot be marked passes; only a RED with `drop_beyond` drops, and it is refused.
+/// Packets that cannot be marked pass; only RED with `drop_beyond` drops, and it is refused.
 #[test]
 fn red_only_marks_in_a_lossless_class() {
     let marked = |outcome: &Outcome| integers(outcome, "ports", "marked").iter().sum::<i64>();
@@ -105,7 +105,7 @@ fn counters_of_zero_say_why() {
     let two = format!("{INCAST}\n[[switch.classes]]\n[[switch.classes]]\n");
     let other = meaning(&result(&two, &[("pfc.classes", "[1]")]), "pauses");
     assert_eq!(other, format!("{all}; no packet of a lossless class came to a switch"));
-    // Marks: no queue has any, nobody can be marked, no queue is long, and one that is.
+    // Marks: no queue marks, no flow negotiates ECN, no queue is long, and a long queue.
     let marks = |set: &[(&str, &str)], port: &str| {
         let outcome = result(INCAST, set);
         let row = texts(&outcome, "ports", "name").iter().position(|found| found == port).expect("the port is there");

@@ -233,7 +233,7 @@ fn staggered_flows_stop_and_throughput_adds_up() {
         let bytes: f64 = own().map(|row| rate[row] * 1e9 * 1e-3 / 8.0).sum();
         assert!((bytes - received[id as usize] as f64).abs() < 1.0, "flow {id}: {bytes} of {received:?}");
         let (start, stop) = (4e3 * id as f64, 4e3 * id as f64 + 8e3);
-        // What the send buffer holds at the stop comes later.
+        // The bytes in the send buffer at the stop arrive later.
         assert!(
             own().all(|row| time[row] >= start && time[row] <= stop + 4e3),
             "flow {id}: {:?}",

@@ -1,4 +1,4 @@
-//! What people bring: connections with triggers, schedules, traces, and what their jobs waited for.
+//! Users' files: connections with triggers, schedules and traces, and the critical paths of their jobs.
 
 use crate::{integers, numbers, read, reported_at, result};
 use firstlight_lab::measure::{PathLink, completion_on};

@@ -107,7 +107,7 @@ fn a_poisson_workload_offers_its_load() {
         let found = 20_000.0 * mean * 8.0 / (last * hosts as f64 * 10e9);
         assert!((found / load - 1.0).abs() < 4.0 / 20_000f64.sqrt(), "{sizes}: {found} instead of {load}");
     }
-    // What starts before the end of the run is a Poisson number, here of mean 15000.
+    // The number of flows that start before the end of the run has a Poisson distribution, here of mean 15000.
     let cut = read(&star(4, "10ms", "kind = \"poisson\"\nload = 0.3\nsize = \"1kB\""), &[]);
     assert!((cut.flows.len() as f64 - 15_000.0).abs() < 4.0 * 15_000f64.sqrt(), "{}", cut.flows.len());
     assert!(cut.flows.iter().all(|flow| flow.start < Span::from_ms(10)));
@@ -219,7 +219,7 @@ fn a_workload_that_is_cut_short_is_said() {
     assert!(inspect(&read(&far, &[]))["notes"].to_string().contains("has no flow"));
 }
 
-/// What a run is of, besides its text: the names as the experiment has them, and where they were found.
+/// The files of a run besides its text: their names in the experiment, and their paths.
 #[test]
 fn files_that_were_read_are_told() {
     let more = "kind = \"file\"\nfile = \"specs/flows.txt\"\n[[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \

@@ -10,7 +10,7 @@ fn check(cases: &[(&str, &str)]) {
     check_in("", cases);
 }
 
-/// Cases of what stands in the star instead of `from`.
+/// Cases: a text that replaces `from` in the star, and the error.
 fn check_in(from: &str, cases: &[(&str, &str)]) {
     crate::check(STAR, &cases.iter().map(|(to, expected)| (from, *to, *expected)).collect::<Vec<_>>());
 }
