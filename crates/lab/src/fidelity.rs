@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 /// Lateness is judged against this part of a night, or of the shortest round trip where there are no circuits.
 const PART: u64 = 10;
-/// The shares of packets and of timers that may be later than that.
+/// The share of packets, and of timers, that may be later.
 const LATE_SHARE: f64 = 0.01;
 /// The load of the engine's processor, above which it may be behind at any moment.
 const MOST_LOAD: f64 = 0.9;

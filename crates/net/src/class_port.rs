@@ -40,7 +40,7 @@ struct ClassQueue {
     served: Time,
 }
 
-/// The port. Pauses cost nothing where `P` is [`Unpausable`].
+/// The port. Pauses cost nothing where `C` is [`Unpausable`].
 #[derive(Clone, Debug)]
 pub struct ClassPort<C = Unpausable, O = StrictPriority> {
     line: Line,

@@ -120,8 +120,8 @@ impl Stamper {
     }
 
     /// The time at which the driver pushed a packet to the interface. Without a token bucket the driver does so when it
-    /// gets the packet. With a token bucket it does so in the last round before the interface is idle. A round pushes a
-    /// limited number of packets, and the last of them waits for all others.
+    /// gets the packet. With a token bucket it does so in the last round before the interface is free for the packet. A
+    /// round pushes a limited number of packets, and the last of them waits for all others.
     fn pushed(&mut self, queued: Time, starts: Time, size: u16, poll: &PollConfig) -> Time {
         if !self.chain.remedies().token_bucket {
             return queued;

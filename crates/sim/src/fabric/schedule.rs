@@ -26,10 +26,10 @@ pub(super) struct CircuitSchedule {
     record: Option<Box<CircuitRecord>>,
 }
 
-/// The plans of a control loop, and the circuits that there were.
+/// The demands for which a control loop has made weeks, and the circuits that there were.
 #[derive(Default)]
 struct CircuitRecord {
-    /// The demand that the present week, and the next one when it is planned, were made for; and since which week.
+    /// The demands for which the present week and, if it is planned, the next one were made, each with its first week.
     demands: Vec<(u64, Demand)>,
     circuits: Vec<CircuitReport>,
 }
