@@ -1,28 +1,28 @@
 //! Lossless Ethernet: when a link is paused, and how much buffer that takes.
 //!
 //! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link
-//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it pauses the sender, at
-//! XON or below the sender goes on.
+//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it pauses the sender; at XON or
+//! below the sender resumes.
 //!
-//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb,
-//! annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the response time of
-//! the sender, the frame that it has just begun, and the cable back. Switches here count a packet when its last bit has
-//! come, so there is one frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction,
-//! delays d and d', a response time T, and M the largest packet:
+//! **Headroom** is the bytes that can arrive from the moment at which the account exceeds XOFF. The terms are those of
+//! 802.1Qbb, annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the
+//! response time of the sender, the frame that it has just begun, and the cable back. The switches of this model count
+//! a packet when its last bit has arrived, which adds one frame: the one that exceeds XOFF. With rates R of the data
+//! and R' of the other direction, delays d and d', a response time T, and M the largest packet:
 //!
 //! ```text
 //! headroom = M + R ((M + 64 B) / R' + d' + T + d) + M
 //! ```
 //!
-//! The frame in service when the pause takes effect began before; all that began since the exceeding packet's last
-//! bit left the sender, d before the account saw it, is the product.
+//! The product is the bytes of all frames that the sender began after the last bit of the exceeding packet had left it,
+//! which was d before the account counted that packet. The last M is the frame in service when the pause takes effect.
 //!
-//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's
+//! **Response time.** 802.3 (annex 31B.3.7) gives a sender a number of quanta of 512 bit times from the pause frame's
 //! reception to its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at
-//! 100 Gb/s, 905 at 400 Gb/s. That is the default; between two of these rates and above the last the next lower count
-//! holds. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al.,
-//! "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from
-//! the standard, whose own text was not at hand.
+//! 100 Gb/s, 905 at 400 Gb/s. That is the default. Between two of these rates, and above the last, the count of the
+//! next lower rate applies. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P.
+//! Gupta et al., "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7,
+//! quotes from the standard, whose own text was not at hand.
 
 use crate::Framing;
 use crate::topology::Wire;

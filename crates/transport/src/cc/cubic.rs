@@ -5,10 +5,10 @@
 //! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
 //!
 //! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
-//! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the pace found
-//! last, also where congestion has brought it back to that size. On wide-area paths that cannot be seen. On a path of
-//! 100 us a window can stand still for 300 round trips, and one that is about to grow goes on at the pace of its first
-//! packet for the rest of the tick: 10 round trips at HZ=1000.
+//! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the last computed
+//! pace, also where congestion has brought it back to that size. On wide-area paths this has no visible effect. On a
+//! path of 100 us a window can stand still for 300 round trips. A window that begins to grow keeps the pace of its
+//! first packet for the rest of the tick: 10 round trips at HZ=1000.
 
 use super::hystart::HyStart;
 use super::round::{in_ticks, tick_of};
