@@ -99,7 +99,7 @@ pub fn run(
     relay.start()?;
     start.wait();
     if let Err(failure) = wait_for_end(plan, is_part, &receiver) {
-        // The programs' output may say why. A failure to copy it would hide this failure, and is ignored.
+        // What programs have written may say why. Another failure would only hide this one.
         let _ = programs.keep(|_| true);
         return Err(failure);
     }

@@ -1,4 +1,4 @@
-//! The stages of a packet from TCP to TCP, and of its ACK on the way back.
+//! What a packet goes through from TCP to TCP, and its ACK on the way back.
 
 use super::MeasurementChain;
 use firstlight_net::Serializer;
@@ -33,7 +33,7 @@ pub(super) struct Exchange {
     pub(super) heard: Time,
 }
 
-/// The times of one packet.
+/// What is known of one packet.
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
     pub(super) data: Crossing,
@@ -76,7 +76,7 @@ impl ChainHost {
         (stamp, self.free)
     }
 
-    /// Receives a packet whose last bit arrives. Returns its timestamp and the time at which TCP has it.
+    /// Receives a packet whose last bit arrives. Returns its stamp and when TCP has it.
     fn receive(&mut self, arrives: Time, size: u16) -> (u32, Time) {
         let heard = self.stack.receive(arrives);
         let stamp = if self.kernel { self.stamper.clock().read(heard) } else { self.stamper.on_receive(arrives, size) };
